@@ -376,6 +376,9 @@ pub struct LoadSettings {
     /// Longest wait for a response, from the moment the request was begun, connect included.
     #[serde(rename = "timeout_ns")]
     pub timeout: Nanos,
+    /// Longest wait for a connection to open; `None`: as long as the timeout.
+    #[serde(rename = "connect_timeout_ns", default, skip_serializing_if = "Option::is_none")]
+    pub connect_timeout: Option<Nanos>,
     /// Threads of each generator; never more than connections.
     pub lanes: u32,
     /// Open loop: how precisely due times are kept.
@@ -397,6 +400,7 @@ impl LoadSettings {
             keep_alive: true,
             reconnect_after: None,
             timeout: Nanos::from_secs(30),
+            connect_timeout: None,
             lanes: 1,
             timing: Timing::Precise,
             timestamps: Timestamps::User,

@@ -393,9 +393,12 @@ fn of_load(study: &LoadStudy) -> Vec<String> {
     let how = how.replacen("loop, ", "loop: ", 1);
     let warm_up = (plan.load.warm_up > Nanos::ZERO)
         .then(|| format!("after {} of warm-up", number::span(plan.load.warm_up)));
+    let timeout = format!("timeout {}", number::span(plan.load.timeout));
+    let connect_timeout =
+        plan.load.connect_timeout.map(|time| format!("connect timeout {}", number::span(time)));
     vec![
         joined([Some(format!("{} {}", plan.requests, plan.url)), place, from(&plan.from)]),
-        joined([Some(how), warm_up, Some(format!("timeout {}", number::span(plan.load.timeout)))]),
+        joined([Some(how), warm_up, Some(timeout), connect_timeout]),
     ]
 }
 

@@ -293,15 +293,18 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         if let Some(wall) = &mut self.wall {
             wall.check(&self.clock, now);
         }
-        let step = (self.spec.load.timeout / 20).clamp(Nanos::from_millis(1), LONGEST_WAIT);
+        let timeout = self.spec.load.timeout;
+        let connect_timeout = self.spec.load.connect_timeout.unwrap_or(timeout).min(timeout);
+        let step = (connect_timeout / 20).clamp(Nanos::from_millis(1), LONGEST_WAIT);
         self.next_scan = now + step;
         self.standstill.read_cpu_time();
         for slot in 0..self.connections.len() {
             let connection = &mut self.connections[slot];
+            let is_connected = connection.state == ConnectionState::Open;
+            let longest = if is_connected { timeout } else { connect_timeout };
             if let Some(request) = &connection.outstanding
-                && now.saturating_sub(request.begun) >= self.spec.load.timeout
+                && now.saturating_sub(request.begun) >= longest
             {
-                let is_connected = connection.state == ConnectionState::Open;
                 if now >= self.window.until && !self.scheduler.is_open() {
                     // The load is over: no further request is made in place of this one.
                     connection.requests_left = u64::from(request.due.is_measured);

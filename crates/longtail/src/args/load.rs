@@ -89,7 +89,7 @@ pub(crate) struct LoadArgs {
     /// Let wrk, hey, oha, ab, h2load, bombardier, wrk2 or vegeta make the load
     #[arg(long, alias = "with", value_enum, value_name = "TOOL", help_heading = "Load", conflicts_with_all = [
         "unix", "connect_to", "source_ip", "requests", "think", "ramp", "steps", "arrivals", "burst", "late", "timing",
-        "timestamps", "reconnect_after", "cacert", "cert", "stop_if", "checks", "log", "service", "from",
+        "timestamps", "reconnect_after", "connect_timeout", "cacert", "cert", "stop_if", "checks", "log", "service", "from",
     ])]
     pub(crate) generator: Option<Generator>,
 
@@ -168,6 +168,9 @@ pub(crate) struct LoadArgs {
     /// Whose clock says when a response came: kernel, user (the generator), or auto
     #[arg(long, value_name = "CLOCK", value_parser = words(TIMESTAMPS), default_value = "auto", help_heading = ADVANCED)]
     pub(crate) timestamps: WantedTimestamps,
+    /// Give up a connection that is not open after this time [default: --timeout]
+    #[arg(long, value_name = "TIME", value_parser = above_zero, help_heading = ADVANCED)]
+    connect_timeout: Option<Nanos>,
     /// Seed of what is random
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = ADVANCED)]
     seed: u64,
@@ -322,6 +325,10 @@ impl LoadArgs {
             is_open && self.think > Nanos::ZERO,
             "--think belongs to a closed loop: leave it out, or leave out --rate, --ramp and --steps",
         )?;
+        refuse_if(
+            self.connect_timeout.is_some_and(|time| time > self.timeout),
+            "--connect-timeout is longer than --timeout, which ends the request before: give a shorter one",
+        )?;
         let pace = match profile {
             None => Pace::Closed,
             Some(profile) => {
@@ -341,6 +348,7 @@ impl LoadArgs {
             keep_alive: !self.no_keep_alive,
             reconnect_after: self.reconnect_after,
             timeout: self.timeout,
+            connect_timeout: self.connect_timeout,
             timing: self.timing,
             ..LoadSettings::closed(connections)
         })

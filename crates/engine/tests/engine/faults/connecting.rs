@@ -68,6 +68,10 @@ fn a_server_that_never_accepts_times_out_while_connecting() {
         queued.push(stream);
         assert!(queued.len() < 10, "a queue of one takes everybody");
     }
+    // A connect may be given up before the timeout, which is two minutes here.
+    let impatient = shape(address).with(|load| load.connect_timeout = Some(Nanos::from_millis(50)));
+    let done = driven(&impatient);
+    assert_eq!(kinds(&done), [Outcome::ConnectTimedOut], "{}", shown(&done));
     for shape in [open(&shape(address)), shape(address)] {
         for done in timed_out(&shape) {
             assert_eq!((done.tally.sent_bytes, done.tally.received_bytes), (0, 0));
