@@ -122,7 +122,7 @@ struct RunInProgress<'a> {
 struct Observations<E> {
     driven: DriveResult,
     server_cpu: Option<ServerCpu>,
-    samples: Option<Samples>,
+    samples: Option<SampledRun>,
     statsd: Option<StatsdReport>,
     trace: Option<Result<TraceResult, MissingRight>>,
     ended_by: Option<E>,
@@ -268,8 +268,8 @@ impl<'scope> SamplingThreads<'scope> {
         Ok(SamplingThreads { sampler, poller })
     }
 
-    fn join(self) -> Samples {
-        Samples {
+    fn join(self) -> SampledRun {
+        SampledRun {
             server: self.sampler.join().expect("sampling never panics"),
             statistics: self.poller.map(|poller| poller.join().expect("polling never panics")),
         }
@@ -277,12 +277,12 @@ impl<'scope> SamplingThreads<'scope> {
 }
 
 /// What was sampled of server and kernel during a run.
-struct Samples {
+struct SampledRun {
     server: SampledServer,
     statistics: Option<PolledStatistics>,
 }
 
-impl Samples {
+impl SampledRun {
     fn watch(&self, from: Nanos, single: &str) -> Watch {
         samples::watch(&self.server, self.statistics.as_ref(), from, single)
     }
