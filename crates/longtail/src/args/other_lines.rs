@@ -8,7 +8,6 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
 use crate::exit::{Mistake, wrong};
-use crate::secrets;
 
 /// Whose command line it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,8 +245,7 @@ pub(crate) fn answer(
     words.extend(operands);
     let remarks =
         if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join("; ")) };
-    let says = format!("{refusal}{remarks}: type {}", &*secrets::line(&words));
-    Ok(PastedLine { words, says })
+    Ok(PastedLine { refusal: format!("{refusal}{remarks}"), words })
 }
 
 /// What to say of `load --as hey -- HEY'S WORDS`, which ran them once; `None` where `flag`, that
@@ -285,10 +283,10 @@ pub(crate) fn after_as(
 
 /// A line of ours to paste.
 pub(crate) struct PastedLine {
-    /// Its words, without the program.
+    /// What is wrong with what was typed.
+    pub(crate) refusal: String,
+    /// The words of the line, without the program.
     pub(crate) words: Vec<String>,
-    /// What is said to the user, the line at its end.
-    pub(crate) says: String,
 }
 
 /// What is added to a load so that it does what `tool` does by default, and looks like it.
@@ -318,12 +316,16 @@ fn defaults(tool: Tool, load: &ArgMatches) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::commands::definition;
+    use model::plan::quoted;
 
     fn line(tool: Tool, beside: &str, theirs: &str) -> String {
         let words = |line: &str| shlex::split(line).unwrap();
         let answered = answer(&definition(), tool, "no", &words(beside), &words(theirs));
         match answered {
-            Ok(line) => line.says,
+            Ok(PastedLine { refusal, words }) => {
+                let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+                format!("{refusal}: type longtail {}", words.join(" "))
+            }
             Err(mistake) => mistake.to_string(),
         }
     }

@@ -263,9 +263,13 @@ fn of_other_tool(
     };
     Some(match answer {
         Ok(line) => {
-            let typed = std::iter::once("longtail".to_owned()).chain(line.words);
+            let typed = std::iter::once("longtail").chain(line.words.iter().map(String::as_str));
             match understood(typed.map(OsString::from).collect()) {
-                Ok(_) => Mistake::Flags(line.says),
+                Ok(_) => Mistake::Flags(format!(
+                    "{}: type {}",
+                    line.refusal,
+                    &*secrets::line(&line.words)
+                )),
                 Err(mistake) => mistake,
             }
         }
