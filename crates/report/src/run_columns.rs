@@ -70,6 +70,7 @@ pub(crate) static COLUMNS: &[&RunColumn] = &[
     &WORKER_DEVIATION,
     &CONTENT_BYTES,
     &WHOLE_BYTES,
+    &CPU_PER_REQUEST,
     &SERVER_CPU,
     &SERVER_MEMORY,
     &LIMIT,
@@ -617,9 +618,18 @@ fn server(_: RunTable) -> ColumnBand {
 }
 
 static CPU_PER_REQUEST: RunColumn = RunColumn {
+    name: "CPU ms",
+    csv: "cpu_ms_per_request",
+    meaning: |_| "CPU time of the server's processes, a request (the warm-up in both)",
+    band: Some(server),
     figure: FigureSource::Of(|run| {
         run.run.generator.server.as_ref().and_then(ServerCpu::per_request).into()
     }),
+    tables: &[Sweep, Load],
+    presence: |runs| {
+        let is_known = |run: &SummaryRun<'_>| run.run.generator.server.is_some();
+        if runs.iter().any(is_known) { ColumnPresence::Shown } else { ColumnPresence::Nowhere }
+    },
     ..PLAIN
 };
 
@@ -870,5 +880,33 @@ fn limit(run: &Run) -> &'static str {
         (Verdict::SharedCpus, _) => "CPUs",
         (Verdict::Unloaded, _) => "none",
         (Verdict::Invalid, _) => "INVALID",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_table_has_two_columns_of_one_name_in_csv() {
+        for table in EVERYWHERE {
+            let of_table = COLUMNS.iter().filter(|column| column.tables.contains(table));
+            let mut names: Vec<&str> = of_table
+                .map(|column| if column.csv.is_empty() { column.name } else { column.csv })
+                .collect();
+            let count = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), count, "{table:?}: {names:?}");
+        }
+    }
+
+    #[test]
+    fn json_has_each_key_once() {
+        let mut paths: Vec<&str> = IN_JSON.iter().map(|(path, _)| *path).collect();
+        let count = paths.len();
+        paths.sort_unstable();
+        paths.dedup();
+        assert_eq!(paths.len(), count);
     }
 }

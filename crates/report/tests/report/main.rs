@@ -1,6 +1,7 @@
 //! Reports as a reader gets them: goldens, laws of every study, schemas, other tools' layouts.
 
 mod claims;
+mod columns;
 mod findings;
 mod golden;
 mod html;
