@@ -32,11 +32,11 @@ use crate::results::Results;
 use crate::secrets::{self, MaskedWords};
 use crate::{GUARD, signals, store, ui};
 
-/// Conducts a comparison, shows it as it grows, and keeps it on disk; of studies that exist, prints
-/// what they say of each other.
+/// Conducts a comparison, shows it as it grows, and saves the study. With two study files it compares
+/// those.
 ///
 /// # Errors
-/// Where a flag is wrong, an arm's server does not work, or the study cannot be kept.
+/// If a flag is wrong, an arm's server does not work, or the study cannot be saved.
 pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     if !args.studies.is_empty() {
         return saved(args);
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
     observer.publish(study)
 }
 
-/// How long the runs take, said before the first block; `None` where a count of requests ends them.
+/// How long the runs will take, for the user; `None` if a count of requests ends them.
 fn time_needed(plan: &ComparisonPlan) -> Option<String> {
     let of_arm = |arm: usize| match plan.arm(arm).stream.stop {
         Stop::After(length) => Some(length + plan.arm(arm).stream.warm_up),
@@ -115,66 +115,83 @@ fn time_needed(plan: &ComparisonPlan) -> Option<String> {
     ))
 }
 
-/// Finds what an arm names: a version of Puma, a branch.
+/// Finds the server that an arm names, such as a version of Puma or a branch, and builds it if that
+/// is needed. `say` tells the user.
 fn find(
     request: &ArmRequest,
     arm: &mut ArmPlan,
     build: &Build<'_>,
     say: &mut dyn FnMut(String),
 ) -> Result<(), Mistake> {
-    let folder = match (&arm.server.kind, request.puma()) {
-        (ServerKind::Puma { .. }, PumaSource::Version(version)) => {
-            if let Some(reference) = &request.reference {
-                return Err(wrong(format!(
-                    "{reference} and Puma {version} are two things: leave out one of them"
-                )));
-            }
-            let gem = puma_gem(&version, build, say)?;
-            let own = arm.env.exposed().clone();
-            arm.env = own.into_iter().chain(gem.env).collect::<BTreeMap<_, _>>().into();
-            arm.server.kind = ServerKind::Puma { command: Some(gem.command.into()) };
-            return Ok(());
+    let is_puma = matches!(arm.server.kind, ServerKind::Puma { .. });
+    if let PumaSource::Version(version) = request.puma()
+        && is_puma
+    {
+        if let Some(reference) = &request.reference {
+            return Err(wrong(format!(
+                "{reference} and Puma {version} are two things: leave out one of them"
+            )));
         }
-        // Relative to where longtail runs, wherever the server does.
-        (ServerKind::Puma { .. }, PumaSource::Command(Some(command))) => Path::new(&command)
-            .join("puma.gemspec")
-            .is_file()
-            .then(|| Path::new(&command).canonicalize())
-            .transpose(),
-        (ServerKind::Puma { .. }, PumaSource::Command(None)) => {
-            Path::new(".").canonicalize().map(|here| {
-                here.ancestors()
-                    .find(|folder| folder.join("puma.gemspec").is_file())
-                    .map(Path::to_owned)
-            })
-        }
-        _ => Ok(None),
-    };
-    let folder = folder.map_err(|error| wrong(format!("the folder cannot be read: {error}")))?;
-    let Some(reference) = &request.reference else {
-        if let (Some(folder), PumaSource::Command(Some(_))) = (folder, request.puma()) {
-            arm.server.kind =
-                ServerKind::Puma { command: Some(folder.display().to_string().into()) };
-        }
+        let gem = puma_gem(&version, build, say)?;
+        let env = arm.env.exposed().clone().into_iter().chain(gem.env);
+        arm.env = env.collect::<BTreeMap<_, _>>().into();
+        arm.server.kind = ServerKind::Puma { command: Some(gem.command.into()) };
         return Ok(());
-    };
-    let revision = Revision::find(reference, folder.as_deref().unwrap_or(&request.app_dir()))?;
+    }
+    let checkout = if is_puma { puma_checkout(request)? } else { None };
+    if let Some(reference) = &request.reference {
+        return use_revision(reference, request, arm, checkout.as_deref(), build, say);
+    }
+    if let (Some(folder), PumaSource::Command(Some(_))) = (checkout, request.puma()) {
+        arm.server.kind = ServerKind::Puma { command: Some(folder.display().to_string().into()) };
+    }
+    Ok(())
+}
+
+/// The checkout of Puma that an arm names, or that longtail runs in. Relative paths start where
+/// longtail runs, whatever folder the server runs in.
+fn puma_checkout(request: &ArmRequest) -> Result<Option<PathBuf>, Mistake> {
+    let unreadable = |error| wrong(format!("the folder cannot be read: {error}"));
+    match request.puma() {
+        PumaSource::Command(Some(command)) => {
+            let folder = Path::new(&command);
+            if !folder.join("puma.gemspec").is_file() {
+                return Ok(None);
+            }
+            folder.canonicalize().map(Some).map_err(unreadable)
+        }
+        PumaSource::Command(None) => {
+            let here = Path::new(".").canonicalize().map_err(unreadable)?;
+            let mut folders = here.ancestors();
+            Ok(folders.find(|folder| folder.join("puma.gemspec").is_file()).map(Path::to_owned))
+        }
+        PumaSource::Version(_) => Ok(None),
+    }
+}
+
+/// Has an arm use a copy of a revision: of Puma, if `checkout` is one, else of the app.
+fn use_revision(
+    reference: &str,
+    request: &ArmRequest,
+    arm: &mut ArmPlan,
+    checkout: Option<&Path>,
+    build: &Build<'_>,
+    say: &mut dyn FnMut(String),
+) -> Result<(), Mistake> {
+    let revision = Revision::find(reference, checkout.unwrap_or(&request.app_dir()))?;
     if revision.is_dirty {
         say(format!(
             "{} has changes that are not committed: they are in no branch",
             revision.root.display()
         ));
     }
-    say(format!(
-        "{reference} is {}: its files are copied, and built where that is needed",
-        revision.short()
-    ));
-    let copy = revision.copy(build)?;
     let short = revision.short();
+    say(format!("{reference} is {short}: its files are copied, and built if needed"));
+    let copy = revision.copy(build)?;
     let is_hash = reference.starts_with(short);
     let commit = if is_hash { short.to_owned() } else { format!("{reference} {short}") };
     arm.settings.insert(0, commit.into());
-    if folder.is_some() {
+    if checkout.is_some() {
         arm.server.kind = ServerKind::Puma { command: Some(copy.display().to_string().into()) };
         return Ok(());
     }

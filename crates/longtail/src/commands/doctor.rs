@@ -160,18 +160,7 @@ fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
         compared: Vec::new(),
         missing: Vec::new(),
     };
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let wanted = |one: &Generator| {
-        *one == Generator::Longtail || args.tools.is_empty() || args.tools.contains(one)
-    };
-    for generator in Generator::value_variants().iter().copied().filter(wanted) {
-        match generator.program(&path, &program) {
-            Some(program) => found
-                .compared
-                .push(ComparedGenerator::new(InstalledGenerator { generator, program })),
-            None => found.missing.push(generator),
-        }
-    }
+    find_generators(args, &program, &mut found);
     let runner = GeneratorRunner::new(clock)?;
     let sink = SinkUnderLoad::start(&program, clock)?;
     let rounds =
@@ -191,17 +180,36 @@ fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
         ui::print(&generator_rates::table(&found));
     }
     let ours = found.compared.iter().find(|one| one.tool == Generator::Longtail);
-    // It was run, and there is no figure.
+    // longtail ran, but brought no figures.
     let is_without_figures = ours.is_some_and(|ours| ours.runs.is_empty());
     let is_interrupted = Exit::Interrupted.if_so(found.interrupted);
     Ok(is_interrupted.and(Exit::Invalid.if_so(is_without_figures)))
 }
 
-/// Runs all laws and prints how far off the engine was. A count that is wrong is a missed
-/// objective: exit 1.
+/// Finds the generators on PATH that the user wants, and longtail itself.
+fn find_generators(args: &DoctorArgs, longtail: &OsStr, found: &mut CalibrationFindings) {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    for generator in Generator::value_variants().iter().copied() {
+        let is_wanted = generator == Generator::Longtail
+            || args.tools.is_empty()
+            || args.tools.contains(&generator);
+        if !is_wanted {
+            continue;
+        }
+        match generator.program(&path, longtail) {
+            Some(program) => {
+                let installed = InstalledGenerator { generator, program };
+                found.compared.push(ComparedGenerator::new(installed));
+            }
+            None => found.missing.push(generator),
+        }
+    }
+}
+
+/// Runs the self-test and prints how far off the engine was. A wrong count is exit code 1.
 ///
 /// # Errors
-/// Where a sink or the engine cannot start.
+/// If a sink or the engine cannot start.
 fn examine_longtail(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let clock = SystemClock::start();
     let interrupt = signals::interruption()?;
