@@ -241,7 +241,7 @@ Examples:
   longtail compare -t5:5 --arm '' --arm '--ruby /opt/ruby-3.4/bin'    another Ruby
   longtail compare -w2 -t5:5 --rate 60 --metric cpu --arm '' --arm -Y    CPU a request, at the same rate
   longtail compare --url http://127.0.0.1:8000 -t4 --arm '-- ./server-a' --arm '-- ./server-b'    any two commands
-  longtail compare -w2 -t5:5 --arm --inspect=none --arm --inspect=kernel    what does it cost to look?
+  longtail compare -w2 -t5:5 --arm --inspect=none --arm --inspect=kernel    what does observing cost?
 
 An arm is options of the server and of what is requested of it, put behind the common ones; '' is these as they stand. A word without
 a dash is a branch, tag or commit, of the checkout that --puma names or of this folder; NAME=OPTIONS gives it a name. The first arm is
@@ -289,7 +289,7 @@ pub(crate) struct CompareArgs {
     /// Open loop at this rate, in place of -c
     #[arg(long, value_name = "RATE", conflicts_with = "connections", help_heading = "Load")]
     rate: Option<Rate>,
-    /// Open loop at this share of what the slowest arm can do at most, such as 80%
+    /// Open loop at this share of the slowest arm's maximum, such as 80%
     #[arg(long, value_name = "PERCENT", conflicts_with_all = ["connections", "rate"], value_parser = share, help_heading = "Load")]
     share: Option<f64>,
     /// Length of each run, after its warm-up
@@ -305,7 +305,7 @@ pub(crate) struct CompareArgs {
     /// A difference up to this does not matter
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share, help_heading = "Answer")]
     margin: f64,
-    /// Exit with 1 also where it cannot be told
+    /// Exit with 1 also if the result is unclear
     #[arg(long, help_heading = ADVANCED)]
     pub(crate) strict: bool,
 

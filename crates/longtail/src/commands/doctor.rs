@@ -245,9 +245,9 @@ Examples:
   longtail doctor                   before a study: 3 seconds, without privileges, changes nothing
   longtail doctor --generators      what wrk, hey, ... and longtail can reach here: 1 s each, 3 rounds
   longtail doctor --generators -c 10 --for 5s --tools wrk,hey
-  longtail doctor --self-test       is longtail itself right here? half a minute; --quick: 5 s
+  longtail doctor --self-test       is longtail itself accurate here? half a minute; --quick: 5 s
 
-Exit code: 1 where the machine is not fit, or a count of the self-test is wrong; never because of a time.";
+Exit code: 1 if the machine is not fit, or a count of the self-test is wrong; never because of a time.";
 
 /// Flags of `longtail doctor`.
 #[expect(clippy::struct_excessive_bools, reason = "each switch is a flag")]
@@ -260,7 +260,7 @@ pub(crate) struct DoctorArgs {
     /// Measure longtail's own error, against test servers with known figures
     #[arg(long)]
     self_test: bool,
-    /// List what is fine too
+    /// Also list the checks that passed
     #[arg(long, conflicts_with_all = ["generators", "self_test"])]
     pub(crate) full: bool,
     #[command(flatten)]
@@ -275,7 +275,7 @@ pub(crate) struct DoctorArgs {
     /// With --generators: rounds; each generator runs once in each [default: 3]
     #[arg(long, value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(1000))]
     rounds: Option<u32>,
-    /// With --generators: which, beside longtail [default: all that are on PATH]
+    /// With --generators: which ones, besides longtail [default: all on PATH]
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', help_heading = ADVANCED)]
     tools: Vec<Generator>,
     /// With --self-test: shorter runs

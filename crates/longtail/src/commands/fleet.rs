@@ -321,7 +321,7 @@ pub(crate) enum FleetVerb {
         #[arg(long)]
         digitalocean: bool,
     },
-    /// Make the boxes, where they are DigitalOcean's, and install all that they need
+    /// Create the boxes (at DigitalOcean only) and install all that they need
     Provision,
     /// Copy this longtail and your app to the boxes again
     Update,
@@ -335,7 +335,7 @@ pub(crate) enum FleetVerb {
     Compare(BoxWords),
     /// Copy all studies from the boxes to fleet/studies
     Fetch,
-    /// Delete the boxes at DigitalOcean; on your own delete what provision put there
+    /// Delete the boxes at DigitalOcean; from your own boxes, what provision installed
     Destroy,
 }
 

@@ -144,7 +144,7 @@ Examples:
       how many threads are worth it in Ruby
   longtail predict -w4 -t5:5 --service 200ms --rate 80/s --objective 'p99 < 2s' --plot
   longtail predict -w2 -t5:5 --service bimodal:1ms:50ms:0.02 --rate 2000/s --json
-  longtail predict -w2 -t5:5 --service study.json --rate 40/s     the service time of a kept sweep
+  longtail predict -w2 -t5:5 --service study.json --rate 40/s     the service time of a saved sweep
 
 Laws of --service: 200ms, exp:5ms, uniform:1ms:9ms, bimodal:1ms:50ms:0.02, lognormal:5ms:0.8.
 Shared: one queue for all workers, as in Puma up to 6 without keep-alive. Split: one for each worker, as in Puma 7.

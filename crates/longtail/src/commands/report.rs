@@ -108,7 +108,7 @@ Examples:
   longtail report                              the last study
   longtail report --full                      everything that is known of the last study
   longtail report --markdown                  the last study, for a pull request
-  longtail report x.study.json --style puma   a kept one, in Puma's own columns
+  longtail report x.study.json --style puma   a saved one, in Puma's own columns
   longtail report -o page.html -o table.csv   a page with plots, and a line a run
 
 Studies are kept in $XDG_DATA_HOME/longtail/studies (~/.local/share/longtail/studies).";
@@ -132,13 +132,13 @@ Examples:
 
 Reads the output of wrk, wrk2, hey, oha, ab, h2load, bombardier, vegeta and Puma's scripts, and checks whether its
 figures can all be true: Little's law, what the percentiles say about the mean, counts, bytes.
-Exit code: 1 where a claim is impossible.";
+Exit code: 1 if a claim is impossible.";
 
 /// Flags of `longtail audit`.
 #[derive(Debug, Args)]
 #[command(after_help = AUDIT_EXAMPLES)]
 pub(crate) struct AuditArgs {
-    /// A file with the tool's output, whatever stands around it; - is stdin
+    /// A file with the tool's output; other text is ignored; - is stdin
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) output: FormatArgs,

@@ -158,7 +158,7 @@ pub(crate) struct SweepArgs {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 
-    /// Load before each step, not measured; less where the server is warm [default: 1s, or none
+    /// Load before each step, not measured; less once the server is warm [default: 1s, or none
     /// with -R]
     #[arg(long, value_name = "TIME", help_heading = ADVANCED)]
     warm_up: Option<Nanos>,
