@@ -1,6 +1,6 @@
-//! A case: one server, one job, several who do it in turns. Every other round goes the other way,
-//! so that what the machine does meanwhile falls on all alike, and what is compared is compared
-//! within a round.
+//! A case: one server, one job, and several contenders that take turns. Every other round runs in
+//! reverse order, so that slow changes of the machine affect all alike. Comparisons are made within
+//! a round.
 
 use model::statistics;
 use serde::Serialize;
@@ -22,14 +22,14 @@ pub(crate) struct Case {
     pub(crate) contenders: Vec<Contender>,
 }
 
-/// What came of it.
+/// The results of a case.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Done {
     pub(crate) case: Case,
     pub(crate) entries: Vec<Entry>,
-    /// Why there is nothing at all: the server does not run.
+    /// Why there are no results: the server does not run.
     pub(crate) failure: Option<String>,
-    /// How late the sink's answers were, of one that takes time over them.
+    /// How late the sink's responses were, if it delays them.
     pub(crate) lateness: Option<Times>,
 }
 
@@ -42,17 +42,17 @@ pub(crate) struct Entry {
     pub(crate) failures: Vec<String>,
 }
 
-/// How often.
+/// How many rounds there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rounds {
-    /// Of those who run in each.
+    /// All rounds.
     pub(crate) all: u32,
-    /// Of the others: the first ones.
+    /// The first rounds, in which all contenders run.
     pub(crate) others: u32,
 }
 
 impl Contender {
-    /// A tool as it is.
+    /// A tool with its default flags.
     pub(crate) fn of(tool: Tool) -> Contender {
         Contender {
             name: tool.name().to_owned(),
@@ -62,7 +62,7 @@ impl Contender {
         }
     }
 
-    /// longtail with other words, under another name, in each round.
+    /// Longtail with extra flags, under another name, in each round.
     pub(crate) fn ours(name: &str, extra: &[&str]) -> Contender {
         let extra = extra.iter().map(|word| (*word).to_owned()).collect();
         Contender { name: name.to_owned(), extra, ..Contender::of(Tool::Longtail) }
@@ -70,7 +70,7 @@ impl Contender {
 }
 
 impl Done {
-    /// Nothing yet, of those who can do the job and are here.
+    /// Empty results for the installed contenders that can do the job.
     pub(crate) fn new(case: Case, lab: &Lab<'_>) -> Done {
         let able = |one: &&Contender| {
             one.tool.refusal(&case.job).is_none() && lab.program(one.tool).is_some()
@@ -111,7 +111,7 @@ impl Done {
                 ));
                 match run(lab, &server, &entry.contender, &self.case.job, counting) {
                     Ok(sample) => entry.samples.push(Sample { round, ..sample }),
-                    // What the user ended has not failed.
+                    // A run that the user ended has not failed.
                     Err(_) if lab.interrupted() => {}
                     Err(why) => entry.failures.push(why),
                 }
@@ -123,12 +123,12 @@ impl Done {
         self
     }
 
-    /// The runs of the one with this name.
+    /// The runs of the contender with this name.
     pub(crate) fn entry(&self, name: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.contender.name == name)
     }
 
-    /// What makes the bench fail.
+    /// Faults that make the bench fail.
     pub(crate) fn faults(&self) -> impl Iterator<Item = String> {
         let all = self
             .entries
@@ -138,7 +138,7 @@ impl Done {
             .map(|(entry, why)| format!("{}, {}: {why}", self.case.name, entry.contender.name))
     }
 
-    /// The most that others used of the machine in a run, in processors.
+    /// The most CPUs that other processes used during a run.
     pub(crate) fn foreign(&self) -> Option<f64> {
         let all = self
             .entries
@@ -149,12 +149,12 @@ impl Done {
 }
 
 impl Entry {
-    /// The middle of a figure over the rounds.
+    /// The median of a figure over the rounds.
     pub(crate) fn middle(&self, figure: impl Fn(&Sample) -> Option<f64>) -> Option<Middle> {
         Middle::of(self.samples.iter().filter_map(figure))
     }
 
-    /// The middle of the ratios of a figure to another's of the same round.
+    /// The median ratio of a figure to another contender's in the same round.
     pub(crate) fn times(
         &self,
         other: Option<&Entry>,
@@ -168,22 +168,22 @@ impl Entry {
         Middle::of(self.samples.iter().filter_map(ratio))
     }
 
-    /// Requests that the server received beyond those that it claims, over all runs; `None` where
-    /// it claims nothing.
+    /// Requests that the server received beyond those that it claims, over all runs; `None` if it
+    /// claims nothing.
     pub(crate) fn unclaimed(&self) -> Option<i64> {
         let of = |sample: &Sample| {
-            Some(sample.received.cast_signed() - sample.said.requests?.cast_signed())
+            Some(sample.received.cast_signed() - sample.reported.requests?.cast_signed())
         };
         self.samples.iter().map(of).sum()
     }
 }
 
-/// Who comes after whom: odd rounds forwards, even ones backwards.
+/// The order in a round: odd rounds forwards, even ones backwards.
 fn order(n: usize, round: u32) -> Vec<usize> {
     if round.is_multiple_of(2) { (0..n).rev().collect() } else { (0..n).collect() }
 }
 
-/// The middle of some values with an interval of order statistics: no law of the values is assumed.
+/// The median of some values with an interval by ranks, which assumes no distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Middle {
     /// The median.
@@ -197,13 +197,14 @@ pub(crate) struct Middle {
 }
 
 impl Middle {
-    /// `None` of nothing. With fewer than six values the interval is their range
+    /// `None` without values. With fewer than six values the interval is their range
     /// ([`coverage_of_range`]).
     pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Middle> {
         let mut all: Vec<f64> = values.into_iter().collect();
         all.sort_by(f64::total_cmp);
         let n = all.len();
-        let (first, last) = (*all.first()?, *all.last()?);
+        let first = *all.first()?;
+        let last = *all.last()?;
         let ranks = statistics::ranks(0.5, n as u64, 1.0);
         let at = |rank: Option<u64>, end: f64| rank.map_or(end, |rank| all[rank as usize - 1]);
         Some(Middle {
@@ -215,8 +216,8 @@ impl Middle {
     }
 }
 
-/// With which probability the range of `n` independent values holds the true median: not all are on
-/// one side of it.
+/// The probability that the range of `n` independent values contains the true median: that not all
+/// are on one side of it.
 pub(crate) fn coverage_of_range(n: usize) -> f64 {
     1.0 - 2f64.powi(1 - i32::try_from(n).unwrap_or(i32::MAX).max(1))
 }
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_round_goes_the_other_way() {
+    fn every_other_round_is_in_reverse_order() {
         assert_eq!(
             (order(3, 1), order(3, 2), order(3, 3)),
             (vec![0, 1, 2], vec![2, 1, 0], vec![0, 1, 2])
@@ -244,9 +245,9 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_run_in_one_round_is_compared() {
-        let (ours, theirs) =
-            (entry(&[(1, 10.0), (2, 40.0), (3, 90.0)]), entry(&[(1, 10.0), (3, 30.0)]));
+    fn only_runs_of_the_same_round_are_compared() {
+        let ours = entry(&[(1, 10.0), (2, 40.0), (3, 90.0)]);
+        let theirs = entry(&[(1, 10.0), (3, 30.0)]);
         let times = ours.times(Some(&theirs), |sample| sample.rate_per_s).unwrap();
         assert_eq!((times.median, times.of), (2.0, 2));
         assert_eq!(ours.times(None, |sample| sample.rate_per_s), None);
@@ -267,11 +268,12 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_is_that_of_the_tables() {
-        // David, Nagaraja: of nine values the second and the eighth hold the median with 96.1 %.
+    fn the_interval_matches_published_tables() {
+        // David, Nagaraja: with nine values, the second and the eighth contain the median with 96.1
+        // %.
         let nine = Middle::of((1..=9).map(f64::from)).unwrap();
         assert_eq!((nine.low, nine.median, nine.high), (2.0, 5.0, 8.0));
-        // Of six the first and the last, with 96.9 %.
+        // With six, the first and the last, with 96.9 %.
         let six = Middle::of((1..=6).map(f64::from)).unwrap();
         assert_eq!((six.low, six.high), (1.0, 6.0));
         assert!((coverage_of_range(6) - 0.96875).abs() < 1e-12);

@@ -1,5 +1,5 @@
-//! Counts of the hardware and the kernel: by `perf stat` where it may, system calls by `strace`
-//! where it may not.
+//! Counts of the hardware and the kernel: by `perf stat` if it is permitted; otherwise system calls
+//! by `strace`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -8,18 +8,18 @@ use std::process::{Command, Stdio};
 
 use serde::Serialize;
 
-/// What a run is asked for beside its account.
+/// What to count in a run, in addition to its account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counting {
     /// CPU time, instructions and cycles.
     Cost,
-    /// System calls; this slows the program down, so its speed is not looked at.
+    /// System calls; this slows the program down, so its speed is ignored.
     Calls,
-    /// Nothing beside the account: no other process stands between.
+    /// Nothing: no other process is in between.
     Nothing,
 }
 
-/// Events that cost nothing: the processor counts them by itself, the kernel keeps `task-clock`
+/// Events that cost nothing: the CPU counts them by itself, and the kernel keeps `task-clock`
 /// anyway.
 const COST: [&str; 5] =
     ["task-clock", INSTRUCTIONS_USER, INSTRUCTIONS_KERNEL, CYCLES_USER, CYCLES_KERNEL];
@@ -29,7 +29,7 @@ const CYCLES_USER: &str = "cycles:u";
 const CYCLES_KERNEL: &str = "cycles:k";
 const CALLS: &str = "raw_syscalls:sys_enter";
 
-/// What this machine lets us count.
+/// What can be counted on this machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Counters {
     perf: Option<PathBuf>,
@@ -44,7 +44,7 @@ enum Calls {
     None,
 }
 
-/// Totals of a run; absent is absent.
+/// Totals of a run; `None` if not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Counted {
     pub(crate) cpu_ns: Option<f64>,
@@ -66,12 +66,12 @@ impl Counters {
             Some(strace) => Calls::Strace(strace),
             None => Calls::None,
         };
-        // CPU time by another clock than instructions would be no gain.
+        // CPU time from another source than the instructions would not help.
         let perf = perf.filter(|_| cost.contains(&"task-clock") || matches!(calls, Calls::Perf));
         Counters { perf, cost, calls }
     }
 
-    /// What is not counted here, in lines; empty where all is.
+    /// What is not counted here, as lines; empty if everything is.
     pub(crate) fn missing(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let lacking: Vec<&str> =
@@ -107,7 +107,7 @@ impl Counters {
         !matches!(self.calls, Calls::None)
     }
 
-    /// The command with what counts in front of it.
+    /// The command, prefixed with the counting program.
     pub(crate) fn before(
         &self,
         counting: Counting,
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_perf_did_not_count_is_absent() {
+    fn events_that_perf_did_not_count_are_absent() {
         let counted = of_perf(include_str!("perf.txt"));
         assert_eq!(counted.cpu_ns, Some(12.55e6));
         assert_eq!(
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stands_before_a_program_whose_memory_is_asked() {
+    fn a_program_whose_memory_is_measured_has_no_prefix() {
         let counters = Counters {
             perf: Some("/p/perf".into()),
             cost: COST.to_vec(),

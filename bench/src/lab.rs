@@ -1,10 +1,10 @@
-//! What each run needs: where the programs are, which processor is whose, who ends what we have
-//! started; and the process that a program runs in, between the guard and it: pinned to a
-//! processor, its output in files, and at its end the kernel's account of it.
+//! What each run needs: the programs, the CPUs of generator and server, and the guard that ends
+//! everything that we start. Between the guard and a program is a process of ours that pins it to a CPU,
+//! writes its output to files, and saves the kernel's account when it ends.
 //!
-//! A process can only be told the resources of *all* its children together (`getrusage(2)`,
-//! `RUSAGE_CHILDREN`). That one has a single child, so they are the program's own, with all that it
-//! has started and waited for.
+//! A process only gets the resources of *all* its children together (`getrusage(2)`,
+//! `RUSAGE_CHILDREN`). This process has a single child, so they are the program's own, including
+//! all that it started and waited for.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -25,24 +25,23 @@ use serde::{Deserialize, Serialize};
 use crate::counters::Counters;
 use crate::tools::{self, Tool};
 
-/// The hidden first words: this program again, as a guard (`launch::guard`) and as what runs one
-/// program (`child`).
+/// The hidden first argument that makes this program a guard (`launch::guard`).
 pub(crate) const GUARD: &str = "guard-child";
-/// See [`GUARD`].
+/// The hidden first argument that makes this program the parent of one program.
 pub(crate) const CHILD: &str = "run-child";
 
-/// The bench's surroundings.
+/// The environment of the bench.
 pub(crate) struct Lab<'a> {
     /// The program that is measured.
     pub(crate) longtail: PathBuf,
-    /// This program, which also has `ping-pong` beside it.
+    /// This program; `ping-pong` is in the same folder.
     pub(crate) here: PathBuf,
-    /// For files; private, and gone at the end.
+    /// A private folder for files, removed at the end.
     pub(crate) folder: &'a Path,
-    /// Processors of the generator and of the server; `None` where there is only one.
+    /// The CPUs of the generator and of the server; `None` if there is only one.
     pub(crate) cpus: Option<(usize, usize)>,
     pub(crate) counters: Counters,
-    /// A program that has not ended so long after its time is taken for stuck.
+    /// A program that has not ended this long after its time counts as stuck.
     pub(crate) patience: Nanos,
     pub(crate) clock: SystemClock,
     pub(crate) interrupt: &'a AtomicBool,
@@ -51,12 +50,12 @@ pub(crate) struct Lab<'a> {
 }
 
 impl Lab<'_> {
-    /// Whether the user wants an end.
+    /// Whether the user pressed Ctrl-C.
     pub(crate) fn interrupted(&self) -> bool {
         self.interrupt.load(Ordering::Relaxed)
     }
 
-    /// A program on PATH, or where Debian keeps servers.
+    /// A program on PATH, or in Debian's folder for servers.
     pub(crate) fn find(&self, name: &str) -> Option<PathBuf> {
         tools::find(name, &self.path).or_else(|| tools::find(name, OsStr::new("/usr/sbin:/sbin")))
     }
@@ -72,21 +71,21 @@ impl Lab<'_> {
         }
     }
 
-    /// longtail keeps its studies here: they are none that the user made.
+    /// Longtail's data folder for the bench, apart from the user's own.
     pub(crate) fn data(&self) -> PathBuf {
         self.folder.join("data")
     }
 
-    /// Where it keeps them within.
+    /// The folder of its studies.
     pub(crate) fn studies(&self) -> PathBuf {
         self.data().join("longtail").join("studies")
     }
 
-    /// Starts a program as `child` does it, under guard: whatever becomes of us, it and all that it
-    /// starts end with us.
+    /// Starts a program under guard and through [`run_child`]: it and all that it starts end with
+    /// us, whatever happens.
     ///
     /// # Errors
-    /// Why not, in a line.
+    /// Why it can't be started, in one line.
     pub(crate) fn start(
         &self,
         order: &Order,
@@ -109,8 +108,8 @@ impl Lab<'_> {
     }
 }
 
-/// The last processor that we may use for the generator, the first for the server: on machines with
-/// more than two they are seldom of one core.
+/// The last CPU that we may use for the generator, and the first for the server: with more than two
+/// CPUs, they rarely share a core.
 pub(crate) fn two_cpus() -> Option<(usize, usize)> {
     let mine = sched_getaffinity(None).ok()?;
     let all: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| mine.is_set(*cpu)).collect();
@@ -120,13 +119,13 @@ pub(crate) fn two_cpus() -> Option<(usize, usize)> {
     }
 }
 
-/// Files that a child may have open, of which it has so many for itself.
+/// How many connections a child may have open, given its limit of open files.
 pub(crate) fn most_connections() -> u64 {
     const OWN: u64 = 64;
     getrlimit(Resource::Nofile).maximum.map_or(u64::MAX, |most| most.saturating_sub(OWN))
 }
 
-/// Makes a folder empty.
+/// Creates or empties a folder.
 pub(crate) fn emptied(folder: &Path) -> io::Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder)?;
@@ -134,48 +133,48 @@ pub(crate) fn emptied(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
-/// Would send the load to a proxy.
+/// Environment variables that would send the load to a proxy.
 const PROXIES: [&str; 6] =
     ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 
-/// What is to be run, and how; as JSON it is this program's second word.
+/// How to run a program; passed as JSON in this program's second argument.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Order {
-    /// The only processor that it may run on; `None`: any.
+    /// The only CPU that it may run on; `None` means any.
     pub(crate) cpu: Option<usize>,
-    /// The process itself becomes the program, and there is no account: for servers.
+    /// Whether the process itself becomes the program, without an account, as for servers.
     pub(crate) becomes: bool,
     /// A folder for `stdout`, `stderr` and `account.json`.
     pub(crate) folder: PathBuf,
 }
 
-/// What the kernel says of a program that has ended.
+/// The kernel's account of a program that has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Account {
-    /// CPU time in user mode, ns; the kernel tells it in µs.
+    /// CPU time in user mode, ns, with a resolution of 1 µs.
     pub(crate) user_ns: u64,
     /// CPU time in the kernel, ns.
     pub(crate) system_ns: u64,
-    /// The most memory that it had at once, bytes (`ru_maxrss`). At least what this process had
-    /// when it started it.
+    /// Peak memory in bytes (`ru_maxrss`); at least what this process had when it started the
+    /// program.
     pub(crate) peak_bytes: u64,
 }
 
 impl Order {
-    /// Where the account stands.
+    /// The file of the account.
     pub(crate) fn account(folder: &Path) -> PathBuf {
         folder.join("account.json")
     }
 }
 
-/// Runs the program; `words` are the order and its command. Gives the exit code: its own.
+/// Runs the program; `words` are the order and its command. Returns the program's exit code.
 pub(crate) fn run_child(words: impl IntoIterator<Item = OsString>) -> i32 {
     let mut words = words.into_iter();
     let order = words.next().and_then(|text| serde_json::from_str(&text.to_string_lossy()).ok());
     let argv: Vec<OsString> = words.collect();
     let (Some(order), Some((program, arguments))) = (order, argv.split_first()) else { return 2 };
     execute(&order, program, arguments).unwrap_or_else(|error| {
-        // Read by whoever waits for us.
+        // The parent reads this.
         let _ = fs::write(
             order.folder.join("stderr"),
             format!("{}: {error}\n", program.to_string_lossy()),

@@ -1,5 +1,5 @@
-//! What surrounds the figures: the machine and the tools before them, how to read them after them,
-//! and all of it as JSON.
+//! What is printed around the figures: the machine and the tools before them, a legend after them;
+//! and everything as JSON.
 
 use model::Clock as _;
 use report::number;
@@ -11,7 +11,7 @@ use crate::lab::Lab;
 use crate::sections::{Extent, Found, Section};
 use crate::tools::{Tool, version_of};
 
-/// The line of the machine, that of the programs, and what is not counted here.
+/// Lines about the machine, the programs, and what is not counted here.
 pub(crate) fn text(lab: &Lab<'_>, extent: &Extent) -> String {
     let here = probe::host::environment(env!("CARGO_PKG_VERSION"));
     let placed = match lab.cpus {
@@ -39,9 +39,10 @@ pub(crate) fn text(lab: &Lab<'_>, extent: &Extent) -> String {
     text
 }
 
-/// With their versions, and those that are not here.
+/// The installed programs with their versions, and the missing ones.
 fn programs(lab: &Lab<'_>, extent: &Extent) -> (Vec<String>, Vec<String>) {
-    let (mut there, mut absent) = (Vec::new(), Vec::new());
+    let mut there = Vec::new();
+    let mut absent = Vec::new();
     for tool in Tool::ALL.into_iter().filter(|tool| extent.tools.contains(tool)) {
         let version = match (tool, lab.program(tool)) {
             (_, None) => {
@@ -68,7 +69,7 @@ fn programs(lab: &Lab<'_>, extent: &Extent) -> (Vec<String>, Vec<String>) {
     (there, absent)
 }
 
-/// What the words of the tables mean.
+/// The legend of the tables.
 pub(crate) fn legend(extent: &Extent, all: &[Found]) -> String {
     let has = |section| all.iter().any(|found| found.section == section);
     let mut text = format!(
@@ -102,7 +103,7 @@ from the due time (longtail, oha with --latency-correction, wrk2) or from its ow
     text
 }
 
-/// All that was measured.
+/// All results as JSON.
 pub(crate) fn json(lab: &Lab<'_>, extent: &Extent, all: &[Found], interrupted: bool) -> String {
     let (there, absent) = programs(lab, extent);
     let value = json!({

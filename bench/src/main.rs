@@ -1,9 +1,9 @@
-//! The bench: proves side by side what longtail costs. It measures a longtail that was built; it is
-//! not shipped.
+//! The bench: compares longtail's cost with that of other tools. It measures an existing build of
+//! longtail and is not shipped.
 //!
-//! `sections` says what is run and shown; `case` runs it in turns, `measure` once; `server` and
-//! `tools` are who serves and who makes load and says what of itself, `lab` has the process that
-//! each runs in, `counters` what is counted of it.
+//! `sections` says what is run and shown; `case` runs contenders in turns, `measure` runs one once;
+//! `server` and `tools` know the servers and the generators; `lab` has the process that each runs
+//! in, and `counters` what is counted.
 
 mod case;
 mod counters;
@@ -95,10 +95,10 @@ impl Args {
             .collect()
     }
 
-    /// How much of everything.
+    /// How much to run.
     ///
     /// # Errors
-    /// In a line.
+    /// What is wrong, in one line.
     fn extent(&self) -> Result<Extent, String> {
         let length = self.length.unwrap_or(Nanos::from_secs(1));
         if length < Nanos::from_millis(20) || length > Nanos::from_secs(600) {
@@ -129,7 +129,7 @@ impl Args {
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
-    // Before anything else: neither needs flags, and neither may be slowed by them.
+    // Before anything else: neither role has flags, and parsing them would slow it down.
     match words.next() {
         Some(word) if word == GUARD => std::process::exit(launch::guard::run(words)),
         Some(word) if word == CHILD => std::process::exit(lab::run_child(words)),
@@ -204,12 +204,14 @@ fn lab<'a>(
     })?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let counters = Counters::find(|name| tools::find(name, &path));
-    let (cpus, clock) = (lab::two_cpus(), REAL_CLOCK);
+    let cpus = lab::two_cpus();
+    let clock = REAL_CLOCK;
     let patience = args.patience;
     Ok(Lab { longtail, here, folder, cpus, counters, patience, clock, interrupt, path })
 }
 
-/// Takes away the numbers of connections that the limit of open files does not allow, and says so.
+/// Removes numbers of connections that the limit of open files does not allow, and returns a line
+/// for each.
 fn left_out(extent: &mut Extent) -> Vec<String> {
     let most = lab::most_connections();
     let (kept, out): (Vec<u32>, Vec<u32>) =
@@ -221,8 +223,8 @@ fn left_out(extent: &mut Extent) -> Vec<String> {
     out.into_iter().map(line).collect()
 }
 
-/// A flag that the first Ctrl-C sets; the second leaves at once, and guards end what we have
-/// started.
+/// A flag that the first Ctrl-C sets. The second one ends the bench at once, and the guards end
+/// what it started.
 fn interruption() -> Result<Arc<AtomicBool>, String> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {

@@ -1,18 +1,19 @@
-//! All that is printed: results to stdout, progress to stderr where that is a terminal; and text
-//! tables, names to the left, figures to the right, each column as wide as its widest cell.
+//! Everything that is printed: results to stdout, progress to stderr if that is a terminal; and
+//! text tables with names on the left and figures on the right, each column as wide as its widest
+//! cell.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-/// A table in the making.
+/// A table that is being filled.
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
-/// What stands where there is no figure.
+/// The text for a missing figure.
 pub(crate) const NONE: &str = "-";
 
 impl Table {
-    /// With the lines of its head; each line has a cell for each column, between `|`.
+    /// A table with these header lines, whose cells are separated by `|`.
     pub(crate) fn new(head: &[&str]) -> Table {
         Table {
             rows: head.iter().map(|line| line.split('|').map(str::to_owned).collect()).collect(),
@@ -23,7 +24,7 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// The text, each line with its end.
+    /// The table as text.
     pub(crate) fn text(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
         let wide =
@@ -47,12 +48,12 @@ impl Table {
     }
 }
 
-/// A figure, or the sign that there is none.
+/// A figure, or [`NONE`].
 pub(crate) fn shown<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
     value.map_or_else(|| NONE.to_owned(), text)
 }
 
-/// Prints to stdout; a reader that has gone is no error.
+/// Prints to stdout; a reader that has gone is not an error.
 pub(crate) fn print(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -64,14 +65,14 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "bench: {text}");
 }
 
-/// What goes on, in place of what went on; nothing where nobody looks.
+/// Replaces the progress line, if stderr is a terminal.
 pub(crate) fn progress(text: &str) {
     if io::stderr().is_terminal() {
         let _ = write!(io::stderr().lock(), "\r\x1b[K{text}");
     }
 }
 
-/// Takes that line away.
+/// Removes the progress line.
 pub(crate) fn clear() {
     progress("");
 }

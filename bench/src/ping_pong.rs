@@ -1,18 +1,17 @@
-//! The floor: what the same bytes cost over the same sockets where nobody reads them.
+//! The floor: what the same bytes cost over the same sockets without parsing them.
 //!
-//! One thread and epoll: a request of fixed bytes goes out, and as soon as as many bytes have come
-//! back as the first answer had, the next. No HTTP is parsed but the head of that first answer, no
-//! time is taken of a request, nothing is counted but the answers. It does not wait actively. A
-//! load generator that uses sockets and epoll cannot be cheaper than this, but by system calls for
-//! many requests at once.
+//! One thread with epoll sends a fixed request, and the next one as soon as as many bytes have come
+//! back as the first response had. It parses only the head of the first response, times no request,
+//! counts only responses, and never polls actively. A load generator with sockets and epoll can be
+//! cheaper only if a system call serves several requests.
 //!
 //!   ping-pong ADDRESS:PORT CONNECTIONS NANOSECONDS keep|close|RATE
 //!
-//! With a rate it is the floor of an open loop: it sends so many requests a second, each at its
-//! time on the connection that was free longest, and reads what has come before it sends.
+//! With a rate it is the floor of an open loop: it sends this many requests per second, each on
+//! time on the connection that has been free longest, and reads what has arrived before it sends.
 //!
-//! The request is the one that longtail sends to such a URL. Prints the number of whole answers;
-//! any trouble ends it with exit code 1, since then its bytes are not what was asked for.
+//! The request is the one that longtail sends to the same URL. It prints the number of complete
+//! responses. Any trouble ends it with exit code 1, because its bytes would not be comparable.
 
 use std::collections::VecDeque;
 use std::io::{Read as _, Write as _};
@@ -30,20 +29,20 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use testkit::clock::REAL_CLOCK;
 
-/// As large as the buffer of a lane.
+/// As large as a lane's buffer.
 const BUFFER: usize = 64 * 1024;
 const EVENTS: usize = 1024;
-/// Before a request is due it wakes by this much: as late as sleeps end on a virtual machine.
+/// How early it wakes before a request is due, because sleeps end late on a virtual machine.
 const EARLY: Nanos = Nanos::from_micros(20);
 
-/// A fault, in a line.
+/// A fault, in one line.
 type Fault = String;
 
 struct Floor {
     address: SocketAddr,
     keep: bool,
     request: Vec<u8>,
-    /// Head and content of an answer.
+    /// The length of a response, head included.
     answer_bytes: usize,
     epoll: OwnedFd,
     sockets: Vec<Socket>,
@@ -52,12 +51,12 @@ struct Floor {
     outstanding: usize,
 }
 
-/// A connection, whose request is out until its last answer has come.
+/// A connection.
 struct Socket {
     stream: TcpStream,
-    /// Bytes of the answer that have come.
+    /// Bytes of the response received so far.
     received: usize,
-    /// Whether no event of it means anything any more.
+    /// Whether its events no longer matter.
     is_over: bool,
 }
 
@@ -81,13 +80,14 @@ fn run(words: &[String]) -> Result<u64, Fault> {
             "usage: ping-pong ADDRESS:PORT CONNECTIONS NANOSECONDS keep|close|RATE".to_owned()
         );
     };
-    let address: SocketAddr = address.parse().map_err(|_| format!("'{address}' is no address"))?;
+    let address: SocketAddr =
+        address.parse().map_err(|_| format!("'{address}' is not an address"))?;
     if !address.ip().is_loopback() {
         return Err(format!("{address} is not this machine"));
     }
     let connections: usize =
-        connections.parse().map_err(|_| format!("'{connections}' is no number"))?;
-    let time = Nanos(time.parse().map_err(|_| format!("'{time}' is no number"))?);
+        connections.parse().map_err(|_| format!("'{connections}' is not a number"))?;
+    let time = Nanos(time.parse().map_err(|_| format!("'{time}' is not a number"))?);
     let mut floor = Floor::new(address, keep != "close")?;
     match keep.parse() {
         Ok(rate @ 1..) => floor.pace(connections, time, rate)?,
@@ -98,7 +98,7 @@ fn run(words: &[String]) -> Result<u64, Fault> {
 }
 
 impl Floor {
-    /// Asks once, to see how long an answer is; that one is counted.
+    /// Sends one request to learn the length of a response; it counts.
     fn new(address: SocketAddr, keep: bool) -> Result<Floor, Fault> {
         let close = if keep { "" } else { "connection: close\r\n" };
         let request = format!(
@@ -111,7 +111,7 @@ impl Floor {
             keep,
             request: request.into_bytes(),
             answer_bytes,
-            epoll: epoll::create(epoll::CreateFlags::CLOEXEC).map_err(said("epoll"))?,
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failure_of("epoll"))?,
             sockets: Vec::new(),
             buffer: vec![0; BUFFER],
             answers: 1,
@@ -119,7 +119,7 @@ impl Floor {
         })
     }
 
-    /// Keeps all connections busy for this time, and then waits for the answers that are under way.
+    /// Keeps all connections busy for this time, then waits for the responses in flight.
     fn drive(&mut self, connections: usize, time: Nanos) -> Result<(), Fault> {
         let clock = REAL_CLOCK;
         for slot in 0..connections {
@@ -133,29 +133,30 @@ impl Floor {
         let mut ready = VecDeque::with_capacity(EVENTS);
         let mut is_over = false;
         while self.outstanding > 0 {
-            // All answers of a wait, then all requests: where the server is woken for each of them
-            // it is dearer.
+            // Read all responses of a wait, then send all requests: waking the server for each of
+            // them would cost more.
             self.receive(&mut events, None, is_over, &mut ready)?;
             for slot in ready.drain(..) {
                 self.sockets[slot].ask(&self.request)?;
             }
-            // Late by one wait at most: all answers of a wait are followed by requests, or none.
+            // Check the time once per wait: either all its responses are followed by requests, or
+            // none.
             is_over = clock.now() >= until;
         }
         Ok(())
     }
 
-    /// Sends so many requests a second for this time, and then waits for the answers that are under
-    /// way.
+    /// Sends `rate` requests per second for this time, then waits for the responses in flight.
     fn pace(&mut self, connections: usize, time: Nanos, rate: u64) -> Result<(), Fault> {
         let clock = REAL_CLOCK;
-        // As the lanes have it; the default would make each sleep end 50 us late.
+        // Like the lanes; with the default timer slack each sleep would end 50 us late.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         for slot in 0..connections {
             let socket = self.connect(slot)?;
             self.sockets.push(socket);
         }
-        let (begun, gap) = (clock.now(), Nanos(1_000_000_000 / rate));
+        let begun = clock.now();
+        let gap = Nanos(1_000_000_000 / rate);
         let mut events = Vec::with_capacity(EVENTS);
         let mut free: VecDeque<usize> = (0..connections).collect();
         for number in 0..time.0 / gap.0 {
@@ -176,7 +177,7 @@ impl Floor {
         Ok(())
     }
 
-    /// Waits, takes what has come, and tells which connections can be asked again.
+    /// Waits, reads what has arrived, and adds the connections that can send again to `ready`.
     fn receive(
         &mut self,
         events: &mut Vec<epoll::Event>,
@@ -187,7 +188,7 @@ impl Floor {
         events.clear();
         match epoll::wait(&self.epoll, spare_capacity(events), at_most) {
             Ok(_) | Err(Errno::INTR) => {}
-            Err(errno) => return Err(said("epoll_wait")(errno)),
+            Err(errno) => return Err(failure_of("epoll_wait")(errno)),
         }
         for event in events.iter() {
             let slot = event.data.u64() as usize;
@@ -208,24 +209,24 @@ impl Floor {
         let stream = connected.map_err(|error| format!("connect: {error}"))?;
         let interest = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
         epoll::add(&self.epoll, &stream, epoll::EventData::new_u64(slot as u64), interest)
-            .map_err(said("epoll_ctl"))?;
+            .map_err(failure_of("epoll_ctl"))?;
         Ok(Socket { stream, received: 0, is_over: false })
     }
 
-    /// Takes what has come; whether the next request can go out.
+    /// Reads what has arrived. Returns whether the next request can be sent.
     fn serve(&mut self, slot: usize, flags: EventFlags, is_over: bool) -> Result<bool, Fault> {
         let socket = &mut self.sockets[slot];
         if socket.is_over {
             return Ok(false);
         }
-        // Edge triggered: read until nothing is left. A read shorter than the buffer has taken all,
-        // but an end.
+        // Edge-triggered: read until nothing is left. A read shorter than the buffer has taken
+        // everything except an end.
         let is_ending = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
         loop {
             let n = match recv(&socket.stream, &mut self.buffer[..], RecvFlags::empty()) {
                 Ok((n, _)) => n,
                 Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
-                Err(errno) => return Err(said("recv")(errno)),
+                Err(errno) => return Err(failure_of("recv")(errno)),
             };
             socket.received += n;
             if n == 0 && (self.keep || socket.received < self.answer_bytes) {
@@ -233,7 +234,7 @@ impl Floor {
             }
             if socket.received > self.answer_bytes {
                 return Err(format!(
-                    "an answer is longer than the first, {} bytes",
+                    "a response is longer than the first, {} bytes",
                     self.answer_bytes
                 ));
             }
@@ -243,7 +244,7 @@ impl Floor {
                 socket.is_over = is_over;
                 self.outstanding -= usize::from(is_over);
                 if !self.keep && !is_over {
-                    // The old one is closed, and so out of the set.
+                    // The old socket is closed, which removes it from epoll.
                     self.sockets[slot] = self.connect(slot)?;
                     self.sockets[slot].ask(&self.request)?;
                 }
@@ -263,7 +264,7 @@ impl Socket {
         match send(&self.stream, bytes, SendFlags::NOSIGNAL) {
             Ok(n) if n == bytes.len() => Ok(()),
             Ok(_) => Err("a request did not fit into the socket's buffer".to_owned()),
-            Err(errno) => Err(said("send")(errno)),
+            Err(errno) => Err(failure_of("send")(errno)),
         }
     }
 }
@@ -271,7 +272,8 @@ impl Socket {
 fn length_of_an_answer(address: SocketAddr, request: &[u8]) -> std::io::Result<usize> {
     let mut stream = TcpStream::connect(address)?;
     stream.write_all(request)?;
-    let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4096];
     let whole = loop {
         if let Some(whole) = whole_length(&bytes) {
             break whole;
@@ -281,13 +283,13 @@ fn length_of_an_answer(address: SocketAddr, request: &[u8]) -> std::io::Result<u
             n => bytes.extend_from_slice(&buffer[..n]),
         }
     };
-    // All of it, so that the server has wholly sent what it counts.
+    // Read all of it, so that the server has completely sent what it counts.
     let rest = u64::try_from(whole.saturating_sub(bytes.len())).unwrap_or_default();
     std::io::copy(&mut stream.take(rest), &mut std::io::sink())?;
     Ok(whole)
 }
 
-/// Head and content of an answer whose head is there: by its Content-Length.
+/// The length of a response, by its Content-Length, if its head is complete.
 fn whole_length(bytes: &[u8]) -> Option<usize> {
     let text = String::from_utf8_lossy(bytes);
     let (head, _) = text.split_once("\r\n\r\n")?;
@@ -298,7 +300,7 @@ fn whole_length(bytes: &[u8]) -> Option<usize> {
     Some(head.len() + 4 + head.lines().find_map(field)?)
 }
 
-fn said(what: &'static str) -> impl Fn(Errno) -> Fault {
+fn failure_of(what: &'static str) -> impl Fn(Errno) -> Fault {
     move |errno| format!("{what}: {errno}")
 }
 
@@ -307,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_its_head_and_its_content() {
+    fn the_length_of_a_response_includes_its_head() {
         assert_eq!(whole_length(b"HTTP/1.1 200 OK\r\nContent-Length: 64\r\n\r\nxx"), Some(39 + 64));
         assert_eq!(whole_length(b"HTTP/1.1 200 OK\r\nContent-Length: 64\r\n"), None);
         assert_eq!(whole_length(b"HTTP/1.1 200 OK\r\n\r\n"), None);

@@ -1,5 +1,4 @@
-//! The servers that the load goes to: our load sink and nginx, each with its own count of what it
-//! received.
+//! The servers under load: our load sink and nginx, each with its own count of what it received.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -18,54 +17,54 @@ use sink::SinkLedger;
 
 use crate::lab::{Lab, Order};
 
-/// Longest wait for a server to answer, or to have nothing open any more.
+/// The longest wait for a server to answer, or to become idle.
 const PATIENCE: Nanos = Nanos::from_secs(10);
 const STEP: Nanos = Nanos::from_millis(10);
 
-/// Which server a case wants.
+/// The server of a case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
-    /// `longtail sink` with answers of so many bytes.
+    /// `longtail sink` with responses of this many bytes.
     Sink {
-        /// Content of an answer.
+        /// Content of a response.
         bytes: u64,
-        /// Answers that take exactly this long; it spins all the time then.
+        /// Delay of each response; the sink then spins all the time.
         delay: Option<Nanos>,
     },
     /// nginx with `return 200`.
     Nginx,
 }
 
-/// A server that runs.
+/// A running server.
 pub(crate) struct Running {
     server: Server,
     kind: Kind,
-    /// How often nginx was asked for its count: it counts that too.
+    /// How often nginx was asked for its count, which it also counts.
     asked: Cell<u64>,
-    /// `http://` and `https://` of it.
+    /// Its addresses for `http://` and `https://`.
     plain: SocketAddr,
     tls: Option<SocketAddr>,
 }
 
-/// What it has counted since it started.
+/// A server's counts since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
     /// Requests received.
     pub(crate) requests: u64,
-    /// Answers wholly given.
+    /// Responses completely sent.
     pub(crate) answers: u64,
-    /// Bytes of the requests; 0 where it does not count them.
+    /// Bytes of the requests; 0 if it does not count them.
     pub(crate) received_bytes: u64,
-    /// Whether nobody is connected and nothing is under way.
+    /// Whether no client is connected and nothing is in flight.
     pub(crate) is_idle: bool,
 }
 
 impl Running {
-    /// Starts it on its processor and waits until it answers.
+    /// Starts the server on its CPU and waits until it answers.
     ///
     /// # Errors
-    /// Why not, in a line.
+    /// Why it does not start, in one line.
     pub(crate) fn start(kind: &Kind, with_tls: bool, lab: &Lab<'_>) -> Result<Running, String> {
         let free = || {
             free_address(Socket::Tcp4, None, &Addresses::default()).map_err(|why| why.to_string())
@@ -88,8 +87,8 @@ impl Running {
             let gone = running.server.exited();
             if gone.is_some() || lab.clock.now() - begun > PATIENCE || lab.interrupted() {
                 let how = gone.map_or_else(|| "no answer".to_owned(), |exit| exit.to_string());
-                let said = fs::read_to_string(order.folder.join("stderr")).unwrap_or_default();
-                let line = said.lines().next_back().unwrap_or_default();
+                let printed = fs::read_to_string(order.folder.join("stderr")).unwrap_or_default();
+                let line = printed.lines().next_back().unwrap_or_default();
                 return Err(format!("{} does not start ({how}): {line}", kind.name()));
             }
             lab.clock.sleep(STEP);
@@ -105,7 +104,7 @@ impl Running {
         }
     }
 
-    /// What it has counted, without those that asked for this.
+    /// Its counts, without the requests that asked for them.
     pub(crate) fn count(&self) -> Option<Count> {
         match self.kind {
             Kind::Sink { .. } => {
@@ -133,12 +132,12 @@ impl Running {
         answer.is_ok().then(|| String::from_utf8_lossy(&answer.body).into_owned())
     }
 
-    /// The sink's whole account.
+    /// The sink's ledger.
     pub(crate) fn ledger(&self) -> Option<SinkLedger> {
         control::sink_ledger(self.plain).ok()
     }
 
-    /// Its count when nobody is connected any more; `None` where somebody stays, or it does not
+    /// Its count when no client is connected any more; `None` if one stays, or the server does not
     /// answer.
     pub(crate) fn at_rest(&self, lab: &Lab<'_>) -> Option<Count> {
         let begun = lab.clock.now();
@@ -166,7 +165,7 @@ impl Running {
 }
 
 impl Kind {
-    /// For a message.
+    /// Its name in messages.
     fn name(&self) -> &'static str {
         match self {
             Kind::Sink { .. } => "longtail sink",
@@ -175,8 +174,8 @@ impl Kind {
     }
 }
 
-/// What nginx says in each answer beside type and length (RFC 9110, sections 6.6.1, 7.6.1 and 10.2.4):
-/// who parses heads pays for it, so a sink without would flatter them.
+/// The headers that nginx sends in each response besides type and length (RFC 9110, sections 6.6.1,
+/// 7.6.1 and 10.2.4): parsing them costs time, so a sink without them would flatter generators.
 const HEAD: [&str; 3] =
     ["server: nginx/1.22.1", "date: Sat, 21 Nov 2026 18:41:00 GMT", "connection: keep-alive"];
 
@@ -186,7 +185,7 @@ fn sink(
     bytes: u64,
     delay: Option<Nanos>,
 ) -> Vec<OsString> {
-    // The kernel makes of the backlog what somaxconn allows.
+    // The kernel limits the backlog to somaxconn.
     let mut line = format!("sink --listen={plain} --body={bytes} --backlog=65535");
     if let Some(tls) = tls {
         let _ = write!(line, " --listen=tls://{tls}");
@@ -214,7 +213,8 @@ fn nginx(
         let made =
             fs::create_dir_all(&certified).and_then(|()| TlsPair::make(&certified, address.ip()));
         let pair = made.map_err(|why| why.to_string())?;
-        let (certificate, key) = (pair.certificate.display(), pair.key.display());
+        let certificate = pair.certificate.display();
+        let key = pair.key.display();
         let _ = write!(
             listeners,
             " listen {address} ssl backlog=4096; ssl_certificate {certificate}; ssl_certificate_key {key};"
@@ -232,7 +232,7 @@ fn nginx(
     Ok(std::iter::once(program.into()).chain(words).collect())
 }
 
-/// One process that serves, in the foreground, writes nothing and closes nothing.
+/// One process that serves in the foreground, logs nothing and closes no connection.
 fn nginx_conf(listeners: &str, folder: &Path) -> String {
     let folder = folder.display();
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
@@ -249,7 +249,7 @@ fn nginx_conf(listeners: &str, folder: &Path) -> String {
 }
 
 /// The counts of `stub_status` (`ngx_http_stub_status_module`): connections open now, then
-/// accepted, handled and requests since the start. Whoever asks is among them.
+/// accepted, handled and requests since the start. The request for this page is included.
 fn of_stub_status(text: &str) -> Option<Count> {
     let number = |line: &str| line.split_ascii_whitespace().nth(2)?.parse::<u64>().ok();
     let mut lines = text.lines();

@@ -1,6 +1,5 @@
-//! The programs that make load: their names, the command lines by which each makes the same load on
-//! one thread, and what each says of its own run: ours is read from its study, others' by the code
-//! of `audit`.
+//! The load generators: their names, the command lines for the same load on one thread, and what
+//! each says about its run: longtail's is read from its study, the others' by the code of `audit`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,7 @@ use model::{Histogram, LoadStudy, Nanos, Study};
 use rustix::fs::{Access, access};
 use serde::Serialize;
 
-/// Who makes load.
+/// A load generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Tool {
@@ -26,7 +25,7 @@ pub(crate) enum Tool {
     Wrk2,
 }
 
-/// What each is asked for.
+/// The load to send.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Job {
     pub(crate) connections: u32,
@@ -38,7 +37,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// A closed loop over connections that are kept.
+    /// A closed loop with keep-alive.
     pub(crate) const fn closed(connections: u32, end: End) -> Job {
         Job { connections, end, keep_alive: true, tls: false, rate: None }
     }
@@ -50,12 +49,12 @@ impl Job {
 pub(crate) enum End {
     /// After this time, ns.
     After(Nanos),
-    /// After so many requests.
+    /// After this many requests.
     Requests(u64),
 }
 
 impl Tool {
-    /// All, in the order of the tables.
+    /// All of them, in the order of the tables.
     pub(crate) const ALL: [Tool; 8] = [
         Tool::Longtail,
         Tool::Floor,
@@ -67,7 +66,7 @@ impl Tool {
         Tool::Wrk2,
     ];
 
-    /// As the tables call it; of all but the floor, the program's name.
+    /// Its name in tables, which is also the program's name except for the floor.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Tool::Longtail => "longtail",
@@ -81,7 +80,7 @@ impl Tool {
         }
     }
 
-    /// Whose output it prints; `None` of ours.
+    /// The tool whose output format it prints; `None` for our own.
     pub(crate) fn claims_as(self) -> Option<audit::LoadTool> {
         Some(match self {
             Tool::Longtail | Tool::Floor => return None,
@@ -94,13 +93,12 @@ impl Tool {
         })
     }
 
-    /// Whether it runs in every round. The others show where they stand; what is judged is judged
-    /// by these.
+    /// Whether it runs in every round. Those that do are compared with; the others are only shown.
     pub(crate) fn is_in_every_round(self) -> bool {
         matches!(self, Tool::Longtail | Tool::Floor | Tool::Wrk)
     }
 
-    /// Why it cannot do this; `None` where it can.
+    /// Why it cannot do this job; `None` if it can.
     pub(crate) fn refusal(self, job: &Job) -> Option<&'static str> {
         let is_counted = matches!(job.end, End::Requests(_));
         match self {
@@ -115,7 +113,7 @@ impl Tool {
         }
     }
 
-    /// How long it runs when asked for `length`: some know whole seconds only.
+    /// How long it runs when asked for `length`: some take only whole seconds.
     pub(crate) fn length(self, length: Nanos) -> Nanos {
         match self {
             Tool::Wrk | Tool::Wrk2 | Tool::H2load | Tool::Ab => {
@@ -183,8 +181,8 @@ impl Tool {
                     .rate
                     .map(|rate| format!("-q {}", f64::from(rate) / f64::from(c)))
                     .unwrap_or_default();
-                // It would send the address with its port as the server's name, which is no name
-                // (RFC 6066, section 3).
+                // It would send address and port as the server name, which is invalid (RFC 6066,
+                // section 3).
                 let name = where_tls("-host localhost");
                 format!(
                     "-cpus 1 -c {c} {} {rate} {name} {}",
@@ -197,7 +195,7 @@ impl Tool {
                 format!("--h1 -t1 -c{c} {time}")
             }
             Tool::Ab => {
-                // -t alone ends it after 50 000 requests.
+                // With -t alone it ends after 50 000 requests.
                 let much = |seconds: u64| (1_000_000 * seconds).max(u64::from(c));
                 let time = seconds.map(|seconds| format!("-t {seconds} -n {}", much(seconds)));
                 let keep = if job.keep_alive { "-k" } else { "" };
@@ -209,7 +207,7 @@ impl Tool {
         line
     }
 
-    /// What tells its version, where it tells it.
+    /// The flag that prints its version, if there is one.
     fn version_flag(self) -> Option<&'static str> {
         match self {
             Tool::Wrk | Tool::Wrk2 => Some("-v"),
@@ -219,7 +217,7 @@ impl Tool {
         }
     }
 
-    /// Its version, as far as it tells it.
+    /// Its version, if it prints one.
     pub(crate) fn version(self, program: &Path) -> Option<String> {
         version_of(program, self.version_flag()?)
     }
@@ -242,7 +240,7 @@ fn version_in(text: &str) -> Option<String> {
 pub(crate) fn find(name: &str, path: &std::ffi::OsStr) -> Option<PathBuf> {
     let can_run = |file: &PathBuf| file.is_file() && access(file, Access::EXEC_OK).is_ok();
     let found = std::env::split_paths(path).map(|folder| folder.join(name)).find(can_run)?;
-    // It will be started from another folder.
+    // It is started in another folder, so the path must be absolute.
     std::path::absolute(found).ok()
 }
 
@@ -250,20 +248,20 @@ fn words(line: &str) -> Vec<OsString> {
     line.split_ascii_whitespace().map(OsString::from).collect()
 }
 
-/// Its own words; absent is absent.
+/// What a tool reports about its run; `None` where it reports nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct Said {
+pub(crate) struct ToolReport {
     /// Requests that ended, by its count.
     pub(crate) requests: Option<u64>,
     /// Requests that failed.
     pub(crate) failed: Option<u64>,
     /// Response times.
     pub(crate) times: Times,
-    /// How late requests were sent, of the one that says it.
+    /// How late requests were sent.
     pub(crate) send_lag: Times,
-    /// Lines that its log lacks.
+    /// Lines dropped from its log.
     pub(crate) log_dropped: Option<u64>,
-    /// Bytes of all requests, of the one that says it.
+    /// Bytes of all requests.
     pub(crate) sent_bytes: Option<u64>,
 }
 
@@ -275,14 +273,13 @@ pub(crate) struct Times {
     pub(crate) p999: Option<f64>,
 }
 
-/// What it printed, understood; `None` where nothing of it is. `studies` is where longtail keeps
-/// its own.
-pub(crate) fn said(tool: Tool, printed: &str, studies: &Path) -> Option<Said> {
+/// Parses what it printed; `None` if that fails. `studies`: the folder of longtail's studies.
+pub(crate) fn parsed(tool: Tool, printed: &str, studies: &Path) -> Option<ToolReport> {
     match (tool, tool.claims_as()) {
-        (Tool::Floor, _) => Some(Said {
+        (Tool::Floor, _) => Some(ToolReport {
             requests: Some(printed.trim().parse().ok()?),
             failed: Some(0),
-            ..Said::default()
+            ..ToolReport::default()
         }),
         (_, Some(audited)) => {
             let claim = audit::parse::claims(printed)
@@ -290,11 +287,11 @@ pub(crate) fn said(tool: Tool, printed: &str, studies: &Path) -> Option<Said> {
                 .into_iter()
                 .find(|claim| claim.tool == audited)?;
             let at = |q: f64| claim.percentile(q).map(|time| time.value * 1e9);
-            Some(Said {
+            Some(ToolReport {
                 requests: claim.ended(),
                 failed: claim.failed(),
                 times: Times { p50: at(0.5), p99: at(0.99), p999: at(0.999) },
-                ..Said::default()
+                ..ToolReport::default()
             })
         }
         (_, None) => study(studies).map(|study| ours(&study)),
@@ -310,9 +307,9 @@ fn study(studies: &Path) -> Option<LoadStudy> {
     }
 }
 
-fn ours(study: &LoadStudy) -> Said {
+fn ours(study: &LoadStudy) -> ToolReport {
     let tally = &study.run.tally;
-    Said {
+    ToolReport {
         requests: Some(tally.all_requests()),
         failed: Some(tally.counts.failed() + tally.unmeasured.failed()),
         times: Times::of(&tally.response_time),
@@ -323,7 +320,7 @@ fn ours(study: &LoadStudy) -> Said {
 }
 
 impl Times {
-    /// Of a histogram.
+    /// The percentiles of a histogram.
     pub(crate) fn of(histogram: &Histogram) -> Times {
         let at = |q: f64| histogram.quantile(q).map(|Nanos(ns)| ns as f64);
         Times { p50: at(0.5), p99: at(0.99), p999: at(0.999) }
@@ -336,10 +333,10 @@ mod tests {
 
     const JOB: Job = Job::closed(37, End::After(Nanos::from_millis(1500)));
 
-    /// Each tool and each kind of job: its arguments, or why it cannot do this.
+    /// For each tool and kind of job: its arguments, or why it cannot do it.
     #[test]
-    fn each_is_asked_for_the_same_load_in_its_words() {
-        let mut said = Vec::new();
+    fn each_tool_has_a_command_line_for_each_job() {
+        let mut lines = Vec::new();
         for (kind, job) in [
             ("closed", JOB),
             ("close", Job { keep_alive: false, ..JOB }),
@@ -352,23 +349,23 @@ mod tests {
                     tool.arguments(&job, "http://127.0.0.1:1/").join(std::ffi::OsStr::new(" "));
                 let arguments =
                     tool.refusal(&job).map_or(arguments, |why| format!("cannot: {why}").into());
-                said.push(format!("{kind} {}: {}\n", tool.name(), arguments.display()));
+                lines.push(format!("{kind} {}: {}\n", tool.name(), arguments.display()));
             }
         }
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/command_lines.txt");
-        testkit::golden::expect(Path::new(file), &said.concat());
+        testkit::golden::expect(Path::new(file), &lines.concat());
     }
 
     #[test]
-    fn versions_are_found_where_the_tools_say_them() {
+    fn versions_are_found_in_the_tools_output() {
         assert_eq!(version_in("wrk debian/4.1.0-3+b2 [epoll] Copyright").as_deref(), Some("4.1.0"));
         assert_eq!(version_in("nginx version: nginx/1.22.1").as_deref(), Some("1.22.1"));
         assert_eq!(version_in("what?"), None);
     }
 
     #[test]
-    fn the_count_of_each_is_read() {
-        let read = |tool, text| said(tool, text, Path::new("/nonexistent"));
+    fn the_count_of_each_tool_is_read() {
+        let read = |tool, text| parsed(tool, text, Path::new("/nonexistent"));
         let wrk = read(Tool::Wrk, testkit::output::WRK).unwrap();
         assert_eq!((wrk.requests, wrk.failed), (Some(10_000), Some(0)));
         assert_eq!(wrk.times, Times { p50: Some(1e6), p99: Some(1.5e6), p999: None });
@@ -377,23 +374,24 @@ mod tests {
             assert_eq!(
                 read(tool, "unable to connect"),
                 None,
-                "{tool:?}: what is not understood is not guessed"
+                "{tool:?}: unknown output is not guessed at"
             );
         }
     }
 
     #[test]
-    fn ours_says_what_its_tally_counts() {
+    fn longtails_figures_are_those_of_its_tally() {
         let study = testkit::load::closed();
-        let said = ours(&study);
-        let (measured, warm_up) = (&study.run.tally.counts, &study.run.tally.unmeasured);
+        let report = ours(&study);
+        let measured = &study.run.tally.counts;
+        let warm_up = &study.run.tally.unmeasured;
         assert!(warm_up.total() > 0);
-        assert_eq!(said.requests, Some(measured.total() + warm_up.total()));
-        assert_eq!(said.failed, Some(measured.failed() + warm_up.failed()));
+        assert_eq!(report.requests, Some(measured.total() + warm_up.total()));
+        assert_eq!(report.failed, Some(measured.failed() + warm_up.failed()));
         assert_eq!(
-            said.times.p50,
+            report.times.p50,
             study.run.tally.response_time.quantile(0.5).map(|time| time.0 as f64)
         );
-        assert!(said.times.p50 < said.times.p99 && said.sent_bytes.is_some());
+        assert!(report.times.p50 < report.times.p99 && report.sent_bytes.is_some());
     }
 }

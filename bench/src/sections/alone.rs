@@ -1,5 +1,5 @@
-//! longtail by itself: memory, of which a long run takes no more than a short one, and a log line
-//! for each request at full speed, what it costs and that dropped lines are counted.
+//! Longtail without other tools: its memory, which must not grow with the length of a run, and the cost of a
+//! log line for each request at full speed, where dropped lines must be counted.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -18,7 +18,8 @@ use crate::server::Kind;
 use crate::tools::{End, Job};
 
 const CONNECTIONS: u32 = 64;
-/// What may differ by the allocator's moods, and by a report of more seconds.
+/// How much the peaks may differ because of the allocator, and because a longer report has more
+/// seconds.
 const SHARE: f64 = 0.1;
 const MORE: f64 = 1024.0 * 1024.0;
 
@@ -37,7 +38,7 @@ pub(super) fn memory_cases(extent: &Extent) -> Vec<Case> {
     [short(extent), extent.memory_requests].into_iter().map(case).collect()
 }
 
-/// The table, and what is wrong with it.
+/// The table, and what is wrong.
 pub(super) fn memory_text(cases: &[Done]) -> (String, Vec<String>) {
     let peaks: Vec<(u64, f64)> = cases.iter().filter_map(peak).collect();
     let mut table = Table::new(&["memory, 64 conn.|peak resident"]);
@@ -51,11 +52,11 @@ pub(super) fn memory_text(cases: &[Done]) -> (String, Vec<String>) {
     (format!("\n{}", table.text()), faults)
 }
 
-/// What is wrong where the long run (its requests, its peak in bytes) took more than the short one.
+/// What is wrong if the long run (requests, peak in bytes) took more memory than the short one.
 fn growth((few, before): (u64, f64), (many, after): (u64, f64)) -> Option<String> {
     (after > before * (1.0 + SHARE) + MORE).then(|| {
         let [before, after] = [before, after].map(mebibytes);
-        format!("memory grows with the run: {before} of {few} requests, {after} of {many}")
+        format!("memory grows with the run: {before} for {few} requests, {after} for {many}")
     })
 }
 
@@ -86,9 +87,10 @@ pub(super) fn log_cases(extent: &Extent, lab: &Lab<'_>) -> Vec<Case> {
     }]
 }
 
-/// The table, and what is wrong with it.
+/// The table, and what is wrong.
 pub(super) fn log_text(cases: &[Done], lab: &Lab<'_>) -> (String, Vec<String>) {
-    let (mut text, mut faults) = (String::new(), Vec::new());
+    let mut text = String::new();
+    let mut faults = Vec::new();
     for done in cases.iter().filter(|done| done.failure.is_none()) {
         let mut table = Table::new(&[
             "log, 64 conn.|CPU us a req.|x without|[interval]|peak resident|requests|lines dropped",
@@ -107,11 +109,11 @@ pub(super) fn log_text(cases: &[Done], lab: &Lab<'_>) -> (String, Vec<String>) {
                     mebibytes(middle.median)
                 }),
                 sum(|sample| sample.received),
-                sum(|sample| sample.said.log_dropped.unwrap_or_default()),
+                sum(|sample| sample.reported.log_dropped.unwrap_or_default()),
             ]);
         }
         let _ = write!(text, "\n{}", table.text());
-        // The file is that of the last run.
+        // The file is from the last run.
         let last = done.entry(WITH).and_then(|entry| entry.samples.last());
         if let Some((sample, lines)) = last.zip(lines(&file(lab))) {
             faults.extend(incomplete(sample, lines));
@@ -120,18 +122,18 @@ pub(super) fn log_text(cases: &[Done], lab: &Lab<'_>) -> (String, Vec<String>) {
     (text, faults)
 }
 
-/// Lines of records: the first says what the columns are.
+/// The number of records, without the header line.
 fn lines(file: &PathBuf) -> Option<u64> {
     let lines = BufReader::new(File::open(file).ok()?).split(b'\n').count() as u64;
     Some(lines.saturating_sub(1))
 }
 
-/// Each request is a line, or counted as dropped.
+/// What is wrong unless each request is either a line or counted as dropped.
 fn incomplete(sample: &Sample, lines: u64) -> Option<String> {
-    let dropped = sample.said.log_dropped.unwrap_or_default();
+    let dropped = sample.reported.log_dropped.unwrap_or_default();
     (lines + dropped != sample.received).then(|| {
         format!(
-            "the log has {lines} lines and lacks {dropped}, and there were {} requests",
+            "the log has {lines} lines and dropped {dropped}, but there were {} requests",
             sample.received
         )
     })
@@ -140,23 +142,24 @@ fn incomplete(sample: &Sample, lines: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::Said;
+    use crate::tools::ToolReport;
 
     #[test]
-    fn a_byte_a_request_is_growth() {
+    fn a_byte_per_request_counts_as_growth() {
         const MEGABYTE: f64 = 1e6;
         assert_eq!(growth((1_000_000, 11.0 * MEGABYTE), (10_000_000, 11.5 * MEGABYTE)), None);
-        let said = growth((1_000_000, 11.0 * MEGABYTE), (10_000_000, 20.0 * MEGABYTE)).unwrap();
+        let complaint =
+            growth((1_000_000, 11.0 * MEGABYTE), (10_000_000, 20.0 * MEGABYTE)).unwrap();
         assert_eq!(
-            said,
-            "memory grows with the run: 10.5 MiB of 1000000 requests, 19.1 MiB of 10000000"
+            complaint,
+            "memory grows with the run: 10.5 MiB for 1000000 requests, 19.1 MiB for 10000000"
         );
     }
 
     #[test]
-    fn a_line_that_is_missing_is_found() {
-        let said = Said { log_dropped: Some(3), ..Said::default() };
-        let sample = Sample { received: 10, said, ..Sample::default() };
+    fn a_missing_line_is_detected() {
+        let reported = ToolReport { log_dropped: Some(3), ..ToolReport::default() };
+        let sample = Sample { received: 10, reported, ..Sample::default() };
         assert_eq!(incomplete(&sample, 7), None);
         assert!(incomplete(&sample, 6).is_some() && incomplete(&sample, 8).is_some());
     }

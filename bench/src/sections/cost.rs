@@ -1,5 +1,5 @@
-//! What a request costs, side by side: every kind of load as fast as each can, and against a server
-//! that leaves them idle.
+//! The cost of a request in comparison: every kind of load at full speed, and against a server that
+//! leaves the generator idle.
 
 use std::fmt::Write as _;
 
@@ -13,13 +13,13 @@ use crate::sections::Extent;
 use crate::server::Kind;
 use crate::tools::{End, Job, Tool};
 
-/// Content of a small answer, bytes.
+/// Content of a small response, in bytes.
 pub(super) const SMALL: u64 = 64;
-/// Connections where another thing than their number is looked at.
+/// Connections for cases that are not about their number.
 const SOME: u32 = 16;
-/// Longtail with its own clock in the place of the kernel's stamps, as the others have it.
+/// Longtail with its own clock instead of the kernel's stamps, like the other tools.
 const OWN_CLOCK: &str = "longtail, own clock";
-/// From so many on it takes a while until all are open.
+/// With this many it takes a while until all are open.
 const MANY: u32 = 5000;
 
 pub(super) fn cases(extent: &Extent) -> Vec<Case> {
@@ -61,8 +61,8 @@ pub(super) fn cases(extent: &Extent) -> Vec<Case> {
     all
 }
 
-/// Against nginx, which is slower than a generator: whoever sleeps between answers pays for each
-/// wake-up, and may come late.
+/// Against nginx, which is slower than a generator: one that sleeps between responses pays for each
+/// wake-up and may be late.
 pub(super) fn idle_cases(extent: &Extent) -> Vec<Case> {
     let all: &[u32] = if extent.quick { &[4] } else { &[1, 4, 16, 64, 256] };
     let case = |connections: &u32, tls: bool| Case {
@@ -88,13 +88,14 @@ pub(super) fn text(cases: &[Done]) -> String {
     format!("{}\n{}\n{}", details(cases), summary(cases, "longtail"), summary(cases, OWN_CLOCK))
 }
 
-/// One case: a line a tool.
+/// One case, with a line for each tool.
 fn detail(done: &Done) -> String {
     let mut table = Table::new(&[
         "|received||CPU us||||instructions a request||||cycles|server|server CPU us||un-",
         "|req/s|x wrk|a req.|x wrk|[interval]|x floor|user|kernel|x wrk|x floor|x wrk|busy|a req.|x wrk|claimed",
     ]);
-    let (wrk, floor) = (done.entry("wrk"), done.entry("floor"));
+    let wrk = done.entry("wrk");
+    let floor = done.entry("floor");
     for entry in done.entries.iter().filter(|entry| !entry.samples.is_empty()) {
         let cpu = |sample: &Sample| Some(sample.cpu());
         let times_wrk = entry.times(wrk, cpu);
@@ -122,7 +123,8 @@ fn detail(done: &Done) -> String {
     format!("\n{}\n{}", done.case.name, table.text())
 }
 
-/// One line a case: ours, of this name, beside wrk and the floor; nothing where it did not run.
+/// One line for each case: longtail under this name, compared with wrk and the floor; empty if it
+/// did not run.
 fn summary(cases: &[Done], name: &str) -> String {
     let first = format!("{name}|CPU us|CPU time|||instructions||cycles||received|server CPU|");
     let mut table = Table::new(&[
@@ -133,7 +135,8 @@ fn summary(cases: &[Done], name: &str) -> String {
     for done in cases {
         let Some(ours) = done.entry(name).filter(|ours| !ours.samples.is_empty()) else { continue };
         is_empty = false;
-        let (wrk, floor) = (done.entry("wrk"), done.entry("floor"));
+        let wrk = done.entry("wrk");
+        let floor = done.entry("floor");
         let cpu = |sample: &Sample| Some(sample.cpu());
         let times_wrk = ours.times(wrk, cpu);
         table.row([
@@ -174,7 +177,7 @@ pub(super) fn micros(ns: f64) -> String {
     number::fixed(us, if us < 100.0 { 2 } else { 0 })
 }
 
-/// System calls a request, of all threads of a program, from its start to its end.
+/// System calls per request, of all threads of a program, from its start to its end.
 pub(super) fn call_cases(extent: &Extent) -> Vec<Case> {
     let quick = [Tool::Longtail, Tool::Floor, Tool::Wrk];
     vec![Case {
@@ -203,8 +206,8 @@ pub(super) fn call_text(cases: &[Done]) -> String {
 mod tests {
     use super::*;
     use crate::counters::Counted;
-    use crate::tools::Said;
     use crate::tools::Tool;
+    use crate::tools::ToolReport;
 
     fn entry(tool: Tool, factor: f64) -> Entry {
         let sample = |round: u32| Sample {
@@ -220,7 +223,7 @@ mod tests {
                 cycles_kernel: Some(9e6 * factor),
                 ..Counted::default()
             },
-            said: Said { requests: Some(998), ..Said::default() },
+            reported: ToolReport { requests: Some(998), ..ToolReport::default() },
             ..Sample::default()
         };
         Entry {
@@ -246,12 +249,12 @@ mod tests {
     }
 
     #[test]
-    fn a_case_is_a_line_a_tool() {
+    fn a_case_has_a_line_for_each_tool() {
         golden("case.txt", &detail(&done()));
     }
 
     #[test]
-    fn the_summary_is_a_line_a_case() {
+    fn the_summary_has_a_line_for_each_case() {
         golden("summary.txt", &summary(&[done()], "longtail"));
     }
 

@@ -1,4 +1,4 @@
-//! What is shown: what a request costs, also where the server leaves the generator idle (`cost`),
+//! The sections: the cost of a request, also if the server leaves the generator idle (`cost`),
 //! system calls (`calls`), due times (`timing`), memory and the log (`alone`).
 
 pub(crate) mod alone;
@@ -33,7 +33,7 @@ pub(crate) enum Section {
     Log,
 }
 
-/// How much of it.
+/// How much to run.
 #[derive(Clone, Debug)]
 pub(crate) struct Extent {
     pub(crate) rounds: Rounds,
@@ -45,15 +45,15 @@ pub(crate) struct Extent {
     pub(crate) memory_requests: u64,
 }
 
-/// What came of a section.
+/// The results of a section.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Found {
     pub(crate) section: Section,
     pub(crate) cases: Vec<Done>,
-    /// The tables, as they are printed.
+    /// The printed tables.
     #[serde(skip)]
     pub(crate) text: String,
-    /// What makes the bench fail.
+    /// Faults that make the bench fail.
     pub(crate) faults: Vec<String>,
 }
 
@@ -67,11 +67,11 @@ impl Section {
         Section::Log,
     ];
 
-    /// What is run, and in which way.
+    /// What to run, and how.
     pub(crate) fn cases(self, extent: &Extent, lab: &Lab<'_>) -> (Vec<Case>, Rounds, Counting) {
         let rounds = |all| Rounds { all, others: all };
-        let (once, few) =
-            (rounds(1), rounds(extent.rounds.all.min(if extent.quick { 1 } else { 3 })));
+        let once = rounds(1);
+        let few = rounds(extent.rounds.all.min(if extent.quick { 1 } else { 3 }));
         let counted = if lab.counters.has_calls() { cost::call_cases(extent) } else { Vec::new() };
         match self {
             Section::Cost => (cost::cases(extent), extent.rounds, Counting::Cost),
@@ -83,7 +83,7 @@ impl Section {
         }
     }
 
-    /// What it came to, in tables.
+    /// The results, as tables.
     pub(crate) fn found(self, cases: Vec<Done>, lab: &Lab<'_>) -> Found {
         let (mut text, more) = match self {
             Section::Cost => (cost::text(&cases), Vec::new()),
@@ -110,7 +110,7 @@ impl Extent {
     }
 }
 
-/// Who failed, and who else used the machine.
+/// Failures, and other use of the machine.
 fn trouble(cases: &[Done]) -> String {
     let mut lines = Vec::new();
     for done in cases {
@@ -119,13 +119,15 @@ fn trouble(cases: &[Done]) -> String {
         }
         for entry in &done.entries {
             if let Some(why) = entry.failures.last() {
-                let (n, name) = (entry.failures.len(), &entry.contender.name);
+                let n = entry.failures.len();
+                let name = &entry.contender.name;
                 lines.push(format!("{}, {name}: {n} of its runs failed: {why}", done.case.name));
             }
-            let failed: u64 = entry.samples.iter().filter_map(|sample| sample.said.failed).sum();
+            let failed: u64 =
+                entry.samples.iter().filter_map(|sample| sample.reported.failed).sum();
             if failed > 0 {
                 lines.push(format!(
-                    "{}, {}: {failed} of its requests failed, it says",
+                    "{}, {}: by its own count, {failed} of its requests failed",
                     done.case.name, entry.contender.name
                 ));
             }
@@ -134,7 +136,7 @@ fn trouble(cases: &[Done]) -> String {
     let foreign = cases.iter().filter_map(Done::foreign).max_by(f64::total_cmp);
     if let Some(foreign) = foreign.filter(|foreign| *foreign >= 0.15) {
         lines.push(format!(
-            "others used up to {foreign:.2} processors during a run: believe instructions, then cycles, then CPU time, and rates last"
+            "others used up to {foreign:.2} CPUs during a run: trust instructions most, then cycles, then CPU time, and rates least"
         ));
     }
     lines.into_iter().map(|line| format!("  {line}\n")).collect::<Vec<_>>().concat()

@@ -1,5 +1,5 @@
-//! Open loop against answers that take exactly a millisecond: how late requests leave, and how far
-//! the times that each reports are from the truth.
+//! Open loop against responses that take exactly a millisecond: how late requests are sent, and how
+//! far the reported times are from the truth.
 
 use model::Nanos;
 use report::number;
@@ -26,7 +26,7 @@ pub(super) fn cases(extent: &Extent) -> Vec<Case> {
     vec![Case {
         name: format!("{RATE} req/s over {CONNECTIONS} conn., answers after {DELAY}"),
         server: Kind::Sink { bytes: SMALL, delay: Some(DELAY) },
-        // Of 10 000 requests ten are beyond p99.9.
+        // Of 10 000 requests, ten are above p99.9.
         job: Job {
             rate: Some(RATE),
             ..Job::closed(
@@ -47,9 +47,9 @@ pub(super) fn text(cases: &[Done]) -> String {
         ]);
         for entry in done.entries.iter().filter(|entry| !entry.samples.is_empty()) {
             let lag =
-                |of: fn(&Times) -> Option<f64>| time(entry, |sample| of(&sample.said.send_lag));
+                |of: fn(&Times) -> Option<f64>| time(entry, |sample| of(&sample.reported.send_lag));
             let over = |of: fn(&Times) -> Option<f64>| {
-                time(entry, |sample| Some(of(&sample.said.times)? - DELAY.0 as f64))
+                time(entry, |sample| Some(of(&sample.reported.times)? - DELAY.0 as f64))
             };
             table.row([
                 entry.contender.name.clone(),

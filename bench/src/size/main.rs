@@ -1,8 +1,8 @@
 //! The size of the workspace, and whether it keeps its own rules: `make size`.
 //!
-//! Prints the lines of each crate, without comments, blanks and tests. Exit code 1 when a type name
-//! stands twice, files of a crate import each other in a circle, or a parameter is a tuple; a test
-//! asks the same.
+//! Prints the lines of each crate, without comments, blanks and tests. The exit code is 1 if two
+//! types have the same name, files of a crate import each other in a circle, or a parameter is a
+//! tuple; a test checks the same.
 
 mod source;
 
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(!broken.is_empty()))
 }
 
-/// All Rust files in `folder` below `root`, but what cargo and git made.
+/// All Rust files in `folder` below `root`, except those made by cargo and git.
 fn read(root: &Path, folder: &Path, files: &mut Vec<SourceFile>) -> Result<(), String> {
     let fault = |error: io::Error| format!("{}: {error}", root.join(folder).display());
     let mut entries: Vec<_> =
@@ -52,12 +52,12 @@ fn read(root: &Path, folder: &Path, files: &mut Vec<SourceFile>) -> Result<(), S
     Ok(())
 }
 
-/// Folders that are built for us and not for a user; of their names and lines nothing is asked.
+/// Folders that are not shipped; their names and lines don't count.
 const ASIDE: [&str; 3] = ["bench", "testkit", "fuzz"];
-/// Names that say what they are have so many letters in the mean (ripgrep, oha, hyperfine: 10 to 12).
+/// The mean length of type names to aim for (ripgrep, oha, hyperfine: 10 to 12).
 const NAME_GOAL: f64 = 10.0;
 
-/// A workspace that was read.
+/// A parsed workspace.
 struct House {
     files: Vec<SourceFile>,
 }
@@ -114,13 +114,13 @@ impl House {
         let _ = write!(
             text,
             "\nshipped {shipped} lines, tests {tests}\n\
-             {} type names of {mean:.2} letters in the mean (goal: {NAME_GOAL})\n",
+             {} type names of {mean:.2} letters on average (goal: {NAME_GOAL})\n",
             names.len(),
         );
         text
     }
 
-    /// What must not be, a line each.
+    /// Broken rules, one line each.
     fn broken(&self) -> Vec<String> {
         let mut broken = Vec::new();
         let mut names: BTreeMap<&str, Vec<&Path>> = BTreeMap::new();
@@ -130,7 +130,7 @@ impl House {
             }
         }
         for (name, paths) in names.into_iter().filter(|(_, paths)| paths.len() > 1) {
-            broken.push(format!("type name {name} stands more than once: {}", list(paths)));
+            broken.push(format!("type name {name} is used more than once: {}", list(paths)));
         }
         for files in self.crates().values() {
             broken.extend(
@@ -156,7 +156,7 @@ fn list(paths: Vec<&Path>) -> String {
     paths.into_iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// Files of one crate of which each reaches each by what it imports.
+/// Groups of files of one crate that all reach each other by imports.
 fn circles<'a>(files: &[&'a SourceFile]) -> Vec<Vec<&'a Path>> {
     let modules: BTreeMap<&ModulePath, &SourceFile> =
         files.iter().filter_map(|file| Some((file.module.as_ref()?, *file))).collect();
@@ -176,12 +176,13 @@ fn circles<'a>(files: &[&'a SourceFile]) -> Vec<Vec<&'a Path>> {
     circles.into_iter().collect()
 }
 
-/// All files that one imports, or that these import.
+/// All files that a file imports, directly or indirectly.
 fn reached_from<'a>(
     file: &SourceFile,
     modules: &BTreeMap<&ModulePath, &'a SourceFile>,
 ) -> BTreeSet<&'a Path> {
-    let (mut reached, mut ahead) = (BTreeSet::new(), imported(file, modules));
+    let mut reached = BTreeSet::new();
+    let mut ahead = imported(file, modules);
     while let Some(next) = ahead.pop() {
         if reached.insert(next.path.as_path()) {
             ahead.extend(imported(next, modules));
@@ -190,7 +191,7 @@ fn reached_from<'a>(
     reached
 }
 
-/// The files that one imports; not those below it, since a module and its own parts are one thing.
+/// The files that a file imports directly, except those below it: a module may use its own parts.
 fn imported<'a>(
     file: &SourceFile,
     modules: &BTreeMap<&ModulePath, &'a SourceFile>,
@@ -205,7 +206,7 @@ fn imported<'a>(
         .collect()
 }
 
-/// The file of what a path from the crate's root names, through each `pub use`.
+/// The file that defines the item of a path, following each `pub use`.
 fn defined_in<'a>(
     path: &ModulePath,
     modules: &BTreeMap<&ModulePath, &'a SourceFile>,
@@ -215,7 +216,7 @@ fn defined_in<'a>(
         (0..=path.len()).rev().find_map(|at| Some((at, *modules.get(&path[..at].to_vec())?)))?;
     let Some(name) = path.get(at) else { return Some(file) };
     match file.exports.iter().find(|(here, _)| here == name) {
-        // Two that pass on each other's names are in a circle anyway.
+        // Two modules that re-export each other's names are in a circle anyway.
         Some((_, from)) if through < 8 && from != path => {
             defined_in(&[from, &path[at + 1..]].concat(), modules, through + 1)
         }
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_stands_twice_breaks_a_rule_and_tests_may_repeat_it() {
+    fn a_type_name_used_twice_breaks_a_rule_except_in_tests() {
         let twice = house(&[
             ("crates/a/src/lib.rs", "pub struct Place;"),
             ("crates/b/src/lib.rs", "enum Place {}\n#[cfg(test)]\nmod tests { struct Other; }"),
@@ -256,12 +257,12 @@ mod tests {
         ]);
         assert_eq!(
             twice.broken(),
-            ["type name Place stands more than once: crates/a/src/lib.rs, crates/b/src/lib.rs"]
+            ["type name Place is used more than once: crates/a/src/lib.rs, crates/b/src/lib.rs"]
         );
     }
 
     #[test]
-    fn circles_are_seen_through_what_a_root_passes_on() {
+    fn circles_are_found_through_re_exports() {
         let root = (
             "crates/a/src/lib.rs",
             "mod ink; mod pen; mod pot; pub use ink::Ink; pub use pen::Pen;",
@@ -289,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_and_its_own_parts_may_need_each_other() {
+    fn a_module_and_its_own_parts_may_import_each_other() {
         let both = house(&[
             ("crates/a/src/lib.rs", "mod pen; mod pot;"),
             ("crates/a/src/pen.rs", "mod nib; use nib::Nib; pub struct Pen(Nib);"),
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_that_is_a_tuple_wants_a_type() {
+    fn a_tuple_parameter_breaks_a_rule() {
         let tuple = house(&[
             (
                 "crates/a/src/lib.rs",
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn bench_and_testkit_are_no_part_of_what_is_shipped() {
+    fn bench_and_testkit_are_not_shipped() {
         let text = house(&[
             ("crates/a/src/lib.rs", "struct Pencil;\n\n// Why.\nfn f() {}\n"),
             ("crates/testkit/src/lib.rs", "struct Pen;\n"),

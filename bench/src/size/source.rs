@@ -8,30 +8,29 @@ use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
 use syn::{Attribute, FnArg, Ident, ImplItem, Item, ItemUse, Type, UseTree, Visibility};
 
-/// A path through modules, as `["crate", "lane", "Lane"]`.
+/// A path through modules, such as `["crate", "lane", "Lane"]`.
 pub(crate) type ModulePath = Vec<String>;
 
-/// What a source file holds. Lines in `shipped` and `tests` have code on them; blank lines are
-/// nowhere.
+/// A parsed source file. `shipped` and `tests` count lines with code; blank lines don't count.
 #[derive(Debug, Default)]
 pub(crate) struct SourceFile {
-    /// Below the root of the workspace.
+    /// Relative to the root of the workspace.
     pub(crate) path: PathBuf,
-    /// The folder of its crate, as `engine`.
+    /// The folder of its crate, such as `engine`.
     pub(crate) crate_name: String,
     pub(crate) shipped: usize,
     pub(crate) tests: usize,
-    /// Lines with a comment and no code, tests aside.
+    /// Lines with only a comment, without tests.
     pub(crate) comments: usize,
     pub(crate) type_names: Vec<String>,
-    /// `line: name` of each parameter whose type is, or holds, a tuple.
+    /// `line: name` of each parameter whose type is or contains a tuple.
     pub(crate) tuples: Vec<String>,
-    /// Where it stands in its crate, as `["lane", "run"]`; the root is empty. `None` where no crate
-    /// is made of it.
+    /// Its module, such as `["lane", "run"]`; empty for the root. `None` if it isn't part of a
+    /// crate.
     pub(crate) module: Option<ModulePath>,
-    /// What it names that may be in another file of its crate, each from the crate's root.
+    /// Paths, from the crate's root, that may refer to another file of its crate.
     pub(crate) imports: Vec<ModulePath>,
-    /// What it passes on by `pub use`: its name here, and the path from the crate's root.
+    /// What it re-exports by `pub use`: the name here, and the path from the crate's root.
     pub(crate) exports: Vec<(String, ModulePath)>,
 }
 
@@ -84,10 +83,10 @@ fn name_of(component: Component<'_>) -> Option<&str> {
     component.as_os_str().to_str()
 }
 
-/// Whether a file holds tests and nothing else, by its name or the folder it stands in.
+/// Whether a file has only tests, by its name or its folder.
 fn is_test(names: &[&str]) -> bool {
     let by_name = names.last().and_then(|name| name.strip_suffix(".rs")).is_some_and(|stem| {
-        // A name such as `server_under_test.rs` is no test's.
+        // A name such as `server_under_test.rs` is not a test's.
         stem == "tests" || stem.starts_with("test_") || stem.ends_with("_tests")
     });
     by_name || names.contains(&"tests") || names.first() == Some(&"fuzz")
@@ -105,7 +104,7 @@ fn module_of(names: &[&str]) -> Option<ModulePath> {
     Some(module)
 }
 
-/// What stands on each line.
+/// What is on each line.
 struct Marks {
     code: Vec<bool>,
     test: Vec<bool>,
@@ -128,7 +127,7 @@ impl Marks {
                     }
                     self.code(group.stream());
                 }
-                // A doc comment is an attribute of which all tokens have one place.
+                // A doc comment is an attribute whose tokens all have the same span.
                 TokenTree::Punct(punct) if punct.as_char() == '#' => {
                     let is_here = |next: &TokenTree| next.span().start() == punct.span().start();
                     let mut is_comment = false;
@@ -145,11 +144,11 @@ impl Marks {
     }
 }
 
-/// Walks through what is shipped of a file.
+/// Visits the shipped parts of a file.
 struct Finder {
     file: SourceFile,
     marks: Marks,
-    /// Where the walk is: of the file, and `depth` inline modules.
+    /// The current module: that of the file, and `depth` inline modules.
     module: ModulePath,
     depth: usize,
 }
@@ -179,7 +178,7 @@ impl Finder {
                 let above = self.module.len().checked_sub(up)?;
                 [&self.module[..above], &names[up..]].concat()
             }
-            // A module below this one, or another crate: which of them, the whole crate knows.
+            // A module below this one, or another crate; which one only the whole crate shows.
             _ => [&self.module, names].concat(),
         };
         self.file.imports.push(path.clone());
@@ -296,7 +295,7 @@ impl<'ast> Visit<'ast> for Finder {
     }
 }
 
-/// Whether a type is, or holds, a tuple; `()` is none.
+/// Whether a type is or contains a tuple; `()` doesn't count.
 struct Tuple(bool);
 
 impl<'ast> Visit<'ast> for Tuple {

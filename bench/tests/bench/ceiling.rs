@@ -1,15 +1,15 @@
-//! The ceiling: instructions that our own code may take for a request, in the release build.
+//! The ceiling: how many instructions our own code may take per request, in the release build.
 //!
-//! A debug build takes ten times as many, so this runs where `LONGTAIL_RELEASE` names a release
-//! build, as `make ceiling` (part of `make test` where the processor counts) has it. Instructions
-//! are counted by the processor (`perf`), or where it counts none, as in many virtual machines, by
-//! valgrind, which runs them one by one: what it does not see is the kernel, and the clock that the
-//! kernel maps into the process.
+//! A debug build takes ten times as many, so the test needs a release build, which
+//! `LONGTAIL_RELEASE` names (`make ceiling` sets it, and `make test` if the CPU counts
+//! instructions). Instructions are counted by the CPU (`perf`), or, if it doesn't count them as in
+//! many virtual machines, by valgrind, which interprets them but doesn't see the kernel, nor the
+//! clock that the kernel maps into the process.
 //!
-//! Two runs of different length are compared, so that what start and report take cancels out. Lane
-//! and sink share one processor: then each wait of the lane finds all the answers, whatever else
-//! the machine does, and the count is the same within a few percent. Where a wait finds fewer, its
-//! own cost is shared by fewer requests.
+//! Two runs of different length are compared, so that start and report cancel out. Lane and sink
+//! share one CPU: then each wait of the lane finds all responses, whatever else the machine does,
+//! and the count is stable within a few percent. If a wait finds fewer, its cost is shared by fewer
+//! requests.
 
 use std::fs;
 use std::net::TcpListener;
@@ -20,12 +20,12 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::{Killed, say, skipped};
 
-/// Whose clock says when an answer came, and the instructions in user mode that a request may take
-/// then, all measuring on. To be lowered when the loop becomes cheaper, and raised only with a
-/// reason here.
+/// The source of time stamps, and the instructions in user mode that a request may then take, with
+/// all measurements on. Lower them when the loop becomes cheaper, and raise them only with a reason
+/// here.
 const CEILINGS: [(&str, f64); 2] = [("kernel", 880.0), ("user", 720.0)];
 const CONNECTIONS: u32 = 16;
-/// The cheapest of some pairs counts: what disturbs a run makes it dearer, never cheaper.
+/// The cheapest pair counts, because disturbances only make a run more expensive.
 struct Pairs {
     number: usize,
     short: u64,
@@ -58,7 +58,7 @@ fn a_request_stays_below_its_ceiling_of_instructions() {
         std::thread::yield_now();
     }
     let run = |requests: u64, stamps: &str| {
-        // With this timing a lane does not poll: on one processor it is always wanted by the sink.
+        // With this timing a lane does not poll; on one CPU the sink always needs it.
         let load =
             format!("load --no-calibrate --threads 1 --timing coalesce --timestamps {stamps}");
         let line = format!("{load} -c {CONNECTIONS} -n {requests} http://{address}/");
@@ -86,7 +86,7 @@ fn a_request_stays_below_its_ceiling_of_instructions() {
     }
 }
 
-/// Who counts, the better one first.
+/// The counters, the better one first.
 const COUNTERS: [Counter; 2] = [Counter::Perf, Counter::Valgrind];
 
 #[derive(Clone, Copy)]
@@ -121,8 +121,8 @@ impl Counter {
                 command.args(["stat", "-x,", "-e", "instructions:u", "-o"]).arg(&file).arg("--")
             }
             Counter::Valgrind => {
-                // In the request loop alone: what the longer run's study takes to be written is not
-                // a request's.
+                // Count only in the request loop: writing the longer run's study is not part of a
+                // request.
                 let within = "--toggle-collect=engine::lane::run::*::run";
                 command
                     .args(["--tool=callgrind", within])
@@ -152,7 +152,7 @@ impl Counter {
     }
 }
 
-/// This thread, and all that it starts, have only the first processor that they may use.
+/// Binds this thread, and all that it starts, to the first CPU that it may use.
 fn one_processor() {
     let all = sched_getaffinity(None).unwrap();
     let first = (0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)).unwrap();

@@ -1,11 +1,11 @@
-//! The bench at toy size, and the ceiling of instructions.
+//! The bench at a tiny size, and the ceiling of instructions.
 
 mod ceiling;
 mod toy;
 
 use std::process::Child;
 
-/// A child that does not outlive its test.
+/// A child process that is killed with its test.
 struct Killed(Child);
 
 impl Drop for Killed {

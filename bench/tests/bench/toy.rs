@@ -1,5 +1,5 @@
-//! The bench itself, at toy size, with those of the tools that are here and know less than a
-//! second. Only counts are looked at.
+//! The bench itself at a tiny size, with the installed tools that can run for less than a second.
+//! Only counts are asserted.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,8 +15,8 @@ use serde_json::Value;
 
 use crate::{Killed, skipped};
 
-/// The bench, or `None` (and why, printed) where there is no longtail beside it: `cargo test -p
-/// bench` does not build it.
+/// The bench, or `None` with a message if longtail isn't built: `cargo test -p bench` does not
+/// build it.
 fn bench(folder: &Path) -> Option<Command> {
     let bench = PathBuf::from(env!("CARGO_BIN_EXE_bench"));
     let longtail = bench.with_file_name("longtail");
@@ -26,7 +26,7 @@ fn bench(folder: &Path) -> Option<Command> {
     }
     fs::create_dir_all(folder).unwrap();
     let mut command = Command::new(bench);
-    // Its folder is in the environment of all that it starts.
+    // Its folder is in the environment of every process that it starts.
     command.env("TMPDIR", folder).stdin(Stdio::null());
     Some(command)
 }
@@ -35,7 +35,7 @@ fn folder(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("longtail-bench-{}-{name}", std::process::id()))
 }
 
-/// Processes that have this folder in their environment, this one and zombies aside.
+/// Processes with this folder in their environment, except this one and zombies.
 fn alive(folder: &Path) -> Vec<String> {
     let marker = [b"TMPDIR=", folder.as_os_str().as_bytes()].concat();
     let has = |process: &fs::DirEntry| {
@@ -53,8 +53,8 @@ fn every_section_runs_and_both_ledgers_agree() {
     let file = folder.join("bench.json");
     let asked = "--quick --for 60ms --rounds 1 --tools longtail,floor,oha,hey --connections 3 --memory-requests 2000";
     let output = command.args(asked.split(' ')).arg("--json").arg(&file).output().unwrap();
-    let (text, complaint) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let complaint = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{text}\n{complaint}");
 
     let found: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
@@ -64,7 +64,7 @@ fn every_section_runs_and_both_ledgers_agree() {
     assert_eq!(names, ["cost", "calls", "idle", "timing", "memory", "log"]);
     let mut ours = 0;
     for done in sections.iter().flat_map(|section| section["cases"].as_array().unwrap()) {
-        // Where there is no nginx.
+        // Without nginx, the idle section has no results.
         if done["failure"].is_string() {
             continue;
         }
@@ -78,7 +78,7 @@ fn every_section_runs_and_both_ledgers_agree() {
             for sample in entry["samples"].as_array().unwrap() {
                 assert!(sample["received"].as_u64().unwrap() > 0);
                 if is_exact {
-                    assert_eq!(sample["received"], sample["said"]["requests"], "{entry:#}");
+                    assert_eq!(sample["received"], sample["reported"]["requests"], "{entry:#}");
                     ours += 1;
                 }
             }
@@ -90,7 +90,7 @@ fn every_section_runs_and_both_ledgers_agree() {
 }
 
 #[test]
-fn an_interrupt_ends_all_that_was_started() {
+fn an_interrupt_ends_everything_that_was_started() {
     let folder = folder("interrupt");
     let Some(mut command) = bench(&folder) else { return };
     let asked = "--only cost --tools longtail --connections 2 --for 600s";
@@ -105,16 +105,16 @@ fn an_interrupt_ends_all_that_was_started() {
     kill_process(Pid::from_child(&child.0), Signal::INT).unwrap();
     assert_eq!(child.0.wait().unwrap().code(), Some(130));
     assert_eq!(alive(&folder), Vec::<String>::new());
-    // Its own folder is gone as well.
+    // Its own folder is gone, too.
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
-fn the_floor_goes_on_until_its_time_is_over() {
+fn the_floor_runs_until_its_time_is_over() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    // It ends with the process that runs the tests.
+    // The thread ends with the test's process.
     std::thread::spawn(move || {
         for mut client in listener.incoming().flatten() {
             std::thread::spawn(move || {
@@ -130,23 +130,23 @@ fn the_floor_goes_on_until_its_time_is_over() {
         .output()
         .unwrap();
     let answers: u64 = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap();
-    // One to see how long it is, one of the connection: and in a second some thousands more.
+    // One request to learn the length, one for the connection, and in a second some thousands more.
     assert!(answers > 10, "{answers}");
 }
 
 #[test]
-fn a_tool_that_hangs_or_fails_is_said_and_the_others_run() {
+fn a_tool_that_hangs_or_fails_is_reported_and_the_others_run() {
     let folder = folder("hangs");
     let Some(mut command) = bench(&folder) else { return };
     let programs = folder.join("bin");
     fs::create_dir_all(&programs).unwrap();
-    // wrk ignores that it is asked to end, and has a child of its own.
+    // This wrk ignores signals and has a child process.
     for (name, text) in [
         ("wrk", "trap '' TERM INT\nsleep 1000 & wait\nsleep 1000\n"),
         ("hey", "echo 'no server' >&2\nexit 3\n"),
     ] {
         let file = programs.join(name);
-        // Only a load is like that, not the question for a version.
+        // It does so only for a load, not when asked for its version.
         let all = format!("#!/bin/sh\ncase \"$*\" in *http*) ;; *) exit 0 ;; esac\n{text}");
         fs::write(&file, all).unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
@@ -158,8 +158,7 @@ fn a_tool_that_hangs_or_fails_is_said_and_the_others_run() {
     let output = command.args(asked.split(' ')).env("PATH", path).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{text}");
-    // perf now and then ends with 0 where its child did not: then it is found out by what the
-    // server received.
+    // perf sometimes ends with 0 although its child failed; then the server's count shows it.
     let hangs = "wrk: 1 of its runs failed: it had not ended 5s after its time";
     let fails =
         text.lines().find(|line| line.contains("hey: 1 of its runs failed: ")).unwrap_or_default();

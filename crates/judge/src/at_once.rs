@@ -1,39 +1,40 @@
 //! How many requests' worth of work a server does at once: throughput x what one request takes
 //! alone.
 //!
-//! By Little's law the product counts the requests in service where each takes no longer under load
-//! than alone. Where they do take longer (a lock that each holds for a part of its time, Ruby's
-//! lock), it is less than the number inside: it is work, and no head count.
+//! By Little's law the product is the number of requests in service, if each takes no longer under
+//! load than alone. If requests do take longer (because of Ruby's lock, or another lock that each
+//! holds for part of its time), it is less than the number inside: it measures work, not heads.
 
 use model::theory::ServiceTime;
 use model::{AtOnce, Nanos, Run};
 
-/// No figure of this kind is better known than this, either way: the time alone is measured on an
-/// idle server, the throughput on a busy one.
+/// The smallest relative error, either way: the time alone is measured on an idle server, the
+/// throughput on a busy one.
 const LEAST_ERROR: f64 = 0.05;
 /// Standard errors of a 95 % interval.
 pub(crate) const ERRORS: f64 = 1.96;
 
-/// Of a run in closed loop without think time; `None` where nothing was measured of one request
-/// alone, or nothing completed. In an open loop, or with pauses, Puma before 7 holds a thread up to
-/// 0.2 s for the connection's next request: then it is not asked.
+/// For a run in closed loop without think time; `None` if no request was measured alone, or nothing
+/// completed. Don't use it for an open loop or with pauses: Puma before 7 then holds a thread for
+/// up to 0.2 s to wait for the connection's next request.
 pub(crate) fn of_run(run: &Run, alone: &ServiceTime) -> Option<AtOnce> {
     let rate = run.completed_rate();
     let responses = run.tally.counts.good();
     of(rate, responses, &alone.of_a_thread())
 }
 
-/// Of a throughput (requests per second), over so many responses, and the time for which each holds
-/// a thread.
+/// The same from a throughput (requests per second), the number of responses behind it, and the
+/// time for which each holds a thread.
 pub(crate) fn of(rate: f64, responses: u64, alone: &ServiceTime) -> Option<AtOnce> {
     if rate <= 0.0 || responses == 0 || alone.mean == Nanos::ZERO {
         return None;
     }
-    // Responses of a busy server come with the scatter of their service times. Those of a given
-    // time are taken for constant.
+    // The responses of a busy server scatter like their service times. A service time that the user
+    // gave is taken as constant.
     let by_chance = ERRORS * alone.variation / (responses as f64).sqrt();
     let mean = rate * alone.mean.as_secs_f64();
-    // Those that are served together may end together: the window has one such batch more or less.
+    // Requests that are served together may end together, so the window may have one such batch
+    // more or less.
     let by_edges = mean / responses as f64;
     let error = by_chance.hypot(by_edges);
     let most = |end: f64| (1.0 + error) * end;
@@ -47,30 +48,31 @@ pub(crate) fn of(rate: f64, responses: u64, alone: &ServiceTime) -> Option<AtOnc
     Some(AtOnce { mean, low, high: Some(high).filter(|high| high.is_finite()) })
 }
 
-/// What the interval says of a number of threads.
+/// How an interval compares with a number of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SlotsMatch {
-    /// It is clearly below.
+    /// The interval is clearly below.
     Below,
-    /// The number lies in it, and it is narrow: it is that number, and not another.
+    /// The number lies in it, and it is narrow enough to rule out others.
     Equal,
-    /// The number lies in it, and many others do too.
+    /// The number lies in it, but so do many others.
     Unclear,
-    /// It is clearly above.
+    /// The interval is clearly above.
     Above,
 }
 
-/// An interval wider than this, either way, does not tell one number of threads from another.
+/// An interval that extends further than this share of the mean, either way, can't tell one number
+/// of threads from another.
 const WIDE: f64 = 0.2;
 
-/// Whether it tells one number of threads from another.
+/// Whether the interval can tell one number of threads from another.
 pub(crate) fn is_narrow(at_once: &AtOnce) -> bool {
     let high = at_once.high.unwrap_or(f64::INFINITY);
     at_once.low >= (1.0 - WIDE) * at_once.mean && high <= (1.0 + WIDE) * at_once.mean
 }
 
-/// What is clearly below or above lies outside an interval of 99.9 %: 3.3 standard errors, where one of
-/// 95 % has 1.96. What is no chance, the least error, stays as it is.
+/// To be clearly below or above, a number must lie outside the 99.9 % interval: 3.3 standard errors
+/// instead of the 1.96 of 95 %. [`LEAST_ERROR`] is not due to chance and stays as it is.
 const CLEARLY: f64 = 3.3 / ERRORS;
 
 fn clear_end(mean: f64, end: f64) -> f64 {
@@ -79,7 +81,7 @@ fn clear_end(mean: f64, end: f64) -> f64 {
     mean + (end - mean).signum() * (apart + (CLEARLY - 1.0) * by_chance)
 }
 
-/// Holds it against `slots`.
+/// Compares the interval with `slots`.
 pub(crate) fn compare_with_slots(at_once: &AtOnce, slots: f64) -> SlotsMatch {
     let high = at_once.high.unwrap_or(f64::INFINITY);
     if high.is_finite() && clear_end(at_once.mean, high) < slots {
@@ -103,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_time_is_known_to_five_per_cent() {
+    fn a_constant_time_is_known_to_within_five_per_cent() {
         let ten = of(100.0, 1000, &alone(100, 100, 100, 0.0)).unwrap();
         assert!((ten.mean - 10.0).abs() < 1e-9 && (ten.low - 9.5).abs() < 1e-9, "{ten:?}");
         assert_eq!(compare_with_slots(&ten, 10.0), SlotsMatch::Equal);
@@ -114,15 +116,15 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_of_nine_is_told_from_ten_threads() {
+    fn a_pool_of_nine_is_told_apart_from_ten_threads() {
         let nine = of(180.0, 1800, &alone(50, 50, 50, 0.0)).unwrap();
         assert_eq!(compare_with_slots(&nine, 10.0), SlotsMatch::Below);
         assert_eq!(compare_with_slots(&nine, 9.0), SlotsMatch::Equal);
     }
 
     #[test]
-    fn what_varies_much_alone_tells_no_number() {
-        // 15 ms, and a second once in eighteen: the mean is 41 to 110 ms.
+    fn a_widely_varying_time_alone_tells_no_number() {
+        // 15 ms, but one request in 18 takes a second: the mean is between 41 and 110 ms.
         let any = of(145.0, 1450, &alone(69, 41, 110, 3.1)).unwrap();
         assert!(any.low < 6.0 && any.high > Some(15.0), "{any:?}");
         assert_eq!(compare_with_slots(&any, 10.0), SlotsMatch::Unclear);

@@ -1,9 +1,9 @@
-//! Threads that the server itself says are busy.
+//! Busy threads by the server's own count.
 
 use model::Run;
 
-/// How many of all its workers, on average over the reports that were made within the run; `None`
-/// where a worker made none.
+/// The number over all workers, averaged over the reports made within the run; `None` if a worker
+/// made no report.
 pub fn of(run: &Run) -> Option<f64> {
     run.reported("busy_threads")
 }

@@ -1,5 +1,5 @@
-//! Whether the user's thresholds (`--expect`, `--fail-if`) hold: one sentence a threshold, however
-//! many runs there are.
+//! Whether the user's thresholds (`--expect`, `--fail-if`) are met: one sentence for each
+//! threshold, however many runs there are.
 
 use model::objective::{Compare, ObjectiveFigure};
 use model::{Nanos, Objective, Study, Threshold, number};
@@ -9,39 +9,39 @@ use crate::named_runs::NamedRun;
 use crate::next::longer_by;
 use crate::thresholds::{ThresholdDoubt, ThresholdResult, held_against, times_as_long};
 
-/// Runs that a sentence names; the others are counted.
+/// A sentence names at most this many runs; the others are counted.
 const NAMED: usize = 3;
 
-/// What came of an expectation.
+/// The result of an expectation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExpectationResult {
     /// As it was typed.
     pub expected: String,
     /// `met`, `missed` or `cannot_tell`.
     pub result: &'static str,
-    /// The figure, in words, and why it is unknown.
+    /// The figure in words, and why the result is unknown if it is.
     pub sentence: String,
-    /// What came of it in each run.
+    /// The result in each run.
     pub runs: Vec<ExpectedRun>,
 }
 
-/// What came of an expectation in one run.
+/// The result of an expectation in one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExpectedRun {
     /// Which run.
     pub label: String,
     /// `met`, `missed` or `cannot_tell`.
     pub result: &'static str,
-    /// Why it is unknown.
+    /// Why the result is unknown.
     pub why: Option<ThresholdDoubt>,
-    /// The figure: of times in milliseconds, of rates per second, of shares 0 to 1; `null` where
-    /// nothing bounds it.
+    /// The figure: times in milliseconds, rates per second, shares 0 to 1; `null` if nothing bounds
+    /// it.
     pub value: Option<f64>,
     /// Its 95 % interval.
     pub interval: Option<[Option<f64>; 2]>,
 }
 
-/// What came of each that the study has.
+/// The results of all thresholds of a study.
 pub fn results(study: &Study, runs: &[NamedRun<'_>]) -> Vec<ExpectationResult> {
     study.thresholds().iter().map(|threshold| result(study, threshold, runs)).collect()
 }
@@ -50,12 +50,12 @@ pub fn results(study: &Study, runs: &[NamedRun<'_>]) -> Vec<ExpectationResult> {
 struct NamedResult<'a> {
     label: &'a str,
     result: ThresholdResult,
-    /// What to type for a run that is long enough to tell; `None` where there is none.
+    /// What to type for a run that is long enough to decide; `None` if there is no such run.
     longer: Option<String>,
 }
 
 impl NamedResult<'_> {
-    /// What came of it in a word.
+    /// The result in a word.
     fn word(&self) -> &'static str {
         match self.result.doubt {
             Some(_) => "cannot_tell",
@@ -148,26 +148,26 @@ fn in_unit(condition: &Objective, value: f64) -> String {
     }
 }
 
-/// Why nobody can tell, and what would.
+/// Why the result is unknown, and what would help.
 fn doubt(it: &NamedResult<'_>) -> String {
     let why = match it.result.doubt {
         None => return String::new(),
         Some(ThresholdDoubt::Invalid) => return ", but the run is INVALID".to_owned(),
         Some(ThresholdDoubt::GeneratorBound) => {
-            return ", but longtail was the limit and not the server".to_owned();
+            return ", but longtail was the limit, not the server".to_owned();
         }
         Some(ThresholdDoubt::NotPrinted) => {
-            return ", for the generator did not print it".to_owned();
+            return ", because the generator did not print it".to_owned();
         }
         Some(ThresholdDoubt::ImpossibleClaim) => {
-            return ", and what the generator claims cannot be".to_owned();
+            return ", but the generator's claim is impossible".to_owned();
         }
-        Some(ThresholdDoubt::TooFewAnswers) => "too few answers bound it there",
+        Some(ThresholdDoubt::TooFewAnswers) => "too few responses bound it there",
         Some(ThresholdDoubt::InsideInterval) => "the limit is inside the 95 % interval",
     };
     let advice = match &it.longer {
         Some(flag) => format!("run longer ({flag})"),
-        None => "no run of a bearable length would tell, so leave a margin".to_owned(),
+        None => "no run of reasonable length would decide, so leave a margin".to_owned(),
     };
     format!(", but {why}: {advice}")
 }

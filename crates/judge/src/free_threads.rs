@@ -2,15 +2,15 @@
 
 use model::{Nanos, Run, ServiceTime};
 
-/// Requests inside that are fewer than this part of the threads leave some free.
+/// If the requests inside are fewer than this share of the threads, some threads are free.
 const FEWER: f64 = 0.95;
-/// The accept queue is worth a word from this part of the response time on.
+/// The wait in the accept queue matters from this share of the response time on.
 const QUEUE_PART: f64 = 0.1;
-/// A request that takes less than so many times what it takes alone is held up by nothing inside.
+/// A request that takes at most this many times as long as alone is not held up by anything inside.
 const AS_ALONE: f64 = 1.1;
 
-/// The mean time after the accept queue, where requests wait in that, and take inside what they take
-/// alone: then nothing inside the app holds them up.
+/// The mean time after the accept queue, if requests wait in that queue but take as long inside as
+/// alone, so that nothing inside the app holds them up.
 pub(crate) fn time_inside(run: &Run, alone: &ServiceTime) -> Option<Nanos> {
     let mean = run.tally.response_time.mean()?;
     let queue = run.accept_queue_wait()?;
@@ -20,8 +20,8 @@ pub(crate) fn time_inside(run: &Run, alone: &ServiceTime) -> Option<Nanos> {
     (waits && is_as_alone && inside > Nanos::ZERO).then_some(inside)
 }
 
-/// How many requests are inside, where these are fewer than the threads though requests wait in the
-/// accept queue: by the time inside, and by the time alone.
+/// How many requests are inside, if they are fewer than the threads although others wait in the
+/// accept queue. Both the time inside and the time alone must show it.
 pub(crate) fn inside(run: &Run, alone: &ServiceTime, slots: u32) -> Option<f64> {
     let rate = run.completed_rate();
     let inside = rate * time_inside(run, alone)?.as_secs_f64();
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_whose_accept_queue_is_not_known_says_nothing() {
+    fn without_accept_queue_samples_the_time_inside_is_unknown() {
         let run = testkit::study::canonical().runs.remove(0);
         let alone = ServiceTime { mean: Nanos::from_millis(100), ..ServiceTime::default() };
         assert_eq!(time_inside(&Run { watch: None, ..run }, &alone), None);

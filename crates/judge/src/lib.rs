@@ -1,8 +1,8 @@
-//! All that is concluded: checks, warnings, limits, verdict, findings, trust, and what to type next.
+//! All conclusions: checks, warnings, limits, verdict, findings, trust, and what to type next.
 //!
-//! A file for each check, warning, limit and finding: what it rests on, when it holds and why that is
-//! the threshold, how bad it is, its sentence, what helps, and its tests. It takes studies and runs of
-//! the crate `model`, and does no I/O.
+//! Each check, warning, limit and finding has a file with its evidence, when it holds and why that
+//! is the threshold, its grade, its sentence, its hint, and its tests. The input is studies and
+//! runs of the crate `model`; there is no I/O.
 
 mod at_once;
 mod busy_threads;

@@ -1,4 +1,4 @@
-//! Runs with their names, as a study's reader sees them.
+//! Runs with the names under which reports show them.
 
 use model::comparison::ComparisonRun;
 use model::{BodyRun, Diagnostic, Run, Study, SweepStudy, Verdict};
@@ -6,12 +6,12 @@ use model::{BodyRun, Diagnostic, Run, Study, SweepStudy, Verdict};
 use crate::checks::{Grade, grade};
 use crate::verdict::{grade_in, troubles};
 
-/// A run and what it is called.
+/// A run and its name.
 pub struct NamedRun<'a> {
-    /// `1.5x`, `tcp4 s10`, where there are several passes `1.5x run 2`; of a comparison `B, block
-    /// 3`; empty of a load.
+    /// `1.5x`, `tcp4 s10`; with several passes `1.5x run 2`; in a comparison `B, block 3`; empty
+    /// for a load.
     pub name: String,
-    /// It.
+    /// The run.
     pub run: &'a Run,
 }
 
@@ -22,8 +22,7 @@ pub fn is_hidden(run: &Run) -> bool {
         .is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
 }
 
-/// Checks of a run that were not passed, the worst first, and its warnings, each with how it came
-/// out.
+/// The checks that a run did not pass, the worst first, and its warnings, each with its grade.
 pub fn diagnostics(run: &Run) -> impl Iterator<Item = (&Diagnostic, Grade)> {
     let judgement = run.judgement.iter();
     let checks =
@@ -54,7 +53,7 @@ pub fn named_runs(study: &Study) -> Vec<NamedRun<'_>> {
     }
 }
 
-/// `1.5x`; of several passes with its number: `1.5x run 2`.
+/// `1.5x`; with several passes `1.5x run 2`.
 pub fn name_in_sweep(study: &SweepStudy, run: &Run) -> String {
     format!("{}{}", run.in_multiples(), pass(run, study.plan.repeat))
 }

@@ -1,5 +1,5 @@
-//! What to type next: commands that settle what a study leaves open. Each is the study's own
-//! command line with one thing changed.
+//! What to type next: commands that would answer the questions that a study leaves open. Each is
+//! the study's own command line with one thing changed.
 
 use model::comparison::{ComparisonDoubt, ComparisonFindings, Metric, MissingFigure};
 use model::plan::quoted;
@@ -27,12 +27,12 @@ pub struct NextCommand {
     pub why: String,
 }
 
-/// More than these are a list to read.
+/// At most this many commands are shown.
 const MOST: usize = 3;
-/// Theory and a longer run come after what the findings ask for, of which there are at most so
-/// many.
+/// At most this many commands come from findings, so that theory and a longer run still have a
+/// place.
 const MOST_OF_FINDINGS: usize = 2;
-/// So many times as long is another kind of run.
+/// A run this many times as long would be a different experiment.
 const LONGEST: f64 = 100.0;
 
 /// The commands, the most useful first.
@@ -49,7 +49,7 @@ pub fn next_commands(study: &Study, findings: &[Finding]) -> Vec<NextCommand> {
 
 fn command(line: impl Into<String>, why: &str) -> NextCommand {
     let command = line.into();
-    // What a report does not repeat has to be typed again.
+    // Secrets are not kept in a study and have to be typed again.
     let missing = what_to_put(&shlex::split(&command).unwrap_or_default());
     let missing = missing.map(|what| format!("; {what}")).unwrap_or_default();
     NextCommand { command, why: format!("{why}{missing}") }
@@ -59,7 +59,7 @@ fn all_checks() -> NextCommand {
     command("longtail report --full", "all checks and figures")
 }
 
-/// More blocks, or longer runs, where they would tell.
+/// More blocks or longer runs, if they would decide the comparison.
 fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
     const MOST_BLOCKS: u32 = 60;
     let found = ComparisonFindings::of(&study.plan, &study.runs);
@@ -73,7 +73,7 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
     let thin =
         deciding().find(|row| row.differences.iter().any(|it| it.doubt.is_some_and(is_thin)));
     let next = if let Some(row) = thin {
-        let why = format!("{} needs more answers a run", row.metric);
+        let why = format!("{} needs more responses per run", row.metric);
         longer(study, row.metric).map(|length| with(format!("--for {length}"), "--for", &why))
     } else {
         let needed = deciding().flat_map(|row| &row.differences).filter_map(|difference| {
@@ -86,13 +86,17 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
         });
         let blocks = needed.max().filter(|blocks| *blocks <= MOST_BLOCKS);
         blocks.map(|blocks| {
-            with(format!("--blocks {blocks}"), "--blocks", "so many blocks would tell")
+            with(
+                format!("--blocks {blocks}"),
+                "--blocks",
+                "with this many blocks the result would be clear",
+            )
         })
     };
     next.into_iter().collect()
 }
 
-/// How long a run must be for three answers above the percentile.
+/// How long a run must be for three responses above the percentile.
 fn longer(study: &ComparisonStudy, metric: Metric) -> Option<Nanos> {
     let quantile = metric.quantile()?;
     let Stop::After(length) = study.plan.arms[0].stream.stop else { return None };
@@ -103,10 +107,10 @@ fn longer(study: &ComparisonStudy, metric: Metric) -> Option<Nanos> {
         .then(|| Nanos::from_secs((length.as_secs_f64() * times).ceil() as u64))
 }
 
-/// Flags that say how long each load is.
+/// Flags that set the length of each load.
 const LENGTH: [&str; 5] = ["--for", "-z", "-D", "-R", "--requests-per-connection"];
 
-/// Loads that are so many times as long.
+/// The flags for loads that are this many times as long.
 fn longer_stop(stop: Stop, times: u64) -> String {
     match stop {
         Stop::After(time) => format!("--for={}", time * times),
@@ -114,13 +118,13 @@ fn longer_stop(stop: Stop, times: u64) -> String {
     }
 }
 
-/// Flags that say which loads are made.
+/// Flags that set the loads.
 const LOADS: [&str; 3] = ["--multiples", "--connections", "-c"];
 
-/// A load of this part of what passes at a time leaves room for chance.
+/// With this share of what can pass at a time, requests hardly wait even by chance.
 const ROOM: f64 = 0.75;
 
-/// What settles whether it is the limit, or which of several things it is.
+/// The command that shows whether this is the limit, or which of several causes it is.
 fn about_limit(study: &SweepStudy, limit: &Limit) -> Option<NextCommand> {
     let with = |flags: String, dropped: &[&str], why: &str| {
         Some(command(edited(&study.command_line, &flags, dropped), why))
@@ -134,14 +138,14 @@ fn about_limit(study: &SweepStudy, limit: &Limit) -> Option<NextCommand> {
         Limit::InsideApp { .. } if is_puma => with(
             format!("-w{}", 2 * workers),
             &["-w", "--workers"],
-            "inside a worker, or behind all?",
+            "is it inside each worker, or shared by all?",
         ),
         Limit::InsideApp { at_once: Some(at_once), .. } => {
             let fewer = (ROOM * at_once.mean).floor().max(1.0);
             with(
                 format!("--connections={fewer},{}", 4 * study.server.slots()),
                 &LOADS,
-                "fewer than pass at a time: as long as alone, it is a pool; longer, a lock",
+                "fewer than can pass: times as alone mean a pool, longer ones a lock",
             )
         }
         Limit::Threads { slots, strength: Strength::MayBe, .. } if is_puma => {
@@ -149,18 +153,18 @@ fn about_limit(study: &SweepStudy, limit: &Limit) -> Option<NextCommand> {
             with(
                 format!("-t{threads}:{threads}"),
                 &["-t", "--threads"],
-                "twice as many threads: where it does no more, they are not the limit",
+                "twice the threads: if throughput stays, they are not the limit",
             )
         }
         Limit::NotKnown { .. } | Limit::Threads { strength: Strength::MayBe, .. } => with(
             format!("--multiples=0.5,1,4 {}", longer_stop(study.plan.stream.stop, 4)),
             &[LOADS.as_slice(), &LENGTH].concat(),
-            "as long at 1x as at 0.5x: then nothing inside holds them up",
+            "equal times at 1x and 0.5x: nothing inside holds requests up",
         ),
         Limit::MoreThanStated { connections, is_full: false, .. } => with(
             format!("--connections={connections},{},{}", 2 * connections, 4 * connections),
             &LOADS,
-            "where does it do no more?",
+            "where does throughput stop rising?",
         ),
         Limit::Threads { .. }
         | Limit::InsideApp { .. }
@@ -177,84 +181,80 @@ fn about_limit(study: &SweepStudy, limit: &Limit) -> Option<NextCommand> {
 }
 
 fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
-    let plan = &study.plan;
-    let with = |flags: String, dropped: &[&str], why: &str| {
-        command(edited(&study.command_line, &flags, dropped), why)
-    };
     let mut next: Vec<NextCommand> = Vec::new();
-    let mut settles_limit = None;
-    for finding in findings {
-        let step = match finding {
-            Finding::Unfair(_) | Finding::ServedInTurns(_) if plan.stream.keep_alive => {
-                with("-k".to_owned(), &[], "without keep-alive")
-            }
-            Finding::NeverServed(_) if plan.stream.keep_alive => {
-                with("-k".to_owned(), &[], "a connection for each request: then nobody is left out")
-            }
-            Finding::StillRising(StillRising {
-                hardly_since: Some(before), connections, ..
-            }) => {
-                let loads = [*before, (before + connections) / 2, *connections, 2 * connections];
-                let loads = loads.map(|load| load.to_string()).join(",");
-                with(format!("--connections={loads}"), &LOADS, "loads between, and a higher one")
-            }
-            Finding::StillRising(_) => {
-                let most = plan.multiples.iter().copied().fold(1.0, f64::max);
-                with(
-                    format!("--multiples={},{},{}", most, 2.0 * most, 4.0 * most),
-                    &LOADS,
-                    "more connections",
-                )
-            }
-            Finding::OneLoad(OneLoad { connections, .. }) => {
-                let [half, same, twice] = [1, 2, 4].map(|n| (n * connections / 2).max(1));
-                with(
-                    format!("--connections={half},{same},{twice}"),
-                    &LOADS,
-                    "half of it, and twice as many",
-                )
-            }
-            Finding::Undecided(_) => {
-                with("--multiples=0.5,1,4".to_owned(), &LOADS, "the app alone, and under load")
-            }
-            Finding::Limited(Limited { limit, .. }) => {
-                settles_limit = about_limit(study, limit);
-                continue;
-            }
-            Finding::NotMeasured(NotMeasured { verdict: Verdict::Invalid, .. }) => all_checks(),
-            _ => continue,
-        };
+    for step in findings.iter().filter_map(|finding| for_finding(study, finding)) {
         if !next.contains(&step) {
             next.push(step);
         }
     }
+    let limit = findings.iter().rev().find_map(|finding| match finding {
+        Finding::Limited(Limited { limit, .. }) => Some(limit),
+        _ => None,
+    });
+    let settles_limit = limit.and_then(|limit| about_limit(study, limit));
     next.truncate(MOST_OF_FINDINGS - usize::from(settles_limit.is_some()));
     next.extend(settles_limit.filter(|step| !next.contains(step)));
-    if study.runs.is_empty()
-        || !study.runs.iter().all(|run| run.is_evidence() && run.claim.is_none())
-    {
-        return next;
+    let is_own = study.runs.iter().all(|run| run.is_evidence() && run.claim.is_none());
+    if is_own && !study.runs.is_empty() {
+        next.extend(longer_sweep(study));
+        next.extend(prediction(study));
     }
-    let needs = study.runs.iter().filter_map(|run| {
-        let more = more_answers(
-            run.response_time(0.99),
-            run.statistics.as_ref(),
-            run.tally.counts.good(),
-        )?;
-        Some((more, name_in_sweep(study, run)))
-    });
-    if let Some(((times, answers), label)) = needs.max_by(|((a, _), _), ((b, _), _)| a.total_cmp(b))
-    {
-        let longer = longer_stop(plan.stream.stop, times.ceil() as u64);
-        next.push(with(longer, &LENGTH, &format!("p99 at {label} needs about {answers} answers")));
-    }
-    next.extend(prediction(study));
     next
 }
 
-/// How many times as long a run must be until p99 is known to a fifth of it, and how many answers
-/// that are, about; `None` where it is known, where no longer run would tell, or none that anybody
-/// would wait for.
+/// The command that follows up on a finding other than the limit, if there is one.
+fn for_finding(study: &SweepStudy, finding: &Finding) -> Option<NextCommand> {
+    let plan = &study.plan;
+    let with = |flags: String, dropped: &[&str], why: &str| {
+        command(edited(&study.command_line, &flags, dropped), why)
+    };
+    Some(match finding {
+        Finding::Unfair(_) | Finding::ServedInTurns(_) if plan.stream.keep_alive => {
+            with("-k".to_owned(), &[], "without keep-alive")
+        }
+        Finding::NeverServed(_) if plan.stream.keep_alive => {
+            let why = "a connection for each request, so that no client is left out";
+            with("-k".to_owned(), &[], why)
+        }
+        Finding::StillRising(StillRising { hardly_since: Some(before), connections, .. }) => {
+            let loads = [*before, (before + connections) / 2, *connections, 2 * connections];
+            let loads = loads.map(|load| load.to_string()).join(",");
+            with(format!("--connections={loads}"), &LOADS, "loads between, and a higher one")
+        }
+        Finding::StillRising(_) => {
+            let most = plan.multiples.iter().copied().fold(1.0, f64::max);
+            let multiples = format!("--multiples={},{},{}", most, 2.0 * most, 4.0 * most);
+            with(multiples, &LOADS, "more connections")
+        }
+        Finding::OneLoad(OneLoad { connections, .. }) => {
+            let [half, same, twice] = [1, 2, 4].map(|n| (n * connections / 2).max(1));
+            let loads = format!("--connections={half},{same},{twice}");
+            with(loads, &LOADS, "half as many and twice as many connections")
+        }
+        Finding::Undecided(_) => {
+            with("--multiples=0.5,1,4".to_owned(), &LOADS, "the app alone, and under load")
+        }
+        Finding::NotMeasured(NotMeasured { verdict: Verdict::Invalid, .. }) => all_checks(),
+        _ => return None,
+    })
+}
+
+/// The command for longer runs, if they would determine p99 well enough.
+fn longer_sweep(study: &SweepStudy) -> Option<NextCommand> {
+    let needs = study.runs.iter().filter_map(|run| {
+        let p99 = run.response_time(0.99);
+        let more = more_answers(p99, run.statistics.as_ref(), run.tally.counts.good())?;
+        Some((more, name_in_sweep(study, run)))
+    });
+    let ((times, answers), label) = needs.max_by(|((a, _), _), ((b, _), _)| a.total_cmp(b))?;
+    let longer = longer_stop(study.plan.stream.stop, times.ceil() as u64);
+    let why = format!("p99 at {label} needs about {answers} responses");
+    Some(command(edited(&study.command_line, &longer, &LENGTH), &why))
+}
+
+/// How many times as long a run must be to know p99 to within a fifth, and about how many responses
+/// that takes. `None` if it is known that well already, if a longer run would not help, or if it
+/// would have to be too long.
 fn more_answers(
     p99: Quantile,
     statistics: Option<&Statistics>,
@@ -268,7 +268,7 @@ fn more_answers(
     (times <= LONGEST).then(|| (times, two_digits_up(needed).to_string()))
 }
 
-/// What to type for runs that are so many times as long; `None` where nobody would wait for them.
+/// What to type for runs that are this many times as long; `None` if that is too long.
 pub fn longer_by(study: &Study, times: f64) -> Option<String> {
     if times > LONGEST {
         return None;
@@ -290,18 +290,19 @@ pub fn longer_by(study: &Study, times: f64) -> Option<String> {
     })
 }
 
-/// Two digits, not less: nobody plans for 3689 answers.
+/// Rounded up to two digits: nobody plans for 3689 responses.
 fn two_digits_up(n: u64) -> u64 {
     let unit = 10u64.pow(n.max(1).ilog10().saturating_sub(1));
     n.div_ceil(unit) * unit
 }
 
-/// What theory says of these workers and threads, with what was measured: the service time, of it
-/// the CPU time that Ruby's lock holds, and the CPUs that the server had.
+/// The command that applies theory to these workers and threads, with the measured service time,
+/// the share of it that is CPU time under Ruby's lock, and the server's CPUs.
 fn prediction(study: &SweepStudy) -> Option<NextCommand> {
     let run = study.runs.last()?;
     let service = study.service_time.as_ref()?;
-    let (workers, threads) = (study.server.workers.max(1), study.server.threads);
+    let workers = study.server.workers.max(1);
+    let threads = study.server.threads;
     let server = run.generator.server.as_ref();
     let cpu = server.and_then(ServerCpu::per_request).or(service.cpu);
     let is_puma = matches!(study.plan.server.kind, ServerKind::Puma { .. });
@@ -318,7 +319,7 @@ fn prediction(study: &SweepStudy) -> Option<NextCommand> {
     (threads > 0).then(|| command(line, "theory, with these figures"))
 }
 
-/// A number of CPUs as `--cpus` takes it, to hundredths.
+/// A number of CPUs as `--cpus` takes it, with two decimals.
 pub(crate) fn cpus_in_words(cpus: f64) -> String {
     number::shortest((cpus * 100.0).round() / 100.0)
 }
@@ -337,15 +338,16 @@ fn in_millis(time: Nanos) -> String {
     format!("{}ms", number::significant(time.as_millis_f64()))
 }
 
-/// Flags of a load that say how much is asked for, how that changes, and what is expected.
+/// Flags of a load that set how many requests it sends,
 const AMOUNT: [&str; 4] = ["--rate", "--for", "-n", "--requests"];
+/// that change this number during the load,
 const RAMP: [&str; 4] = ["--ramp", "--over", "--steps", "--step"];
+/// and that judge it.
 const JUDGED: [&str; 3] = ["--expect", "--fail-if", "--stop-if"];
 
 fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
     let plan = &study.plan;
-    // A generator's threads, requests and files stay as they were typed; only how much is asked for
-    // changes.
+    // Only the amount of load changes; threads, requests and files stay as they were typed.
     let with = |flags: &str, dropped: &[&str]| edited(&study.command_line, flags, dropped);
     let mut next = Vec::new();
     let most_of = |rate: f64, why: &str| {
@@ -376,14 +378,15 @@ fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
             Finding::FallsBehind(FallsBehind { under_way: Some(_), .. }) => {
                 let Some(length) = plan.length else { continue };
                 let line = with(&format!("--for {}", length * 6), &["--for"]);
-                command(line, "overloaded, or some requests that take long?")
+                command(line, "is it overloaded, or do some requests take long?")
             }
             Finding::NotMeasured(NotMeasured { verdict: Verdict::Invalid, .. }) => all_checks(),
             _ => continue,
         });
     }
     next.truncate(MOST_OF_FINDINGS);
-    let (run, answers) = (&study.run, study.run.tally.counts.good());
+    let run = &study.run;
+    let answers = study.run.tally.counts.good();
     let is_evidence = run.is_evidence() && run.claim.is_none();
     let needed = more_answers(run.response_time(0.99), run.statistics.as_ref(), answers)
         .filter(|_| is_evidence);
@@ -397,22 +400,23 @@ fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
                 &["-n", "--requests"],
             ),
         };
-        next.push(command(line, &format!("p99 needs about {needed} answers")));
+        next.push(command(line, &format!("p99 needs about {needed} responses")));
     }
     next
 }
 
-/// Two digits: nobody offers 6861.4 requests a second.
+/// Rounded to two digits: nobody offers 6861.4 requests per second.
 fn round_rate(rate: f64) -> String {
     let unit = 10f64.powf(rate.max(1e-9).log10().floor() - 1.0);
     number::shortest((rate / unit).round() * unit.max(1e-9)).chars().take(12).collect()
 }
 
-/// The command line with these flags in place of those dropped, which each have a value. What
-/// follows `--` is the server's.
+/// The command line with `flags` in place of the `dropped` ones, each of which has a value. The
+/// server's command after `--` stays as it is.
 pub fn edited(line: &str, flags: &str, dropped: &[&str]) -> String {
     let mut typed = shlex::split(line).unwrap_or_default().into_iter();
-    let (mut words, mut server): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut words: Vec<String> = Vec::new();
+    let mut server: Vec<String> = Vec::new();
     while let Some(word) = typed.next() {
         let is_dropped = |flag: &&&str| {
             let rest = word.strip_prefix(**flag);
@@ -432,7 +436,7 @@ pub fn edited(line: &str, flags: &str, dropped: &[&str]) -> String {
     format!("{} {flags} {}", quoted(words), quoted(server)).trim_end().to_owned()
 }
 
-/// Where results go is no part of what is asked next.
+/// Flags that say where results go; they are not repeated.
 const WHERE_TO: [&str; 4] = ["-o", "--output", "--html", "--log"];
 
 #[cfg(test)]
@@ -440,7 +444,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_are_replaced_however_they_were_typed_with_their_values_and_none_of_the_servers() {
+    fn flags_are_replaced_in_any_notation_but_the_servers_command_is_not_touched() {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/edited_commands.txt");
         testkit::golden::expect_rows(file, |given| {
             let [line, flags, dropped]: [&str; 3] =
@@ -450,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_of_answers_has_two_digits_and_is_enough_and_a_rate_has_two_digits() {
+    fn responses_are_rounded_up_and_rates_rounded_to_two_digits() {
         assert_eq!([7, 42, 369, 3687, 40_001].map(two_digits_up), [7, 42, 370, 3700, 41_000]);
         assert_eq!(
             [6861.4, 70.4, 0.71, 8.04, 350.0].map(round_rate),

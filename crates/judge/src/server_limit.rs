@@ -1,9 +1,9 @@
-//! What limits a server, from all loads that were tried: the threads, something inside the app, or
-//! more at once than was stated.
+//! What limits a server, judged by all loads that were tried: its threads, something inside the
+//! app, or neither, because it takes more at once than was stated.
 //!
-//! The CPUs, Ruby's lock, the network and the accept queue come before, from what the kernel says of
-//! one run (`limits`); this is about what is left. It knows no studies and no sockets, so that
-//! simulated servers can be put through it.
+//! `limits` first looks for the CPUs, Ruby's lock, the network and the accept queue in the kernel's
+//! figures for one run; this file judges the remaining cases. It depends on neither studies nor
+//! sockets, so simulated servers can be judged too.
 
 use model::theory::ServiceTime;
 use model::{AtOnce, Limit, Nanos, UsualTimes};
@@ -14,8 +14,8 @@ use crate::server_seen::{LoadSeen, ServerSeen};
 use crate::with_all_threads::{self, AS_LONG, WithAllThreads};
 
 impl ServerSeen {
-    /// How far chance puts the throughput of so many responses off (95 %), as a share of it: they
-    /// come with the scatter of the service times, which is seen where none waits for a thread.
+    /// The relative error (95 %) of a throughput over this many responses. They scatter like the
+    /// service times, which are seen in loads where no request waits for a thread.
     pub(crate) fn scatter(&self, responses: u64) -> f64 {
         let within_slots = self.loads.iter().filter(|load| load.connections <= self.slots);
         let alone = self.alone.map_or(0.0, |alone| alone.variation);
@@ -23,15 +23,16 @@ impl ServerSeen {
         (at_once::ERRORS * variation / (responses.max(1) as f64).sqrt()).min(MOST_SCATTER)
     }
 
-    /// Connections that are not on their way.
+    /// Connections whose request is at the server, not on the network.
     fn arrived(&self, load: &LoadSeen) -> f64 {
         let way = self.alone.map(|alone| alone.round_trip).unwrap_or_default();
         f64::from(load.connections) - load.rate * way.as_secs_f64()
     }
 
-    /// Whether throughput grows by less beyond the full load than requests take longer there. Where
-    /// connections are dealt unevenly some requests wait for a thread there while others are idle:
-    /// then it grows by as much.
+    /// Whether throughput grows less beyond the full load than requests are slowed down at it. If
+    /// workers hold unequal numbers of connections, some requests wait for a thread at the full
+    /// load while other threads are idle; throughput then grows by as much as requests were slowed
+    /// down.
     fn is_hindered(&self, seen: &UsualTimes, full: &LoadSeen, last: &LoadSeen) -> bool {
         let mean = f64::from(full.connections) / full.rate;
         let alone = self.alone.map_or(mean, |alone| alone.mean.as_secs_f64());
@@ -41,27 +42,28 @@ impl ServerSeen {
         growth < 1.0 + (longer - 1.0) / 2.0
     }
 
-    /// Whether more connections bring no more: the rate at `high` is about that at `low`, though half
-    /// as many more or more requests are out. Threads that were idle while requests were on their way
-    /// are counted as if they were not.
+    /// Whether more connections bring no more throughput: the rate at `high` is about the rate at
+    /// `low`, with 1.5 times as many connections or more. Rates are corrected for threads that were
+    /// idle while requests were on the network.
     fn is_flat(&self, low: &LoadSeen, high: &LoadSeen) -> bool {
         f64::from(high.connections) >= NEXT_LOAD * f64::from(low.connections)
             && high.rate < (1.0 + SAME_RATE) * self.without_ways(low)
     }
 
-    /// The same, but for chance.
+    /// The same, within chance.
     fn is_flat_by_chance(&self, low: &LoadSeen, high: &LoadSeen) -> bool {
         let by_chance = self.scatter(low.responses).hypot(self.scatter(high.responses));
         high.rate < (1.0 + SAME_RATE + by_chance) * self.without_ways(low)
     }
 
-    /// Whether throughput falls between two loads, and not by chance.
+    /// Whether throughput falls between two loads by more than chance.
     fn falls(&self, low: &LoadSeen, high: &LoadSeen) -> bool {
         let by_chance = self.scatter(low.responses).hypot(self.scatter(high.responses));
         high.rate < (1.0 - SAME_RATE - by_chance) * low.rate
     }
 
-    /// The throughput of a load as if its threads had not been idle while requests were on their way.
+    /// The throughput that a load would have had if no thread had been idle while requests were on
+    /// the network.
     fn without_ways(&self, load: &LoadSeen) -> f64 {
         let slots = f64::from(self.slots);
         if f64::from(load.connections) < with_all_threads::NEARLY_ALL * slots {
@@ -71,27 +73,28 @@ impl ServerSeen {
     }
 }
 
-/// More scatter than this is a run that is too short to tell anything.
+/// With more scatter than this, a run is too short to tell anything.
 const MOST_SCATTER: f64 = 0.3;
 
-/// Loads that differ by less than this factor do not show whether throughput still rises.
+/// Two loads must differ by this factor to show whether throughput still rises.
 pub(crate) const NEXT_LOAD: f64 = 1.5;
-/// Throughput that is lower by this part is no scatter: something makes the server do less.
+/// A throughput that is lower by this share is not due to scatter: something makes the server do
+/// less.
 pub(crate) const COLLAPSE: f64 = 0.15;
-/// Rates within this part of each other count as equal.
+/// Rates within this share of each other count as equal.
 pub(crate) const SAME_RATE: f64 = 0.05;
-/// So many times the stated threads cannot be busy.
+/// If more than this many times the stated threads are busy, the server has more threads.
 const MORE: f64 = 1.05;
-/// Requests wait where so many times more are out than are served at once.
+/// Requests wait if this many times as many are in flight as are served at once.
 const WAITING: f64 = 1.2;
 
-/// How long a thread is held, by all that was seen. A request takes as long as its thread is held, or
-/// longer, so that no load's mean time is less.
+/// How long a request holds a thread, by all loads. A request takes at least as long as it holds
+/// its thread, so no load's mean time can be shorter.
 pub(crate) fn held(server: &ServerSeen) -> Option<ServiceTime> {
     let alone = server.alone?;
     let way = alone.round_trip.as_secs_f64();
     let mut held = alone.of_a_thread();
-    // What becomes longer with time may be longer at the end than it was in any load before.
+    // If the time grows while the server runs, it may be longer now than in any load.
     if alone.again.is_some_and(|again| again.differs && again.mean > alone.mean) {
         return Some(held);
     }
@@ -102,8 +105,8 @@ pub(crate) fn held(server: &ServerSeen) -> Option<ServiceTime> {
         let error = by_chance.hypot(connections / responses);
         let mean = (connections / load.rate - way).max(0.0);
         let high = Nanos::from_secs_f64(mean * (1.0 + error));
-        // Shorter than it can be: what was measured alone is no more. How short it has become is not
-        // known.
+        // The load's mean is shorter than the time alone, so the time alone no longer holds. How
+        // short it has become is unknown.
         if high < held.low {
             held.low = Nanos::ZERO;
         }
@@ -116,10 +119,10 @@ pub(crate) fn held(server: &ServerSeen) -> Option<ServiceTime> {
     Some(held)
 }
 
-/// So many times as long as alone within one load is no drift.
+/// If requests of one load take this many times as long as alone, it isn't drift.
 const MUCH_LONGER: f64 = 1.5;
 
-/// The limit at the highest load; `None` where no limit is seen, or none that is known.
+/// The limit at the highest load; `None` if there is none, or an unknown one.
 pub fn server_limit(server: &ServerSeen) -> Option<Limit> {
     let last = server.loads.last()?;
     let seen = Seen::of(server, last);
@@ -135,18 +138,18 @@ struct Seen<'a> {
     server: &'a ServerSeen,
     /// The highest load.
     last: &'a LoadSeen,
-    /// The one that has a request out for each thread.
+    /// The load with one request in flight for each thread.
     full: Option<&'a LoadSeen>,
     with_all: WithAllThreads,
     held: Option<ServiceTime>,
-    /// Threads that are busy by the server's own count, where those are all.
+    /// Busy threads by the server's own count, if all are busy.
     busy: Option<f64>,
-    /// The same where they are more than was stated.
+    /// The same, if they are more than was stated.
     more_busy: Option<f64>,
-    /// Whether fewer connections brought as much.
+    /// Whether fewer connections brought as much throughput.
     is_flat: bool,
-    /// Whether that holds, or cannot be asked: with one load, requests that wait are all that shows
-    /// a limit.
+    /// Whether that holds, or there is no lower load to compare with: then waiting requests alone
+    /// show a limit.
     is_shown: bool,
 }
 
@@ -178,13 +181,13 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// The limit, where so many requests' worth are done at once.
+    /// The limit, given how many requests' worth of work the server does at once.
     fn limit(&self, at_once: &AtOnce) -> Option<Limit> {
         let slots = f64::from(self.server.slots);
         let waits = f64::from(self.last.connections) >= WAITING * at_once.mean;
         match at_once::compare_with_slots(at_once, slots) {
-            // An interval that is wide by chance is refuted by threads that are counted: all, and no
-            // more.
+            // If all threads are counted as busy, and no more than stated, that outweighs an
+            // interval that is wide by chance.
             SlotsMatch::Above if waits && self.busy.is_some() && !at_once::is_narrow(at_once) => {
                 Some(self.threads(Some(*at_once), self.with_all))
             }
@@ -198,14 +201,14 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// What shows that something inside holds requests up: a usual one takes longer with all threads
-    /// in use.
+    /// The evidence that something inside holds requests up: a typical one takes longer with all
+    /// threads in use.
     fn hindered(&self, at_once: &AtOnce, slots_match: SlotsMatch) -> Option<UsualTimes> {
         let is_counted = slots_match == SlotsMatch::Equal && self.busy.is_some();
         let is_lower = at_once.high.is_some_and(|high| high < f64::from(self.server.slots));
         let times = match self.with_all {
             WithAllThreads::Longer(times) if is_lower || !is_counted => times,
-            // Neither would do alone: both its times say so.
+            // Neither alone would be enough; both of its times show it.
             WithAllThreads::Unclear(times)
                 if is_lower && self.is_shown && times.is_longer_by(AS_LONG) =>
             {
@@ -216,17 +219,17 @@ impl<'a> Seen<'a> {
             | WithAllThreads::AsAlone(_)
             | WithAllThreads::NotKnown => return None,
         };
-        // What is inside holds throughput where it is; what becomes slower with time lets it fall, and
-        // by much where it is seen within one load.
+        // A limit inside the app keeps throughput constant. A server that becomes slower over time
+        // loses throughput, and a lot of it if that shows within one load.
         let falls = self.full.is_some_and(|full| self.server.falls(full, self.last));
         (!falls || times.is_longer_by(MUCH_LONGER)).then_some(times)
     }
 
-    /// Where it is clearly less than the slots.
+    /// The limit, if it does clearly less at once than it has slots.
     fn below(&self, at_once: &AtOnce) -> Option<Limit> {
         let then = self.full.zip(self.held);
         let then = then.and_then(|(full, held)| at_once::of(full.rate, full.responses, &held));
-        // What came later than the full load is no effect of what is inside.
+        // If it began after the full load, nothing inside the app causes it.
         if let Some(then) = then
             && at_once::compare_with_slots(&then, f64::from(self.server.slots)) != SlotsMatch::Below
         {
@@ -236,7 +239,7 @@ impl<'a> Seen<'a> {
         is_inside.then(|| self.inside(at_once, None))
     }
 
-    /// Where it is as many as the slots, or may be.
+    /// The limit, if it does as much at once as it has slots, or may do so.
     fn about(&self, at_once: &AtOnce, slots_match: SlotsMatch) -> Option<Limit> {
         if let Some(busy) = self.more_busy {
             let is_below =
@@ -248,7 +251,7 @@ impl<'a> Seen<'a> {
             });
         }
         let is_equal = slots_match == SlotsMatch::Equal;
-        // The server says that threads are idle while requests wait.
+        // By the server's own count, threads are idle while requests wait.
         if self.last.busy.is_some() && self.busy.is_none() {
             return (self.is_shown && !is_equal).then(|| self.inside(at_once, None));
         }
@@ -257,8 +260,8 @@ impl<'a> Seen<'a> {
         (by_client || self.busy.is_some()).then(|| self.threads(Some(*at_once), self.with_all))
     }
 
-    /// Whether throughput grows no more than by chance from the load on that has a request out for
-    /// each thread.
+    /// Whether throughput grows no more than by chance beyond the load with one request in flight
+    /// for each thread.
     fn are_all(&self) -> bool {
         self.full.is_none_or(|full| {
             self.last.connections == full.connections
@@ -307,13 +310,14 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Whether requests take longer than alone already where hardly any other is there: then the app
-/// itself becomes slower under load, whatever the reason, and nothing holds a fixed number back.
+/// Whether requests take longer than alone even at a load with hardly any others. Then the app
+/// itself becomes slower under load, for whatever reason, rather than letting through a fixed
+/// number.
 fn is_slower_at_a_low_load(server: &ServerSeen) -> bool {
     let Some(alone) = server.alone.filter(|alone| alone.high != Nanos::MAX) else { return false };
     let last_rate = server.loads.last().map_or(0.0, |last| last.rate);
     server.loads.iter().any(|load| {
-        // Of so few connections none would wait behind what limits the highest load.
+        // With so few connections, none would wait for what limits the highest load.
         let room = last_rate * alone.low.as_secs_f64();
         let mean = f64::from(load.connections) / load.rate.max(1e-9);
         load.connections >= 2
@@ -336,14 +340,14 @@ mod tests {
         LoadSeen { connections, rate, responses: 1000, usual: Some(usual), variation: 0.0, busy }
     }
 
-    /// What 200 requests of 100 ms take alone.
+    /// The time alone, from 200 requests of 100 ms.
     fn alone() -> ServiceTime {
         let time = Nanos::from_millis(100);
         let usual = UsualTime { answers: 200, ..UsualTime::given(time) };
         ServiceTime { usual: Some(usual), answers: 200, ..ServiceTime::given(time) }
     }
 
-    /// The same of a mean that is known to half and twice of it.
+    /// The same with a mean known to within a factor of two.
     fn wide() -> ServiceTime {
         let [low, high] = [50, 200].map(Nanos::from_millis);
         ServiceTime { low, high, variation: 2.0, ..alone() }
@@ -353,7 +357,7 @@ mod tests {
         server_limit(&ServerSeen { loads, ..ServerSeen::stated(10, 1, Some(alone)) })
     }
 
-    /// How well it is known to be the threads.
+    /// How certain it is that the threads are the limit.
     fn threads(alone: ServiceTime, loads: Vec<LoadSeen>) -> Option<Strength> {
         match limit(alone, loads)? {
             Limit::Threads { strength, .. } => Some(strength),
@@ -362,19 +366,19 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_the_limit_where_none_waits_for_anything_else() {
+    fn threads_are_the_limit_if_requests_wait_for_nothing_else() {
         let loads = |busy| vec![load(10, 100.0, 100, busy), load(40, 100.0, 200, busy)];
         for (alone, counted) in [(alone(), Strength::Is), (wide(), Strength::Probably)] {
             assert_eq!(threads(alone, loads(Some(10.0))), Some(counted));
             assert_eq!(threads(alone, loads(None)), Some(Strength::Probably));
         }
-        // The server's count alone.
+        // Only the server's count shows it.
         let one = |busy| threads(wide(), vec![load(40, 100.0, 200, busy)]);
         assert_eq!((one(Some(10.0)), one(None)), (Some(Strength::Probably), None));
     }
 
     #[test]
-    fn what_is_inside_shows_where_none_waits_for_a_thread() {
+    fn a_limit_inside_the_app_shows_at_a_load_where_no_request_waits_for_a_thread() {
         let loads = vec![load(10, 60.0, 160, Some(10.0)), load(40, 60.0, 200, Some(10.0))];
         let Some(Limit::InsideApp { hindered: Some(times), .. }) = limit(wide(), loads) else {
             panic!("a pool of six")
@@ -383,25 +387,25 @@ mod tests {
     }
 
     #[test]
-    fn connections_that_are_dealt_unevenly_are_nothing_inside() {
-        // Six and four for five and five.
+    fn unevenly_held_connections_are_not_a_limit_inside_the_app() {
+        // Six and four connections on two workers of five threads.
         let loads = vec![load(10, 90.0, 111, Some(9.0)), load(40, 100.0, 200, Some(10.0))];
         assert_eq!(threads(alone(), loads), Some(Strength::Is));
     }
 
     #[test]
-    fn a_server_that_changes_with_time_is_not_judged_by_what_it_was() {
-        // It leaks: at first as long as alone, and half as fast later.
+    fn a_server_that_changes_over_time_is_not_judged_by_its_earlier_times() {
+        // A leak: at first as fast as alone, later half as fast.
         let leak = |busy| vec![load(10, 98.0, 102, busy), load(40, 50.0, 200, busy)];
         assert_eq!(limit(alone(), leak(None)), None);
         assert_eq!(threads(alone(), leak(Some(10.0))), Some(Strength::Is));
-        // It became warm: a fifth of what it took alone.
+        // The server warmed up: requests take a fifth of the time alone.
         let warm = vec![load(10, 500.0, 20, None), load(40, 500.0, 80, None)];
         assert_eq!(threads(alone(), warm), Some(Strength::Probably));
     }
 
     #[test]
-    fn threads_that_are_counted_tell_how_many_there_are() {
+    fn more_busy_threads_than_stated_show_the_real_number() {
         let more = vec![load(10, 100.0, 100, Some(10.0)), load(80, 200.0, 200, Some(20.0))];
         let told = limit(wide(), more);
         assert!(matches!(told, Some(Limit::MoreThanStated { busy: Some(20.0), .. })), "{told:?}");
@@ -411,8 +415,9 @@ mod tests {
     }
 
     #[test]
-    fn a_request_on_its_way_holds_no_thread() {
-        // 100 ms, of which 20 on the way: 10 threads do 125 in a second, 10 connections 100.
+    fn a_request_on_the_network_holds_no_thread() {
+        // 100 ms, 20 of them on the network: 10 threads can do 125 requests per second, 10
+        // connections only 100.
         let round_trip = Nanos::from_millis(20);
         let low = Nanos::from_millis(80);
         let far = ServiceTime { round_trip, low, ..alone() };

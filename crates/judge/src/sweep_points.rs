@@ -4,7 +4,7 @@ use model::{Limit, Nanos, Run, SweepStudy};
 
 use crate::server_limit::{NEXT_LOAD, SAME_RATE};
 
-/// Of one load: the run whose rate is the median of its repeats.
+/// One load of a sweep, represented by the run with the median rate of its repeats.
 pub(crate) struct SweepPoint<'a> {
     pub(crate) run: &'a Run,
     /// Connections / slots.
@@ -15,7 +15,7 @@ pub(crate) struct SweepPoint<'a> {
 
 impl SweepPoint<'_> {
     /// Connections / throughput: by Little's law the mean response time of a closed loop that never
-    /// pauses, and in order everybody's.
+    /// pauses, and every request's if they are served in order.
     pub(crate) fn in_order(&self) -> Nanos {
         Nanos::from_secs_f64(f64::from(self.run.connections) / self.rate)
     }
@@ -25,7 +25,7 @@ impl SweepPoint<'_> {
     }
 }
 
-/// The loads of a sweep whose runs are evidence, the lowest first.
+/// The loads of a sweep that have a valid run, the lowest first.
 pub(crate) fn of(study: &SweepStudy) -> Vec<SweepPoint<'_>> {
     let mut loads: Vec<u32> = study.runs.iter().map(|run| run.connections).collect();
     loads.sort_unstable();
@@ -42,10 +42,10 @@ pub(crate) fn of(study: &SweepStudy) -> Vec<SweepPoint<'_>> {
     loads.iter().filter_map(median).collect()
 }
 
-/// How much the times of single requests vary (coefficient of variation): the larger of what was
-/// seen alone, and in the lowest load. A long request once in 200 is met by hardly any of those that
-/// were made alone, and by some of the load's; where these wait for each other, the figure is too
-/// large, and what is concluded from it too careful.
+/// How much the times of single requests vary (coefficient of variation): alone or at the lowest
+/// load, whichever is larger. If one request in 200 is long, there is hardly one among those that
+/// ran alone, but some in the load. If requests of the load wait for each other, the figure is too
+/// large, and the conclusions are only more cautious.
 pub(crate) fn variation(study: &SweepStudy, points: &[SweepPoint<'_>]) -> f64 {
     let alone = study.service_time.map_or(0.0, |known| known.variation);
     let lowest = points.first().and_then(|point| {
@@ -55,19 +55,19 @@ pub(crate) fn variation(study: &SweepStudy, points: &[SweepPoint<'_>]) -> f64 {
     lowest.unwrap_or(0.0).max(alone)
 }
 
-/// The load of the highest throughput.
+/// The load with the highest throughput.
 pub(crate) fn best<'p, 'a>(points: &'p [SweepPoint<'a>]) -> Option<&'p SweepPoint<'a>> {
     points.iter().max_by(|a, b| a.rate.total_cmp(&b.rate))
 }
 
-/// The lowest load whose throughput is about the highest.
+/// The lowest load with about the highest throughput.
 pub(crate) fn reached<'p, 'a>(points: &'p [SweepPoint<'a>]) -> Option<&'p SweepPoint<'a>> {
     let best = best(points)?.rate;
     points.iter().find(|point| point.rate >= (1.0 - SAME_RATE) * best)
 }
 
-/// The lowest load from which on more connections bring no more, with a load of half as many more
-/// or more to show it. The lowest or the highest load alone never shows it.
+/// The lowest load beyond which more connections bring no more throughput, as shown by a load with
+/// at least 1.5 times as many. A single load never shows it.
 pub(crate) fn saturation<'p, 'a>(points: &'p [SweepPoint<'a>]) -> Option<&'p SweepPoint<'a>> {
     points.iter().enumerate().find_map(|(at, point)| {
         let higher = &points[at + 1..];
@@ -79,7 +79,7 @@ pub(crate) fn saturation<'p, 'a>(points: &'p [SweepPoint<'a>]) -> Option<&'p Swe
     })
 }
 
-/// What is known to keep the server from doing more at its best throughput.
+/// The known limit of the server at its best throughput.
 pub(crate) fn known_limit<'a>(points: &[SweepPoint<'a>]) -> Option<&'a Limit> {
     let limit = reached(points)?.run.judgement.as_ref()?.limit.as_ref()?;
     let is_limit = match limit {

@@ -1,32 +1,30 @@
-//! Whether a run meets a threshold (`--expect`, `--fail-if`), or why that cannot be told.
+//! Whether a run meets a threshold (`--expect`, `--fail-if`), or why that is unknown.
 
 use model::statistics::Interval;
 use model::{Nanos, ObjectiveFigure, Quantile, Run, Threshold, Verdict};
 use serde::Serialize;
 
-/// What came of a threshold in one run.
+/// The result of a threshold in one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThresholdResult {
-    /// The figure, in the unit of the condition; infinite where nothing bounds it, `None` where it
-    /// is not known.
+    /// The figure, in the unit of the condition; infinite if nothing bounds it, `None` if unknown.
     pub value: Option<f64>,
-    /// Its 95 % confidence interval, of a percentile of the response times.
+    /// Its 95 % confidence interval, if it is a percentile of the response times.
     pub interval: Option<ThresholdInterval>,
-    /// Whether the figure, as it is, keeps the threshold: an estimate, where there is a doubt.
+    /// Whether the figure meets the threshold; only an estimate if there is a doubt.
     pub is_met: bool,
-    /// Why nobody can tell.
+    /// Why the result is uncertain.
     pub doubt: Option<ThresholdDoubt>,
 }
 
 impl ThresholdResult {
-    /// Whether the threshold is kept beyond doubt. What is not shown does not pass: this decides
-    /// the exit code.
+    /// Whether the threshold is certainly met. Only that passes: this decides the exit code.
     pub fn is_shown(&self) -> bool {
         self.is_met && self.doubt.is_none()
     }
 }
 
-/// The ends of an interval, in ns; `None` where there is none on that side.
+/// The ends of an interval, in ns; `None` if it is unbounded on that side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThresholdInterval {
     /// Its lower end.
@@ -35,29 +33,29 @@ pub struct ThresholdInterval {
     pub high: Option<f64>,
 }
 
-/// Why it is unknown whether a threshold is kept.
+/// Why it is unknown whether a threshold is met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThresholdDoubt {
-    /// The figures are worth nothing.
+    /// The figures are worthless.
     Invalid,
     /// The figures are the generator's.
     GeneratorBound,
     /// Another generator did not print the figure.
     NotPrinted,
-    /// What another generator says cannot be.
+    /// What another generator says is impossible.
     ImpossibleClaim,
-    /// Fewer than one independent answer is expected above the percentile.
+    /// Fewer than one independent response is expected above the percentile.
     TooFewAnswers,
     /// The limit lies inside the confidence interval.
     InsideInterval,
 }
 
-/// What came of a threshold; `None` where there is no figure, and it is no claim of another
-/// generator.
+/// The result of a threshold; `None` without a figure, unless another generator made the run.
 pub fn held_against(run: &Run, threshold: &Threshold) -> Option<ThresholdResult> {
     let figure = threshold.condition.figure;
-    let (value, interval) = (run.figure(figure), bounds(run, figure));
+    let value = run.figure(figure);
+    let interval = bounds(run, figure);
     if value.is_none() && run.claim.is_none() {
         return None;
     }
@@ -77,29 +75,28 @@ pub fn held_against(run: &Run, threshold: &Threshold) -> Option<ThresholdResult>
         _ if verdict == Some(Verdict::GeneratorBound) => Some(ThresholdDoubt::GeneratorBound),
         None => Some(ThresholdDoubt::NotPrinted),
         Some(_) if is_spoilt => Some(ThresholdDoubt::ImpossibleClaim),
-        // A limit below the interval, or above it, is decided, however few answers there are.
+        // A limit outside the interval is decided, however few responses there are.
         Some(_) if has_too_few && interval.as_ref().is_none_or(is_inside) => {
             Some(ThresholdDoubt::TooFewAnswers)
         }
         Some(value) if value.is_finite() => {
             interval.as_ref().filter(|ends| is_inside(ends)).map(|ends| {
-                // What has no bound on that side lacks answers, and not distance.
+                // An unbounded side means too few responses, whatever the distance.
                 let bound = if threshold.condition.limit >= value { ends.high } else { ends.low };
                 bound.map_or(ThresholdDoubt::TooFewAnswers, |_| ThresholdDoubt::InsideInterval)
             })
         }
         Some(_) => None,
     };
-    // A claim that cannot be keeps nothing.
+    // An impossible claim meets no threshold.
     let is_known =
         !matches!(doubt, Some(ThresholdDoubt::NotPrinted | ThresholdDoubt::ImpossibleClaim));
     let is_met = is_known && value.is_some_and(|value| threshold.is_met_by(value));
     Some(ThresholdResult { value, interval, is_met, doubt })
 }
 
-/// How many times as long a run must be, about, until its answers tell whether this threshold
-/// is kept; `None` where that is no matter of answers, or no run is long enough: the figure is
-/// the limit itrun.
+/// About how many times as long a run must be to decide this threshold; `None` if more responses
+/// would not help, or if no run is long enough because the figure equals the limit.
 pub fn times_as_long(run: &Run, threshold: &Threshold) -> Option<f64> {
     let answers = run.tally.counts.good();
     let (ObjectiveFigure::ResponseTime(q) | ObjectiveFigure::ServiceTime(q)) =
@@ -108,7 +105,8 @@ pub fn times_as_long(run: &Run, threshold: &Threshold) -> Option<f64> {
         return None;
     };
     let value = run.figure(threshold.condition.figure).filter(|value| value.is_finite())?;
-    // It is decided when half of the interval is less than what lies between the two.
+    // The threshold is decided when half of the interval is less than the distance between figure
+    // and limit.
     let apart = (value - threshold.condition.limit).abs() / value;
     let known = match threshold.condition.figure {
         ObjectiveFigure::ResponseTime(_) => {
@@ -127,8 +125,8 @@ pub fn times_as_long(run: &Run, threshold: &Threshold) -> Option<f64> {
     Some(needed as f64 / answers.max(1) as f64).filter(|times| times.is_finite())
 }
 
-/// Between which ends a figure is known to lie. Where too few answers leave an end open, that of
-/// these answers closes it: nearly all of them took about as long.
+/// The range in which a figure lies. If too few responses leave an end open, the extreme of these
+/// responses closes it, since nearly all take about as long.
 fn bounds(run: &Run, figure: ObjectiveFigure) -> Option<ThresholdInterval> {
     let known = interval(run, figure);
     let range = match figure {
@@ -156,7 +154,7 @@ mod tests {
         Statistics, Tally, Window,
     };
 
-    /// So many answers of 1 ms, 2 ms and so on, and so many timeouts, in a second.
+    /// A run of one second with responses of 1 ms, 2 ms and so on, and with timeouts.
     fn run(answers: u64, timeouts: u64) -> Run {
         let answers = (1..=answers).map(|ms| (Outcome::Answered(200), ms));
         let outcomes = answers.chain((0..timeouts).map(|_| (Outcome::TimedOut, 1)));
@@ -174,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expectation_must_hold_and_a_failure_must_not_and_what_has_no_bound_keeps_no_limit() {
+    fn expectations_must_hold_fail_conditions_must_not_and_unbounded_figures_meet_no_limit() {
         let run = run(100, 0);
         for (text, is_met) in [
             ("expect mean < 60ms", true),
@@ -201,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_in_the_interval_or_too_few_answers_are_undecided() {
+    fn a_limit_inside_the_interval_or_too_few_responses_leave_it_undecided() {
         let mut run = run(1000, 0);
         let known = Interval {
             quantile: 0.5,
@@ -215,7 +213,7 @@ mod tests {
         assert_eq!(doubt("expect p50 < 520ms"), (true, Some(ThresholdDoubt::InsideInterval)));
         assert_eq!(doubt("expect p50 < 480ms"), (false, Some(ThresholdDoubt::InsideInterval)));
         assert_eq!(doubt("expect p50 < 540ms"), (true, None));
-        // It lies between 999 ms and a second, as far as these answers tell.
+        // By these responses, the percentile is between 999 ms and a second.
         assert_eq!(doubt("expect p99.99 < 2s"), (true, None));
         assert_eq!(doubt("expect p99.99 < 1s"), (false, Some(ThresholdDoubt::TooFewAnswers)));
         assert!(!result(&run, "expect p50 < 520ms").is_shown());
@@ -233,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_run_without_requests_nothing_is_said() {
+    fn a_run_without_requests_has_no_result() {
         assert_eq!(held_against(&run(0, 0), &"p99 < 1s".parse().unwrap()), None);
     }
     #[test]

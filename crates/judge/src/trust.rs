@@ -1,5 +1,5 @@
-//! Whether the figures of a study can be trusted, a line a thing: what speaks for them first, then
-//! each doubt once, however many runs have it.
+//! Whether the figures of a study can be trusted: first what speaks for them, then one line for
+//! each doubt, however many runs have it.
 
 use std::mem::discriminant;
 
@@ -11,10 +11,10 @@ use crate::named_runs::{NamedRun, diagnostics, is_hidden};
 use crate::verdict::troubles;
 use crate::words::{brief, listed, share};
 
-/// One thing that speaks for the figures or against them.
+/// One reason to trust or to doubt the figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TrustLine {
-    /// How it came out.
+    /// Its grade.
     pub mark: Grade,
     /// In words.
     pub sentence: String,
@@ -23,12 +23,12 @@ pub struct TrustLine {
 }
 
 impl TrustLine {
-    /// A line that there is nothing to do about.
+    /// A line without a hint.
     pub fn new(mark: Grade, sentence: impl Into<String>) -> TrustLine {
         TrustLine { mark, sentence: sentence.into(), hint: None }
     }
 
-    /// The same with what to do about it.
+    /// The line with a hint.
     #[must_use]
     pub fn hint(self, hint: &'static str) -> TrustLine {
         TrustLine { hint: Some(hint), ..self }
@@ -53,8 +53,8 @@ const P999: ShownPercentile = ShownPercentile { name: "p99.9", quantile: 0.999 }
 /// The percentiles of a summary.
 pub const SUMMARY_PERCENTILES: [ShownPercentile; 5] = [P50, P90, P95, P99, P999];
 
-/// The percentiles that the answer of a command shows, whose doubts are said. How well one run of a
-/// comparison knows a percentile does not matter: blocks tell that.
+/// The percentiles that a command's answer shows, and whose doubts are listed. A comparison has
+/// none: its uncertainty comes from its blocks, not from single runs.
 pub fn shown_percentiles(command: &str) -> &'static [ShownPercentile] {
     match command {
         "load" => &SUMMARY_PERCENTILES,
@@ -63,7 +63,7 @@ pub fn shown_percentiles(command: &str) -> &'static [ShownPercentile] {
     }
 }
 
-/// What speaks for a study's figures and against them; `shown` are those runs whose percentiles are
+/// The reasons to trust or to doubt a study's figures. `shown`: the runs whose percentiles are
 /// shown.
 pub fn trust(study: &Study, runs: &[NamedRun<'_>], shown: &[NamedRun<'_>]) -> Vec<TrustLine> {
     let command = if matches!(study, Study::Load(_)) { "load" } else { "sweep" };
@@ -76,12 +76,13 @@ pub fn trust(study: &Study, runs: &[NamedRun<'_>], shown: &[NamedRun<'_>]) -> Ve
     lines
 }
 
-/// That the server was measured, and how far the generator was from being noticed.
+/// That the server was measured, and by what margin the generator did not matter.
 fn passed(runs: &[NamedRun<'_>]) -> Option<TrustLine> {
     let judged = runs.iter().filter(|run| run.run.judgement.is_some()).count();
     let evidence = runs.iter().filter(|run| run.run.is_evidence());
     let good: Vec<&Judgement> = evidence.filter_map(|run| run.run.judgement.as_ref()).collect();
-    let (mut lags, mut rooms) = (Vec::new(), Vec::new());
+    let mut lags = Vec::new();
+    let mut rooms = Vec::new();
     for check in good.iter().flat_map(|judgement| &judgement.checks) {
         match check {
             Diagnostic::GeneratorLag { p99, .. } => lags.push(*p99),
@@ -90,32 +91,32 @@ fn passed(runs: &[NamedRun<'_>]) -> Option<TrustLine> {
         }
     }
     let what = match (good.first()?.verdict, good.len(), judged) {
-        (Verdict::Unloaded, 1, 1) => "The server was measured, and not longtail".to_owned(),
+        (Verdict::Unloaded, 1, 1) => "The server was measured, not longtail".to_owned(),
         (Verdict::SharedCpus, 1, 1) => {
-            "The CPUs were the limit, and longtail had its part of them".to_owned()
+            "The CPUs were the limit, and longtail used a share of them".to_owned()
         }
-        (Verdict::NetworkBound, 1, 1) => "The network was the limit, and not longtail".to_owned(),
-        (_, 1, 1) => "The server was the limit, and not longtail".to_owned(),
+        (Verdict::NetworkBound, 1, 1) => "The network was the limit, not longtail".to_owned(),
+        (_, 1, 1) => "The server was the limit, not longtail".to_owned(),
         (_, good, all) if good == all => {
-            format!("All {all} runs measured the server, and not longtail")
+            format!("All {all} runs measured the server, not longtail")
         }
-        (_, good, all) => format!("{good} of {all} runs measured the server, and not longtail"),
+        (_, good, all) => format!("{good} of {all} runs measured the server, not longtail"),
     };
     let delay = lags
         .into_iter()
         .max()
-        .map(|lag| format!("99 % of its requests left within {}", brief(lag)));
+        .map(|lag| format!("99 % of requests were sent within {}", brief(lag)));
     let room = rooms
         .into_iter()
         .reduce(f64::min)
         .map(|times| number::fixed(times, usize::from(times < 9.95)));
-    let room = room.map(|times| format!("it could send {times} times more"));
+    let room = room.map(|times| format!("it could send {times} times as many"));
     let evidence = [delay, room].into_iter().flatten().collect::<Vec<_>>().join(", ");
     let colon = if evidence.is_empty() { "" } else { ": " };
     Some(TrustLine::new(Grade::Passed, format!("{what}{colon}{evidence}.")))
 }
 
-/// What a finding, a mark in the table or another line says already.
+/// Whether a finding, a mark in the table or another line already says this.
 fn is_said_elsewhere(diagnostic: &Diagnostic, has_turns: bool) -> bool {
     match diagnostic {
         Diagnostic::Failures { .. }
@@ -135,7 +136,7 @@ struct Doubt<'a> {
     diagnostic: &'a Diagnostic,
     grade: Grade,
     labels: Vec<String>,
-    /// It made the verdict of its run.
+    /// Whether it decided the verdict of its run.
     decides: bool,
 }
 
@@ -151,7 +152,7 @@ fn doubts(runs: &[NamedRun<'_>]) -> Vec<TrustLine> {
             if grade < Grade::Doubtful || is_said_elsewhere(diagnostic, has_turns) {
                 continue;
             }
-            // What a busy machine explains needs no advice of its own.
+            // If the machine is too busy, that is the only advice to give.
             if is_busy_machine && machine_busy::is_delay(diagnostic) {
                 continue;
             }
@@ -161,7 +162,7 @@ fn doubts(runs: &[NamedRun<'_>]) -> Vec<TrustLine> {
                 .iter_mut()
                 .find(|doubt| discriminant(doubt.diagnostic) == discriminant(diagnostic))
             {
-                // Only the runs that came out worst are named, with the evidence of the first.
+                // Name only the runs with the worst grade, with the evidence of the first.
                 Some(doubt) if grade > doubt.grade => {
                     *doubt = Doubt { diagnostic, grade, labels: vec![name.clone()], decides };
                 }
@@ -178,18 +179,23 @@ fn doubts(runs: &[NamedRun<'_>]) -> Vec<TrustLine> {
         }
     }
     doubts.sort_by_key(|doubt| std::cmp::Reverse(doubt.grade));
-    let line = |doubt: Doubt<'_>| {
-        let at = match doubt.labels.as_slice() {
-            _ if runs.len() == 1 => String::new(),
-            labels if labels.len() == runs.len() => " (in all runs)".to_owned(),
+    doubts.iter().map(|doubt| doubt.line(runs.len())).collect()
+}
+
+impl Doubt<'_> {
+    /// The line about it, in a study with this number of runs.
+    fn line(&self, runs: usize) -> TrustLine {
+        let at = match self.labels.as_slice() {
+            _ if runs == 1 => String::new(),
+            labels if labels.len() == runs => " (in all runs)".to_owned(),
             labels => format!(" (at {})", listed(labels)),
         };
-        let is_failure = doubt.grade == Grade::Failed || doubt.decides;
+        let is_failure = self.grade == Grade::Failed || self.decides;
         let mark = if is_failure { Grade::Failed } else { Grade::Doubtful };
-        let assessment = assess(doubt.diagnostic);
+        let assessment = assess(self.diagnostic);
         let hint = assessment.hint;
-        // What decided stands in the conclusion: here is what to do about it.
-        if doubt.decides && !hint.is_empty() {
+        // The conclusion already names the check that decided; this line says what to do about it.
+        if self.decides && !hint.is_empty() {
             return TrustLine::new(mark, format!("{}{at}.", capitalized(hint)));
         }
         let sentence = format!("{}{at}.", capitalized(assessment.sentence.trim_end_matches('.')));
@@ -197,12 +203,11 @@ fn doubts(runs: &[NamedRun<'_>]) -> Vec<TrustLine> {
             hint: Some(hint).filter(|hint| !hint.is_empty()),
             ..TrustLine::new(mark, sentence)
         }
-    };
-    doubts.into_iter().map(line).collect()
+    }
 }
 
 fn capitalized(text: &str) -> String {
-    // The name of a program is as its users write it.
+    // A program's name stays as its users write it.
     if ["hey ", "wrk ", "wrk2 ", "oha ", "ab ", "wrk's", "hey's"]
         .iter()
         .any(|name| text.starts_with(name))
@@ -212,7 +217,7 @@ fn capitalized(text: &str) -> String {
     crate::words::capitalised(text)
 }
 
-/// A percentile is uncertain where half of its 95 % interval is more than this part of it.
+/// A percentile is uncertain if half of its 95 % interval is more than this share of it.
 pub const UNCERTAIN: f64 = 0.2;
 
 /// The percentiles whose intervals are wide.
@@ -244,7 +249,7 @@ fn uncertain(runs: &[NamedRun<'_>], percentiles: &[ShownPercentile]) -> Option<T
         .then(|| TrustLine::new(Grade::Uncertain, sentence).hint("run longer (--for)"))
 }
 
-/// The percentiles of which a notable part may be the generator's: the one with the largest.
+/// The percentile with the largest possible share of generator delay, if that is notable.
 fn generators_part(runs: &[NamedRun<'_>], percentiles: &[ShownPercentile]) -> Option<TrustLine> {
     let mut all: Vec<(f64, String)> = Vec::new();
     for NamedRun { name: label, run } in runs.iter().filter(|run| run.run.is_evidence()) {
@@ -268,8 +273,8 @@ fn generators_part(runs: &[NamedRun<'_>], percentiles: &[ShownPercentile]) -> Op
     Some(TrustLine::new(Grade::Doubtful, sentence).hint(hint))
 }
 
-/// The most of a percentile that may be the generator's, where that makes it as uncertain as a wide
-/// interval does; `None` where the kernel's stamps do not tell.
+/// The largest part of a percentile that may be generator delay, if it makes the percentile as
+/// uncertain as a wide interval does; `None` without the kernel's time stamps.
 pub fn notable_generator_part(run: &Run, quantile: f64) -> Option<Nanos> {
     let time = run.response_time(quantile).time()?;
     let least = run.statistics.as_ref()?.interval(quantile)?.without_generator?;
@@ -288,7 +293,7 @@ fn missing(
             let slow: u64 =
                 lacking.runs.iter().map(|run| run.run.tally.unfinished_above_all()).sum();
             let sentence = format!(
-                "{} is not a number: {slow} unfinished had waited longer than any answer took.",
+                "{} is not a number: {slow} unfinished requests had waited longer than any response took.",
                 lacking.what
             );
             return TrustLine::new(Grade::Uncertain, sentence);
@@ -298,7 +303,7 @@ fn missing(
         };
         let failed = share(lacking.runs.iter().filter_map(part).fold(0.0, f64::max));
         let sentence = format!(
-            "{} is not a number: a failure counts as slower than any answer, and {failed} failed.",
+            "{} is not a number: a failure counts as slower than any response, and {failed} failed.",
             lacking.what
         );
         TrustLine::new(Grade::Uncertain, sentence)
@@ -306,13 +311,13 @@ fn missing(
     let too_few = lowest(runs, percentiles, Quantile::TooFew).map(|lacking| {
         let by_count = matches!(study, Study::Load(study) if study.plan.length.is_none());
         let hint = if by_count { "send more requests (-n)" } else { "run longer (--for)" };
-        let sentence = format!("{} has too few answers above it.", lacking.what);
+        let sentence = format!("{} has too few responses above it.", lacking.what);
         TrustLine::new(Grade::Uncertain, sentence).hint(hint)
     });
     failures.into_iter().chain(too_few).collect()
 }
 
-/// The lowest percentile that some run lacks for a reason, and those runs.
+/// The lowest percentile that some runs lack for a given reason, and those runs.
 struct LackingRuns<'r> {
     /// `p99 at 1x and 2x`.
     what: String,

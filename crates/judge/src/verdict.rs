@@ -1,6 +1,6 @@
-//! The verdict: was it the server that was measured, or the generator? And which check decided.
+//! The verdict: whether the server was measured or the generator, and which check decided.
 //!
-//! What stays true: no check that was not looked at is counted as passed.
+//! Invariant: a check that did not apply never counts as passed.
 
 use model::{
     CpuUsage, Diagnostic, Judgement, Limit, LoadPlan, Nanos, Outcome, Pace, Profile, Run,
@@ -16,25 +16,26 @@ use crate::limits::{self, threads};
 use crate::server_limit::{COLLAPSE, SAME_RATE, held, server_limit};
 use crate::server_seen::{LoadSeen, ServerSeen};
 
-/// How much a run asked of its server.
+/// How much load a run put on its server.
 #[derive(Clone, Debug)]
 enum LoadLevel {
-    /// An open loop: what was offered was sent and completed. Then nothing is the limit.
+    /// An open loop in which everything offered was sent and completed, so nothing was the limit.
     KeepsUp,
-    /// Fewer connections than slots, or pauses; an open loop that did not send all.
+    /// A closed loop with fewer connections than slots, or with pauses; an open loop that did not
+    /// send everything.
     Below,
-    /// As many connections as slots, or nobody who waits but for the server; an open loop: more was
-    /// offered than it did.
+    /// A closed loop with at least as many connections as slots, or without pauses; an open loop
+    /// that offered more than the server completed.
     Saturated {
-        /// The server's threads, where they would be the limit.
+        /// The limit, if the server's threads are it.
         threads: Option<Limit>,
     },
 }
 
-/// Judges a run in closed loop by itself. `server`: its slots, processes, and what a request takes
-/// alone; its loads are not looked at.
+/// Judges a single run in closed loop. `server`: its slots, processes, and what a request takes
+/// alone; its loads are ignored.
 pub fn of_run(run: &Run, server: &ServerSeen) -> Judgement {
-    // With as many connections as slots every slot is taken as soon as it is free.
+    // With as many connections as slots, every free slot is taken at once.
     let level = if run.connections >= server.slots {
         let loads = vec![load_seen(run, server.alone.as_ref())];
         let alone = ServerSeen { loads, ..server.clone() };
@@ -53,7 +54,7 @@ fn load_seen(run: &Run, alone: Option<&ServiceTime>) -> LoadSeen {
     let deviation = times.standard_deviation().unwrap_or_default().as_secs_f64();
     let variation = if mean > 0.0 { deviation / mean } else { 0.0 };
     LoadSeen {
-        // One that is never served has no request inside, and takes no thread.
+        // A connection that is never served has no request inside and takes no thread.
         connections: run.connections - checks::connections_never_served(run),
         rate: run.completed_rate(),
         responses: run.tally.counts.good(),
@@ -63,7 +64,7 @@ fn load_seen(run: &Run, alone: Option<&ServiceTime>) -> LoadSeen {
     }
 }
 
-/// What is left where CPUs, network and accept queue are not the limit.
+/// The limit if CPUs, network and accept queue are not it.
 fn of_loads(run: &Run, server: &ServerSeen) -> Option<Limit> {
     let at_once = server.alone.and_then(|alone| at_once::of_run(run, &alone));
     if let Some(refusals) = limits::refusals::of(run, at_once) {
@@ -76,8 +77,8 @@ fn of_loads(run: &Run, server: &ServerSeen) -> Option<Limit> {
     let has_free_threads =
         server.alone.is_some_and(|alone| free_threads::inside(run, &alone, server.slots).is_some());
     match limit {
-        // What waits for a CPU is not held up inside the app; nor what takes no longer there than
-        // alone.
+        // Requests that wait for a CPU are not held up inside the app; nor are those that take no
+        // longer inside than alone.
         Some(Limit::InsideApp { .. })
             if has_free_threads || limits::cpus::are_waited_for(run, server.slots) =>
         {
@@ -92,8 +93,7 @@ fn of_loads(run: &Run, server: &ServerSeen) -> Option<Limit> {
     }
 }
 
-/// Where nothing is known to be the limit, what was seen. `server`: where it is the subject of a
-/// sweep, what one request takes alone.
+/// What was seen, if no limit is known. `server`: in a sweep, with what one request takes alone.
 fn not_known(run: &Run, server: Option<&ServerSeen>) -> Limit {
     let alone = server.and_then(|server| server.alone).filter(|_| !has_many_failures(run));
     Limit::NotKnown {
@@ -103,21 +103,21 @@ fn not_known(run: &Run, server: Option<&ServerSeen>) -> Limit {
     }
 }
 
-/// A request that failed may have held a thread as long as a good one, or longer: then the rate of
-/// the good ones says little of the threads.
+/// A failed request may have held a thread as long as a good one, or longer, so with many of them
+/// the rate of good ones says little about the threads.
 fn has_many_failures(run: &Run) -> bool {
     run.tally.counts.failed() as f64 > MANY_FAILURES * run.tally.counts.total() as f64
 }
 
 const MANY_FAILURES: f64 = 0.01;
 
-/// What a sweep's server is known to be, without its loads.
+/// What is known about a sweep's server, without its loads.
 pub fn server_of(study: &SweepStudy) -> ServerSeen {
     ServerSeen::stated(study.server.slots(), study.server.workers, study.service_time)
 }
 
-/// Judges the runs of a sweep once more, now that all loads are known: what one load shows may be
-/// refuted by another.
+/// Judges the runs of a sweep again when all loads are known: one load may refute what another
+/// seemed to show.
 pub fn refine_sweep(study: &mut SweepStudy) {
     let server = server_of(study);
     let mut loads: Vec<LoadSeen> = study
@@ -151,9 +151,9 @@ pub fn refine_sweep(study: &mut SweepStudy) {
         let scatter = server.scatter(run.tally.counts.good()).hypot(scatter_of_best);
         let connections = run.connections;
         let nothing_known = not_known(run, Some(&seen));
-        // What the server takes at once, threads that were counted, and what holds requests up at a
-        // lower load are not refuted by a lower throughput; nor is what the highest load itself shows,
-        // unless it collapses.
+        // A lower throughput refutes neither how much the server takes at once, nor counted
+        // threads, nor what holds requests up at a lower load. Nor does it refute what the highest
+        // load itself shows, unless throughput collapses there.
         let is_highest = connections == highest;
         let lower = if is_highest { COLLAPSE } else { SAME_RATE };
         let is_full =
@@ -173,7 +173,7 @@ pub fn refine_sweep(study: &mut SweepStudy) {
         }
         judgement.limit = match (&at_highest, is_full) {
             (Some(limit), true) => Some(with_connections(limit.clone(), connections)),
-            // Below the limit of a higher load nothing is known to limit it.
+            // Below the limit of a higher load, no limit is known.
             (Some(_), false) | (None, _) => Some(nothing_known),
         };
     }
@@ -194,7 +194,7 @@ pub fn of_load(run: &Run, plan: &LoadPlan) -> Judgement {
     if plan.load.pace.is_open() {
         return of_open_loop(run, &plan.load.pace, plan.load.timing);
     }
-    // Without think time nobody waits but for the server.
+    // Without think time a connection only ever waits for the server.
     let level = if plan.load.think == Nanos::ZERO {
         LoadLevel::Saturated { threads: None }
     } else {
@@ -203,10 +203,10 @@ pub fn of_load(run: &Run, plan: &LoadPlan) -> Judgement {
     judged(run, checks::of_closed_load(run, plan), level)
 }
 
-/// Judges a load in open loop, whoever has started its server.
+/// Judges a load in open loop, whether or not longtail started its server.
 pub fn of_open_loop(run: &Run, pace: &Pace, timing: Timing) -> Judgement {
     let is_behind = run.tally.queued.count > 0 || is_behind(run, pace);
-    // What is offered more than it can do never settles, and a ramp is not meant to.
+    // An overload never settles, and a ramp is not meant to.
     let is_settling = !is_behind && is_flat(pace);
     let checks = checks::of_open_loop(run, pace, timing, is_settling);
     let is_in_time = |check: &Diagnostic| {
@@ -220,10 +220,12 @@ pub fn of_open_loop(run: &Run, pace: &Pace, timing: Timing) -> Judgement {
     judged(run, checks, level)
 }
 
-/// Open loop: whether the server did not keep up with what became due, or not answer all of it
-/// well. At one rate the backlog tells: what is under way at the end of the window is no lack.
+/// Open loop: whether the server fell behind what became due, or some requests failed. At a
+/// constant rate the backlog shows it; requests that are still in flight at the end of the window
+/// don't.
 fn is_behind(run: &Run, pace: &Pace) -> bool {
-    let (counts, statistics) = (&run.tally.counts, run.statistics.as_ref());
+    let counts = &run.tally.counts;
+    let statistics = run.statistics.as_ref();
     match statistics.and_then(|statistics| Some((statistics, statistics.backlog?))) {
         Some((statistics, backlog)) if is_flat(pace) => {
             let left = counts.of(Outcome::InFlight) + counts.of(Outcome::NotSent);
@@ -245,12 +247,12 @@ fn judged(run: &Run, checks: Vec<Diagnostic>, level: LoadLevel) -> Judgement {
     let keeps_up = matches!(level, LoadLevel::KeepsUp);
     let on_cpus = limits::cpus::of(facts);
     let is_shared = matches!(on_cpus, Some(Limit::SharedCpus(_)));
-    // Where a generator thread stood still it waited for a CPU: nobody had stopped it.
+    // A generator thread that waits for a CPU stands still for that reason: it was not stopped.
     let only_waited = facts.lanes.iter().all(|lane| lane.stood_still <= lane.run_queue);
     let failed: Vec<&Diagnostic> =
         checks.iter().filter(|check| grade(check) == Grade::Failed).collect();
-    // Of one that kept its rate the share of a CPU says nothing; nor does the wait for one, where
-    // the server waits as well.
+    // If the generator kept its rate, its CPU use does not matter; nor does its wait for a CPU if
+    // the server waits for the same CPUs.
     let implicates = |check: &Diagnostic| match check {
         Diagnostic::Headroom { .. } | Diagnostic::LaneCpu { .. } if keeps_up => false,
         Diagnostic::LaneRunQueue { .. } if keeps_up || is_shared => false,
@@ -265,7 +267,7 @@ fn judged(run: &Run, checks: Vec<Diagnostic>, level: LoadLevel) -> Judgement {
     let (verdict, limit, decided_by) = if let Some(check) = first(&voids) {
         (Verdict::Invalid, None, Some(check))
     } else if let Some(check) = first(&implicates) {
-        // A generator that stumbles makes a run unsteady, and not the other way round.
+        // A generator that stumbles makes a run unsteady, not the other way round.
         let has_its_own = failed
             .iter()
             .any(|check| matches!(check, Diagnostic::Headroom { .. } | Diagnostic::LaneCpu { .. }));
@@ -283,10 +285,10 @@ fn judged(run: &Run, checks: Vec<Diagnostic>, level: LoadLevel) -> Judgement {
     Judgement { verdict, decided_by, limit, checks, forced: false }
 }
 
-/// Verdict and limit of a run whose checks hold.
+/// Verdict and limit of a run that passed its checks.
 fn of_the_server(run: &Run, level: LoadLevel, on_cpus: Option<Limit>) -> (Verdict, Option<Limit>) {
     let is_shared = matches!(on_cpus, Some(Limit::SharedCpus(_)));
-    // What a full accept queue drops is sent again too, and no network has lost it.
+    // Drops by a full accept queue also cause retransmissions, and the network is not to blame.
     let accept_queue = limits::accept_queue::of(run);
     let network = limits::network::of(&run.tally).filter(|_| accept_queue.is_none());
     match level {
@@ -295,7 +297,7 @@ fn of_the_server(run: &Run, level: LoadLevel, on_cpus: Option<Limit>) -> (Verdic
         LoadLevel::Below | LoadLevel::Saturated { .. } if network.is_some() => {
             (Verdict::NetworkBound, network)
         }
-        // A server that refuses uses its CPUs for that; they are not what limits it.
+        // A server that sheds load uses its CPUs for that; they are not its limit.
         LoadLevel::Saturated { threads: Some(refuses @ Limit::Refusals { .. }) } => {
             (Verdict::ServerBound, Some(refuses))
         }
@@ -311,7 +313,7 @@ fn of_the_server(run: &Run, level: LoadLevel, on_cpus: Option<Limit>) -> (Verdic
     }
 }
 
-/// The same with one more check, of those that void the figures.
+/// Adds a check that makes the run invalid if it failed.
 #[must_use]
 pub fn with_check(mut judgement: Judgement, check: Diagnostic) -> Judgement {
     if grade(&check) == Grade::Failed {
@@ -325,13 +327,13 @@ pub fn with_check(mut judgement: Judgement, check: Diagnostic) -> Judgement {
     judgement
 }
 
-/// How a check came out in a run: one that fails, and did not decide, is a doubt.
+/// A check's grade within its run: a failed check that did not decide the verdict is only doubtful.
 pub fn grade_in(judgement: &Judgement, check: &Diagnostic) -> Grade {
     let decides = matches!(judgement.verdict, Verdict::GeneratorBound | Verdict::Invalid);
     if decides { grade(check) } else { grade(check).min(Grade::Doubtful) }
 }
 
-/// The checks that were not passed: first the one that decided, then the worst first.
+/// The checks that were not passed: the one that decided first, then the worst first.
 pub fn troubles(judgement: &Judgement) -> Vec<&Diagnostic> {
     let mut troubles: Vec<&Diagnostic> =
         judgement.checks.iter().filter(|check| grade(check) > Grade::Passed).collect();
@@ -357,15 +359,15 @@ mod tests {
     }
 
     #[test]
-    fn wrks_arithmetic_would_be_invalid_here() {
-        // Seed 001: 32 connections, 2937 req/s, a printed mean of 41.30 ms.
+    fn a_mean_that_contradicts_littles_law_like_wrks_is_invalid() {
+        // wrk printed a mean of 41.30 ms for 32 connections and 2937 req/s.
         let check =
             Diagnostic::LittlesLaw { in_flight: 2937.14 * 0.0413, connections: 32, tolerance: 0.0 };
         assert_eq!(verdict(&[check], true), Verdict::Invalid);
     }
 
     #[test]
-    fn the_generator_is_named_before_the_server() {
+    fn the_generator_is_blamed_before_the_server() {
         let tight = Diagnostic::Headroom { ceiling_per_s: 1000.0, times: 1.05 };
         assert_eq!(verdict(&[tight], true), Verdict::GeneratorBound);
         let nothing_due = Diagnostic::Failures { failed: 0, planned: 0 };
@@ -374,9 +376,11 @@ mod tests {
         assert_eq!(verdict(&[], false), Verdict::Unloaded);
     }
 
-    /// Puma, hello app, 50 connections, two CPUs: the lane waited 42 % of the time for one.
+    /// Puma with a hello app, 50 connections and two CPUs: the lane waited for a CPU 42 % of the
+    /// time.
     fn on_shared_cpus() -> GeneratorFacts {
-        let (second, ms) = (Nanos::from_secs(1), Nanos::from_millis);
+        let second = Nanos::from_secs(1);
+        let ms = Nanos::from_millis;
         let server = ServerCpu {
             processes: vec![ProcessCpu { pid: 1, cpu: ms(1400), run_queue: ms(300) }],
             elapsed: second,
@@ -394,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn cpus_that_server_and_generator_share_are_neithers_limit() {
+    fn shared_cpus_are_neither_the_servers_nor_the_generators_limit() {
         let run = Run { generator: on_shared_cpus(), ..nothing() };
         let judge = |checks: &[Diagnostic], keeps_up| {
             let level =
@@ -403,7 +407,7 @@ mod tests {
         };
         let wait = || Diagnostic::LaneRunQueue { share: 0.42 };
         let rate = |times| Diagnostic::Headroom { ceiling_per_s: 16_000.0 * times, times };
-        // Times that are the generator's are no server's, whoever had the CPU.
+        // If the generator was late, the times are not the server's, whatever used the CPU.
         let late =
             || Diagnostic::GeneratorLag { p99: Nanos::from_millis(9), of_response_time: 0.3 };
         let busy = || Diagnostic::LaneCpu { share: 0.97 };
@@ -411,7 +415,7 @@ mod tests {
             (vec![wait(), rate(9.9)], false, Verdict::SharedCpus, Some("shared CPUs")),
             (vec![wait(), late()], false, Verdict::GeneratorBound, Some("shared CPUs")),
             (vec![wait(), busy()], false, Verdict::GeneratorBound, Some("generator")),
-            // All that was asked is kept, with a lane that is busy.
+            // The whole load was sent, though a lane was busy.
             (vec![wait(), busy(), rate(1.1)], true, Verdict::Unloaded, None),
         ] {
             let judged = judge(&checks, keeps_up);

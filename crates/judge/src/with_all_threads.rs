@@ -1,21 +1,21 @@
-//! What a usual request takes where one is out for each thread, beside what it takes alone or with
+//! How long a typical request takes with one in flight for each thread, compared with alone or with
 //! fewer others.
 //!
-//! Then none waits for a thread: where it takes longer it waits for something inside, and where it
-//! takes no longer nothing inside holds it up. That is known much better than a mean time, on which
-//! the few longest requests weigh most.
+//! At that load no request waits for a thread. If it takes longer, it waits for something inside;
+//! if not, nothing inside holds it up. A typical time is known much better than a mean, which
+//! depends mostly on the few longest requests.
 
 use model::UsualTimes;
 use model::theory::UsualTime;
 
 use crate::server_seen::{LoadSeen, ServerSeen};
 
-/// What was seen of it.
+/// The result of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WithAllThreads {
-    /// It takes no longer.
+    /// A typical request takes no longer.
     AsAlone(UsualTimes),
-    /// It takes clearly longer.
+    /// A typical request takes clearly longer.
     Longer(UsualTimes),
     /// Its times are not known well enough.
     Unclear(UsualTimes),
@@ -23,20 +23,21 @@ pub(crate) enum WithAllThreads {
     NotKnown,
 }
 
-/// With fewer connections than this share of the threads, a limit of nearly as many is not met.
+/// With fewer connections than this share of the threads, a limit of nearly as many would not be
+/// reached.
 pub(crate) const NEARLY_ALL: f64 = 0.9;
-/// A limit a tenth below the threads has requests wait for a ninth of their time or more.
+/// If the limit is a tenth below the threads, requests take at least a ninth longer.
 pub(crate) const AS_LONG: f64 = 1.1;
-/// A load of so many connections, as a share, has half the company.
+/// A load with at most this share of the connections has half as many other requests.
 const FEWER: f64 = 0.5;
 
-/// A usual request over so many connections.
+/// The time of a typical request at a number of connections.
 struct Known {
     connections: u32,
     time: UsualTime,
 }
 
-/// The highest load that has no more connections than the server has threads, and nearly as many.
+/// The highest load with no more connections than threads, but nearly as many.
 pub(crate) fn full_load(server: &ServerSeen) -> Option<&LoadSeen> {
     let slots = f64::from(server.slots);
     let is_full =
@@ -44,7 +45,7 @@ pub(crate) fn full_load(server: &ServerSeen) -> Option<&LoadSeen> {
     server.loads.iter().rfind(is_full)
 }
 
-/// What the loads of a server say of it.
+/// Compares the full load of a server with its time alone and its lower loads.
 pub(crate) fn of(server: &ServerSeen) -> WithAllThreads {
     let way = server.alone.map(|alone| alone.round_trip).unwrap_or_default();
     let known = |load: &LoadSeen| {
@@ -81,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    /// Times of these many milliseconds, so often each.
+    /// A histogram of groups of (count, milliseconds).
     fn times(groups: &[(u64, u64)]) -> Histogram {
         let mut times = Histogram::default();
         for (count, ms) in groups {
@@ -90,7 +91,7 @@ mod tests {
         times
     }
 
-    /// Ten threads, what requests take alone, and in each load.
+    /// The result for a server of ten threads, from the times alone and in each load.
     fn seen(alone: &[(u64, u64)], loads: &[(u32, &[(u64, u64)])]) -> WithAllThreads {
         let alone = LoneResponses { times: times(alone), ..LoneResponses::default() };
         let alone = alone.service_time().unwrap();
@@ -108,12 +109,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_and_rare_hides_no_wait_and_is_none() {
-        // 15 ms, and a second once in twenty, met by nobody alone.
+    fn rare_long_requests_neither_hide_a_wait_nor_look_like_one() {
+        // 20 ms, and one in twenty takes a second.
         let alone: &[(u64, u64)] = &[(138, 20), (7, 1000)];
         let as_alone = seen(alone, &[(10, &[(1950, 20), (50, 1000)])]);
         assert!(matches!(as_alone, WithAllThreads::AsAlone(_)), "{as_alone:?}");
-        // A pool of five: each waits as long as it works.
+        // A pool of five: each request waits as long as it works.
         let waiting = seen(alone, &[(10, &[(1900, 40), (100, 1020)])]);
         let WithAllThreads::Longer(times) = waiting else { panic!("{waiting:?}") };
         assert_eq!((times.connections, times.fewer), (10, 1));
@@ -121,15 +122,18 @@ mod tests {
     }
 
     #[test]
-    fn of_few_answers_or_without_such_a_load_nothing_is_known() {
+    fn with_few_responses_or_without_a_full_load_nothing_is_known() {
         let few = seen(&[(20, 20)], &[(10, &[(1900, 20), (200, 40)])]);
-        assert!(matches!(few, WithAllThreads::Unclear(_)), "a pool of nine, or long ones: {few:?}");
+        assert!(
+            matches!(few, WithAllThreads::Unclear(_)),
+            "a pool of nine, or long requests: {few:?}"
+        );
         let none = seen(&[(200, 20)], &[(5, &[(1000, 20)]), (40, &[(1000, 80)])]);
         assert_eq!(none, WithAllThreads::NotKnown);
     }
 
     #[test]
-    fn a_load_of_half_as_many_stands_for_alone() {
+    fn a_load_with_half_the_connections_can_replace_the_time_alone() {
         let half: &[(u64, u64)] = &[(1000, 20)];
         let told = seen(&[(20, 20)], &[(5, half), (10, &[(1780, 20), (240, 40)])]);
         let WithAllThreads::Longer(times) = told else { panic!("{told:?}") };
@@ -137,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_is_no_work() {
+    fn time_on_the_network_is_not_work() {
         let alone = LoneResponses {
             times: times(&[(200, 40)]),
             on_the_way: Nanos::from_millis(20 * 200),
@@ -155,6 +159,6 @@ mod tests {
         };
         let server = ServerSeen::stated(10, 1, Some(alone));
         let told = of(&ServerSeen { loads: vec![load], ..server });
-        assert!(matches!(told, WithAllThreads::Longer(_)), "23 ms in place of 20: {told:?}");
+        assert!(matches!(told, WithAllThreads::Longer(_)), "23 ms instead of 20: {told:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Figures and counts as sentences have them.
+//! Figures and counts as they appear in sentences.
 
 use model::{AtOnce, Nanos, number};
 
@@ -44,7 +44,7 @@ pub fn share(share: f64) -> String {
     format!("{text} %")
 }
 
-/// A figure of two digits, or more where it is large.
+/// A figure with two digits, or all its whole digits if it is large.
 pub(crate) fn two_digits(value: f64) -> String {
     if value < 9.95 { rate_in_words(value) } else { number::fixed(value, 0) }
 }
@@ -57,7 +57,7 @@ pub fn listed(parts: &[String]) -> String {
     }
 }
 
-/// One decimal, as CPUs have: `1.9`.
+/// One decimal, as for CPUs: `1.9`.
 pub(crate) fn tenths(value: f64) -> String {
     number::fixed(value, 1)
 }
@@ -74,7 +74,7 @@ pub(crate) fn brief_count(mean: f64) -> String {
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// `9.9`; with its interval where it is not known to 20 %: `10 (6.2 to 16)`.
+/// `9.9`; with its interval if that is wider than 20 %: `10 (6.2 to 16)`.
 pub(crate) fn at_once_in_words(at_once: &AtOnce) -> String {
     let mean = brief_count(at_once.mean);
     let is_close = |end: f64| (end / at_once.mean - 1.0).abs() <= 0.2;

@@ -1,4 +1,4 @@
-//! What a check, a warning or a limit of a study file says: the rows of `words.txt`.
+//! The sentences of checks, warnings and limits in a study file: the rows of `words.txt`.
 
 use std::fmt::Debug;
 
@@ -6,7 +6,7 @@ use model::{Diagnostic, Limit};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Reads it from a file, and once more what it writes to one.
+/// Reads a value from JSON, and checks that it survives writing and reading again.
 fn filed<T: Serialize + DeserializeOwned + Debug + PartialEq>(json: &str) -> T {
     let read = |json: &str| {
         serde_json::from_str::<T>(json).unwrap_or_else(|error| panic!("{json}: {error}"))
@@ -15,8 +15,8 @@ fn filed<T: Serialize + DeserializeOwned + Debug + PartialEq>(json: &str) -> T {
     read(json)
 }
 
-/// What the rows below `name` say of such JSON.
-fn said(name: &str, json: &str) -> String {
+/// The words for a row's JSON, in the group called `name`.
+fn words(name: &str, json: &str) -> String {
     match name {
         "grade of a diagnostic" => format!("{:?}", judge::grade(&filed::<Diagnostic>(json))),
         "diagnostic" => judge::assess(&filed::<Diagnostic>(json)).sentence,
@@ -26,11 +26,12 @@ fn said(name: &str, json: &str) -> String {
 }
 
 #[test]
-fn every_row_says_what_stands_behind_it() {
-    let (mut name, mut rows) = ("", 0);
+fn every_row_has_the_expected_words() {
+    let mut name = "";
+    let mut rows = 0;
     for line in include_str!("words.txt").lines().filter(|line| !line.starts_with('#')) {
         match line.split_once(" => ") {
-            Some((json, expected)) => assert_eq!(said(name, json), expected, "{line}"),
+            Some((json, expected)) => assert_eq!(words(name, json), expected, "{line}"),
             None => name = line.strip_suffix(':').unwrap_or_else(|| panic!("{line}")),
         }
         rows += 1;

@@ -1,17 +1,17 @@
-//! Where the response time went, by the app's own time stamps: before the app, in it, and the rest.
+//! Where the response time went, by the app's own time stamps: before the app, in the app, and the
+//! rest.
 //!
-//! An app that is asked to (`x-app-stamps`) stamps when it began and ended, by the clock that all
-//! processes of a host share; the client knows when the request was due, sent and answered. So for
-//! each request
+//! If the request asks for it (`x-app-stamps`), the app stamps when it began and ended, with the
+//! clock that all processes of a host share. The client knows when the request was due, sent and
+//! answered. So for each request
 //!
 //! response time = send lag + before the app + app + rest
 //!
 //! where *before the app* is from the first byte sent to the app's start (kernel's accept queue,
-//! server's own queue, the server's reading) and *rest* from the app's end to the response's last
-//! byte. An app that says how long it took and not when (`Server-Timing`) leaves the first and the
-//! last of these together, as rest. A stamp that lies outside its request is no part of anything:
-//! it is counted. A lane adds to sums by response time, so that the slowest requests are known
-//! without keeping any.
+//! server's own queue, the server's reading) and *rest* from the app's end to the last byte of the
+//! response. If an app only says how long it took (`Server-Timing`), time before and after it
+//! counts as rest. Responses whose stamps lie outside their request are counted and left out. A
+//! lane keeps sums by response time, so the slowest requests are known without storing any.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +19,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Exchange, Nanos};
 
-/// The request header that asks an app for its stamps, and the response header that has them: two
-/// whole numbers, the nanoseconds of `CLOCK_MONOTONIC` at its start and at its end.
+/// The request header that asks an app for its stamps, and the response header that has them:
+/// `CLOCK_MONOTONIC` at its start and at its end, in whole nanoseconds.
 pub const STAMPS: &str = "x-app-stamps";
 
-/// What an app said in a response.
+/// What an app reported in a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppTime {
     /// When it began and ended.
@@ -52,7 +52,7 @@ pub enum AppSource {
 pub struct AppTimeSums {
     /// How many.
     pub requests: u64,
-    /// Of their response times.
+    /// Sum of their response times.
     #[serde(rename = "response_time_sum_ns")]
     pub response_time: Nanos,
     /// From due to sent.
@@ -67,19 +67,19 @@ pub struct AppTimeSums {
 }
 
 impl AppTimeSums {
-    /// What is left: after the app, and before it where that is not known.
+    /// What is left: the time after the app, and before it if that is unknown.
     pub fn rest(&self) -> Nanos {
         let known = self.send_lag + self.before_app.unwrap_or(Nanos::ZERO) + self.app;
         self.response_time.saturating_sub(known)
     }
 
-    /// A sum's mean; `None` of no requests.
+    /// The mean of a sum; `None` without requests.
     pub fn mean(&self, sum: Nanos) -> Option<Nanos> {
         sum.0.checked_div(self.requests).map(Nanos)
     }
 
     fn add(&mut self, other: &AppTimeSums) {
-        // Of no requests, nothing is known and nothing is unknown.
+        // Without requests, a missing time does not make the sum unknown.
         self.before_app = match (self.requests, other.requests) {
             (0, _) => other.before_app,
             (_, 0) => self.before_app,
@@ -97,19 +97,19 @@ impl AppTimeSums {
 pub struct AppTimes {
     /// How the app's part is known.
     pub source: AppSource,
-    /// Of all that said it.
+    /// Sums over all responses with the app's time.
     pub all: AppTimeSums,
-    /// Of the slowest tenth of them, as nearly as groups of equal times (to 0.1 %) make it; `None`
-    /// of fewer than 10.
+    /// Sums over the slowest tenth of them, made of whole groups of equal times (to 0.1 %); `None`
+    /// for fewer than 10.
     pub slowest: Option<AppTimeSums>,
-    /// Good responses that did not say it, or in another way.
+    /// Good responses without the app's time, or from another source.
     pub silent: u64,
     /// Good responses whose stamps lie outside their request, or whose app took longer than their
     /// service time.
     pub impossible: u64,
 }
 
-/// What a lane adds up; merged in any order it is what one lane would have.
+/// The sums of a lane. Merged in any order, they equal those of a single lane.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppTimeAccumulator {
     /// By source and response time, to 0.1 %.
@@ -118,20 +118,20 @@ pub struct AppTimeAccumulator {
     impossible: u64,
 }
 
-/// The slowest part that is looked at on its own: one in so many.
+/// The slowest requests that are looked at separately are one in this many.
 const SLOWEST: u64 = 10;
 /// Leading bits of a response time by which sums are distinguished: 2^-10 is 0.1 %.
 const BITS: u32 = 11;
 
 impl AppTimeAccumulator {
-    /// Takes in a measured good response and what its app said, on the clock of the exchange.
-    pub fn record(&mut self, exchange: &Exchange, said: Option<AppTime>) {
-        let Some(said) = said else {
+    /// Adds a measured good response and what its app reported, on the clock of the exchange.
+    pub fn record(&mut self, exchange: &Exchange, app_time: Option<AppTime>) {
+        let Some(app_time) = app_time else {
             self.silent += 1;
             return;
         };
         let Exchange { sent, ended: answered, .. } = *exchange;
-        let (source, before_app, app) = match said {
+        let (source, before_app, app) = match app_time {
             AppTime::Stamps { started, ended }
                 if sent <= started && started <= ended && ended <= answered =>
             {
@@ -173,23 +173,22 @@ impl AppTimeAccumulator {
         self.impossible += other.impossible;
     }
 
-    /// What it comes to: by stamps where there are any. `None` where no response said anything at
-    /// all.
+    /// The result: by stamps if there are any. `None` if no response had the app's time.
     pub fn app_times(&self) -> Option<AppTimes> {
         let nothing = (&AppSource::Stamps, &BTreeMap::new());
-        // The first is by stamps, where there are any.
+        // The first source is stamps, if there are any.
         let (source, groups) =
             self.sums.first_key_value().or((self.impossible > 0).then_some(nothing))?;
         let (all, slowest) = whole_and_slowest(groups, |parts| parts.requests, AppTimeSums::add);
-        let said: u64 =
+        let recorded: u64 =
             self.sums.values().flat_map(BTreeMap::values).map(|parts| parts.requests).sum();
-        let silent = self.silent + said - all.requests;
+        let silent = self.silent + recorded - all.requests;
         Some(AppTimes { source: *source, all, slowest, silent, impossible: self.impossible })
     }
 }
 
-/// The sum of all groups, which stand by response time, and that of the slowest tenth of their
-/// requests; `None` of fewer than 10.
+/// The sum of all groups, which are keyed by response time, and of the slowest tenth of their
+/// requests; `None` for fewer than 10.
 pub(crate) fn whole_and_slowest<S: Default>(
     groups: &BTreeMap<u64, S>,
     requests: fn(&S) -> u64,
@@ -207,7 +206,7 @@ pub(crate) fn whole_and_slowest<S: Default>(
 }
 
 /// How many groups of these sizes, the slowest first, come nearest to a tenth of all requests; at
-/// least one. A group is not cut: where 9.9 % are slow, the fast ones are no part of the slowest.
+/// least one. Groups are not split: if 9.9 % are slow, no fast ones are added to the slowest.
 fn slowest_groups(sizes: impl Iterator<Item = u64>, all: u64) -> usize {
     let mut taken = 0;
     let comes_nearer = |size: u64| {
@@ -233,7 +232,7 @@ mod tests {
 
     #[test]
     fn the_slowest_tenth_is_made_of_whole_groups() {
-        // The fast ones of 99 and 901 are not among the slowest.
+        // 99 slow and 901 fast ones: the fast ones are not among the slowest.
         for (sizes, groups) in
             [(&[99, 901][..], 1), (&[10, 40, 60, 890], 3), (&[1, 1, 8, 90], 3), (&[100], 1)]
         {
@@ -246,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_are_the_whole() {
+    fn the_parts_add_up_to_the_whole() {
         let mut cut = AppTimeAccumulator::default();
         for n in 0..99 {
             cut.record(&exchange(n, n + 1, n + 106), Some(stamps(n + 4, n + 104)));
@@ -263,7 +262,7 @@ mod tests {
         let slowest = app_times.slowest.unwrap();
         assert_eq!((slowest.requests, slowest.before_app), (1, Some(Nanos::from_millis(800))));
         assert_eq!(slowest.rest(), Nanos::from_millis(99));
-        // A duration alone leaves what was before the app in the rest.
+        // With only a duration, the time before the app is part of the rest.
         let mut cut = AppTimeAccumulator::default();
         cut.record(&exchange(0, 1, 100), Some(AppTime::Took(Nanos::from_millis(60))));
         cut.record(&exchange(0, 1, 100), None);
@@ -279,49 +278,46 @@ mod tests {
     #[test]
     fn stamps_outside_the_request_are_counted_and_not_clamped() {
         let mut cut = AppTimeAccumulator::default();
-        for said in
+        for app_time in
             [stamps(9, 50), stamps(60, 50), stamps(50, 101), AppTime::Took(Nanos::from_millis(91))]
         {
-            cut.record(&exchange(5, 10, 100), Some(said));
+            cut.record(&exchange(5, 10, 100), Some(app_time));
         }
         let app_times = cut.app_times().unwrap();
         assert_eq!((app_times.impossible, app_times.all.requests), (4, 0));
         cut.record(&exchange(5, 10, 100), Some(stamps(10, 100)));
         assert_eq!(cut.app_times().unwrap().all.rest(), Nanos::ZERO);
-        assert_eq!(
-            cut.app_times().unwrap().slowest,
-            None,
-            "of one request there is no slowest tenth"
-        );
+        assert_eq!(cut.app_times().unwrap().slowest, None, "a single request has no slowest tenth");
     }
 
     fn any_answer() -> impl Strategy<Value = (Exchange, Option<AppTime>)> {
         let times = (0u64..1000, 0u64..50, 0u64..900, 0u64..900, 0u64..50);
         (times, 0u8..10).prop_map(|((due, lag, before, app, rest), kind)| {
             let sent = due + lag;
-            let said = match kind {
+            let app_time = match kind {
                 0 => None,
                 1 => Some(AppTime::Took(Nanos::from_millis(app))),
                 // Before it was sent.
                 2 => Some(stamps(sent.saturating_sub(1), sent + before)),
                 _ => Some(stamps(sent + before, sent + before + app)),
             };
-            (exchange(due, sent, sent + before + app + rest), said)
+            (exchange(due, sent, sent + before + app + rest), app_time)
         })
     }
 
     proptest! {
         #[test]
-        fn lanes_merged_are_one_lane_and_nobody_is_lost(all in prop::collection::vec(any_answer(), 0..400), cut in 0usize..400) {
+        fn merged_lanes_equal_one_lane_and_lose_nothing(all in prop::collection::vec(any_answer(), 0..400), cut in 0usize..400) {
             let with_app_times = |answers: &[(Exchange, Option<AppTime>)]| {
                 let mut cut = AppTimeAccumulator::default();
-                for (exchange, said) in answers {
-                    cut.record(exchange, *said);
+                for (exchange, app_time) in answers {
+                    cut.record(exchange, *app_time);
                 }
                 cut
             };
             let (left, right) = all.split_at(cut.min(all.len()));
-            let (whole, mut merged) = (with_app_times(&all), with_app_times(right));
+            let whole = with_app_times(&all);
+            let mut merged = with_app_times(right);
             merged.merge(&with_app_times(left));
             prop_assert_eq!(&merged, &whole);
             let file = serde_json::to_string(&whole).unwrap();

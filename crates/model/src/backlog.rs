@@ -1,34 +1,33 @@
-//! The backlog of an open loop (requests that are due and not answered), sampled during the run;
-//! and whether it grew all along: an overload.
+//! The backlog of an open loop (requests that are due but not answered), sampled during the run,
+//! and whether it kept growing: an overload.
 //!
-//! Whoever offers more than a server can do finds it here, whatever the order of service: response
-//! times grow only where everybody waits his turn. A server that keeps up has a backlog that comes
-//! and goes; of an overload it grows all along. The increments from part to part of the run decide:
-//! of a backlog that comes back they cancel out, of one that wanders their mean is within its own
-//! error.
+//! The backlog shows an overload whatever the order of service, while response times grow only if
+//! all requests wait their turn. If the server keeps up, the backlog comes and goes; in an overload
+//! it grows all the time. The increments between parts of the run decide: if the backlog returns
+//! they cancel out, and if it wanders their mean is within its own error.
 
 use serde::{Deserialize, Serialize};
 
 use crate::steadiness::{in_errors, mean};
 use crate::{Nanos, Window};
 
-/// Samples at the most. Where nobody knows how long a run will be, the time between two doubles
+/// The most samples. If the length of the run is unknown, the interval between samples doubles
 /// whenever they are full.
 const MOST: usize = 128;
-/// The time between the first samples of such a run.
+/// The first interval of such a run.
 const SHORTEST: Nanos = Nanos::from_millis(1);
-/// Parts of the run whose increments are compared. The first is left out: a run begins with nothing
-/// under way.
+/// Parts of the run whose increments are compared. The first is left out, because a run begins with
+/// nothing in flight.
 const PARTS: usize = 16;
-/// Growth below this share of what was offered is no overload that a run could show.
+/// Growth below this share of the offered rate is too small for a run to show.
 const GROWS: f64 = 0.01;
 /// Standard errors: beyond chance (at full load to the last request, once in fifty runs; at 95 %
 /// once in a thousand).
 const BEYOND_CHANCE: f64 = 3.0;
-/// Fewer requests than this come and go.
+/// A backlog of fewer requests than this comes and goes.
 const FEW: f64 = 5.0;
 
-/// A lane's samples of its backlog, or a run's: those of all its lanes.
+/// The samples of a lane's backlog, or of a whole run's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BacklogSamples {
     from: Nanos,
@@ -37,12 +36,12 @@ pub struct BacklogSamples {
     all: Vec<u64>,
     next: Nanos,
     last_due: Nanos,
-    /// Whether the length of the run is not known before its end.
+    /// Whether the length of the run is unknown until its end.
     grows: bool,
 }
 
 impl BacklogSamples {
-    /// Of a run with this measured window.
+    /// For a run with this measured window.
     pub fn new(window: Window) -> BacklogSamples {
         let grows = window.until == Nanos::MAX;
         let length = window.until.saturating_sub(window.from).0;
@@ -57,13 +56,13 @@ impl BacklogSamples {
         }
     }
 
-    /// When the next sample is to be taken; never before.
+    /// When the next sample is due.
     #[inline]
     pub fn next(&self) -> Nanos {
         self.next
     }
 
-    /// Takes the samples up to `now`: so many requests are due and not answered.
+    /// Takes the samples up to `now`. `backlog`: requests that are due but not answered.
     #[cold]
     pub fn take(&mut self, now: Nanos, backlog: u64) {
         while self.next <= now {
@@ -80,7 +79,8 @@ impl BacklogSamples {
         }
     }
 
-    /// The last request became due then: what comes after is no load, and no sample is taken of it.
+    /// Says when the last request became due. No samples are taken after it, because there is no
+    /// more load.
     pub fn end(&mut self, last_due: Nanos) {
         self.last_due = self.last_due.max(last_due);
         self.next = Nanos::MAX;
@@ -109,8 +109,7 @@ impl BacklogSamples {
         self.last_due = self.last_due.max(other.last_due);
     }
 
-    /// Whether they are those of a run with this measured window: what another process wrote may be
-    /// anything.
+    /// Whether they fit a run with this measured window; another process may have written anything.
     pub fn is_of(&self, window: Window) -> bool {
         let new = BacklogSamples::new(window);
         let doublings = (self.width.0 / new.width.0.max(1)).max(1);
@@ -122,11 +121,11 @@ impl BacklogSamples {
         is_width && (self.from, self.grows) == (new.from, new.grows) && self.all.len() <= MOST + 1
     }
 
-    /// What they say of a run in which `requests` became due, in a window of that `length` where
-    /// time ended it. `None` of a run that is too short to tell.
+    /// The backlog of a run in which `requests` became due. `length`: the window, if the run was
+    /// ended by time. `None` if the run is too short to tell.
     pub fn backlog(&self, requests: u64, length: Option<Nanos>) -> Option<Backlog> {
         let last = self.all.len().checked_sub(1).filter(|last| *last >= 2 * PARTS)?;
-        // After the last request one more gap would have come.
+        // Include the gap after the last request.
         let by_count = || {
             self.last_due.saturating_sub(self.from).as_secs_f64()
                 * (1.0 + 1.0 / (requests.max(2) - 1) as f64)
@@ -150,22 +149,22 @@ impl BacklogSamples {
     }
 }
 
-/// How the backlog of an open loop went: requests that were due and not answered, those that were
-/// given up among them.
+/// The backlog of an open loop over time: requests that were due but not answered, including those
+/// that were given up.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Backlog {
     /// For how long requests became due.
     #[serde(rename = "over_ns")]
     pub over: Nanos,
-    /// Requests a second that became due in that time.
+    /// Requests per second that became due in that time.
     #[serde(rename = "offered_per_s")]
     pub offered: f64,
     /// The backlog at its end.
     pub at_end: u64,
-    /// Growth, in requests a second.
+    /// Growth, in requests per second.
     #[serde(rename = "growth_per_s")]
     pub growth: f64,
-    /// The standard error of that.
+    /// The standard error of the growth.
     #[serde(rename = "error_per_s")]
     pub error: f64,
     /// Growth in the second half.
@@ -174,7 +173,7 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// Whether it grew all along, beyond chance.
+    /// Whether it kept growing, beyond chance.
     pub fn grows(&self) -> bool {
         self.growth > GROWS * self.offered
             && self.growth * self.over.as_secs_f64() >= FEW
@@ -191,7 +190,7 @@ mod tests {
     const LENGTH: Nanos = Nanos::from_secs(10);
     const WINDOW: Window = Window { from: Nanos::from_secs(1), until: Nanos::from_secs(11) };
 
-    /// A run of ten seconds in which the backlog `at` each second after the start is this.
+    /// A run of ten seconds. `at`: the backlog at a time after the start, in seconds.
     fn run(window: Window, offered: u64, at: impl Fn(f64) -> f64) -> Backlog {
         let mut samples = BacklogSamples::new(window);
         for ms in 0..10_000 {
@@ -204,13 +203,13 @@ mod tests {
         samples.backlog(10 * offered, (window.until != Nanos::MAX).then_some(LENGTH)).unwrap()
     }
 
-    /// A wandering about 0, of independent steps: what is left of arrivals and answers at chance.
+    /// A random walk around 0 with independent steps, like random arrivals and responses.
     fn wandering(t: f64) -> f64 {
         (0..(t * 100.0) as u64).map(|n| if uniform(3, n) < 0.5 { -1.0 } else { 1.0 }).sum()
     }
 
     #[test]
-    fn what_grows_all_along_is_distinguished_from_what_comes_back() {
+    fn a_growing_backlog_is_told_apart_from_one_that_returns() {
         let endless = Window { until: Nanos::MAX, ..WINDOW };
         for window in [WINDOW, endless] {
             let of = |offered, at: &dyn Fn(f64) -> f64| run(window, offered, at);
@@ -220,14 +219,14 @@ mod tests {
                 (overload.offered - 60.0).abs() < 0.1 && (169..=172).contains(&overload.at_end),
                 "{overload:?}"
             );
-            assert!(of(60, &|t| 40.0 + 17.2 * t).grows(), "the warm-up had filled it");
+            assert!(of(60, &|t| 40.0 + 17.2 * t).grows(), "it was already filled in the warm-up");
             assert!(
                 of(1000, &|t| 200.0 + 100.0 * t + wandering(t)).grows(),
                 "growth far beyond chance"
             );
             for (what, steady) in [
-                ("always as many", &(|_| 6.0) as &dyn Fn(f64) -> f64),
-                ("it fills in the beginning", &|t| 20.0 * t.min(0.5)),
+                ("a constant backlog", &(|_| 6.0) as &dyn Fn(f64) -> f64),
+                ("it fills at the start", &|t| 20.0 * t.min(0.5)),
                 ("a stall that is over", &|t| {
                     if (4.0..6.0).contains(&t) { 60.0 * (t - 4.0) } else { 0.0 }
                 }),
@@ -241,15 +240,16 @@ mod tests {
     }
 
     #[test]
-    fn lanes_merged_are_one_lane_and_too_short_a_one_tells_nothing() {
+    fn merged_lanes_equal_one_lane_and_a_short_run_tells_nothing() {
         let lane = |millis: u64| {
             let mut samples = BacklogSamples::new(Window { from: Nanos::ZERO, until: Nanos::MAX });
             (0..millis).for_each(|ms| samples.take(Nanos::from_millis(ms), ms));
             samples.end(Nanos::from_millis(millis));
             samples
         };
-        // One that was over earlier has more samples a second.
-        let (mut merged, mut other) = (lane(200), lane(1000));
+        // A lane that ended earlier has more samples per second.
+        let mut merged = lane(200);
+        let mut other = lane(1000);
         other.merge(lane(200));
         merged.merge(lane(1000));
         assert_eq!(

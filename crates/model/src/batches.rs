@@ -1,11 +1,11 @@
-//! What happened in each part of a run: the good responses by when they were due, in some hundred
-//! batches of equal time.
+//! What happened in each part of a run: the good responses by when they were due, in about a
+//! hundred batches of equal length.
 //!
-//! Requests near each other in time share a queue and are no independent samples; how unlike whole
-//! batches are says how much less the run knows than its count of responses suggests (see
-//! [`crate::statistics`]). Recording is a handful of instructions and, once warm, allocates
-//! nothing. Not part of the study: what is derived from it is, such as the counts of response time
-//! over due time in a few hundred cells, which show what a plot with a dot a request would.
+//! Requests that are close in time share a queue, so they are not independent samples. The
+//! differences between batches show how much less a run knows than its number of responses suggests
+//! (see [`crate::statistics`]). Recording takes a handful of instructions and, once warm, allocates
+//! nothing. A study doesn't keep the batches, only what is derived from them, such as a map of
+//! response time over due time with a few hundred cells.
 
 use std::ops::Range;
 
@@ -14,23 +14,23 @@ use serde::{Deserialize, Serialize};
 use crate::histogram::{self, BucketIndex};
 use crate::{Nanos, Window};
 
-/// Batches at the most. Where nobody knows how long a run will be, their time doubles whenever they
-/// are full.
+/// The most batches. If the length of the run is unknown, their length doubles whenever they are
+/// full.
 pub(crate) const MOST: usize = 128;
-/// The time of the first batches of such a run.
+/// The length of the first batches of such a run.
 const SHORTEST: Nanos = Nanos::from_millis(1);
-/// A bucket is as many neighbours of the histograms' in one: at most 3.1 % wide, or 32 ns.
+/// A bucket combines this many buckets of the histograms: at most 3.1 % wide, or 32 ns.
 const NEIGHBOURS: usize = 32;
 const BUCKETS: usize = histogram::BUCKETS.div_ceil(NEIGHBOURS);
 
-/// Good responses whose requests were due within one batch's time.
+/// Good responses whose requests were due within one batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// How many.
     pub answers: u64,
     /// Sum of their response times, in ns.
     pub response_time_sum: u128,
-    /// Sum of what the generator was late by itself, in ns.
+    /// Sum of the generator's own lag, in ns.
     pub lag_sum: u128,
 }
 
@@ -48,20 +48,20 @@ impl Batch {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batches {
     from: Nanos,
-    /// The time of one batch.
+    /// The length of one batch.
     width: Nanos,
     all: Vec<Batch>,
-    /// The batch of the last response: most are in the same one as the one before.
+    /// The batch of the last response; the next one is usually in the same.
     last: usize,
     /// Whether the length of the run is not known before its end.
     grows: bool,
-    /// The response times of the first batch, then those of the second: one allocation, whose pages
-    /// are not touched before they are used.
+    /// The buckets of the first batch, then those of the second, and so on, in one allocation whose
+    /// pages are not touched before they are used.
     #[serde(with = "filled_buckets")]
     buckets: Box<[u32]>,
 }
 
-/// Between two generators: the buckets that have responses, each with its place.
+/// The serialized form, sent between generators: the non-empty buckets, each with its index.
 mod filled_buckets {
     use serde::{Deserialize as _, Deserializer, Serializer, de};
 
@@ -76,34 +76,35 @@ mod filled_buckets {
         for (place, count) in Vec::<(usize, u32)>::deserialize(from)? {
             *buckets
                 .get_mut(place)
-                .ok_or_else(|| de::Error::custom("a bucket beyond the last"))? = count;
+                .ok_or_else(|| de::Error::custom("a bucket after the last one"))? = count;
         }
         Ok(buckets.into())
     }
 }
 
 impl Batches {
-    /// Of a run with this measured window.
+    /// For a run with this measured window.
     pub fn new(window: Window) -> Batches {
         let grows = window.until == Nanos::MAX;
         let length = window.until.saturating_sub(window.from).0;
         let width = if grows { SHORTEST } else { Nanos(length.div_ceil(MOST as u64).max(1)) };
-        let (all, buckets) = (vec![Batch::default(); MOST], vec![0; MOST * BUCKETS].into());
+        let all = vec![Batch::default(); MOST];
+        let buckets = vec![0; MOST * BUCKETS].into();
         Batches { from: window.from, width, all, last: 0, grows, buckets }
     }
 
-    /// Records a good response: when its request was due, within the window; its response time; the
+    /// Records a good response. `due`: when its request was due, within the window; `lag`: the
     /// generator's own lag.
     #[inline]
     pub fn record(&mut self, due: Nanos, response_time: Nanos, lag: Nanos) {
         self.record_at(BucketIndex::of(response_time), due, response_time, lag);
     }
 
-    /// As [`Batches::record`], where the place of the response time is known.
+    /// Like [`Batches::record`], if the bucket of the response time is known.
     #[inline]
     pub fn record_at(&mut self, place: BucketIndex, due: Nanos, response_time: Nanos, lag: Nanos) {
         let since = due.saturating_sub(self.from).0;
-        // (Less than a batch's time after the last one's start: not before it either.)
+        // (If it wraps around, it was before the last batch, and is larger than any width.)
         if since.wrapping_sub(self.last as u64 * self.width.0) >= self.width.0 && !self.find(since)
         {
             return;
@@ -115,7 +116,7 @@ impl Batches {
         self.buckets[self.last * BUCKETS + bucket(place)] += 1;
     }
 
-    /// Finds the batch of a time since the start; `false` where there is none.
+    /// Selects the batch of a time since the start; `false` if there is none.
     fn find(&mut self, since: u64) -> bool {
         while since / self.width.0 >= MOST as u64 {
             if !self.grows {
@@ -127,7 +128,7 @@ impl Batches {
         true
     }
 
-    /// Makes each two neighbours one, and room for as many again.
+    /// Merges pairs of neighbours, which makes room for as many again.
     #[cold]
     fn double(&mut self) {
         for at in 0..MOST / 2 {
@@ -160,8 +161,7 @@ impl Batches {
             .for_each(|(mine, theirs)| *mine += theirs);
     }
 
-    /// Whether they are those of a run with this measured window: what another process wrote may be
-    /// anything.
+    /// Whether they fit a run with this measured window; another process may have written anything.
     pub fn is_of(&self, window: Window) -> bool {
         let new = Batches::new(window);
         let doublings = (self.width.0 / new.width.0.max(1)).max(1);
@@ -183,7 +183,7 @@ impl Batches {
         &self.all[..filled]
     }
 
-    /// The time of one batch.
+    /// The length of one batch.
     pub fn width(&self) -> Nanos {
         self.width
     }
@@ -193,7 +193,7 @@ impl Batches {
         self.buckets.chunks(BUCKETS).take(self.filled().len())
     }
 
-    /// From the first bucket that has a response to behind the last; `None` where none has.
+    /// From the first non-empty bucket to the one after the last; `None` if all are empty.
     fn bucket_range(&self) -> Option<Range<usize>> {
         let batches = self.filled_buckets();
         let has_any = |bucket: &usize| batches.clone().any(|buckets| buckets[*bucket] > 0);
@@ -206,8 +206,8 @@ impl Batches {
     }
 
     /// For each batch of [`Batches::filled`]: its responses, and how many of them were slower than
-    /// about the quantile `q` of all. The edge is that of the buckets which leaves nearest to `1 -
-    /// q` above it; `None` where none leaves any on both sides.
+    /// about the quantile `q` of all. The threshold is the edge of a bucket that leaves about `1 -
+    /// q` above it; `None` if no edge has responses on both sides.
     pub fn above(&self, q: f64) -> Option<Vec<(u64, u64)>> {
         let mut totals = vec![0_u64; BUCKETS];
         for buckets in self.filled_buckets() {
@@ -235,33 +235,33 @@ fn answers_in(buckets: &[u32]) -> u64 {
     buckets.iter().map(|n| u64::from(*n)).sum()
 }
 
-/// The bucket of times that have this place in a histogram.
+/// The bucket of times with this index in a histogram.
 #[inline]
 fn bucket(place: BucketIndex) -> usize {
     place.0 / NEIGHBOURS
 }
 
-/// Columns and rows at the most: 384 cells.
+/// The most columns and rows: 384 cells.
 const COLUMNS: usize = 32;
 const ROWS: usize = 12;
 
-/// How many good responses took how long, by when their requests were due.
+/// A map of the good responses, by response time and by when their requests were due.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResponseTimeMap {
-    /// The time of one column.
+    /// The length of one column.
     #[serde(rename = "column_ns")]
     pub column: Nanos,
-    /// Edges of the rows, rising: a row counts the times from its lower edge up to its upper one,
-    /// without that.
+    /// Edges of the rows, rising. A row counts times from its lower edge up to, but not including,
+    /// its upper one.
     #[serde(rename = "edges_ns")]
     pub edges: Vec<Nanos>,
-    /// For each column since the start of the window the responses in each row, the shortest times
-    /// first.
+    /// For each column since the start of the window, the number of responses in each row, the
+    /// shortest times first.
     pub counts: Vec<Vec<u64>>,
 }
 
 impl ResponseTimeMap {
-    /// Of a run with these batches; `None` where they have no response.
+    /// The map of a run with these batches; `None` if they have no response.
     pub fn of(batches: &Batches) -> Option<ResponseTimeMap> {
         const EACH: usize = MOST.div_ceil(COLUMNS);
         let buckets = batches.bucket_range()?;
@@ -328,7 +328,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(40))]
 
         #[test]
-        fn lanes_merged_are_one_lane_and_none_is_lost(
+        fn merged_lanes_equal_one_lane_and_lose_nothing(
             all in prop::collection::vec((0_u64..3_000_000_000, 1_u64..10_000_000_000), 0..200), cut in 0_usize..200,
         ) {
             let (a, b) = all.split_at(cut.min(all.len()));
@@ -367,7 +367,7 @@ mod tests {
         assert_eq!(
             ResponseTimeMap::of(&Batches::new(WINDOW)),
             None,
-            "of no response there is none"
+            "without responses there is no map"
         );
     }
 

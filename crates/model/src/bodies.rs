@@ -13,15 +13,15 @@ use crate::{
 /// What `longtail sweep --bodies` was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BodiesPlan {
-    /// The server and how to start it; each kind of socket takes the place of its own.
+    /// The server and how to start it; the kind of socket changes for each run.
     pub server: ServerPlan,
-    /// The stream of requests of each run; each run's body takes the place of its own.
+    /// The stream of requests; the body changes for each run.
     pub stream: StreamPlan,
     /// The kinds of socket, each once.
     pub sockets: Vec<Socket>,
     /// `-b`: kinds and sizes.
     pub bodies: Bodies,
-    /// `-c`: connections a stream.
+    /// `-c`: connections per stream.
     pub connections_per_stream: u32,
     /// `-T`: streams; `None`: four fifths of the slots, at least 1.
     pub streams: Option<u32>,
@@ -29,18 +29,18 @@ pub struct BodiesPlan {
     pub repeat: u32,
     /// Chooses the order of the runs.
     pub seed: u64,
-    /// Whether each run is followed by a wait until the server is idle again.
+    /// Whether to wait after each run until the server is idle again.
     pub cool_down: bool,
     /// Whether the generator's own limit is measured first.
     pub calibrate: bool,
-    /// `--inspect`: what is read of server and kernel while a run goes on.
+    /// `--inspect`: what is read from server and kernel during a run.
     pub probe: Probe,
-    /// `--expect` and `--fail-if`: what each run must keep.
+    /// `--expect` and `--fail-if`: the thresholds for each run.
     pub thresholds: Vec<Threshold>,
 }
 
 impl BodiesPlan {
-    /// Connections of a stream where no other number is asked for, as in Puma's script.
+    /// The default number of connections per stream, as in Puma's script.
     pub const CONNECTIONS_PER_STREAM: u32 = 2;
 
     /// Runs, in total.
@@ -48,19 +48,19 @@ impl BodiesPlan {
         self.sockets.len() * self.bodies.all().len() * self.repeat as usize
     }
 
-    /// Streams on a server of so many slots.
+    /// Streams on a server with this many slots.
     pub fn streams_on(&self, slots: u32) -> u32 {
         self.streams.unwrap_or((f64::from(slots) * 0.8) as u32).max(1)
     }
 
-    /// Connections on a server of so many slots, in total.
+    /// Connections in total on a server with this many slots.
     pub fn connections_on(&self, slots: u32) -> u32 {
         self.streams_on(slots).saturating_mul(self.connections_per_stream)
     }
 
     /// The `repeat`-th pass, from 1: the kinds of socket in the order in which they are served, and
     /// for each the bodies in the order of their runs. Every body is there once for each kind of
-    /// socket; the order is one of chance that the seed repeats.
+    /// socket, in a random order that the seed makes repeatable.
     pub fn pass(&self, repeat: u32) -> Vec<(Socket, Vec<Body>)> {
         let mut draws = (0..).map(|n| uniform(self.seed ^ (u64::from(repeat) << 32), n));
         let sockets = shuffled(self.sockets.clone(), &mut draws);
@@ -71,7 +71,7 @@ impl BodiesPlan {
     }
 }
 
-/// In an order of chance (Fisher and Yates), each draw from (0, 1].
+/// The items in a random order (Fisher and Yates); each draw is from (0, 1].
 pub(crate) fn shuffled<T>(mut items: Vec<T>, draws: &mut impl Iterator<Item = f64>) -> Vec<T> {
     for last in (1..items.len()).rev() {
         let draw = draws.next().unwrap_or(1.0);
@@ -90,15 +90,15 @@ pub struct BodiesStudy {
     pub started_at: String,
     /// The command line that would repeat it.
     pub command_line: MaskedText,
-    /// What was asked.
+    /// What was asked for.
     pub plan: BodiesPlan,
     /// The machine.
     pub environment: Environment,
-    /// The servers under test, one a kind of socket, as they were last started.
+    /// The servers under test, one for each kind of socket, as they were last started.
     pub servers: Vec<SocketServer>,
-    /// The runs that were finished, in the order in which they were.
+    /// The finished runs, in order.
     pub runs: Vec<BodyRun>,
-    /// What is doubtful about the whole.
+    /// What is doubtful about the study as a whole.
     pub warnings: Vec<Diagnostic>,
     /// From the start of the first server to the end of the last.
     #[serde(rename = "total_time_ns")]
@@ -108,7 +108,7 @@ pub struct BodiesStudy {
 }
 
 impl BodiesStudy {
-    /// Any of the servers: what they have in common is the same.
+    /// One of the servers, for what all have in common.
     pub fn server(&self) -> Option<&ServerFacts> {
         self.servers.first().map(|server| &server.server)
     }
@@ -144,51 +144,53 @@ pub struct SocketServer {
 pub struct BodyRun {
     /// The kind of socket.
     pub socket: Socket,
-    /// What every response carried.
+    /// The body of every response.
     pub body: Body,
-    /// What the server took for it.
+    /// The server's resources.
     pub server: ServerUse,
     /// What happened. Its `multiple` is connections / slots; it has no forecast.
     pub run: Run,
 }
 
-/// What a server's processes took, as the kernel counts it.
+/// The resources that a server's processes used, as the kernel counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerUse {
     /// Time on a CPU over the whole run, warm-up and drain included, of all its processes.
     #[serde(rename = "cpu_ns")]
     pub cpu: Option<Nanos>,
-    /// Memory after the run, what processes share counted once (the sum of their PSS).
+    /// Memory after the run; shared memory counts once (the sum of PSS).
     pub memory_bytes: Option<u64>,
 }
 
 impl BodyRun {
-    /// Bytes of content per second of the measured window, of good responses.
+    /// Bytes of content of good responses, per second of the measured window.
     pub fn content_rate(&self) -> f64 {
         self.run.completed_rate() * self.body.bytes() as f64
     }
 
-    /// Bytes of content a response, as counted over all whole responses of the run.
+    /// Bytes of content per response, over all complete responses of the run.
     pub fn content_bytes(&self) -> Option<f64> {
-        let (tally, answers) = (&self.run.tally, self.run.tally.all_responses());
+        let tally = &self.run.tally;
+        let answers = self.run.tally.all_responses();
         (answers > 0).then(|| tally.body_bytes as f64 / answers as f64)
     }
 
-    /// Bytes received a response, head and chunks' frames included; `None` where bytes of
-    /// unfinished responses are among those that were received.
+    /// Bytes received per response, with head and chunk framing; `None` if bytes of incomplete
+    /// responses were also received.
     pub fn whole_bytes(&self) -> Option<f64> {
         let tally = &self.run.tally;
-        let (answers, requests) = (tally.all_responses(), tally.all_requests());
+        let answers = tally.all_responses();
+        let requests = tally.all_requests();
         (answers > 0 && answers == requests).then(|| tally.received_bytes as f64 / answers as f64)
     }
 
-    /// The server's time on a CPU for a response, warm-up and drain included in both.
+    /// The server's CPU time per response, both including warm-up and drain.
     pub fn server_cpu(&self) -> Option<Nanos> {
         let answers = self.run.tally.all_responses();
         self.server.cpu.filter(|_| answers > 0).map(|cpu| cpu / answers)
     }
 
-    /// The response time at quantile `q`, as [`Run::response_time`].
+    /// The response time at quantile `q`, like [`Run::response_time`].
     pub fn response_time(&self, q: f64) -> Quantile {
         self.run.response_time(q)
     }
@@ -218,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn each_pass_has_every_job_once_in_an_order_of_its_own() {
+    fn each_pass_has_every_job_once_in_its_own_order() {
         let plan = plan(1);
         assert_eq!(
             (plan.runs(), plan.bodies.to_string().as_str()),
@@ -244,13 +246,13 @@ mod tests {
     }
 
     #[test]
-    fn each_place_is_as_likely_for_each_item() {
+    fn every_item_is_equally_likely_at_every_place() {
         let mut first = [0u32; 5];
         for seed in 0..5000 {
             let mut draws = (0..).map(|n| uniform(seed, n));
             first[shuffled((0..5).collect::<Vec<usize>>(), &mut draws)[0]] += 1;
         }
-        // Chi-square of four degrees of freedom; 30 has a probability of 5e-6, and the seeds are
+        // Chi-square with four degrees of freedom: 30 has a probability of 5e-6, and the seeds are
         // fixed.
         assert!(test_fixtures::chi_square(&first) < 30.0, "{first:?}");
     }

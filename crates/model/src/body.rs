@@ -39,10 +39,10 @@ pub enum BodyKind {
 }
 
 impl BodyKind {
-    /// All of them, in the order of Puma's tables.
+    /// All kinds, in the order of Puma's tables.
     pub const ALL: &[BodyKind] = BodyKind::VARIANTS;
 
-    /// The letter that asks for it.
+    /// The letter that selects it.
     pub fn letter(self) -> &'static str {
         self.into()
     }
@@ -83,10 +83,10 @@ impl fmt::Display for Body {
 /// measured with it.
 pub const LARGEST_BODY: u32 = 100 * 1024;
 
-/// Sizes where none are given, in kB.
+/// The default sizes, in kB.
 pub(crate) const SIZES: [u32; 7] = [1, 10, 100, 256, 512, 1024, 2048];
 
-/// Kinds x sizes, as `-b` has them: none of either is all of them.
+/// Kinds x sizes, as in `-b`. No kind means all kinds, no size all default sizes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bodies {
     /// In the order in which they were asked for, each once.
@@ -129,27 +129,25 @@ impl FromStr for Bodies {
 
     fn from_str(text: &str) -> Result<Bodies, String> {
         if text.is_empty() {
-            return Err(
-                "there is nothing in it: name kinds and sizes in kB, such as acsi1,10".to_owned()
-            );
+            return Err("it is empty: name kinds and sizes in kB, such as acsi1,10".to_owned());
         }
         let letters = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
         let (letters, sizes) = text.split_at(letters);
         let kind = |letter: &str| {
             let kinds = "a is an array, c chunks, s a string, i a file, such as acsi1,10";
             BodyKind::of(letter).ok_or_else(|| {
-                format!("'{text}' has '{letter}', which is no kind of body: {kinds}")
+                format!("'{text}' has '{letter}', which is not a kind of body: {kinds}")
             })
         };
         let size = |size: &str| {
             let is_plain = size.bytes().all(|byte| byte.is_ascii_digit());
             let number = size.parse().ok().filter(|n| is_plain && (1..=LARGEST_BODY).contains(n));
-            let wrong = || {
+            let invalid = || {
                 format!(
                     "'{text}' has the size '{size}': sizes are whole kB from 1 to {LARGEST_BODY}, such as acsi1,10"
                 )
             };
-            number.ok_or_else(wrong)
+            number.ok_or_else(invalid)
         };
         let kinds = each_once(
             text,
@@ -165,7 +163,7 @@ impl FromStr for Bodies {
     }
 }
 
-/// What these words name, in their order; a mistake where one is named twice.
+/// The values that these words name, in order; an error if one is named twice.
 fn each_once<'a, T: PartialEq>(
     text: &str,
     words: impl Iterator<Item = &'a str>,

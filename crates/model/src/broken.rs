@@ -1,5 +1,5 @@
-//! What is known of responses that broke off, could not be read, or were the last of a connection
-//! that said nothing of its end: an example of each, so that a person can be told what came.
+//! Examples of responses that broke off, could not be parsed, or were the last on a connection that
+//! was closed without notice, so that a message can say what arrived.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Outcome, counts};
 
-/// How the end of a body was to be found.
+/// How the end of a body is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExpectedEnd {
-    /// It was to have this many bytes.
+    /// After this many bytes.
     Bytes(u64),
     /// By its last chunk.
     LastChunk,
@@ -20,29 +20,29 @@ pub enum ExpectedEnd {
     EndOfConnection,
 }
 
-/// How far a response had come when its request ended without all of it.
+/// How much of a response had arrived when its request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartialResponse {
-    /// Bytes of a head that had not ended.
+    /// Part of the head.
     Head {
-        /// So many.
+        /// Bytes that arrived.
         bytes: u64,
     },
-    /// The whole head, and bytes of the content.
+    /// The whole head and part of the content.
     Body {
         /// The status.
         status: u16,
-        /// So many.
+        /// Bytes that arrived.
         bytes: u64,
-        /// How the end was to be found.
+        /// How the end would have been found.
         until: ExpectedEnd,
     },
 }
 
 impl PartialResponse {
-    /// What came, and how it ended, in words.
-    fn told(self, outcome: Outcome) -> String {
+    /// What arrived and how it ended, in words.
+    fn in_words(self, outcome: Outcome) -> String {
         let verb = match outcome {
             Outcome::Closed => "then ended",
             Outcome::Reset => "then was reset",
@@ -50,7 +50,7 @@ impl PartialResponse {
         };
         match self {
             PartialResponse::Head { bytes } => {
-                format!("an answer began, {verb} after {} of its head", bytes_of(bytes))
+                format!("a response began, {verb} after {} of its head", bytes_of(bytes))
             }
             PartialResponse::Body { status, bytes, until: ExpectedEnd::Bytes(all) } => {
                 format!("answered {status}, {verb} after {bytes} of {}", bytes_of(all))
@@ -64,9 +64,9 @@ impl PartialResponse {
                 format!("answered {status}, {verb} after {}: {end}", bytes_of(bytes))
             }
             PartialResponse::Body { status, bytes, until: ExpectedEnd::EndOfConnection } => {
-                let came = bytes_of(bytes);
+                let received = bytes_of(bytes);
                 format!(
-                    "answered {status} without a length, {verb} after {came}: only the connection's end would end the body"
+                    "answered {status} without a length, {verb} after {received}: only the connection's end would end the body"
                 )
             }
         }
@@ -77,34 +77,33 @@ fn bytes_of(count: u64) -> String {
     format!("{count} byte{}", if count == 1 { "" } else { "s" })
 }
 
-/// Requests that ended after a part of their response, all with one outcome.
+/// Requests that failed in the middle of their response, all with the same outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartialResponses {
     /// How many.
     pub requests: u64,
-    /// The least that came to one of them.
+    /// The shortest part that arrived for one of them.
     pub example: PartialResponse,
 }
 
-/// Bytes that it takes to tell another protocol.
+/// Bytes needed to recognize another protocol.
 const FIRST_BYTES: usize = 24;
 
-/// The first bytes of what was to be a response and is not HTTP/1.1; in a file in hexadecimal.
+/// The first bytes of a response that is not HTTP/1.1; hexadecimal in files.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct FirstBytes(Vec<u8>);
 
 impl FirstBytes {
-    /// The first of these.
+    /// The first of these bytes.
     pub fn of(bytes: &[u8]) -> FirstBytes {
         FirstBytes(bytes[..bytes.len().min(FIRST_BYTES)].to_vec())
     }
 
-    /// Whose they are, where they tell.
+    /// The protocol, if it can be recognized.
     fn protocol(&self) -> Option<&'static str> {
         let bytes = &self.0[..];
-        // A frame's header: three bytes of length, its type, flags, and stream 0 (RFC 9113 section
-        // 4.1).
+        // A frame header: three bytes of length, type, flags, and stream 0 (RFC 9113, section 4.1).
         let is_frame = matches!(bytes, [_, _, _, 4 | 7, _, 0, 0, 0, 0, ..]);
         let starts = |text: &str| bytes.starts_with(text.as_bytes());
         match bytes {
@@ -122,12 +121,12 @@ impl FirstBytes {
         }
     }
 
-    /// Whether a TLS server says so.
+    /// Whether they are from a TLS server.
     pub fn is_tls(&self) -> bool {
         self.protocol() == Some("TLS")
     }
 
-    /// Whether they are of HTTP/2.
+    /// Whether they are HTTP/2.
     pub fn is_http_2(&self) -> bool {
         self.protocol() == Some("HTTP/2")
     }
@@ -138,7 +137,7 @@ fn hexadecimal(bytes: &[u8]) -> Vec<String> {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Text in quotes, other bytes in hexadecimal, and whose they are.
+/// Text in quotes, other bytes in hexadecimal, and the protocol.
 impl fmt::Display for FirstBytes {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\r' | b'\n' | b'\t');
@@ -177,9 +176,9 @@ impl TryFrom<String> for FirstBytes {
 pub struct SilentClosings {
     /// How many.
     pub connections: u64,
-    /// Responses that had come on one of them, at the least.
+    /// The fewest responses on one of them.
     pub fewest_answers: u64,
-    /// And at the most.
+    /// The most responses on one of them.
     pub most_answers: u64,
 }
 
@@ -187,7 +186,8 @@ pub struct SilentClosings {
 const A_HABIT: u64 = 3;
 
 impl SilentClosings {
-    /// The number of responses after which the server closes each connection, where there is one.
+    /// The number of responses after which the server closes each connection, if it is always the
+    /// same.
     pub fn every(self) -> Option<u64> {
         let is_habit = self.connections >= A_HABIT && self.fewest_answers == self.most_answers;
         is_habit.then_some(self.fewest_answers)
@@ -202,23 +202,24 @@ impl SilentClosings {
     }
 }
 
-/// `the server closes each connection after its 10th answer without saying so (Connection: close)`.
+/// `the server closes each connection after its 10th response without announcing it (Connection:
+/// close)`.
 impl fmt::Display for SilentClosings {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SilentClosings { fewest_answers: fewest, most_answers: most, .. } = self;
         match self.every() {
             Some(every) => write!(
                 out,
-                "the server closes each connection after its {} answer without saying so (Connection: close)",
+                "the server closes each connection after its {} response without announcing it (Connection: close)",
                 ordinal(every)
             ),
             None if fewest == most => write!(
                 out,
-                "the server closed connections after {fewest} answers without saying so (Connection: close)"
+                "the server closed connections after {fewest} responses without announcing it (Connection: close)"
             ),
             None => write!(
                 out,
-                "the server closed connections after {fewest} to {most} answers without saying so (Connection: close)"
+                "the server closed connections after {fewest} to {most} responses without announcing it (Connection: close)"
             ),
         }
     }
@@ -236,38 +237,39 @@ pub fn ordinal(number: u64) -> String {
     format!("{number}{ending}")
 }
 
-/// Examples of what came in place of responses. Of several the least counts, so that the order in
-/// which lanes are merged does not matter.
+/// Examples of what arrived instead of good responses. The smallest example is kept, so the order
+/// in which lanes are merged does not matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BrokenResponses {
-    /// Measured requests that ended after a part of their response, by outcome.
+    /// Measured requests that failed in the middle of their response, by outcome.
     pub half: BTreeMap<String, PartialResponses>,
-    /// What a measured response began with that is not HTTP/1.1.
+    /// How a measured response began that is not HTTP/1.1.
     pub first_bytes: Option<FirstBytes>,
-    /// Connections that the server closed without a word.
+    /// Connections that the server closed without announcing it.
     pub silent_closings: Option<SilentClosings>,
 }
 
 impl BrokenResponses {
-    /// Whether there is nothing of the kind.
+    /// Whether there are no examples.
     pub fn is_empty(&self) -> bool {
         *self == BrokenResponses::default()
     }
 
-    /// A request ended so, after this part of its response.
+    /// Records a request that failed after this part of its response.
     #[cold]
     pub fn record_half(&mut self, outcome: Outcome, part: PartialResponse) {
         self.add_half(counts::name(outcome), PartialResponses { requests: 1, example: part });
     }
 
-    /// What was to be a response begins so.
+    /// Records how a response began that is not HTTP/1.1.
     #[cold]
     pub fn record_first_bytes(&mut self, bytes: &[u8]) {
         self.add_first_bytes(FirstBytes::of(bytes));
     }
 
-    /// The server has closed a connection after so many responses, and not said so in the last one.
+    /// Records that the server closed a connection after this many responses without announcing it
+    /// in the last one.
     #[cold]
     pub fn record_silent_closing(&mut self, answers: u64) {
         self.add_silent_closings(SilentClosings {
@@ -310,10 +312,10 @@ impl BrokenResponses {
         }
     }
 
-    /// What is known of the `requests` that ended so.
+    /// What is known about the `requests` that failed with this outcome.
     pub fn reason(&self, outcome: Outcome, requests: u64) -> Option<String> {
         if let Some(half) = self.half.get(&counts::name(outcome)) {
-            let told = half.example.told(outcome);
+            let told = half.example.in_words(outcome);
             let of_them = half.requests;
             return Some(if of_them < requests {
                 format!("{told} ({of_them} of them)")
@@ -331,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_is_told_in_a_sentence() {
+    fn what_arrived_is_described_in_a_sentence() {
         let body = |bytes, until| PartialResponse::Body { status: 200, bytes, until };
         for (part, outcome, told) in [
             (
@@ -352,15 +354,15 @@ mod tests {
             (
                 PartialResponse::Head { bytes: 17 },
                 Outcome::TimedOut,
-                "an answer began, then stopped after 17 bytes of its head",
+                "a response began, then stopped after 17 bytes of its head",
             ),
         ] {
-            assert_eq!(part.told(outcome), told);
+            assert_eq!(part.in_words(outcome), told);
         }
     }
 
     #[test]
-    fn the_least_that_came_is_the_example_and_a_habit_has_a_number() {
+    fn the_shortest_part_is_the_example_and_regular_closings_have_a_number() {
         let mut broken = BrokenResponses::default();
         for bytes in [7, 2] {
             let part = PartialResponse::Body { status: 200, bytes, until: ExpectedEnd::Bytes(9) };
@@ -373,9 +375,9 @@ mod tests {
         for _ in 0..3 {
             broken.record_silent_closing(10);
         }
-        assert!(broken.reason(Outcome::Reset, 1).unwrap().contains("after its 10th answer"));
+        assert!(broken.reason(Outcome::Reset, 1).unwrap().contains("after its 10th response"));
         broken.record_silent_closing(4);
-        assert!(broken.reason(Outcome::Reset, 1).unwrap().contains("after 4 to 10 answers"));
+        assert!(broken.reason(Outcome::Reset, 1).unwrap().contains("after 4 to 10 responses"));
         assert_eq!([1, 2, 3, 11, 22].map(ordinal), ["1st", "2nd", "3rd", "11th", "22nd"]);
     }
 

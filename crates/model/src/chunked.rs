@@ -1,8 +1,8 @@
 //! Reads a chunked body: where it ends, and what is in its chunks (RFC 9112 section 7.1).
 
-/// A chunk larger than this is a lie, not a chunk.
+/// A larger size cannot be true.
 const LARGEST_CHUNK: u64 = 1 << 48;
-/// Longest run of size digits, extensions or trailers without an end.
+/// The longest line of size digits, extensions or trailers.
 const LONGEST_LINE: u32 = 64 * 1024;
 
 /// What the next byte belongs to.
@@ -22,7 +22,7 @@ enum ChunkState {
     Done,
 }
 
-/// Follows a chunked body, fed in any pieces.
+/// Decodes a chunked body that arrives in pieces of any size.
 #[derive(Clone, Debug, Default)]
 pub struct ChunkedDecoder {
     state: ChunkState,
@@ -37,8 +37,8 @@ impl ChunkedDecoder {
         self.state == ChunkState::Done
     }
 
-    /// Takes bytes of the body until it ends, and gives what is in its chunks to `content`; how
-    /// many it took. `None`: this is no chunked body.
+    /// Decodes bytes up to the end of the body, passes the contents of chunks to `content`, and
+    /// returns how many bytes it took. `None` if this is not a chunked body.
     pub fn feed(&mut self, bytes: &[u8], mut content: impl FnMut(&[u8])) -> Option<usize> {
         let mut at = 0;
         while at < bytes.len() && self.state != ChunkState::Done {
@@ -74,7 +74,7 @@ impl ChunkedDecoder {
                 ChunkState::Size
             }
             (ChunkState::Size, b'\r') if self.digits > 0 => ChunkState::SizeEnd,
-            // Blanks between size and end are bad form and common.
+            // Blanks after the size are not allowed, but common.
             (ChunkState::Size, b';' | b' ' | b'\t') if self.digits > 0 => ChunkState::Extension,
             (ChunkState::Extension, b'\r') => ChunkState::SizeEnd,
             (ChunkState::Extension, byte) if byte != b'\n' => ChunkState::Extension,
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_never_ends_is_refused() {
+    fn a_line_without_end_is_refused() {
         for endless in
             [format!("3;{}", "x".repeat(100_000)), format!("0\r\n{}", "t: 1\r\n".repeat(20_000))]
         {

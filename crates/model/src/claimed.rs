@@ -1,8 +1,7 @@
-//! What another generator (`--generator wrk`) claims of a run that it made: the figures that it
-//! printed.
+//! What another generator (`--generator wrk`) claims about its run: the figures that it printed.
 //!
-//! Nothing here was recorded by us: such a run has no tally and no histogram. What the generator
-//! did not print is absent, never computed from something else.
+//! Longtail recorded none of these figures: such a run has no tally and no histogram. What the
+//! generator did not print is absent, never computed from something else.
 
 use std::collections::BTreeMap;
 
@@ -14,20 +13,20 @@ use crate::objective::ObjectiveFigure;
 use crate::secret::MaskedText;
 use crate::{Diagnostic, Nanos, PercentileTime};
 
-/// What a generator says of its run; absent is what it does not say. Times are its own: of most
-/// from when a request was sent, of wrk2 from when it was due.
+/// What a generator says about its run. What it doesn't say is absent. Times are its own: most
+/// count from when a request was sent, wrk2 from when it was due.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GeneratorClaim {
-    /// Whose run it is: `wrk`, `hey`.
+    /// The generator: `wrk`, `hey`.
     pub by: String,
-    /// Its version; `None` where it does not tell.
+    /// Its version; `None` if it doesn't say.
     pub version: Option<String>,
     /// The command that made the run, as a shell takes it.
     pub command_line: MaskedText,
     /// Requests that ended.
     pub requests: Option<u64>,
-    /// Of them, and of those that never got a response, what it counts as errors, bad statuses or
-    /// timeouts.
+    /// Requests that it counts as errors, bad statuses or timeouts, including those that never got
+    /// a response.
     pub failed: Option<u64>,
     /// Requests per second.
     pub rate_per_s: Option<f64>,
@@ -48,23 +47,23 @@ pub struct GeneratorClaim {
     pub max: Option<Nanos>,
     /// The percentiles that it printed, rising.
     pub percentiles: Vec<PercentileTime>,
-    /// Responses by status (`200`) or class (`2xx`), where it tells them.
+    /// Responses by status (`200`) or class (`2xx`), if it reports them.
     pub statuses: BTreeMap<String, u64>,
     /// Bytes received.
     pub received_bytes: Option<f64>,
-    /// Requests that it says ended in its own warm-up, a run before this one whose figures are
-    /// thrown away; `None` where there was none, or it did not say.
+    /// Requests that it says ended in its warm-up, a separate run before this one; `None` if there
+    /// was none, or it did not say.
     pub warm_up_requests: Option<u64>,
-    /// Requests that the server counted from before the warm-up to when it was idle again; `None`
-    /// where it does not say.
+    /// Requests that the server counted, from before the warm-up until it was idle again; `None` if
+    /// the server has no count.
     pub server_requests: Option<u64>,
-    /// What its figures, held against each other, leave of its claim. What the audit found is among
-    /// the run's warnings.
+    /// Whether its figures can be believed, after checking them against each other. The audit's
+    /// results are among the run's warnings.
     pub audit: Believable,
-    /// CPU time of its process, user and system together, warm-up left out.
+    /// CPU time of its process, user and system, without the warm-up.
     #[serde(rename = "cpu_ns")]
     pub cpu: Option<Nanos>,
-    /// All that it printed to stdout, as it came.
+    /// All that it printed to stdout.
     pub output: MaskedText,
 }
 
@@ -90,9 +89,9 @@ pub enum Believable {
     /// Nothing could be checked.
     #[default]
     Unchecked,
-    /// It can be, but is not what a reader takes it for.
+    /// They are possible, but don't mean what a reader would think.
     Doubtful,
-    /// No run can have had these figures.
+    /// No run can have produced them.
     Impossible,
 }
 
@@ -105,17 +104,17 @@ impl GeneratorClaim {
         }
     }
 
-    /// The percentile `q` (0 to 1), where it was printed.
+    /// The percentile `q` (0 to 1), if it was printed.
     pub fn percentile(&self, q: f64) -> Option<Nanos> {
         self.percentiles.iter().find(|one| (one.quantile - q).abs() < 1e-9).map(|one| one.time)
     }
 
-    /// All requests that it tells of: those that ended, and at least those that failed.
+    /// All requests that it reports: those that ended, and at least those that failed.
     fn all(&self) -> Option<u64> {
         Some(self.requests?.max(self.failed.unwrap_or(0)))
     }
 
-    /// Good responses; `None` where errors or requests are not counted.
+    /// Good responses; `None` if errors or requests are not counted.
     pub fn good(&self) -> Option<u64> {
         Some(self.requests?.saturating_sub(self.failed?))
     }
@@ -125,8 +124,7 @@ impl GeneratorClaim {
         Some(self.requests? + self.warm_up_requests.unwrap_or(0))
     }
 
-    /// The value of an objective's figure, in its unit; `None` where the generator did not print
-    /// it.
+    /// The value of an objective's figure, in its unit; `None` if the generator did not print it.
     pub(crate) fn figure(&self, figure: ObjectiveFigure) -> Option<f64> {
         let nanos = |time: Option<Nanos>| time.map(|time| time.0 as f64);
         match figure {
@@ -135,7 +133,7 @@ impl GeneratorClaim {
             ObjectiveFigure::Max => nanos(self.max),
             ObjectiveFigure::Errors => self.failed.map(|failed| failed as f64),
             ObjectiveFigure::ErrorShare => Some(self.failed? as f64 / self.all()?.max(1) as f64),
-            // What it says itself; where requests failed, only the good part of it.
+            // Its own rate; if requests failed, only the share of good ones.
             ObjectiveFigure::Completed => {
                 let good = self.good()? as f64 / self.requests?.max(1) as f64;
                 Some(self.rate_per_s? * good)
@@ -144,9 +142,8 @@ impl GeneratorClaim {
         }
     }
 
-    /// Whether an impossible claim leaves nothing of this figure: of its times always, of its rate
-    /// unless the audit (`found`) explains why the times alone are wrong, of its count of errors
-    /// nothing is lost.
+    /// Whether an impossible claim makes this figure useless: times always are, the rate is unless
+    /// the audit (`found`) explains why only the times are wrong, and the count of errors never is.
     pub fn spoils(&self, figure: ObjectiveFigure, found: &[Diagnostic]) -> bool {
         let explains =
             |it: &Diagnostic| matches!(it, Diagnostic::Audited { is: ClaimGrade::Explains, .. });
@@ -158,13 +155,14 @@ impl GeneratorClaim {
         self.audit == Believable::Impossible && touches
     }
 
-    /// Where the server counted other requests than the generator tells of: more than could have
-    /// been under way on its `connections` when its time was up, in each of `runs` (the warm-up is
-    /// one), or fewer.
+    /// The warning, if the server counted fewer requests than the generator, or more than could
+    /// have been in flight on its `connections` at the end of each of the `runs` (the warm-up is
+    /// one).
     pub fn ledger_doubt(&self, connections: u32, runs: u64) -> Option<Diagnostic> {
-        let (claimed, server) = (self.all_requests()?, self.server_requests?);
+        let claimed = self.all_requests()?;
+        let server = self.server_requests?;
         let under_way = u64::from(connections) * runs;
-        // What had no response may or may not have reached the server.
+        // Requests without a response may or may not have reached the server.
         let failed = self.failed.unwrap_or(0);
         let is_explained = server + failed >= claimed && server <= claimed + under_way + failed;
         (!is_explained).then(|| Diagnostic::ClaimDiffers {
@@ -207,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_may_have_counted_what_was_under_way_and_no_more() {
+    fn the_server_may_count_requests_in_flight_but_no_more() {
         let doubt = |requests, failed, server| claim(requests, failed, server).ledger_doubt(10, 2);
         assert_eq!((doubt(100, 0, 120), doubt(100, 0, 140)), (None, None));
         let differs = |server| {
@@ -219,6 +217,6 @@ mod tests {
             })
         };
         assert_eq!((doubt(100, 0, 141), doubt(100, 0, 119)), (differs(141), differs(119)));
-        assert_eq!(doubt(100, 1, 119), None, "what failed may never have come");
+        assert_eq!(doubt(100, 1, 119), None, "failed requests may never have arrived");
     }
 }

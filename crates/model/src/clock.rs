@@ -1,5 +1,5 @@
-//! Time as a parameter ([`Clock`]). The system's clock is read here and nowhere else; tests step
-//! theirs.
+//! Time as a parameter ([`Clock`]). The system's clock is read only here; tests step a clock of
+//! their own.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,7 +10,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use crate::Nanos;
 
-/// How soon a sleeper notices that it is over.
+/// How soon [`Clock::sleep_until`] notices that it should stop.
 const GLANCE: Nanos = Nanos::from_millis(20);
 
 /// A monotonic clock. On Linux the real one is `CLOCK_MONOTONIC`, which every process of the host
@@ -22,8 +22,8 @@ pub trait Clock {
     /// Waits until `duration` has passed on this clock.
     fn sleep(&self, duration: Nanos);
 
-    /// Waits until `instant`, and says `true`; gives up within 20 ms where it is `over`: `false`.
-    /// Never used by a lane.
+    /// Waits until `instant` and returns `true`; gives up within 20 ms after `over` was set and
+    /// returns `false`. Lanes never use it.
     fn sleep_until(&self, instant: Nanos, over: &AtomicBool) -> bool {
         loop {
             if over.load(Ordering::Relaxed) {
@@ -37,21 +37,21 @@ pub trait Clock {
         }
     }
 
-    /// The wall clock (`CLOCK_REALTIME`): since 1970 in UTC. It may be set, and fall. Only for what
-    /// others have stamped by it.
+    /// The wall clock (`CLOCK_REALTIME`): time since 1970 in UTC. It may be set, and so run
+    /// backwards. Use it only to compare with time stamps made with it.
     fn wall(&self) -> Nanos;
 
-    /// By how much the clock that the server's processes stamp by, their host's `CLOCK_MONOTONIC`,
-    /// is ahead of [`Clock::now`].
+    /// How far the clock of the server's time stamps, its host's `CLOCK_MONOTONIC`, is ahead of
+    /// [`Clock::now`].
     fn shared_ahead(&self) -> Nanos {
         Nanos::ZERO
     }
 }
 
-/// The system's monotonic clock, `CLOCK_MONOTONIC`, from an origin of its own. Copies agree.
+/// The system's monotonic clock, `CLOCK_MONOTONIC`, with its own origin. Copies show the same time.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
-    /// What it shows 0 at. Differences go round.
+    /// The value of `CLOCK_MONOTONIC` at which it shows 0. Differences wrap around.
     origin: u64,
     shared_ahead: Nanos,
 }
@@ -66,8 +66,8 @@ impl SystemClock {
         SystemClock { origin, shared_ahead: Nanos(origin) }
     }
 
-    /// The clock that is `ahead` of this one (sums go round), where processes stamp by one that is
-    /// `shared_ahead` of that.
+    /// A clock that is `ahead` of this one (sums wrap around), while the server's processes use one
+    /// that is `shared_ahead` of it.
     #[must_use]
     pub fn shifted(self, ahead: u64, shared_ahead: Nanos) -> SystemClock {
         SystemClock { origin: self.origin.wrapping_sub(ahead), shared_ahead }
@@ -90,7 +90,7 @@ impl Clock for SystemClock {
             let seconds = i64::try_from(left.0 / 1_000_000_000).unwrap_or(i64::MAX);
             let time =
                 Timespec { tv_sec: seconds, tv_nsec: (left.0 % 1_000_000_000).cast_signed() };
-            // Not the standard library's, which panics where a sandbox refuses `clock_nanosleep`.
+            // Not `std::thread::sleep`, which panics if a sandbox refuses `clock_nanosleep`.
             match clock_nanosleep_relative(ClockId::Monotonic, &time) {
                 NanosleepRelativeResult::Ok | NanosleepRelativeResult::Interrupted(_) => {}
                 NanosleepRelativeResult::Err(_) => drop(poll(&mut [], Some(&time))),
@@ -108,7 +108,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// `CLOCK_MONOTONIC` in ns, in two words and not in the three steps of `Instant`.
+/// `CLOCK_MONOTONIC` in ns, with less arithmetic than `Instant`.
 #[inline]
 fn monotonic() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
@@ -120,14 +120,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shifted_clock_shows_the_others_time_whichever_is_ahead() {
+    fn a_shifted_clock_shows_the_other_clocks_time_ahead_or_behind() {
         for own in [SystemClock::SINCE_BOOT, SystemClock::start()] {
             for ahead in [0, 3_600_000_000_000, 3_600_000_000_000_u64.wrapping_neg()] {
-                // An hour after the origin, so that a clock that is an hour behind does not fall
-                // below it.
+                // An hour after the origin, so that a clock that is an hour behind doesn't show
+                // less than 0.
                 let own = own.shifted(3_600_000_000_000, Nanos::ZERO);
                 let other = own.shifted(ahead, Nanos(7));
-                let (before, shown, after) = (own.now(), other.now(), own.now());
+                let before = own.now();
+                let shown = other.now();
+                let after = own.now();
                 assert!(
                     before.0.wrapping_add(ahead) <= shown.0
                         && shown.0 <= after.0.wrapping_add(ahead)
@@ -138,9 +140,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_stamps_is_an_instant_of_this_clock() {
+    fn a_process_stamp_converts_to_this_clock() {
         let clock = SystemClock::start();
-        let (before, stamp, after) = (clock.now(), SystemClock::SINCE_BOOT.now(), clock.now());
+        let before = clock.now();
+        let stamp = SystemClock::SINCE_BOOT.now();
+        let after = clock.now();
         let here = stamp.saturating_sub(clock.shared_ahead());
         assert!(before <= here && here <= after);
     }

@@ -1,6 +1,6 @@
 //! A comparison: two or more ways to run a server, measured in blocks. In each block every arm runs
-//! once, on a fresh server; what is compared are the runs of the same block, so that what the
-//! machine does from minute to minute falls on all arms alike.
+//! once on a fresh server, and only runs of the same block are compared, so slow changes of the
+//! machine affect all arms alike.
 
 mod analysis;
 mod metric;
@@ -34,21 +34,21 @@ pub struct ComparisonStudy {
     pub started_at: String,
     /// The command line that would repeat it.
     pub command_line: MaskedText,
-    /// What was asked.
+    /// What was asked for.
     pub plan: ComparisonPlan,
     /// The machine.
     pub environment: Environment,
-    /// The server of each arm of the plan, as it was last started; `None` of one that never was.
-    /// The control's is the base's.
+    /// The server of each arm of the plan, as it was last started; `None` if it never was. The
+    /// control has the base's.
     pub servers: Vec<Option<ServerFacts>>,
-    /// What each arm of the plan did at most, in requests per second, before the first block; empty
-    /// where the load is no share of it.
+    /// The maximum of each arm, in requests per second, measured before the first block; empty
+    /// unless the load is a share of it.
     pub maxima_per_s: Vec<f64>,
-    /// The runs that were finished, in order.
+    /// The finished runs, in order.
     pub runs: Vec<ComparisonRun>,
-    /// The runs that came to nothing.
+    /// The failed runs.
     pub lost: Vec<LostRun>,
-    /// What is doubtful about the whole.
+    /// What is doubtful about the study as a whole.
     pub warnings: Vec<Diagnostic>,
     /// From the start of the first server to the end of the last.
     #[serde(rename = "total_time_ns")]
@@ -64,18 +64,18 @@ pub struct ComparisonRun {
     pub block: u32,
     /// The arm's place in the plan; the control is the one after the last.
     pub arm: usize,
-    /// 1, or 2 where the first one failed its checks and was repeated.
+    /// 1, or 2 if the first one failed its checks and was repeated.
     pub attempt: u32,
     /// What happened. Its `repeat` is the block.
     pub run: Run,
-    /// What the server took.
+    /// The server's resources.
     pub server: ServerUse,
-    /// CPU time of longtail's own process, with all that it inspects.
+    /// CPU time of longtail's own process, including what `--inspect` costs.
     #[serde(rename = "generator_cpu_ns")]
     pub generator_cpu: Option<Nanos>,
 }
 
-/// A run that came to nothing: the server did not start, or died.
+/// A failed run: the server did not start, or died.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostRun {
     /// Which block, from 1.
@@ -89,7 +89,7 @@ pub struct LostRun {
 }
 
 impl ComparisonRun {
-    /// A first attempt of which nothing is known but the run.
+    /// A first attempt without figures of server and generator resources.
     pub fn of(block: u32, arm: usize, run: Run) -> ComparisonRun {
         ComparisonRun {
             block,
@@ -101,7 +101,8 @@ impl ComparisonRun {
         }
     }
 
-    /// Whether its figures are the server's. One that is not is repeated once, and never counted.
+    /// Whether its figures are the server's. A run that is not sound is repeated once, and never
+    /// counts.
     pub fn is_sound(&self) -> bool {
         self.run.is_evidence()
             || self.run.judgement.as_ref().is_some_and(|judgement| judgement.forced)
@@ -109,13 +110,12 @@ impl ComparisonRun {
 }
 
 impl ComparisonStudy {
-    /// The run of an arm in a block that counts: its last attempt that is sound.
+    /// The run that counts for an arm in a block: its last sound attempt.
     pub fn counted(&self, block: u32, arm: usize) -> Option<&ComparisonRun> {
         counted(&self.runs, block, arm)
     }
 
-    /// The rate that every arm was offered; `None` of a closed loop, and where the maximum is not
-    /// known.
+    /// The rate offered to every arm; `None` for a closed loop, or if the maximum is unknown.
     pub fn rate_per_s(&self) -> Option<f64> {
         match self.plan.load {
             ComparisonLoad::Closed { .. } => None,

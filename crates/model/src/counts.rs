@@ -1,5 +1,5 @@
-//! Counts requests by outcome; their sum is the number planned. Beside the outcomes, never in place
-//! of them, it counts why a response could not be read or was not the one that was wanted.
+//! Counts requests by outcome; the sum is the number planned. In addition it counts why responses
+//! could not be read or had a wrong length.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -15,8 +15,8 @@ use crate::Outcome;
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "BTreeMap<String, u64>", into = "BTreeMap<String, u64>")]
 pub struct Counts(
-    /// A response stands at its status code, every other outcome at its place in [`OTHERS`], which
-    /// no status has.
+    /// A response is at the index of its status code, any other outcome at its index in [`OTHERS`],
+    /// which no status has.
     Box<[u64]>,
 );
 
@@ -54,7 +54,7 @@ fn place_of_other(outcome: Outcome) -> usize {
     OTHERS
         .iter()
         .position(|(other, _)| *other == outcome)
-        .expect("an answer is counted by its status")
+        .expect("a response is counted by its status")
 }
 
 impl Default for Counts {
@@ -73,21 +73,21 @@ impl Counts {
     /// Counts one request.
     ///
     /// # Panics
-    /// Where a status is above 999: the parser lets no such one through.
+    /// If a status is above 999, which the parser rejects.
     #[inline]
     pub fn record(&mut self, outcome: Outcome) {
         self.0[place(outcome)] += 1;
     }
 
-    /// Counts so many requests that ended alike.
+    /// Counts several requests with the same outcome.
     pub(crate) fn add(&mut self, outcome: Outcome, requests: u64) {
         self.0[place(outcome)] += requests;
     }
 
-    /// Counts so many requests that were answered with this status.
+    /// Counts several responses with this status.
     ///
     /// # Panics
-    /// As [`Counts::record`].
+    /// Like [`Counts::record`].
     pub(crate) fn add_answered(&mut self, status: u16, requests: u64) {
         self.0[usize::from(status)] += requests;
     }
@@ -109,18 +109,18 @@ impl Counts {
         self.0.iter().sum()
     }
 
-    /// The same of counts that somebody else made: `None` where they add up to more than a number
-    /// holds.
+    /// The same for untrusted counts: `None` if the sum overflows.
     pub fn checked_total(&self) -> Option<u64> {
         self.0.iter().try_fold(0_u64, |sum, n| sum.checked_add(*n))
     }
 
-    /// Those that a client wanted: 2xx and 3xx, as [`Outcome::is_good`] says.
+    /// Good responses: 2xx and 3xx, see [`Outcome::is_good`].
     pub fn good(&self) -> u64 {
         self.0[200..400].iter().sum()
     }
 
-    /// All that are not good: the errors, timeouts, and those in flight or not sent at the end.
+    /// All requests without a good response: errors, timeouts, and those in flight or not sent at
+    /// the end.
     pub fn failed(&self) -> u64 {
         self.total() - self.good()
     }
@@ -133,7 +133,7 @@ impl Counts {
             .collect()
     }
 
-    /// Those whose response might still have come: timed out, in flight at the end, or not sent.
+    /// Requests whose response might still have come: timed out, in flight at the end, or not sent.
     pub fn censored(&self) -> u64 {
         OTHERS
             .iter()
@@ -142,13 +142,13 @@ impl Counts {
             .sum()
     }
 
-    /// Those that got a whole response, of whatever status.
+    /// Requests with a complete response, whatever its status.
     pub fn answered(&self) -> u64 {
         self.0[FIRST_STATUS..].iter().sum::<u64>() + self.of(Outcome::WrongLength)
     }
 
-    /// Those that were sent, or that we at least tried to send: all but those for which no
-    /// connection was free.
+    /// Requests that were sent, or that we tried to send: all except those for which no connection
+    /// was free.
     pub fn attempted(&self) -> u64 {
         self.total() - self.of(Outcome::Skipped) - self.of(Outcome::NotSent)
     }
@@ -170,7 +170,7 @@ pub fn name(outcome: Outcome) -> String {
 /// The name of an outcome without a status.
 ///
 /// # Panics
-/// Of one that has a status.
+/// If it has a status.
 pub fn word(outcome: Outcome) -> &'static str {
     OTHERS[place(outcome)].1
 }
@@ -201,8 +201,8 @@ impl TryFrom<BTreeMap<String, u64>> for Counts {
     }
 }
 
-/// What is wrong with a [bad response](crate::Outcome::BadResponse): the first thing that its
-/// reader met.
+/// What is wrong with a [bad response](crate::Outcome::BadResponse): the first fault that was
+/// found.
 #[derive(
     Clone,
     Copy,
@@ -220,35 +220,34 @@ impl TryFrom<BTreeMap<String, u64>> for Counts {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum BadResponse {
-    /// It does not begin as HTTP/1.0 and HTTP/1.1 do: another protocol, or noise.
+    /// It doesn't begin like HTTP/1.0 or HTTP/1.1: another protocol, or noise.
     #[error("the response is not HTTP/1.1")]
     NotHttp,
-    /// Its status line has no status of 100 to 999, or what no such line may have.
+    /// Its status line has no status from 100 to 999, or is malformed.
     #[error("the response's status line is malformed, or its status is not from 100 to 999")]
     StatusLine,
-    /// A field of its head, or the end of a line, is against the grammar (RFC 9112 section 5).
+    /// A header or a line end violates the grammar (RFC 9112, section 5).
     #[error("the response's head is malformed")]
     MalformedHead,
-    /// A field of its head goes on in the next line, which HTTP has given up (RFC 9112 section
-    /// 5.2).
+    /// A header is folded over two lines, which is obsolete (RFC 9112, section 5.2).
     #[error("a header of the response is folded over two lines (obsolete line folding)")]
     FoldedLine,
     /// Its head is longer than 64 KiB, or has more than 256 fields.
     #[error("the response's head is longer than 64 KiB or has more than 256 fields")]
     LongHead,
-    /// Its Content-Length is no number of 64 bits, or given twice and different.
+    /// Its Content-Length is not a 64-bit number, or there are two different ones.
     #[error("the response's Content-Length is not a number, or there are two")]
     ContentLength,
-    /// Its body says that it is chunked, and is not (RFC 9112 section 7.1).
+    /// Its body is announced as chunked but isn't (RFC 9112, section 7.1).
     #[error("the response's chunked body is malformed")]
     ChunkedBody,
-    /// 101: what follows is another protocol, which nobody asked for (RFC 9110 section 15.2.2).
+    /// 101: another protocol follows, which was not asked for (RFC 9110, section 15.2.2).
     #[error("the server switched to another protocol, unasked")]
     SwitchedProtocol,
-    /// Bytes came with it, behind its end, and no other request was out that they could answer.
+    /// Bytes follow its end although no other request was in flight.
     #[error("bytes after the end of the response")]
     TrailingBytes,
-    /// It was there before anything of the request was sent on its new connection.
+    /// It arrived on a new connection before any of the request was sent.
     #[error("the response came before the request was sent")]
     BeforeRequest,
 }
@@ -260,8 +259,7 @@ impl BadResponse {
     }
 }
 
-/// Bad responses by reason: requests, of which each has one reason. Reasons that did not occur are
-/// absent.
+/// Bad responses by reason. Each has exactly one; reasons that did not occur are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct BadResponses(BTreeMap<BadResponse, u64>);
@@ -285,7 +283,7 @@ impl BadResponses {
         self.0.get(&reason).copied().unwrap_or(0)
     }
 
-    /// All of them: as many as ended in a bad response.
+    /// The total number of bad responses.
     pub fn total(&self) -> u64 {
         self.0.values().sum()
     }
@@ -298,9 +296,8 @@ impl BadResponses {
     }
 }
 
-/// Each reason, the most frequent first, with its number of requests in brackets where there are
-/// several: `the response's chunked body is malformed (37), bytes after the end of the response
-/// (3)`.
+/// The reasons, the most frequent first, with their numbers if there are several: `the response's
+/// chunked body is malformed (37), bytes after the end of the response (3)`.
 impl fmt::Display for BadResponses {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut all: Vec<_> = self.iter().collect();
@@ -317,25 +314,24 @@ impl fmt::Display for BadResponses {
     }
 }
 
-/// How long the content of those responses was that were [not as long as they were to
-/// be](crate::Outcome::WrongLength).
+/// The lengths of responses whose content had the [wrong length](crate::Outcome::WrongLength).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrongLengths {
-    /// Bytes that were wanted.
+    /// Bytes that were expected.
     pub wanted_bytes: u64,
-    /// Bytes of the shortest that came.
+    /// Bytes of the shortest that was received.
     pub shortest_bytes: u64,
-    /// Bytes of the longest that came.
+    /// Bytes of the longest that was received.
     pub longest_bytes: u64,
 }
 
 impl WrongLengths {
-    /// One response.
+    /// A single response.
     pub fn of(wanted_bytes: u64, bytes: u64) -> WrongLengths {
         WrongLengths { wanted_bytes, shortest_bytes: bytes, longest_bytes: bytes }
     }
 
-    /// These and others of the same run, for which as many bytes were wanted.
+    /// Combines them with others of the same run and expected length.
     #[must_use]
     pub fn and(self, other: WrongLengths) -> WrongLengths {
         WrongLengths {
@@ -346,15 +342,16 @@ impl WrongLengths {
     }
 }
 
-/// `10240 bytes wanted, 0 to 5120 came`. All digits: a length may be wrong by one.
+/// `10240 bytes expected, 0 to 5120 received`. With all digits, because a length may be wrong by
+/// one.
 impl fmt::Display for WrongLengths {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let WrongLengths { wanted_bytes, shortest_bytes, longest_bytes } = self;
-        write!(out, "{wanted_bytes} byte{} wanted, ", if *wanted_bytes == 1 { "" } else { "s" })?;
+        write!(out, "{wanted_bytes} byte{} expected, ", if *wanted_bytes == 1 { "" } else { "s" })?;
         if shortest_bytes == longest_bytes {
-            write!(out, "{shortest_bytes} came")
+            write!(out, "{shortest_bytes} received")
         } else {
-            write!(out, "{shortest_bytes} to {longest_bytes} came")
+            write!(out, "{shortest_bytes} to {longest_bytes} received")
         }
     }
 }
@@ -404,7 +401,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn reasons_are_named_in_files_and_no_two_are_said_alike() {
+    fn reasons_have_a_name_in_files_and_a_sentence_of_their_own() {
         let words: std::collections::BTreeSet<String> =
             ALL.iter().map(ToString::to_string).collect();
         assert_eq!(words.len(), ALL.len());
@@ -414,7 +411,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn one_reason_needs_no_number_and_none_no_words_and_lengths_are_told_to_the_byte() {
+    fn a_single_reason_has_no_number_and_lengths_are_exact() {
         let mut reasons = BadResponses::default();
         assert_eq!(reasons.to_string(), "");
         reasons.record(BadResponse::ContentLength, 37);
@@ -425,10 +422,10 @@ pub(crate) mod tests {
         let rest = "bytes after the end of the response (3), the response is not HTTP/1.1 (1)";
         assert_eq!(reasons.to_string(), format!("{length} (37), {rest}"));
         let one = WrongLengths::of(10_240, 10_239);
-        assert_eq!(one.to_string(), "10240 bytes wanted, 10239 came");
+        assert_eq!(one.to_string(), "10240 bytes expected, 10239 received");
         assert_eq!(
             one.and(WrongLengths::of(10_240, 0)).to_string(),
-            "10240 bytes wanted, 0 to 10239 came"
+            "10240 bytes expected, 0 to 10239 received"
         );
     }
 }

@@ -9,8 +9,9 @@ use std::str::FromStr;
 use crate::pace::uniform;
 use crate::units::Nanos;
 
-/// The seeded draws. Each law has its own stream of the one seed, so that switching a fault on does
-/// not change the delays; and each draw is the request's, whichever thread serves it and whenever.
+/// The random streams. Each law has its own stream of the seed, so a fault does not change the
+/// delays. A draw depends only on the request's number, not on the thread that serves it or on
+/// time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DrawStream {
     /// How long a request takes.
@@ -23,16 +24,16 @@ pub enum DrawStream {
 
 /// The `number`-th draw of that stream, from (0, 1].
 pub fn draw(seed: u64, stream: DrawStream, number: u64) -> f64 {
-    // `uniform` mixes the seed, so neighbours are strangers.
+    // `uniform` mixes the seed, so neighbouring seeds are independent.
     uniform(seed.wrapping_mul(4).wrapping_add(stream as u64), number)
 }
 
-/// A part of all requests, from none (0) to all (1); a person writes `2%` or `0.02`.
+/// A share of all requests, from none (0) to all (1), written `2%` or `0.02`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RequestShare(f64);
 
 impl RequestShare {
-    /// The share `part` of 1; `None` where it is not from 0 to 1.
+    /// The share `part` of 1; `None` unless it is from 0 to 1.
     pub fn new(part: f64) -> Option<RequestShare> {
         (0.0..=1.0).contains(&part).then_some(RequestShare(part))
     }
@@ -63,7 +64,7 @@ impl FromStr for RequestShare {
     }
 }
 
-/// The law of the delays.
+/// The distribution of delays.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DelayLaw {
     /// Always the same.
@@ -73,20 +74,20 @@ pub enum DelayLaw {
         /// Its mean.
         mean: Nanos,
     },
-    /// Evenly from one to the other.
+    /// Uniform between two times.
     Uniform {
         /// The shortest.
         from: Nanos,
         /// The longest.
         to: Nanos,
     },
-    /// One of two.
+    /// One of two times.
     Bimodal {
-        /// What most take.
+        /// The usual time.
         common: Nanos,
-        /// What the others take.
+        /// The other time.
         other: Nanos,
-        /// How many the others are.
+        /// The share of requests with the other time.
         share: RequestShare,
     },
     /// Log-normal: median · e^(σ·z), z standard normal.
@@ -123,8 +124,8 @@ impl DelayLaw {
             DelayLaw::LogNormal { median, sigma } => {
                 // Box and Muller (1958): two draws make one normal deviate, z = √(-2 ln u) · cos
                 // 2πv.
-                let (radius, angle) =
-                    (u(number.wrapping_mul(2)), u(number.wrapping_mul(2).wrapping_add(1)));
+                let radius = u(number.wrapping_mul(2));
+                let angle = u(number.wrapping_mul(2).wrapping_add(1));
                 scaled(median, (sigma * (-2.0 * radius.ln()).sqrt() * (TAU * angle).cos()).exp())
             }
         }
@@ -143,7 +144,7 @@ impl DelayLaw {
         }
     }
 
-    /// The coefficient of variation: its standard deviation in means.
+    /// The coefficient of variation: standard deviation / mean.
     pub fn variation(&self) -> f64 {
         let mean = self.mean().as_secs_f64();
         match *self {
@@ -190,7 +191,8 @@ impl FromStr for DelayLaw {
             [delay] | ["constant", delay] => time(delay).map(DelayLaw::Constant),
             ["exp", mean] => Some(DelayLaw::Exponential { mean: time(mean)? }),
             ["uniform", from, to] => {
-                let (from, to) = (time(from)?, time(to)?);
+                let from = time(from)?;
+                let to = time(to)?;
                 (from <= to).then_some(DelayLaw::Uniform { from, to })
             }
             ["bimodal", common, other, share] => Some(DelayLaw::Bimodal {
@@ -231,8 +233,8 @@ mod tests {
         sample
     }
 
-    /// The Anderson-Darling statistic of a sorted sample against the law with distribution function
-    /// `below`. The law fully known, its 1 % critical value is 3.857 (Stephens 1974).
+    /// The Anderson-Darling statistic of a sorted sample against the distribution function `below`.
+    /// If that is fully known, the 1 % critical value is 3.857 (Stephens 1974).
     fn anderson_darling(sample: &[f64], below: impl Fn(f64) -> f64) -> f64 {
         let n = sample.len() as f64;
         let below = |at: usize| below(sample[at]).clamp(1e-12, 1.0 - 1e-12);
@@ -252,8 +254,8 @@ mod tests {
         if z < 0.0 { above } else { 1.0 - above }
     }
 
-    /// One seed in a hundred exceeds the 1 % critical value, where the law is right; of 100, as
-    /// many as four with probability 0.98. Of a wrong law, nearly all do.
+    /// If the law is right, one seed in a hundred exceeds the 1 % critical value; of 100 seeds, at
+    /// most four with probability 0.98. If it is wrong, nearly all do.
     fn assert_follows(text: &str, below: impl Fn(f64) -> f64) {
         let statistics = (1..=100).map(|seed| anderson_darling(&sample(&law(text), seed), &below));
         let exceeding: Vec<_> = statistics.filter(|statistic| *statistic > 3.857).collect();
@@ -269,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bimodal_law_is_two_times_in_its_shares() {
+    fn a_bimodal_law_has_two_times_in_their_shares() {
         for seed in 1..=5 {
             let delays: Vec<_> =
                 (0..100_000).map(|number| law("bimodal:1ms:50ms:2%").of(seed, number)).collect();

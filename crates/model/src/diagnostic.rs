@@ -1,10 +1,10 @@
-//! Checks and warnings ([`Diagnostic`]): a question that was asked of a run, or a doubt beside a
-//! number.
+//! Checks and warnings ([`Diagnostic`]): the questions asked about a run, and the doubts that it
+//! raises.
 //!
-//! One variant is one diagnostic, with its evidence as the study keeps it. When it is asked, how
-//! bad it is, what it says and what helps is the crate `judge`'s, in a file for each. A
-//! [`Judgement`](crate::Judgement) holds those that were asked of every run (its checks); a run
-//! holds those that came up (its warnings).
+//! Each variant is one diagnostic, with the evidence that the study keeps. The crate `judge` has a
+//! file for each that says when it applies, how bad it is, its sentence and its hint. A
+//! [`Judgement`](crate::Judgement) holds a run's checks, which apply to every run; a run holds its
+//! warnings.
 
 use serde::{Deserialize, Serialize};
 use strum::EnumIter;
@@ -12,64 +12,64 @@ use thiserror::Error;
 
 use crate::{Cpus, Nanos};
 
-/// One question or doubt, with its evidence. Its code in JSON is its name.
+/// A check or a warning, with its evidence. Its code in JSON is its name.
 #[derive(Clone, Debug, PartialEq, EnumIter, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum Diagnostic {
-    /// What this generator, with these very settings, reaches against a server that takes no time.
+    /// What this generator reaches, with these settings, against a server that takes no time.
     Headroom {
         /// That rate, in requests per second.
         ceiling_per_s: f64,
-        /// It over the rate of the run.
+        /// That rate / the rate of the run.
         times: f64,
     },
-    /// Open loop: requests sent within the window, of those that were due in it.
+    /// Open loop: how many of the requests due in the window were sent in it.
     SentInTime {
         /// Sent.
         sent: u64,
         /// Due.
         due: u64,
     },
-    /// How late the generator was by itself: from due to the start of sending, waits for a
-    /// connection left out.
+    /// How late the generator itself was: from when a request was due until it was sent, without
+    /// waits for a free connection.
     GeneratorLag {
         /// Its 99th percentile.
         #[serde(rename = "p99_ns")]
         p99: Nanos,
-        /// That over the 99th percentile of the response time.
+        /// That as a share of the 99th percentile of the response time.
         of_response_time: f64,
     },
-    /// How late the generator read the responses, by the kernel's time stamps. It is not in the
-    /// times.
+    /// How late the generator read the responses, by the kernel's time stamps. This lag is not part
+    /// of the times.
     ReadLag {
         /// Its 99th percentile.
         #[serde(rename = "p99_ns")]
         p99: Nanos,
-        /// That over the 99th percentile of the response time.
+        /// That as a share of the 99th percentile of the response time.
         of_response_time: f64,
     },
-    /// Open loop: whether the generator was later and later.
+    /// Open loop: whether the generator fell further and further behind.
     LagSlope {
         /// Growth of its own lag, in seconds per second.
         slope: f64,
-        /// That over its standard error.
+        /// That growth / its standard error.
         in_errors: f64,
         /// How much the lag grew over the run.
         #[serde(rename = "grown_ns")]
         grown: Nanos,
     },
-    /// By how much the generator's own lag may have raised a percentile, beside how well the sample
-    /// knows it.
+    /// How much the generator's own lag may have raised a percentile, compared with the
+    /// percentile's sampling error.
     Bracket {
         /// The percentile, 0 to 1.
         quantile: f64,
-        /// The most that it can be.
+        /// The most by which it may have been raised.
         #[serde(rename = "width_ns")]
         width: Nanos,
         /// Half of the 95 % confidence interval.
         #[serde(rename = "half_interval_ns")]
         half_interval: Nanos,
-        /// The width over the percentile.
+        /// The width as a share of the percentile.
         of_response_time: f64,
     },
     /// The busiest lane's time on a CPU.
@@ -77,23 +77,23 @@ pub enum Diagnostic {
         /// Share of the run, 0 to 1.
         share: f64,
     },
-    /// The most that a lane waited for a CPU.
+    /// The largest share of the time that a lane waited for a CPU.
     LaneRunQueue {
         /// Share of the run, 0 to 1.
         share: f64,
     },
-    /// The generator used hardly any CPU, waited for one, and was late for that.
+    /// The generator was late because it had to wait for a CPU, although it used hardly any.
     MachineBusy {
-        /// The most that a lane used of a CPU, 0 to 1.
+        /// The largest share of a CPU that a lane used, 0 to 1.
         generator: f64,
-        /// The most that a lane waited for one, as a share of the run.
+        /// The largest share of the run that a lane waited for one.
         waited: f64,
-        /// CPUs that the server used; `None` where that is not known.
+        /// CPUs that the server used; `None` if unknown.
         server: Option<f64>,
-        /// CPUs that other processes used; `None` where that is not known.
+        /// CPUs that other processes used; `None` if unknown.
         others: Option<f64>,
     },
-    /// The most that a lane stood still: it did not run, and neither its wait for news nor its work
+    /// How long a lane stood still: it was not running, and neither waiting for events nor its work
     /// explains that.
     Standstill {
         /// Share of the run, 0 to 1.
@@ -111,36 +111,38 @@ pub enum Diagnostic {
     Failures {
         /// How many.
         failed: u64,
-        /// Of so many.
+        /// Of how many.
         planned: u64,
     },
     /// Closed loop without think time: the requests in flight must be the connections (Little's
     /// law).
     LittlesLaw {
-        /// Time of all requests within the window, read lag included, / window.
+        /// Time of all requests within the window, read lag included / the window.
         in_flight: f64,
         /// Connections.
         connections: u32,
-        /// How far apart the two may be by what a thread that stood still did not read, as a share.
+        /// The allowed difference, as a share, for responses that a lane did not read because it
+        /// stood still.
         tolerance: f64,
     },
-    /// Over the server's whole life: it counts as many requests as we had responses.
+    /// The server's count of requests, over its whole life, must equal the responses that we
+    /// received.
     Conservation {
-        /// The worker that counts otherwise, by pid, where the sums agree.
+        /// The pid of a worker whose count differs, if the sums agree.
         worker: Option<u32>,
-        /// Whole responses that we had, warm-up included.
+        /// Complete responses that we received, warm-up included.
         client: u64,
-        /// Requests that the server says it took.
+        /// Requests that the server counted.
         server: u64,
     },
-    /// Connections that the kernel dropped because the server's accept queue was full, on this
-    /// machine, in the run.
+    /// Connections that the kernel dropped during the run because an accept queue was full, on the
+    /// whole machine.
     ListenOverflows {
         /// How many.
         dropped: u64,
     },
-    /// Connects that the kernel had to try again because nobody answered, on this machine, in the
-    /// run (`TCPSynRetrans`).
+    /// Connects that the kernel retried during the run because nobody answered, on the whole
+    /// machine (`TCPSynRetrans`).
     ConnectStalls {
         /// How many times.
         retried: u64,
@@ -150,42 +152,41 @@ pub enum Diagnostic {
     },
     /// Whether response times and rate settled (MSER-5).
     Steadiness {
-        /// Since when, from the start of the window; `None` where they did not.
+        /// Since when, from the start of the window; `None` if they did not settle.
         #[serde(rename = "settled_after_ns")]
         settled_after: Option<Nanos>,
-        /// The mean response time of the second half less that of the first, as a share of the
+        /// The mean response time of the second half minus that of the first, as a share of the
         /// mean.
         shift: f64,
-        /// That difference over its standard error.
+        /// That difference / its standard error.
         shift_in_errors: f64,
-        /// Open loop: that the server keeps up is what the run says. A closed loop says nothing of
-        /// the kind.
+        /// Whether the run claims that the server keeps up, as an open loop does.
         is_claimed: bool,
     },
-    /// Independent arrivals: whether the draw came near the rate.
+    /// Independent arrivals: whether the number drawn is close to the rate.
     PoissonCount {
         /// Requests that became due.
         due: u64,
-        /// Requests that the rate comes to.
+        /// Requests to expect at this rate.
         expected: f64,
     },
-    /// Whether the wall clock, by which the kernel stamps arrivals, was set.
+    /// Whether the wall clock, with which the kernel stamps arrivals, was set during the run.
     ClockStep {
         /// How often.
         steps: u32,
     },
-    /// Time that the hypervisor gave to others.
+    /// CPU time that the hypervisor gave to other machines.
     Steal {
         /// Share of all processors' time, 0 to 1.
         share: f64,
     },
 
-    /// A generator on another machine of which nothing is known: it ended in the middle of the run,
-    /// or did not answer.
+    /// A generator on another machine was lost: it ended in the middle of the run, or stopped
+    /// answering.
     GeneratorLost {
         /// Which.
         name: String,
-        /// What is known of it.
+        /// Why, in words.
         why: String,
     },
     /// Generators on other machines: how late the last of them started.
@@ -196,15 +197,16 @@ pub enum Diagnostic {
         #[serde(rename = "late_ns")]
         late: Nanos,
     },
-    /// Generators on other machines: how far off the clock that is known least well may be.
+    /// Generators on other machines: how far off the least certain clock may be.
     ClockError {
-        /// The least known.
+        /// The generator with that clock.
         name: String,
         /// The most that it may be off.
         #[serde(rename = "error_ns")]
         error: Nanos,
     },
-    /// Generators on other machines: one has other response times than all of them together.
+    /// Generators on other machines: one generator's response times differ from those of all
+    /// together.
     GeneratorDiffers {
         /// Which.
         name: String,
@@ -216,14 +218,14 @@ pub enum Diagnostic {
         merged: Nanos,
     },
 
-    /// The app counted other bytes of content than we received.
+    /// The app's count of content bytes differs from what we received.
     BytesDiffer {
-        /// Bytes of content of all whole responses that we received, warm-up included.
+        /// Bytes of content in all complete responses that we received, warm-up included.
         client: u64,
-        /// Bytes that the app says it handed to the server, over the same time.
+        /// Bytes that the app says it passed to the server in the same time.
         app: u64,
     },
-    /// The server could not be asked how many requests it took, so nothing confirms ours.
+    /// The server could not say how many requests it took, so nothing confirms our count.
     LedgerUnknown {
         /// Why not.
         reason: String,
@@ -234,91 +236,90 @@ pub enum Diagnostic {
         from: f64,
         /// Requests that failed or had no response.
         unanswered: u64,
-        /// Their outcomes, [by name](crate::counts::name).
+        /// Their outcomes, by [name](crate::counts::name).
         outcomes: Vec<String>,
     },
     /// Percentiles above this one are not printed: too few requests.
     TooFewRequests {
         /// The lowest percentile (0 to 1) that is not printed.
         from: f64,
-        /// Good responses that there are.
+        /// Of how many good responses.
         answers: u64,
-        /// So many independent ones they are worth for that percentile, where that is fewer.
+        /// How many independent responses they are worth for that percentile, if fewer.
         worth: Option<u64>,
     },
     /// Open loop: more was offered than the server can do, so response times depend on how long the
     /// run was.
     Growing {
-        /// Growth of the response time, in seconds per second of due time; `None` where only some
-        /// got slower.
+        /// Growth of the response time, in seconds per second of due time; `None` if only some
+        /// requests got slower.
         growth: Option<f64>,
-        /// Growth of the backlog, in requests a second.
+        /// Growth of the backlog, in requests per second.
         growth_per_s: f64,
         /// The backlog when the last request became due.
         at_end: u64,
     },
-    /// Open loop: the backlog grew all along, and it is not known why: the responses that came did
-    /// not get slower.
+    /// Open loop: the backlog kept growing although the responses that arrived did not get slower,
+    /// so the cause is unknown.
     BacklogUnexplained {
-        /// Growth of the backlog, in requests a second.
+        /// Growth of the backlog, in requests per second.
         growth_per_s: f64,
         /// The backlog when the last request became due.
         at_end: u64,
     },
-    /// Some responses came without a time stamp of the kernel's, so that our late reading is in
-    /// their times.
+    /// Some responses have no kernel time stamp, so their times include how late we read them.
     Unstamped {
         /// How many.
         answers: u64,
-        /// Good and other responses that there are.
+        /// Of how many responses.
         of: u64,
     },
-    /// The app's stamps of some responses lie outside their request, so they are no part of its
-    /// time.
+    /// Some of the app's time stamps lie outside their request, so they can't be part of its
+    /// response time.
     ImpossibleStamps {
         /// How many.
         answers: u64,
-        /// Good responses that there are.
+        /// Of how many good responses.
         of: u64,
     },
-    /// Some responses do not say what the app took, so they count in no app time.
+    /// Some responses don't say how long the app took, so the breakdown leaves them out.
     SilentApp {
         /// How many.
         answers: u64,
-        /// Good responses that there are.
+        /// Of how many good responses.
         of: u64,
     },
-    /// The wait in the accept queue, inferred from its length, is longer than all that it is a part
-    /// of.
+    /// The wait in the accept queue, inferred from its length, is longer than the whole wait that
+    /// it is part of.
     QueueExceedsWait {
         /// The mean wait by the queue's length.
         #[serde(rename = "accept_queue_ns")]
         accept_queue: Nanos,
-        /// The mean of what it is a part of: before the app, where that was measured, or the whole
+        /// The mean of the whole wait: the time before the app if that was measured, otherwise the
         /// response time.
         #[serde(rename = "wait_ns")]
         wait: Nanos,
     },
-    /// Of some responses the kernel's part is not known, or is not in order with the client's and
+    /// For some responses the kernel's stamps are missing, or out of order with the client's and
     /// the app's.
     KernelUnjoined {
-        /// Not known.
+        /// Missing.
         unmatched: u64,
-        /// Not in order.
+        /// Out of order.
         impossible: u64,
-        /// Good responses that there are.
+        /// Of how many good responses.
         of: u64,
     },
     /// The kernel's tracepoints did not follow everything.
     KernelIncomplete {
-        /// Responses of which not all was seen.
+        /// Responses that were seen only in part.
         unfollowed: u64,
-        /// What there was no room for.
+        /// Events for which there was no room.
         lost: u64,
     },
-    /// The kernel saw another number of responses than we got.
+    /// The kernel's count of responses differs from ours.
     KernelCountDiffers {
-        /// Responses by the kernel.
+        /// Responses that the kernel saw.
         kernel: u64,
         /// Our responses.
         client: u64,
@@ -327,31 +328,31 @@ pub enum Diagnostic {
     ConnectionsClosed {
         /// How many.
         closed: u64,
-        /// After so many responses each of those that it closed without saying so.
+        /// After how many responses it closed each of those that it did not announce, if always the same.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_answers: Option<u64>,
     },
-    /// The server sent on kept-alive connections what nobody had asked for, so that we closed them.
+    /// The server sent bytes that nobody had asked for on kept-alive connections, so we closed
+    /// them.
     UnaskedBytes {
         /// How many.
         closed: u64,
     },
-    /// The end of each response came as late after its beginning as a kernel delays an
-    /// acknowledgement.
+    /// Responses end about as long after they begin as a kernel delays an acknowledgement.
     DelayedAck {
         /// From the first byte of a response to its last, on average.
         #[serde(rename = "waited_ns")]
         waited: Nanos,
     },
-    /// Connections were served in turns, some requests in a row each, while others waited to be
-    /// accepted.
+    /// The server took its connections in turns, several requests in a row for each, while others
+    /// waited to be accepted.
     ServedInTurns {
-        /// Responses of a turn: of most of them, or on average where they vary.
+        /// Responses in a turn: of most turns, or on average if they vary.
         answers_a_turn: f64,
-        /// Turns have several lengths.
+        /// Whether turns have several lengths.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         varies: bool,
-        /// Connections more than slots.
+        /// Connections beyond the slots.
         waiting: u32,
     },
     /// Some connections got far less than others.
@@ -367,16 +368,16 @@ pub enum Diagnostic {
     NeverServed {
         /// How many.
         never: u32,
-        /// Of so many.
+        /// Of how many.
         connections: u32,
     },
     /// More than the theoretical maximum was measured, so the service time is not what was given.
     AboveMaximum {
-        /// Measured over possible.
+        /// Measured rate / maximum.
         ratio: f64,
     },
-    /// The server was still busy when the wait for it to become idle was given up: the next run
-    /// starts on its backlog.
+    /// The server was still busy when we stopped waiting for it to become idle: the next run starts
+    /// with its backlog.
     StillBusy {
         /// How long we waited.
         #[serde(rename = "waited_ns")]
@@ -384,28 +385,27 @@ pub enum Diagnostic {
         /// What was still going on.
         what: String,
     },
-    /// A worker was replaced during the run. Between the two readings others may have come and
-    /// gone.
+    /// Workers were replaced during the run. More may have come and gone between the two readings.
     WorkersChanged {
-        /// How many of those at its end were not there at its start.
+        /// Workers at the end that were not there at the start.
         new: u32,
     },
-    /// The server may run where the lanes do, and these took a part of it that is worth a word.
+    /// The lanes may run on the server's CPUs, and used a notable share of their time.
     SharedCpus {
-        /// The processors that both may run on.
+        /// The CPUs that both may run on.
         cpus: Cpus,
-        /// The lanes' work, as a share of all their time, 0 to 1.
+        /// The lanes' share of their time, 0 to 1.
         taken: f64,
     },
     /// Open loop: all connections were busy, and requests waited for one.
     QueuedInGenerator {
         /// How many.
         requests: u64,
-        /// How long at the most.
+        /// The longest wait.
         #[serde(rename = "longest_ns")]
         longest: Nanos,
     },
-    /// The log lacks requests: the disk was too slow for it.
+    /// Requests are missing from the log because the disk was too slow.
     LogIncomplete {
         /// How many.
         dropped: u64,
@@ -415,7 +415,7 @@ pub enum Diagnostic {
         /// Which, and the figure that met it.
         condition: String,
     },
-    /// Another generator tells of other requests than the server counted.
+    /// Another generator's request count differs from the server's.
     ClaimDiffers {
         /// Which generator.
         by: String,
@@ -423,7 +423,7 @@ pub enum Diagnostic {
         claimed: u64,
         /// Requests that the server counted over the same time.
         server: u64,
-        /// How many more of them may have been under way when the generator's time was up.
+        /// How many more may have been in flight when the generator's time was up.
         under_way: u64,
     },
     /// What the audit of another generator's figures found.
@@ -432,32 +432,32 @@ pub enum Diagnostic {
         by: String,
         /// Which check: `Little's law`.
         check: String,
-        /// How it came out.
+        /// Its result.
         is: ClaimGrade,
         /// The evidence in a sentence or two.
         text: String,
     },
-    /// The run was ended before its time.
+    /// The run ended early.
     Interrupted {
         /// By whom.
         by: EndedBy,
     },
 }
 
-/// How a check of another tool's printed figures came out, the worst first.
+/// The result of a check of another tool's printed figures, the worst first.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Error,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimGrade {
-    /// It cannot be so, whatever rounding did.
+    /// The figures are impossible, even allowing for rounding.
     #[default]
     #[error("FAILS")]
     Fails,
-    /// It can be so, and is not what a reader takes it for.
+    /// The figures are possible, but don't mean what a reader would think.
     #[error("is doubtful")]
     Doubtful,
-    /// No judgement of its own, but the reason of another's.
+    /// Not a result of its own, but the explanation of another.
     #[error("explains it")]
     Explains,
     /// The figures agree.
@@ -468,7 +468,7 @@ pub enum ClaimGrade {
     Unchecked,
 }
 
-/// Who ended a run before its time.
+/// Who ended a run early.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndedBy {
@@ -476,7 +476,7 @@ pub enum EndedBy {
     #[default]
     #[error("interrupted by the user")]
     User,
-    /// The server that was loaded: it ended.
+    /// The server under load: it ended.
     #[error("the server ended")]
     Server,
 }

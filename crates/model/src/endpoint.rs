@@ -1,8 +1,8 @@
 //! Addresses: of a stream socket, of Puma's control server, and of the networks that may be
 //! connected to.
 //!
-//! Pure arithmetic: names are resolved by `engine::Resolver`, which asks [`AllowedNetworks`] about
-//! each address before anybody connects to it.
+//! Pure arithmetic: `engine::Resolver` resolves names and asks [`AllowedNetworks`] about each
+//! address before anything connects to it.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -15,7 +15,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 /// Bytes of a Unix socket's address in the kernel (unix(7), `sun_path`). A path ends with a zero
-/// byte there, an abstract name begins with one: 107 are left to either.
+/// byte there, and an abstract name begins with one, which leaves 107 for either.
 const UNIX_ADDRESS: usize = 108;
 
 /// An address.
@@ -33,7 +33,7 @@ impl Endpoint {
     /// A Unix socket as users write it: a path, or `@name` for an abstract one.
     ///
     /// # Errors
-    /// Where it is empty, or longer than the kernel takes: why, in a line.
+    /// One line that says why, if it is empty or too long for the kernel.
     pub fn unix(place: &OsStr) -> Result<Endpoint, String> {
         let (endpoint, length) = match place.as_bytes() {
             [b'@', name @ ..] => (Endpoint::Abstract(name.to_vec()), name.len()),
@@ -49,7 +49,7 @@ impl Endpoint {
         }
     }
 
-    /// The TCP address; `None` of a Unix socket.
+    /// The TCP address; `None` for a Unix socket.
     pub fn tcp(&self) -> Option<SocketAddr> {
         if let Endpoint::Tcp(address) = self { Some(*address) } else { None }
     }
@@ -76,12 +76,12 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// A host and a port as the user wrote them. The host's address is looked up when it is needed.
+/// A host and a port as the user wrote them. The host's address is resolved when it is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPort {
-    /// A name or an address; an IPv6 address stands in brackets.
+    /// A name or an address; an IPv6 address is in brackets.
     pub host: String,
-    /// The port; 0 where the caller allows it.
+    /// The port; 0 if the caller allows it.
     pub port: u16,
 }
 
@@ -97,14 +97,14 @@ impl FromStr for HostPort {
     fn from_str(text: &str) -> Result<HostPort, String> {
         let (host, port) =
             text.rsplit_once(':').ok_or("write HOST:PORT, such as 127.0.0.1:8125")?;
-        let port = port
-            .parse()
-            .map_err(|_| format!("'{port}' is no port: write HOST:PORT, such as 127.0.0.1:8125"))?;
+        let port = port.parse().map_err(|_| {
+            format!("'{port}' is not a port: write HOST:PORT, such as 127.0.0.1:8125")
+        })?;
         let is_bracketed = host.starts_with('[') && host.ends_with(']');
         let is_host = |byte: u8| byte.is_ascii_graphic() && !b"/?#@".contains(&byte);
         if host.is_empty() || !host.bytes().all(is_host) || host.contains(':') && !is_bracketed {
             return Err(format!(
-                "'{host}' is no host: write HOST:PORT, such as 127.0.0.1:8125 or [::1]:8125"
+                "'{host}' is not a host: write HOST:PORT, such as 127.0.0.1:8125 or [::1]:8125"
             ));
         }
         Ok(HostPort { host: host.to_owned(), port })
@@ -115,14 +115,14 @@ impl FromStr for HostPort {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerLocation {
-    /// On this machine: what the kernel holds for it can be seen here.
+    /// On this machine, where the kernel's data about it can be read.
     #[default]
     Here,
-    /// At an address of this machine that passes connections on. What is behind it is not seen
+    /// At an address of this machine that forwards connections; what is behind it can't be seen
     /// here.
     Forwarded {
-        /// The program that does it, such as `docker-proxy` or `ssh`; `None`: nobody listens here,
-        /// so the kernel does (NAT).
+        /// The program that forwards, such as `docker-proxy` or `ssh`; `None` if nothing listens
+        /// here, so the kernel forwards (NAT).
         by: Option<String>,
     },
     /// At an address of another machine or network namespace.
@@ -130,29 +130,29 @@ pub enum ServerLocation {
 }
 
 impl ServerLocation {
-    /// Whether sockets, processes and counters of this machine are the server's.
+    /// Whether this machine's sockets, processes and counters are the server's.
     pub fn is_here(&self) -> bool {
         *self == ServerLocation::Here
     }
 }
 
-/// A control server and the token that opens it.
+/// A control server and its token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlServer {
     /// Where it listens.
     pub address: Endpoint,
-    /// What it wants as `?token=`; empty where it wants none.
+    /// The value of `?token=`; empty if it needs none.
     pub token: String,
 }
 
-/// The networks of `--allow-net`. An address outside of them all is not connected to.
+/// The networks of `--allow-net`. Longtail connects to no other address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedNetworks(Vec<IpNet>);
 
 impl AllowedNetworks {
-    /// Whether `address` may be connected to. An IPv4-mapped IPv6 address is IPv4 on the wire, and
-    /// judged as such (RFC 4291 section 2.5.5.2). No address stands for others: `0.0.0.0` is
-    /// allowed where a network with it is.
+    /// Whether `address` may be connected to. An IPv4-mapped IPv6 address is IPv4 on the wire and
+    /// treated as such (RFC 4291, section 2.5.5.2). No address stands for others: `0.0.0.0` is
+    /// allowed only if a network contains it.
     pub fn permits(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))
@@ -162,7 +162,8 @@ impl AllowedNetworks {
 impl FromStr for AllowedNetworks {
     type Err = String;
 
-    /// Networks with commas between them; an address without a prefix is that address alone.
+    /// A comma-separated list of networks; an address without a prefix length means only that
+    /// address.
     fn from_str(text: &str) -> Result<AllowedNetworks, String> {
         if text.trim().is_empty() {
             return Err(
@@ -179,12 +180,13 @@ impl FromStr for AllowedNetworks {
 fn network(text: &str) -> Result<IpNet, String> {
     let network = text.parse().or_else(|_| text.parse().map(|address: IpAddr| address.into()));
     let network: IpNet = network.map_err(|_| {
-        format!("'{text}' is no network: write ADDRESS/BITS, such as 10.1.0.0/16 or fd00::/8")
+        format!("'{text}' is not a network: write ADDRESS/BITS, such as 10.1.0.0/16 or fd00::/8")
     })?;
     if network.addr() != network.addr().to_canonical() {
         return Err(format!("'{text}' is IPv4 mapped into IPv6: write it as IPv4"));
     }
-    let (meant, address) = (network.trunc(), network.addr());
+    let meant = network.trunc();
+    let address = network.addr();
     if meant != network {
         let bits = network.prefix_len();
         return Err(format!(
@@ -200,9 +202,9 @@ impl fmt::Display for AllowedNetworks {
     }
 }
 
-/// Whether an address is of the public internet: none of loopback, link-local, private use (RFC
-/// 1918, RFC 4193) or a carrier's NAT (RFC 6598). Addresses for documentation count as public: who
-/// types one should see it named.
+/// Whether an address is on the public internet: not loopback, link-local, private (RFC 1918, RFC
+/// 4193) or carrier-grade NAT (RFC 6598). Documentation addresses count as public, so that a user
+/// who types one is told.
 pub fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => {

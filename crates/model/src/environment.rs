@@ -1,6 +1,5 @@
-//! Where a study was made: the machine, the server under test, the processors of server and
-//! generator, and how many lanes (threads of the generator) a load has where nobody asked for a
-//! number.
+//! Where a study was made: the machine, the server under test, the CPUs of server and generator,
+//! and the default number of lanes (generator threads).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -23,22 +22,22 @@ pub struct Environment {
     pub kernel: String,
     /// Processor model.
     pub cpu: String,
-    /// Processors this process may run on.
+    /// CPUs that this process may run on.
     pub cores: u32,
     /// Memory in bytes.
     pub memory_bytes: u64,
 }
 
-/// The server under test, as it was started and as it described itself.
+/// The server under test, as it was started and as it describes itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerFacts {
     /// `Puma`, `built-in server`, or the command's name.
     pub name: String,
-    /// Its version, where it says.
+    /// Its version, if it says.
     pub version: Option<String>,
-    /// Its language runtime, where it says: `ruby 3.1.2p20 …`.
+    /// Its language runtime, if it says: `ruby 3.1.2p20 …`.
     pub runtime: Option<String>,
-    /// `branch commit` of the checkout it runs in, where it is one.
+    /// `branch commit` of the checkout that it runs in, if any.
     pub git: Option<String>,
     /// The exact command line, as a shell would take it.
     pub command_line: MaskedText,
@@ -46,33 +45,31 @@ pub struct ServerFacts {
     pub url: MaskedText,
     /// Worker processes; 1 in single mode.
     pub workers: u32,
-    /// Threads a worker, at the most.
+    /// The most threads per worker.
     pub threads: u32,
     /// Whether it runs worker processes (Puma's cluster mode).
     pub cluster: bool,
-    /// Where its processes may run, and where the lanes do; `None` where the kernel does not say,
-    /// and of older files.
+    /// The CPUs of its processes and of the lanes; `None` if the kernel doesn't say, and in older
+    /// files.
     pub placement: Option<Placement>,
-    /// What a Puma's config file and environment say of who waits for whom; `None` where that is
-    /// not known.
+    /// The settings in Puma's config file and environment that affect the order of service; `None`
+    /// if unknown.
     pub settings: Option<PumaSettings>,
 }
 
-/// What a Puma's own configuration comes to, as far as it decides who waits for whom. What is
-/// `None` is as this version of Puma has it by default.
+/// Puma's settings that affect the order of service. `None` means this version's default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PumaSettings {
-    /// `max_fast_inline`, of Puma up to 6: requests of one connection in a row while others wait.
+    /// `max_fast_inline`, Puma 6 and older: requests of one connection in a row while others wait.
     pub max_fast_inline: Option<u32>,
     /// `queue_requests`: without it there is no keep-alive.
     pub queue_requests: Option<bool>,
-    /// `enable_keep_alives`, of Puma from 6.5.
+    /// `enable_keep_alives`, Puma 6.5 and later.
     pub enable_keep_alives: Option<bool>,
     /// `wait_for_less_busy_worker`: the longest delay before an accept.
     #[serde(rename = "wait_for_less_busy_worker_ns")]
     pub wait_for_less_busy_worker: Option<Nanos>,
-    /// Whether its thread pool can wait with an accept until a thread is free
-    /// (`wait_until_not_full`).
+    /// Whether its thread pool can delay an accept until a thread is free (`wait_until_not_full`).
     pub waits_until_not_full: Option<bool>,
 }
 
@@ -83,7 +80,7 @@ impl ServerFacts {
     }
 }
 
-/// Processors by their numbers (cpuset(7), list format).
+/// A set of CPUs by number (cpuset(7), list format).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Cpus(BTreeSet<u32>);
@@ -117,19 +114,19 @@ impl Cpus {
         self.0.is_superset(&others.0)
     }
 
-    /// Those that are in both.
+    /// CPUs in both.
     #[must_use]
     pub fn common(&self, others: &Cpus) -> Cpus {
         Cpus(&self.0 & &others.0)
     }
 
-    /// Those that are not among `others`.
+    /// CPUs that are not in `others`.
     #[must_use]
     pub fn without(&self, others: &Cpus) -> Cpus {
         Cpus(&self.0 - &others.0)
     }
 
-    /// Those that are in either.
+    /// CPUs in either.
     #[must_use]
     pub fn with(&self, others: &Cpus) -> Cpus {
         Cpus(&self.0 | &others.0)
@@ -146,16 +143,17 @@ impl FromStr for Cpus {
     type Err = String;
 
     fn from_str(list: &str) -> Result<Cpus, String> {
-        let wrong =
-            || format!("'{list}' is no list of processors: write their numbers, such as 0-2,5");
+        let invalid =
+            || format!("'{list}' is not a list of CPUs: write their numbers, such as 0-2,5");
         let mut all = BTreeSet::new();
         for part in list.trim().split(',') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let number =
-                |text: &str| text.parse().ok().filter(|number| *number < MOST).ok_or_else(wrong);
-            let (first, last): (u32, u32) = (number(first)?, number(last)?);
+                |text: &str| text.parse().ok().filter(|number| *number < MOST).ok_or_else(invalid);
+            let first: u32 = number(first)?;
+            let last: u32 = number(last)?;
             if first > last {
-                return Err(wrong());
+                return Err(invalid());
             }
             all.extend(first..=last);
         }
@@ -178,7 +176,7 @@ impl TryFrom<String> for Cpus {
     type Error = String;
 
     fn try_from(list: String) -> Result<Cpus, String> {
-        // No lane runs here where all of them are on other machines.
+        // The set is empty if all lanes are on other machines.
         if list.is_empty() { Ok(Cpus::default()) } else { list.parse() }
     }
 }
@@ -189,7 +187,7 @@ impl From<Cpus> for String {
     }
 }
 
-/// Who may run where, while a study is made.
+/// Which CPUs server and generator may use during a study.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
     /// The server's processes.
@@ -199,53 +197,53 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// A server that is kept to some of `ours` leaves the others to the lanes; one that may run
-    /// everywhere shares them.
+    /// A server that is bound to some of `ours` leaves the others to the lanes; one that may run
+    /// everywhere shares all of them.
     pub fn of_server(server: Cpus, ours: &Cpus) -> Placement {
         let left = ours.without(&server);
         Placement { lanes: if left.is_empty() { ours.clone() } else { left }, server }
     }
 
-    /// Without lanes on this machine, if `from` names generators on others.
+    /// The same, without local lanes if the load comes `from` other machines.
     #[must_use]
     pub fn with_generators<Command>(self, from: &[Command]) -> Placement {
         if from.is_empty() { self } else { Placement { lanes: Cpus::default(), ..self } }
     }
 
-    /// Where a server serves whose first process may run on `parent` and those below it on
-    /// `workers`. A parent that may run on all of `ours` does not count where all its workers are
-    /// kept to some (as nginx's, with `worker_cpu_affinity`): they serve, and it waits for them.
+    /// The CPUs of a server whose first process may run on `parent` and its children on `workers`.
+    /// A parent that may run on all of `ours` doesn't count if all its workers are bound to some
+    /// CPUs (like nginx with `worker_cpu_affinity`): the workers serve, and the parent only waits.
     pub fn serving(parent: Cpus, workers: &[Cpus], ours: &Cpus) -> Cpus {
         let is_free = |cpus: &Cpus| cpus.contain(ours);
         let waits = !workers.is_empty() && is_free(&parent) && !workers.iter().any(is_free);
         workers.iter().fold(if waits { Cpus::default() } else { parent }, |all, one| all.with(one))
     }
 
-    /// Whether a processor may have to serve both.
+    /// Whether server and lanes share a CPU.
     pub fn is_shared(&self) -> bool {
         !self.server.common(&self.lanes).is_empty()
     }
 }
 
-/// What a lane is trusted to send in a second of an open loop: a tenth of what it can, so that it
-/// never queues by itself.
+/// The rate per lane that an open loop relies on: a tenth of what a lane can send, so that it never
+/// queues requests itself.
 pub(crate) const TRUSTED_RATE: f64 = 20_000.0;
 
-/// Why a run has so many lanes: the smallest of several bounds. In few words; in none where nobody
-/// need know.
+/// Why a run has this number of lanes: the smallest of several bounds. In a few words; empty if it
+/// needs no explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LaneCountReason {
-    /// The user asked for so many.
+    /// The user asked for it.
     #[error("")]
     Asked,
     /// The highest rate needs no more, at `TRUSTED_RATE` a lane.
     #[error("{TRUSTED_RATE} req/s a thread")]
     Rate,
-    /// Half of the processors: the server wants some.
+    /// Half of the CPUs, because the server needs some.
     #[error("half of the CPUs")]
     Half,
-    /// All processors that the server leaves.
+    /// All CPUs that the server leaves.
     #[error("one for each CPU that the server leaves")]
     Left,
     /// A lane needs a connection.
@@ -254,9 +252,9 @@ pub enum LaneCountReason {
 }
 
 impl LaneCountReason {
-    /// The lanes of a load: those that were asked for, else as many as there are processors for,
-    /// and in an open loop no more than its highest rate (requests per second) needs, as each is
-    /// one more thread that wakes up beside the server.
+    /// The number of lanes of a load: what was asked for, otherwise one for each free CPU. An open
+    /// loop gets no more than its highest rate (requests per second) needs, because each lane is
+    /// another thread that wakes up beside the server.
     pub fn choose(
         asked: Option<u32>,
         highest_rate: Option<f64>,
@@ -291,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parent_that_only_waits_does_not_count() {
+    fn an_unbound_parent_of_bound_workers_does_not_count() {
         let serving = |parent: &str, workers: &[&str]| {
             let workers: Vec<Cpus> = workers.iter().copied().map(cpus).collect();
             Placement::serving(cpus(parent), &workers, &cpus("0-3")).to_string()
@@ -301,8 +299,8 @@ mod tests {
             ("1".to_owned(), "0-1".to_owned())
         );
         assert_eq!((serving("0-3", &[]), serving("2", &[])), ("0-3".to_owned(), "2".to_owned()));
-        // One that is not kept to some may serve anywhere; a parent that is kept to some may serve
-        // there.
+        // A worker that isn't bound may serve anywhere; a parent that is bound may serve there,
+        // too.
         assert_eq!(
             (serving("0-3", &["1", "0-3"]), serving("2", &["1"])),
             ("0-3".to_owned(), "1-2".to_owned())
@@ -310,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_take_what_a_server_leaves() {
+    fn lanes_use_the_cpus_that_a_server_leaves() {
         let place = |server: &str, ours: &str| Placement::of_server(cpus(server), &cpus(ours));
         assert_eq!((place("0", "0-1").lanes, place("0", "0-1").is_shared()), (cpus("1"), false));
         assert_eq!(
@@ -324,14 +322,14 @@ mod tests {
         assert_eq!((place("0", "0").lanes, place("0", "0").is_shared()), (cpus("0"), true));
     }
 
-    /// The first `n` processors.
+    /// The first `n` CPUs.
     fn first(n: u32) -> Cpus {
         (0..n).collect()
     }
 
     #[test]
-    fn lanes_take_what_the_server_leaves_or_half() {
-        // (processors, lanes where the server has one, half, all of them)
+    fn there_is_a_lane_for_each_cpu_that_the_server_leaves_or_for_half_of_all() {
+        // (CPUs, lanes if the server has one, half, or all of them)
         for (cpus, with_one, with_half, with_all) in
             [(2, 1, 1, 1), (4, 3, 2, 2), (8, 7, 4, 4), (64, 63, 32, 32)]
         {
@@ -354,8 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_loop_has_no_more_than_its_rate_needs_and_who_asks_is_obeyed_but_for_want_of_connections()
-     {
+    fn an_open_loop_has_as_many_lanes_as_its_rate_needs_or_as_were_asked_for() {
         for (asked, rate, connections, chosen) in [
             (None, Some(0.001), 1000, (1, LaneCountReason::Rate)),
             (None, Some(20_000.0), 1000, (1, LaneCountReason::Rate)),

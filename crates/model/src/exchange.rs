@@ -1,17 +1,17 @@
-//! One request, from when it was due to when it ended ([`Exchange`]): what every measurement is
-//! made of.
+//! One request, from when it was due to when it ended ([`Exchange`]): the basis of every
+//! measurement.
 //!
-//! The due time is a field here, so that response time, service time and send lag are three methods
-//! and nobody can use one for another silently.
+//! The due time is a field, so response time, service time and send lag are three methods that
+//! nobody can mix up silently.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Nanos;
 
-/// How one planned request ended. Each ends in exactly one of these.
+/// How one planned request ended. Each request has exactly one outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Outcome {
-    /// A whole, well-formed response came, with this status code (100 to 999).
+    /// A complete, well-formed response with this status code (100 to 999).
     Answered(u16),
     /// The connection could not be opened: refused.
     Refused,
@@ -23,48 +23,47 @@ pub enum Outcome {
     NoPort,
     /// The connection could not be opened: this process has no descriptor left for it.
     NoDescriptor,
-    /// The connection could not be opened for another reason (no TLS came about, no memory,
-    /// forbidden).
+    /// The connection could not be opened for another reason (TLS handshake, memory, permissions).
     ConnectFailed,
     /// The connection was reset after it was opened.
     Reset,
-    /// The server closed the connection before a whole response had come.
+    /// The server closed the connection before the response was complete.
     Closed,
-    /// No whole response within the time limit.
+    /// No complete response within the time limit.
     TimedOut,
-    /// What came is not HTTP, or contradicts itself.
+    /// The response is not HTTP, or contradicts itself.
     BadResponse,
-    /// A whole, good response came, but its content is not as long as it was to be.
+    /// A complete, good response, but its content has the wrong length.
     WrongLength,
-    /// Sent, and still without a response when the run ended.
+    /// Sent, but without a response when the run ended.
     InFlight,
-    /// Due while every connection was busy, and not sent because the user wants late requests
-    /// skipped.
+    /// Due while every connection was busy, and skipped because the user asked to skip late
+    /// requests.
     Skipped,
-    /// Due, and not sent before the run ended: no connection became free for it.
+    /// Due, but not sent before the run ended because no connection became free.
     NotSent,
 }
 
 impl Outcome {
-    /// Whether this is what a client wanted: a response of class 2xx or 3xx.
+    /// Whether this is a good response: 2xx or 3xx.
     pub fn is_good(self) -> bool {
         matches!(self, Outcome::Answered(200..=399))
     }
 
-    /// Whether no connection came about, and so nothing was sent.
+    /// Whether the connection failed, so nothing was sent.
     pub fn is_connect(self) -> bool {
         (Outcome::Refused..=Outcome::ConnectFailed).contains(&self)
     }
 
-    /// Whether the true response time is longer than what was seen: the response might still have
-    /// come.
+    /// Whether the true response time is longer than the measured one, because the response might
+    /// still have come.
     pub(crate) fn is_censored(self) -> bool {
         use Outcome::{ConnectTimedOut, InFlight, NotSent, TimedOut};
         matches!(self, TimedOut | ConnectTimedOut | InFlight | NotSent)
     }
 }
 
-/// One request: three instants of one monotonic clock, what it brought and how it ended.
+/// One request: three instants of one monotonic clock, the bytes received, and how it ended.
 ///
 /// `due ≤ sent ≤ ended`. A request that never reached the kernel has `sent == ended`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,23 +72,23 @@ pub struct Exchange {
     pub due: Nanos,
     /// When its first byte went to the kernel.
     pub sent: Nanos,
-    /// When its last byte came back, or it was given up.
+    /// When the last byte of its response arrived, or it was given up.
     pub ended: Nanos,
-    /// Bytes of the response that were received, head included; 4 GiB at most are counted here.
+    /// Bytes of the response that were received, head included; at most 4 GiB are counted.
     pub received_bytes: u32,
     /// How it ended.
     pub outcome: Outcome,
 }
 
 impl Exchange {
-    /// Whether anything of it reached the kernel.
+    /// Whether any of it reached the kernel.
     #[inline]
     pub fn was_sent(&self) -> bool {
         self.sent < self.ended
     }
 
-    /// Whether its instants are in order, and its status is one: a record from another machine may
-    /// have any.
+    /// Whether its instants are in order and its status is valid; a record from another machine may
+    /// have anything.
     pub fn is_possible(&self) -> bool {
         let has_status = match self.outcome {
             Outcome::Answered(status) => (100..=999).contains(&status),
@@ -98,19 +97,19 @@ impl Exchange {
         has_status && self.due <= self.sent && self.sent <= self.ended
     }
 
-    /// `ended - due`: what a user who wanted it then has waited. Includes every delay of the
-    /// generator.
+    /// `ended - due`: how long a user who sent it when it was due would have waited. Includes every
+    /// delay of the generator.
     pub fn response_time(&self) -> Nanos {
         self.ended.saturating_sub(self.due)
     }
 
-    /// `ended - sent`: what the server, the kernel and the network took.
+    /// `ended - sent`: the time of server, kernel and network.
     pub fn service_time(&self) -> Nanos {
         self.ended.saturating_sub(self.sent)
     }
 
-    /// `sent - due`: what the generator (a busy lane, a connection that had to be opened first)
-    /// took.
+    /// `sent - due`: the delay by the generator (a busy lane, a connection that had to be opened
+    /// first).
     pub fn send_lag(&self) -> Nanos {
         self.sent.saturating_sub(self.due)
     }
@@ -121,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_redirect_is_good_and_a_503_is_not_and_the_atom_fits_half_a_cache_line() {
+    fn a_redirect_is_good_a_503_is_not_and_an_exchange_fits_half_a_cache_line() {
         assert!(Outcome::Answered(302).is_good() && !Outcome::Answered(503).is_good());
         assert!(!Outcome::TimedOut.is_good() && Outcome::TimedOut.is_censored());
         assert!(size_of::<Exchange>() <= 32);

@@ -1,37 +1,37 @@
-//! What the generator's lanes, the machine and the server's processes did during a run, by the
-//! kernel's account, for the checks of [`crate::diagnostic`].
+//! What the kernel says about the generator's lanes, the machine and the server's processes during
+//! a run: the evidence for the checks of [`crate::diagnostic`].
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Nanos, Tally};
 
-/// What a generator's lanes and machine did during a run, for the checks. What could not be read is
-/// absent.
+/// What a generator's lanes and machine did during a run, for the checks. Values that could not be
+/// read are absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GeneratorFacts {
     /// Each lane's use of the CPU.
     pub lanes: Vec<LaneFacts>,
-    /// How often the wall clock, by which the kernel stamps arrivals, was set meanwhile; `None`
-    /// where no stamps were taken.
+    /// How often the wall clock, with which the kernel stamps arrivals, was set meanwhile; `None`
+    /// without kernel stamps.
     pub clock_steps: Option<u32>,
-    /// What the same settings reach against a server that takes no time.
+    /// The rate of the same settings against a server that takes no time.
     pub ceiling: Option<Ceiling>,
-    /// Share of all processors' time that the hypervisor gave to others, 0 to 1.
+    /// Share of all CPU time that the hypervisor gave to other machines, 0 to 1.
     pub steal: Option<f64>,
     /// Connects dropped by full accept queues in this network namespace.
     pub listen_overflows: Option<u64>,
-    /// Connects that the kernel tried again for want of a response, in this network namespace
+    /// Connects that the kernel retried because nobody answered, in this network namespace
     /// (`TCPSynRetrans`).
     pub syn_retransmits: Option<u64>,
-    /// What the server's processes had of the CPU at the same time.
+    /// The CPU use of the server's processes at the same time.
     pub server: Option<ServerCpu>,
-    /// The generators, where they were on other machines.
+    /// The generators on other machines, if any.
     pub far: Vec<FarGenerator>,
 }
 
 impl GeneratorFacts {
-    /// The same where the load came from other machines: their kernels tried the connects, and the
-    /// worst of the machines counts.
+    /// The facts of a load from other machines: their kernels retried the connects, and the worst
+    /// machine counts.
     #[must_use]
     pub fn from_far(mut self, far: Vec<FarGenerator>) -> GeneratorFacts {
         if !far.is_empty() {
@@ -52,14 +52,14 @@ pub struct LaneFacts {
     /// Time on a run queue, waiting for one.
     #[serde(rename = "run_queue_ns")]
     pub run_queue: Nanos,
-    /// Time that passed.
+    /// Elapsed time.
     #[serde(rename = "elapsed_ns")]
     pub elapsed: Nanos,
-    /// Of the time on a CPU: busy polling, for responses that were to come soon.
+    /// The part of the CPU time that was busy polling for responses that were due soon.
     #[serde(rename = "spun_ns")]
     pub spun: Nanos,
-    /// Time in the measured window in which it did not run for 10 ms or longer, and neither its
-    /// wait nor its work explains it.
+    /// Time in the measured window in stretches of 10 ms or more in which it did not run, and
+    /// neither waiting for events nor its work explains that.
     #[serde(rename = "stood_still_ns")]
     pub stood_still: Nanos,
     /// The longest such stretch.
@@ -68,13 +68,13 @@ pub struct LaneFacts {
 }
 
 impl LaneFacts {
-    /// Time on a CPU that was work.
+    /// CPU time without busy polling.
     pub fn work(&self) -> Nanos {
         self.cpu.saturating_sub(self.spun)
     }
 }
 
-/// What a generator with certain settings reaches against a server that takes no time, on this
+/// The rate of a generator with certain settings against a server that takes no time, on this
 /// machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ceiling {
@@ -82,30 +82,29 @@ pub struct Ceiling {
     pub rate_per_s: f64,
 }
 
-/// What a server's processes had of the CPU during a run, warm-up included. Absent where they are
-/// not known.
+/// The CPU use of a server's processes during a run, warm-up included. Absent if the processes are
+/// unknown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerCpu {
-    /// Each process that lived to the end.
+    /// The processes that were alive at the end.
     pub processes: Vec<ProcessCpu>,
-    /// The time that passed.
+    /// Elapsed time.
     #[serde(rename = "elapsed_ns")]
     pub elapsed: Nanos,
-    /// Requests that ended in that time, whatever became of them.
+    /// Requests that ended in that time, with any outcome.
     pub requests: u64,
-    /// As many CPUs as they may use at once, by affinity and the quota of their control groups.
+    /// How many CPUs they may use at once, by affinity and the quota of their control groups.
     pub of: f64,
-    /// Whether it is a quota that leaves them no more.
+    /// Whether a quota sets this number.
     #[serde(default)]
     pub by_quota: bool,
-    /// Whether the generator may run on the same.
+    /// Whether the generator may run on the same CPUs.
     pub is_shared: bool,
-    /// How many of these CPUs were busy, on average, whoever it was with; `None` where the kernel
-    /// does not tell.
+    /// How many of these CPUs were busy, on average, with any process; `None` if the kernel doesn't
+    /// say.
     pub busy: Option<f64>,
-    /// How many of them had nothing to run, on average; `None` where the kernel does not tell. On a
-    /// virtual machine busy and idle may be less than all: the host took the rest, and did not say
-    /// so.
+    /// How many of them were idle, on average; `None` if the kernel doesn't say. On a virtual
+    /// machine busy + idle may be less than all: the host took the rest without showing it.
     pub idle: Option<f64>,
     /// Whether the processes run Ruby, which lets one thread of a process compute at a time.
     pub is_ruby: bool,
@@ -119,13 +118,13 @@ pub struct ProcessCpu {
     /// On a CPU.
     #[serde(rename = "cpu_ns")]
     pub cpu: Nanos,
-    /// Ready to run, and waiting for a CPU.
+    /// Ready to run, but waiting for a CPU.
     #[serde(rename = "run_queue_ns")]
     pub run_queue: Nanos,
 }
 
-/// A process with less than this of the busiest one's CPU time does not serve: it waits for those
-/// that do.
+/// A process with less than this share of the busiest one's CPU time doesn't serve requests; it
+/// waits for those that do.
 const SERVES: f64 = 0.2;
 
 impl ServerCpu {
@@ -138,20 +137,21 @@ impl ServerCpu {
         self.per_elapsed(self.processes.iter().map(|process| process.cpu).sum())
     }
 
-    /// CPU time a request; `None` of none.
+    /// CPU time per request; `None` without requests.
     pub fn per_request(&self) -> Option<Nanos> {
         let all: Nanos = self.processes.iter().map(|process| process.cpu).sum();
         (self.requests > 0).then(|| all / self.requests)
     }
 
-    /// How long a request's threads were ready to run and waited for a CPU, on average; `None` of
-    /// no request.
+    /// How long threads were ready to run but waited for a CPU, per request; `None` without
+    /// requests.
     pub fn waited_per_request(&self) -> Option<Nanos> {
         let all: Nanos = self.processes.iter().map(|process| process.run_queue).sum();
         (self.requests > 0).then(|| all / self.requests)
     }
 
-    /// Those that serve: for each what it used, and what it used or waited for, in CPUs.
+    /// For each process that serves: the CPUs that it used, and the CPUs that it used or waited
+    /// for.
     pub fn serving(&self) -> Vec<(f64, f64)> {
         let most = self
             .processes
@@ -167,9 +167,9 @@ impl ServerCpu {
         self.processes.iter().filter(serves).map(of).collect()
     }
 
-    /// The highest rate that its CPUs allow at this run's CPU time a request, in requests per
-    /// second: in Ruby no more than one CPU for each of `workers`, but for what a process was seen
-    /// to use beside its lock.
+    /// The highest rate, in requests per second, that its CPUs allow with this run's CPU time per
+    /// request. Ruby allows one CPU for each of the `workers`, unless a process was seen to use
+    /// more.
     pub fn maximum_rate(&self, workers: u32) -> Option<f64> {
         let per_request = self.per_request().filter(|time| *time > Nanos::ZERO)?;
         let serving = self.serving();
@@ -190,31 +190,32 @@ pub struct FarGenerator {
     pub requests: u64,
     /// Good responses among them.
     pub good: u64,
-    /// The median of their response times; `None` of none.
+    /// The median of their response times; `None` without responses.
     #[serde(rename = "p50_ns")]
     pub p50: Option<Nanos>,
     /// Their 99th percentile.
     #[serde(rename = "p99_ns")]
     pub p99: Option<Nanos>,
-    /// The most that its clock may be off from the one here, drift during the run included; `None`
-    /// where nobody compared them.
+    /// How far its clock may be off from the local one, drift during the run included; `None` if
+    /// they were not compared.
     #[serde(rename = "clock_error_ns")]
     pub clock_error: Option<Nanos>,
     /// How long after the common start it started.
     #[serde(rename = "started_late_ns")]
     pub started_late: Nanos,
-    /// Share of its machine's CPU time that a hypervisor gave to others.
+    /// Share of its machine's CPU time that a hypervisor gave to other machines.
     pub steal: Option<f64>,
-    /// Connects that its kernel tried again.
+    /// Connects that its kernel retried.
     pub syn_retransmits: Option<u64>,
-    /// Why nothing is known of what it did; `None` where all is.
+    /// Why it was lost; `None` if it wasn't.
     pub lost: Option<String>,
 }
 
 impl FarGenerator {
-    /// One of which only the records of its lanes are known.
+    /// A generator of which only the records of its lanes are known.
     pub fn recorded(name: String, tally: &Tally) -> FarGenerator {
-        let (requests, good) = (tally.due(), tally.counts.good());
+        let requests = tally.due();
+        let good = tally.counts.good();
         let at = |q| tally.response_time.quantile(q);
         FarGenerator {
             name,
@@ -226,7 +227,7 @@ impl FarGenerator {
         }
     }
 
-    /// One that ended in the middle of a run, or did not start.
+    /// A generator that ended in the middle of a run, or did not start.
     pub fn lost(name: String, why: String) -> FarGenerator {
         FarGenerator { name, lost: Some(why), ..FarGenerator::default() }
     }
@@ -251,8 +252,8 @@ mod tests {
     }
 
     #[test]
-    fn cpu_a_request_tells_how_many_a_second_there_can_be() {
-        // A parent that waits, and two workers that compute 10 ms for each of 1900 requests.
+    fn cpu_time_per_request_gives_the_highest_rate() {
+        // A waiting parent and two workers that compute 10 ms for each of 1900 requests.
         let ruby = server(&[20, 9500, 9480], 1900, true);
         assert_eq!((ruby.per_request(), ruby.serving().len()), (Some(Nanos::from_millis(10)), 2));
         assert!((ruby.cpus() - 1.9).abs() < 1e-9);
@@ -261,7 +262,7 @@ mod tests {
             (server(&[19_000], 1900, false).maximum_rate(2).unwrap() - 400.0).abs() < 1e-9,
             "all CPUs"
         );
-        // One that used more than one CPU has shown that it can.
+        // A process that used more than one CPU can do so.
         assert!((server(&[13_000], 1300, true).maximum_rate(1).unwrap() - 130.0).abs() < 1e-9);
         assert_eq!(
             (server(&[1], 0, true).maximum_rate(1), ServerCpu::default().per_request()),

@@ -1,11 +1,10 @@
-//! A distribution of times: buckets for the quantiles, with the exact smallest, largest and sum
-//! beside.
+//! A distribution of times: buckets for the quantiles, and the exact minimum, maximum and sum.
 //!
 //! The buckets are those of `HdrHistogram` at three significant digits: at most 0.1 % wide, and a
 //! quantile is the *highest* time of its bucket, so it may read up to 0.1 % too high and never too
-//! low. Smallest, largest and mean are exact. Recording is our own, as a lane does it half a dozen
-//! times a request: some fifteen instructions, a quarter of what the crate takes (a test holds the
-//! two against each other).
+//! low. Smallest, largest and mean are exact. We record with code of our own, because a lane does
+//! it half a dozen times per request: it takes about fifteen instructions, a quarter of the crate's
+//! (a test compares the two).
 
 use std::fmt;
 
@@ -13,36 +12,36 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::Nanos;
 
-/// Each power of two from 2^11 ns on is cut into 2^10 buckets; below, each nanosecond has one.
+/// Each power of two from 2^11 ns on is divided into 2^10 buckets; below, each nanosecond has one.
 const CUTS: u32 = 10;
-/// The longest time that has a bucket of its own, 1 h; a longer one is counted in the last (its
+/// The longest time with its own bucket, 1 h. Longer ones are counted in the last bucket (the
 /// maximum stays exact).
 const LONGEST: u64 = 3_600_000_000_000;
 /// Buckets for all times up to [`LONGEST`].
 pub(crate) const BUCKETS: usize = bucket(LONGEST) + 1;
 
-/// Buckets that are looked through in one go.
+/// Buckets that are summed at a time when searching.
 const BLOCK: usize = 64;
 
-/// The bucket of a time; past the last one for a time longer than [`LONGEST`].
+/// The bucket of a time; beyond the last one if it is longer than [`LONGEST`].
 #[inline]
 const fn bucket(time: u64) -> usize {
     let magnitude = (time | 1 << CUTS).ilog2() - CUTS;
     ((magnitude as usize) << CUTS) + (time >> magnitude) as usize
 }
 
-/// The bucket that counts a time: the last one holds all that is longer than [`LONGEST`].
+/// The bucket that counts a time: the last one if it is longer than [`LONGEST`].
 #[inline]
 fn place(time: u64) -> usize {
     bucket(time).min(BUCKETS - 1)
 }
 
-/// Where a time stands in the histograms, for who records it in several.
+/// The bucket of a time, for recording it in several histograms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BucketIndex(pub(crate) usize);
 
 impl BucketIndex {
-    /// The place of a time.
+    /// The bucket of a time.
     #[inline]
     pub fn of(time: Nanos) -> BucketIndex {
         BucketIndex(place(time.0))
@@ -57,12 +56,12 @@ pub(crate) fn times_of(bucket: usize) -> (u64, u64) {
 }
 
 /// A distribution of times in nanoseconds. Recording never allocates once there is
-/// [room](Histogram::make_room); an empty one takes none, so that a file of thousands of runs
-/// without times does not fill the memory.
+/// [room](Histogram::make_room). An empty histogram has no buckets, so that a file with thousands
+/// of runs without times doesn't fill the memory.
 #[derive(Deserialize)]
 #[serde(from = "StoredHistogram")]
 pub struct Histogram {
-    /// Of each bucket; none at all before the first.
+    /// The count of each bucket; empty before the first record.
     counts: Box<[u64]>,
     count: u64,
     min: u64,
@@ -70,7 +69,7 @@ pub struct Histogram {
     sum: u128,
 }
 
-/// By their records: whether there is room for more does not matter.
+/// Compares the records, not the room for more.
 impl PartialEq for Histogram {
     fn eq(&self, other: &Histogram) -> bool {
         let key = |it: &Histogram| (it.count, it.min, it.max, it.sum);
@@ -78,8 +77,8 @@ impl PartialEq for Histogram {
     }
 }
 
-/// The filled buckets alone: the pages of all others are not even touched, which for a run of one
-/// request is half of its time.
+/// Copies only the filled buckets. Not touching the pages of the others halves the time of a run
+/// with one request.
 impl Clone for Histogram {
     fn clone(&self) -> Histogram {
         let mut copy = Histogram::default();
@@ -88,7 +87,7 @@ impl Clone for Histogram {
     }
 }
 
-/// Not the thousands of empty buckets.
+/// Without the thousands of empty buckets.
 impl fmt::Debug for Histogram {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         StoredHistogram::from(self).fmt(out)
@@ -108,14 +107,14 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Makes room for all buckets, so that no record has to.
+    /// Allocates all buckets, so that recording doesn't have to.
     pub fn make_room(&mut self) {
         if self.counts.is_empty() {
             self.counts = vec![0; BUCKETS].into_boxed_slice();
         }
     }
 
-    /// The first time of all, or one beyond the last bucket.
+    /// Counts the very first time, or one beyond the last bucket.
     #[cold]
     fn count_without_room(&mut self, place: BucketIndex) {
         self.make_room();
@@ -128,7 +127,7 @@ impl Histogram {
         self.record_at(BucketIndex::of(time), time);
     }
 
-    /// As [`Histogram::record`] of a time whose place is known.
+    /// Like [`Histogram::record`], for a time whose bucket is known.
     #[inline]
     pub(crate) fn record_at(&mut self, place: BucketIndex, time: Nanos) {
         match self.counts.get_mut(place.0) {
@@ -136,7 +135,7 @@ impl Histogram {
             None => self.count_without_room(place),
         }
         self.count += 1;
-        // Rarely true: a branch is cheaper than to store it each time.
+        // Rarely true, so a branch is cheaper than a store each time.
         if time.0 < self.min {
             self.min = time.0;
         }
@@ -151,23 +150,23 @@ impl Histogram {
         self.count
     }
 
-    /// The exact smallest, `None` of an empty histogram.
+    /// The exact minimum; `None` if empty.
     pub fn min(&self) -> Option<Nanos> {
         (self.count() > 0).then_some(Nanos(self.min))
     }
 
-    /// The exact largest, `None` of an empty histogram.
+    /// The exact maximum; `None` if empty.
     pub fn max(&self) -> Option<Nanos> {
         (self.count() > 0).then_some(Nanos(self.max))
     }
 
-    /// The exact mean, rounded down to the nanosecond; `None` of an empty histogram.
+    /// The exact mean, rounded down to the nanosecond; `None` if empty.
     pub fn mean(&self) -> Option<Nanos> {
-        // (No more than the largest.)
+        // (It is at most the maximum.)
         self.sum.checked_div(u128::from(self.count)).map(|mean| Nanos(mean as u64))
     }
 
-    /// The exact sum, [`Nanos::MAX`] where it is larger (584 years).
+    /// The exact sum, at most [`Nanos::MAX`] (584 years).
     pub fn sum(&self) -> Nanos {
         u64::try_from(self.sum).map_or(Nanos::MAX, Nanos)
     }
@@ -182,8 +181,7 @@ impl Histogram {
         }
     }
 
-    /// The standard deviation (of the population), from the buckets: within 0.1 %. `None` of an
-    /// empty histogram.
+    /// The standard deviation (of the population), from the buckets: within 0.1 %. `None` if empty.
     pub fn standard_deviation(&self) -> Option<Nanos> {
         let middles = || self.filled().map(|(bucket, n)| (middle(bucket), n as f64));
         let count = self.count as f64;
@@ -192,7 +190,7 @@ impl Histogram {
         (self.count > 0).then(|| Nanos((squares / count).sqrt().round() as u64))
     }
 
-    /// Mean and standard deviation of the times, each counted as `cap` where it is longer; from the
+    /// Mean and standard deviation of the times, with longer ones counted as `cap`; from the
     /// buckets, within 0.1 %.
     pub(crate) fn capped_moments(&self, cap: Nanos) -> CappedMoments {
         let count = (self.count as f64).max(1.0);
@@ -204,14 +202,14 @@ impl Histogram {
     }
 
     /// The time with `rank` records at or below it, by nearest rank (1-based), up to 0.1 % high and
-    /// never above the exact maximum; `None` where there are fewer records.
+    /// never above the exact maximum; `None` if there are fewer records.
     pub fn at_rank(&self, rank: u64) -> Option<Nanos> {
         if rank == 0 || rank > self.count {
             return None;
         }
         let first = place(self.min);
         let mut seen = 0;
-        // Block by block first: most of the buckets between two are empty.
+        // Search by blocks first, because most buckets are empty.
         let blocks = self.counts[first..=place(self.max)].chunks(BLOCK);
         let (n, block) = blocks.enumerate().find(|(_, block)| {
             let next = seen + block.iter().sum::<u64>();
@@ -227,7 +225,7 @@ impl Histogram {
         Some(Nanos(highest.clamp(self.min, self.max)))
     }
 
-    /// The quantile `q` (0 to 1) by nearest rank, as [`Histogram::at_rank`] of `⌈q·n⌉`.
+    /// The quantile `q` (0 to 1) by nearest rank: [`Histogram::at_rank`] of `⌈q·n⌉`.
     pub fn quantile(&self, q: f64) -> Option<Nanos> {
         self.at_rank(rank(q, self.count()))
     }
@@ -246,8 +244,8 @@ impl Histogram {
         self.sum += other.sum;
     }
 
-    /// The highest time that stands in one bucket with `time`: at most 0.1 % above it. What was
-    /// recorded up to there can be counted exactly.
+    /// The highest time in the bucket of `time`, at most 0.1 % above it. Records up to this edge
+    /// can be counted exactly.
     pub fn edge(time: Nanos) -> Nanos {
         Nanos(times_of(place(time.0)).1)
     }
@@ -268,7 +266,7 @@ impl Histogram {
     }
 }
 
-/// Of times that count for so much at the most, in ns.
+/// Mean and standard deviation of capped times, in ns.
 pub(crate) struct CappedMoments {
     pub(crate) mean: f64,
     pub(crate) deviation: f64,
@@ -291,7 +289,7 @@ pub fn rank(q: f64, n: u64) -> u64 {
     (rank as u64).max(1)
 }
 
-/// How often, how long in all, and the extremes. Exact; recording never allocates.
+/// Count, sum and extremes of times. Exact; recording never allocates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DurationSummary {
     /// How many.
@@ -299,7 +297,7 @@ pub struct DurationSummary {
     /// Sum, in ns.
     #[serde(rename = "sum_ns")]
     pub sum: Nanos,
-    /// The shortest; [`Nanos::MAX`] of none.
+    /// The shortest; [`Nanos::MAX`] if there are none.
     #[serde(rename = "min_ns", with = "crate::units::never_is_null")]
     pub min: Nanos,
     /// The longest.
@@ -319,7 +317,7 @@ impl DurationSummary {
     pub fn record(&mut self, time: Nanos) {
         self.count += 1;
         self.sum = self.sum.saturating_add(time);
-        // Rarely true: a branch is cheaper than to store it each time.
+        // Rarely true, so a branch is cheaper than a store each time.
         if time < self.min {
             self.min = time;
         }
@@ -328,13 +326,13 @@ impl DurationSummary {
         }
     }
 
-    /// Adds so many times of 0.
+    /// Adds this many times of 0.
     pub fn record_zeros(&mut self, count: u64) {
         self.count += count;
         self.min = if count > 0 { Nanos::ZERO } else { self.min };
     }
 
-    /// The mean, rounded down; `None` of none.
+    /// The mean, rounded down; `None` without times.
     pub fn mean(&self) -> Option<Nanos> {
         self.sum.0.checked_div(self.count).map(Nanos)
     }
@@ -348,7 +346,7 @@ impl DurationSummary {
     }
 }
 
-/// How a histogram stands in a file: the filled buckets and the three exact figures.
+/// A histogram in a file: the filled buckets and the exact figures.
 #[derive(Debug, Serialize, Deserialize)]
 struct StoredHistogram {
     count: u64,
@@ -381,14 +379,13 @@ impl From<StoredHistogram> for Histogram {
             histogram.make_room();
         }
         for (time, n) in stored.buckets {
-            // A file may say anything.
+            // A file may contain anything.
             let count = &mut histogram.counts[place(time)];
             *count = count.saturating_add(n);
             histogram.count = histogram.count.saturating_add(n);
         }
         histogram.min = if stored.count == 0 { u64::MAX } else { stored.min_ns };
-        // No honest file has a bucket outside its extremes; of another the buckets are still all
-        // shown.
+        // A file may have buckets outside its extremes only by mistake; they are shown anyway.
         if place(histogram.min) > place(lowest) {
             histogram.min = lowest;
         }
@@ -398,10 +395,10 @@ impl From<StoredHistogram> for Histogram {
     }
 }
 
-/// Two groups of requests, far apart.
+/// Two groups of requests whose times are far apart.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TwoGroups {
-    /// Slower than this is slow.
+    /// Requests slower than this are slow.
     #[serde(rename = "cut_ns")]
     pub cut: Nanos,
     /// The share of the slow requests, 0 to 1.
@@ -414,30 +411,32 @@ pub struct TwoGroups {
     pub slow_mean: Nanos,
 }
 
-/// Fewer slow requests than this are no group.
+/// Fewer slow requests than this are not a group.
 const LEAST: u64 = 5;
-/// The mean of the slow group is at least so many times that of the fast one.
+/// The mean of the slow group must be at least this many times that of the fast one.
 const APART: f64 = 2.0;
-/// The slow ones are so few at most, as a share: of more, the fast ones are the exception.
+/// At most this share may be slow; otherwise the fast ones are the exception.
 const FEW: f64 = 0.5;
-/// Near the cut: within this factor of it.
+/// Times within this factor of the cut are near it.
 const NEAR: f64 = 1.25;
-/// At most this part of the smaller group may lie near the cut.
+/// At most this share of the smaller group may be near the cut.
 const BETWEEN: f64 = 0.25;
 
 impl Histogram {
-    /// The two groups of its times; `None` where they are of one kind.
+    /// The two groups of its times; `None` if there is only one.
     pub fn two_groups(&self) -> Option<TwoGroups> {
         let buckets: Vec<(f64, u64)> =
             self.buckets().map(|(time, n)| (time.0.max(1) as f64, n)).collect();
         let all: u64 = buckets.iter().map(|(_, n)| n).sum();
         let whole: f64 = buckets.iter().map(|(time, n)| time.ln() * *n as f64).sum();
-        let (mut below, mut sum) = (0, 0.0);
+        let mut below = 0;
+        let mut sum = 0.0;
         let mut best: Option<(usize, f64)> = None;
         for (at, (time, n)) in buckets.iter().enumerate().take(buckets.len().saturating_sub(1)) {
             below += n;
             sum += time.ln() * *n as f64;
-            let (low, high) = (sum / below as f64, (whole - sum) / (all - below) as f64);
+            let low = sum / below as f64;
+            let high = (whole - sum) / (all - below) as f64;
             let between = below as f64 * (all - below) as f64 * (high - low).powi(2);
             if best.is_none_or(|(_, most)| between > most) {
                 best = Some((at, between));
@@ -449,8 +448,9 @@ impl Histogram {
         let mean = |part: &[(f64, u64)]| {
             part.iter().map(|(time, n)| time * *n as f64).sum::<f64>() / count(part) as f64
         };
-        let (fast_mean, slow_mean) = (mean(fast), mean(slow));
-        // The cut lies in the middle of the gap, on the scale of logarithms.
+        let fast_mean = mean(fast);
+        let slow_mean = mean(slow);
+        // The cut is in the middle of the gap, on a logarithmic scale.
         let cut = (fast[last].0 * slow[0].0).sqrt();
         let near: u64 = buckets
             .iter()
@@ -469,7 +469,7 @@ impl Histogram {
         })
     }
 
-    /// The share of its records above `time`, 0 to 1; 0 of none.
+    /// The share of its records above `time`, 0 to 1; 0 if empty.
     pub fn share_above(&self, time: Nanos) -> f64 {
         let above: u64 = self.buckets().filter(|(edge, _)| *edge > time).map(|(_, n)| n).sum();
         above as f64 / (self.count() as f64).max(1.0)
@@ -497,11 +497,11 @@ mod tests {
             (empty.min(), empty.max(), empty.mean(), empty.quantile(0.5)),
             (None, None, None, None)
         );
-        // HdrHistogram alone reports 1 401 855 µs for this one.
-        let (one, largest) = (of(&[1_401_000_000]), Some(Nanos(1_401_000_000)));
+        // HdrHistogram itself would report 1 401 855 µs for this one.
+        let one = of(&[1_401_000_000]);
+        let largest = Some(Nanos(1_401_000_000));
         assert_eq!((one.max(), one.quantile(1.0)), (largest, largest));
-        // Beyond the highest bucket's time all stand in that bucket, and the extremes are exact all
-        // the same.
+        // Times beyond the last bucket are counted in it, but the extremes are exact anyway.
         let time = 3_601_330_077_696;
         let read = Histogram::from(StoredHistogram::from(&of(&[time, u64::MAX / 4])));
         assert_eq!((read.min(), read.max()), (Some(Nanos(time)), Some(Nanos(u64::MAX / 4))));
@@ -537,7 +537,8 @@ mod tests {
             let expected: Vec<_> =
                 theirs.iter_recorded().map(|b| (Nanos(b.value_iterated_to()), b.count_since_last_iteration())).collect();
             prop_assert_eq!(ours.buckets().collect::<Vec<_>>(), expected);
-            let (deviation, their_deviation) = (ours.standard_deviation().unwrap().0 as f64, theirs.stdev());
+            let deviation = ours.standard_deviation().unwrap().0 as f64;
+            let their_deviation = theirs.stdev();
             prop_assert!((deviation - their_deviation).abs() <= 1.0 + 1e-9 * their_deviation, "{} {}", deviation, their_deviation);
         }
 
@@ -580,10 +581,7 @@ mod tests {
             ("alike", times(|_| 100.0)),
             ("uniform from 100 to 1100 ms", times(|n| 100.0 + 1000.0 * uniform(1, n))),
             ("exponential", times(|n| -100.0 * (1.0 - uniform(1, n)).ln())),
-            (
-                "two values that are near each other",
-                times(|n| if n % 2 == 0 { 100.0 } else { 180.0 }),
-            ),
+            ("two values close together", times(|n| if n % 2 == 0 { 100.0 } else { 180.0 })),
             (
                 "one of ten faster than the others",
                 times(|n| if n % 10 == 0 { 10.0 } else { 60.0 + uniform(1, n) }),

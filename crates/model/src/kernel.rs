@@ -1,14 +1,14 @@
 //! Where requests waited, by the kernel's tracepoints: the waits of each process of the server, and
 //! each request's path.
 //!
-//! Stamps are of `CLOCK_MONOTONIC`, which the kernel, the client and the app share. So where client
-//! and kernel are joined, for each request
+//! Stamps are from `CLOCK_MONOTONIC`, which the kernel, the client and the app share. So for each
+//! request of which both client and kernel have stamps
 //!
 //! response time = send lag + sending + accept queue + receive queue + in the server + reading
 //!
-//! and where the app stamps too, *in the server* is server queue + app + answering. Each part is
-//! the distance of two stamps, the end of one the start of the next, so nothing is inferred and the
-//! sum is the whole. A request whose stamps are not in order is no part of anything: it is counted.
+//! and if the app has stamps, too, *in the server* is server queue + app + answering. Each part is
+//! the difference of two stamps, and ends where the next begins, so nothing is inferred and the sum
+//! is the whole. Requests whose stamps are out of order are counted and left out.
 
 use std::collections::BTreeMap;
 
@@ -21,35 +21,35 @@ use crate::{Exchange, Nanos};
 /// What the kernel saw of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelView {
-    /// By process, rising; those alone that accepted, read, answered or ran.
+    /// The processes that accepted, read, answered or ran, sorted by pid.
     pub processes: Vec<ProcessWaits>,
-    /// Responses of which it was not seen when their request arrived or their connection was
-    /// accepted: in `answers` alone.
+    /// Responses for which the arrival of the request, or the accept of the connection, was not
+    /// seen; they are only in `answers`.
     pub unfollowed: u64,
-    /// Connections, buckets and answers that there was no room for.
+    /// Connections, buckets and responses for which there was no room.
     pub lost: u64,
-    /// Each measured request's way, where that was asked for.
+    /// The path of each measured request, if that was asked for.
     #[serde(rename = "ways")]
     pub paths: Option<RequestPaths>,
 }
 
-/// What one process of the server had in a run. Waits are of connections and requests that came in
-/// the measured window.
+/// What one server process did in a run. Waits are those of connections and requests that arrived
+/// in the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessWaits {
     /// Its id.
     pub pid: u32,
-    /// Responses that it gave in the whole run, warm-up and drain included.
+    /// Responses that it sent in the whole run, warm-up and drain included.
     pub answers: u64,
-    /// Of each connection it accepted: from the end of the handshake to `accept`.
+    /// For each connection that it accepted: from the end of the handshake to `accept`.
     pub accept_queue: Waits,
-    /// Of each request: from its arrival, or its connection's accept where that was later, to the
-    /// server's first read.
+    /// For each request: from its arrival, or the accept of its connection if that was later, to
+    /// the server's first read.
     pub receive_queue: Waits,
-    /// Of each request: from that read until the response's first bytes were in the client's
+    /// For each request: from that read until the first bytes of the response were in the client's
     /// socket.
     pub in_server: Waits,
-    /// Its threads: from being ready to run to running.
+    /// For its threads: from being ready to run to running.
     pub run_queue: Waits,
 }
 
@@ -60,14 +60,14 @@ impl KernelView {
     }
 }
 
-/// When what happened to a request in the kernel, by `CLOCK_MONOTONIC`.
+/// When the kernel saw each step of a request, by `CLOCK_MONOTONIC`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelStamps {
     /// Its connection entered the accept queue.
     pub established: Nanos,
-    /// It left it; `None` where that was not seen.
+    /// It was accepted; `None` if that was not seen.
     pub accepted: Option<Nanos>,
-    /// Its first byte arrived; `None` where that was not seen.
+    /// Its first byte arrived; `None` if that was not seen.
     pub arrived: Option<Nanos>,
     /// The server read it.
     pub read: Nanos,
@@ -80,7 +80,7 @@ pub struct KernelStamps {
 pub struct PathSums {
     /// How many.
     pub requests: u64,
-    /// Of their response times.
+    /// Sum of their response times.
     #[serde(rename = "response_time_sum_ns")]
     pub response_time: Nanos,
     /// From due to sent.
@@ -95,33 +95,33 @@ pub struct PathSums {
     /// From there until the server read it.
     #[serde(rename = "receive_queue_sum_ns")]
     pub receive_queue: Nanos,
-    /// From there until the response's first bytes were in the client's socket.
+    /// From there until the first bytes of the response were in the client's socket.
     #[serde(rename = "in_server_sum_ns")]
     pub in_server: Nanos,
-    /// Of that, from the read to the app's start; `None` where that instant is unknown.
+    /// The part of that from the read to the app's start; `None` if that instant is unknown.
     #[serde(rename = "server_queue_sum_ns")]
     pub server_queue: Option<Nanos>,
-    /// Of that, in the app; `None` where the app says nothing.
+    /// The part of that in the app; `None` if the app doesn't report it.
     #[serde(rename = "app_sum_ns")]
     pub app: Option<Nanos>,
-    /// From the response's first bytes to when the client had all of it.
+    /// From the first bytes of the response until the client had all of it.
     #[serde(rename = "reading_sum_ns")]
     pub reading: Nanos,
 }
 
 impl PathSums {
-    /// A sum's mean; `None` of no requests.
+    /// The mean of a sum; `None` without requests.
     pub fn mean(&self, sum: Nanos) -> Option<Nanos> {
         sum.0.checked_div(self.requests).map(Nanos)
     }
 
-    /// What is left of the time in the server: all of it, or what is neither queue nor app.
+    /// The time in the server that is neither queue nor app; all of it if those are unknown.
     pub fn left_in_server(&self) -> Nanos {
         self.in_server - self.server_queue.unwrap_or(Nanos::ZERO) - self.app.unwrap_or(Nanos::ZERO)
     }
 
     fn add(&mut self, other: &PathSums) {
-        // Of no requests, nothing is known and nothing is unknown.
+        // Without requests, a missing time does not make the sum unknown.
         let both =
             |mine: Option<Nanos>, theirs: Option<Nanos>| match (self.requests, other.requests) {
                 (0, _) => theirs,
@@ -140,7 +140,8 @@ impl PathSums {
         self.reading += other.reading;
     }
 
-    /// Of one request; `None` where its stamps are not in order. All of one clock.
+    /// The parts of one request; `None` if its stamps are out of order. All stamps are from one
+    /// clock.
     fn of_one(
         exchange: &Exchange,
         kernel: &KernelStamps,
@@ -149,8 +150,8 @@ impl PathSums {
         let between = |from: Nanos, until: Nanos| until.0.checked_sub(from.0).map(Nanos);
         let arrived = kernel.arrived?;
         let taken = arrived.max(kernel.accepted?);
-        // By the kernel's receive time stamp, which is taken a moment before the bytes are in the
-        // socket, a response of one segment ends just before it begins.
+        // The kernel takes its receive time stamp a moment before the bytes are in the socket, so a
+        // response of one segment ends just before it begins.
         let answered = kernel.answered.min(exchange.ended);
         let in_server = between(kernel.read, answered)?;
         let (server_queue, app) = match app {
@@ -179,23 +180,23 @@ impl PathSums {
 /// The paths of a run's measured good responses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestPaths {
-    /// How the app's part is known; `None` where no app said anything: then the time in the server
-    /// is one.
+    /// How the app's part is known; `None` if the app reports nothing: then the time in the server
+    /// is not split.
     pub app: Option<AppSource>,
-    /// Of all that are joined.
+    /// Sums over all responses with stamps from client and kernel.
     pub all: PathSums,
-    /// Of the slowest tenth of them, as nearly as groups of equal times (to 0.1 %) make it; `None`
-    /// of fewer than 10.
+    /// Sums over the slowest tenth of them, made of whole groups of equal times (to 0.1 %); `None`
+    /// for fewer than 10.
     pub slowest: Option<PathSums>,
-    /// Good responses whose app did not say it, or in another way, where others' did.
+    /// Good responses without the app's time, or from another source, if others have it.
     pub silent: u64,
-    /// Good responses whose stamps are not in order.
+    /// Good responses whose stamps are out of order.
     pub impossible: u64,
-    /// Good responses of which the kernel's part is not known.
+    /// Good responses without the kernel's stamps.
     pub unmatched: u64,
 }
 
-/// What is added up of the paths.
+/// Accumulates the paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathAccumulator {
     /// By source and response time, to 0.1 %.
@@ -205,8 +206,7 @@ pub struct PathAccumulator {
 }
 
 impl PathAccumulator {
-    /// Takes in a measured good response, what the kernel saw of it and what its app said, all on
-    /// one clock.
+    /// Adds a measured good response with the stamps of kernel and app, all on one clock.
     pub fn record(
         &mut self,
         exchange: &Exchange,
@@ -235,22 +235,23 @@ impl PathAccumulator {
             .add(&parts);
     }
 
-    /// Counts responses that nobody can join any more.
+    /// Counts responses for which the kernel's stamps can't be found any more.
     pub fn lose(&mut self, answers: u64) {
         self.unmatched += answers;
     }
 
-    /// What it comes to: with the app by its stamps where there are any, else by its durations.
+    /// The result, with the app's time by its stamps if there are any, otherwise by its durations.
     pub fn paths(&self) -> RequestPaths {
-        // The first that is known is by stamps, where there are any.
+        // The first known source is stamps, if there are any.
         let app = self.sums.keys().copied().flatten().next();
         let nothing = BTreeMap::new();
         let groups = self.sums.get(&app).unwrap_or(&nothing);
         let (all, slowest) = whole_and_slowest(groups, |parts| parts.requests, PathSums::add);
         let joined: u64 =
             self.sums.values().flat_map(BTreeMap::values).map(|parts| parts.requests).sum();
-        let (silent, impossible, unmatched) =
-            (joined - all.requests, self.impossible, self.unmatched);
+        let silent = joined - all.requests;
+        let impossible = self.impossible;
+        let unmatched = self.unmatched;
         RequestPaths { app, all, slowest, silent, impossible, unmatched }
     }
 }
@@ -263,7 +264,7 @@ const PER_OCTAVE: u64 = 64;
 pub struct Waits {
     /// How many.
     pub count: u64,
-    /// Of all of them.
+    /// Their sum.
     #[serde(rename = "sum_ns")]
     pub sum: Nanos,
     /// The filled buckets, as (highest time of the bucket in ns, times in it), rising.
@@ -271,25 +272,26 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// Of a sum, and buckets by number with the times in each.
+    /// From a sum, and the counts of buckets by number.
     pub fn of_buckets(sum: Nanos, buckets: &BTreeMap<u32, u64>) -> Waits {
         let buckets: Vec<(u64, u64)> =
             buckets.iter().map(|(bucket, n)| (top_of(*bucket), *n)).collect();
         Waits { count: buckets.iter().map(|(_, n)| n).sum(), sum, buckets }
     }
 
-    /// The exact mean, rounded down to the nanosecond; `None` of no times.
+    /// The exact mean, rounded down to the nanosecond; `None` without times.
     pub fn mean(&self) -> Option<Nanos> {
         self.sum.0.checked_div(self.count).map(Nanos)
     }
 
-    /// The quantile `q` (0 to 1) by nearest rank; `None` of fewer times than it takes to have one
+    /// The quantile `q` (0 to 1) by nearest rank; `None` if there are too few times to have one
     /// above it.
     pub fn quantile(&self, q: f64) -> Option<Nanos> {
         if (self.count as f64) * (1.0 - q) < 1.0 - 1e-9 {
             return None;
         }
-        let (rank, mut seen) = (rank(q, self.count), 0);
+        let rank = rank(q, self.count);
+        let mut seen = 0;
         for (top, n) in &self.buckets {
             seen += n;
             if seen >= rank {
@@ -347,10 +349,10 @@ mod tests {
     }
 
     #[test]
-    fn each_wait_is_found_where_it_was() {
+    fn each_wait_is_found_where_it_happened() {
         let mut found = PathAccumulator::default();
-        // In the accept queue from its arrival on; in it before its arrival; and on a connection
-        // accepted long ago.
+        // A request that waits in the accept queue; one whose connection was in it before; and one
+        // on a connection accepted long ago.
         found.record(
             &exchange(0, 1, 700),
             Some(&kernel(1, 402, 2, 403, 690)),
@@ -382,7 +384,7 @@ mod tests {
             (Nanos::ZERO, ms(8), ms(180))
         );
         assert_eq!((kept.server_queue, kept.app, kept.left_in_server()), (None, None, ms(180)));
-        // A response of one segment ends when it came.
+        // A response of one segment ends when it arrives.
         let late = KernelStamps { answered: ms(100) + Nanos(1500), ..kernel(1, 5, 2, 6, 100) };
         let parts = PathSums::of_one(&exchange(0, 1, 100), &late, None).unwrap();
         assert_eq!((parts.reading, sum(&parts)), (Nanos::ZERO, ms(100)));
@@ -410,7 +412,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_parts_are_the_whole_and_nobody_is_lost(
+        fn the_parts_add_up_to_the_whole_and_nothing_is_lost(
             all in prop::collection::vec((prop::array::uniform8(0u64..300), 0u8..6), 1..300),
         ) {
             let mut found = PathAccumulator::default();
@@ -418,15 +420,16 @@ mod tests {
                 let sent = due + lag;
                 let arrived = sent + sending;
                 let read = arrived + accept + receive;
-                let (started, ended) = (read + queue, read + queue + app);
+                let started = read + queue;
+                let ended = read + queue + app;
                 let seen = kernel(*due, arrived + accept, arrived, read, ended + rest);
-                let said = match kind {
+                let app_time = match kind {
                     0 => None,
                     1 => Some(AppTime::Took(Nanos::from_millis(*app))),
                     _ => Some(stamps(started, ended)),
                 };
                 let seen = (*kind != 5).then_some(&seen);
-                found.record(&exchange(*due, sent, ended + rest + 1), seen, said);
+                found.record(&exchange(*due, sent, ended + rest + 1), seen, app_time);
             }
             let paths = found.paths();
             let counted = paths.all.requests + paths.silent + paths.impossible + paths.unmatched;
@@ -448,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn few_times_have_no_high_quantile_and_none_have_nothing() {
+    fn few_times_have_no_high_quantile_and_no_times_have_none() {
         let waits = of(&[10, 20, 30, 40]);
         assert_eq!((waits.mean(), waits.quantile(0.5)), (Some(Nanos(25)), Some(Nanos(20))));
         assert_eq!((waits.quantile(0.75), waits.quantile(0.9)), (Some(Nanos(30)), None));
@@ -456,7 +459,7 @@ mod tests {
         assert_eq!(
             [bucket_of(Nanos::MAX), u32::from(u16::MAX)].map(top_of),
             [u64::MAX; 2],
-            "the longest has a bucket"
+            "the longest time has a bucket"
         );
     }
 
@@ -471,7 +474,7 @@ mod tests {
         }
 
         #[test]
-        fn a_quantile_is_never_low_and_little_high(mut times in prop::collection::vec(1u64..1_000_000_000_000, 1..300), q in 0.0f64..1.0) {
+        fn a_quantile_is_never_too_low_and_hardly_too_high(mut times in prop::collection::vec(1u64..1_000_000_000_000, 1..300), q in 0.0f64..1.0) {
             let waits = of(&times);
             times.sort_unstable();
             if let Some(read) = waits.quantile(q) {

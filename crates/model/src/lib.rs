@@ -1,9 +1,9 @@
-//! The words of longtail, as types: what was asked (`Plan`), what happened (`Exchange`, `Tally`,
-//! `Run`), what was expected (`Forecast`), what is doubtful (`Diagnostic`), and the whole of it
-//! (`Study`, the file format).
+//! Longtail's vocabulary, as types: what was asked for (`Plan`), what happened (`Exchange`,
+//! `Tally`, `Run`), what was expected (`Forecast`), what is doubtful (`Diagnostic`), and all of it
+//! together (`Study`, the file format).
 //!
-//! Nothing here does I/O, reads a clock or starts a thread. Every other crate knows this one; this
-//! one knows none.
+//! Nothing here does I/O, reads a clock (except `clock.rs`) or starts a thread. Nearly every other
+//! crate depends on this one; this one depends on none.
 
 pub mod app_time;
 pub mod backlog;
@@ -51,7 +51,7 @@ pub mod unfinished;
 pub mod units;
 mod usual_time;
 
-// Every type stands at the root; its file is where its law is.
+// Every type is exported at the root; its file has its invariants.
 pub use counts::{BadResponse, BadResponses, Counts, WrongLengths};
 
 pub use self::{

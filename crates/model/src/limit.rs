@@ -1,8 +1,8 @@
 //! The limit: what kept a run from doing more, with its evidence.
 //!
-//! A verdict says whether the server was measured; the limit says what would have to give for more.
-//! With the verdict and the checks that it rests on it is a run's [`Judgement`]. When a limit
-//! holds, and what it is called, is the crate `judge`'s.
+//! A verdict says whether the server was measured; the limit says what has to change for it to do
+//! more. Verdict, checks and limit together are a run's [`Judgement`]. The crate `judge` decides
+//! when a limit holds, and names it.
 
 use std::fmt;
 
@@ -11,53 +11,52 @@ use strum::IntoStaticStr;
 
 use crate::{Diagnostic, GeneratorFacts, LaneFacts, Nanos};
 
-/// What limited a run. A run that was offered less than the server can do, or whose figures are
-/// void, has none.
+/// What limited a run. A run with less load than the server can handle, or with invalid figures,
+/// has no limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "limit", rename_all = "snake_case")]
 pub enum Limit {
-    /// The server's threads: all are taken, by requests that wait.
+    /// The server's threads: all of them are busy, and requests wait for one.
     Threads {
         /// Requests that it can process at a time.
         slots: u32,
         /// Connections that wanted one.
         connections: u32,
-        /// Requests' worth at once; `None` where nothing was measured of one request alone.
+        /// Requests' worth of work at once; `None` if no request was measured alone.
         #[serde(default)]
         at_once: Option<AtOnce>,
-        /// Threads that the server itself said are busy, on average; `None` where it did not say.
+        /// Busy threads by the server's own count, on average; `None` if it has no count.
         #[serde(default)]
         busy: Option<f64>,
-        /// What a usual request takes with one out for each thread: as long as alone; `None` where
-        /// that is not known.
+        /// How long a typical request takes with one in flight for each thread, if it is as long as
+        /// alone; `None` if unknown.
         #[serde(default)]
         unhindered: Option<UsualTimes>,
-        /// How well that is known.
+        /// How certain it is.
         #[serde(default)]
         strength: Strength,
     },
-    /// Something inside the app that lets fewer requests pass than there are threads: a pool, a
+    /// Something inside the app that lets through fewer requests than there are threads: a pool, a
     /// lock, a backend.
     InsideApp {
         /// Requests that it can process at a time.
         slots: u32,
         /// Processes that serve.
         workers: u32,
-        /// Requests' worth at once: clearly fewer; `None` where nothing is known of one request
-        /// alone.
+        /// Requests' worth of work at once, clearly fewer; `None` if no request was measured alone.
         at_once: Option<AtOnce>,
-        /// As long as each request would hold what all share, if one could have it at a time: one
-        /// over the throughput; `None` where that is not known.
+        /// How long each request would hold the shared resource if only one could have it at a
+        /// time: 1 / throughput; `None` if unknown.
         #[serde(rename = "held_ns")]
         held: Option<Nanos>,
-        /// Busy threads that wait for a lock; `None` where nobody looked.
+        /// Busy threads that wait for a lock; `None` if that was not observed.
         #[serde(default)]
         locked: Option<LockWaiters>,
-        /// What a usual request takes with no more out than there are threads: longer than alone;
-        /// `None` where that is not known.
+        /// How long a typical request takes with no more in flight than there are threads, if it is
+        /// longer than alone; `None` if unknown.
         #[serde(default)]
         hindered: Option<UsualTimes>,
-        /// Threads that the server itself said are busy, where those are not as many as was stated.
+        /// Busy threads by the server's own count, if they are fewer than was stated.
         #[serde(default)]
         busy: Option<f64>,
     },
@@ -65,21 +64,23 @@ pub enum Limit {
     MoreThanStated {
         /// Requests at a time, as stated.
         stated: u32,
-        /// Requests' worth at once: clearly more.
+        /// Requests' worth of work at once, clearly more.
         at_once: AtOnce,
         /// Connections of that run.
         connections: u32,
         /// Whether requests wait there.
         waits: bool,
-        /// Whether they wait, and fewer connections brought as much: then this is its limit.
+        /// Whether requests wait, and fewer connections brought as much throughput: then this is
+        /// its limit.
         is_full: bool,
-        /// Threads that the server itself said are busy, where those are more than was stated.
+        /// Busy threads by the server's own count, if they are more than was stated.
         #[serde(default)]
         busy: Option<f64>,
     },
-    /// The server refuses what is more than it takes at once, so that good responses do not grow.
+    /// The server refuses requests beyond the number that it takes at once, so more load brings no
+    /// more good responses.
     Refusals {
-        /// Requests' worth of good responses at once, where it is known.
+        /// Requests' worth of work at once by the good responses, if known.
         at_once: Option<AtOnce>,
         /// Refused requests per second.
         refused_per_s: f64,
@@ -88,13 +89,14 @@ pub enum Limit {
     },
     /// The CPUs that the server may use.
     Cpu(CpuUsage),
-    /// Ruby runs one thread of a process at a time, and each process did.
+    /// Ruby's lock lets one thread of a process run at a time, and each process always had one
+    /// running.
     RubyLock {
         /// Processes that serve.
         processes: u32,
-        /// What the least busy of them had, in CPUs.
+        /// What the least busy of them used, in CPUs.
         each: f64,
-        /// The server beside its CPUs.
+        /// The server's use of its CPUs.
         cpu: CpuUsage,
     },
     /// Each process uses a whole CPU and no more, and CPUs are left: it computes in one thread at a
@@ -102,30 +104,30 @@ pub enum Limit {
     OneCpuEach {
         /// Processes that serve.
         processes: u32,
-        /// What the least busy of them had, in CPUs.
+        /// What the least busy of them used, in CPUs.
         each: f64,
-        /// The server beside its CPUs.
+        /// The server's use of its CPUs.
         cpu: CpuUsage,
     },
-    /// Connections that the kernel dropped for a full accept queue, and tried again a second later
-    /// or more.
+    /// Connections that the kernel dropped because the accept queue was full, and that were retried
+    /// a second later or more.
     AcceptQueue {
         /// Dropped by full accept queues, on this machine.
         dropped: u64,
-        /// Connects that the kernel tried again, on this machine.
+        /// Connects that the kernel retried, on this machine.
         retried: u64,
         /// The longest connect of a good response.
         #[serde(rename = "longest_ns")]
         longest: Nanos,
     },
-    /// The way between generator and server: its length, or what was lost on it.
+    /// The network between generator and server: its round trips, or its losses.
     Network {
-        /// A round trip on average, where the server is not on this machine.
+        /// The mean round trip, if the server is on another machine.
         #[serde(rename = "round_trip_ns")]
         round_trip: Option<Nanos>,
         /// Requests that were slow.
         slow: u64,
-        /// Of those: with a segment that was sent again meanwhile.
+        /// How many of them had a retransmission.
         retransmitted: u64,
         /// The share of all service time that went into round trips, or into requests with a
         /// retransmission: the larger.
@@ -138,14 +140,14 @@ pub enum Limit {
     },
     /// The CPUs that server and generator share.
     SharedCpus(CpuUsage),
-    /// Not known.
+    /// The limit is not known.
     NotKnown {
-        /// The server beside its CPUs, where that could be read.
+        /// The server's use of its CPUs, if it could be read.
         cpu: Option<CpuUsage>,
-        /// Requests' worth of work at once, where one request alone was measured.
+        /// Requests' worth of work at once, if a request was measured alone.
         #[serde(default)]
         at_once: Option<AtOnce>,
-        /// Threads that the server itself said are busy, on average.
+        /// Busy threads by the server's own count, on average.
         #[serde(default)]
         busy: Option<f64>,
     },
@@ -157,62 +159,62 @@ pub enum Limit {
 pub struct AtOnce {
     /// The product.
     pub mean: f64,
-    /// The true value is hardly less.
+    /// The lower end of the interval.
     pub low: f64,
-    /// Nor is it more; `None` where nothing bounds it.
+    /// The upper end; `None` if nothing bounds it.
     pub high: Option<f64>,
 }
 
-/// Busy threads of which some wait for a lock, by the kernel's account.
+/// Busy threads, some of which wait for a lock, according to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LockWaiters {
     /// Threads that are busy.
     pub busy: u32,
-    /// Those of them that wait for a lock, on average.
+    /// How many of them wait for a lock, on average.
     pub waiting: f64,
     /// Whether it is a lock on a file, which several processes may share.
     pub is_on_file: bool,
 }
 
-/// How well a conclusion is known, by what it rests on.
+/// How certain a conclusion is, by its evidence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strength {
-    /// A guess that another run would settle.
+    /// A guess that another run could confirm.
     MayBe,
-    /// One source says so: the client's times, or the server's counts.
+    /// One source shows it: the client's times, or the server's counts.
     #[default]
     Probably,
-    /// Two sources say so.
+    /// Two sources show it.
     Is,
 }
 
-/// What a usual request takes where each has a thread, beside what it takes alone or with fewer
-/// others. Whoever waits for something inside takes longer.
+/// How long a typical request takes when each has a thread, compared with alone or with fewer
+/// others. Requests that wait for something inside take longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsualTimes {
     /// Connections: as many as threads.
     pub connections: u32,
-    /// What a usual request takes there.
+    /// How long a typical request takes there.
     #[serde(rename = "here_ns")]
     pub here: Nanos,
-    /// Connections of the load beside it: 1 where requests were made alone.
+    /// Connections of the load that it is compared with; 1 if requests ran alone.
     pub fewer: u32,
-    /// What a usual request takes there.
+    /// How long a typical request takes there.
     #[serde(rename = "with_fewer_ns")]
     pub with_fewer: Nanos,
 }
 
 impl UsualTimes {
-    /// Whether a request takes so many times as long here, chance left aside.
+    /// Whether a request takes this many times as long here, ignoring chance.
     pub fn is_longer_by(&self, times: f64) -> bool {
         self.here.as_secs_f64() > times * self.with_fewer.as_secs_f64()
     }
 }
 
 impl Limit {
-    /// Whether it is CPUs that requests wait for, and not threads: they share them, and do not hold
-    /// one each for a time of their own.
+    /// Whether requests wait for CPUs rather than threads: they share the CPUs instead of each
+    /// holding one.
     pub fn is_computing(&self) -> bool {
         match self {
             Limit::Cpu(_)
@@ -231,24 +233,24 @@ impl Limit {
     }
 }
 
-/// Who had the CPUs during a run, in CPUs on average: 1.5 is one and a half.
+/// How the CPUs were used during a run, in CPUs on average: 1.5 is one and a half.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CpuUsage {
     /// The server.
     pub server: f64,
     /// The generator, without busy polling.
     pub generator: f64,
-    /// Everybody else; `None` where the kernel does not tell.
+    /// Other processes; `None` if the kernel doesn't say.
     pub others: Option<f64>,
-    /// As many as the server may use at once, by its affinity and the quota of its control groups.
+    /// How many the server may use at once, by its affinity and the quota of its control groups.
     pub of: f64,
-    /// Whether a quota leaves it no more, and not the machine or an affinity.
+    /// Whether a quota sets this number, rather than the machine or an affinity.
     #[serde(default)]
     pub by_quota: bool,
 }
 
 impl CpuUsage {
-    /// Of a run; `None` where the server's processes are not known.
+    /// The CPU use of a run; `None` if the server's processes are unknown.
     pub fn of(facts: &GeneratorFacts) -> Option<CpuUsage> {
         let server = facts.server.as_ref()?;
         let elapsed = facts
@@ -262,8 +264,8 @@ impl CpuUsage {
         let lanes = |part: fn(&LaneFacts) -> Nanos| {
             facts.lanes.iter().map(part).sum::<Nanos>().as_secs_f64() / elapsed
         };
-        let (own, beside) =
-            (server.cpus(), if server.is_shared { lanes(|lane| lane.cpu) } else { 0.0 });
+        let own = server.cpus();
+        let beside = if server.is_shared { lanes(|lane| lane.cpu) } else { 0.0 };
         let others = server.busy.map(|busy| (busy - own - beside).max(0.0));
         Some(CpuUsage {
             server: own,
@@ -293,9 +295,9 @@ pub enum Verdict {
     /// The generator: the figures say more about it than about the server.
     GeneratorBound,
     /// The CPUs, which server and generator share: the server would do more on CPUs of its own, and
-    /// the times hold but for the generator's stated part.
+    /// the times are valid except for the generator's stated part.
     SharedCpus,
-    /// The network between them: round trips, or segments that were sent again, took the time.
+    /// The network between them: round trips or retransmissions took the time.
     NetworkBound,
     /// Nothing: the server was offered less than it can do, and kept up.
     Unloaded,
@@ -303,18 +305,18 @@ pub enum Verdict {
     Invalid,
 }
 
-/// The verdict and what it rests on.
+/// The verdict and its evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
-    /// The check that decided it; `None` where all checks hold, and of older files.
+    /// The check that decided it; `None` if all checks passed, and in older files.
     #[serde(default)]
     pub decided_by: Option<Diagnostic>,
-    /// Every question that could be asked, with its response.
+    /// Every check that applied, with its evidence.
     pub checks: Vec<Diagnostic>,
-    /// What kept it from doing more; `None` of a run that is unloaded or void, and of older files.
+    /// The limit; `None` if the run is unloaded or invalid, and in older files.
     pub limit: Option<Limit>,
-    /// Whether the user wants an invalid run's figures all the same.
+    /// Whether the user wants to see an invalid run's figures anyway.
     pub forced: bool,
 }

@@ -1,15 +1,15 @@
 //! The only place where a number becomes text.
 //!
 //! Tables show three to four significant digits: more would claim a precision that a run does not
-//! have, fewer would hide a difference that matters. A number that is not known is [`NONE`]; nobody
-//! prints 0 for it.
+//! have, fewer would hide a difference that matters. An unknown number is shown as [`NONE`], never
+//! as 0.
 
 use crate::Nanos;
 
-/// What stands where there is no number.
+/// The text for a missing number.
 pub const NONE: &str = "-";
 
-/// What `shown` makes of the value, or [`NONE`].
+/// The value as `shown` formats it, or [`NONE`].
 pub fn or_none<T>(value: Option<T>, shown: impl Fn(T) -> String) -> String {
     value.map_or_else(|| NONE.to_owned(), shown)
 }
@@ -27,7 +27,7 @@ pub fn significant(value: f64) -> String {
     fixed(value, decimals)
 }
 
-/// A quantity of which nobody knows what it is: as [`significant`], but never a 0 that is none.
+/// A quantity of unknown kind: like [`significant`], but a value above 0 is never shown as 0.
 pub fn anything(value: f64) -> String {
     let size = value.abs();
     if value == 0.0 || (0.001..1e9).contains(&size) {
@@ -50,8 +50,8 @@ pub fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
-/// A time in a column whose head says ms: `0.043` to `99999`; from 100 s on in seconds, and then
-/// says so: `120s`.
+/// A time in a column headed ms: `0.043` to `99999`; from 100 s on in seconds with their unit:
+/// `120s`.
 pub fn milliseconds(time: Nanos) -> String {
     if time >= Nanos(99_999_500_000) {
         format!("{:.0}s", time.as_secs_f64())
@@ -88,12 +88,12 @@ pub fn length(span: Nanos) -> String {
     }
 }
 
-/// Nothing at all is `0`, without the decimals that only something needs.
+/// 0 is shown as `0`, without decimals.
 pub fn or_zero(value: f64, shown: impl Fn(f64) -> String) -> String {
     if value == 0.0 { "0".to_owned() } else { shown(value) }
 }
 
-/// A span in a sentence, exactly as it was asked for: `30 s`, `1.5 s`, `200 ms`.
+/// A span in a sentence, exactly as the user gave it: `30 s`, `1.5 s`, `200 ms`.
 pub fn span(span: Nanos) -> String {
     let text = span.to_string();
     let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
@@ -115,7 +115,7 @@ pub fn rate(per_second: f64) -> String {
     }
 }
 
-/// A rate in a sentence, without the zeros that only a column needs: `97.4`, `100`, `0.5`.
+/// A rate in a sentence, without trailing zeros: `97.4`, `100`, `0.5`.
 pub fn rate_in_words(per_second: f64) -> String {
     let text = rate(per_second);
     if text.contains('.') && !text.ends_with('M') {
@@ -125,8 +125,8 @@ pub fn rate_in_words(per_second: f64) -> String {
     }
 }
 
-/// How many times: two decimals up to 100, so that small differences from 1 line up: `0.98`,
-/// `1.02`, `12.34`, `123.4`.
+/// A ratio: two decimals up to 100, so that small differences from 1 line up: `0.98`, `1.02`,
+/// `12.34`, `123.4`.
 pub fn times(ratio: f64) -> String {
     fixed(ratio, if ratio < 99.995 { 2 } else { usize::from(ratio < 999.95) })
 }
@@ -136,7 +136,7 @@ pub fn multiple(multiple: f64) -> String {
     fixed(multiple, 2)
 }
 
-/// A part of a whole, given as a fraction, in percent: `97.0`, `100`.
+/// A fraction in percent: `97.0`, `100`.
 pub fn percent(fraction: f64) -> String {
     significant(fraction * 100.0)
 }
@@ -147,7 +147,7 @@ pub fn percent_tenths(fraction: f64) -> String {
     fixed(fraction * 100.0, 1)
 }
 
-/// As `percent_tenths`, with its sign: `+6.3`, `-3.6`, `0.0`.
+/// Like `percent_tenths`, with a sign: `+6.3`, `-3.6`, `0.0`.
 pub fn deviation(fraction: f64) -> String {
     let text = percent_tenths(fraction);
     if text.starts_with('-') || text == "0.0" { text } else { format!("+{text}") }
@@ -165,31 +165,30 @@ pub fn minutes(time: Nanos) -> String {
     format!("{}:{:02}", seconds / 60, seconds % 60)
 }
 
-/// How long all of it took: `24.0 s`, from a minute on `4:27`.
+/// A total time: `24.0 s`, from a minute on `4:27`.
 pub fn elapsed(time: Nanos) -> String {
     if time < Nanos::from_secs(60) { length(time) } else { minutes(time) }
 }
 
-/// All digits that the value has and no more: `0.2`.
+/// All digits of the value and no more: `0.2`.
 pub fn shortest(value: f64) -> String {
     value.to_string()
 }
 
-/// A rate of bytes in a column whose head says MB/s, a million bytes per second: `0.043`, `12.3`,
-/// `1234`.
+/// A rate of bytes in a column headed MB/s (a million bytes per second): `0.043`, `12.3`, `1234`.
 pub fn megabytes(bytes: f64) -> String {
     significant(bytes / 1e6)
 }
 
-/// A mean that is a whole number where all it is made of are the same: `10240`, else with two
-/// decimals: `10239.47`.
+/// A mean: `10240` if it is a whole number, otherwise with two decimals: `10239.47`.
 pub fn exact(mean: f64) -> String {
     fixed(mean, if mean.fract() == 0.0 { 0 } else { 2 })
 }
 
 /// A number of bytes, or of bytes per second: `512 B`, `1.23 KiB`, `38.1 MiB`.
 pub fn bytes(bytes: f64) -> String {
-    let (mut size, mut unit) = (bytes, "B");
+    let mut size = bytes;
+    let mut unit = "B";
     for larger in ["KiB", "MiB", "GiB", "TiB"] {
         if size >= 1023.5 {
             (size, unit) = (size / 1024.0, larger);
@@ -209,7 +208,7 @@ mod tests {
     type Shown = fn(f64) -> String;
 
     #[test]
-    fn every_kind_of_number_is_shown_on_either_side_of_its_bounds() {
+    fn every_format_is_right_on_both_sides_of_its_bounds() {
         let nanos = |value: f64| Nanos(value as u64);
         let rows: [(Shown, &str); 12] = [
             (
@@ -225,14 +224,14 @@ mod tests {
             (|it| or_zero(it, rate), "0=0 0.5=0.500"),
             (exact, "10240=10240 10239.466=10239.47"),
             (megabytes, "0=0.000 13.8e6=13.8 5200e6=5200"),
-            // Nothing is minus zero.
+            // There is no minus zero.
             (|it| fixed(it, 1), "-0.04=0.0 -0.06=-0.1"),
             (deviation, "-0.0004=0.0"),
             (rate, "97.04=97.0 9712.4=9712 1234000=1.23M"),
             (rate_in_words, "100=100 97.04=97 12.5=12.5"),
             // Ratios line up to a hundred.
             (times, "0.984=0.98 99.994=99.99 99.996=100.0 999.96=1000"),
-            // A clock shows whole seconds that have passed.
+            // A clock shows whole seconds, rounded down.
             (|it| minutes(Nanos(it as u64)), "267.9e9=4:27 3661e9=61:01"),
         ];
         for (shown, row) in rows {

@@ -1,5 +1,5 @@
 //! A condition on a figure of a run: `p99 > 200ms`, `failed > 0.1%`, `sent < 99% of offered`; and
-//! what the user wants of it (`--expect`, `--fail-if`).
+//! whether it must or must not hold (`--expect`, `--fail-if`).
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use crate::Nanos;
 use crate::units::text_in_json;
 
-/// A condition on the figures of a run. Printed, it is as it was typed, in one spelling.
+/// A condition on a figure of a run. It prints as it was typed, in a normalized spelling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Objective {
     /// Which figure.
@@ -33,13 +33,13 @@ pub enum ObjectiveFigure {
     ErrorShare,
     /// Requests without a good response.
     Errors,
-    /// Requests sent, as a fraction of those that were due.
+    /// Requests sent, as a fraction of those due.
     SentShare,
     /// Good responses per second.
     Completed,
 }
 
-/// Where the limit is passed.
+/// On which side of the limit the condition holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compare {
     /// Above it.
@@ -54,20 +54,22 @@ impl FromStr for Objective {
     fn from_str(text: &str) -> Result<Objective, String> {
         let examples = "'p99 < 200ms', 'service p99 < 200ms', 'mean < 50ms', 'max < 1s', 'failed < 0.1%', 'failed < 5', \
                         'sent > 99%' or 'throughput > 100/s'";
-        parse(text).ok_or_else(|| format!("'{text}' is no condition: write such as {examples}"))
+        parse(text)
+            .ok_or_else(|| format!("'{text}' is not a condition: write one such as {examples}"))
     }
 }
 
 fn parse(text: &str) -> Option<Objective> {
     let at = text.find(['<', '>'])?;
     let compare = if text.as_bytes()[at] == b'>' { Compare::Above } else { Compare::Below };
-    let (name, value) = (text[..at].trim(), text[at + 1..].trim());
+    let name = text[..at].trim();
+    let value = text[at + 1..].trim();
     let share = |value: &str| {
         let number = value.strip_suffix('%')?.trim().parse::<f64>().ok()?;
         (number.is_finite() && number >= 0.0).then_some(number / 100.0)
     };
     let number = |value: &str| value.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
-    // Without a unit, 200 would be seconds to one reader and milliseconds to the next.
+    // Without a unit, 200 could mean seconds or milliseconds.
     let has_unit = |value: &&str| value.ends_with(|c: char| c.is_ascii_alphabetic());
     let time =
         |value: &str| Some(value).filter(has_unit)?.parse::<Nanos>().ok().map(|time| time.0 as f64);
@@ -109,7 +111,8 @@ impl Objective {
     /// A value in the figure's unit, as a person reads it.
     pub fn shown(&self, value: f64) -> String {
         if value.is_infinite() {
-            return "not bounded (requests had no answer, or waited for ever longer)".to_owned();
+            return "not bounded (requests had no response, or waited longer and longer)"
+                .to_owned();
         }
         match self.figure {
             ObjectiveFigure::ResponseTime(_)
@@ -125,7 +128,7 @@ impl Objective {
     }
 }
 
-/// Up to four decimals, none that say nothing.
+/// Up to four decimals, without trailing zeros.
 fn plain(value: f64) -> String {
     let text = format!("{value:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -149,7 +152,7 @@ impl fmt::Display for Objective {
 
 text_in_json!(Objective);
 
-/// A condition that must hold, or must not. Printed, it is `expect p99 < 200ms` or `fail if p99 >
+/// A condition that must hold, or must not. It prints as `expect p99 < 200ms` or `fail if p99 >
 /// 200ms`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Threshold {
@@ -160,7 +163,7 @@ pub struct Threshold {
 }
 
 impl Threshold {
-    /// Whether a figure keeps it.
+    /// Whether a figure meets it.
     pub fn is_met_by(&self, value: f64) -> bool {
         self.condition.holds_for(value) == self.is_expected
     }

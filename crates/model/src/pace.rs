@@ -1,13 +1,11 @@
 //! When request `n` is due ([`Pace`]), and which request of a list it is.
 //!
-//! A pace never sees a clock: the due time of request `n` depends on the pace, its seed and `n`
-//! alone, so that a late sender cannot move the schedule and a run can be repeated to the
-//! nanosecond.
+//! A pace never reads a clock: the due time of request `n` depends only on the pace, its seed and
+//! `n`. So a late sender cannot move the schedule, and a run can be repeated to the nanosecond.
 //!
-//! An open loop is made of two things. A *profile* says how many requests should have become due by
-//! a time; an *arrival law* spaces them: `S(n)`, the n-th point of a process of one arrival per
-//! unit. Request `n` is due when the profile has reached `S(n)`. So every law goes with every
-//! profile.
+//! An open loop has two parts. A *profile* says how many requests should have become due by a time;
+//! an *arrival law* spaces them: `S(n)` is the n-th point of a process with one arrival per unit.
+//! Request `n` is due when the profile reaches `S(n)`, so every law works with every profile.
 
 use std::sync::Arc;
 
@@ -15,42 +13,43 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Nanos, Rate};
 
-/// The law of the due times.
+/// How due times are determined.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Pace {
-    /// Closed loop: a request is due the moment its connection's previous one has ended.
+    /// Closed loop: a request is due as soon as its connection's previous one has ended.
     Closed,
     /// Open loop: requests become due by a schedule, whatever the server does.
     Open {
-        /// How many are due by when.
+        /// How many requests are due by when.
         profile: Profile,
         /// How they are spaced.
         arrivals: Arrivals,
-        /// Chooses the stream of a random law; the same seed gives the same due times for ever.
+        /// The seed of a random law; the same seed always gives the same due times.
         seed: u64,
-        /// So many become due together; the rate in requests per second stays as the profile says.
+        /// Requests due at the same instant; the rate in requests per second stays that of the
+        /// profile.
         burst: u32,
     },
 }
 
-/// Random arrivals are drawn one by one. Of more than these nobody sees whether the time until the
-/// last response is measured or the time until the next arrival.
+/// Random arrivals are drawn one by one. For more than this many, it makes no visible difference
+/// whether the window ends with the last response or with the next arrival.
 const LONGEST_COUNT: u64 = 10_000_000;
-/// No run is longer: 30 days, as `--for` has it.
+/// The longest run: 30 days, the limit of `--for`.
 const LONGEST_RUN: Nanos = Nanos::from_secs(30 * 24 * 3600);
 
 /// The rate over time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Profile {
-    /// The same all the time.
+    /// A constant rate.
     Flat {
         /// Requests per second, in total.
         #[serde(rename = "rate_per_s")]
         rate: Rate,
     },
-    /// From one rate to another along a straight line, and then on at the second.
+    /// A linear ramp from one rate to another, which then stays.
     Ramp {
         /// At the start.
         #[serde(rename = "from_per_s")]
@@ -62,7 +61,7 @@ pub enum Profile {
         #[serde(rename = "over_ns")]
         over: Nanos,
     },
-    /// One rate after the other, each for the same time, the last one on and on.
+    /// One rate after the other, each for the same time; the last one stays.
     Steps {
         /// Each step's rate; not empty.
         #[serde(rename = "rates_per_s")]
@@ -77,10 +76,10 @@ pub enum Profile {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
-    /// Evenly.
+    /// Evenly spaced.
     #[default]
     Constant,
-    /// Independent exponential gaps: a Poisson process, as many independent users make it.
+    /// Independent exponential gaps: a Poisson process, like many independent users.
     Poisson,
     /// Independent gaps, uniform from 0 to 2 units.
     Uniform,
@@ -98,7 +97,7 @@ impl Pace {
     }
 
     /// The due times in order, from request 0, since the start of the run; `None` in a closed loop,
-    /// where the responses decide.
+    /// where they depend on the responses.
     pub fn schedule(&self) -> Option<DueTimes> {
         match self {
             Pace::Closed => None,
@@ -119,10 +118,9 @@ impl Pace {
         *self != Pace::Closed
     }
 
-    /// How long `count` requests of an open loop take that are due after `warm_up`: until the one
-    /// behind the last would be due, so that at an even rate this is their number over the rate.
-    /// `None` in a closed loop, for no request, and where it is longer than anybody waits
-    /// (ten million).
+    /// How long `count` requests of an open loop take that are due after `warm_up`: until the next
+    /// one would be due, so that at an even rate this is count / rate. `None` in a closed loop,
+    /// without requests, and if there are too many or the time is too long.
     pub fn time_of_count(&self, count: u64, warm_up: Nanos) -> Option<Nanos> {
         let is_even = matches!(self, Pace::Open { arrivals: Arrivals::Constant, .. });
         let others = count.checked_sub(1).filter(|others| is_even || *others < LONGEST_COUNT)?;
@@ -132,7 +130,7 @@ impl Pace {
         if last.saturating_sub(warm_up) > LONGEST_RUN {
             return None;
         }
-        // The others of its burst are due together with it.
+        // The other requests of its burst are due at the same instant.
         let end = due_times.find(|due| *due > last)?;
         Some(end.saturating_sub(warm_up)).filter(|time| *time <= LONGEST_RUN)
     }
@@ -144,13 +142,14 @@ impl Profile {
         match self {
             Profile::Flat { rate } => count / rate.per_second(),
             Profile::Ramp { from, to, over } => {
-                let (a, b, length) = (from.per_second(), to.per_second(), over.as_secs_f64());
+                let a = from.per_second();
+                let b = to.per_second();
+                let length = over.as_secs_f64();
                 let in_ramp = f64::midpoint(a, b) * length;
                 if count >= in_ramp {
                     return length + (count - in_ramp) / b;
                 }
-                // a·t + (b − a)·t² / 2·length = count, by the form of the root that does not
-                // cancel.
+                // a·t + (b − a)·t² / 2·length = count, solved in the form without cancellation.
                 let slope = (b - a) / length;
                 2.0 * count / (a + (a * a + 2.0 * slope * count).max(0.0).sqrt())
             }
@@ -169,10 +168,10 @@ impl Profile {
         }
     }
 
-    /// The highest rate of it.
+    /// The highest rate of the profile.
     ///
     /// # Panics
-    /// Where there is no step: the flags let no such profile through.
+    /// If there is no step, which the flags prevent.
     pub fn peak(&self) -> Rate {
         match self {
             Profile::Flat { rate } => *rate,
@@ -183,7 +182,7 @@ impl Profile {
         }
     }
 
-    /// How long the profile takes, where it ends by itself.
+    /// How long the profile takes, if it ends by itself.
     pub fn length(&self) -> Option<Nanos> {
         match self {
             Profile::Flat { .. } => None,
@@ -197,7 +196,7 @@ fn higher(one: Rate, other: Rate) -> Rate {
     if one < other { other } else { one }
 }
 
-/// The due times of an open loop, one after the other. Endless, and monotone.
+/// The due times of an open loop, an endless, monotone sequence.
 #[derive(Clone, Debug)]
 pub struct DueTimes {
     profile: Profile,
@@ -207,7 +206,7 @@ pub struct DueTimes {
     number: u64,
     /// `S` of the last point.
     units: f64,
-    /// Due time of the present burst.
+    /// The due time of the current burst.
     due: Nanos,
 }
 
@@ -223,10 +222,10 @@ impl Iterator for DueTimes {
         }
         let point = number / self.burst;
         self.units = match self.arrivals {
-            // From the number each time, not by adding gaps: an error in the gap would grow with
-            // the run.
+            // Compute it from the number instead of adding gaps, whose rounding errors would add
+            // up.
             Arrivals::Constant => point as f64,
-            // The first request of a random stream has a gap before it as every other.
+            // The first request of a random stream has a gap before it, like every other.
             Arrivals::Poisson => self.units - uniform(self.seed, point).ln(),
             Arrivals::Uniform => self.units + 2.0 * uniform(self.seed, point),
         };
@@ -238,8 +237,8 @@ impl Iterator for DueTimes {
         if self.arrivals != Arrivals::Constant {
             return (0..n).try_for_each(|_| self.next().map(drop)).and_then(|()| self.next());
         }
-        // An even schedule follows from the number alone: the first of that burst, and on behind
-        // it.
+        // An even schedule follows from the number alone: jump to the first request of the burst,
+        // then continue.
         let number = self.number.saturating_add(n as u64).min(u64::MAX - 1);
         self.number = number - number % self.burst;
         let due = self.next();
@@ -249,7 +248,7 @@ impl Iterator for DueTimes {
 }
 
 /// The `number`-th draw from (0, 1] of the stream `seed`: `SplitMix64` (Steele, Lea, Flood, OOPSLA
-/// 2014), which is a mixing function of a counter and so needs no state.
+/// 2014), a mixing function of a counter, which needs no state.
 pub fn uniform(seed: u64, number: u64) -> f64 {
     let mut z = mix(seed).wrapping_add(number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     z = mix(z);
@@ -265,33 +264,33 @@ fn mix(mut z: u64) -> u64 {
 /// A rendered request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// Head and body, as they go over the wire.
+    /// Head and body as sent over the wire.
     pub bytes: Arc<[u8]>,
     /// Whether the method is HEAD: its response has no body, whatever its head says (RFC 9110
     /// section 9.3.2).
     pub is_head: bool,
 }
 
-/// The order in which a list of requests is sent: a pure function of the number of the request, so
-/// that a run can be repeated.
+/// The order in which a list of requests is sent: a pure function of the request's number, so that
+/// a run can be repeated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum RequestOrder {
-    /// One after the other, and again from the first.
+    /// One after the other, then again from the first.
     #[default]
     Sequential,
-    /// Each drawn by chance, independent of the others.
+    /// Each drawn at random, independently of the others.
     Random {
-        /// Chooses the draws; the same seed gives the same order for ever.
+        /// The seed of the draws; the same seed always gives the same order.
         seed: u64,
     },
 }
 
 impl RequestOrder {
-    /// The place, below `len`, of the `n`-th request.
+    /// The index, below `len`, of the `n`-th request.
     ///
     /// # Panics
-    /// Where `len` is 0.
+    /// If `len` is 0.
     #[inline]
     pub fn index(self, n: u64, len: usize) -> usize {
         match self {
@@ -329,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_takes_as_long_as_its_rate_says_whatever_the_warm_up() {
+    fn a_count_takes_count_over_rate_with_any_warm_up() {
         let even = Pace::constant(rate(20.0));
         for (count, warm_up_ms, takes_ms) in
             [(5, 0, 250), (1, 0, 50), (5, 1000, 250), (5, 1010, 290)]
@@ -360,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_that_skips_is_the_schedule() {
+    fn skipping_in_a_schedule_equals_stepping_through_it() {
         for burst in [1, 3] {
             for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
                 let profile = Profile::Flat { rate: rate(7.0) };
@@ -379,8 +378,8 @@ mod tests {
 
     #[test]
     fn a_constant_pace_does_not_drift_and_may_be_slow_or_in_bursts() {
-        assert!(Pace::Closed.schedule().is_none(), "a closed loop has none");
-        // 3/s has no exact gap in nanoseconds; request 3·10^6 is due at 10^6 s all the same.
+        assert!(Pace::Closed.schedule().is_none(), "a closed loop has no schedule");
+        // 3/s has no exact gap in nanoseconds, but request 3·10^6 is due at exactly 10^6 s.
         let mut schedule = Pace::constant(rate(3.0)).schedule().unwrap();
         assert_eq!(schedule.nth(3_000_000), Some(Nanos::from_secs(1_000_000)));
         let every_four = Pace::constant(rate(0.25));
@@ -391,7 +390,7 @@ mod tests {
         assert_eq!(millis, [0, 0, 0, 0, 0, 500, 500, 500, 500, 500, 1000, 1000]);
     }
 
-    /// Requests due before so many seconds: the area under the profile.
+    /// Requests due before this many seconds: the area under the profile.
     #[test]
     fn ramps_and_steps_have_their_area() {
         let ramp =
@@ -401,7 +400,7 @@ mod tests {
             each: Nanos::from_secs(2),
         };
         for (profile, areas) in [
-            // A trapezium, then on at the second rate.
+            // A trapezium, then the second rate.
             (ramp(100.0, 1000.0), vec![(5, 1625), (10, 5500), (11, 6500)]),
             (ramp(1000.0, 100.0), vec![(10, 5500)]),
             (steps, vec![(2, 200), (4, 600), (6, 700), (8, 800)]),
@@ -436,9 +435,10 @@ mod tests {
     }
 
     #[test]
-    fn gaps_have_their_law() {
-        // 1 % critical values (Stephens 1974): 1.959 / (1 + 0.6/n) where the mean is estimated,
-        // 3.857 of a law fully known. The seeds are fixed, so this is a fact and not a chance.
+    fn gaps_follow_their_distribution() {
+        // 1 % critical values (Stephens 1974): 1.959 / (1 + 0.6/n) if the mean is estimated, 3.857
+        // for a fully known distribution. The seeds are fixed, so the result does not depend on
+        // chance.
         for seed in 1..=5 {
             let poisson = gaps(&flat(100.0, Arrivals::Poisson, seed), 5000);
             let mean = poisson.iter().sum::<f64>() / 5000.0;
@@ -485,18 +485,18 @@ mod tests {
             prop_assert!(due.windows(2).all(|pair| pair[0] <= pair[1]));
             let pace = Pace::Open { profile, arrivals, seed, burst };
             let again: Pace = serde_json::from_str(&serde_json::to_string(&pace).unwrap()).unwrap();
-            prop_assert_eq!(super::tests::due(&again, 500), due, "a seed is a stream, and it survives its file");
+            prop_assert_eq!(super::tests::due(&again, 500), due, "the same seed gives the same stream, also after reading it from JSON");
         }
 
         #[test]
-        fn a_constant_pace_counts_right_to_one(per_second in 0.1f64..1e5, seconds in 0.0f64..2.0) {
+        fn a_constant_pace_has_the_right_count_to_within_one(per_second in 0.1f64..1e5, seconds in 0.0f64..2.0) {
             let count = count_before(&Pace::constant(rate(per_second)), Nanos::from_secs_f64(seconds));
             prop_assert!((count as f64 - per_second * seconds).abs() <= 1.0);
         }
     }
 
     #[test]
-    fn in_order_means_round_and_round_and_at_random_every_one_has_its_chance() {
+    fn requests_in_order_repeat_cyclically_and_random_ones_are_equally_likely() {
         assert_eq!(
             (0..5).map(|n| RequestOrder::Sequential.index(n, 3)).collect::<Vec<_>>(),
             [0, 1, 2, 0, 1]

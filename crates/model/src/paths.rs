@@ -1,5 +1,5 @@
-//! What is wrong with a path that a user named, in words in place of the kernel's: what stands
-//! there instead of the file that was to be there, and why it cannot be read or written.
+//! What is wrong with a path that a user gave, in plain words: what is there instead of a file, and
+//! why it cannot be read or written.
 
 use std::fs::{File, Metadata, metadata};
 use std::io::{self, ErrorKind, Read as _};
@@ -8,8 +8,8 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-/// What is there in place of the file or the directory that was to be there, as the end of a
-/// sentence that begins with its name.
+/// What is at a path instead of the expected file or directory, as the end of a sentence that
+/// begins with its name.
 #[must_use]
 pub fn what_is_there(path: &Path) -> &'static str {
     match metadata(path) {
@@ -18,10 +18,10 @@ pub fn what_is_there(path: &Path) -> &'static str {
     }
 }
 
-/// Why there is no file that this user can read, as [`what_is_there`]; `None` where there is one.
+/// Why there is no readable file, in the form of [`what_is_there`]; `None` if there is one.
 #[must_use]
 pub fn why_no_file(path: &Path) -> Option<&'static str> {
-    // To open a pipe would wait for its writer.
+    // Opening a pipe would wait for its writer.
     if !metadata(path).is_ok_and(|found| found.is_file()) {
         return Some(what_is_there(path));
     }
@@ -35,7 +35,7 @@ pub fn path_fault(path: &Path, error: &io::Error) -> String {
     if let Some(why) = why_not_found(path, error) {
         return format!("it {why}");
     }
-    // Of a socket, and of a terminal that is not there, the kernel says that it has no address.
+    // For a socket, or a terminal that doesn't exist, the kernel says "no such device or address".
     let is_unlike_a_file = error.raw_os_error() == Some(Errno::NXIO.raw_os_error());
     match (error.kind(), metadata(path)) {
         (ErrorKind::IsADirectory, _) => "it is a directory".to_owned(),
@@ -44,10 +44,10 @@ pub fn path_fault(path: &Path, error: &io::Error) -> String {
     }
 }
 
-/// All of a file, but for one larger than so many MiB: a device has no end.
+/// The contents of a file of at most this many MiB: a device may have no end.
 ///
 /// # Errors
-/// Where it cannot be read, or is larger: why, as a part of a sentence about it.
+/// Why it cannot be read, as a part of a sentence about it.
 pub fn read_up_to(path: &Path, mebibytes: u64) -> Result<Vec<u8>, String> {
     let most = mebibytes << 20;
     let mut bytes = Vec::new();
@@ -78,11 +78,13 @@ fn what_it_is(found: &Metadata) -> &'static str {
 /// Of what cannot be reached by its name; `None` where it can be.
 fn why_not_found(path: &Path, error: &io::Error) -> Option<&'static str> {
     match error.kind() {
-        ErrorKind::PermissionDenied if metadata(path).is_ok() => Some("is not this user's to use"),
-        ErrorKind::PermissionDenied => Some("is not this user's to see"),
+        ErrorKind::PermissionDenied if metadata(path).is_ok() => {
+            Some("is not readable by this user")
+        }
+        ErrorKind::PermissionDenied => Some("is not accessible to this user"),
         ErrorKind::NotFound if path.is_symlink() => Some("is a link to what does not exist"),
         ErrorKind::NotFound => Some("does not exist"),
-        ErrorKind::NotADirectory => Some("does not exist: a part of its path is no directory"),
+        ErrorKind::NotADirectory => Some("does not exist: a part of its path is not a directory"),
         _ if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
             Some("is a link that leads back to itself")
         }
@@ -90,7 +92,7 @@ fn why_not_found(path: &Path, error: &io::Error) -> Option<&'static str> {
     }
 }
 
-/// The kernel's words without its number for them, which says nothing more.
+/// The kernel's message without the error number.
 fn without_number(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error ").next().unwrap_or(&text).to_owned()
@@ -101,11 +103,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_the_way_is_said_without_the_kernels_numbers() {
+    fn path_faults_are_described_without_error_numbers() {
         for (path, expected) in [
             ("/", "it is a directory"),
             ("/no-such-file", "it does not exist"),
-            ("/dev/null/file", "it does not exist: a part of its path is no directory"),
+            ("/dev/null/file", "it does not exist: a part of its path is not a directory"),
         ] {
             let error = std::fs::read(path).unwrap_err();
             assert_eq!(path_fault(Path::new(path), &error), expected);

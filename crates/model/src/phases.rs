@@ -11,12 +11,12 @@ use crate::{DurationSummary, Exchange, Histogram, Nanos};
 pub struct Phases {
     /// From the start of a connect until the socket was connected.
     pub connect: DurationSummary,
-    /// From there until the TLS handshake was done.
+    /// From then until the TLS handshake was done.
     pub handshake: DurationSummary,
-    /// From the first byte of the request handed to the kernel to the last; 0 where one call took
-    /// all.
+    /// From passing the first byte of the request to the kernel to passing the last; 0 if one call
+    /// took all.
     pub write: DurationSummary,
-    /// From the first byte sent to the first byte of the response seen.
+    /// From the first byte sent to the first byte of the response.
     pub first_byte: DurationSummary,
     /// From there to the last byte of the response.
     pub read: DurationSummary,
@@ -59,7 +59,7 @@ pub struct SlowRequest {
 }
 
 impl Slowest {
-    /// Takes the request in, if it is one of the slowest. `from` is the start of the window.
+    /// Keeps the request if it is one of the slowest. `from`: the start of the window.
     #[inline]
     pub fn record(&mut self, exchange: &Exchange, from: Nanos) {
         self.record_times(
@@ -69,7 +69,7 @@ impl Slowest {
         );
     }
 
-    /// As [`Slowest::record`]; `due` is since the start of the window.
+    /// Like [`Slowest::record`]; `due` counts from the start of the window.
     #[inline]
     pub(crate) fn record_times(&mut self, response_time: Nanos, service_time: Nanos, due: Nanos) {
         if self.requests.len() < KEPT
@@ -81,7 +81,7 @@ impl Slowest {
 
     #[cold]
     fn insert(&mut self, request: SlowRequest) {
-        // The whole value decides, so that lanes merged in any order keep the same ones.
+        // Compare all fields, so that lanes merged in any order keep the same requests.
         let key = |r: &SlowRequest| (std::cmp::Reverse(r.response_time), r.due, r.service_time);
         let at = self.requests.partition_point(|other| key(other) <= key(&request));
         self.requests.insert(at, request);
@@ -98,26 +98,26 @@ impl Slowest {
 
 /// What the kernel's TCP says of a run's connections (`TCP_INFO`).
 ///
-/// It knows what this end sent again. What the server sent again is not seen: the count of slow
-/// requests with a retransmission is a lower bound of those that the network made slow.
+/// It knows only our own retransmissions, not the server's, so the count of slow requests with a
+/// retransmission is a lower bound of those that the network made slow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkPath {
     /// The shortest round trip of each connection to another machine, read when it ended.
     pub round_trip: DurationSummary,
-    /// Segments that were sent again, on those connections.
+    /// Retransmitted segments on those connections.
     pub retransmitted: u64,
-    /// Measured requests that took [`NetworkPath::SLOW`] or longer, whatever came of them.
+    /// Measured requests that took [`NetworkPath::SLOW`] or longer, with any outcome.
     pub slow: u64,
-    /// Of those: the time, from their begin, of each while which TCP sent something again.
+    /// The times of those during which TCP retransmitted something.
     pub slow_with_retransmission: DurationSummary,
 }
 
 impl NetworkPath {
-    /// TCP waits so long at least before it sends a lone segment again (`TCP_RTO_MIN`,
+    /// TCP waits at least this long before it retransmits a lone segment (`TCP_RTO_MIN`,
     /// `include/net/tcp.h`; RFC 6298 says 1 s).
     pub const SLOW: Nanos = Nanos::from_millis(200);
 
-    /// Notes a slow measured request that took this time, and whether TCP sent something again
+    /// Records a slow measured request that took this time, and whether TCP retransmitted something
     /// meanwhile.
     pub fn record_slow(&mut self, took: Nanos, with_retransmission: bool) {
         self.slow += 1;
@@ -126,7 +126,7 @@ impl NetworkPath {
         }
     }
 
-    /// Notes a connection that ends.
+    /// Records a connection that ends.
     pub fn record_connection(&mut self, round_trip: Nanos, retransmitted: u32) {
         if round_trip > Nanos::ZERO {
             self.round_trip.record(round_trip);
@@ -142,16 +142,15 @@ impl NetworkPath {
         self.slow_with_retransmission.merge(&other.slow_with_retransmission);
     }
 
-    /// The share of the mean service time that one round trip is, 0 to 1; `None` where either is
-    /// not known.
+    /// One round trip as a share of the mean service time, 0 to 1; `None` if either is unknown.
     pub fn share_of_round_trip(&self, service_time: &Histogram) -> Option<f64> {
         let round_trip = self.round_trip.mean()?;
         let mean = service_time.mean().filter(|mean| *mean > Nanos::ZERO)?;
         Some((round_trip.0 as f64 / mean.0 as f64).min(1.0))
     }
 
-    /// The share of all service time that went by in requests with a retransmission, 0 to 1; 0
-    /// where nothing was answered.
+    /// The share of all service time spent in requests with a retransmission, 0 to 1; 0 without
+    /// responses.
     pub fn share_of_retransmissions(&self, service_time: &Histogram) -> f64 {
         let all = service_time.sum().as_secs_f64();
         if all > 0.0 {

@@ -1,20 +1,20 @@
-//! Numbers that a file or another machine cannot honestly say, found before anything is made of
-//! them: a report reserves room for as many columns as there are workers, and an analysis goes
-//! through as many requests as were counted.
+//! Rejects impossible numbers from a file or another machine before they are used: a report
+//! allocates as many columns as there are workers, and an analysis iterates over as many requests
+//! as were counted.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// The largest count: beyond it a JSON reader may round (RFC 8259 section 6).
+/// The largest count: beyond it a JSON reader may round (RFC 8259, section 6).
 const MOST: u64 = 1 << 53;
 /// The latest time in ns, by any clock: 292 years.
 const LATEST: u64 = 1 << 63;
 /// The largest number with decimals, and the largest sum of times.
 const LARGEST: f64 = 1e24;
 
-/// Numbers that have a smaller limit, since something is made for each.
+/// Numbers with a smaller limit, because something is allocated for each.
 const SMALLER: [(&str, u64); 8] = [
     ("workers", 100_000),
     ("threads", 100_000),
@@ -26,31 +26,31 @@ const SMALLER: [(&str, u64); 8] = [
     ("kilobytes", 1 << 40),
 ];
 
-/// Those that may be anything: `bytes` is what a server said that its response would have.
+/// Numbers without a limit: `bytes` is the length that a server announced.
 const ANY: [&str; 3] = ["seed", "sum_ns", "bytes"];
 
-/// Reads a study to its end, and keeps nothing of it.
+/// Checks all numbers of a study without keeping them.
 ///
 /// # Errors
-/// Where a number in it cannot be, or it is damaged.
+/// If a number is impossible, or the JSON is damaged.
 pub fn check<'de, D: Deserializer<'de>>(study: D) -> Result<(), D::Error> {
     NumbersOf { key: "", most: MOST }.deserialize(study)
 }
 
-/// The same of what one generator says to another: there, any number may be an instant, also one
-/// that never comes.
+/// The same for messages between generators, in which any number may be an instant, even one that
+/// never comes.
 ///
 /// # Errors
-/// As [`check`].
+/// Like [`check`].
 pub fn check_message<'de, D: Deserializer<'de>>(message: D) -> Result<(), D::Error> {
     NumbersOf { key: "", most: u64::MAX }.deserialize(message)
 }
 
-/// The numbers of a value that stands under this key.
+/// Checks the numbers in the value of a key.
 #[derive(Clone, Copy)]
 struct NumbersOf<'a> {
     key: &'a str,
-    /// The limit where nothing says another.
+    /// The default limit.
     most: u64,
 }
 
@@ -126,29 +126,29 @@ impl<'de> Visitor<'de> for NumbersOf<'_> {
 
 #[cfg(test)]
 mod tests {
-    fn said(json: &str) -> Result<(), String> {
+    fn checked(json: &str) -> Result<(), String> {
         let mut value = serde_json::Deserializer::from_str(json);
         super::check(&mut value).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn what_cannot_be_is_named_with_its_place() {
+    fn impossible_numbers_are_named_with_their_place() {
         for json in [
             r#"{"seed": 18446744073709551615, "bytes": 18446744073709551615, "sum_ns": 18446744073709551615, "at_ns": [1, 9223372036854775808]}"#,
             r#"{"workers": 8, "connections": 9007199254740992, "rate": 1e23, "name": "x", "none": null}"#,
             r#"{"buckets": [[1700000000000000000, 3]], "change": -1.5, "less": -3, "is": true}"#,
         ] {
-            assert_eq!(said(json), Ok(()), "{json}");
+            assert_eq!(checked(json), Ok(()), "{json}");
         }
-        for (json, wrong) in [
+        for (json, complaint) in [
             (r#"{"runs": [{"count": 18446744073709551615}]}"#, "too large for 'count' at line 1"),
             (r#"{"workers": 100001}"#, "100001 is too large for 'workers'"),
             (r#"{"elapsed_ns": 18446744073709551615}"#, "for 'elapsed_ns'"),
             (r#"{"rate": 1e308}"#, "1e308 is too large for 'rate'"),
             (r#"{"a": [1, 2"#, "EOF"),
         ] {
-            let error = said(json).unwrap_err();
-            assert!(error.contains(wrong), "{error}");
+            let error = checked(json).unwrap_err();
+            assert!(error.contains(complaint), "{error}");
         }
     }
 }

@@ -1,33 +1,32 @@
-//! Where redirects lead: kept of a run, so that a person whose responses were redirects is told
-//! what to load in place of them.
+//! Where redirects lead, so that a report can say what to load instead.
 
 use serde::{Deserialize, Serialize};
 
 use crate::MaskedText;
 use crate::secret::Maskable as _;
 
-/// A longer address is cut: nobody types one.
+/// Longer addresses are shortened; nobody types one.
 const LONGEST: usize = 300;
 
-/// An example of the redirects of a run. Of several the least counts, so that the order in which
-/// lanes are merged does not matter.
+/// An example of the redirects of a run. The smallest is kept, so the order in which lanes are
+/// merged does not matter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Redirect {
     /// Its status.
     pub status: u16,
-    /// Its `Location`; `None` where it has none.
+    /// Its `Location`; `None` if it has none.
     pub location: Option<MaskedText>,
     /// Whether others had another status or led elsewhere.
     pub has_others: bool,
 }
 
 impl Redirect {
-    /// Whether a response of this status leads to another address (RFC 9110 section 15.4).
+    /// Whether a response with this status leads to another address (RFC 9110, section 15.4).
     pub fn is_one(status: u16) -> bool {
         matches!(status, 301 | 302 | 303 | 307 | 308)
     }
 
-    /// One with this `Location`, as it was received.
+    /// A redirect with this `Location`, as it was received.
     pub fn of(status: u16, location: Option<&[u8]>, has_others: bool) -> Redirect {
         let location = location.map(|bytes| {
             let text: String = String::from_utf8_lossy(bytes)
@@ -42,7 +41,7 @@ impl Redirect {
         Redirect { status, location, has_others }
     }
 
-    /// This one and one of another lane or run.
+    /// Combines this one with that of another lane or run.
     #[must_use]
     pub fn and(&self, other: &Redirect) -> Redirect {
         let is_same = self.status == other.status && self.location == other.location;

@@ -1,5 +1,5 @@
-//! One run ([`Run`]): what was asked, what happened, what others counted, what theory expected,
-//! what is doubtful.
+//! One run ([`Run`]): the load, what happened, what others counted, what theory expected, and what
+//! is doubtful.
 
 use std::collections::BTreeMap;
 
@@ -16,49 +16,50 @@ use crate::{
 pub struct Run {
     /// Which pass over all runs, from 1.
     pub repeat: u32,
-    /// Connections / slots, as asked; `None` of a load, whose server's slots are not known.
+    /// Connections / slots, as requested; `None` for a load, whose server's slots are unknown.
     pub multiple: Option<f64>,
     /// Connections, in total.
     pub connections: u32,
-    /// What the client recorded; nothing of a run that another generator made.
+    /// What the client recorded; empty if another generator made the run.
     #[serde(default, skip_serializing_if = "Tally::is_nothing")]
     pub tally: Tally,
-    /// What another generator says of the run that it made; `None` of our own.
+    /// What another generator says about its run; `None` for our own.
     pub claim: Option<Box<GeneratorClaim>>,
-    /// Length of the measured window, from which rates are computed: as planned, or up to the last
-    /// response where a count ended the run, or up to the interruption.
+    /// The length of the measured window, from which rates are computed: as planned, or up to the
+    /// last response if a count ended the run, or up to the interruption.
     #[serde(rename = "measured_ns")]
     pub measured: Nanos,
     /// From the first connect to the end of the last request, warm-up and drain included.
     #[serde(rename = "elapsed_ns")]
     pub elapsed: Nanos,
-    /// Each worker's part, by whichever source knows best; empty where none does.
+    /// Each worker's share, by the most reliable source; empty if there is none.
     pub workers: Vec<WorkerShare>,
-    /// What was read of server and kernel again and again meanwhile; `None` where nobody looked.
+    /// What was sampled from server and kernel meanwhile; `None` without sampling.
     pub watch: Option<Watch>,
-    /// What app and server said over statsd meanwhile; `None` where nobody listened.
+    /// What app and server sent by statsd meanwhile; `None` if longtail did not listen.
     pub statsd: Option<StatsdReport>,
-    /// Where the response times went, by what the app said; `None` where it was not asked, or said
+    /// Where the response times went, by the app's report; `None` if it was not asked, or reported
     /// nothing.
     #[serde(rename = "anatomy")]
     pub app_times: Option<AppTimes>,
-    /// Where requests waited, by the kernel's tracepoints; `None` where they were not listened to.
+    /// Where requests waited, by the kernel's tracepoints; `None` if they were not read.
     pub kernel: Option<KernelView>,
     /// What theory expected.
     pub forecast: Option<Forecast>,
-    /// What each order of service says of it; `None` where no service time is known.
+    /// What each order of service predicts for it; `None` if no service time is known.
     pub theory: Option<Theory>,
-    /// What an overload in open loop says of the server; `None` where there was none.
+    /// What an overload in open loop shows about the server; `None` without an overload.
     pub overload: Option<Overload>,
-    /// How well the percentiles are known, and whether the run was steady; `None` of a run that was
-    /// not sampled.
+    /// How well the percentiles are known, and whether the run was steady; `None` if it was not
+    /// sampled.
     pub statistics: Option<Statistics>,
-    /// When the server, or a worker, answered nothing for long and then several requests at once.
+    /// When the server, or a worker, answered nothing for a while and then several requests at
+    /// once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub silences: Vec<Silence>,
     /// What the generator and its machine did.
     pub generator: GeneratorFacts,
-    /// What limited the run; `None` of a run that has not been judged.
+    /// What limited the run; `None` if it has not been judged yet.
     pub judgement: Option<Judgement>,
     /// What is doubtful.
     pub warnings: Vec<Diagnostic>,
@@ -74,29 +75,29 @@ pub enum ShareSource {
     Stats,
 }
 
-/// One worker's part of a run.
+/// One worker's share of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerShare {
     /// The worker, as it or the server's statistics name it: for Puma, its pid.
     pub worker: String,
     /// Its requests.
     pub requests: u64,
-    /// How that is known.
+    /// The source of this number.
     pub source: ShareSource,
 }
 
-/// The percentiles of the table, 0 to 1; the maximum stands beside them.
+/// The percentiles of the table, 0 to 1; the maximum comes in addition.
 pub const PERCENTILES: [f64; 8] = [0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 0.999];
 
-/// Where a percentile below and the longest time are this close, as a part of the first, those
-/// between them are known as well as any that is shown.
+/// If a lower percentile and the longest time are this close, relative to the former, the
+/// percentiles between them are known well enough.
 const NARROW: f64 = 0.2;
 
 impl Run {
-    /// A first run of which nothing is known but what its lanes recorded.
+    /// A first run with only what its lanes recorded.
     pub fn recorded(connections: u32, tally: Tally, measured: Nanos, elapsed: Nanos) -> Run {
-        // Each field: a default run would have histograms made for it, half a millisecond's work,
-        // and dropped.
+        // List each field: a default run would allocate histograms just to drop them, which takes
+        // half a millisecond.
         Run {
             repeat: 1,
             multiple: None,
@@ -121,7 +122,7 @@ impl Run {
         }
     }
 
-    /// A run that another generator made: all that is known of it is what it says.
+    /// A run by another generator, with only what that says about it.
     pub fn claimed(connections: u32, claim: GeneratorClaim, elapsed: Nanos) -> Run {
         let measured = claim.duration.unwrap_or(elapsed);
         Run {
@@ -137,35 +138,35 @@ impl Run {
             .is_some_and(|verdict| !matches!(verdict, Verdict::GeneratorBound | Verdict::Invalid))
     }
 
-    /// What it is called in a sweep: `1.5x`; empty of a load.
+    /// Its name in a sweep: `1.5x`; empty for a load.
     pub fn in_multiples(&self) -> String {
         self.multiple
             .map_or(String::new(), |multiple| format!("{}x", (multiple * 100.0).round() / 100.0))
     }
 
-    /// Requests per second: good responses of the measured window, or what another generator says;
-    /// `None` where it does not.
+    /// Good responses per second of the measured window, or what another generator reports; `None`
+    /// if it doesn't.
     pub fn rate(&self) -> Option<f64> {
         self.claim.as_ref().map_or_else(|| Some(self.completed_rate()), |claim| claim.rate_per_s)
     }
 
-    /// Requests of the measured window; `None` where another generator does not say.
+    /// Requests of the measured window; `None` if another generator doesn't report them.
     pub fn requests(&self) -> Option<u64> {
         self.claim.as_ref().map_or_else(|| Some(self.tally.counts.total()), |claim| claim.requests)
     }
 
-    /// Those of them without a good response, likewise.
+    /// Failed requests; `None` if another generator doesn't report them.
     pub fn failed(&self) -> Option<u64> {
         self.claim.as_ref().map_or_else(|| Some(self.tally.counts.failed()), |claim| claim.failed)
     }
 
-    /// Those of them with a good response, likewise.
+    /// Requests with a good response; `None` if another generator doesn't report them.
     pub fn good(&self) -> Option<u64> {
         self.claim.as_ref().map_or_else(|| Some(self.tally.counts.good()), |claim| claim.good())
     }
 
-    /// Responses of the measured window by status (`200`), or as another generator tells them,
-    /// which may be by class (`2xx`).
+    /// Responses of the measured window by status (`200`), or by class (`2xx`) if another generator
+    /// reports only that.
     pub fn statuses(&self) -> BTreeMap<String, u64> {
         if let Some(claim) = &self.claim {
             return claim.statuses.clone();
@@ -177,37 +178,36 @@ impl Run {
         self.tally.counts.iter().filter_map(answered).collect()
     }
 
-    /// The mean response time of the good responses, likewise.
+    /// The mean response time of the good responses; `None` if another generator doesn't report it.
     pub fn mean_response_time(&self) -> Option<Nanos> {
         self.claim.as_ref().map_or_else(|| self.tally.response_time.mean(), |claim| claim.mean)
     }
 
-    /// Good responses per second of the measured window; 0 where it has no length, and of a run
-    /// that another generator made.
+    /// Good responses per second of the measured window; 0 if it has no length, or if another
+    /// generator made the run.
     pub fn completed_rate(&self) -> f64 {
         per_second(self.tally.completed_in_window, self.measured)
     }
 
-    /// Requests per second that were sent in the measured window; 0 where it has no length.
+    /// Requests per second that were sent in the measured window; 0 if it has no length.
     pub fn sent_rate(&self) -> f64 {
         per_second(self.tally.sent_in_window, self.measured)
     }
 
-    /// For how long requests became due in an open loop, where that was sampled.
+    /// For how long requests became due in an open loop, if that was sampled.
     fn offered_for(&self) -> Option<Nanos> {
         Some(self.statistics.as_ref()?.backlog?.over)
     }
 
     /// Requests per second that became due; `None` in a closed loop.
     pub fn offered_rate(&self, pace: &Pace) -> Option<f64> {
-        // Where a count ends the run, more time passes until the last response than requests become
-        // due in.
+        // If a count ends the run, the last response comes later than the last request is due.
         let over = || self.offered_for().unwrap_or(self.measured);
         pace.is_open().then(|| per_second(self.tally.due(), over()))
     }
 
-    /// Good responses a second while requests became due. Where a count ended the run the responses
-    /// that came after the last of them are left out, as far as whole seconds tell.
+    /// Good responses per second while requests became due. If a count ended the run, responses
+    /// after the last due time are left out, to the precision of whole seconds.
     pub fn completed_under_load(&self) -> f64 {
         match self.offered_for().map(|over| (over.as_secs_f64() + 1e-3) as usize) {
             Some(seconds @ 1..) if self.tally.window.until == Nanos::MAX => {
@@ -218,12 +218,12 @@ impl Run {
         }
     }
 
-    /// Completed rate over the theoretical maximum (1 is all of it).
+    /// Completed rate / theoretical maximum.
     pub fn of_maximum(&self) -> Option<f64> {
         Some(self.rate()? / self.forecast.as_ref()?.maximum_rate)
     }
 
-    /// The response time at quantile `q`, as [`Tally::response_time_at`], where so many independent
+    /// The response time at quantile `q`, like [`Tally::response_time_at`], if enough independent
     /// responses support it.
     pub fn response_time(&self, q: f64) -> Quantile {
         match &self.claim {
@@ -234,9 +234,9 @@ impl Run {
         }
     }
 
-    /// Between which times quantile `q` of these responses lies, where too few support it: at least
-    /// the highest percentile below it that is known, at most the longest. `None` where that is
-    /// wider than a fifth: then nothing is known of it.
+    /// The range of quantile `q`, if too few responses support it: from the highest known
+    /// percentile below it to the longest time. `None` if that is wider than a fifth, which says
+    /// nothing about it.
     pub fn percentile_range(&self, q: f64) -> Option<PercentileRange> {
         if self.response_time(q) != Quantile::TooFew {
             return None;
@@ -248,19 +248,19 @@ impl Run {
         is_narrow.then_some(PercentileRange { quantile: q, low, high })
     }
 
-    /// The service time at quantile `q`, likewise; of a run of our own.
+    /// The service time at quantile `q`, by the same rules; only for our own runs.
     pub fn service_time(&self, q: f64) -> Quantile {
         self.tally.service_time_at(q).supported(self.statistics.as_ref(), q, &self.tally)
     }
 
-    /// Long tail: the longest response time over the 10th percentile; the longest must be known.
+    /// Long tail: longest response time / 10th percentile; the longest must be known.
     pub fn long_tail(&self) -> Option<f64> {
         let max = self.max_response_time().time()?;
         let p10 = self.response_time(0.10).time()?;
         (p10 > Nanos::ZERO).then(|| max.0 as f64 / p10.0 as f64)
     }
 
-    /// The longest response time; unknown where a request has no response.
+    /// The longest response time; unknown if a request has no response.
     pub fn max_response_time(&self) -> Quantile {
         self.claim.as_ref().map_or_else(
             || self.tally.longest_response_time(),
@@ -268,15 +268,15 @@ impl Run {
         )
     }
 
-    /// The response time at quantile `q` over the ideal first-come-first-served time (1 is ideal).
+    /// The response time at quantile `q` / the ideal first-come-first-served time.
     pub fn of_ideal(&self, q: f64) -> Option<f64> {
         let ideal = self.forecast.as_ref()?.ideal_response_time;
         let time = self.response_time(q).time()?;
         (ideal > Nanos::ZERO).then(|| time.0 as f64 / ideal.0 as f64)
     }
 
-    /// Jain's index of the connections' good responses: 1 where all got the same, 1/n where one got
-    /// all. (Jain, Chiu, Hawe, DEC-TR-301, 1984.) `None` where there are none.
+    /// Jain's index of the connections' good responses: 1 if all got the same, 1/n if one got all.
+    /// (Jain, Chiu, Hawe, DEC-TR-301, 1984.) `None` without responses.
     pub fn fairness(&self) -> Option<f64> {
         let counts = &self.tally.per_connection;
         let sum: f64 = counts.iter().map(|n| *n as f64).sum();
@@ -285,7 +285,7 @@ impl Run {
     }
 
     /// The workers' relative deviations from an even share, rising: -0.03 is 3 % less than even;
-    /// none where nobody had a request.
+    /// empty without requests.
     pub fn worker_deviations(&self) -> Vec<f64> {
         let total: u64 = self.workers.iter().map(|w| w.requests).sum();
         if total == 0 {
@@ -298,18 +298,18 @@ impl Run {
         deviations
     }
 
-    /// How long a good response's request waited in the kernel's accept queue on average, by how
-    /// long that queue was (Little's law).
+    /// How long a good response's request waited in the kernel's accept queue on average, inferred
+    /// from the length of the queue (Little's law).
     ///
-    /// In a closed loop each connection sends as soon as it is connected and has one request out,
-    /// so each connection in the accept queue is one request that waits there. Over the measured
-    /// window the mean number of requests that wait is their rate times the mean wait, a request
-    /// that did not wait there counting 0 (J. D. C. Little, *Operations Research* 9(3), 1961): mean
-    /// wait = mean length x window / good responses in the window. Inferred, not measured: it knows
-    /// the mean alone.
+    /// In a closed loop each connection sends as soon as it is connected and has one request in
+    /// flight, so each connection in the accept queue is one waiting request. Over the measured
+    /// window the mean number of waiting requests is their rate times the mean wait, where a
+    /// request that did not wait counts as 0 (J. D. C. Little, *Operations Research* 9(3), 1961):
+    /// mean wait = mean length x window / good responses in the window. This gives only the mean,
+    /// and it is inferred, not measured.
     ///
-    /// `None` where the queue was not looked at often enough, or where requests failed: those given
-    /// up may stand in the queue still, and their number is not that of the responses.
+    /// `None` if the queue was not sampled often enough, or if requests failed: those that were
+    /// given up may still be in the queue.
     pub fn accept_queue_wait(&self) -> Option<Nanos> {
         let (track, queue) = self.watch.as_ref()?.curve("accept_queue")?;
         if self.tally.counts.failed() > 0 || self.tally.completed_in_window == 0 {
@@ -323,11 +323,11 @@ impl Run {
 }
 
 impl Run {
-    /// How long a good response's request waited in the server's own queue on average, by how many
-    /// the server said stand there (Little's law, as [`Run::accept_queue_wait`]). Puma from 7 on
-    /// accepts all that comes, and lets it wait in each worker.
+    /// How long a good response's request waited in the server's own queue on average, inferred
+    /// from the length that the server reports (Little's law, like [`Run::accept_queue_wait`]).
+    /// Puma 7 and later accept everything and queue it in each worker.
     ///
-    /// `None` where a worker did not say, or where requests failed.
+    /// `None` if a worker did not report it, or if requests failed.
     pub fn server_queue_wait(&self) -> Option<Nanos> {
         let length = self.reported("backlog")?;
         if self.tally.counts.failed() > 0 || self.tally.completed_in_window == 0 {
@@ -338,11 +338,11 @@ impl Run {
         ))
     }
 
-    /// What the server's workers said of a figure (`backlog`, `busy_threads`): of all workers, each
-    /// on average over the reports that it made within the run; `None` where one made none.
+    /// A figure that the workers report (`backlog`, `busy_threads`), summed over all workers, each
+    /// averaged over its reports within the run; `None` if a worker made no report.
     ///
-    /// Puma's workers report every five seconds, and each report is read several times: one is
-    /// counted as often as it was read, and those from before the run not at all.
+    /// Puma's workers report every five seconds, and each report is read several times. It counts
+    /// as often as it was read; reports from before the run don't count.
     pub fn reported(&self, figure: &str) -> Option<f64> {
         let mut workers = 0;
         let mut total = 0.0;
@@ -381,12 +381,12 @@ mod tests {
     const OK: Outcome = Outcome::Answered(200);
 
     #[test]
-    fn two_timeouts_in_a_hundred_hide_p99_and_leave_p90() {
+    fn two_timeouts_in_a_hundred_hide_p99_but_not_p90() {
         let mut outcomes: Vec<_> = (1..=98).map(|ms| (OK, ms)).collect();
         outcomes.extend([(Outcome::TimedOut, 1), (Outcome::TimedOut, 1)]);
         let run = run(&outcomes);
         assert_eq!(run.response_time(0.99), Quantile::Unanswered);
-        // Rank 90 of 100: the timeouts are slower than any response, wherever their clock stopped.
+        // Rank 90 of 100: timeouts are slower than any response, wherever their clock stopped.
         assert_eq!(run.response_time(0.90), Quantile::Time(Nanos(90_046_463)));
         assert_eq!((run.max_response_time(), run.long_tail()), (Quantile::Unanswered, None));
         // Fast errors do not make the server look fast.
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_of_too_few_answers_lies_between_the_one_below_and_the_longest() {
+    fn a_percentile_with_too_few_responses_has_a_range_up_to_the_longest() {
         let of = |longest: u64| {
             let mut times = vec![(OK, 400); 90];
             times.extend([(OK, 414), (OK, longest)]);

@@ -3,7 +3,7 @@
 use crate::{Nanos, Objective, ObjectiveFigure, Quantile, Run};
 
 impl Run {
-    /// The first of these conditions that holds, with its figure; none where nothing was measured.
+    /// The first of these conditions that holds, with its figure; `None` if nothing was measured.
     pub fn first_that_holds(&self, conditions: &[Objective]) -> Option<String> {
         let mut figures = conditions
             .iter()
@@ -13,9 +13,9 @@ impl Run {
         Some(format!("{condition}: it is {}", condition.shown(figure)))
     }
 
-    /// A figure in its unit; `None` where nothing was measured, or another generator did not print
-    /// it. A response time that requests without a response could change is infinite: it cannot
-    /// have met a limit.
+    /// A figure in its unit; `None` if nothing was measured, or another generator did not print it.
+    /// A response time that requests without a response could change is infinite, so it cannot meet
+    /// a limit.
     pub fn figure(&self, figure: ObjectiveFigure) -> Option<f64> {
         if let Some(claim) = &self.claim {
             return claim.figure(figure);
@@ -28,7 +28,7 @@ impl Run {
         let or_infinite = |time: Option<Nanos>| time.map_or(f64::INFINITY, |time| time.0 as f64);
         let quantile = |time: Quantile, of_few: Option<Nanos>| match time {
             Quantile::Time(time) => time.0 as f64,
-            // In an overload whoever comes later waits longer, without an end.
+            // In an overload, later requests wait longer without bound.
             Quantile::Unanswered | Quantile::Growing => f64::INFINITY,
             Quantile::TooFew | Quantile::NotPrinted => or_infinite(of_few),
         };

@@ -1,51 +1,50 @@
-//! Samples of a run ([`Watch`]): what server, kernel and app said while it went on, one time axis a
-//! source and one curve a quantity; and one series for each statsd metric and its tags.
+//! Samples of a run ([`Watch`]): what server, kernel and app reported meanwhile, with a time axis
+//! for each source, a curve for each quantity, and a series for each statsd metric and its tags.
 //!
-//! A value that could not be had is absent, never 0.
+//! A value that could not be read is absent, never 0.
 
 use serde::{Deserialize, Serialize};
 use strum::{EnumMessage, IntoStaticStr, VariantArray};
 
 use crate::Nanos;
 
-/// The readings that were taken during a run's measured window and the wait for its last answers.
+/// The samples taken during a run's measured window and the wait for its last responses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watch {
     /// One for each source that answered.
     pub tracks: Vec<WatchTrack>,
-    /// CPU time that sampling took of this machine, all in our own threads, the warm-up's samples
-    /// included.
+    /// CPU time of sampling, all in our own threads, warm-up included.
     #[serde(rename = "cpu_ns")]
     pub cpu: Nanos,
-    /// What could not be read and why, a line each.
+    /// What could not be read and why, one line each.
     pub missing: Vec<String>,
 }
 
-/// The readings of one source, all of a row taken in one sample.
+/// The samples of one source; each reads all its curves together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchTrack {
-    /// Who said it: `sock_diag`, `/proc/net/unix`, `/proc/PID/task/TID/schedstat`, `puma stats`.
+    /// The source: `sock_diag`, `/proc/net/unix`, `/proc/PID/task/TID/schedstat`, `puma stats`.
     pub source: String,
     /// When each sample was taken, rising, since the start of the measured window.
     #[serde(rename = "at_ns")]
     pub at: Vec<Nanos>,
-    /// What was seen.
+    /// The curves.
     pub curves: Vec<WatchCurve>,
 }
 
-/// How one quantity went.
+/// One quantity over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchCurve {
-    /// Of whom: a process by its id, a worker; empty for the whole server.
+    /// The process id or worker that it belongs to; empty for the whole server.
     pub of: String,
-    /// What: `accept_queue`, `open_connections`, `cpu`.
+    /// Its name: `accept_queue`, `open_connections`, `cpu`.
     pub name: String,
     /// The unit of the values: `connections`, `threads`, `requests`, `ns`.
     pub unit: String,
-    /// One for each sample of its track; `None` where it could not be had.
+    /// One for each sample of its track; `None` if it could not be read.
     pub values: Vec<Option<u64>>,
-    /// How old each value may have been when it was read, one for each sample; empty where all were
-    /// read as they were.
+    /// How old each value may have been when it was read, one for each sample; empty if all were
+    /// current.
     #[serde(rename = "staleness_ns")]
     pub staleness: Vec<Option<Nanos>>,
 }
@@ -53,16 +52,16 @@ pub struct WatchCurve {
 /// The curves of how many of the server's connections each process holds.
 pub const HELD_CONNECTIONS: &str = "held_connections";
 
-/// Fewer samples than this tell no mean.
+/// Fewer samples than this are not enough for a mean.
 pub const LEAST_SAMPLES: usize = 10;
 
 impl Watch {
-    /// The curve of that name and its track; where several have it, the first.
+    /// The first curve with this name, and its track.
     pub fn curve<'a>(&'a self, name: &'a str) -> Option<(&'a WatchTrack, &'a WatchCurve)> {
         self.curves(name).next()
     }
 
-    /// All curves of that name, each with its track.
+    /// All curves with this name, each with its track.
     pub fn curves<'a>(
         &'a self,
         name: &'a str,
@@ -70,9 +69,9 @@ impl Watch {
         self.tracks.iter().flat_map(move |track| track.named(name).map(move |curve| (track, curve)))
     }
 
-    /// Connections of each process that held any, the fullest first, of a run with so many. Known
-    /// if every sample that found all of them agrees, and at least half of the samples found them:
-    /// then a connection stays with its process, and none waits in the kernel.
+    /// The numbers of `connections` that processes hold, the largest first. Known if at least half
+    /// of the samples found all connections in processes, and all of those agree: then each
+    /// connection stays with its process, and none waits in the kernel.
     pub fn held_connections(&self, connections: u32) -> Option<Vec<u32>> {
         let curves: Vec<&WatchCurve> =
             self.curves(HELD_CONNECTIONS).map(|(_, curve)| curve).collect();
@@ -88,7 +87,7 @@ impl Watch {
             (held.iter().sum::<u32>() == connections).then_some(held)
         };
         let whole: Vec<Vec<u32>> = (0..samples).filter_map(in_sample).collect();
-        // When some wait in the kernel, a sample may still find all of them for a moment.
+        // Even if some wait in the kernel, a sample may find all of them in processes for a moment.
         let is_steady =
             whole.windows(2).all(|pair| pair[0] == pair[1]) && whole.len() * 2 >= samples;
         whole.into_iter().next().filter(|_| is_steady)
@@ -96,23 +95,24 @@ impl Watch {
 }
 
 impl WatchTrack {
-    /// Its curves of that name. One with another number of values than there were samples is of no
-    /// use to anybody.
+    /// Its curves with this name. A curve whose number of values differs from the number of samples
+    /// is ignored.
     fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a WatchCurve> + 'a {
         self.curves
             .iter()
             .filter(move |curve| curve.name == name && curve.values.len() == self.at.len())
     }
 
-    /// Mean over time of a curve of this track from the start of the measured window up to `until`:
-    /// between two samples the mean of the two, so that samples that came late weigh as much as the
-    /// time they stand for. `None` of fewer than [`LEAST_SAMPLES`] samples, and where they leave
-    /// out more than a tenth of that time.
+    /// The mean over time of a curve of this track, from the start of the measured window up to
+    /// `until`. Between two samples it uses their mean, so a late sample has the weight of the time
+    /// that it covers. `None` for fewer than [`LEAST_SAMPLES`] samples, or if they don't cover at
+    /// least 90 % of that time.
     pub fn mean(&self, curve: &WatchCurve, until: Nanos) -> Option<f64> {
         let samples = self.at.iter().zip(&curve.values).filter(|(at, _)| **at <= until);
         let known: Vec<(Nanos, u64)> =
             samples.filter_map(|(at, value)| Some((*at, (*value)?))).collect();
-        let (first, last) = (known.first()?.0, known.last()?.0);
+        let first = known.first()?.0;
+        let last = known.last()?.0;
         let covered = last.saturating_sub(first);
         if known.len() < LEAST_SAMPLES || covered.as_secs_f64() < 0.9 * until.as_secs_f64() {
             return None;
@@ -127,40 +127,40 @@ impl WatchTrack {
 }
 
 impl WatchCurve {
-    /// The largest value that was seen.
+    /// The largest value.
     pub fn most(&self) -> Option<u64> {
         self.values.iter().flatten().max().copied()
     }
 
-    /// Of a counter: what it counted from the first sample to the last.
+    /// For a counter: what it counted from the first sample to the last.
     pub fn counted(&self) -> Option<u64> {
         let known = || self.values.iter().flatten();
         known().next_back()?.checked_sub(*known().next()?)
     }
 }
 
-/// What was received during a run's measured window and the wait for its last answers.
+/// The statsd packets received during a run's measured window and the wait for its last responses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StatsdReport {
     /// By metric, tags and type, rising.
     pub series: Vec<StatsdMetric>,
-    /// Packets that came in the window.
+    /// Packets received in the window.
     pub packets: u64,
-    /// Lines of them that were understood.
+    /// Lines in them that were understood.
     pub lines: u64,
-    /// Lines that are no statsd.
+    /// Lines that are not statsd.
     pub malformed: u64,
     /// The first of those, shortened.
     pub first_malformed: Option<String>,
-    /// `DogStatsD`'s events and service checks: they have no value.
+    /// `DogStatsD` events and service checks, which have no value.
     pub no_metrics: u64,
-    /// Lines that came before the window, since the run before: they are in no figure.
+    /// Lines received between the previous run and the window; they are in no figure.
     pub before: u64,
     /// Lines left out because there were too many series already.
     pub left_out: u64,
-    /// Packets that the kernel dropped because we read too slowly; `None` where it does not say.
+    /// Packets that the kernel dropped because we read too slowly; `None` if it doesn't say.
     pub dropped_by_kernel: Option<u64>,
-    /// CPU time that the listening took of this machine.
+    /// CPU time of listening.
     #[serde(rename = "cpu_ns")]
     pub cpu: Nanos,
 }
@@ -174,23 +174,23 @@ pub struct StatsdMetric {
     pub tags: Vec<String>,
     /// What its values are.
     pub kind: MetricKind,
-    /// Values that came.
+    /// Values received.
     pub values: u64,
-    /// How many they stand for: each value once for each that the sender left out by its sample
-    /// rate.
+    /// How many values they represent, given the sender's sample rate.
     pub stands_for: f64,
-    /// The figures of the values; `None` of a set, whose values are names.
+    /// The figures of the values; `None` for a set, whose values are names.
     pub figures: Option<StatsdFigures>,
 }
 
-/// What the values of a series come to.
+/// Figures of the values of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StatsdFigures {
-    /// Sum of the values, each as often as it stands for; of a counter, what it counted.
+    /// The sum of the values, weighted by the sample rate; for a counter, what it counted.
     pub sum: f64,
-    /// `sum` over what they stand for; of a gauge the mean of what was reported, and not over time.
+    /// `sum` / the number of values represented; for a gauge the mean of the reports, not over
+    /// time.
     pub mean: f64,
-    /// The value that came last.
+    /// The last value received.
     pub last: f64,
     /// The smallest.
     pub min: f64,
@@ -227,10 +227,10 @@ pub enum MetricKind {
     /// `h`: one observation.
     #[strum(serialize = "h", message = "histogram")]
     Histogram,
-    /// `d`: one observation, to be put together on the server.
+    /// `d`: one observation, to be aggregated on the server.
     #[strum(serialize = "d", message = "distribution")]
     Distribution,
-    /// `s`: a name, of which the different ones count.
+    /// `s`: a name; distinct names are counted.
     #[strum(serialize = "s", message = "set")]
     Set,
 }
@@ -239,7 +239,7 @@ impl MetricKind {
     /// All of them.
     pub const ALL: &[MetricKind] = MetricKind::VARIANTS;
 
-    /// As a line spells it.
+    /// Its letter in a line.
     pub fn letter(self) -> &'static str {
         self.into()
     }
@@ -279,22 +279,22 @@ mod tests {
     }
 
     #[test]
-    fn a_late_sample_weighs_as_much_as_the_time_it_stands_for() {
-        // 4 for the first half in 20 samples, 0 after it in 2.
+    fn a_late_sample_has_the_weight_of_the_time_it_covers() {
+        // 4 in 20 samples for the first half, then 0 in 2 samples.
         let mut samples: Vec<_> = (0..=20).map(|n| (n * 50, Some(4))).collect();
         samples.extend([(1001, Some(0)), (2000, Some(0))]);
         assert!((mean(&samples, 2000).unwrap() - 2.001).abs() < 1e-9, "{:?}", mean(&samples, 2000));
         let samples: Vec<_> = (0..=40).map(|n| (n * 50, (n % 2 == 0).then_some(7))).collect();
-        assert_eq!(mean(&samples, 2000), Some(7.0), "what is absent is no zero");
-        // Few samples, or a part of the window, tell no mean.
+        assert_eq!(mean(&samples, 2000), Some(7.0), "an absent value is not 0");
+        // Few samples, or a part of the window, give no mean.
         let samples: Vec<_> = (0..40).map(|n| (n * 50, Some(1))).collect();
         assert_eq!((mean(&samples[..9], 400), mean(&samples[..10], 450)), (None, Some(1.0)));
-        assert_eq!(mean(&samples, 4000), None, "half of the window");
+        assert_eq!(mean(&samples, 4000), None, "only half of the window");
         assert_eq!(mean(&[], 1000), None);
     }
 
     #[test]
-    fn a_counter_tells_what_came_between() {
+    fn a_counter_gives_the_difference_between_its_ends() {
         let curve = WatchCurve {
             values: vec![None, Some(5), None, Some(12), None],
             ..WatchCurve::default()
@@ -303,17 +303,14 @@ mod tests {
         assert_eq!(WatchCurve::default().counted(), None);
     }
 
-    /// Simulated time, closed loop: `connections` on `slots` that each take 100 ms, a new
-    /// connection for each request, for 10 s after a warm-up of 1 s. The queue is looked at each 50
-    /// ms, just after what happened then.
+    /// A closed loop in simulated time: `connections` on `slots` that each take 100 ms, with a new
+    /// connection for each request, for 10 s after a warm-up of 1 s. The queue is sampled every 50
+    /// ms, just after the events of that instant.
     fn played(connections: u64, slots: u64) -> Run {
-        let (window, step) = (
-            Window { from: Nanos::from_secs(1), until: Nanos::from_secs(11) },
-            Nanos::from_millis(100),
-        );
+        let window = Window { from: Nanos::from_secs(1), until: Nanos::from_secs(11) };
+        let step = Nanos::from_millis(100);
         let mut tally = Tally::new(window, connections as usize);
-        // Whoever came first is served first: each round, `slots` of them end, and come again at
-        // once.
+        // First come, first served: in each round, `slots` requests end and connect again at once.
         let mut line: std::collections::VecDeque<Nanos> =
             (0..connections).map(|_| Nanos::ZERO).collect();
         let mut now = Nanos::ZERO;
@@ -336,10 +333,10 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_is_exact_where_everybody_waits_in_that_queue() {
+    fn the_inferred_wait_is_exact_if_all_requests_wait_in_the_queue() {
         for (connections, slots, wait) in [(10, 10, 0), (40, 10, 300), (15, 10, 50), (7, 1, 600)] {
             let run = played(connections, slots);
-            // A round ends each 100 ms, the first of the window at its start.
+            // A round ends every 100 ms, the first one at the start of the window.
             assert_eq!(run.tally.completed_in_window, slots * 100, "{connections}");
             assert_eq!(
                 run.accept_queue_wait(),
@@ -350,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn where_requests_failed_or_nobody_looked_nothing_is_inferred() {
+    fn with_failures_or_without_samples_no_wait_is_inferred() {
         let mut run = played(40, 10);
         let failed = Exchange { outcome: Outcome::TimedOut, ..exchange(2000, 2000, 3000) };
         run.tally.record(&failed, 0);

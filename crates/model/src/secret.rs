@@ -1,9 +1,8 @@
-//! Secrets in what a user typed: where they are, and the types that keep them out of whatever is
-//! shown or kept ([`MaskedText`], [`Private`]).
+//! Secrets in what a user typed: how to find them, and the types that keep them out of everything
+//! that is shown or stored ([`MaskedText`], [`Private`]).
 //!
-//! What counts as a secret by its name is a table, `secret_names.txt`. Where the masking is in
-//! doubt, it masks: a report that says less is a nuisance, a password in a pull request is not to
-//! be taken back.
+//! `secret_names.txt` lists the names of secrets. In doubt, text is masked: a report that says less
+//! is a nuisance, but a password in a pull request can't be taken back.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,16 +11,16 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What stands in the place of a secret.
+/// The text that replaces a secret.
 pub const SECRET: &str = "(secret)";
 
-/// Text without its secrets, from the moment it is made: of a command line, a URL, a tool's output.
+/// Text whose secrets are removed when it is created: a command line, a URL, a tool's output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct MaskedText(String);
 
 impl MaskedText {
-    /// Of words that have been masked already, one by one, as only their owner can.
+    /// From words that their owner has already masked one by one.
     pub fn of_masked(text: String) -> MaskedText {
         MaskedText(text)
     }
@@ -47,16 +46,16 @@ impl fmt::Display for MaskedText {
     }
 }
 
-/// Files that were written before may hold what is masked today.
+/// Older files may contain secrets that are masked today.
 impl<'de> Deserialize<'de> for MaskedText {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<MaskedText, D::Error> {
         String::deserialize(from).map(MaskedText::from)
     }
 }
 
-/// What can be shown without the secrets in it.
+/// A value that can be shown without its secrets.
 pub trait Maskable {
-    /// The same without its secrets.
+    /// The value without its secrets.
     #[must_use]
     fn masked(&self) -> Self;
 }
@@ -75,7 +74,7 @@ impl Maskable for Vec<String> {
     }
 }
 
-/// Settings of an environment.
+/// Environment variables.
 impl Maskable for BTreeMap<String, String> {
     fn masked(&self) -> BTreeMap<String, String> {
         let value = |name: &str, value: &str| {
@@ -86,12 +85,12 @@ impl Maskable for BTreeMap<String, String> {
     }
 }
 
-/// What the user typed, to be used as it is and shown or kept without its secrets.
+/// What the user typed: used as it is, but shown and stored without its secrets.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Private<T>(T);
 
 impl<T> Private<T> {
-    /// As it was typed: for who starts a server or sends a request, and for nobody who prints.
+    /// As it was typed, for starting a server or sending a request; never for printing.
     pub fn exposed(&self) -> &T {
         &self.0
     }
@@ -134,7 +133,7 @@ impl<T: Maskable + Serialize> Serialize for Private<T> {
     }
 }
 
-/// Files that were written before may hold what is masked today.
+/// Older files may contain secrets that are masked today.
 impl<'de, T: Maskable + Deserialize<'de>> Deserialize<'de> for Private<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Private<T>, D::Error> {
         T::deserialize(from).map(|typed| Private(typed.masked()))
@@ -173,7 +172,7 @@ pub fn is_secret_name(name: &str) -> bool {
         || words.last().is_some_and(|last| NAMES.words.contains(&last.as_str()))
 }
 
-/// The same where it stands in a query or a form.
+/// The same for a parameter in a query or a form.
 fn is_secret_parameter(name: &str) -> bool {
     is_secret_name(name) || NAMES.of_queries.contains(&words_of(name).concat().as_str())
 }
@@ -216,17 +215,17 @@ pub fn masked_words(words: &[String]) -> Vec<String> {
 fn is_secret_of(option: &str, word: &str) -> bool {
     let Some(name) = option.strip_prefix('-') else { return false };
     let is_plain = !option.contains(['=', ':', ' ']);
-    // As curl and its like have it; of sudo and docker it is a number, or a name alone.
+    // curl and similar tools take user and password here; sudo and docker a number, or only a name.
     let is_user = matches!(option, "-u" | "--user" | "-U" | "--proxy-user");
     let is_of_ids = || word.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
     is_plain && is_secret_name(name) && !word.starts_with("--") && !is_harmless(word)
         || is_user && word.contains(':') && !is_of_ids()
 }
 
-/// What to put in the place of each secret of a masked command, and the way that needs none of it;
-/// `None` where nothing is masked.
+/// What to put in place of each secret of a masked command, and a way without typing it; `None` if
+/// nothing is masked.
 pub fn what_to_put(words: &[String]) -> Option<String> {
-    // Nobody types more, and a file may hold any number.
+    // Nobody types more, but a file may contain any number.
     const MOST: usize = 20;
     let mut missing: Vec<String> = Vec::new();
     let mut before = "";
@@ -257,7 +256,7 @@ pub fn what_to_put(words: &[String]) -> Option<String> {
     (!missing.is_empty()).then(|| format!("for {SECRET} put {}{or}", missing.join(" and ")))
 }
 
-/// One word of a command without its secrets: a setting or a header is secret to its end.
+/// One word of a command without its secrets; a setting or a header is masked to its end.
 pub fn masked_word(word: &str) -> String {
     replaced(word, secrets_in(word, true))
 }
@@ -267,7 +266,7 @@ pub fn masked(text: &str) -> String {
     replaced(text, secrets_in(text, false))
 }
 
-/// The text with [`SECRET`] in these places, which may overlap.
+/// The text with [`SECRET`] at these places, which may overlap.
 fn replaced(text: &str, mut places: Vec<Range<usize>>) -> String {
     places.sort_by_key(|place| (place.start, place.end));
     let mut shown = String::with_capacity(text.len());
@@ -285,7 +284,7 @@ fn replaced(text: &str, mut places: Vec<Range<usize>>) -> String {
     shown
 }
 
-/// Where secrets are in a text, which may be one word of a command.
+/// The places of secrets in a text, which may be one word of a command.
 fn secrets_in(text: &str, is_word: bool) -> Vec<Range<usize>> {
     let mut found = credentials_of_urls(text, is_word);
     found.extend(credentials_without_scheme(text));
@@ -293,7 +292,7 @@ fn secrets_in(text: &str, is_word: bool) -> Vec<Range<usize>> {
     found.extend(values_of_headers(text, is_word));
     found.extend(values_of_options(text));
     found.extend(known_tokens(text));
-    // What is masked already stays as it is.
+    // Text that is already masked stays as it is.
     found.retain(|place| !place.is_empty() && !text[place.start..].starts_with(SECRET));
     found
 }
@@ -304,12 +303,12 @@ fn is_blank_or_quote(c: char) -> bool {
     c.is_whitespace() || QUOTES.contains(&c) || matches!(c, '<' | '>')
 }
 
-/// Where such a character is next, for places that come in order: a text is gone through once,
-/// however often it is asked. A study may come from anybody.
+/// Finds the next matching character for positions in rising order. The text is scanned only once,
+/// however often it is asked, because a study may come from anybody.
 struct Next<'a, F> {
     text: &'a str,
     is_one: F,
-    /// The place it was last looked for from, and what was found.
+    /// The last position that was asked for, and the result.
     last: Option<Range<usize>>,
 }
 
@@ -336,8 +335,8 @@ fn next_of(text: &str, start: usize, is_end: impl Fn(char) -> bool) -> usize {
     text[start..].find(is_end).map_or(text.len(), |at| start + at)
 }
 
-/// `user:password` of `http://user:password@host`, and of what was meant to be one: a password with
-/// a slash in it ends the host.
+/// `user:password` of `http://user:password@host`, even if it is not a valid URL because the
+/// password contains a slash.
 fn credentials_of_urls(text: &str, is_word: bool) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut word_ends = Next::of(text, is_blank_or_quote);
@@ -373,7 +372,7 @@ fn credentials_of_urls(text: &str, is_word: bool) -> Vec<Range<usize>> {
         let Some(user_end) = user_end else { continue };
         let is_web =
             ["http", "https", "ws", "wss"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
-        // Of ssh://deploy@box it is only a name; of the web it may be a token.
+        // In ssh://deploy@box this is only a name; in web URLs it may be a token.
         if is_web || text[start..authority_end.min(user_end)].contains(':') {
             found.push(start..user_end);
         }
@@ -381,11 +380,10 @@ fn credentials_of_urls(text: &str, is_word: bool) -> Vec<Range<usize>> {
     found
 }
 
-/// Where the last @ of a stretch is, of stretches that begin ever later and often end at the same
-/// place.
+/// Finds the last @ in ranges that begin later and later and often end at the same place.
 #[derive(Default)]
 struct LastAt {
-    /// The stretch that was gone through, and its last @.
+    /// The range that was scanned, and its last @.
     last: Option<(Range<usize>, Option<usize>)>,
 }
 
@@ -401,7 +399,7 @@ impl LastAt {
     }
 }
 
-/// What has a colon and an @ behind it and is no password.
+/// Schemes with a colon and an @ but without a password.
 const NO_USERS: [&str; 6] = ["mailto", "sip", "sips", "xmpp", "acct", "npm"];
 
 /// `user:password@host`, as a URL may be typed.
@@ -436,7 +434,7 @@ fn credentials_without_scheme(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// What may be a user and a password so far.
+/// A candidate for user and password.
 #[derive(Default)]
 struct PartOfWord {
     start: usize,
@@ -468,18 +466,18 @@ fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_-.[]%$".contains(c)
 }
 
-/// Where the name begins that ends at `end`.
+/// The start of the name that ends at `end`.
 fn name_start(text: &str, end: usize) -> usize {
     text[..end]
         .rfind(|c| !is_of_name(c))
         .map_or(0, |last| last + text[last..].chars().next().map_or(1, char::len_utf8))
 }
 
-/// A flag of yes or no is no secret, whatever it is called.
+/// A yes/no value is not a secret, whatever its name.
 fn is_harmless(value: &str) -> bool {
     const HARMLESS: [&str; 12] =
         ["", "0", "1", "true", "false", "yes", "no", "on", "off", "null", "nil", "none"];
-    // Longer ones, of which there may be many, are not gone through.
+    // Longer values, of which there may be many, are not scanned.
     value.len() < 32 && HARMLESS.iter().any(|word| value.trim().eq_ignore_ascii_case(word))
 }
 
@@ -546,8 +544,8 @@ fn values_of_headers(text: &str, is_word: bool) -> Vec<Range<usize>> {
         let start = name_start(text, name_end);
         let name = &text[start..name_end];
         let before = text[..start].chars().next_back();
-        // Of Ruby, "in `password': undefined local variable", a quote ends a name that no such
-        // quote begins.
+        // In Ruby's "in `password': undefined local variable", the closing quote differs from the
+        // opening one.
         let ends_alone = quoted.is_some_and(|_| before != text[..head.len()].chars().next_back());
         if name.is_empty() || name.starts_with('-') || ends_alone || !is_secret_name(name) {
             continue;
@@ -568,7 +566,7 @@ fn values_of_headers(text: &str, is_word: bool) -> Vec<Range<usize>> {
             }
             continue;
         }
-        // `http://auth:8080/`, `auth:8080`, `/v1/token:refresh` are places.
+        // `http://auth:8080/`, `auth:8080`, `/v1/token:refresh` are addresses.
         let digits = value.bytes().take_while(u8::is_ascii_digit).count();
         let is_port = (1..=5).contains(&digits)
             && (value.len() == digits || value[digits..].starts_with(['/', ':', '?', ' ', '\'']))
@@ -581,7 +579,7 @@ fn values_of_headers(text: &str, is_word: bool) -> Vec<Range<usize>> {
         let end = match outer {
             Some(outer) => next_of(text, value_start, |c| c == outer || c == '\n'),
             None if is_word && start == 0 => text.len(),
-            // A line of words: what is not quoted ends with its word.
+            // In a line of words, an unquoted value ends with its word.
             None if rest.len() == value.len() => words.from(value_start),
             None => lines.from(value_start),
         };
@@ -616,12 +614,12 @@ fn values_of_options(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// A token that begins as one is no shorter.
+/// The shortest token with a known prefix.
 const SHORTEST_TOKEN: usize = 20;
-/// What follows `Bearer` and has a digit is a token if it is no shorter.
+/// The shortest word after `Bearer` that counts as a token if it contains a digit.
 const SHORTEST_BEARER: usize = 6;
 
-/// Tokens that are known by their first letters, and what follows `Bearer`.
+/// Tokens with a known prefix, and words after `Bearer`.
 fn known_tokens(text: &str) -> Vec<Range<usize>> {
     let is_of_token = |c: char| c.is_ascii_alphanumeric() || "_-.~+/".contains(c);
     let mut found = Vec::new();
@@ -652,7 +650,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_masked_stays_as_it_is() {
+    fn masked_text_stays_as_it_is() {
         for text in [
             "-a '(secret)'",
             "X-Api-Key: (secret)",
@@ -665,9 +663,9 @@ mod tests {
         }
     }
 
-    /// Study files come from anybody. With a hundred times as much, each takes a second or two.
+    /// Study files may come from anybody. A hundred times as much takes a second or two each.
     #[test]
-    fn a_long_text_is_gone_through_once() {
+    fn a_long_text_is_scanned_in_linear_time() {
         for piece in [
             "@",
             "a:@",
@@ -695,7 +693,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_of_its_code_is_no_secret() {
+    fn names_in_ruby_error_messages_are_not_secrets() {
         let line = "app.rb:5:in `password': undefined local variable or method (NameError)";
         assert_eq!(masked(line), line);
         let line = "app.rb:5:in 'User#token': wrong number of arguments";
@@ -703,7 +701,7 @@ mod tests {
     }
 
     #[test]
-    fn what_to_put_is_named() {
+    fn the_missing_secrets_are_named() {
         for (line, expected) in [
             ("longtail load -c5 http://h/", None),
             ("load -ka (secret) http://h/", Some("for (secret) put USER:PASSWORD")),
@@ -722,7 +720,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_used_as_it_is_is_shown_and_kept_masked() {
+    fn private_values_are_used_as_typed_but_shown_and_stored_masked() {
         let url: Private<String> = "http://h/?token=hunter2".into();
         assert_eq!(url.exposed(), "http://h/?token=hunter2");
         let kept = serde_json::to_string(&url).unwrap();

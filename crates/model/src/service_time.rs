@@ -1,5 +1,5 @@
-//! What one request takes when no other is there ([`ServiceTime`]): a distribution, of which the
-//! mean sets every rate. How well the mean is known is part of it.
+//! What one request takes alone ([`ServiceTime`]): a distribution, whose mean determines every
+//! rate, and how well that mean is known.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,56 +14,57 @@ pub enum ServiceTimeSource {
     /// The user's delay (`-d`); nothing was measured.
     #[default]
     Given,
-    /// Requests that were made one at a time, before the first run.
+    /// Requests that were sent one at a time before the first run.
     Measured,
 }
 
-/// How long a slot is held by one request when no other is there, and how that is known.
+/// How long one request holds a slot when it is alone, and how that is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StoredServiceTime")]
 pub struct ServiceTime {
     /// The mean: every rate is computed from it.
     #[serde(rename = "mean_ns")]
     pub mean: Nanos,
-    /// The true mean is hardly less (95 %). What of the time holds no thread is left out of it.
+    /// The lower end of the mean's 95 % interval, without time that holds no thread.
     #[serde(rename = "low_ns")]
     pub low: Nanos,
-    /// Nor is it more; [`Nanos::MAX`] where nothing is known of that. It has room for long requests
-    /// that are too rare to have been met.
+    /// The upper end; [`Nanos::MAX`] if unknown. It allows for long requests that are too rare to
+    /// have been met.
     #[serde(rename = "high_ns", with = "crate::units::never_is_null")]
     pub high: Nanos,
-    /// Half of the requests take no longer. Never used for a rate.
+    /// The median, which is never used for a rate.
     #[serde(rename = "median_ns")]
     pub median: Nanos,
-    /// What a usual request takes; `None` of fewer than two responses, and of older files.
+    /// How long a typical request takes; `None` for fewer than two responses, and in older files.
     pub usual: Option<UsualTime>,
-    /// Of the mean: the way there and back, by the kernel's own measure; no thread is held by it.
+    /// The part of the mean that is the network round trip, as measured by the kernel; it holds no
+    /// thread.
     #[serde(rename = "round_trip_ns")]
     pub round_trip: Nanos,
-    /// Coefficient of variation: the standard deviation in means.
+    /// Coefficient of variation: standard deviation / mean.
     pub variation: f64,
-    /// Responses that were measured; 0 where the time was given, and of older files.
+    /// Responses that were measured; 0 if the time was given, and in older files.
     pub answers: u64,
     /// The longest of them.
     #[serde(rename = "longest_ns")]
     pub longest: Nanos,
     /// Where it comes from.
     pub source: ServiceTimeSource,
-    /// What the user said that it is (`-d`).
+    /// The time that the user gave (`-d`).
     #[serde(rename = "given_ns")]
     pub given: Option<Nanos>,
-    /// Of the mean: on a CPU, where it was measured.
+    /// The part of the mean on a CPU, if measured.
     #[serde(rename = "cpu_ns")]
     pub cpu: Option<Nanos>,
-    /// The longest first request of a worker, where it took notably longer than all that came
-    /// later. First requests are not part of the distribution.
+    /// The longest first request of a worker, if it took notably longer than all later ones. First
+    /// requests are not part of the distribution.
     #[serde(rename = "first_ns")]
     pub first: Option<Nanos>,
-    /// The same at the end of the server's life; `None` where it was not measured again.
+    /// The mean at the end of the server's life; `None` if it was not measured again.
     pub again: Option<MeanAgain>,
 }
 
-/// A log-normal law: `median · e^(sigma · z)`, with z standard normal.
+/// A log-normal distribution: `median · e^(sigma · z)`, with z standard normal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogNormalTime {
     /// Its median.
@@ -80,11 +81,11 @@ pub struct MeanAgain {
     pub mean: Nanos,
     /// Responses that were measured.
     pub answers: u64,
-    /// Whether it is another one than at first, beyond what chance does.
+    /// Whether it differs from the first by more than chance.
     pub differs: bool,
 }
 
-/// As it stands in a file. Older ones have a median, `time_ns`, in place of the distribution.
+/// The form in files. Older ones have only a median, `time_ns`.
 #[derive(Deserialize)]
 struct StoredServiceTime {
     mean_ns: Option<Nanos>,
@@ -129,20 +130,20 @@ impl From<StoredServiceTime> for ServiceTime {
     }
 }
 
-/// Where nothing happened in `n` trials, it happens in 3 / n of them at the most (95 %): "rule of
+/// If an event did not happen in `n` trials, its probability is at most 3 / n (95 %): "rule of
 /// three", Hanley and Lippman-Hand, JAMA 249 (1983).
 const RULE_OF_THREE: f64 = 3.0;
-/// Two means that differ by less, as a share, count as equal.
+/// Two means that differ by a smaller share count as equal.
 const SAME: f64 = 0.05;
-/// Of fewer responses what a usual request takes is not compared.
+/// With fewer responses, typical times are not compared.
 const FEWEST: u64 = 8;
 /// A coefficient of variation below which a time counts as constant.
 const NEARLY_CONSTANT: f64 = 0.1;
-/// A mean that is known so well is told without its interval.
+/// A mean known to within this share is shown without its interval.
 const WELL_KNOWN: f64 = 0.2;
 
 impl ServiceTime {
-    /// What the user says that it is.
+    /// A service time that the user gives.
     pub fn given(time: Nanos) -> ServiceTime {
         ServiceTime {
             mean: time,
@@ -156,21 +157,21 @@ impl ServiceTime {
         }
     }
 
-    /// Whether the true mean is within 20 % of this one: then the figure may stand alone.
+    /// Whether the true mean is within 20 % of this one, so that it may be shown without its
+    /// interval.
     pub fn is_well_known(&self) -> bool {
         self.is_within(WELL_KNOWN)
     }
 
-    /// Whether the true mean is within such a share of this one, either way.
+    /// Whether the true mean is within this share of it, either way.
     pub fn is_within(&self, share: f64) -> bool {
         let mean = self.mean.as_secs_f64();
         self.low.as_secs_f64() >= mean * (1.0 - share)
             && self.high.as_secs_f64() <= mean * (1.0 + share)
     }
 
-    /// The log-normal law of this mean and this variation; `None` where the time is nearly
-    /// constant. Of the waits behind such requests mean and variation say most (Pollaczek and
-    /// Khinchine).
+    /// The log-normal distribution with this mean and variation; `None` if the time is nearly
+    /// constant. Waits depend mostly on mean and variation (Pollaczek and Khinchine).
     pub fn log_normal(&self) -> Option<LogNormalTime> {
         if self.variation < NEARLY_CONSTANT {
             return None;
@@ -180,8 +181,8 @@ impl ServiceTime {
         Some(LogNormalTime { median, sigma: square.sqrt() })
     }
 
-    /// The part of it for which a thread is held: without the way there and back. The lower end of
-    /// its interval has been without it all along.
+    /// The part that holds a thread, without the network round trip. The lower end of the interval
+    /// already excludes it.
     #[must_use]
     pub fn of_a_thread(self) -> ServiceTime {
         let high = if self.high == Nanos::MAX {
@@ -193,8 +194,8 @@ impl ServiceTime {
         ServiceTime { mean, low: self.low.min(mean), high, round_trip: Nanos::ZERO, ..self }
     }
 
-    /// With room for requests as long as `longest` that are too rare to have been met: `n`
-    /// responses say nothing of what one in `n` does.
+    /// The same, allowing for requests as long as `longest` that are too rare to have been met: `n`
+    /// responses say nothing about one in `n`.
     fn with_rare(self, longest: Nanos, n: u64) -> ServiceTime {
         if self.answers == 0 {
             return self;
@@ -205,10 +206,10 @@ impl ServiceTime {
         ServiceTime { high: self.high.saturating_add(room), ..self }
     }
 
-    /// With what was seen later: the responses of the same at the end of the server's life, of
-    /// which there may be none, and the longest time of a request that is known. Where the two
-    /// measurements differ (a cache, a compiler, a busy machine), the interval spans both; else
-    /// there is less room for long requests that are too rare to have been met.
+    /// Combines it with later measurements: responses measured alone at the end of the server's
+    /// life, if any, and the longest known request. If the two measurements differ (a cache, a
+    /// compiler, a busy machine), the interval spans both; otherwise rare long requests need less
+    /// allowance.
     #[must_use]
     pub fn with_later(self, answers: &LoneResponses, longest: Nanos) -> ServiceTime {
         let longest = longest.max(self.longest);
@@ -239,20 +240,20 @@ impl ServiceTime {
     }
 }
 
-/// Responses to requests that were made one at a time.
+/// Responses to requests that were sent one at a time.
 #[derive(Clone, Debug, Default)]
 pub struct LoneResponses {
-    /// From the first byte sent to the last byte back.
+    /// From the first byte sent to the last byte received.
     pub times: Histogram,
-    /// How much of these times, in sum, may have held no thread: the way there and back, and
-    /// waiting for the rest of a response that had begun.
+    /// The sum of the times that may have held no thread: network round trips, and waiting for the
+    /// rest of a response.
     pub on_the_way: Nanos,
-    /// Of that: the way there and back.
+    /// The round trips in that sum.
     pub round_trips: Nanos,
 }
 
 impl LoneResponses {
-    /// Those of a load over one connection.
+    /// From a load over one connection.
     pub fn of(tally: &Tally) -> LoneResponses {
         let round_trips = tally.network.round_trip.mean().unwrap_or_default().0;
         let round_trips = Nanos(round_trips.saturating_mul(tally.service_time.count()));
@@ -270,12 +271,12 @@ impl LoneResponses {
         self.round_trips = self.round_trips.saturating_add(other.round_trips);
     }
 
-    /// Whether chance puts the mean off by such a share at the most (95 %).
+    /// Whether the mean's error (95 %) is at most this share.
     pub fn is_known_within(&self, share: f64) -> bool {
         self.relative_error().is_some_and(|error| error <= share)
     }
 
-    /// The coefficient of variation; `None` of fewer than two responses.
+    /// The coefficient of variation; `None` for fewer than two responses.
     fn variation(&self) -> Option<f64> {
         let n = self.times.count() as f64;
         let mean = self.times.mean().filter(|_| n > 1.0)?.as_secs_f64();
@@ -283,16 +284,16 @@ impl LoneResponses {
         Some(deviation / mean.max(1e-9))
     }
 
-    /// How far off chance may have put the mean (95 %), as a share of it.
+    /// The relative error of the mean (95 %).
     fn relative_error(&self) -> Option<f64> {
         let n = self.times.count();
         Some(student(n.saturating_sub(1)) * self.variation()? / (n as f64).sqrt())
     }
 
-    /// What they say of the service time; `None` of none.
+    /// The service time; `None` without responses.
     ///
-    /// Times are skewed: what a sample lacks is its longest ones. So the interval is one of the
-    /// logarithm, and reaches farther up than down.
+    /// Times are skewed, and a sample lacks the longest ones. So the interval is computed on the
+    /// logarithm and extends further up than down.
     pub fn service_time(&self) -> Option<ServiceTime> {
         let answers = self.times.count();
         let mean = self.times.mean()?;
@@ -321,7 +322,7 @@ impl LoneResponses {
 mod tests {
     use super::*;
 
-    /// Responses of which these many took so many milliseconds.
+    /// Responses in groups of (count, milliseconds).
     fn answers(groups: &[(u64, u64)]) -> LoneResponses {
         let mut answers = LoneResponses::default();
         for (count, ms) in groups {
@@ -335,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_and_not_the_median_stands_for_requests_of_two_kinds() {
+    fn the_mean_not_the_median_is_used_for_two_kinds_of_requests() {
         let known = answers(&[(138, 20), (7, 1000)]).service_time().unwrap();
         assert_eq!((ms(known.mean), ms(known.median), ms(known.longest)), (67, 20, 1000));
         assert!((3.1..3.2).contains(&known.variation), "{}", known.variation);
@@ -346,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_time_is_known_by_few_answers_and_what_is_rare_is_not() {
+    fn few_responses_determine_a_constant_time_but_not_rare_ones() {
         let few = answers(&[(20, 20)]);
         assert!(few.is_known_within(0.05));
         let known = few.service_time().unwrap();
@@ -358,22 +359,23 @@ mod tests {
         assert_eq!(ms(twice.high), 79, "three of a hundred");
         assert!(!answers(&[(1, 20)]).is_known_within(0.05));
         let one = answers(&[(1, 20)]).service_time().unwrap();
-        assert_eq!((one.low, one.high), (Nanos::ZERO, Nanos::MAX), "of one answer nothing");
+        assert_eq!((one.low, one.high), (Nanos::ZERO, Nanos::MAX), "one response says nothing");
         assert_eq!(answers(&[]).service_time(), None);
     }
 
     #[test]
-    fn what_holds_no_thread_widens_the_interval_downwards_only() {
+    fn time_without_a_thread_widens_the_interval_only_downwards() {
         let on_the_way = Nanos::from_millis(20 * 5);
         let known = LoneResponses { on_the_way, ..answers(&[(20, 20)]) }.service_time().unwrap();
         assert_eq!((ms(known.low), ms(known.mean), ms(known.high)), (15, 20, 20));
     }
 
     #[test]
-    fn where_the_end_differs_from_the_start_the_interval_spans_both() {
+    fn the_interval_spans_different_times_at_start_and_end() {
         let of = |groups: &[(u64, u64)]| answers(groups).service_time().unwrap();
         let slow = of(&[(20, 100)]);
-        let (none, second) = (Nanos::ZERO, Nanos::from_secs(1));
+        let none = Nanos::ZERO;
+        let second = Nanos::from_secs(1);
         for (start, again, longest, differs, interval) in [
             (slow, answers(&[(50, 20)]), none, true, (20, 100)),
             (slow, answers(&[(50, 103)]), none, false, (100, 100)),
@@ -385,11 +387,11 @@ mod tests {
             assert_eq!((ms(both.low), ms(both.high)), interval, "{again:?}");
             assert_eq!(both.mean, start.mean);
         }
-        assert_eq!(slow.with_later(&answers(&[]), none), slow, "nothing was answered");
+        assert_eq!(slow.with_later(&answers(&[]), none), slow, "there were no responses");
     }
 
     #[test]
-    fn a_time_that_varies_has_a_law_of_its_mean_and_variation() {
+    fn a_varying_time_has_a_distribution_with_its_mean_and_variation() {
         assert_eq!(answers(&[(20, 20), (1, 21)]).service_time().unwrap().log_normal(), None);
         let known = answers(&[(138, 20), (7, 1000)]).service_time().unwrap();
         let law = known.log_normal().unwrap();
@@ -400,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_file_has_a_median_of_which_no_more_is_known() {
+    fn an_older_file_has_only_a_median() {
         let read = |text: &str| serde_json::from_str::<ServiceTime>(text).unwrap();
         let given = read(r#"{"time_ns": 5, "source": "given", "cpu_ns": null}"#);
         assert_eq!(given, ServiceTime::given(Nanos(5)));

@@ -1,9 +1,9 @@
 //! Silences ([`Silence`]): times in which a server, or one of its workers, answered nothing
-//! although requests were out, and then several of them at once. What a garbage collection or a
-//! stopped process looks like from outside.
+//! although requests were in flight, and then several of them at once. This is what a garbage
+//! collection or a stopped process looks like from outside.
 //!
-//! A lane looks only at what it records anyway: when each request was sent and when its response
-//! came.
+//! A lane needs only what it records anyway: when each request was sent and when its response
+//! arrived.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::Nanos;
 /// One silence.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silence {
-    /// The worker, as its responses name it; empty where they do not.
+    /// The worker, as its responses name it; empty if they don't.
     pub worker: String,
     /// The last response before it, since the start of the measured window.
     #[serde(rename = "from_ns")]
@@ -20,32 +20,32 @@ pub struct Silence {
     /// The first response after it.
     #[serde(rename = "until_ns")]
     pub until: Nanos,
-    /// Responses within a [tenth](Silence::soon_after) of it after its end, to requests that were
-    /// out all the time; the first one included.
+    /// Responses that came [soon after](Silence::soon_after) its end, including the first one, to
+    /// requests that were in flight all the time.
     pub answers: u32,
 }
 
-/// This part of a silence after its end is "at once", and after its begin a request counts as out
-/// all the time.
+/// A response is "at once" within this part of the silence after its end. A request sent within
+/// this part after its start counts as in flight all the time.
 const TENTH: u64 = 10;
 
 impl Silence {
-    /// How long it was.
+    /// Its length.
     pub fn length(&self) -> Nanos {
         self.until.saturating_sub(self.from)
     }
 
-    /// Until when responses count as those that it held up.
+    /// Until when responses count as held up by it.
     pub fn soon_after(&self) -> Nanos {
         self.until + self.length() / TENTH
     }
 
-    /// A request that was sent later than this was not out all the time.
+    /// A request that was sent later than this was not in flight all the time.
     pub fn sent_before(&self) -> Nanos {
         self.from + self.length() / TENTH
     }
 
-    /// The time in which neither of two lanes had a response of the same worker; `None` where there
+    /// The time in which neither of two lanes had a response from the same worker; `None` if there
     /// is none.
     fn and(&self, other: &Silence) -> Option<Silence> {
         let from = self.from.max(other.from);
@@ -59,8 +59,8 @@ impl Silence {
     }
 }
 
-/// The silences of all lanes together, the earliest first: of each worker those times in which no
-/// lane that knows it had a response of it.
+/// The silences common to all lanes, the earliest first: for each worker, the times in which no
+/// lane connected to it had a response.
 pub fn common_silences(lanes: &[Vec<Silence>]) -> Vec<Silence> {
     let mut workers: Vec<&str> =
         lanes.iter().flatten().map(|silence| silence.worker.as_str()).collect();
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_lane_hears_is_no_silence_of_all() {
+    fn a_response_on_any_lane_ends_a_silence() {
         let one = vec![silence("", 100, 400, 5), silence("", 900, 1200, 4)];
         let other = vec![silence("", 110, 405, 3), silence("", 1100, 1150, 1)];
         assert_eq!(
@@ -99,7 +99,7 @@ mod tests {
             [silence("", 110, 400, 8), silence("", 1100, 1150, 1)]
         );
         assert_eq!(common_silences(std::slice::from_ref(&one)), one);
-        // A lane that has no connection to this worker says nothing of it.
+        // A lane without a connection to this worker doesn't count.
         let elsewhere = vec![silence("7", 0, 50, 2)];
         assert_eq!(common_silences(&[one, elsewhere]).len(), 3);
         assert_eq!(common_silences(&[]), []);

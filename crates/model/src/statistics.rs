@@ -1,10 +1,10 @@
 //! How well a run knows its percentiles, which ones it supports, whether it was steady, and whether
 //! its generator fell behind.
 //!
-//! Of `n` independent times, the number at or below the true quantile `p` is binomial, so the
-//! `l`-th and `u`-th smallest hold it with probability `F(u-1) - F(l-1)`; no law of the times is
-//! assumed (David, Nagaraja: Order Statistics, section 7.1). Times of one run are not independent:
-//! `n` of them are worth `n / inflation`.
+//! Of `n` independent times, the number at or below the true quantile `p` is binomial, so it lies
+//! between the `l`-th and `u`-th smallest with probability `F(u-1) - F(l-1)`, whatever the
+//! distribution of the times (David, Nagaraja: Order Statistics, section 7.1). Times of one run are
+//! not independent: `n` of them are worth `n / inflation`.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,18 +13,19 @@ use crate::histogram::rank;
 use crate::steadiness::{FitPoint, SettledPart, line, mser, shift};
 use crate::{Backlog, Nanos, ResponseTimeMap, Tally};
 
-/// What the batches of a run say.
+/// Statistics of a run, from its batches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Statistics {
     /// One for each percentile that the report prints, rising.
     pub intervals: Vec<Interval>,
-    /// Whether the run was steady; `None` where it is too short to tell.
+    /// Whether the run was steady; `None` if it is too short to tell.
     pub steadiness: Option<Steadiness>,
-    /// Whether the generator was later and later; `None` where it is too short to tell.
+    /// Whether the generator fell further and further behind; `None` if the run is too short to
+    /// tell.
     pub lag_slope: Option<LagSlope>,
-    /// Open loop: how the backlog went; `None` where it is too short to tell.
+    /// Open loop: the backlog over time; `None` if the run is too short to tell.
     pub backlog: Option<Backlog>,
-    /// Response time over due time; `None` where there was no response.
+    /// Response time over due time; `None` without responses.
     pub time_map: Option<ResponseTimeMap>,
 }
 
@@ -33,31 +34,29 @@ pub struct Statistics {
 pub struct Interval {
     /// The percentile, 0 to 1.
     pub quantile: f64,
-    /// By how much less than so many independent ones the responses are worth (at least 1), for
-    /// this percentile; `None` where the whole run hangs together, or is too short to tell: then
-    /// there is no interval.
+    /// How many responses are worth one independent one for this percentile (at least 1). `None` if
+    /// the whole run is correlated, or too short to tell: then there is no interval.
     pub inflation: Option<f64>,
     /// Lower end of the 95 % confidence interval.
     #[serde(rename = "low_ns")]
     pub low: Option<Nanos>,
-    /// Its upper end; `None` where there are too few responses to bound it.
+    /// Its upper end; `None` if too few responses bound it.
     #[serde(rename = "high_ns")]
     pub high: Option<Nanos>,
-    /// What the percentile would be at the least if the generator had never been late; it is at
-    /// most what was measured. `None` where the generator's reading was not measured.
+    /// A lower bound of the percentile if the generator had never been late; the measured
+    /// percentile is the upper bound. `None` if the generator's read lag was not measured.
     #[serde(rename = "without_generator_ns")]
     pub without_generator: Option<Nanos>,
 }
 
 impl Interval {
-    /// So many independent responses those of the run are worth for this percentile.
+    /// How many independent responses the run's are worth for this percentile.
     pub fn effective(&self, answers: u64) -> Option<f64> {
         Some(answers as f64 / self.inflation?)
     }
 
-    /// About how many responses it takes until half of the interval is no more than this part of
-    /// `time`, the percentile: it shrinks with the root of their number. `None` where that is so
-    /// already.
+    /// About how many responses it takes until half of the interval is at most this share of
+    /// `time`, the percentile: it shrinks with the root of their number. `None` if it already is.
     pub fn responses_needed(&self, answers: u64, time: Option<Nanos>, part: f64) -> Option<u64> {
         let both_ends = fewest_for_both_ends(self.quantile) * self.inflation.unwrap_or(1.0);
         let wide = time.zip(self.low).zip(self.high).map(|((time, low), high)| {
@@ -69,54 +68,52 @@ impl Interval {
     }
 }
 
-/// Whether response times and rate stayed what they were.
+/// Whether response times and rate stayed constant.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Steadiness {
-    /// From here on the run was steady, since the start of its window; `None` where no steady part
-    /// was found.
+    /// When the run became steady, since the start of its window; `None` if no steady part was
+    /// found.
     #[serde(rename = "settled_after_ns")]
     pub settled_after: Option<Nanos>,
-    /// The mean response time of the second half less that of the first, as a share of the mean.
+    /// The mean response time of the second half minus that of the first, as a share of the mean.
     pub shift: f64,
-    /// That difference over its standard error.
+    /// That difference / its standard error.
     pub shift_in_errors: f64,
     /// How fast the response time grew with the due time, in seconds per second, by least squares.
     pub growth: f64,
-    /// The growth over its standard error.
+    /// Growth / its standard error.
     pub growth_in_errors: f64,
 }
 
-/// How the generator's own lag went over the run.
+/// The trend of the generator's own lag.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LagSlope {
     /// Growth of the lag, in seconds per second, by least squares.
     pub slope: f64,
-    /// That over its standard error.
+    /// That growth / its standard error.
     pub in_errors: f64,
     /// How much the lag grew over the run, by that slope.
     #[serde(rename = "grown_ns")]
     pub grown: Nanos,
 }
 
-/// Shares of requests for which the generator may have been later than what is taken off a
-/// percentile: for each the bound holds, so the best of them does.
+/// Shares of requests for which the generator may have been later than the lag that is subtracted
+/// from a percentile. The bound holds for each of them, so also for the best.
 const SPARED: [f64; 8] = [0.0, 0.000_1, 0.000_3, 0.001, 0.003, 0.01, 0.03, 0.1];
-/// Growth of the response time below this, in seconds per second, is no overload that a run could
-/// show.
+/// Growth of the response time below this, in seconds per second, is too small for a run to show.
 const GROWS: f64 = 0.01;
 /// Standard errors: beyond chance.
 const BEYOND_CHANCE: f64 = 6.0;
-/// Parts of a run that are compared for their share of slow responses: first so many, then half of
-/// them.
+/// Numbers of parts into which a run is divided to compare their shares of slow responses.
 const PARTS: [usize; 2] = [32, 16];
-/// Fewer batches with responses than this say nothing.
+/// Fewer batches with responses than this are not enough.
 const LEAST: usize = 16;
-/// Batches of each batch mean of MSER-5.
+/// Batches per batch mean of MSER-5.
 const MSER: usize = 5;
 
 impl Statistics {
-    /// Of a run with this tally, whose good responses are in `batches`; `percentiles` are those
-    /// that its report prints.
+    /// For a run with this tally and its good responses in `batches`. `percentiles`: those that its
+    /// report prints.
     pub fn of(tally: &Tally, batches: &Batches, percentiles: &[f64]) -> Statistics {
         Statistics {
             intervals: percentiles.iter().map(|q| interval(tally, batches, *q)).collect(),
@@ -127,7 +124,7 @@ impl Statistics {
         }
     }
 
-    /// How fast response times grew, where they did so all along: seconds per second.
+    /// How fast response times grew, in seconds per second, if they kept growing.
     pub fn growth(&self) -> Option<f64> {
         let steadiness = self.steadiness?;
         let grows = steadiness.growth > GROWS && steadiness.growth_in_errors > BEYOND_CHANCE;
@@ -135,24 +132,24 @@ impl Statistics {
     }
 
     /// Open loop: whether more was offered than the server can do, so that there is no steady
-    /// state. Response times grow all along where everybody waits his turn. Where some are served
-    /// at once and others wait for ever longer, the backlog grows, and the longest times of those
-    /// that end. A backlog alone may also be of responses that take longer than the run: then it is
-    /// not known.
+    /// state. If all requests wait their turn, response times keep growing. If some are served at
+    /// once and others wait longer and longer, the backlog and the longest times grow. A growing
+    /// backlog alone may also come from responses that take longer than the run, so it proves
+    /// nothing.
     pub fn is_overload(&self, tally: &Tally) -> bool {
         self.backlog.is_some_and(|backlog| {
             self.growth().is_some() || backlog.grows() && tally.series.lengthens(backlog.over)
         })
     }
 
-    /// The same with what the samples of the backlog say.
+    /// The same with the trend of the backlog.
     #[must_use]
     pub fn with_backlog(self, backlog: Option<Backlog>) -> Statistics {
         Statistics { backlog, ..self }
     }
 
     /// Whether fewer than one independent response is expected above the percentile, or above a
-    /// lower one, of so many responses.
+    /// lower one.
     pub(crate) fn is_too_thin(&self, quantile: f64, answers: u64) -> bool {
         let is_thin = |interval: &Interval| {
             interval
@@ -188,12 +185,14 @@ fn interval(tally: &Tally, batches: &Batches, quantile: f64) -> Interval {
     }
 }
 
-/// `Q(p - η) - x`, where the generator's own lag was above `x` for a share `η` of the requests: no
-/// law of either is assumed, nor that they are independent. Where arrivals are stamped by the
-/// kernel, nothing else of the generator's is in the times.
+/// `Q(p - η) - x`, where the generator's own lag was above `x` for a share `η` of the requests.
+/// This holds for any distributions, independent or not. If the kernel stamps arrivals, the times
+/// contain no other delay of the generator.
 fn without_generator(tally: &Tally, quantile: f64) -> Option<Nanos> {
-    let (lag, read) = (&tally.generator_lag, &tally.read_lag);
-    // A response in a hundred without a stamp is one whose late reading is in its time.
+    let lag = &tally.generator_lag;
+    let read = &tally.read_lag;
+    // For responses without a stamp, the time includes the read lag; up to one in a hundred is
+    // tolerated.
     if read.count() * 100 < 99 * tally.counts.good() || read.count() == 0 {
         return None;
     }
@@ -206,16 +205,16 @@ fn without_generator(tally: &Tally, quantile: f64) -> Option<Nanos> {
     SPARED.into_iter().filter(|spared| *spared < quantile).filter_map(bound).max()
 }
 
-/// How much more the share of responses above the quantile varies from part to part than it would
-/// among independent responses, `B/(B-1) Σ(k - p·m)² / (n p (1-p))` over `B` parts with `k` such
-/// responses of `m`: at least 1. `None` where parts next to each other are alike however long they
-/// are made, or there are too few.
+/// How much more the share of responses above the quantile varies from part to part than among
+/// independent responses, `B/(B-1) Σ(k - p·m)² / (n p (1-p))` over `B` parts with `k` such
+/// responses of `m`: at least 1. `None` if neighbouring parts are similar however long they are, or
+/// there are too few.
 fn inflation(batches: &Batches, quantile: f64) -> Option<f64> {
     let filled = batches.filled().iter().filter(|batch| batch.answers > 0).count();
     if filled < LEAST {
         return None;
     }
-    // All responses took about as long: whichever is taken, it is within a bucket of the true one.
+    // All responses took about as long, so any of them is within a bucket of the true percentile.
     let Some(above) = batches.above(quantile) else { return Some(1.0) };
     let (n, slow) =
         above.iter().fold((0, 0), |(n, slow), (answers, above)| (n + answers, slow + above));
@@ -235,7 +234,7 @@ fn inflation(batches: &Batches, quantile: f64) -> Option<f64> {
     })
 }
 
-/// The mean of each batch that has responses, in ns, with the middle of its time in seconds.
+/// For each batch with responses: the middle of its time in seconds, and the mean in ns.
 fn means(batches: &Batches, of: fn(&Batch) -> u128) -> Vec<FitPoint> {
     let width = batches.width().as_secs_f64();
     let filled = batches.filled().iter().enumerate().filter(|(_, batch)| batch.answers > 0);
@@ -250,7 +249,7 @@ fn means(batches: &Batches, of: fn(&Batch) -> u128) -> Vec<FitPoint> {
 fn steadiness(batches: &Batches) -> Option<Steadiness> {
     let means = means(batches, |batch| batch.response_time_sum);
     let times: Vec<f64> = means.iter().map(|mean| mean.y).collect();
-    // The last batch may be cut off by the end.
+    // The last batch may be incomplete.
     let filled = batches.filled();
     let counts: Vec<f64> =
         filled[..filled.len().saturating_sub(1)].iter().map(|batch| batch.answers as f64).collect();
@@ -280,7 +279,7 @@ fn lag_slope(batches: &Batches) -> Option<LagSlope> {
     })
 }
 
-/// A percentile and what it is.
+/// A percentile and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PercentileTime {
     /// 0 to 1.
@@ -300,14 +299,14 @@ pub enum Quantile {
     /// There are too few requests for it: fewer than one independent response is expected above it.
     TooFew,
     /// More was offered than the server can do: there is no steady state, and the time would only
-    /// say how long the run was.
+    /// reflect the length of the run.
     Growing,
     /// Another generator made the run, and did not print it.
     NotPrinted,
 }
 
 impl Quantile {
-    /// The time, where there is one.
+    /// The time, if there is one.
     pub fn time(self) -> Option<Nanos> {
         match self {
             Quantile::Time(time) => Some(time),
@@ -322,7 +321,7 @@ impl Quantile {
         time.map_or(Quantile::NotPrinted, Quantile::Time)
     }
 
-    /// The same, if there is a steady state, and the responses of `tally` are worth enough
+    /// The same, if there is a steady state and the responses of `tally` are worth enough
     /// independent ones for quantile `q`.
     pub(crate) fn supported(
         self,
@@ -343,10 +342,10 @@ impl Quantile {
 impl Tally {
     /// The response time at quantile `q` (0 to 1).
     ///
-    /// Good responses are the population. A timeout, or a request in flight or not sent at the end,
-    /// would have been slower than any response, so each stands above them; where the quantile
-    /// falls among those, or failures of any kind are as large a part as `1 - q`, or fewer than one
-    /// request is expected above the quantile, there is no figure.
+    /// The population is the good responses. Timeouts and requests that were in flight or not sent
+    /// at the end would have been slower than any response, so they rank above all. There is no
+    /// figure if the quantile falls among those, if failures of any kind make up `1 - q` or more,
+    /// or if fewer than one request is expected above the quantile.
     pub fn response_time_at(&self, q: f64) -> Quantile {
         self.at(q, &self.response_time)
     }
@@ -373,7 +372,7 @@ impl Tally {
         times.at_rank(rank(q, population)).map_or(Quantile::Unanswered, Quantile::Time)
     }
 
-    /// The longest response time; unknown where a request has no response.
+    /// The longest response time; unknown if a request has no response.
     pub fn longest_response_time(&self) -> Quantile {
         match self.response_time.max() {
             Some(max) if self.counts.censored() + self.unfinished_above_all() == 0 => {
@@ -383,34 +382,33 @@ impl Tally {
         }
     }
 
-    /// The requests of which percentiles are taken: the good responses, and above them what would
-    /// have been slower than any of them.
+    /// The number of requests that percentiles refer to: the good responses, and above them the
+    /// requests that would have been slower.
     pub fn population(&self) -> u64 {
         self.counts.good() + self.counts.censored() + self.unfinished_above_all()
     }
 
-    /// The requests that the user left without a response after they had waited longer than any
-    /// response took. The others say nothing: a response as quick as the rest may have been on its
-    /// way.
+    /// Requests that the user left without a response although they had waited longer than any
+    /// response took. The others don't count: their response may have been about to arrive.
     pub fn unfinished_above_all(&self) -> u64 {
         self.unfinished.longer_than(self.response_time.max())
     }
 }
 
-/// More independent times than this narrow an interval by nothing that is shown, and a file may
-/// count any number: the distribution has as many terms as its root.
+/// More independent times than this don't narrow an interval visibly. A file may contain any count,
+/// and the distribution has as many terms as its root.
 const MOST_WORTH: u64 = 1 << 34;
 
-/// What is left outside of an interval on each side.
+/// The probability outside of an interval on each side.
 const EACH_SIDE: f64 = 0.025;
 
-/// The ranks (1-based) of the times between which the true quantile is, with 95 %; `None` where the
+/// The ranks (1-based) of the times between which the true quantile lies with 95 %; `None` if the
 /// sample has no such time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuantileRanks {
-    /// Of the lower end.
+    /// The rank of the lower end.
     pub low: Option<u64>,
-    /// Of the upper end.
+    /// The rank of the upper end.
     pub high: Option<u64>,
 }
 
@@ -430,10 +428,10 @@ pub fn ranks(p: f64, n: u64, inflation: f64) -> QuantileRanks {
             Some(*below)
         })
         .collect();
-    // (Where the weights begin above 0, all that was left out below is nothing.)
+    // (If the weights begin above 0, the omitted ones are negligible.)
     let low = first + distribution.partition_point(|f| *f <= EACH_SIDE) as u64;
     let high = first + distribution.partition_point(|f| *f < 1.0 - EACH_SIDE) as u64 + 1;
-    // A rank among those they are worth, as a rank among all.
+    // Scales a rank among independent times to one among all.
     let scale = n as f64 / worth as f64;
     let scaled = |rank: u64| rank as f64 * scale;
     QuantileRanks {
@@ -442,22 +440,23 @@ pub fn ranks(p: f64, n: u64, inflation: f64) -> QuantileRanks {
     }
 }
 
-/// The fewest independent times of which one is above the quantile `p` with 97.5 %, so that its
+/// The fewest independent times of which one is above the quantile `p` with 97.5 %, so that the
 /// interval has an upper end.
 fn fewest_for_both_ends(p: f64) -> f64 {
     (EACH_SIDE.ln() / p.ln()).ceil()
 }
 
-/// The binomial probabilities that are not nothing, and the count that the first of them is of.
+/// The non-negligible binomial probabilities, and the count of the first one.
 ///
-/// By the recurrence `P(k+1) / P(k) = (n-k)/(k+1) · p/(1-p)` from the mode outwards, made to sum to
-/// one: exact to rounding for any `n`, in `O(√n)`.
+/// Computed by the recurrence `P(k+1) / P(k) = (n-k)/(k+1) · p/(1-p)` from the mode outwards and
+/// normalized: exact to rounding for any `n`, in `O(√n)`.
 pub fn binomial(p: f64, n: u64) -> (u64, Vec<f64>) {
     const NOTHING: f64 = 1e-20;
     let odds = p / (1.0 - p);
     let mode = (((n + 1) as f64 * p).floor() as u64).min(n);
     let mut down = Vec::new();
-    let (mut weight, mut k) = (1.0, mode);
+    let mut weight = 1.0;
+    let mut k = mode;
     while k > 0 && weight > NOTHING {
         weight *= k as f64 / ((n - k + 1) as f64 * odds);
         k -= 1;
@@ -490,8 +489,8 @@ const STUDENT: [f64; 30] = [
 /// Standard errors of a 95 % interval.
 pub(crate) const NORMAL: f64 = 1.959_964;
 
-/// Student's t at 97.5 %: infinite without any degree of freedom; beyond 30 by the first term of
-/// its series around the normal quantile, which is within 0.1 %.
+/// Student's t at 97.5 %: infinite without degrees of freedom; beyond 30 by the first term of its
+/// series around the normal quantile, which is accurate to 0.1 %.
 pub fn student(degrees_of_freedom: u64) -> f64 {
     match usize::try_from(degrees_of_freedom) {
         Ok(0) => f64::INFINITY,
@@ -509,17 +508,19 @@ mod tests {
     const WINDOW: Window = Window { from: Nanos::ZERO, until: Nanos::from_secs(10) };
     const PERCENTILES: [f64; 3] = [0.5, 0.9, 0.99];
 
-    /// A run of 10 000 responses, a millisecond apart: each takes what `time` says (ms), and was
-    /// begun `lag` late.
+    /// A run of 10 000 responses, a millisecond apart. Each takes `time` (ms) and was sent `lag`
+    /// late.
     fn run(
         time: impl Fn(u64) -> f64,
         lag: impl Fn(u64) -> Nanos,
         is_stamped: bool,
     ) -> (Tally, Statistics) {
-        let (mut tally, mut batches) = (Tally::new(WINDOW, 1), Batches::new(WINDOW));
+        let mut tally = Tally::new(WINDOW, 1);
+        let mut batches = Batches::new(WINDOW);
         for n in 0..10_000 {
             let due = Nanos::from_millis(n);
-            let (sent, service) = (due + lag(n), Nanos::from_secs_f64(time(n) / 1e3));
+            let sent = due + lag(n);
+            let service = Nanos::from_secs_f64(time(n) / 1e3);
             let outcome = Outcome::Answered(200);
             let exchange =
                 Exchange { due, sent, ended: sent + service, received_bytes: 0, outcome };
@@ -538,45 +539,46 @@ mod tests {
         Nanos::ZERO
     }
 
-    /// From 1 to 101 ms, each as likely.
+    /// Uniform from 1 to 101 ms.
     fn independent(n: u64) -> f64 {
         1.0 + 100.0 * uniform(1, n)
     }
 
     #[test]
-    fn independent_answers_are_worth_themselves() {
+    fn independent_responses_count_in_full() {
         let (_, statistics) = run(independent, none, true);
         for interval in &statistics.intervals {
             let inflation = interval.inflation.unwrap();
             assert!((1.0..2.0).contains(&inflation), "{inflation} at {}", interval.quantile);
-            // The true percentile of the law, in its 95 % (the draw is always the same).
+            // The true percentile is inside the 95 % interval (the draw is always the same).
             let truth = Nanos::from_secs_f64((1.0 + 100.0 * interval.quantile) / 1e3);
             assert!(interval.low <= Some(truth) && Some(truth) <= interval.high, "{interval:?}");
         }
     }
 
     #[test]
-    fn answers_that_come_in_hundreds_are_worth_a_hundredth() {
+    fn responses_in_groups_of_a_hundred_are_worth_a_hundredth() {
         let (tally, statistics) = run(|n| independent(n / 100), none, true);
         let interval = statistics.interval(0.5).unwrap();
         let inflation = interval.inflation.unwrap();
         assert!((30.0..300.0).contains(&inflation), "{inflation}");
         let truth = Some(Nanos::from_millis(51));
         assert!(interval.low < truth && truth < interval.high, "{interval:?}");
-        // A hundred independent ones are too few for p99's upper end, and nearly for p99.
+        // A hundred independent responses are too few for the upper end of p99, and hardly enough
+        // for p99.
         assert_eq!(statistics.interval(0.99).unwrap().high, None);
         assert!(statistics.interval(0.99).unwrap().effective(tally.counts.good()) < Some(400.0));
     }
 
     #[test]
-    fn a_run_that_climbs_all_along_has_no_interval_and_no_steady_part() {
+    fn a_run_whose_times_keep_rising_has_no_interval_and_no_steady_part() {
         let (_, statistics) = run(|n| 1.0 + n as f64 / 10.0, none, true);
         assert!(
             statistics.interval(0.5).is_some_and(|it| it.inflation.is_none() && it.low.is_none())
         );
         let steadiness = statistics.steadiness.unwrap();
         assert_eq!(steadiness.settled_after, None);
-        assert!((steadiness.growth - 0.1).abs() < 1e-3, "0.1 s each second: {}", steadiness.growth);
+        assert!((steadiness.growth - 0.1).abs() < 1e-3, "0.1 s per second: {}", steadiness.growth);
         assert!(steadiness.shift > 0.9 && steadiness.shift_in_errors > 3.0);
         // A warm-up is left out.
         let (_, statistics) = run(|n| if n < 1_000 { 500.0 } else { independent(n) }, none, true);
@@ -585,7 +587,7 @@ mod tests {
     }
 
     #[test]
-    fn the_generators_part_is_at_most_its_lag() {
+    fn the_generators_share_is_at_most_its_lag() {
         let ms = Nanos::from_millis;
         let (tally, statistics) = run(independent, |_| ms(3), true);
         for interval in &statistics.intervals {
@@ -593,7 +595,7 @@ mod tests {
             let part = time - interval.without_generator.unwrap();
             assert!((2_990_000..=3_100_000).contains(&part.0), "{part:?} at {}", interval.quantile);
         }
-        // One in a hundred was late by a second: that is in p99 and hardly in the median.
+        // One request in a hundred was a second late: that affects p99, but hardly the median.
         let (tally, statistics) =
             run(independent, |n| if n % 100 == 7 { ms(1000) } else { none(n) }, true);
         let part = |q| {
@@ -605,12 +607,12 @@ mod tests {
         assert_eq!(
             unstamped.interval(0.5).unwrap().without_generator,
             None,
-            "its reading is not known"
+            "the read lag is unknown"
         );
     }
 
     #[test]
-    fn a_generator_that_is_later_and_later_is_found_out() {
+    fn a_generator_that_falls_further_behind_is_detected() {
         let (_, statistics) = run(independent, |n| Nanos(n * 10_000), true);
         let slope = statistics.lag_slope.unwrap();
         assert!((slope.slope - 0.01).abs() < 1e-4 && slope.in_errors > 100.0, "{slope:?}");
@@ -633,7 +635,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_those_of_the_table() {
+    fn ranks_match_the_published_table() {
         let table = [
             (0.5, 100, 40, Some(61), 0.96480),
             (0.5, 1000, 469, Some(532), 0.95371),
@@ -657,7 +659,7 @@ mod tests {
     }
 
     #[test]
-    fn an_upper_end_needs_so_many_times() {
+    fn the_fewest_times_for_an_upper_end_are_known() {
         // p^n ≤ 2.5 %.
         for (p, least) in
             [(0.9, 36), (0.95, 72), (0.99, 368), (0.995, 736), (0.999, 3688), (0.9999, 36_887)]
@@ -671,10 +673,11 @@ mod tests {
     }
 
     #[test]
-    fn times_that_hang_together_are_worth_less() {
-        let (narrow, wide) = (ranks(0.9, 10_000, 1.0), ranks(0.9, 10_000, 10.0));
+    fn correlated_times_are_worth_less() {
+        let narrow = ranks(0.9, 10_000, 1.0);
+        let wide = ranks(0.9, 10_000, 10.0);
         assert!(wide.low < narrow.low && wide.high > narrow.high);
-        // As 1000 independent ones, each ten times.
+        // Like 1000 independent times, each ten times.
         assert_eq!((wide.low, wide.high), (Some(8810), Some(9190)));
         assert_eq!(ranks(0.99, 1000, 10.0).high, None);
     }

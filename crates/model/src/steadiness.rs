@@ -1,7 +1,6 @@
 //! Whether a series settles, and whether it climbs: MSER-5 and the slope of a straight line.
 
-/// How many standard errors a figure is; where there is no error at all, a number that a file can
-/// hold.
+/// A figure in standard errors; if the error is 0, a large number that JSON can hold.
 pub(crate) fn in_errors(figure: f64, error: f64) -> f64 {
     match error {
         error if error > 0.0 => figure / error,
@@ -10,11 +9,11 @@ pub(crate) fn in_errors(figure: f64, error: f64) -> f64 {
     }
 }
 
-/// Where a series settles, by MSER-m: the number of batch means to leave out, of how many.
+/// Where a series settles, by MSER-m.
 ///
 /// White, 1997: of the batch means `Z` of `m` values each, leave out the first `d` so that
-/// `Σ(Z-Z̄)² / (n-d)²` over the rest is least, `d` at most `n/2`. Where it is `n/2`, no steady part
-/// was found.
+/// `Σ(Z-Z̄)² / (n-d)²` over the rest is smallest, with `d` at most `n/2`. If it is `n/2`, no steady
+/// part was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SettledPart {
     /// Batch means to leave out.
@@ -30,8 +29,7 @@ impl SettledPart {
     }
 }
 
-/// MSER-`m` of a series; a rest that fills no batch is left out. `None` of fewer than eight batch
-/// means.
+/// MSER-`m` of a series, without an incomplete last batch. `None` for fewer than eight batch means.
 pub(crate) fn mser(series: &[f64], m: usize) -> Option<SettledPart> {
     let means: Vec<f64> = series.chunks_exact(m.max(1)).map(mean).collect();
     if means.len() < 8 {
@@ -49,18 +47,17 @@ pub(crate) fn mser(series: &[f64], m: usize) -> Option<SettledPart> {
     Some(SettledPart { after, of: means.len() })
 }
 
-/// How far the second half of a series is from its first, in standard errors, and as a share of the
-/// whole's mean.
+/// How far the second half of a series is from its first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HalfShift {
-    /// Second half's mean - first half's mean, over the standard error of that.
+    /// (Mean of the second half - mean of the first) / its standard error.
     pub in_errors: f64,
-    /// The same difference over the mean of all.
+    /// The same difference / the mean of all.
     pub of_mean: f64,
 }
 
-/// The shift of a series between its halves; the errors are those of eight batch means in each.
-/// `None` of fewer than 32 values.
+/// The shift of a series between its halves, with errors from eight batch means in each. `None` for
+/// fewer than 32 values.
 pub fn shift(series: &[f64]) -> Option<HalfShift> {
     const PARTS: usize = 8;
     let half = series.len() / 2;
@@ -89,7 +86,7 @@ pub fn shift(series: &[f64]) -> Option<HalfShift> {
 pub struct LinearFit {
     /// Its slope.
     pub slope: f64,
-    /// The slope over its standard error; 10^9 where all points are on the line.
+    /// Slope / its standard error; 10^9 if all points are on the line.
     pub t: f64,
 }
 
@@ -100,14 +97,14 @@ pub(crate) struct FitPoint {
     pub(crate) y: f64,
 }
 
-/// The line through these points; `None` of fewer than 8 points, or where all have the same x.
+/// The line through these points; `None` for fewer than 8 points, or if all have the same x.
 pub(crate) fn line(points: &[FitPoint]) -> Option<LinearFit> {
     if points.len() < 8 {
         return None;
     }
     let n = points.len() as f64;
-    let (x0, y0) =
-        (points.iter().map(|p| p.x).sum::<f64>() / n, points.iter().map(|p| p.y).sum::<f64>() / n);
+    let x0 = points.iter().map(|p| p.x).sum::<f64>() / n;
+    let y0 = points.iter().map(|p| p.y).sum::<f64>() / n;
     let xx: f64 = points.iter().map(|p| (p.x - x0).powi(2)).sum();
     if xx == 0.0 {
         return None;
@@ -118,7 +115,7 @@ pub(crate) fn line(points: &[FitPoint]) -> Option<LinearFit> {
     Some(LinearFit { slope, t: in_errors(slope, error) })
 }
 
-/// The arithmetic mean; 0 of no values.
+/// The arithmetic mean; 0 without values.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / (values.len() as f64).max(1.0)
 }
@@ -128,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_series_settles_where_the_method_says() {
+    fn a_series_settles_where_mser_says() {
         let falling: Vec<f64> =
             (1..=10).rev().map(f64::from).chain([1.0, 2.0].into_iter().cycle().take(40)).collect();
         assert_eq!(mser(&falling, 1), Some(SettledPart { after: 8, of: 50 }));
@@ -142,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_climbs_never_settles_and_what_is_flat_has() {
+    fn a_rising_series_never_settles_and_a_flat_one_has_settled() {
         let climbing: Vec<f64> = (0..128).map(f64::from).collect();
         assert!(!mser(&climbing, 5).unwrap().is_steady());
         assert_eq!(mser(&[3.0; 128], 5).unwrap().after, 0);

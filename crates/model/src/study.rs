@@ -1,7 +1,7 @@
 //! A study: one invocation and all its runs. As JSON it is the product's file format.
 //!
-//! Each command that measures has its own kind, because each was asked something else; what they
-//! have in common is made of the same parts. In a file the key `command` says which it is.
+//! Each command that measures has its own kind of study, made of common parts. In a file the key
+//! `command` says which it is.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,11 +14,11 @@ use crate::{
     ProbeUsed, Run, ServerFacts, ServerLocation, Threshold,
 };
 
-/// The version of the file format that this code writes. It rises with each change that an older
-/// reader would misread.
+/// The version of the file format that this code writes. It increases with each change that an
+/// older reader would misread.
 pub const SCHEMA: u32 = 1;
 
-/// Any study, as it stands in a file.
+/// Any study, as in a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Study {
@@ -43,8 +43,7 @@ impl Study {
         }
     }
 
-    /// What the user wants of the figures of each run; a comparison expects of its arms that none
-    /// is worse.
+    /// The user's thresholds for each run; a comparison has none.
     pub fn thresholds(&self) -> &[Threshold] {
         match self {
             Study::Sweep(study) => &study.plan.thresholds,
@@ -54,7 +53,7 @@ impl Study {
         }
     }
 
-    /// Whether another generator made its runs, so that nothing of it was measured by us.
+    /// Whether another generator made its runs, so that longtail measured nothing itself.
     pub fn is_claimed(&self) -> bool {
         match self {
             Study::Sweep(study) => study.plan.with.is_some(),
@@ -65,7 +64,7 @@ impl Study {
 }
 
 impl Study {
-    /// The same with its command line made anew from what it was.
+    /// The same study with its command line replaced by `anew` of it.
     #[must_use]
     pub fn with_command_line(mut self, anew: impl Fn(&str) -> MaskedText) -> Study {
         let line = match &mut self {
@@ -90,7 +89,7 @@ macro_rules! study_of {
 }
 study_of!(Sweep(SweepStudy), Load(LoadStudy), Bodies(BodiesStudy), Compare(ComparisonStudy));
 
-/// What `longtail sweep` found: a server that it started, one run a multiple.
+/// What `longtail sweep` found: a server that it started, and one run for each multiple.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SweepStudy {
     /// Version of the file format.
@@ -99,25 +98,24 @@ pub struct SweepStudy {
     pub started_at: String,
     /// The command line that would repeat it.
     pub command_line: MaskedText,
-    /// What was asked.
+    /// What was asked for.
     pub plan: Plan,
     /// The machine.
     pub environment: Environment,
     /// The server under test.
     pub server: ServerFacts,
-    /// How `--inspect auto` came out, and why not otherwise; `None` where nothing was read, and of
-    /// older files.
+    /// What `--inspect auto` chose and why; `None` if nothing was read, and in older files.
     pub probed: Option<ProbeUsed>,
-    /// What theory takes for the service time; `None` where it is neither given nor measured.
+    /// The service time that theory uses; `None` if it is neither given nor measured.
     pub service_time: Option<ServiceTime>,
-    /// What was tried before the first run to learn the order of service (`--probe-discipline`).
+    /// Probes before the first run to learn the order of service (`--probe-discipline`).
     pub probes: Vec<DisciplineProbe>,
-    /// The runs that were finished, in order.
+    /// The finished runs, in order.
     pub runs: Vec<Run>,
-    /// The first server's first load once more, for a shorter time, after its last run: done where
-    /// the runs differ in a way that load does not explain. No run of the sweep, and in no table.
+    /// A shorter repetition of the first server's first load after its last run, made if the runs
+    /// differ in a way that load does not explain. It is not a run of the sweep and in no table.
     pub first_load_again: Option<Box<Run>>,
-    /// What is doubtful about the whole.
+    /// What is doubtful about the study as a whole.
     pub warnings: Vec<Diagnostic>,
     /// From the start of the first server to the end of the last.
     #[serde(rename = "total_time_ns")]
@@ -136,7 +134,7 @@ impl SweepStudy {
     }
 }
 
-/// What `longtail load` found: one run against a server that was there already.
+/// What `longtail load` found: one run against a running server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadStudy {
     /// Version of the file format.
@@ -145,18 +143,18 @@ pub struct LoadStudy {
     pub started_at: String,
     /// The command line that would repeat it.
     pub command_line: MaskedText,
-    /// What was asked.
+    /// What was asked for.
     pub plan: LoadPlan,
     /// The machine.
     pub environment: Environment,
-    /// Where the server is: what is not here is not known.
+    /// Where the server is; for one elsewhere, less is known.
     pub server: ServerLocation,
-    /// Where the server's processes may run, and where the lanes do; `None` where it is not known
-    /// who serves, and of older files.
+    /// The CPUs of the server's processes and of the lanes; `None` if the processes are unknown,
+    /// and in older files.
     pub placement: Option<Placement>,
-    /// Why there are so many lanes.
+    /// Why it has this number of lanes.
     pub lanes_by: LaneCountReason,
-    /// Time of the one name resolution before the start; `None` where the host is an address.
+    /// How long the name resolution before the start took; `None` if the host is an address.
     #[serde(rename = "name_resolution_ns")]
     pub name_resolution: Option<Nanos>,
     /// What happened.

@@ -1,4 +1,4 @@
-//! Fixtures that the tests of several files share.
+//! Fixtures for the tests of several files.
 
 use crate::pace::uniform;
 use crate::{
@@ -6,10 +6,10 @@ use crate::{
     Tally, Threads, Timestamps, Window,
 };
 
-/// All of a run whose end nobody knows.
+/// A window without an end.
 pub(crate) const ENDLESS: Window = Window { from: Nanos::ZERO, until: Nanos::MAX };
 
-/// A run of a second over four connections: how each request ended, and after how many ms.
+/// A run of a second over four connections, from the outcome and the time in ms of each request.
 pub(crate) fn run(outcomes: &[(Outcome, u64)]) -> Run {
     let mut tally = Tally::new(ENDLESS, 4);
     for (n, (outcome, millis)) in outcomes.iter().enumerate() {
@@ -34,7 +34,7 @@ pub(crate) fn puma(app: App) -> ServerPlan {
     }
 }
 
-/// Runs of so many seconds, over connections that are kept.
+/// Runs of this many seconds, over kept-alive connections.
 pub(crate) fn stream(seconds: u64, delay: Option<Nanos>) -> StreamPlan {
     StreamPlan {
         delay,
@@ -58,18 +58,18 @@ pub(crate) fn exchange(due: u64, sent: u64, ended: u64) -> Exchange {
     Exchange { due, sent, ended, received_bytes: 1, outcome: Outcome::Answered(200) }
 }
 
-/// What an app said of it, in ms.
+/// An app's stamps, in ms.
 pub(crate) fn stamps(started: u64, ended: u64) -> AppTime {
     AppTime::Stamps { started: Nanos::from_millis(started), ended: Nanos::from_millis(ended) }
 }
 
-/// A draw of the standard normal law (Box and Muller).
+/// A standard normal random number (Box and Muller).
 pub(crate) fn normal(seed: u64, number: u64) -> f64 {
     let [radius, turn] = [uniform(seed, 2 * number), uniform(seed, 2 * number + 1)];
     (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * turn).cos()
 }
 
-/// How far counts of things that are equally likely are apart (Pearson).
+/// Pearson's chi-square of counts that should be equally likely.
 pub(crate) fn chi_square(counts: &[u32]) -> f64 {
     let even = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;
     counts.iter().map(|n| (f64::from(*n) - even).powi(2) / even).sum()

@@ -1,6 +1,6 @@
-//! Theory beside a run, with its inputs named: the forecast, what each order of service predicts
-//! for a closed loop and which the run resembles, and what an overload in open loop says of the
-//! server's capacity and slots.
+//! Theory compared with a run: the forecast with its inputs, what each order of service predicts
+//! for a closed loop and which one the run resembles, and what an overload in open loop shows about
+//! the server's capacity and slots.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -12,18 +12,19 @@ pub use crate::service_time::{
 };
 pub use crate::usual_time::UsualTime;
 
-/// An order of service: who waits for whom.
+/// An order of service: which request waits for which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Discipline {
-    /// One line for all slots: Puma up to 6 without keep-alive, any Puma from 7 with one worker.
+    /// One queue for all slots: Puma 6 and older without keep-alive, Puma 7 and later with one
+    /// worker.
     #[error("shared queue")]
     Shared,
-    /// Each worker has a line: Puma from 7 with several.
+    /// A queue for each worker: Puma 7 and later with several.
     #[error("split queues")]
     Split,
-    /// A thread stays with a connection for ten requests, and all others wait in one line: Puma up
-    /// to 6 with keep-alive.
+    /// A thread stays with a connection for ten requests, and all others wait in one queue: Puma 6
+    /// and older with keep-alive.
     #[error("turns of ten")]
     Turns,
 }
@@ -33,55 +34,55 @@ impl Discipline {
     pub const ALL: [Discipline; 3] = [Discipline::Shared, Discipline::Split, Discipline::Turns];
 }
 
-/// All orders of service beside one run.
+/// All orders of service compared with one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Theory {
-    /// The order that this server has by its version and settings; `None` where that is not known.
+    /// The order that this server should have by its version and settings; `None` if unknown.
     pub expected: Option<Discipline>,
-    /// How far off a figure may be from what an order allows and still fit, as a ratio.
+    /// How far a figure may be from what an order allows and still fit, as a ratio.
     pub tolerance: f64,
-    /// Why the run is held against none of them; `None` where it is.
+    /// Why the run is not compared with any of them; `None` if it is.
     pub not_judged: Option<NotJudged>,
     /// Connections that each worker was seen to hold, the most first; `None` if that was not seen.
-    /// They did not wait in one line for all workers.
+    /// If it was, there was no common queue for all workers.
     pub by_worker: Option<Vec<u32>>,
-    /// Requests in a turn, where the server's configuration says other than ten.
+    /// Requests in a turn, if the server's configuration says other than ten.
     pub turn: Option<u32>,
-    /// What each says, in the order of [`Discipline::ALL`]; with one worker split queues are a
-    /// shared one, and left out.
+    /// What each predicts, in the order of [`Discipline::ALL`]. With one worker, split queues equal
+    /// a shared one and are left out.
     pub forecasts: Vec<DisciplineForecast>,
 }
 
-/// Why a run is not held against any order of service.
+/// Why a run is not compared with any order of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotJudged {
-    /// It was over before two turns of ten requests were.
+    /// It is shorter than two turns of ten requests.
     #[error("the run is shorter than two turns of ten requests")]
     TooShort,
-    /// Failures, or too few responses, leave no percentile above the median.
+    /// Failures or too few responses leave no percentile above the median.
     #[error("it has no percentile above the median")]
     NoPercentiles,
-    /// The generator, or nothing at all, was the limit; or the run is void.
-    #[error("it was not the server that was measured")]
+    /// The generator, or nothing at all, was the limit; or the run is invalid.
+    #[error("it did not measure the server")]
     NotTheServers,
-    /// How many workers and threads the server has is not known.
+    /// The number of workers and threads is unknown.
     #[error(
-        "how many workers the server has is not known: give -w and -t (each worker's threads) in place of --slots"
+        "the number of workers is not known: give -w and -t (each worker's threads) instead of --slots"
     )]
     ShapeUnknown,
-    /// The app takes many times longer for some requests than for most, also where none has to
-    /// wait.
+    /// The app takes many times longer for some requests than for most, even when none waits for
+    /// another.
     #[error(
-        "some requests take the app many times longer than most, also where none waits: long times need not be the server's order"
+        "the app takes many times longer for some requests than for most, even when none waits: long times need not come from the server's order"
     )]
     AppScatters,
-    /// CPUs were the limit: requests share them, and hold no thread for a time of their own.
-    #[error("its requests wait for a CPU, and not for a thread alone")]
+    /// CPUs were the limit: requests share them instead of each holding a thread for its own time.
+    #[error("its requests wait for a CPU, not only for a thread")]
     Computes,
 }
 
-/// What one order of service says of a run, and how far off the measurement is.
+/// What one order of service predicts for a run, and how far off the measurement is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DisciplineForecast {
     /// Which.
@@ -94,15 +95,15 @@ pub struct DisciplineForecast {
     pub mean: Nanos,
     /// Percentiles of the response time, rising.
     pub percentiles: Vec<PercentileRange>,
-    /// How well it fits, with the service time of the forecast; `None` where the run is not judged.
+    /// How well it fits, with the service time of the forecast; `None` if the run is not judged.
     pub fit: Option<DisciplineFit>,
     /// The same by the shape of the distribution alone: with the service time that explains the
     /// measured rate.
     pub shape: Option<DisciplineFit>,
 }
 
-/// What an order of service allows a percentile to be. It is a range if the percentile lies between
-/// two levels, or depends on chance.
+/// The values that an order of service allows for a percentile: a range if it lies between two
+/// levels, or depends on chance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PercentileRange {
     /// The percentile, 0 to 1.
@@ -116,8 +117,8 @@ pub struct PercentileRange {
 }
 
 impl PercentileRange {
-    /// How far off `time` is: 0 within, 0.04 where it is 4 % above the most, -0.04 where it is 4 %
-    /// below the least.
+    /// How far off `time` is: 0 if within, 0.04 if 4 % above the most, -0.04 if 4 % below the
+    /// least.
     pub fn residual(&self, time: Nanos) -> f64 {
         let off = |end: Nanos| time.as_secs_f64() / end.as_secs_f64() - 1.0;
         if time > self.high && self.high > Nanos::ZERO {
@@ -133,22 +134,22 @@ impl PercentileRange {
 /// How well an order of service fits.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DisciplineFit {
-    /// For how long a request holds a slot, as this was computed.
+    /// For how long a request holds a slot, in this computation.
     #[serde(rename = "held_ns")]
     pub held: Nanos,
-    /// The figure that is farthest off: its distance from what is allowed, as a ratio; 1 is within.
+    /// How far off the worst figure is from what is allowed, as a ratio; 1 is within.
     pub worst: f64,
-    /// The percentile that is, 0 to 1; `None`: it is the rate.
+    /// The percentile that this is, 0 to 1; `None` if it is the rate.
     pub worst_at: Option<f64>,
 }
 
 /// What a run looks like.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Resemblance {
-    /// These orders of service, with the known service time: one, or several that the run does not
-    /// tell apart.
+    /// These orders of service, with the known service time: one, or several that can't be told
+    /// apart.
     These(Vec<Discipline>),
-    /// None with the known service time; by the shape alone these.
+    /// None with the known service time, but these by the shape alone.
     ShapeOf(Vec<Discipline>),
     /// None.
     Nothing,
@@ -157,9 +158,10 @@ pub enum Resemblance {
 }
 
 impl Theory {
-    /// Of a run that cannot be held against any order of service.
+    /// For a run that can't be compared with any order of service.
     pub fn not_judged(why: NotJudged, tolerance: f64) -> Theory {
-        let (expected, forecasts) = (None, Vec::new());
+        let expected = None;
+        let forecasts = Vec::new();
         Theory {
             expected,
             tolerance,
@@ -170,7 +172,7 @@ impl Theory {
         }
     }
 
-    /// The forecast of one.
+    /// The forecast of one order of service.
     pub fn forecast(&self, discipline: Discipline) -> Option<&DisciplineForecast> {
         self.forecasts.iter().find(|forecast| forecast.discipline == discipline)
     }
@@ -194,7 +196,8 @@ impl Theory {
         if by_shape.is_empty() { Resemblance::Nothing } else { Resemblance::ShapeOf(by_shape) }
     }
 
-    /// The forecast to show: the expected one; else the one that fits; else that of a shared queue.
+    /// The forecast to show: the expected one, otherwise the one that fits, otherwise that of a
+    /// shared queue.
     pub fn shown(&self) -> Option<&DisciplineForecast> {
         let fitting = match self.resemblance() {
             Resemblance::These(these) | Resemblance::ShapeOf(these) => these.first().copied(),
@@ -216,23 +219,23 @@ pub struct DisciplineProbe {
     pub measured: Nanos,
     /// Good responses.
     pub answers: u64,
-    /// What theory says of it; `None` where no service time is known.
+    /// What theory says about it; `None` if no service time is known.
     pub theory: Option<Theory>,
 }
 
-/// What the runs of a study say together.
+/// The order of service that the runs of a study show together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InferredDiscipline {
     /// Runs that were judged, with more connections than slots.
     pub runs: usize,
-    /// Orders of service that fit all of them; empty: no model fits.
+    /// Orders of service that fit all of them; empty if no model fits.
     pub disciplines: Vec<Discipline>,
     /// Whether at least one run fits by its shape alone.
     pub by_shape: bool,
 }
 
 impl InferredDiscipline {
-    /// By these theories; `None` where no run was judged.
+    /// From these theories; `None` if no run was judged.
     pub(crate) fn of<'a>(theories: impl Iterator<Item = &'a Theory>) -> Option<InferredDiscipline> {
         let mut inferred =
             InferredDiscipline { runs: 0, disciplines: Discipline::ALL.to_vec(), by_shape: false };
@@ -256,65 +259,65 @@ impl InferredDiscipline {
 /// The expectation for one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
-    /// How long a slot is held by one request.
+    /// How long one request holds a slot.
     #[serde(rename = "service_time_ns")]
     pub service_time: Nanos,
     /// The highest possible rate, in requests per second: slots / service time.
     #[serde(rename = "maximum_rate_per_s")]
     pub maximum_rate: f64,
-    /// What every request would take if all waited their turn in one line: service time x max(1,
-    /// connections / slots).
+    /// What every request would take if all waited in one queue: service time x max(1, connections
+    /// / slots).
     #[serde(rename = "ideal_response_time_ns")]
     pub ideal_response_time: Nanos,
 }
 
-/// A figure, and how far off chance may have put it (95 %).
+/// A figure with its error (95 %).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The best guess.
     pub value: f64,
-    /// How far off it may be.
+    /// Half the width of its interval.
     pub half_width: f64,
 }
 
-/// What an overload at one rate says of the server: response times that grew all along, or else the
-/// backlog.
+/// What an overload at a constant rate shows about the server, by response times that kept growing,
+/// otherwise by the backlog.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Overload {
-    /// What was due, in requests per second.
+    /// The offered rate, in requests per second.
     #[serde(rename = "offered_per_s")]
     pub offered: f64,
-    /// Growth of the response time, in seconds per second of due time; `None` where only some got
-    /// slower.
+    /// Growth of the response time, in seconds per second of due time; `None` if only some requests
+    /// got slower.
     pub growth: Option<f64>,
-    /// Growth of the backlog, in requests a second.
+    /// Growth of the backlog, in requests per second.
     #[serde(rename = "backlog_growth_per_s")]
     pub backlog_growth: f64,
     /// The backlog when the last request became due.
     pub backlog_at_end: u64,
-    /// What the server does, in requests per second: offered / (1 + growth), or offered - growth of
-    /// the backlog.
+    /// The server's capacity, in requests per second: offered / (1 + growth), or offered - growth
+    /// of the backlog.
     #[serde(rename = "capacity_per_s")]
     pub capacity: Estimate,
-    /// What was answered, in requests per second: the same by counting.
+    /// Responses per second: the capacity by counting.
     #[serde(rename = "answered_per_s")]
     pub answered: f64,
-    /// For how long a request holds a slot, by the user's word (`--service`).
+    /// How long a request holds a slot, as stated by the user (`--service`).
     #[serde(rename = "service_time_ns")]
     pub service_time: Option<Nanos>,
     /// Capacity x service time.
     pub slots: Option<Estimate>,
-    /// Why these figures are not to be trusted; `None` where nothing speaks against them.
+    /// Why these figures should not be trusted; `None` if there is no reason.
     pub doubt: Option<OverloadDoubt>,
 }
 
-/// What speaks against an inferred capacity.
+/// Reasons against an inferred capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OverloadDoubt {
     /// Requests have no good response, and so no response time that could have grown.
     Failures,
-    /// What was counted is another figure: response times did not grow along a line.
+    /// The counted rate differs: response times did not grow linearly.
     Disagreement,
 }
 
@@ -338,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_with_the_known_service_time_goes_before_the_shape() {
+    fn a_fit_with_the_known_service_time_beats_a_fit_by_shape() {
         let [shared, split, turns] = Discipline::ALL;
         assert_eq!(
             theory([1.0, 1.1, 5.0], [1.0; 3]).resemblance(),
@@ -355,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn the_expected_one_is_shown_and_else_what_fits() {
+    fn the_expected_forecast_is_shown_or_else_one_that_fits() {
         let shown = |theory: &Theory| theory.shown().unwrap().discipline;
         let fits_turns = theory([2.0, 2.0, 1.0], [2.0; 3]);
         assert_eq!(shown(&fits_turns), Discipline::Turns);

@@ -1,42 +1,42 @@
-//! Turns: a server answers one connection several times while others wait, before it takes the
-//! next.
+//! Turns: a server answers several requests of one connection, while others wait, before it takes
+//! the next connection.
 //!
-//! A turn is what was seen on one connection: a response that waited, and those behind it that did
-//! not. Where connections are closed says nothing of it: a server may close each after ten
-//! responses and serve all in strict order.
+//! A turn, as seen on one connection, is a response that waited and the following ones that did
+//! not. Closing connections says nothing about turns: a server may close each after ten responses
+//! and still serve all in strict order.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{DurationSummary, Nanos};
 
-/// The turns of a run. Those that had begun before the first response or were not over with the
-/// last are not among them: how long they were is not known.
+/// The turns of a run, without those that began before the first response or were not over with the
+/// last, because their length is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turns {
-    /// How many turns had so many responses, the shortest first.
+    /// The number of turns by length, the shortest first.
     by_length: Vec<TurnCount>,
-    /// How long the first response of each took: the one that waited.
+    /// How long the first response of each turn took, the one that waited.
     pub first: DurationSummary,
 }
 
-/// How many turns had so many responses.
+/// The number of turns with a number of responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct TurnCount {
     answers: u32,
     turns: u64,
 }
 
-/// The number of responses that most turns have.
+/// The most frequent length of turns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UsualTurn {
-    /// So many.
+    /// Responses in such a turn.
     pub answers: u32,
-    /// The share of the turns that do, 0 to 1.
+    /// The share of turns with this length, 0 to 1.
     pub share: f64,
 }
 
 impl Turns {
-    /// Adds a turn of so many responses, the first of which took so long.
+    /// Adds a turn. `first`: how long its first response took.
     pub fn record(&mut self, answers: u32, first: Nanos) {
         self.add(TurnCount { answers, turns: 1 });
         self.first.record(first);
@@ -61,19 +61,19 @@ impl Turns {
         self.by_length.iter().fold(0, |sum, count| sum.saturating_add(count.turns))
     }
 
-    /// Responses of all of them.
+    /// Responses in all turns.
     pub fn answers(&self) -> u64 {
         self.by_length.iter().fold(0, |sum, count| {
             sum.saturating_add(count.turns.saturating_mul(u64::from(count.answers)))
         })
     }
 
-    /// Responses of a turn, on average; `None` of none.
+    /// Responses per turn, on average; `None` without turns.
     pub fn mean(&self) -> Option<f64> {
         (!self.is_empty()).then(|| self.answers() as f64 / self.count() as f64)
     }
 
-    /// The number of responses that more turns have than any other; `None` of none.
+    /// The most frequent length; `None` without turns.
     pub fn usual(&self) -> Option<UsualTurn> {
         let TurnCount { answers, turns } = self.by_length.iter().max_by_key(|it| it.turns)?;
         Some(UsualTurn { answers: *answers, share: *turns as f64 / self.count() as f64 })

@@ -1,38 +1,38 @@
-//! Requests that the user left without a response: those that were out when a run was stopped.
+//! Requests that the user left without a response by stopping the run.
 //!
-//! Nobody waited for their responses, so they are neither failures nor responses, and they stand
-//! apart from the [counts](crate::Counts). The one thing that is known of them is how long they had
-//! waited; where that is longer than any response took, they belong above all responses.
+//! Longtail did not wait for their responses, so they are neither good nor failed, and are kept
+//! apart from the [counts](crate::Counts). Only their waiting time is known; if it is longer than
+//! any response took, they rank above all responses.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Exchange, Histogram, Nanos};
 
-/// The measured requests that had not ended when a run was stopped before its time.
+/// The measured requests that had not ended when a run was stopped early.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct UnfinishedRequests {
-    /// Those that a connection was busy with.
+    /// Requests in flight on a connection.
     pub in_flight: u64,
-    /// Open loop: those that were due, and for which no connection was free.
+    /// Open loop: requests that were due but had no free connection.
     pub not_sent: u64,
-    /// How long each of them had been due.
+    /// For how long each of them had been due.
     pub waited: Histogram,
 }
 
 impl UnfinishedRequests {
-    /// One that a connection was busy with when the run was stopped.
+    /// Records a request in flight when the run was stopped.
     pub fn record_in_flight(&mut self, exchange: &Exchange) {
         self.in_flight += 1;
         self.waited.record(exchange.response_time());
     }
 
-    /// One that was due and had no connection.
+    /// Records a request that was due but had no connection.
     pub fn record_not_sent(&mut self, exchange: &Exchange) {
         self.not_sent += 1;
         self.waited.record(exchange.response_time());
     }
 
-    /// All of them.
+    /// Their number.
     pub fn total(&self) -> u64 {
         self.in_flight + self.not_sent
     }
@@ -42,7 +42,7 @@ impl UnfinishedRequests {
         self.total() == 0
     }
 
-    /// How many had waited longer than `longest`; all of them where there was no response at all.
+    /// How many had waited longer than `longest`; all of them if there was no response at all.
     pub fn longer_than(&self, longest: Option<Nanos>) -> u64 {
         let longest = longest.map_or(Nanos::ZERO, Histogram::edge);
         self.waited.buckets().filter(|(waited, _)| *waited > longest).map(|(_, n)| n).sum()
@@ -62,7 +62,7 @@ mod tests {
     use crate::test_fixtures::exchange;
 
     #[test]
-    fn who_has_waited_longer_than_any_answer_took_is_told_apart() {
+    fn requests_that_waited_longer_than_any_response_are_counted() {
         let mut unfinished = UnfinishedRequests::default();
         assert!(unfinished.is_empty());
         unfinished.record_in_flight(&exchange(1000, 1000, 1030));

@@ -1,8 +1,8 @@
-//! Time as whole nanoseconds, and rates as requests per second of the whole run (never of a
-//! connection or a lane), with the units a person types and reads.
+//! Time in whole nanoseconds, and rates in requests per second of the whole run (never of a
+//! connection or a lane), with the units that people type and read.
 //!
-//! Text in, text out: parsing what [`Nanos`] prints gives the same value, to the nanosecond. How a
-//! time is rounded for a table is not decided here but in the `report` crate.
+//! Text in, text out: parsing what [`Nanos`] prints gives the same value, to the nanosecond.
+//! Rounding for tables is done in `number.rs`.
 
 use std::fmt;
 use std::iter::Sum;
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// No time at all, or the clock's origin.
+    /// No time, or the clock's origin.
     pub const ZERO: Nanos = Nanos(0);
     /// Longer than anything: "never".
     pub const MAX: Nanos = Nanos(u64::MAX);
@@ -56,13 +56,13 @@ impl Nanos {
         self.0 as f64 / 1e6
     }
 
-    /// `self - earlier`, or zero where `earlier` is later.
+    /// `self - earlier`, or zero if `earlier` is later.
     #[must_use]
     pub fn saturating_sub(self, earlier: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// `self + span`, or [`Nanos::MAX`] where that does not fit.
+    /// `self + span`, at most [`Nanos::MAX`].
     #[must_use]
     pub fn saturating_add(self, span: Nanos) -> Nanos {
         Nanos(self.0.saturating_add(span.0))
@@ -71,7 +71,7 @@ impl Nanos {
 
 impl Add for Nanos {
     type Output = Nanos;
-    /// [`Nanos::MAX`] where the sum does not fit: 584 years are never.
+    /// At most [`Nanos::MAX`]: 584 years mean "never".
     fn add(self, span: Nanos) -> Nanos {
         self.saturating_add(span)
     }
@@ -122,7 +122,7 @@ impl From<Nanos> for Duration {
     }
 }
 
-/// How a time is typed, the units in which it is printed first, the longest before the others.
+/// The units for typing. Those for printing come first, the longest before the others.
 const UNITS: [(&str, u64); 8] = [
     ("s", 1_000_000_000),
     ("ms", 1_000_000),
@@ -137,7 +137,7 @@ const UNITS: [(&str, u64); 8] = [
 /// The shortest exact text: `200ms`, `1.5s`, `250us`, `17ns`.
 impl fmt::Display for Nanos {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // (Exact up to a hundred days: so many nanoseconds are one number of 53 bits.)
+        // (Exact up to a hundred days, whose nanoseconds fit into 53 bits.)
         match UNITS.iter().find(|(_, size)| self.0 >= *size) {
             Some((unit, size)) => write!(out, "{}{unit}", self.0 as f64 / *size as f64),
             None => out.write_str("0s"),
@@ -145,7 +145,7 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// Nobody means a longer time.
+/// The longest time that can be typed.
 const LONGEST_TIME: Nanos = Nanos::from_secs(30 * 86_400);
 
 /// `200ms`, `1.5s`, `250us`, `17ns`, `2m`, `1h`, `1m30s`; a bare number is seconds, as in Puma's
@@ -171,7 +171,7 @@ fn time(mut rest: &str) -> Option<Nanos> {
     let part = |number: &str, size: u64| {
         Some(Nanos((number.parse::<f64>().ok()? * size as f64).round() as u64))
     };
-    // A bare number stands alone: `1m30` would be anybody's guess.
+    // A bare number must be alone: `1m30` would be ambiguous.
     if rest.chars().all(is_digit) {
         return part(rest, 1_000_000_000);
     }
@@ -186,7 +186,7 @@ fn time(mut rest: &str) -> Option<Nanos> {
     Some(sum)
 }
 
-/// A type that stands in JSON as the text that it prints and reads.
+/// A type that is stored in JSON as the text that it prints and parses.
 macro_rules! text_in_json {
     ($type:ty) => {
         impl serde::Serialize for $type {
@@ -206,7 +206,7 @@ macro_rules! text_in_json {
 }
 pub(crate) use text_in_json;
 
-/// [`Nanos::MAX`] as `null` in a file: a number of that size is not exact in every reader of JSON.
+/// [`Nanos::MAX`] as `null` in a file: not every JSON reader keeps a number of that size exact.
 pub(crate) mod never_is_null {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -224,7 +224,7 @@ pub(crate) mod never_is_null {
     }
 }
 
-/// Requests per second, one a nanosecond at the most.
+/// The highest rate: one request per nanosecond.
 const HIGHEST_RATE: f64 = 1e9;
 
 /// Requests per second; above zero, at most a billion. `0.5/s` is one request every two seconds.
@@ -236,8 +236,7 @@ impl Rate {
     /// A rate of `per_second` requests per second.
     ///
     /// # Errors
-    /// Where `per_second` is not a number above zero, or more than a billion: time is kept in
-    /// nanoseconds.
+    /// If `per_second` is not a number above zero, or more than a billion.
     pub fn new(per_second: f64) -> Result<Rate, String> {
         if per_second.is_finite() && per_second > 0.0 && per_second <= HIGHEST_RATE {
             Ok(Rate(per_second))

@@ -1,4 +1,4 @@
-//! What users type, what files say and what is printed of both: the rows of `words.txt`.
+//! Parses what users type and what files contain, and prints it again: the rows of `words.txt`.
 
 use std::ffi::OsStr;
 use std::fmt::{Debug, Display};
@@ -14,7 +14,7 @@ fn listed(all: impl IntoIterator<Item = impl ToString>) -> String {
     all.into_iter().map(|one| one.to_string()).collect::<Vec<_>>().join(" ")
 }
 
-/// Reads it, and once more what it prints of it.
+/// Parses a text and prints the value. Checks that parsing the printed text gives the same value.
 fn typed<T: FromStr<Err = String> + Display + Debug + PartialEq>(
     text: &str,
 ) -> Result<String, String> {
@@ -23,7 +23,7 @@ fn typed<T: FromStr<Err = String> + Display + Debug + PartialEq>(
     Ok(text.parse::<T>()?.to_string())
 }
 
-/// What the rows below `name` print of a text.
+/// The printed form of a text, in the group called `name`.
 fn printed(name: &str, text: &str) -> Result<String, String> {
     match name {
         "time" => typed::<Nanos>(text),
@@ -60,7 +60,8 @@ fn printed(name: &str, text: &str) -> Result<String, String> {
 
 #[test]
 fn every_row_is_printed_or_refused_as_it_says() {
-    let (mut name, mut rows) = ("", 0);
+    let mut name = "";
+    let mut rows = 0;
     for line in include_str!("words.txt").lines().filter(|line| !line.starts_with('#')) {
         let text = |text: &str| text.replace("\\r", "\r").replace("\\n", "\n");
         match (line.split_once(" => "), line.split_once(" !! ")) {

@@ -1,71 +1,71 @@
-//! One client's connection: bytes in, requests out; a response in, bytes out; and the table of all
-//! that are open. One request at a time: what a client sends ahead stays in the kernel or in
-//! `unread` until its turn, so that neither side of a connection grows without bound and answers
-//! are in order.
+//! One client's connection, which turns bytes into requests and responses into bytes, and the table
+//! of all open connections. A connection has one request at a time: requests sent ahead stay in the
+//! kernel or in `unread` until their turn, so neither side of a connection grows without bound and
+//! responses are in order.
 
 use std::mem;
 
 use crate::request::{HeadMemo, ReadProgress, RequestHead, RequestReader};
 use crate::wire::{ClientSocket, ReadOutcome};
 
-/// What follows a response once the kernel has all of it.
+/// What happens after the kernel has taken a whole response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterResponse {
-    /// The next request.
+    /// Read the next request.
     Read,
     /// The end.
     Close,
-    /// The end, in a way that lets a client read the response though it still sends.
+    /// Close, but so that the client can read the response although it is still sending.
     Linger,
 }
 
-/// What the connection is about.
+/// What the connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionPhase {
-    /// A request, or the wait for one.
+    /// Reading a request, or waiting for one.
     Reading,
     /// A request is in the pool, or waits for the ledger.
     Working(RequestHead),
-    /// A response that the kernel has not taken wholly: what follows it, and what it is to the
-    /// ledger.
+    /// Sending a response that the kernel has not taken completely; what follows it, and how the
+    /// ledger counts it.
     Writing(AfterResponse, ResponseKind),
-    /// There is nothing more to say; what the client still sends is dropped.
+    /// Nothing more will be sent; what the client still sends is dropped.
     Lingering,
 }
 
-/// What a response is to the ledger.
+/// How the ledger counts a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResponseKind {
     /// The response to a request.
     Answer,
-    /// A part of one, of which the bytes count alone: cut on purpose and counted so, or an interim
+    /// Part of a response, of which only the bytes count: one that is cut on purpose, or an interim
     /// response.
     Part,
-    /// Nothing: a refusal, or the ledger itself.
+    /// Not counted: a refusal, or the ledger itself.
     Uncounted,
 }
 
 /// What the connection needs next.
 #[derive(Debug)]
 pub(crate) enum ConnectionStep {
-    /// Nothing until an event.
+    /// Nothing until the next event.
     Wait,
     /// Another turn: there may be more to read.
     Again,
-    /// What was read to be handled.
+    /// Handle what was read.
     Read(ReadProgress),
-    /// The socket has something to say, and no room for it.
+    /// Something is to be sent, but the socket has no room for it.
     NeedRoom,
-    /// To be forgotten: the client is gone.
+    /// Remove it: the client is gone.
     Gone,
-    /// To be forgotten: the client does not speak TLS.
+    /// Remove it: the client does not speak TLS.
     Broken,
 }
 
-/// What the kernel may have for us. Edges are reported once, so it is remembered.
+/// What the kernel may have for us. Edge-triggered events come only once, so it must be remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum PendingInput {
-    /// Nothing; an event will tell.
+    /// Nothing; an event will say when.
     Drained,
     /// Bytes.
     Readable,
@@ -73,12 +73,12 @@ enum PendingInput {
     Ending,
 }
 
-/// What the ledger makes of a connection.
+/// How the ledger counts a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Booking {
-    /// Counted; it has asked for nothing yet.
+    /// Counted; it has not sent a request yet.
     New,
-    /// Counted; it has sent a request that is.
+    /// Counted; it has sent a counted request.
     Client,
     /// Not counted; it has asked for nothing but the ledger.
     Onlooker,
@@ -90,16 +90,16 @@ pub(crate) struct SinkConnection {
     /// Its bytes.
     pub(crate) socket: ClientSocket,
     reader: RequestReader,
-    /// What the reader has not taken of what was received, from `unread_from` on: later requests,
-    /// and a head without its end.
+    /// Bytes received but not yet taken by the reader, from `unread_from` on: later requests, and
+    /// an incomplete head.
     unread: Vec<u8>,
     unread_from: usize,
-    /// What it is about.
+    /// What it is doing.
     pub(crate) phase: ConnectionPhase,
     input: PendingInput,
     /// What the ledger makes of it.
     pub(crate) booking: Booking,
-    /// Whether it is registered for room to write, too.
+    /// Whether it is also registered for room to write.
     pub(crate) watches_room: bool,
     /// Whether it waits for another turn already.
     pub(crate) has_turn: bool,
@@ -108,7 +108,7 @@ pub(crate) struct SinkConnection {
 }
 
 impl SinkConnection {
-    /// A connection just accepted, of which nothing is known.
+    /// A connection that was just accepted.
     pub(crate) fn new(socket: ClientSocket) -> SinkConnection {
         SinkConnection {
             socket,
@@ -130,8 +130,8 @@ impl SinkConnection {
             self.input.max(if half_closed { PendingInput::Ending } else { PendingInput::Readable });
     }
 
-    /// What to do next. Reads from the kernel at most once, into `buffer`, and only if
-    /// `may_receive`: one client that sends without end must not keep the others waiting.
+    /// Decides what to do next. Reads from the kernel at most once, into `buffer`, and only if
+    /// `may_receive`, so that a client that never stops sending can't keep the others waiting.
     pub(crate) fn step(
         &mut self,
         buffer: &mut [u8],
@@ -170,8 +170,7 @@ impl SinkConnection {
         }
     }
 
-    /// What of the bytes that lie here was not taken yet makes of the request; `None` where it is
-    /// unfinished.
+    /// Parses the unread bytes; `None` if the request is incomplete.
     fn read_unread(&mut self, memo: &mut HeadMemo) -> Option<ReadProgress> {
         if self.unread.is_empty() {
             return None;
@@ -184,19 +183,19 @@ impl SinkConnection {
         progress
     }
 
-    /// Whether a close now would make the kernel reset the connection, and the client lose the
-    /// response with it.
+    /// Whether closing now would make the kernel reset the connection, so that the client loses the
+    /// response.
     pub(crate) fn may_hold_input(&self) -> bool {
         self.input != PendingInput::Drained || !self.unread.is_empty()
     }
 
-    /// Says that we send no more, and drops what comes.
+    /// Announces the end of our side, and drops what still arrives.
     pub(crate) fn linger(&mut self) {
         self.be_silent();
         self.socket.end();
     }
 
-    /// Says nothing any more, and drops what comes.
+    /// Sends nothing more, and drops what still arrives.
     pub(crate) fn be_silent(&mut self) {
         self.phase = ConnectionPhase::Lingering;
         self.forget_unread();
@@ -207,7 +206,7 @@ impl SinkConnection {
         self.unread_from = 0;
     }
 
-    /// Reads once: how many bytes; or what to do instead.
+    /// Reads once. Returns the number of bytes, or what to do instead.
     fn receive(
         &mut self,
         buffer: &mut [u8],
@@ -221,8 +220,8 @@ impl SinkConnection {
         }
         match self.socket.receive(buffer) {
             ReadOutcome::Bytes { count, emptied } => {
-                // What comes later is a new edge. But the end of the stream was reported with this
-                // edge, or before it.
+                // Later bytes cause a new event. But the end of the stream was reported with this
+                // event, or before it.
                 if emptied && self.input == PendingInput::Readable {
                     self.input = PendingInput::Drained;
                 }
@@ -245,9 +244,9 @@ impl SinkConnection {
     }
 }
 
-/// A connection's name: its place in the table, and how often the place was taken before. It is
-/// never given to another: an event or a response that comes after its connection was closed finds
-/// nobody, and not the next one.
+/// A connection's key: its place in the table, and how often the place was used before. Keys are
+/// never reused, so an event or a response for a closed connection finds nothing instead of the
+/// next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ConnectionKey(pub(crate) u64);
 
@@ -264,13 +263,13 @@ impl ConnectionKey {
 /// The open connections.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionTable {
-    /// How often each place was taken before, and who has it.
+    /// How often each place was used before, and its current connection.
     places: Vec<(u32, Option<SinkConnection>)>,
     free: Vec<usize>,
 }
 
 impl ConnectionTable {
-    /// Takes a connection in.
+    /// Adds a connection.
     pub(crate) fn insert(&mut self, connection: SinkConnection) -> ConnectionKey {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push((0, None));
@@ -287,7 +286,7 @@ impl ConnectionTable {
         if ConnectionKey::new(key.place(), *taking) == key { connection.as_mut() } else { None }
     }
 
-    /// Takes a connection out; dropping it closes it.
+    /// Removes a connection; dropping it closes it.
     pub(crate) fn remove(&mut self, key: ConnectionKey) -> Option<SinkConnection> {
         self.at(key)?;
         let (taking, connection) = &mut self.places[key.place()];
@@ -296,7 +295,7 @@ impl ConnectionTable {
         connection.take()
     }
 
-    /// All that are open.
+    /// All open connections.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (ConnectionKey, &SinkConnection)> {
         let places = self.places.iter().enumerate();
         places.filter_map(|(place, (taking, one))| {
@@ -311,12 +310,13 @@ mod tests {
     use rustix::event::{EventfdFlags, eventfd};
 
     #[test]
-    fn an_old_key_finds_nobody() {
+    fn an_old_key_finds_nothing() {
         let connection = || {
             SinkConnection::new(ClientSocket::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap(), None))
         };
         let mut table = ConnectionTable::default();
-        let (first, second) = (table.insert(connection()), table.insert(connection()));
+        let first = table.insert(connection());
+        let second = table.insert(connection());
         assert!(table.remove(first).is_some());
         assert!(table.remove(first).is_none());
         assert_eq!(table.iter().map(|(key, _)| key).collect::<Vec<_>>(), [second]);

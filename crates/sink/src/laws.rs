@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use model::{DrawStream, Nanos, RequestShare, draw};
 
-/// Stop-the-world pauses at every whole multiple of a time, counted from the sink's start. What
-/// would go out in one goes out at its end.
+/// Stop-the-world pauses at every multiple of a time, counted from the sink's start. A response
+/// that would be sent during a pause is sent at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StallLaw {
     every: Nanos,
@@ -15,13 +15,13 @@ pub struct StallLaw {
 }
 
 impl StallLaw {
-    /// A pause of `length` at `every`, twice `every` and so on; `None` where the pauses would leave
-    /// nothing between.
+    /// A pause of `length` at `every`, twice `every` and so on; `None` if there would be no time
+    /// between pauses.
     pub fn new(every: Nanos, length: Nanos) -> Option<StallLaw> {
         (length < every).then_some(StallLaw { every, length })
     }
 
-    /// When that goes out which would go out at `at`, since the sink's start.
+    /// When a response due at `at`, since the sink's start, is sent.
     pub fn release(&self, at: Nanos) -> Nanos {
         let into = Nanos(at.0 % self.every.0);
         if at >= self.every && into < self.length { at - into + self.length } else { at }
@@ -43,12 +43,12 @@ impl FromStr for StallLaw {
     }
 }
 
-/// A fault, and how many requests have it.
+/// A fault, and the share of requests that have it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FaultLaw {
-    /// What happens.
+    /// The fault.
     pub fault: Fault,
-    /// To how many.
+    /// The share of requests.
     pub share: RequestShare,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn fault_of(laws: &[FaultLaw], seed: u64, number: u64) -> Option<Faul
     let mut bound = 0.0;
     laws.iter().find_map(|FaultLaw { fault, share }| {
         bound += share.part();
-        // A share of 0 hits nobody, whatever the rounding of the sum before it.
+        // A share of 0 never happens, whatever the rounding of the sum before it.
         (u <= bound && share.part() > 0.0).then_some(*fault)
     })
 }
@@ -107,18 +107,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn order_is_kept_and_no_pause_lets_anything_out_early(
+        fn pauses_keep_the_order_and_release_nothing_early(
             every in 1u64..1000, part in 0.0f64..1.0, a in 0u64..5000, b in 0u64..5000,
         ) {
             let stalls = StallLaw::new(Nanos(every), Nanos((every as f64 * part) as u64)).unwrap();
-            let (first, second) = (stalls.release(Nanos(a.min(b))), stalls.release(Nanos(a.max(b))));
+            let first = stalls.release(Nanos(a.min(b)));
+            let second = stalls.release(Nanos(a.max(b)));
             prop_assert!(first <= second && first.0 >= a.min(b));
             prop_assert_eq!(stalls.release(first), first);
         }
     }
 
     #[test]
-    fn what_falls_into_a_pause_goes_out_at_its_end() {
+    fn a_response_due_in_a_pause_is_sent_at_its_end() {
         let stalls: StallLaw = "1s:100ms".parse().unwrap();
         let released = |ms| stalls.release(Nanos::from_millis(ms)).0 / 1_000_000;
         assert_eq!(
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn all_and_nothing_are_exact() {
+    fn shares_of_all_and_none_are_exact() {
         let all = laws(&[(Fault::Reset, "0"), (Fault::Truncate, "100%"), (Fault::NoAnswer, "0%")]);
         assert!((0..10_000).all(|number| fault_of(&all, 1, number) == Some(Fault::Truncate)));
         assert!((0..10_000).all(|number| fault_of(&[], 1, number).is_none()));

@@ -1,5 +1,5 @@
 //! The sink's own count of what it received and sent: the server's side of "client's count =
-//! server's count". Each loop keeps its own, and they are added up when somebody asks.
+//! server's count". Each loop keeps its own; they are added up on request.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -15,23 +15,22 @@ use serde::{Deserialize, Serialize};
 /// `waiting` and `busy` is `requests`.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SinkLedger {
-    /// Whole, well-formed requests received.
+    /// Complete, well-formed requests received.
     pub requests: u64,
-    /// Responses wholly handed to the kernel. Whether the client read them only the client can
-    /// tell.
+    /// Responses completely passed to the kernel. Only the client knows whether it read them.
     pub answers: u64,
-    /// Requests whose client was gone before the response was wholly handed to the kernel.
+    /// Requests whose client was gone before the response was completely passed to the kernel.
     pub abandoned: u64,
-    /// What was no HTTP/1 request, or too large a one: answered by 400 or 431, in no other count.
+    /// Invalid or too large requests, answered with 400 or 431; they are in no other count.
     pub bad_requests: u64,
-    /// Connections accepted, those that asked for nothing but `/_ledger` aside.
+    /// Connections accepted, except those that only asked for `/_ledger`.
     pub connections: u64,
     /// Of them, those open now.
     pub open_connections: u64,
-    /// Bytes of the requests counted: heads, bodies and their framing. Of TLS, what is inside.
+    /// Bytes of the counted requests: heads, bodies and their framing; with TLS, the plain bytes.
     pub received_bytes: u64,
-    /// Bytes handed to the kernel for the requests counted: whole and unfinished responses, and
-    /// interim 100 responses. Of TLS, what is inside, once it is sealed.
+    /// Bytes passed to the kernel for the counted requests: complete and incomplete responses, and
+    /// interim 100 responses; with TLS, the plain bytes once encrypted.
     pub sent_bytes: u64,
     /// Requests each worker has finished, whether or not the client was still there.
     pub per_worker: Vec<u64>,
@@ -46,14 +45,12 @@ pub struct SinkLedger {
     pub accept_failures: u64,
     /// Connections to a TLS listener that said something else.
     pub failed_handshakes: u64,
-    /// What went wrong on purpose.
+    /// Faults that were made on purpose.
     pub faults: FaultCounts,
-    /// How late responses were handed to the kernel: sent - due, of those that came out of the
-    /// pool. A response that is given at once, as it takes no time and no slot is wanting, is not
-    /// in here: it has no instant to keep.
+    /// How late responses were passed to the kernel (sent - due), for those from the slot pool. A
+    /// response that needs no time and no slot is sent at once and not included.
     pub lateness: Histogram,
-    /// Requests by the second of their arrival, since the start: a number a second, which a day
-    /// makes 700 kB of.
+    /// Requests by the second of their arrival, since the start; 700 kB for a day.
     pub arrivals: Vec<u64>,
 }
 
@@ -102,7 +99,7 @@ impl SinkLedger {
         SinkLedger { per_worker: vec![0; workers as usize], ..SinkLedger::default() }
     }
 
-    /// Counts requests that came `since` the start.
+    /// Counts requests that arrived `since` the start.
     pub(crate) fn record_arrivals(&mut self, since: Nanos, requests: u64) {
         if requests > 0 {
             let second = (since.0 / 1_000_000_000) as usize;
@@ -113,8 +110,8 @@ impl SinkLedger {
         }
     }
 
-    /// Requests received that nothing was said about yet: they wait, hold a slot, or their response
-    /// is being written.
+    /// Received requests that are not done: they wait, hold a slot, or their response is being
+    /// written.
     pub fn unfinished(&self) -> u64 {
         self.requests - self.answers - self.abandoned - self.faults.lost()
     }
@@ -144,7 +141,7 @@ impl SinkLedger {
         }
     }
 
-    /// Those of all loops in one, each when its turn is over.
+    /// The sum over all loops, each read at the end of a turn.
     pub(crate) fn sum(all: &[LoopLedger]) -> SinkLedger {
         let mut sum = SinkLedger::default();
         for one in all {
@@ -153,50 +150,9 @@ impl SinkLedger {
         sum
     }
 
-    /// A few lines: what is zero and what says nothing is left out.
+    /// A few lines, without zeros and trivial figures.
     pub fn text(&self) -> String {
-        let SinkLedger {
-            requests,
-            answers,
-            abandoned,
-            waiting,
-            busy,
-            per_worker,
-            arrivals,
-            faults,
-            lateness,
-            ..
-        } = self;
-        let numbers = |all: &[u64]| all.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
-        let last = &arrivals[arrivals.len().saturating_sub(SECONDS)..];
-        let shown = match last.len() {
-            0 => String::new(),
-            n if n < arrivals.len() => {
-                format!("per second, the last {n} of {}: {}", arrivals.len(), numbers(last))
-            }
-            _ => format!("per second: {}", numbers(last)),
-        };
-        let done = [
-            counted(faults.reset, "reset"),
-            counted(faults.truncated, "truncated"),
-            counted(faults.unanswered, "left without an answer"),
-            counted(faults.closed, "connections closed"),
-        ];
-        let statuses =
-            faults.by_status.iter().map(|(code, count)| format!("{count} answered {code}"));
-        let troubles = [
-            counted(self.bad_requests, "bad requests"),
-            counted(self.failed_handshakes, "failed handshakes"),
-            counted(self.accept_failures, "times no descriptor for a connection"),
-            counted(self.stalled, "times a client read too slowly"),
-        ];
-        let list = |all: &mut dyn Iterator<Item = String>| all.collect::<Vec<_>>().join(", ");
-        let late = || {
-            let of = |time: Option<Nanos>| time.unwrap_or_default();
-            let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|q| of(lateness.quantile(q)));
-            let (most, count) = (of(lateness.max()), lateness.count());
-            format!("p50 {p50}, p99 {p99}, p99.9 {p999}, max {most} of {count} held answers")
-        };
+        let SinkLedger { requests, answers, abandoned, waiting, busy, per_worker, .. } = self;
         let lines = [
             (
                 "requests",
@@ -207,10 +163,10 @@ impl SinkLedger {
             ("connections", format!("{} ({} open)", self.connections, self.open_connections)),
             ("bytes", format!("{} received, {} sent", self.received_bytes, self.sent_bytes)),
             ("per worker", if per_worker.len() > 1 { numbers(per_worker) } else { String::new() }),
-            ("arrivals", shown),
-            ("faults", list(&mut done.into_iter().flatten().chain(statuses))),
-            ("troubles", list(&mut troubles.into_iter().flatten())),
-            ("lateness", if lateness.count() > 0 { late() } else { String::new() }),
+            ("arrivals", self.arrivals_in_words()),
+            ("faults", self.faults.in_words()),
+            ("troubles", self.troubles_in_words()),
+            ("lateness", self.lateness_in_words()),
         ];
         let mut text = String::new();
         for (name, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
@@ -218,16 +174,67 @@ impl SinkLedger {
         }
         text
     }
+
+    fn arrivals_in_words(&self) -> String {
+        let arrivals = &self.arrivals;
+        let last = &arrivals[arrivals.len().saturating_sub(SECONDS)..];
+        match last.len() {
+            0 => String::new(),
+            n if n < arrivals.len() => {
+                format!("per second, the last {n} of {}: {}", arrivals.len(), numbers(last))
+            }
+            _ => format!("per second: {}", numbers(last)),
+        }
+    }
+
+    fn troubles_in_words(&self) -> String {
+        let troubles = [
+            counted(self.bad_requests, "bad requests"),
+            counted(self.failed_handshakes, "failed handshakes"),
+            counted(self.accept_failures, "times no descriptor for a connection"),
+            counted(self.stalled, "times a client read too slowly"),
+        ];
+        troubles.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    fn lateness_in_words(&self) -> String {
+        let count = self.lateness.count();
+        if count == 0 {
+            return String::new();
+        }
+        let quantile = |q: f64| self.lateness.quantile(q).unwrap_or_default();
+        let [p50, p99, p999] = [0.5, 0.99, 0.999].map(quantile);
+        let most = self.lateness.max().unwrap_or_default();
+        format!("p50 {p50}, p99 {p99}, p99.9 {p999}, max {most} of {count} held answers")
+    }
 }
 
-/// As text: a histogram's buckets are thousands of lines.
+impl FaultCounts {
+    fn in_words(&self) -> String {
+        let counts = [
+            counted(self.reset, "reset"),
+            counted(self.truncated, "truncated"),
+            counted(self.unanswered, "left without an answer"),
+            counted(self.closed, "connections closed"),
+        ];
+        let statuses =
+            self.by_status.iter().map(|(code, count)| format!("{count} answered {code}"));
+        counts.into_iter().flatten().chain(statuses).collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn numbers(all: &[u64]) -> String {
+    all.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// As text, because the histogram's buckets would be thousands of lines.
 impl fmt::Debug for SinkLedger {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.text())
     }
 }
 
-/// `None` where there is none.
+/// `None` if the count is 0.
 fn counted(count: u64, what: &str) -> Option<String> {
     (count > 0).then(|| format!("{count} {what}"))
 }
@@ -266,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ledger_says_what_there_is() {
+    fn a_ledger_prints_what_is_not_zero() {
         let mut ledger = SinkLedger {
             requests: 20,
             answers: 17,

@@ -1,12 +1,13 @@
-//! The test server inside longtail: a load sink that answers any request at once, faster than a
-//! generator can ask; or a server with workers x threads slots behind a queue, where each request
-//! holds a slot by a law. It stands in for Puma, and proves the generator honest.
+//! Longtail's builtin test server: either a load sink that answers any request at once, faster than
+//! a generator can send, or a server with workers x threads slots behind a queue, where each
+//! request holds a slot for a time from a distribution. It stands in for Puma and is used to check
+//! the generator.
 //!
-//! It does no work for a request but to hold its slot, reads no clock but the one it is given, and
-//! prints nothing. What is random is a pure function of the seed and the request's number, which
-//! the default response carries: so a client can say of each request what should have become of it.
-//! What stays true: a request waits only while its queue lets it, a response is never sent before
-//! it is due, and every request is in one place of the [`SinkLedger`].
+//! It does nothing for a request except holding its slot, reads only the clock that it is given,
+//! and prints nothing. Random choices are a pure function of the seed and the request's number,
+//! which the default response contains, so a client knows what should have happened to each
+//! request. Invariants: a request waits only as long as its queue requires, a response is never
+//! sent before it is due, and every request counts in one place of the [`SinkLedger`].
 
 mod connection;
 mod laws;
@@ -37,8 +38,7 @@ use crate::ledger::LoopLedger;
 use crate::listener::{ListeningSocket, tls_config};
 use crate::serving::ServingLoop;
 
-/// A sink that serves, on a thread of its own for each loop, until it is stopped. Dropped, it stops
-/// in the same way.
+/// A running sink, with a thread for each loop. It serves until it is stopped or dropped.
 #[derive(Debug)]
 pub struct Sink {
     started: Nanos,
@@ -52,8 +52,7 @@ impl Sink {
     /// Listens, and starts to serve.
     ///
     /// # Errors
-    /// Where the settings cannot be served, an address cannot be had or the kernel lacks what the
-    /// sink needs.
+    /// If the settings can't be served, an address is not available, or the kernel lacks a feature.
     pub fn start(
         settings: SinkSettings,
         clock: impl Clock + Clone + Send + 'static,
@@ -61,14 +60,11 @@ impl Sink {
         Sink::start_until(settings, clock, Arc::default())
     }
 
-    /// As [`Sink::start`]; `stop` ends it too, within 50 ms.
+    /// Like [`Sink::start`]; raising `stop` also ends it, within 50 ms.
     ///
     /// # Errors
-    /// As [`Sink::start`].
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "who starts a sink is done with its settings"
-    )]
+    /// Like [`Sink::start`].
+    #[expect(clippy::needless_pass_by_value, reason = "the caller no longer needs the settings")]
     pub fn start_until(
         settings: SinkSettings,
         clock: impl Clock + Clone + Send + 'static,
@@ -109,7 +105,7 @@ impl Sink {
             let thread = std::thread::Builder::new()
                 .name("sink".to_owned())
                 .spawn(move || serving.run(&stop));
-            // Where it fails, dropping the sink stops those that were started.
+            // If this fails, dropping the sink stops the threads that were started.
             sink.threads.push(thread.map_err(|error| {
                 SinkError(format!(
                     "cannot start the sink's thread: {error}; is the machine out of memory, threads or network?"
@@ -119,20 +115,20 @@ impl Sink {
         Ok(sink)
     }
 
-    /// When it started, by its clock: pauses and arrivals are counted from here.
+    /// When it started, by its clock; pauses and arrivals count from here.
     pub fn started(&self) -> Nanos {
         self.started
     }
 
-    /// Where it listens, in the order of the settings, with the ports that it really has.
+    /// Where it listens, in the order of the settings, with the actual ports.
     pub fn places(&self) -> &[Listen] {
         &self.places
     }
 
-    /// The first TCP address that it listens at, with the port that it really has.
+    /// The first TCP address that it listens at, with the actual port.
     ///
     /// # Panics
-    /// If it listens at no TCP address: who asks for one has given one.
+    /// If it doesn't listen at a TCP address.
     pub fn address(&self) -> SocketAddr {
         self.places
             .iter()
@@ -140,14 +136,13 @@ impl Sink {
             .expect("the sink listens at a TCP address")
     }
 
-    /// The counts now: they include every response that any client has received before this is
-    /// called.
+    /// The current counts. They include every response that any client received before this call.
     pub fn ledger(&self) -> SinkLedger {
         SinkLedger::sum(&self.ledgers)
     }
 
-    /// Stops: takes no more requests, answers those that are in the pool within two seconds, and
-    /// gives the counts.
+    /// Stops the sink: takes no more requests, answers those in the pool within two seconds, and
+    /// returns the counts.
     ///
     /// # Panics
     /// If a thread of the sink died: a bug of the sink.
@@ -156,7 +151,7 @@ impl Sink {
         self.wait()
     }
 
-    /// Waits until its flag is raised, then ends as [`Sink::stop`].
+    /// Waits until its flag is raised, then ends like [`Sink::stop`].
     ///
     /// # Panics
     /// If a thread of the sink died: a bug of the sink.
@@ -169,7 +164,7 @@ impl Sink {
 impl Drop for Sink {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
-        // Whether a thread died is for `stop` to say: a drop must not panic.
+        // Only `stop` reports a panic of a thread: a drop must not panic.
         self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }
 }

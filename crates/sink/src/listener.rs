@@ -1,15 +1,15 @@
-//! Where a sink listens: the listening sockets, and the certificate of those that speak TLS. It
-//! knows nothing of HTTP.
+//! Where a sink listens: the listening sockets, and the certificate for TLS. Nothing here is about
+//! HTTP.
 //!
-//! Several loops listen at one TCP address by a socket each (`SO_REUSEPORT`), among which the
-//! kernel deals connections by a hash of their addresses. Measured on Linux 6.18 with 64
-//! connections on 4 loops, three times each: the loops got 9 to 20 of them so, as fair dice would;
-//! 0 to 63 where they shared one socket by `EPOLLEXCLUSIVE`, level or edge, one connection a turn
-//! or all, because the loop that was woken last is woken first. Unix sockets have no choice.
+//! Several loops listen at one TCP address with a socket each (`SO_REUSEPORT`); the kernel
+//! distributes connections among them by a hash of their addresses. Measured on Linux 6.18 with 64
+//! connections on 4 loops, three times each: each loop got 9 to 20 of them, like fair dice. With
+//! one shared socket (`EPOLLEXCLUSIVE`, level- or edge-triggered, one connection per turn or all)
+//! it was 0 to 63, because the loop that was woken last is woken first. Unix sockets can only be
+//! shared.
 //!
 //! TLS 1.2 and 1.3 by rustls with the `ring` provider, HTTP/1.1 the only protocol, sessions resumed
-//! as rustls does by default. Where no pair is given, one is made at the start that nobody has a
-//! reason to trust.
+//! as rustls does by default. Without a given certificate, a self-signed one is made at the start.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -34,7 +34,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::{Listen, PemPair, SinkError};
 
-/// Why nobody is accepted: none is there, no descriptor, no memory.
+/// Errors of `accept` that end a round: no connection, no descriptor, no memory.
 const NO_ACCEPT: [Errno; 5] =
     [Errno::AGAIN, Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
 
@@ -42,20 +42,20 @@ const NO_ACCEPT: [Errno; 5] =
 #[derive(Debug)]
 pub(crate) struct ListeningSocket {
     socket: OwnedFd,
-    /// Where it listens, with the port that it really has.
+    /// Where it listens, with the actual port.
     pub(crate) at: Listen,
-    /// Whether other loops wait for the same socket.
+    /// Whether other loops use the same socket.
     pub(crate) shared: bool,
-    /// It may have more: edges are reported once.
+    /// It may have more connections: edge-triggered events come only once.
     pub(crate) may_accept: bool,
-    /// For one that speaks TLS.
+    /// The configuration, if it speaks TLS.
     pub(crate) tls: Option<Arc<ServerConfig>>,
-    /// Whether the file goes with it.
+    /// Whether the socket's file is removed with it.
     owns_file: bool,
 }
 
 impl ListeningSocket {
-    /// Listens at `at`, for so many loops: a listener each.
+    /// Listens at `at`, with a listener for each loop.
     pub(crate) fn open_all(
         at: &Listen,
         backlog: u32,
@@ -64,8 +64,8 @@ impl ListeningSocket {
         let is_unix = at.place.tcp().is_none();
         let backlog = i32::try_from(backlog).unwrap_or(i32::MAX);
         if loops > 1 && at.place.port().is_some_and(|port| port != 0) {
-            // The kernel would let two sinks of one user share a port by the same option, each with
-            // half of the load.
+            // With this option the kernel would let two sinks of the same user share a port, each
+            // with half of the load.
             listen(bound(at, false)?, 1).map_err(|errno| refused(at, errno))?;
         }
         let failed = SinkError::of("open a listening socket");
@@ -81,7 +81,8 @@ impl ListeningSocket {
                     .map_err(&failed)?;
                 at.place = Endpoint::Tcp(address);
             }
-            let (shared, owns_file) = (is_unix && loops > 1, all.is_empty());
+            let shared = is_unix && loops > 1;
+            let owns_file = all.is_empty();
             let one =
                 ListeningSocket { socket, at, shared, may_accept: true, tls: None, owns_file };
             listen(&one, backlog).map_err(|errno| refused(&one.at, errno))?;
@@ -90,14 +91,14 @@ impl ListeningSocket {
         Ok(all)
     }
 
-    /// The next connection, non-blocking, without waiting: `AGAIN` where none is there, another
-    /// error where the kernel has no descriptor or no memory, which it may have later.
+    /// The next connection, non-blocking, without waiting: `AGAIN` if there is none, another error
+    /// if there is no descriptor or memory, which may change later.
     pub(crate) fn accept(&self) -> Result<OwnedFd, Errno> {
         loop {
             match accept_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                 Err(error) if !NO_ACCEPT.contains(&error) => {
-                    // accept(2): errors that are pending on the new connection are reported here;
-                    // the next may be well.
+                    // accept(2) reports errors that are pending on the new connection; the next one
+                    // may be fine.
                 }
                 accepted => return accepted,
             }
@@ -115,7 +116,7 @@ impl ListeningSocket {
 impl Drop for ListeningSocket {
     fn drop(&mut self) {
         if let (true, Endpoint::Unix(path)) = (self.owns_file, &self.at.place) {
-            // Where it fails, somebody else has taken it away.
+            // If this fails, somebody else has removed it.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -127,7 +128,7 @@ impl AsFd for ListeningSocket {
     }
 }
 
-/// A socket that is bound there, and does not listen yet.
+/// A socket that is bound there but doesn't listen yet.
 fn bound(at: &Listen, reuse_port: bool) -> Result<OwnedFd, SinkError> {
     let failed = SinkError::of("open a listening socket");
     let family = match at.place {
@@ -151,7 +152,7 @@ fn bound(at: &Listen, reuse_port: bool) -> Result<OwnedFd, SinkError> {
         Endpoint::Unix(path) => {
             SocketAddrUnix::new(path.as_path()).and_then(|address| match bind(&socket, &address) {
                 Err(Errno::ADDRINUSE) if is_left_over(path) => {
-                    // Where it fails, so does the next try.
+                    // If this fails, so does the next attempt.
                     let _ = std::fs::remove_file(path);
                     bind(&socket, &address)
                 }
@@ -166,7 +167,7 @@ fn bound(at: &Listen, reuse_port: bool) -> Result<OwnedFd, SinkError> {
     Ok(socket)
 }
 
-/// Whether the path is a socket that nobody listens at: its server died.
+/// Whether the path is a socket without a listener, left by a dead server.
 fn is_left_over(path: &Path) -> bool {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
     is_socket
@@ -202,17 +203,18 @@ fn refused(at: &Listen, errno: Errno) -> SinkError {
             )
         }
         Errno::NOENT | Errno::NOTDIR => {
-            format!("{at} cannot be made: its folder is not there; make it, or choose another path")
+            format!(
+                "{at} cannot be made: its folder does not exist; make it, or choose another path"
+            )
         }
         other => return SinkError::of("listen")(other),
     })
 }
 
-/// In MiB: more than any certificate, or key, is.
+/// In MiB; larger than any certificate or key.
 const LARGEST_PEM: u64 = 1;
 
-/// What every TLS connection uses. `names` are those for which a pair that is made here shall be
-/// good.
+/// The configuration of all TLS connections. `names`: the names in a certificate that is made here.
 pub(crate) fn tls_config(
     pair: Option<&PemPair>,
     names: Vec<String>,
@@ -253,7 +255,9 @@ fn unreadable(path: &Path, what: &str, reason: impl Display) -> SinkError {
 }
 
 fn unservable(reason: impl Display) -> SinkError {
-    SinkError(format!("TLS cannot be served: {reason}; check that the key is the certificate's"))
+    SinkError(format!(
+        "TLS cannot be served: {reason}; check that the key belongs to the certificate"
+    ))
 }
 
 #[cfg(test)]
@@ -299,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_left_over_is_replaced_and_one_in_use_is_not() {
+    fn a_leftover_socket_is_replaced_and_one_in_use_is_not() {
         let path = std::env::temp_dir().join(format!("sink-left-over-{}", std::process::id()));
         let at = Listen { place: Endpoint::Unix(path.clone()), tls: false };
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
@@ -308,6 +312,8 @@ mod tests {
         drop(first);
         assert!(!path.exists());
         let at = Listen { place: Endpoint::Unix("/nowhere/at/all".into()), tls: false };
-        assert!(refusal(ListeningSocket::open_all(&at, 5, 1)).contains("its folder is not there"));
+        assert!(
+            refusal(ListeningSocket::open_all(&at, 5, 1)).contains("its folder does not exist")
+        );
     }
 }

@@ -1,13 +1,13 @@
-//! Reads requests from a connection's bytes, in whatever pieces they come: the head, and how much
-//! body follows it. Bodies are read and dropped. A parsed head is a pure function of its bytes,
-//! which is why [`HeadMemo`] may reuse it for the next one.
+//! Reads requests from a connection's bytes, in whatever pieces they arrive: the head, and the
+//! length of the body. Bodies are read and dropped. A parsed head is a pure function of its bytes,
+//! so [`HeadMemo`] may reuse it for the next one.
 
 use std::mem::MaybeUninit;
 
 use model::app_time::STAMPS;
 use model::{ChunkedDecoder, Nanos};
 
-/// The longest head, in bytes, with the empty line that ends it.
+/// The longest head, in bytes, including the final empty line.
 pub(crate) const LONGEST: usize = 64 * 1024;
 /// The most header fields.
 const MOST_FIELDS: usize = 128;
@@ -15,18 +15,18 @@ const MOST_FIELDS: usize = 128;
 /// Why a request is not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It is not HTTP/1, or contradicts itself: 400.
+    /// It is not HTTP/1, or contradicts itself (400).
     Malformed,
-    /// Its head is too long: 431.
+    /// Its head is too long (431).
     TooLarge,
 }
 
 /// Where the body ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestFraming {
-    /// There is none.
+    /// There is no body.
     Bodiless,
-    /// After so many bytes, more than 0.
+    /// After this many bytes, more than 0.
     Length(u64),
     /// After its last chunk.
     Chunked,
@@ -35,18 +35,18 @@ pub(crate) enum RequestFraming {
 /// What happens to the connection after the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionFate {
-    /// It stays, as HTTP/1.1 has it.
+    /// It stays open, the default of HTTP/1.1.
     KeepAlive,
-    /// It stays, and an HTTP/1.0 client has to be told.
+    /// It stays open, and an HTTP/1.0 client must be told so.
     KeepAliveSaid,
     /// It is closed.
     Close,
 }
 
-/// What of a head matters.
+/// What matters in a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RequestHead {
-    /// Bytes of the head, empty lines before it and the one after it included.
+    /// Bytes of the head, including empty lines before it and the one after it.
     pub(crate) length: usize,
     /// What is asked for.
     pub(crate) route: RequestRoute,
@@ -56,13 +56,13 @@ pub(crate) struct RequestHead {
     pub(crate) fate: ConnectionFate,
     /// HEAD: the response has no body.
     pub(crate) bodiless_response: bool,
-    /// The client wants to know when its request got a slot and gave it back.
+    /// The client asks when its request got its slot and gave it back.
     pub(crate) asks_for_stamps: bool,
-    /// The client wants to be told to go on before it sends the body.
+    /// The client waits for 100 Continue before it sends the body.
     pub(crate) expects_continue: bool,
 }
 
-/// The head that `bytes` begin with; `None` where they could be the beginning of one.
+/// The head at the start of `bytes`; `None` if it may be incomplete.
 fn parse(bytes: &[u8]) -> Result<Option<RequestHead>, Refusal> {
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
     let mut request = httparse::Request::new(&mut []);
@@ -78,12 +78,14 @@ fn understand(request: &httparse::Request<'_, '_>, length: usize) -> Result<Requ
     let newest = request.version == Some(1);
     let mut content_length = None;
     let mut chunked = false;
-    let (mut close, mut keep_alive, mut expects_continue) = (false, false, false);
+    let mut close = false;
+    let mut keep_alive = false;
+    let mut expects_continue = false;
     let mut asks_for_stamps = false;
     for field in request.headers.iter() {
         if field.name.eq_ignore_ascii_case("content-length") {
             let value = number(field.value)?;
-            // RFC 9112 section 6.3: differing lengths are an error that cannot be recovered from.
+            // RFC 9112 section 6.3: different lengths are an unrecoverable error.
             if content_length.is_some_and(|earlier| earlier != value) {
                 return Err(Refusal::Malformed);
             }
@@ -108,7 +110,7 @@ fn understand(request: &httparse::Request<'_, '_>, length: usize) -> Result<Requ
         (false, None | Some(0)) => RequestFraming::Bodiless,
         (false, Some(bytes)) => RequestFraming::Length(bytes),
         (true, None) if newest => RequestFraming::Chunked,
-        // RFC 9112 section 6.1: both, or chunks from HTTP/1.0, are how requests are smuggled.
+        // RFC 9112 section 6.1: both headers, or chunks from HTTP/1.0, allow request smuggling.
         (true, _) => return Err(Refusal::Malformed),
     };
     let fate = match (close, newest, keep_alive) {
@@ -172,8 +174,8 @@ fn path(target: &str) -> &str {
     path.split('?').next().unwrap_or(path)
 }
 
-/// The last head seen, of whatever connection: a load generator sends the same one again and again,
-/// and comparing a hundred bytes is cheaper than parsing them.
+/// The last head of any connection: a load generator sends the same one again and again, and
+/// comparing a hundred bytes is cheaper than parsing them.
 #[derive(Debug, Default)]
 pub(crate) struct HeadMemo {
     last: Option<RequestHead>,
@@ -181,7 +183,7 @@ pub(crate) struct HeadMemo {
 }
 
 impl HeadMemo {
-    /// As [`parse`], and remembers.
+    /// Like [`parse`], and remembers the result.
     pub(crate) fn parse(&mut self, bytes: &[u8]) -> Result<Option<RequestHead>, Refusal> {
         if self.last.is_some() && bytes.starts_with(&self.bytes) {
             return Ok(self.last);
@@ -196,14 +198,14 @@ impl HeadMemo {
     }
 }
 
-/// What bytes make of a request that has come as far.
+/// How far a request has been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadProgress {
-    /// The client waits to be told to send the body (RFC 9110 section 10.1.1).
+    /// The client waits for 100 Continue (RFC 9110, section 10.1.1).
     WantsContinue,
-    /// This was its last byte; with all its bytes: head, body and the body's framing.
+    /// It is complete; with the number of its bytes: head, body and framing.
     Whole(RequestHead, u64),
-    /// It will never be one.
+    /// It is refused.
     Refused(Refusal),
 }
 
@@ -228,9 +230,9 @@ impl RequestReader {
         RequestReader { stage: ReadStage::Head, bytes: 0 }
     }
 
-    /// Takes bytes from the front of `input`: how many, and what they make of the request; nothing
-    /// where there is more to come. Bytes after a whole request, and those of a head without its
-    /// end, are left for the next call; after a refusal the reader is of no more use.
+    /// Takes bytes from the front of `input`. Returns how many it took, and how far the request is;
+    /// `None` if more bytes are needed. Bytes after a complete request, and those of an incomplete
+    /// head, are left for the next call. After a refusal the reader must not be used any more.
     pub(crate) fn feed(
         &mut self,
         input: &[u8],
@@ -247,8 +249,8 @@ impl RequestReader {
     ) -> Result<(usize, Option<ReadProgress>), Refusal> {
         let mut taken = 0;
         if matches!(self.stage, ReadStage::Head) {
-            // One that comes in pieces is parsed again with each, which its longest length keeps
-            // from costing much, so that what is no request is refused as soon as it is known.
+            // A head that arrives in pieces is parsed again with each, so that an invalid one is
+            // refused as early as possible. The limit on its length keeps that cheap.
             let Some(head) = memo.parse(&input[..input.len().min(LONGEST)])? else {
                 return if input.len() < LONGEST { Ok((0, None)) } else { Err(Refusal::TooLarge) };
             };
@@ -296,7 +298,7 @@ mod tests {
     use proptest::sample::Index;
 
     #[test]
-    fn a_head_remembered_is_a_head_parsed() {
+    fn a_remembered_head_equals_a_parsed_one() {
         let mut memo = HeadMemo::default();
         let texts = [
             "GET /sleep1 HTTP/1.1\r\n\r\n",
@@ -309,14 +311,14 @@ mod tests {
         }
     }
 
-    /// The requests that `pieces` contain, the refusal that ends them if any, and whether one is
-    /// unfinished.
+    /// The requests in `pieces`, the refusal that ends them, if any, and whether one is incomplete.
     fn read<'a>(
         pieces: impl IntoIterator<Item = &'a [u8]>,
     ) -> (Vec<(RequestHead, u64)>, Option<Refusal>) {
         let mut memo = HeadMemo::default();
         let mut reader = RequestReader::new();
-        let (mut requests, mut unread) = (Vec::new(), Vec::new());
+        let mut requests = Vec::new();
+        let mut unread = Vec::new();
         for piece in pieces {
             unread.extend_from_slice(piece);
             while !unread.is_empty() {
@@ -383,7 +385,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
         #[test]
-        fn pieces_are_read_as_the_whole(bytes in any_bytes(), cuts in prop::collection::vec(any::<Index>(), 0..12)) {
+        fn pieces_are_read_like_the_whole(bytes in any_bytes(), cuts in prop::collection::vec(any::<Index>(), 0..12)) {
             let whole = read([bytes.as_slice()]);
             prop_assert_eq!(&read(cut(&bytes, &cuts)), &whole);
             prop_assert_eq!(&read(bytes.chunks(1)), &whole);
@@ -393,7 +395,7 @@ mod tests {
         fn every_byte_belongs_to_one_request(requests in prop::collection::vec(any_request(), 0..6)) {
             let text = requests.concat();
             let (read, refusal) = read([text.as_bytes()]);
-            // HTTP/1.0 knows no chunks.
+            // HTTP/1.0 has no chunks.
             if refusal.is_none() {
                 prop_assert_eq!(read.iter().map(|(_, bytes)| *bytes).collect::<Vec<_>>(), requests.iter().map(|r| r.len() as u64).collect::<Vec<_>>());
             }
@@ -421,7 +423,8 @@ mod tests {
             let empty = "GET / HTTP/1.1\r\na: \r\n\r\n".len();
             format!("GET / HTTP/1.1\r\na: {}\r\n\r\n", "b".repeat(length - empty))
         };
-        let (largest, too_large) = (with(LONGEST), with(LONGEST + 1));
+        let largest = with(LONGEST);
+        let too_large = with(LONGEST + 1);
         for piece in [100, 1000, LONGEST, LONGEST + 1] {
             let (requests, refusal) = read(largest.as_bytes().chunks(piece));
             assert_eq!((requests.len(), refusal), (1, None));

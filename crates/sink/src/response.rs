@@ -1,5 +1,5 @@
-//! The sink's responses, rendered before the first request comes: a response is sent as it lies in
-//! memory, except for the counter's four bytes. Only the ledger is rendered when it is asked for.
+//! The sink's responses, rendered before the first request arrives: a response is sent from memory
+//! as it is, except for the counter's four bytes. Only the ledger is rendered on request.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// four (RFC 8949 section 3).
 const COUNTER: &[u8] = b"\xa2\x66status\x67replied\x65reply\xa1\x63arg\x44";
 
-/// What may become of a connection, in the order of the type's own variants.
+/// The fates of a connection, in the order of the type's variants.
 const ENDINGS: [ConnectionFate; 3] =
     [ConnectionFate::KeepAlive, ConnectionFate::KeepAliveSaid, ConnectionFate::Close];
 
@@ -32,7 +32,7 @@ struct RenderedResponse {
     bytes: Box<[u8]>,
     /// Where its body begins.
     body: usize,
-    /// Where the counter is, or the end of it all.
+    /// Where the counter is, or the end of the response.
     counter: usize,
 }
 
@@ -43,14 +43,14 @@ pub(crate) enum ResponseExtent {
     Whole,
     /// The head, for HEAD.
     Head,
-    /// Less than was promised: half the body, where there is one, or half the head.
+    /// Less than promised: half of the body if there is one, or half of the head.
     Cut {
         /// Whether no body was asked for.
         bodiless: bool,
     },
 }
 
-/// The responses of all workers, with any status.
+/// The responses of all workers, with every status.
 #[derive(Debug)]
 pub(crate) struct ResponseTable {
     /// By status, worker and ending.
@@ -91,7 +91,7 @@ impl ResponseTable {
                 let others = others.iter().flat_map(|line| [line, "\r\n"]).collect::<String>();
                 let fields =
                     format!("content-type: {kind}\r\n{others}{}", named.unwrap_or_default());
-                // The usual words; a client must not need them (RFC 9112 section 4).
+                // The usual reason phrase; a client must not depend on it (RFC 9112, section 4).
                 let reason =
                     StatusCode::from_u16(*code).ok().and_then(|status| status.canonical_reason());
                 let status = format!("{code} {}", reason.unwrap_or_default());
@@ -116,7 +116,7 @@ impl ResponseTable {
         }
     }
 
-    /// A worker's response to the request of this number.
+    /// A worker's response to the request with this number.
     #[inline]
     pub(crate) fn of(
         &mut self,
@@ -147,8 +147,8 @@ impl ResponseTable {
     }
 }
 
-/// A response that says when its slot was taken and given back. For who asks: it is made anew each
-/// time.
+/// A response that says when its slot was taken and given back, for clients that ask. It is
+/// rendered each time.
 pub(crate) fn stamped(answer: &[u8], [started, ended]: [Nanos; 2]) -> Vec<u8> {
     let head =
         answer.windows(4).position(|four| four == b"\r\n\r\n").map_or(answer.len(), |at| at + 2);
@@ -163,7 +163,7 @@ pub(crate) fn of_ledger(ledger: &SinkLedger, ending: ConnectionFate, bodiless: b
     whole[..whole.len() - if bodiless { body.len() } else { 0 }].into()
 }
 
-/// The response to what is not served.
+/// The response to a refused request.
 pub(crate) fn of_refusal(refusal: Refusal) -> Box<[u8]> {
     let (status, body) = match refusal {
         Refusal::Malformed => ("400 Bad Request", "this is not a HTTP/1.1 request\n"),
@@ -192,7 +192,7 @@ mod tests {
     use crate::request::ConnectionFate::{Close, KeepAlive};
     use ResponseExtent::{Cut, Head, Whole};
 
-    /// What is sent by a sink of this body, header of a worker and other headers.
+    /// What a sink sends with this body, worker header and other headers.
     fn sent(
         body: SinkBody,
         worker_header: Option<&str>,
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_names_its_worker_and_its_number_and_has_the_headers_that_were_asked_for() {
+    fn a_response_has_its_worker_its_number_and_the_configured_headers() {
         let settings = SinkSettings { body: SinkBody::Counter, ..SinkSettings::default() };
         let mut counting = ResponseTable::render(&settings, 3..5);
         let counter = counting.of(OK, 4, KeepAlive, Whole, 0x99_0102_0304);
@@ -227,19 +227,19 @@ mod tests {
         assert!(other.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{other}");
         assert!(other.contains("w: 3\r\nconnection: close\r\n"), "{other}");
         for (fate, word) in [(KeepAlive, "keep-alive"), (Close, "close")] {
-            let said = sent(SinkBody::Ok, None, &["Connection: Keep-Alive"], |table| {
+            let text = sent(SinkBody::Ok, None, &["Connection: Keep-Alive"], |table| {
                 table.of(OK, 3, fate, Head, 0)
             });
             assert!(
-                said.matches("onnection").count() == 1
-                    && said.contains(&format!("connection: {word}\r\n")),
-                "{said}"
+                text.matches("onnection").count() == 1
+                    && text.contains(&format!("connection: {word}\r\n")),
+                "{text}"
             );
         }
     }
 
     #[test]
-    fn stamps_are_the_heads_last_field_and_the_body_stays() {
+    fn stamps_are_the_last_header_and_leave_the_body_unchanged() {
         let mut answers = ResponseTable::render(
             &SinkSettings { body: SinkBody::Ok, ..SinkSettings::default() },
             3..5,
@@ -248,7 +248,8 @@ mod tests {
             let answer = answers.of(OK, 3, KeepAlive, extent, 0);
             String::from_utf8(stamped(answer, [Nanos(5), Nanos(70)])).unwrap()
         };
-        let (whole, head) = (text(Whole), text(Head));
+        let whole = text(Whole);
+        let head = text(Head);
         assert!(
             whole.ends_with("\r\ncontent-length: 3\r\nx-app-stamps: 5 70\r\n\r\nok\n"),
             "{whole}"
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_body_says_how_long_it_would_be() {
+    fn a_response_to_head_has_the_length_of_the_body() {
         for (body, length) in [
             (SinkBody::Bytes(0), 0),
             (SinkBody::Ok, 3),
@@ -267,17 +268,18 @@ mod tests {
             let mut answers =
                 ResponseTable::render(&SinkSettings { body, ..SinkSettings::default() }, 3..5);
             let mut of = |extent| answers.of(OK, 3, Close, extent, 7).to_vec();
-            let (head, whole) = (of(Head), of(Whole));
-            let says = format!("connection: close\r\ncontent-length: {length}\r\n\r\n");
+            let head = of(Head);
+            let whole = of(Whole);
+            let tail = format!("connection: close\r\ncontent-length: {length}\r\n\r\n");
             assert!(
-                head.ends_with(says.as_bytes()) && whole.len() - head.len() == length,
-                "{says}"
+                head.ends_with(tail.as_bytes()) && whole.len() - head.len() == length,
+                "{tail}"
             );
             for bodiless in [false, true] {
                 let cut = of(Cut { bodiless }).len();
                 assert!(
                     0 < cut && cut < whole.len() && (cut < head.len()) == (bodiless || length == 0),
-                    "{says}"
+                    "{tail}"
                 );
             }
         }

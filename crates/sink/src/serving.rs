@@ -1,12 +1,11 @@
-//! A loop: a poller, the pool and the connections, in one thread. One turn waits, answers what is
-//! due, reads what came, and answers again; each request of a turn arrives at the instant at which
-//! the clock was last looked at.
+//! A loop: a poller, the pool and the connections, in one thread. One turn waits, sends the
+//! responses that are due, reads what arrived, and sends again. Each request of a turn arrives at
+//! the instant at which the clock was last read.
 //!
-//! It starts no thread and decides nothing about HTTP. What stays true: a connection is registered
-//! once, nothing is allocated per request, no client can make a turn longer than one read of each
-//! connection, and loops share nothing but the number of the next request. A loop's ledger is
-//! locked while a turn lasts and lies open between two turns: whoever reads it then finds all that
-//! was sent before.
+//! It starts no thread and decides nothing about HTTP. Invariants: a connection is registered once,
+//! nothing is allocated per request, no client can make a turn longer than one read of each
+//! connection, and loops share only the number of the next request. A loop's ledger is locked
+//! during a turn and available between turns, so a reader finds everything that was sent before.
 
 mod answering;
 
@@ -34,36 +33,36 @@ use crate::slots::SlotPool;
 use crate::wire::ClientSocket;
 use crate::{SinkError, SinkLedger, SinkSettings};
 
-/// The longest wait of a turn: how often the stop flag is looked at, and accepting tried again.
+/// The longest wait of a turn; after it, the stop flag is checked and accepting retried.
 const LONGEST_WAIT: Nanos = Nanos::from_millis(50);
-/// How long requests that are in the pool when the sink is stopped may still take.
+/// How long requests in the pool may still take when the sink is stopped.
 const GRACE: Nanos = Nanos::from_secs(2);
-/// How long a client that was refused may take to read why.
+/// How long a refused client may take to read the reason.
 const LINGER: Nanos = Nanos::from_secs(1);
-/// Events a turn.
+/// Events per turn.
 const EVENTS: usize = 1024;
-/// Connections accepted a turn.
+/// Connections accepted per turn.
 const ACCEPTS: usize = 256;
-/// The one buffer that all connections are read into.
+/// The buffer that all connections are read into.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// The name of the first listener among the events; the others' are below it. No connection's key
-/// is as high: it would be nearly the 2^32th of its place.
+/// The event id of the first listener; the others count down from it. No connection's key is that
+/// high, because it would be nearly the 2^32th of its place.
 const FIRST_LISTENER: u64 = u64::MAX;
 /// Listeners, at most.
 const MOST_LISTENERS: u64 = 1 << 16;
 
-/// A loop that listens, and serves while it is run.
+/// A loop that listens, and serves while it runs.
 #[derive(Debug)]
 pub(crate) struct ServingLoop<C> {
     clock: C,
     /// When the sink started, by the clock.
     started: Nanos,
-    /// What the start was on the clock that processes share.
+    /// The start on the clock that all processes share.
     shared: Nanos,
-    /// When the clock was last looked at, since the start.
+    /// When the clock was last read, since the start.
     now: Nanos,
-    /// Requests that came at `now`, and are not in the ledger's arrivals.
+    /// Requests that arrived at `now` and are not in the ledger's arrivals yet.
     arrived: u64,
     /// The number of the next request.
     requests: Arc<AtomicU64>,
@@ -72,18 +71,18 @@ pub(crate) struct ServingLoop<C> {
     accept_gap: Nanos,
     next_accept: Nanos,
     poller: Poller,
-    /// The clients that wait for the ledger of all loops.
+    /// The clients that wait for the sum of all ledgers.
     inquiries: Vec<(ConnectionKey, RequestHead)>,
-    /// None once the sink stops.
+    /// Empty once the sink is stopping.
     listeners: Vec<ListeningSocket>,
     next_listener: usize,
     stopping: bool,
-    /// The kernel could not accept: another try at once would fail, too.
+    /// The kernel could not accept; an immediate retry would fail, too.
     cannot_accept: bool,
     connections: ConnectionTable,
     pool: SlotPool,
     answers: ResponseTable,
-    /// While a turn lasts; between two turns it is in its place of `ledgers`.
+    /// Its own ledger during a turn; between turns it is in `ledgers`.
     ledger: SinkLedger,
     /// Which of the loops this is.
     number: usize,
@@ -93,13 +92,13 @@ pub(crate) struct ServingLoop<C> {
     buffer: Box<[u8]>,
     /// Connections that may have more to read.
     again: Vec<ConnectionKey>,
-    /// Connections that are closed at an instant, in its order.
+    /// Connections to close at an instant, in order of time.
     leaving: VecDeque<(Nanos, ConnectionKey)>,
 }
 
 impl<C: Clock + Clone> ServingLoop<C> {
-    /// The loop of that number, which listens nowhere yet. What cannot work later is tried here and
-    /// in [`ServingLoop::listen`], so that [`ServingLoop::run`] has no errors.
+    /// The loop with this number, which doesn't listen yet. Everything that could fail happens here
+    /// and in [`ServingLoop::listen`], so [`ServingLoop::run`] has no errors.
     pub(crate) fn new(
         settings: &SinkSettings,
         clock: C,
@@ -109,7 +108,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         ledgers: Arc<[LoopLedger]>,
     ) -> Result<ServingLoop<C>, SinkError> {
         let loops = settings.loops;
-        // Each loop accepts its part of the rate, and they take turns.
+        // Each loop accepts its share of the rate, in turn.
         let gap = settings.accept_rate.map_or(0.0, |rate| f64::from(loops) / rate.per_second());
         let accept_gap = Nanos::from_secs_f64(gap);
         let workers = if loops > 1 { number..number + 1 } else { 0..settings.workers() };
@@ -143,11 +142,11 @@ impl<C: Clock + Clone> ServingLoop<C> {
         })
     }
 
-    /// Serves until `stop` is set, which is looked at every turn and thus at least every 50 ms;
-    /// then until what is in the pool is answered, or two seconds.
+    /// Serves until `stop` is set, which is checked every turn and so at least every 50 ms; then
+    /// until the pool is empty, for at most two seconds.
     pub(crate) fn run(mut self, stop: &AtomicBool) {
-        // The default slack lets the kernel end a wait 50 us late. Where this fails, responses are
-        // that much later.
+        // With the default timer slack the kernel may end a wait 50 us late. If this fails,
+        // responses are that much later.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let mut events = Vec::with_capacity(EVENTS);
         while !stop.load(Ordering::Acquire) {
@@ -160,7 +159,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         }
     }
 
-    /// Does something with this loop's ledger in hand.
+    /// Does something while holding this loop's ledger.
     fn with_ledger(&mut self, act: impl FnOnce(&mut Self)) {
         let ledgers = Arc::clone(&self.ledgers);
         let mut shared = ledgers[self.number].lock().unwrap_or_else(PoisonError::into_inner);
@@ -176,12 +175,12 @@ impl<C: Clock + Clone> ServingLoop<C> {
         self.clock.now().saturating_sub(self.started)
     }
 
-    /// One wait, not beyond `end`, and all that it brought.
+    /// Waits, at most until `end`, and handles all events.
     fn turn(&mut self, events: &mut Vec<Event>, end: Nanos) {
         let wait = self.wait_for(end);
         self.poller.wait(wait, events);
         let inquiries = mem::take(&mut self.inquiries);
-        // No other loop's ledger is waited for with this loop's own in hand.
+        // Don't wait for another loop's ledger while holding our own.
         let sum = (!inquiries.is_empty()).then(|| SinkLedger::sum(&self.ledgers));
         self.with_ledger(|serving| {
             for (key, head) in inquiries {
@@ -196,7 +195,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
     fn serve_turn(&mut self, events: &mut Vec<Event>) {
         self.look_at_the_clock();
         self.answer_the_due();
-        // Those that come meanwhile have the next turn.
+        // Those that arrive meanwhile have the next turn.
         let waiting = self.again.len();
         for at in 0..waiting {
             let key = self.again[at];
@@ -216,8 +215,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
         self.close_the_lingering();
     }
 
-    /// In a long turn, answers what has become due meanwhile. Where nothing is held, the clock is
-    /// not looked at.
+    /// In a long turn, sends what has become due meanwhile. If nothing is held, the clock is not
+    /// read.
     fn keep_up(&mut self) {
         if self.pool.next_due().is_some() {
             self.look_at_the_clock();
@@ -294,7 +293,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         }
     }
 
-    /// Whether a request in the pool is due by `end`, or a response is not wholly sent.
+    /// Whether a request in the pool is due by `end`, or a response is not sent completely.
     fn owes_responses(&self, end: Nanos) -> bool {
         let writes =
             |connection: &SinkConnection| matches!(connection.phase, ConnectionPhase::Writing(..));
@@ -302,14 +301,14 @@ impl<C: Clock + Clone> ServingLoop<C> {
         due || self.connections.iter().any(|(_, connection)| writes(connection))
     }
 
-    /// Takes a listener in.
+    /// Adds a listener.
     pub(crate) fn listen(&mut self, listener: ListeningSocket) -> Result<(), SinkError> {
         let mut flags = EventFlags::IN | EventFlags::ET;
         if listener.shared {
             flags |= EventFlags::EXCLUSIVE;
         }
         let place = self.listeners.len() as u64;
-        assert!(place < MOST_LISTENERS, "as many listeners as descriptors, and those are fewer");
+        assert!(place < MOST_LISTENERS, "there are fewer descriptors than that");
         self.poller
             .add(&listener, FIRST_LISTENER - place, flags)
             .map_err(SinkError::of("wait for connections"))?;
@@ -317,21 +316,22 @@ impl<C: Clock + Clone> ServingLoop<C> {
         Ok(())
     }
 
-    /// Whether a listener may have a connection that the loop would take, now or by the rate.
+    /// Whether a listener may have a connection that the loop would accept, now or when the rate
+    /// allows.
     fn may_accept(&self) -> bool {
         !self.cannot_accept
             && self.listeners.iter().any(|listening| listening.may_accept)
             && self.pool.has_room()
     }
 
-    /// Accepts what is there, up to a limit.
+    /// Accepts pending connections, up to a limit.
     fn accept(&mut self) {
         self.cannot_accept = false;
         for _ in 0..ACCEPTS {
             if self.next_accept > self.now || !self.may_accept() {
                 return;
             }
-            // One of each in its turn, so that none waits behind a busy one.
+            // Take one from each listener in turn, so that none waits behind a busy one.
             let places = self.listeners.len();
             let turn = (0..places).map(|step| (self.next_listener + step) % places);
             let Some(place) = turn.into_iter().find(|place| self.listeners[*place].may_accept)
@@ -343,8 +343,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
             match listening.accept() {
                 Ok(socket) => {
                     let tls = listening.tls.clone();
-                    // By the schedule and not by now, as a late turn must not lower the rate; but
-                    // no time is saved up.
+                    // Count from the schedule, not from now, because a late turn must not lower the
+                    // rate; but don't catch up on missed time.
                     let earliest = self.now.saturating_sub(self.accept_gap);
                     self.next_accept = self.next_accept.max(earliest) + self.accept_gap;
                     self.take_in(socket, tls);
@@ -360,7 +360,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
     }
 
     fn take_in(&mut self, socket: OwnedFd, tls: Option<Arc<ServerConfig>>) {
-        // Where TLS or a place in the poller cannot be had there is no memory.
+        // TLS or the poller fail only without memory.
         let Ok(tls) = tls.map(ServerConnection::new).transpose() else {
             self.ledger.accept_failures += 1;
             return;
@@ -376,7 +376,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
         self.ledger.open_connections += 1;
         self.pool.open(key);
         if self.pool.limits_accepts() {
-            // Its request may be there, and take the slot that would let the next connection in.
+            // Its request may already be there and take the slot that the next connection would
+            // need.
             if let Some(connection) = self.connections.at(key) {
                 connection.note_readable(false);
             }
@@ -384,12 +385,12 @@ impl<C: Clock + Clone> ServingLoop<C> {
         }
     }
 
-    /// Whether somebody waits to be accepted.
+    /// Whether a client waits to be accepted.
     fn has_pending_clients(&self) -> bool {
         self.listeners.iter().any(ListeningSocket::has_pending)
     }
 
-    /// Forgets a connection. A request of it that is in the pool stays there.
+    /// Removes a connection. Its request in the pool, if any, stays there.
     fn close(&mut self, key: ConnectionKey) {
         let Some(connection) = self.connections.remove(key) else { return };
         self.pool.close(self.now, key);
@@ -400,7 +401,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
     }
 }
 
-/// What every connection is registered for, once and for all.
+/// The events that every connection is registered for.
 fn watched() -> EventFlags {
     EventFlags::IN | EventFlags::RDHUP | EventFlags::ET
 }

@@ -1,4 +1,4 @@
-//! The settings of a sink, and whether they can be done. Nothing is started here.
+//! The settings of a sink, and whether they are possible. Nothing is started here.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,12 +13,12 @@ use thiserror::Error;
 
 use crate::laws::{FaultLaw, StallLaw};
 
-/// More workers than any server has; each costs three rendered responses.
+/// More workers than any server has. Three responses are rendered for each.
 const MOST_WORKERS: u32 = 10_000;
-/// More threads than serve any purpose.
+/// The most threads; more would serve no purpose.
 const MOST_LOOPS: u32 = 1024;
-/// Workers x bytes of a body: each worker's responses are rendered beforehand, three times for each
-/// status.
+/// The most workers x bytes of a body: each worker's responses are rendered beforehand, three times
+/// for each status.
 const MOST_BODY_BYTES: u64 = 256 << 20;
 
 /// One place to listen at.
@@ -53,8 +53,7 @@ impl fmt::Display for Listen {
     }
 }
 
-/// As it is printed; `tcp://` may stand before an address, and `ssl://` means `tls://` as in Puma's
-/// words.
+/// As printed; an address may also have `tcp://`, and `ssl://` means `tls://`, as in Puma.
 impl FromStr for Listen {
     type Err = String;
 
@@ -79,13 +78,13 @@ impl FromStr for Listen {
 /// The files of a certificate and its key, in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PemPair {
-    /// The certificate, and those that vouch for it.
+    /// The certificate and its chain.
     pub certificate: PathBuf,
     /// Its private key; may be the same file.
     pub key: PathBuf,
 }
 
-/// What the sink answers.
+/// The body of the sink's responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SinkBody {
     /// `application/cbor`, `{status: "replied", reply: {arg: …}}` with the request's number in four
@@ -94,11 +93,11 @@ pub enum SinkBody {
     Counter,
     /// `text/plain`, "ok" and a line feed.
     Ok,
-    /// `application/octet-stream`, so many bytes.
+    /// `application/octet-stream`, this many bytes.
     Bytes(u32),
 }
 
-/// What stands before the slots.
+/// The queue before the slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SlotQueue {
     /// No slots at all: each request is served at once. Workers are the sink's own loops.
@@ -106,14 +105,14 @@ pub enum SlotQueue {
     Unlimited,
     /// One first-come-first-served queue for the slots of all workers.
     Shared,
-    /// Each connection belongs to a worker for its life, dealt in turn, and each worker has a queue
-    /// of its own (Puma 7.0).
+    /// Each connection belongs to one worker, assigned in turn, and each worker has its own queue
+    /// (Puma 7.0).
     Split,
-    /// As `Split`, but a seeded draw chooses the worker.
+    /// Like `Split`, but a seeded draw chooses the worker.
     SplitRandom,
-    /// As Puma up to 6 with keep-alive: a slot stays with a connection for up to 10 requests in a
-    /// row though others wait, and after each response for up to 0.2 s; connections are accepted
-    /// only while a slot is free.
+    /// Like Puma 6 and older with keep-alive: a slot stays with a connection for up to 10 requests
+    /// in a row although others wait, and after each response for up to 0.2 s; connections are
+    /// accepted only while a slot is free.
     Inline10,
 }
 
@@ -124,7 +123,7 @@ impl SlotQueue {
     }
 }
 
-/// As a person writes them; the first name of each is the one that is printed.
+/// Their names; the first one of each is printed.
 const QUEUES: [(&str, SlotQueue); 6] = [
     ("unlimited", SlotQueue::Unlimited),
     ("shared", SlotQueue::Shared),
@@ -155,48 +154,46 @@ impl FromStr for SlotQueue {
     }
 }
 
-/// What a sink shall be. The default is the load sink: any request is answered at once.
+/// The settings of a sink. The default is the load sink, which answers any request at once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SinkSettings {
     /// Where to listen; port 0 takes a free one.
     pub listen: Vec<Listen>,
-    /// For the TLS among them; `None` makes a pair at the start, for the addresses listened at and
-    /// `localhost`.
+    /// For TLS listeners; `None` makes a pair at the start, for their addresses and `localhost`.
     pub pem: Option<PemPair>,
     /// The sink's own threads, 1 to 1024. Slots and their queues need 1.
     pub loops: u32,
-    /// What stands before the slots.
+    /// The queue before the slots.
     pub queue: SlotQueue,
-    /// Workers, 1 to 10 000. They are names in a header here, not processes. Of no meaning to an
-    /// unlimited queue, which has each loop for a worker.
+    /// Workers, 1 to 10 000. They are names in a header here, not processes. Ignored by an
+    /// unlimited queue, where each loop is a worker.
     pub workers: u32,
-    /// Slots a worker, 1 or more. Of no meaning to an unlimited queue.
+    /// Slots per worker, 1 or more. Ignored by an unlimited queue.
     pub threads: u32,
-    /// How long a request holds its slot, where its path is not `/sleep<seconds>`.
+    /// How long a request holds its slot, unless its path is `/sleep<seconds>`.
     pub delay: DelayLaw,
-    /// Pauses in which nothing goes out.
+    /// Pauses in which nothing is sent.
     pub stalls: Option<StallLaw>,
-    /// Chooses what is random: delays, faults, workers.
+    /// The seed of random choices: delays, faults, workers.
     pub seed: u64,
-    /// What is answered.
+    /// The body of responses.
     pub body: SinkBody,
-    /// Further response headers, each a whole line `name: value`; sent as they are, but
-    /// `connection: keep-alive` only where it is true.
+    /// Further response headers, each a line `name: value`; sent as they are, except that
+    /// `connection: keep-alive` is sent only if it is true.
     pub headers: Vec<String>,
     /// The response header that names the worker (`0`, `1`, …), such as `x-worker`; `None` for
     /// none.
     pub worker_header: Option<String>,
-    /// Connections the kernel completes before they are accepted, if `net.core.somaxconn` allows as
-    /// many; Linux lets one more in. Of several loops each has its own on TCP.
+    /// Connections that the kernel completes before they are accepted, if `net.core.somaxconn`
+    /// allows as many; Linux allows one more. On TCP, each loop has its own queue.
     pub backlog: u32,
-    /// The most connections accepted in a second, at even distances; `None` for all at once.
+    /// The most connections accepted per second, evenly spaced; `None` for no limit.
     pub accept_rate: Option<Rate>,
-    /// What goes wrong on purpose. A request has one fault at most, so that the shares add up to
-    /// 100 % at most.
+    /// Faults to make. A request has at most one, so the shares must not exceed 100 % in total.
     pub faults: Vec<FaultLaw>,
-    /// A connection is closed after so many responses, and the last of them says so.
+    /// A connection is closed after this many responses, and the last one announces it.
     pub close_after: Option<u32>,
-    /// Spin for so long before a response is due, as a wake-up takes its time: costs that much of a
+    /// How long to spin before a response is due, because a wake-up takes time. Costs that much
     /// CPU.
     pub spin: Nanos,
 }
@@ -216,7 +213,7 @@ impl Default for SinkSettings {
             body: SinkBody::Counter,
             headers: Vec::new(),
             worker_header: None,
-            // Puma's own number.
+            // Puma's default.
             backlog: 1024,
             accept_rate: None,
             faults: Vec::new(),
@@ -227,24 +224,24 @@ impl Default for SinkSettings {
 }
 
 impl SinkSettings {
-    /// Refuses what cannot be served, in a line that says how to fix it.
+    /// Refuses settings that can't be served, with a line that says how to fix them.
     pub(crate) fn check(&self) -> Result<(), SinkError> {
         let SinkSettings { queue, workers, threads, loops, .. } = self;
         let body_bytes = if let SinkBody::Bytes(bytes) = self.body { bytes } else { 0 };
         let worker_header = self.worker_header.as_ref().filter(|name| !can_name_a_field(name));
         let header = self.headers.iter().find(|line| !is_field_line(line));
         let faults: f64 = self.faults.iter().map(|law| law.share.part()).sum();
-        let wrong = if self.listen.is_empty() {
+        let complaint = if self.listen.is_empty() {
             "no place to listen at: give one, such as 127.0.0.1:8080".to_owned()
         } else if !(1..=MOST_LOOPS).contains(loops) {
-            format!("{loops} threads cannot be: give 1 to {MOST_LOOPS}")
+            format!("{loops} threads are not possible: give 1 to {MOST_LOOPS}")
         } else if *queue != SlotQueue::Unlimited && *loops > 1 {
             format!(
                 "{queue} slots are kept by one thread, and {loops} were asked for: give 1, or the unlimited queue"
             )
         } else if *threads == 0 || !(1..=MOST_WORKERS).contains(workers) {
             format!(
-                "{workers} workers x {threads} threads cannot be: give 1 to {MOST_WORKERS} workers and 1 thread or more"
+                "{workers} workers x {threads} threads are not possible: give 1 to {MOST_WORKERS} workers and 1 thread or more"
             )
         } else if u64::from(body_bytes) * u64::from(self.workers()) > MOST_BODY_BYTES {
             format!(
@@ -261,21 +258,21 @@ impl SinkSettings {
                  (content-length, content-type, connection, transfer-encoding)"
             )
         } else if faults > 1.0 + 1e-9 {
-            // Shares as 33.3 % and 66.7 % may exceed 1 by their rounding.
+            // Because of rounding, shares such as 33.3 % and 66.7 % may add up to more than 1.
             format!(
-                "faults for {}% of all requests: a request has one at most, so keep their sum to 100%",
+                "faults for {}% of all requests: a request has at most one, so keep their sum to 100%",
                 faults * 100.0
             )
         } else if self.close_after == Some(0) {
-            "a connection cannot be closed after 0 answers: give 1 or more, or --reset 100%"
+            "a connection cannot be closed after 0 responses: give 1 or more, or --reset 100%"
                 .to_owned()
         } else {
             return Ok(());
         };
-        Err(SinkError(wrong))
+        Err(SinkError(complaint))
     }
 
-    /// How it serves, in short: its slots, their queue, and the time a response takes.
+    /// How it serves, in short: its slots, their queue, and the delay.
     pub fn laws(&self) -> String {
         let SinkSettings { workers, threads, queue, .. } = self;
         let slots = match (queue, workers, threads) {
@@ -298,7 +295,7 @@ impl SinkSettings {
         if self.queue == SlotQueue::Unlimited { self.loops } else { self.workers }
     }
 
-    /// For whom a certificate that is made at the start is good.
+    /// The names in a certificate that is made at the start.
     pub(crate) fn names(&self) -> Vec<String> {
         let ip = |listen: &Listen| Some(listen.place.tcp()?.ip().to_string());
         let names: BTreeSet<String> =
@@ -312,11 +309,11 @@ fn can_name_a_field(name: &str) -> bool {
     HeaderName::from_bytes(name.as_bytes()).is_ok_and(|name| !taken.contains(&name.as_str()))
 }
 
-/// The one header of those that HTTP needs itself that may be asked for: where a connection is kept
-/// the response says so, as nginx's do. Otherwise only a client of HTTP/1.0 learns it.
+/// The only one of HTTP's own headers that may be set: responses say that the connection stays
+/// open, like nginx's. By default only HTTP/1.0 clients are told.
 pub(crate) const SAYS_KEEP_ALIVE: &str = "connection: keep-alive";
 
-/// `name: value`, the value of what can be seen, blanks and tabs.
+/// `name: value`, with a value of visible characters, blanks and tabs.
 fn is_field_line(line: &str) -> bool {
     let field = line.split_once(':');
     line.eq_ignore_ascii_case(SAYS_KEEP_ALIVE)
@@ -325,8 +322,8 @@ fn is_field_line(line: &str) -> bool {
         })
 }
 
-/// Why the sink could not start, in a line that says how to fix it. Once it runs it has no errors:
-/// what clients do wrong is counted in its ledger.
+/// Why the sink could not start, in a line that says how to fix it. A running sink has no errors:
+/// clients' mistakes are counted in its ledger.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct SinkError(pub(crate) String);
@@ -357,7 +354,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_served_is_refused_in_one_line() {
+    fn impossible_settings_are_refused_in_one_line() {
         let load = SinkSettings::default;
         let slots = |workers, threads| SinkSettings {
             queue: SlotQueue::Shared,

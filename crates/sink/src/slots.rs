@@ -1,20 +1,20 @@
 //! The slots and the queue before them: a request arrives, may wait, holds a slot for its service
 //! time, and ends.
 //!
-//! The disciplines differ in three questions only: which worker's slots a request may use (any, or
-//! those of its connection's worker), in which queue it waits (one, or its worker's), and whether a
-//! slot stays with its connection after a response. `inline10` is Puma up to 6 with keep-alive: the
-//! slot is held for that connection's next request for up to 0.2 s, and such a request starts at
-//! once, before all that wait. Only where the connection has had ten in a row and others wait is it
-//! sent to the end of its worker's queue, and connections are accepted only while a slot is free
-//! (Puma 6.6.1: server.rb `process_client`, client.rb `FAST_TRACK_KA_TIMEOUT`, `max_fast_inline`,
-//! `wait_until_not_full`). `split` is Puma 7.0 with keep-alive.
+//! The disciplines differ only in three things: which worker's slots a request may use (any, or
+//! those of its connection's worker), in which queue it waits (a common one, or its worker's), and
+//! whether a slot stays with its connection after a response. `inline10` is Puma 6 and older with
+//! keep-alive: the slot is held for that connection's next request for up to 0.2 s, and such a
+//! request starts at once, before all that wait. Only if the connection has had ten in a row and
+//! others wait is it sent to the end of its worker's queue, and connections are accepted only while
+//! a slot is free (Puma 6.6.1: server.rb `process_client`, client.rb `FAST_TRACK_KA_TIMEOUT`,
+//! `max_fast_inline`, `wait_until_not_full`). `split` is Puma 7.0 with keep-alive.
 //!
-//! Pure: no I/O and no clock; instants are given, and never fall. What stays true: nobody waits
-//! while a slot that it may use is free; requests of one queue start in the order in which they
-//! arrived; each holds its slot for exactly its service time, and what ends in a stall ends with
-//! it. A slot's next request starts when the slot became free, not when we came to look: the loop's
-//! lateness does not add up along the queue.
+//! Pure code, without I/O or a clock; instants are parameters and never decrease. Invariants: no
+//! request waits while a slot that it may use is free; requests of one queue start in order of
+//! arrival; each holds its slot for exactly its service time, and one that would end in a stall
+//! ends with the stall. A slot's next request starts when the slot became free, not when the loop
+//! noticed it, so the loop's lateness does not add up along the queue.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -26,7 +26,7 @@ use crate::connection::ConnectionKey;
 use crate::laws::StallLaw;
 use crate::settings::SlotQueue;
 
-/// Requests in a row that nobody can interrupt (`max_fast_inline`).
+/// Requests in a row that are not interrupted (`max_fast_inline`).
 const IN_A_ROW: u32 = 10;
 /// How long a slot waits for its connection's next request (`FAST_TRACK_KA_TIMEOUT`).
 const HOLD: Nanos = Nanos::from_millis(200);
@@ -34,7 +34,7 @@ const HOLD: Nanos = Nanos::from_millis(200);
 /// A request as the pool knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SlotRequest {
-    /// Whose it is.
+    /// Its connection.
     pub(crate) connection: ConnectionKey,
     /// Its number among all requests.
     pub(crate) number: u64,
@@ -53,14 +53,14 @@ pub(crate) struct FinishedRequest {
     pub(crate) worker: u32,
     /// When it got the slot.
     pub(crate) started: Nanos,
-    /// When it was over; not later than the instant it was asked for.
+    /// When it was over; not later than the instant passed to `finish`.
     pub(crate) due: Nanos,
     /// Whether its connection has had its ten in a row and no slot of its worker is free.
     pub(crate) crowded: bool,
 }
 
-/// When a slot is given back. In the order of their instants, and those of one instant in the order
-/// in which they were made: the first two fields, which no two share, decide the derived order.
+/// When a slot is given back. The derived order is by time, then by creation; no two have both in
+/// common.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct SlotEnd {
     due: Nanos,
@@ -73,16 +73,16 @@ struct SlotEnd {
 enum SlotUse {
     /// A request holds it, from then on.
     Request(SlotRequest, Nanos),
-    /// It waits for this connection's next request. What came in time has left an end that no seat
-    /// knows any more.
+    /// It waits for this connection's next request. If that arrived in time, no seat refers to this
+    /// end any more.
     Hold(ConnectionKey),
 }
 
-/// What a connection has of its worker.
+/// A connection's place at its worker.
 #[derive(Debug)]
 struct Seat {
     worker: usize,
-    /// The slot that waits for its next request, by the order of its end.
+    /// The slot that waits for its next request, identified by the order of its end.
     held: Option<u64>,
     /// Requests started since it got the slot.
     in_a_row: u32,
@@ -94,26 +94,26 @@ pub(crate) struct SlotPool {
     queue: SlotQueue,
     stalls: Option<StallLaw>,
     seed: u64,
-    /// What the first worker is called.
+    /// The number of the first worker.
     first_worker: u32,
     /// Free slots by worker, and their sum.
     free: Vec<u32>,
     total_free: u64,
-    /// The worker at which the next search for a free slot begins, so that ties go round.
+    /// Where the next search for a free slot begins, so that ties rotate.
     next_worker: usize,
-    /// Arrival and request: one queue, or one for each worker.
+    /// One queue, or one for each worker, of arrivals and requests.
     queues: Vec<VecDeque<(Nanos, SlotRequest)>>,
     waiting: u64,
     busy: u64,
     ends: BinaryHeap<Reverse<SlotEnd>>,
     ends_made: u64,
-    /// The connections, where each belongs to a worker.
+    /// The connections, if each belongs to a worker.
     seats: HashMap<ConnectionKey, Seat>,
     opened: u64,
 }
 
 impl SlotPool {
-    /// The pool of these settings for the loop of that number. An unlimited queue is one worker
+    /// The pool for these settings and the loop with this number. An unlimited queue is one worker
     /// with slots for all.
     pub(crate) fn new(settings: &SinkSettings, number: u32) -> SlotPool {
         let (first_worker, workers, threads) = match settings.queue {
@@ -149,7 +149,7 @@ impl SlotPool {
         !self.limits_accepts() || self.total_free > 0
     }
 
-    /// A connection comes, and gets its worker where it needs one.
+    /// Adds a connection, and assigns its worker if it needs one.
     pub(crate) fn open(&mut self, connection: ConnectionKey) {
         let workers = self.free.len() as u64;
         let worker = match self.queue {
@@ -166,16 +166,15 @@ impl SlotPool {
         self.seats.insert(connection, Seat { worker, held: None, in_a_row: 0 });
     }
 
-    /// A connection goes, and with it the hold of its slot. A request of it that is in the pool
-    /// stays there.
+    /// Removes a connection and the hold of its slot. Its request in the pool, if any, stays there.
     pub(crate) fn close(&mut self, now: Nanos, connection: ConnectionKey) {
         if let Some(Seat { worker, held: Some(_), .. }) = self.seats.remove(&connection) {
             self.release(now, worker);
         }
     }
 
-    /// A request comes. Where any slot will do, one is free and the request is over at once, it is
-    /// given back, and nothing is spent on the pool.
+    /// Adds a request. If any slot will do, one is free and the request takes no time, it is
+    /// returned at once without using the pool.
     #[inline]
     pub(crate) fn arrive(&mut self, now: Nanos, request: SlotRequest) -> Option<FinishedRequest> {
         if self.queue.has_seats() {
@@ -200,14 +199,14 @@ impl SlotPool {
         None
     }
 
-    /// When a request is over, or a hold.
+    /// When the next request or hold is over.
     #[inline]
     pub(crate) fn next_due(&self) -> Option<Nanos> {
         self.ends.peek().map(|Reverse(end)| end.due)
     }
 
-    /// The next request that is over by `now`, in the order of due times. To be called until it
-    /// gives `None`.
+    /// The next request that is over by `now`, in the order of due times. Call it until it returns
+    /// `None`.
     #[inline]
     pub(crate) fn finish(&mut self, now: Nanos) -> Option<FinishedRequest> {
         while self.next_due()? <= now {
@@ -217,7 +216,7 @@ impl SlotPool {
                     return Some(self.end(due, worker, request, started));
                 }
                 SlotUse::Hold(connection) => {
-                    // Nothing came in its time.
+                    // No request came in time.
                     if let Some(seat) =
                         self.seats.get_mut(&connection).filter(|seat| seat.held == Some(order))
                     {
@@ -309,7 +308,7 @@ impl SlotPool {
         }
     }
 
-    /// A slot is free at `at`: for the first that waits, or for nobody.
+    /// Frees a slot at `at`, for the first waiting request if any.
     fn release(&mut self, at: Nanos, worker: usize) {
         let queue = if self.queue.has_seats() { worker } else { 0 };
         let Some((arrived, request)) = self.queues[queue].pop_front() else {
@@ -324,13 +323,13 @@ impl SlotPool {
         self.start(at.max(arrived), worker, request);
     }
 
-    /// When that goes out which would go out at `at`.
+    /// When a response due at `at` is sent.
     #[inline]
     fn released(&self, at: Nanos) -> Nanos {
         self.stalls.map_or(at, |stalls| stalls.release(at))
     }
 
-    /// The worker with most free slots; of several, the first from the last one's successor on.
+    /// The worker with the most free slots; ties rotate.
     #[inline]
     fn freest(&mut self) -> usize {
         if self.free.len() == 1 {

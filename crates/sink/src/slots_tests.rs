@@ -11,7 +11,7 @@ use crate::connection::ConnectionKey;
 use crate::slots::{SlotPool, SlotRequest};
 use crate::{DelayLaw, SinkSettings, SlotQueue, StallLaw};
 
-/// A request that was served: where and when.
+/// The path of one request.
 #[derive(Clone, Copy, Debug)]
 struct ServedRequest {
     connection: u32,
@@ -38,7 +38,7 @@ fn key(connection: u32) -> ConnectionKey {
     ConnectionKey(u64::from(connection))
 }
 
-/// The first `count` requests of `connections` that send the next the moment they have a response.
+/// The first `count` requests of `connections` that send the next as soon as they have a response.
 /// All are accepted before the first sends.
 fn closed(
     mut pool: SlotPool,
@@ -64,7 +64,8 @@ fn closed(
     while served.len() < count {
         let due = pool.next_due().unwrap();
         while let Some(finished) = pool.finish(due) {
-            let (connection, ended) = (finished.request.connection.0 as u32, finished.due.0);
+            let connection = finished.request.connection.0 as u32;
+            let ended = finished.due.0;
             let began = std::mem::replace(&mut sent[connection as usize], ended);
             served.push(ServedRequest { connection, worker: finished.worker, sent: began, ended });
             send(&mut pool, ended, connection);
@@ -73,8 +74,8 @@ fn closed(
     served
 }
 
-/// Requests (arrival, service time) in the order of arrival, each over a connection of its own.
-/// Time goes from event to event, as in a loop that is never late.
+/// Requests (arrival, service time) in order of arrival, each over its own connection. Time
+/// advances from event to event, as in a loop that is never late.
 fn open(mut pool: SlotPool, requests: impl Iterator<Item = (Nanos, Nanos)>) -> Vec<ServedRequest> {
     let mut served: Vec<ServedRequest> = Vec::new();
     let settle = |pool: &mut SlotPool, served: &mut Vec<ServedRequest>, until: Nanos| {
@@ -106,13 +107,13 @@ fn mean(times: impl Iterator<Item = u64>) -> f64 {
     sum / count as f64
 }
 
-/// How many of `served` took exactly `time`.
+/// The share of `ways` that took exactly `time`.
 fn share_at(served: &[ServedRequest], time: u64) -> f64 {
     served.iter().filter(|request| request.response() == time).count() as f64 / served.len() as f64
 }
 
 #[test]
-fn random_assignment_deals_as_dice() {
+fn random_assignment_is_binomial() {
     let mut pool = pool(SlotQueue::SplitRandom, 4, u32::MAX);
     let mut counts = [0u32; 4];
     for connection in 0..20_000 {
@@ -122,7 +123,7 @@ fn random_assignment_deals_as_dice() {
     while let Some(finished) = pool.finish(Nanos::ZERO) {
         counts[finished.worker as usize] += 1;
     }
-    // Binomial, 5000 ± 61: three and a half deviations; and not as even as in turn.
+    // Binomial, 5000 ± 61, within three and a half deviations; but not as even as in turn.
     assert!(
         counts.iter().all(|count| count.abs_diff(5000) < 215) && counts != [5000; 4],
         "{counts:?}"
@@ -131,8 +132,8 @@ fn random_assignment_deals_as_dice() {
 
 #[test]
 fn inline_ten_makes_one_request_in_ten_wait_for_tens_of_others() {
-    // 9/10 at s, 1/10 at s·(10·(n/t - 1) + 1); where connections do not divide, as the mean of each
-    // one's first in its turn.
+    // 9/10 take s, 1/10 take s·(10·(n/t - 1) + 1). If connections don't divide evenly, this is the
+    // mean over each one's first request in its turn.
     let whole = [(8, 4, 11), (16, 4, 31), (24, 4, 51), (32, 4, 71), (40, 5, 71), (12, 2, 51)];
     for (connections, threads, upper) in whole.into_iter().chain([(8, 5, 7), (32, 5, 55)]) {
         let service = Nanos::from_millis(20);
@@ -154,7 +155,8 @@ fn inline_ten_makes_one_request_in_ten_wait_for_tens_of_others() {
             "{connections} on {threads}: {waited}·s"
         );
         let served = &served[60_000..];
-        let (low, high) = (share_at(served, service.0), share_at(served, service.0 * upper));
+        let low = share_at(served, service.0);
+        let high = share_at(served, service.0 * upper);
         let is_whole = (low - 0.9).abs() < 0.001 && (high - 0.1).abs() < 0.001;
         assert!(
             is_whole || connections % threads > 0,
@@ -169,47 +171,51 @@ fn inline_ten_makes_one_request_in_ten_wait_for_tens_of_others() {
 
 #[test]
 fn inline_ten_alone_stays_with_its_connection() {
-    // Nobody waits: no request is sent to the end of the queue, and twenty in a row take s each.
+    // Nothing waits: no request is sent to the end of the queue, and twenty in a row take s each.
     let served = closed(pool(SlotQueue::Inline10, 1, 2), 2, Nanos::from_millis(5).into(), 100);
     assert!(served.iter().all(|request| request.response() == 5_000_000));
 }
 
 #[test]
 fn a_slot_is_held_for_a_fifth_of_a_second() {
-    let (ms, mut pool) = (Nanos::from_millis, pool(SlotQueue::Inline10, 1, 1));
+    let ms = Nanos::from_millis;
+    let mut pool = pool(SlotQueue::Inline10, 1, 1);
     let job = |connection, number, last| request(connection, number, ms(10), last);
     pool.open(key(1));
     pool.arrive(ms(0), job(1, 0, false));
-    assert!(!pool.has_room(), "its slot is busy: nobody is accepted");
+    assert!(!pool.has_room(), "its slot is busy, so no connection is accepted");
     assert_eq!(pool.finish(ms(10)).unwrap().due, ms(10));
-    // Held: another's request waits though nothing runs, and the same connection's goes first.
+    // While the slot is held, another connection's request waits although nothing runs, and the
+    // same connection's goes first.
     pool.open(key(2));
     pool.arrive(ms(20), job(2, 1, true));
     assert_eq!((pool.waiting(), pool.busy(), pool.has_room()), (1, 0, false));
     pool.arrive(ms(100), job(1, 2, false));
     assert_eq!(pool.finish(ms(110)).unwrap().request.number, 2);
-    // Nothing came in 0.2 s: the slot goes to the other, at the very end of the hold.
+    // No request came in 0.2 s: the slot goes to the other connection exactly at the end of the
+    // hold.
     assert_eq!((pool.finish(ms(309)), pool.next_due()), (None, Some(ms(310))));
     let other = pool.finish(ms(400)).unwrap();
     assert_eq!((other.request.number, other.due), (1, ms(320)));
     assert!(
         pool.has_room() && pool.next_due().is_none(),
-        "it was its connection's last, and nothing is held for it"
+        "it was its connection's last request, so nothing is held"
     );
 }
 
 #[test]
-fn a_hold_that_ends_late_costs_nobody_time() {
-    let (ms, mut pool) = (Nanos::from_millis, pool(SlotQueue::Inline10, 1, 1));
+fn noticing_the_end_of_a_hold_late_delays_no_request() {
+    let ms = Nanos::from_millis;
+    let mut pool = pool(SlotQueue::Inline10, 1, 1);
     let job = |connection, last| request(connection, 0, ms(10), last);
     pool.open(key(1));
     pool.arrive(ms(0), job(1, false));
     pool.finish(ms(10)).unwrap();
     pool.open(key(2));
     pool.arrive(ms(20), job(2, true));
-    // Nobody looks before 500 ms.
+    // The loop does not look before 500 ms.
     assert_eq!(pool.finish(ms(500)).unwrap().due, ms(220));
-    // A connection that goes takes its hold with it.
+    // A connection that closes ends its hold.
     pool.open(key(3));
     pool.arrive(ms(500), job(3, false));
     pool.finish(ms(510)).unwrap();
@@ -236,13 +242,15 @@ fn after_ten_in_a_row_a_full_worker_is_crowded() {
 }
 
 #[test]
-fn nothing_is_lost_and_nobody_waits_beside_a_free_slot() {
-    // Bursts, pauses beyond the hold, connections that close: whatever comes in goes out.
+fn no_request_is_lost_or_waits_while_a_slot_is_free() {
+    // Bursts, pauses longer than the hold, closing connections: everything that goes in comes out.
     for queue in [SlotQueue::Shared, SlotQueue::SplitRandom, SlotQueue::Inline10] {
         let mut pool = pool(queue, 3, 2);
-        let (mut arrived, mut finished, mut now) = (0, 0, 0u64);
+        let mut arrived = 0;
+        let mut finished = 0;
+        let mut now = 0u64;
         let mut busy = HashSet::new();
-        // Closed and opened again, a connection is another.
+        // A connection that is closed and opened again is a different one.
         let mut lives = [0u32; 23];
         for connection in 0..23 {
             pool.open(key(connection));
@@ -279,7 +287,7 @@ fn nothing_is_lost_and_nobody_waits_beside_a_free_slot() {
 }
 
 #[test]
-fn a_stall_holds_what_would_go_out_in_it() {
+fn a_stall_delays_responses_that_are_due_in_it() {
     let stalls: StallLaw = "1s:100ms".parse().unwrap();
     let settings = SinkSettings { stalls: Some(stalls), ..SinkSettings::default() };
     let arrivals = (0..500).map(|k| Nanos::from_millis(k * 10));
@@ -306,7 +314,8 @@ fn recursion(slots: u32, requests: &[(u64, u64)]) -> Vec<u64> {
     requests.iter().map(end).collect()
 }
 
-/// When each of `requests` (arrival, service), in order of arrival, is over, and by which worker.
+/// When each of the `requests` (arrival, service; in order of arrival) is over, and which worker
+/// served it.
 fn ends(pool: SlotPool, requests: &[(u64, u64)]) -> Vec<(u64, u32)> {
     let requests = requests.iter().map(|(arrival, service)| (Nanos(*arrival), Nanos(*service)));
     open(pool, requests).iter().map(|request| (request.ended, request.worker)).collect()
@@ -324,13 +333,13 @@ fn any_requests() -> impl Strategy<Value = Vec<(u64, u64)>> {
 
 proptest! {
     #[test]
-    fn any_arrivals_agree_with_the_recursion(
+    fn all_arrivals_agree_with_the_recursion(
         requests in any_requests(), late in 0u64..500, workers in 1u32..5, threads in 1u32..5,
     ) {
         let expected = recursion(workers * threads, &requests);
         let seen = ends(pool(SlotQueue::Shared, workers, threads), &requests);
         prop_assert_eq!(&seen.into_iter().map(|(end, _)| end).collect::<Vec<_>>(), &expected);
-        // Where each connection belongs to a worker, a worker is a queue of its own.
+        // If each connection belongs to a worker, each worker is a separate queue.
         let dealt = ends(pool(SlotQueue::Split, workers, threads), &requests);
         for worker in 0..workers as usize {
             let own: Vec<_> = requests.iter().copied().skip(worker).step_by(workers as usize).collect();
@@ -338,8 +347,8 @@ proptest! {
             let seen: Vec<_> = dealt.iter().copied().skip(worker).step_by(workers as usize).collect();
             prop_assert_eq!(seen, expected);
         }
-        // A late loop delays nobody: all arrivals are given in time, but nobody looks after the
-        // slots until they are all in.
+        // A late loop delays no request: all arrivals are added on time, but finished slots are
+        // only collected after the last.
         let mut pool = pool(SlotQueue::Shared, workers, threads);
         let mut finished = Vec::new();
         for (number, (arrival, service)) in requests.iter().enumerate() {
@@ -358,7 +367,7 @@ proptest! {
 }
 
 #[test]
-fn requests_spread_over_the_workers_and_the_one_with_most_free_is_taken() {
+fn requests_go_to_the_worker_with_the_most_free_slots() {
     let workers = |requests: &[(u64, u64)]| {
         ends(pool(SlotQueue::Shared, 3, 2), requests)
             .into_iter()
@@ -366,7 +375,7 @@ fn requests_spread_over_the_workers_and_the_one_with_most_free_is_taken() {
             .collect::<Vec<_>>()
     };
     assert_eq!(workers(&[(0, 9); 6]), [0, 1, 2, 0, 1, 2]);
-    // Worker 1 is the first to have both its slots free again, though it is not its turn.
+    // Worker 1 is the first to have both its slots free again, although it is not its turn.
     let requests = [(0, 90), (0, 5), (0, 90), (0, 90), (0, 5), (0, 90), (6, 1), (6, 1)];
     assert_eq!(workers(&requests)[6..], [1, 1]);
 }

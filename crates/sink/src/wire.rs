@@ -1,5 +1,5 @@
-//! The bytes of one connection, plain or in TLS: reads, writes, and keeps the rest of a write. It
-//! knows nothing of HTTP.
+//! The bytes of one connection, plain or TLS: reads, writes, and keeps the rest of a partial write.
+//! Nothing here is about HTTP.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -10,27 +10,27 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
 use rustls::ServerConnection;
 
-/// Room for what is to be sent that a connection keeps between responses.
+/// The size of the send buffer that a connection keeps between responses.
 const KEPT_ROOM: usize = 16 * 1024;
 
-/// What a read brought.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadOutcome {
-    /// Bytes at the front of the buffer, 0 of them where TLS needs more to make any; and whether
-    /// the socket is empty.
+    /// Bytes at the front of the buffer (0 if TLS needs more to decrypt any), and whether the
+    /// socket is empty.
     Bytes { count: usize, emptied: bool },
-    /// Nothing there.
+    /// Nothing to read.
     Nothing,
-    /// The client is gone, or has said that it sends no more.
+    /// The client is gone, or has announced its end.
     Gone,
-    /// What came is no TLS.
+    /// The client does not speak TLS.
     Broken,
 }
 
-/// How much of what is to be sent the kernel took.
+/// How much the kernel took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteOutcome {
-    /// All that there was.
+    /// Everything.
     All,
     /// A part; the rest is kept.
     Part,
@@ -42,32 +42,32 @@ pub(crate) enum WriteOutcome {
 #[derive(Debug)]
 pub(crate) struct ClientSocket {
     socket: OwnedFd,
-    /// What the kernel has not taken yet; of TLS, sealed.
+    /// What the kernel has not taken yet; encrypted for TLS.
     unsent: VecDeque<u8>,
     tls: Option<Box<ServerConnection>>,
 }
 
 impl ClientSocket {
-    /// Over that socket.
+    /// A client on this socket.
     pub(crate) fn new(socket: OwnedFd, mut tls: Option<ServerConnection>) -> ClientSocket {
         if let Some(tls) = &mut tls {
-            // One response at a time is all that is ever in there, however large.
+            // It never holds more than one response, however large.
             tls.set_buffer_limit(None);
         }
         ClientSocket { socket, unsent: VecDeque::new(), tls: tls.map(Box::new) }
     }
 
-    /// Reads from the kernel once. Of a large `buffer` a part may be used for other things.
+    /// Reads from the kernel once. Part of a large `buffer` may be used for decryption.
     pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> ReadOutcome {
         let Some(tls) = &mut self.tls else {
             return match read(&self.socket, buffer) {
-                // A read that leaves room has emptied the socket (epoll(7)).
+                // A read that doesn't fill the buffer has emptied the socket (epoll(7)).
                 Ok(count) => ReadOutcome::Bytes { count, emptied: count < buffer.len() },
                 Err(received) => received,
             };
         };
-        // What a quarter holds, and a record of which the end is in it, is never more than three
-        // quarters hold.
+        // Plain bytes of a quarter, and of a record that ends in it, always fit into three
+        // quarters.
         let (plain, sealed) = buffer.split_at_mut(buffer.len() / 4 * 3);
         let received = match read(&self.socket, sealed) {
             Ok(received) => received,
@@ -77,16 +77,17 @@ impl ClientSocket {
         let sent = self.flush();
         match opened {
             Err(_) => ReadOutcome::Broken,
-            // An end that comes with bytes is read again: the client has no more to say.
+            // An end that arrives with bytes is read again next time, because the client sends
+            // nothing more.
             Ok((0, true)) => ReadOutcome::Gone,
             Ok(_) if sent == WriteOutcome::Gone => ReadOutcome::Gone,
             Ok((count, _)) => ReadOutcome::Bytes { count, emptied: received < sealed.len() },
         }
     }
 
-    /// Hands bytes to the kernel, with the announcement of our end if these are the `last`: how
-    /// many it took, and what that means. The rest is kept. In TLS they are counted as they are,
-    /// and once they are sealed.
+    /// Passes bytes to the kernel, and announces our end if they are the `last`. Returns how many
+    /// it took, and the outcome; the rest is kept. With TLS, plain bytes are counted once they are
+    /// encrypted.
     pub(crate) fn send(&mut self, bytes: &[u8], last: bool) -> (usize, WriteOutcome) {
         let Some(tls) = &mut self.tls else {
             let (taken, sent) = hand_over(&self.socket, bytes);
@@ -104,14 +105,14 @@ impl ClientSocket {
         (bytes.len(), self.flush())
     }
 
-    /// Hands what is left to the kernel: how many bytes it took that were not counted yet.
+    /// Passes the rest to the kernel. Returns how many bytes it took that were not counted yet.
     pub(crate) fn send_rest(&mut self) -> (usize, WriteOutcome) {
         let before = self.unsent.len();
         let sent = self.flush();
         (if self.tls.is_some() { 0 } else { before - self.unsent.len() }, sent)
     }
 
-    /// Hands to the kernel what is left, and what TLS has to say.
+    /// Passes the rest, and TLS's own messages, to the kernel.
     fn flush(&mut self) -> WriteOutcome {
         while let Some(tls) = self.tls.as_mut().filter(|tls| tls.wants_write()) {
             tls.write_tls(&mut self.unsent).expect("there is room in memory");
@@ -135,15 +136,15 @@ impl ClientSocket {
         !self.unsent.is_empty()
     }
 
-    /// Says that we send no more.
+    /// Announces that we send no more.
     pub(crate) fn end(&self) {
-        // Where it fails the client is gone, and the next read says so.
+        // If this fails, the client is gone, and the next read shows it.
         let _ = shutdown(&self.socket, Shutdown::Write);
     }
 
-    /// Lets the close reset the connection.
+    /// Makes the close reset the connection.
     pub(crate) fn reset_on_close(&self) {
-        // Where it fails the client is gone.
+        // If this fails, the client is gone.
         let _ = sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));
     }
 }
@@ -163,7 +164,7 @@ fn read(socket: &OwnedFd, buffer: &mut [u8]) -> Result<usize, ReadOutcome> {
     }
 }
 
-/// Opens what came into `plain`: how many bytes there are, and whether the client announced its
+/// Decrypts into `plain`. Returns how many bytes there are, and whether the client announced its
 /// end.
 fn open(
     tls: &mut ServerConnection,

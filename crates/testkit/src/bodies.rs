@@ -19,7 +19,7 @@ const WARM_UP: Nanos = Nanos::from_millis(500);
 const LENGTH: Nanos = Nanos::from_secs(2);
 const HEAD_BYTES: u64 = 1475;
 
-/// Every study of bodies that is made here.
+/// All of these studies.
 pub fn every() -> [BodiesStudy; 4] {
     [canonical(), sockets(), troubled(), empty()]
 }
@@ -34,8 +34,7 @@ pub fn sockets() -> BodiesStudy {
     played(&plan("si10", &[Socket::Tcp4, Socket::Ssl4, Socket::Aunix], 2))
 }
 
-/// Answers that are too short, a run that is worth nothing, one that is not there, an app that
-/// counts otherwise.
+/// Responses that are too short, an invalid run, a missing run, and an app whose counts differ.
 pub fn troubled() -> BodiesStudy {
     let mut study = played(&plan("as10", &[Socket::Tcp4, Socket::Unix], 1));
     study.warnings = vec![Diagnostic::BytesDiffer { client: 10_240, app: 20_480 }];
@@ -79,7 +78,7 @@ fn plan(bodies: &str, sockets: &[Socket], repeat: u32) -> BodiesPlan {
     }
 }
 
-/// The kernel's where every kind of socket is TCP.
+/// The kernel's if every kind of socket is TCP.
 fn timestamps(sockets: &[Socket]) -> Timestamps {
     if sockets.iter().any(|socket| socket.is_unix()) {
         Timestamps::User
@@ -153,8 +152,8 @@ fn server(socket: Socket) -> SocketServer {
     SocketServer { socket, server }
 }
 
-/// Sixteen connections that send again as soon as they have an answer, each after a time of its
-/// own.
+/// Sixteen connections that send again as soon as they have a response; each request takes a
+/// different time.
 fn run(body: Body, socket: Socket, repeat: u32, fault: impl Fn(u64) -> Option<Outcome>) -> Run {
     let window = Window { from: WARM_UP, until: WARM_UP + LENGTH };
     let timestamps = timestamps(&[socket]);

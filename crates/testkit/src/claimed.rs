@@ -1,5 +1,5 @@
-//! Studies of runs that other generators made, for tests: no generator is run, what it printed and
-//! claims is in `data`.
+//! Studies of runs by other generators, for tests. No generator runs: what it printed and claims is
+//! in `data`.
 
 use model::diagnostic::ClaimGrade;
 use model::run::ShareSource;
@@ -21,10 +21,10 @@ fn hey_claim() -> GeneratorClaim {
     read(include_str!("../data/hey.json"))
 }
 
-/// A load that wrk made, with a threshold that an impossible claim cannot keep; the audit says why.
+/// A load by wrk with a threshold that an impossible claim cannot meet; the audit says why.
 ///
 /// # Panics
-/// Never: the threshold is one.
+/// Never: the threshold is valid.
 pub fn wrk_load() -> LoadStudy {
     let mut study = load::closed();
     study.command_line =
@@ -52,7 +52,7 @@ pub fn wrk_load() -> LoadStudy {
     study
 }
 
-/// A sweep that hey drove, its second run with requests that the server does not know.
+/// A sweep driven by hey, whose second run claims more requests than the server counted.
 pub fn hey_sweep() -> SweepStudy {
     let mut study = study::canonical();
     study.plan.with = Some("hey".to_owned());

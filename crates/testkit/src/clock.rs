@@ -1,20 +1,20 @@
-//! Clocks for tests: one whose time is what the test says, and the system's for tests with real
-//! processes and sockets.
+//! Clocks for tests: one that the test sets, and the system's for tests with real processes and
+//! sockets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use model::{Clock, Nanos, SystemClock};
 
-/// The system's clock. It bounds the waits of tests with real processes and sockets; none asserts
-/// what it says.
+/// The system's clock. It bounds the waits of tests with real processes and sockets; no test
+/// asserts what it shows.
 pub const REAL_CLOCK: SystemClock = SystemClock::SINCE_BOOT;
 
-/// Waits until there is something; a test that waits longer than `patience` fails with what `seen`
-/// says.
+/// Waits until `look` returns something. After `patience` the test fails with the message of
+/// `seen`.
 ///
 /// # Panics
-/// Where there never is.
+/// If that never happens.
 pub fn eventually<T>(
     patience: Nanos,
     seen: impl Fn() -> String,
@@ -30,15 +30,15 @@ pub fn eventually<T>(
     }
 }
 
-/// The wall clock of a [`Stepped`] clock that shows 0: some day in 2001.
+/// The wall clock when a [`Stepped`] clock shows 0: some day in 2001.
 const WALL: u64 = 1_000_000_000_000_000_000;
 
-/// A clock that stands still until it is stepped. Clones show the same time, also to another
-/// thread.
+/// A clock that stands still until it is stepped. Clones, even in other threads, show the same
+/// time.
 #[derive(Clone, Debug, Default)]
 pub struct Stepped {
     now: Arc<AtomicU64>,
-    /// How far the wall clock was set.
+    /// How far the wall clock was set ahead.
     set: Arc<AtomicI64>,
 }
 
@@ -51,13 +51,13 @@ impl Stepped {
     /// Sets the time.
     ///
     /// # Panics
-    /// Where that would be a step back: a [`Clock`] never falls.
+    /// If that would be a step back: a [`Clock`] never runs backwards.
     pub fn set(&self, now: Nanos) {
         let before = self.now.swap(now.0, Ordering::SeqCst);
-        assert!(before <= now.0, "the clock would fall from {before} ns to {} ns", now.0);
+        assert!(before <= now.0, "the clock would run backwards from {before} ns to {} ns", now.0);
     }
 
-    /// Sets the wall clock forward (or back) by so many nanoseconds, as an administrator does.
+    /// Sets the wall clock forward or back by this many nanoseconds, as an administrator might.
     pub fn set_wall(&self, by: i64) {
         self.set.fetch_add(by, Ordering::SeqCst);
     }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sleep_is_a_step_that_every_clone_sees() {
+    fn a_sleep_steps_the_clock_for_every_clone() {
         let clock = Stepped::at(Nanos::from_secs(1));
         let other = clock.clone();
         clock.sleep(Nanos::from_millis(500));
@@ -97,8 +97,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "would fall")]
-    fn the_clock_never_falls() {
+    #[should_panic(expected = "would run backwards")]
+    fn the_clock_never_runs_backwards() {
         Stepped::at(Nanos::from_secs(2)).set(Nanos::from_secs(1));
     }
 }

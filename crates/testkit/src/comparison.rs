@@ -1,4 +1,4 @@
-//! Comparisons for tests, each run made by recording a seeded stream of exchanges into a real
+//! Comparisons for tests. Each run is made by recording a seeded stream of exchanges into a real
 //! tally.
 
 use judge::{ServerSeen, verdict};
@@ -19,32 +19,32 @@ const LENGTH: Nanos = Nanos::from_secs(4);
 const CONNECTIONS: u32 = 20;
 const SLOTS: u32 = 10;
 
-/// How an arm serves.
+/// How an arm responds.
 #[derive(Clone, Copy)]
 struct ArmLaw {
     /// Response time of most requests, in ms.
     usual: f64,
     /// Response time of the others, in ms.
     slow: f64,
-    /// One in so many requests is slow.
+    /// One in this many requests is slow.
     one_in: u64,
-    /// From run to run, a part of the response time.
+    /// Variation from run to run, as a share of the response time.
     noise: f64,
-    /// CPU time a request, in ms.
+    /// CPU time per request, in ms.
     cpu: f64,
-    /// One in so many requests fails; 0: none.
+    /// One in this many requests fails; 0 means none.
     fails_one_in: u64,
 }
 
 const PLAIN: ArmLaw =
     ArmLaw { usual: 40.0, slow: 44.0, one_in: 10, noise: 0.01, cpu: 1.9, fails_one_in: 0 };
 
-/// Every comparison that is made here.
+/// All of these comparisons.
 pub fn every() -> [ComparisonStudy; 9] {
     [keep_alive(), slower(), unclear(), few(), failing(), repeated(), three(), best(), undecided()]
 }
 
-/// Without keep-alive the tail is shorter, mean and median are longer, for more CPU.
+/// Without keep-alive the tail is shorter, but mean and median are longer, with more CPU.
 pub fn keep_alive() -> ComparisonStudy {
     let kept = ArmLaw { usual: 10.0, slow: 292.0, one_in: 10, ..PLAIN };
     let mut study =
@@ -53,7 +53,7 @@ pub fn keep_alive() -> ComparisonStudy {
     study
 }
 
-/// A branch that takes a fifth longer, with more memory.
+/// A branch that takes a fifth longer and uses more memory.
 pub fn slower() -> ComparisonStudy {
     let branch = ArmLaw { usual: 48.0, slow: 53.0, ..PLAIN };
     played(&[("main", &["main"], PLAIN), ("my-branch", &["my-branch"], branch)], 8)
@@ -82,7 +82,7 @@ pub fn failing() -> ComparisonStudy {
     played(&[("main", &["main"], PLAIN), ("my-branch", &["my-branch"], broken)], 8)
 }
 
-/// A run of the base failed its checks, and was repeated.
+/// A run of the base that failed its checks and was repeated.
 pub fn repeated() -> ComparisonStudy {
     let mut study = slower();
     let at = study.runs.iter().position(|run| run.arm == 0).unwrap_or(0);
@@ -100,12 +100,12 @@ pub fn three() -> ComparisonStudy {
     played(&[("main", &["main"], PLAIN), ("one", &["one"], faster), ("two", &["two"], PLAIN)], 12)
 }
 
-/// Which of four is best?
+/// A search for the best of four.
 pub fn best() -> ComparisonStudy {
     best_of([80.0, 60.0, 42.0, 41.0], PLAIN.noise)
 }
 
-/// The largest of four is best, and limited by the CPUs where these are `used`.
+/// The largest of four is best. If the CPUs are `used` up, they are the limit.
 pub fn largest_is_best(used: bool) -> ComparisonStudy {
     let mut study = best_of([80.0, 60.0, 42.0, 30.0], PLAIN.noise);
     let cpu =
@@ -116,7 +116,7 @@ pub fn largest_is_best(used: bool) -> ComparisonStudy {
     study
 }
 
-/// Four that are alike, in runs that differ more from each other than these could.
+/// Four similar arms whose runs differ more than the arms could.
 pub fn undecided() -> ComparisonStudy {
     best_of([41.0; 4], 0.4)
 }
@@ -205,7 +205,7 @@ fn server() -> ServerFacts {
 fn run_of(block: u32, arm: usize, law: &ArmLaw) -> ComparisonRun {
     let window = Window { from: WARM_UP, until: WARM_UP + LENGTH };
     let seed = u64::from(block) << 8 | arm as u64;
-    // A block is slower than the one before; an arm differs from run to run.
+    // Each block is slower than the one before, and an arm varies from run to run.
     let drift = 1.0 + 0.01 * f64::from(block);
     let own = drift * (1.0 + law.noise * 3f64.sqrt() * (2.0 * uniform(seed, u64::MAX) - 1.0));
     let recorder =

@@ -1,4 +1,4 @@
-//! Peers that take a connection and then do not do what a server does.
+//! Peers that accept a connection and then misbehave.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -9,13 +9,13 @@ use model::{Clock as _, Nanos};
 
 use crate::clock::REAL_CLOCK;
 
-/// How long a slow one waits before its next byte.
+/// How long a slow peer waits before its next byte.
 const PAUSE: Nanos = Nanos::from_millis(200);
 
-/// What a peer does, by the name that tables of tests have.
+/// Behaves in the way that tables of tests call by this name.
 ///
 /// # Panics
-/// Where there is no such behaviour.
+/// If there is no such behaviour.
 fn behave(behaviour: &str, stream: &mut TcpStream) -> io::Result<()> {
     let mut request = [0; 1 << 14];
     match behaviour {
@@ -83,11 +83,11 @@ fn answer(behaviour: &str, stream: &mut TcpStream) -> io::Result<()> {
         }
         "speaks TLS" => stream.write_all(b"\x15\x03\x01\x00\x02\x02\x46"),
         "speaks something else" => stream.write_all(b"SSH-2.0-OpenSSH_9.2\r\n"),
-        other => panic!("no peer '{other}'"),
+        other => panic!("there is no behaviour '{other}'"),
     }
 }
 
-/// Sends this again and again, as long as it is read.
+/// Sends this again and again as long as it is read.
 fn flood(stream: &mut TcpStream, text: &str) -> io::Result<()> {
     let piece = text.repeat((1 << 14) / text.len());
     loop {
@@ -95,7 +95,7 @@ fn flood(stream: &mut TcpStream, text: &str) -> io::Result<()> {
     }
 }
 
-/// A peer that listens. Its threads end with the test's process.
+/// A listening peer. Its threads end with the test's process.
 pub struct HostilePeer {
     /// Where it listens.
     pub address: SocketAddr,
@@ -103,10 +103,11 @@ pub struct HostilePeer {
 }
 
 impl HostilePeer {
-    /// One that does this with each connection, and leaves it open unless it says that it closes.
+    /// Starts a peer that treats each connection like this. It leaves connections open unless the
+    /// behaviour closes them.
     ///
     /// # Panics
-    /// Where no port is free.
+    /// If no port is free.
     pub fn that(behaviour: &str) -> HostilePeer {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
         let address = listener.local_addr().expect("it listens");
@@ -124,7 +125,7 @@ impl HostilePeer {
         peer
     }
 
-    /// How many have connected.
+    /// The number of connections so far.
     pub fn connections(&self) -> usize {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner).len()
     }

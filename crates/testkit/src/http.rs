@@ -1,26 +1,27 @@
-//! A server that keeps each request it gets, as it came, and answers as a test has it.
+//! A server that records each request and responds as the test wants.
 
 use std::io::{self, Read, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// A request as it came.
+/// A request as it was received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptRequest {
-    /// With the empty line that ends it.
+    /// The head, including the final empty line.
     pub head: String,
-    /// What followed it.
+    /// The body.
     pub body: Vec<u8>,
 }
 
 impl KeptRequest {
-    /// Reads one, body included.
+    /// Reads one request with its body.
     ///
     /// # Errors
-    /// Where the client leaves, or sends no text.
+    /// If the client leaves, or the head is not text.
     pub fn read(stream: &mut impl Read) -> io::Result<KeptRequest> {
-        let (mut head, mut byte) = (Vec::new(), [0]);
+        let mut head = Vec::new();
+        let mut byte = [0];
         while !head.ends_with(b"\r\n\r\n") {
             stream.read_exact(&mut byte)?;
             head.push(byte[0]);
@@ -35,7 +36,7 @@ impl KeptRequest {
         stream.read_exact(&mut request.body)?;
         let coding = request.field("transfer-encoding").unwrap_or_default();
         if coding.eq_ignore_ascii_case("chunked") {
-            // As it came; no chunk of a test's ends so.
+            // Keep the chunked body as received. No test's chunk contains this end.
             while !request.body.ends_with(b"0\r\n\r\n") {
                 stream.read_exact(&mut byte)?;
                 request.body.push(byte[0]);
@@ -44,14 +45,14 @@ impl KeptRequest {
         Ok(request)
     }
 
-    /// The value of a field, its name in lower case.
+    /// The value of a header, given in lower case.
     pub fn field(&self, name: &str) -> Option<&str> {
         let fields = self.head.lines().filter_map(|line| line.split_once(": "));
         fields.into_iter().find_map(|(its, value)| its.eq_ignore_ascii_case(name).then_some(value))
     }
 }
 
-/// The server. Its threads end with the test's process.
+/// The recording server. Its threads end with the test's process.
 pub struct Receiver {
     /// Where it listens.
     pub address: SocketAddr,
@@ -59,46 +60,48 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A server that gives every request this answer.
+    /// A server with the same response for every request.
     pub fn answering(answer: &'static str) -> Receiver {
         Receiver::by(move |_| answer.into())
     }
 
-    /// A server that answers each request with what `answer` makes of it, and closes where it is
+    /// A server that responds with what `answer` returns for a request, and closes the connection if
     /// asked to.
     ///
     /// # Panics
-    /// Where no port is free.
+    /// If no port is free.
     pub fn by(answer: impl Fn(&KeptRequest) -> Vec<u8> + Send + Sync + 'static) -> Receiver {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
         let address = listener.local_addr().expect("it listens");
-        let (requests, answer) = (Arc::default(), Arc::new(answer));
+        let requests = Arc::default();
+        let answer = Arc::new(answer);
         let receiver = Receiver { address, requests: Arc::clone(&requests) };
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (requests, answer) = (Arc::clone(&requests), Arc::clone(&answer));
+                let requests = Arc::clone(&requests);
+                let answer = Arc::clone(&answer);
                 thread::spawn(move || serve(stream, &requests, &*answer));
             }
         });
         receiver
     }
 
-    /// A server that greets whoever asks.
+    /// A server that responds with "hello".
     pub fn start() -> Receiver {
         Receiver::answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
     }
 
-    /// Its root.
+    /// The URL of its root.
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
     }
 
-    /// Each request so far.
+    /// All requests so far.
     pub fn kept(&self) -> Vec<KeptRequest> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Each request, head and body, as text.
+    /// All requests, head and body, as text.
     pub fn requests(&self) -> Vec<String> {
         self.kept()
             .into_iter()
@@ -106,7 +109,7 @@ impl Receiver {
             .collect()
     }
 
-    /// The target of each.
+    /// The targets of all requests.
     pub fn targets(&self) -> Vec<String> {
         self.kept()
             .iter()
@@ -124,7 +127,7 @@ fn serve(
         let request = KeptRequest::read(&mut stream)?;
         let answer = answer(&request);
         let closes = request.field("connection") == Some("close");
-        // Before the answer: a client that has it finds its request here.
+        // Record it before responding, so that a client with a response finds its request here.
         requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         stream.write_all(&answer)?;
         if closes {

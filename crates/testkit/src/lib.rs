@@ -1,8 +1,8 @@
-//! What tests of every crate share: a clock that a test steps, studies that are the same on every
-//! machine, golden files, and what other generators print.
+//! What the tests of all crates share: a clock that a test steps, studies that are the same on
+//! every machine, golden files, and the output of other generators.
 //!
-//! A dev-dependency only: no product code may know it. It knows `model`, and `queueing` for theory
-//! beside a study, so whatever it builds went through the real types.
+//! It is only a dev-dependency and depends on `model`, and on `queueing` for studies with theory,
+//! so everything is built from the real types.
 
 pub mod bodies;
 pub mod claimed;
@@ -19,17 +19,17 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 pub mod golden {
-    //! Files that say, byte for byte, what is to come out.
+    //! Files with the expected output, byte for byte.
 
     use std::fmt::Debug;
     use std::fs;
     use std::path::Path;
 
-    /// Compares what `shown` makes of each row with what stands behind its ` => `; a row that
-    /// begins with # is a comment.
+    /// Compares `shown` of the left side of each row with the right side after ` => `. Rows that
+    /// begin with # are comments.
     ///
     /// # Panics
-    /// Where they differ, or the file cannot be read or written.
+    /// If they differ, or the file cannot be read or written.
     #[track_caller]
     pub fn expect_rows<T: Debug>(path: &str, shown: impl Fn(&str) -> T) {
         let file = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -41,10 +41,10 @@ pub mod golden {
         expect(Path::new(path), &file.lines().map(row).collect::<String>());
     }
 
-    /// Compares `text` with the file; where `UPDATE_GOLDEN` is set, the file is written first.
+    /// Compares `text` with the file. If `UPDATE_GOLDEN` is set, the file is written first.
     ///
     /// # Panics
-    /// Where they differ, or the file cannot be written.
+    /// If they differ, or the file cannot be written.
     #[track_caller]
     pub fn expect(path: &Path, text: &str) {
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
@@ -63,7 +63,7 @@ pub mod golden {
             let ((new, old), line) =
                 pairs.find(|((new, old), _)| new != old).unwrap_or(((None, None), 0));
             panic!(
-                "{}:{line}: {new:?}, was {old:?}: UPDATE_GOLDEN=1 writes it anew",
+                "{}:{line}: {new:?}, was {old:?}: set UPDATE_GOLDEN=1 to update it",
                 path.display()
             );
         }
@@ -71,24 +71,24 @@ pub mod golden {
 }
 
 pub mod output {
-    //! What other generators print, for those who read it.
+    //! The output of other generators, for the tests of their parsers.
 
-    /// What wrk printed of ten connections and a server of a millisecond.
+    /// The output of wrk with ten connections and a server that takes a millisecond.
     pub const WRK: &str = include_str!("../data/wrk_of_a_millisecond.txt");
 }
 
-/// One of each: every sweep, comparison of bodies and load, and what other generators measured.
+/// Every study of every kind, including those of other generators.
 pub fn every_study() -> Vec<model::Study> {
     let sweeps = study::every().into_iter().chain([claimed::hey_sweep()]).map(model::Study::from);
     let loads = load::every().into_iter().chain([claimed::wrk_load()]).map(model::Study::from);
     sweeps.chain(bodies::every().into_iter().map(model::Study::from)).chain(loads).collect()
 }
 
-/// What was made before, by its name: a study is made once in a process, since tests ask for the
-/// same ones by the hundred.
+/// A cache of studies by name: each is made once in a process, because hundreds of tests use the
+/// same ones.
 pub(crate) type Made<S> = Mutex<BTreeMap<String, S>>;
 
-/// What has this name, made where nobody has asked for it before.
+/// The cached value with this name, which is made if it is missing.
 pub(crate) fn once<S: Clone>(made: &Made<S>, name: &str, make: impl FnOnce() -> S) -> S {
     let known = made.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
     known.unwrap_or_else(|| {

@@ -1,5 +1,5 @@
-//! Studies of `longtail load` for tests, made as those of [`crate::study`]: a small queue is played
-//! and its exchanges are recorded into a real tally.
+//! Studies of `longtail load` for tests, made like those of [`crate::study`]: a small queue is
+//! simulated and its exchanges are recorded into a real tally.
 
 mod play;
 
@@ -20,14 +20,14 @@ use self::play::{PUMA, Server, play};
 use crate::machine::{base, environment, statsd};
 use crate::{Made, once};
 
-/// How requests are sent where a study says nothing else.
+/// How requests are sent if a study sets nothing else.
 fn usual() -> LoadSettings {
     let plan: LoadPlan = base("load");
     plan.load
 }
 
-/// 64 connections that send again as soon as they have an answer, 20 slots of 5 ms, after a second
-/// of warm-up.
+/// 64 connections that send again as soon as they have a response, and 20 slots of 5 ms, after a
+/// second of warm-up.
 pub fn closed() -> LoadStudy {
     let plan = LoadPlan {
         load: LoadSettings {
@@ -68,7 +68,7 @@ pub fn closed_counted() -> LoadStudy {
     played(line, plan, &PUMA, |_| None)
 }
 
-/// 500 requests per second as independent users make them, over 30 s, on a server that can take 571.
+/// 500 requests per second as from independent users, over 30 s, on a server that can do 571.
 pub fn open_poisson() -> LoadStudy {
     let pace = open(Profile::Flat { rate: rate(500.0) }, Arrivals::Poisson, 1);
     let plan = LoadPlan {
@@ -86,8 +86,8 @@ pub fn open_poisson() -> LoadStudy {
     judged(study)
 }
 
-/// Steps from half of what the server can take to twice that: it falls behind, then the generator's
-/// connections do.
+/// Steps from half of what the server can do to twice that: first the server falls behind, then the
+/// generator has too few connections.
 pub fn overloaded() -> LoadStudy {
     let rates = [50.0, 100.0, 150.0, 200.0].map(rate).to_vec();
     let pace = open(Profile::Steps { rates, each: Nanos::from_secs(5) }, Arrivals::Constant, 0);
@@ -102,10 +102,11 @@ pub fn overloaded() -> LoadStudy {
     played(line, plan, &Server { delay: Nanos::from_millis(200), ..PUMA }, |_| None)
 }
 
-/// One rate, half as much again as the server can take, and a service time that gives its slots.
+/// A constant rate of 1.5 times what the server can do, and a service time from which its slots
+/// follow.
 ///
 /// # Panics
-/// Where response times do not grow: then it is another study.
+/// If response times do not grow.
 pub fn steep() -> LoadStudy {
     let service = Nanos::from_millis(200);
     let plan = LoadPlan {
@@ -122,8 +123,10 @@ pub fn steep() -> LoadStudy {
     let line = "--rate=150/s -c1000 --for=20s --service=200ms http://127.0.0.1:9292/sleep0.2";
     let mut study = played(line, plan, &Server { delay: service, ..PUMA }, |_| None);
     let statistics = study.run.statistics.clone().expect("it was sampled");
-    let (growth, backlog) = statistics.growth().zip(statistics.backlog).expect("it grows");
-    let capacity = queueing::open_loop::capacity(150.0, growth, growth / 1000.0).expect("it grows");
+    let (growth, backlog) =
+        statistics.growth().zip(statistics.backlog).expect("response times grow");
+    let capacity =
+        queueing::open_loop::capacity(150.0, growth, growth / 1000.0).expect("response times grow");
     let by = |time: f64| Estimate {
         value: capacity.value * time,
         half_width: capacity.half_width * time,
@@ -142,8 +145,8 @@ pub fn steep() -> LoadStudy {
     study
 }
 
-/// Answers of 503, bad responses, refused connections, resets and timeouts: few of each, enough to
-/// hide the high percentiles.
+/// 503 responses, bad responses, refused connections, resets and timeouts: few of each, but enough
+/// to hide the high percentiles.
 pub fn failing() -> LoadStudy {
     let plan = LoadPlan {
         load: LoadSettings {
@@ -200,7 +203,7 @@ pub fn skipped() -> LoadStudy {
     judged(study)
 }
 
-/// TLS over a unix socket, a new connection for each request, by a lane that spins; ended early.
+/// TLS over a Unix socket, a new connection for each request, a lane that spins, and an early end.
 pub fn tls_unix() -> LoadStudy {
     let plan = LoadPlan {
         url: "https://puma.example/upload?kind=report".into(),
@@ -225,7 +228,7 @@ pub fn tls_unix() -> LoadStudy {
     judged(study)
 }
 
-/// Ended before a request became due.
+/// A load that ended before a request became due.
 pub fn empty() -> LoadStudy {
     let plan = LoadPlan {
         load: LoadSettings { pace: Pace::constant(rate(10.0)), ..usual() },
@@ -238,7 +241,7 @@ pub fn empty() -> LoadStudy {
     judged(study)
 }
 
-/// A handful of requests: a study small enough to be read as a file.
+/// A handful of requests: a study small enough to read as a file.
 pub fn tiny() -> LoadStudy {
     let plan = LoadPlan {
         load: LoadSettings { pace: Pace::constant(rate(2.0)), connections: 4, ..usual() },
@@ -250,7 +253,7 @@ pub fn tiny() -> LoadStudy {
     })
 }
 
-/// All of them.
+/// All of these studies.
 pub fn every() -> Vec<LoadStudy> {
     vec![
         closed(),
@@ -267,9 +270,10 @@ pub fn every() -> Vec<LoadStudy> {
     ]
 }
 
-/// The study with the doubts that its figures give.
+/// The study, judged, with its warnings.
 fn judged(mut study: LoadStudy) -> LoadStudy {
-    let (plan, run) = (&study.plan, &study.run);
+    let plan = &study.plan;
+    let run = &study.run;
     let setting = RunSetting {
         keep_alive: plan.load.keep_alive,
         placement: study.placement.as_ref(),
@@ -285,7 +289,7 @@ fn judged(mut study: LoadStudy) -> LoadStudy {
 }
 
 fn threshold(condition: &str) -> Threshold {
-    let condition = condition.parse().expect("the conditions here are well written");
+    let condition = condition.parse().expect("the conditions here are valid");
     Threshold { condition, is_expected: false }
 }
 
@@ -297,16 +301,18 @@ fn open(profile: Profile, arrivals: Arrivals, seed: u64) -> Pace {
     Pace::Open { profile, arrivals, seed, burst: 1 }
 }
 
-/// `rate` requests a second at an even pace, for as long as the window is: when the `n`-th ends,
-/// which was due then, and how, says `play`. Recorded as a lane records it, with the backlog.
+/// A run with `rate` requests per second at an even pace for the length of the window. `play` says
+/// when and how the `n`-th request ends, given when it was due. Recorded as a lane does it, with
+/// the backlog.
 pub fn paced(
     window: Window,
     rate: u64,
     percentiles: &[f64],
     mut play: impl FnMut(u64, Nanos) -> (Nanos, Outcome),
 ) -> Run {
-    let (mut tally, mut batches, mut times) =
-        (Tally::new(window, 1), Batches::new(window), Vec::new());
+    let mut tally = Tally::new(window, 1);
+    let mut batches = Batches::new(window);
+    let mut times = Vec::new();
     for n in 0..rate * window.until.0 / 1_000_000_000 {
         let due = Nanos(n * 1_000_000_000 / rate);
         let (ended, outcome) = play(n, due);
@@ -320,8 +326,8 @@ pub fn paced(
     Run { statistics: Some(statistics), ..Run::recorded(1, tally, window.until, window.until) }
 }
 
-/// The backlog of an open loop whose requests were due and answered then, in the order of their due
-/// times.
+/// The backlog of an open loop whose requests were due and ended at these times, in order of due
+/// time.
 fn backlog(window: Window, times: &[(Nanos, Nanos)]) -> Option<Backlog> {
     let last_due = times.last()?.0;
     let mut samples = BacklogSamples::new(window);
@@ -337,7 +343,7 @@ fn backlog(window: Window, times: &[(Nanos, Nanos)]) -> Option<Backlog> {
     samples.backlog(measured, (window.until < Nanos::MAX).then(|| window.until - window.from))
 }
 
-/// The study of these arguments, of which no two studies have the same.
+/// The study with these arguments, which must be unique.
 fn played(
     arguments: &str,
     plan: LoadPlan,
@@ -357,7 +363,8 @@ fn played_anew(
     let (recorder, times) = play(&plan, server, fault);
     let tally = &recorder.tally;
     let backlog = if plan.load.pace.is_open() { backlog(tally.window, &times) } else { None };
-    let (timestamps, elapsed) = (plan.load.timestamps, tally.last_ended);
+    let timestamps = plan.load.timestamps;
+    let elapsed = tally.last_ended;
     let measured = plan.measured().unwrap_or(elapsed - tally.window.from);
     let mut run = recorder.run(&checks::LOAD_PERCENTILES, measured, elapsed);
     run.statistics = run.statistics.map(|statistics| statistics.with_backlog(backlog));

@@ -1,5 +1,5 @@
-//! What the studies share: the machine, a generator at ease on it, and how exchanges are recorded.
-//! What needs no arithmetic is in `data`, in the words of a study file.
+//! What the studies share: the machine, a generator that is not the limit, and the recording of
+//! exchanges. Constant parts are in `data`, as JSON of a study file.
 
 use model::{
     BadResponse, Batches, Ceiling, Environment, Exchange, GeneratorFacts, LaneFacts, Nanos,
@@ -9,7 +9,7 @@ use model::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// What all studies of a kind begin with, by its name in `data/base.json`.
+/// The common base of a kind of study, by its name in `data/base.json`.
 pub(crate) fn base<T: DeserializeOwned>(name: &str) -> T {
     let all: Value = read(include_str!("../data/base.json"));
     serde_json::from_value(all[name].clone())
@@ -18,30 +18,30 @@ pub(crate) fn base<T: DeserializeOwned>(name: &str) -> T {
 
 /// A file of `data`.
 pub(crate) fn read<T: DeserializeOwned>(json: &str) -> T {
-    serde_json::from_str(json).expect("the files are written as studies are")
+    serde_json::from_str(json).expect("the files are valid parts of studies")
 }
 
 pub(crate) fn environment() -> Environment {
     base("environment")
 }
 
-/// A Puma on so many workers and threads, its own app, over IPv4.
+/// A Puma with these workers and threads and longtail's app, over IPv4.
 pub fn puma(workers: impl Into<Option<u32>>, threads: impl Into<Option<u32>>) -> ServerPlan {
     let threads = threads.into().map(|threads| Threads { min: threads, max: threads });
     ServerPlan { workers: workers.into(), threads, ..base("puma") }
 }
 
-/// Requests over kept connections by one lane.
+/// Requests over kept-alive connections by one lane.
 pub(crate) fn stream(stop: Stop, warm_up: Nanos) -> StreamPlan {
     StreamPlan { stop, warm_up, timeout: Nanos::from_secs(30), ..base("stream") }
 }
 
-/// What puma-plugin-statsd and an app with one timer would have said, and a line that is none.
+/// What puma-plugin-statsd and an app with one timer would have sent, and an invalid line.
 pub(crate) fn statsd() -> StatsdReport {
     read(include_str!("../data/statsd.json"))
 }
 
-/// A Puma in cluster mode of so many workers and threads.
+/// The facts of a Puma in cluster mode with these workers and threads.
 pub(crate) fn puma_facts(workers: u32, threads: u32) -> ServerFacts {
     ServerFacts {
         name: "Puma".to_owned(),
@@ -55,7 +55,7 @@ pub(crate) fn puma_facts(workers: u32, threads: u32) -> ServerFacts {
     }
 }
 
-/// A generator with room to spare, on a machine of its own.
+/// A generator that is far from its limit, on its own machine.
 pub(crate) fn at_ease(elapsed: Nanos) -> GeneratorFacts {
     let lane = LaneFacts {
         cpu: elapsed / 50,
@@ -77,7 +77,7 @@ pub(crate) fn at_ease(elapsed: Nanos) -> GeneratorFacts {
     }
 }
 
-/// Exchanges of a run, recorded as a lane records them.
+/// Records the exchanges of a run as a lane does.
 pub(crate) struct Recorder {
     pub(crate) tally: Tally,
     batches: Batches,
@@ -93,7 +93,7 @@ impl Recorder {
         }
     }
 
-    /// Records an exchange that was sent, so much later than it could have been.
+    /// Records an exchange that was sent. `lag`: the generator's own lag.
     pub(crate) fn record(&mut self, exchange: &Exchange, connection: u32, lag: Nanos) {
         let Recorder { tally, batches, timestamps } = self;
         tally.record(exchange, connection as usize);
@@ -109,8 +109,8 @@ impl Recorder {
         }
     }
 
-    /// Why this answer was bad, where it was, the `nth` of its kind. Three in four for one reason,
-    /// the fourth for another.
+    /// Records why the `nth` bad response was bad: three in four for one reason, the fourth for
+    /// another.
     pub(crate) fn note_reason(&mut self, exchange: &Exchange, nth: u64) {
         if exchange.outcome == Outcome::BadResponse && self.tally.measures(exchange.due) {
             let reason =
@@ -119,7 +119,8 @@ impl Recorder {
         }
     }
 
-    /// The run that took so long, `measured` of it after the warm-up, by a generator at ease.
+    /// The finished run, by a generator that is not the limit. `measured`: its length after the
+    /// warm-up.
     pub(crate) fn run(self, percentiles: &[f64], measured: Nanos, elapsed: Nanos) -> Run {
         let statistics = Some(Statistics::of(&self.tally, &self.batches, percentiles));
         let connections = self.tally.per_connection.len() as u32;
@@ -131,9 +132,8 @@ impl Recorder {
     }
 }
 
-/// Plays connections that send again as soon as they are answered, on a server that lets nobody
-/// wait. `answer` makes what it wants of the request of that number, from 0, which was sent and not
-/// yet answered.
+/// Simulates connections that send again as soon as they have a response, on a server where no
+/// request waits. `answer` completes the exchange of each request, given its number from 0.
 pub(crate) fn answered_at_once(
     connections: u32,
     window: Window,

@@ -1,10 +1,10 @@
-//! Other machines for a test: network namespaces, and wires between them that delay and lose
+//! Other machines for a test: network namespaces, and links between them that delay and lose
 //! packets.
 //!
-//! A [`Host`] is a network namespace with files of its own, which ends with the process that made
-//! it, however that ends. A [`Wire`] is two TUN interfaces and threads of this process that carry
-//! packets from one to the other (the kernels that tests run on need no netem). Packets go nowhere
-//! else: a namespace has no other way out. Needs root, and `unshare`, `nsenter` and `ip`.
+//! A [`Host`] is a network namespace with its own versions of some files. It ends with the process
+//! that made it, however that ends. A [`Wire`] is a pair of TUN interfaces and threads of this
+//! process that carry packets between them (so the kernel needs no netem). Packets can't go
+//! anywhere else. Needs root, and `unshare`, `nsenter` and `ip`.
 
 #![expect(
     unsafe_code,
@@ -29,18 +29,18 @@ use nix::libc;
 use nix::sched::{CloneFlags, setns};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// A machine of its own as far as the network goes.
+/// A separate machine as far as the network is concerned.
 pub struct Host {
     holder: Child,
-    /// As long as it is open the namespace lives.
+    /// The namespace lives as long as this is open.
     _alive: ChildStdin,
 }
 
 impl Host {
-    /// A host whose loopback is up, and which sees these texts in the place of these files.
+    /// A host with loopback, which sees these texts instead of these files.
     ///
     /// # Errors
-    /// Why there can be none here; the test is to be skipped.
+    /// Why it can't be made here; the test should be skipped.
     pub fn new(files: &[(&str, &str)]) -> Result<Host, String> {
         let mut script = String::from("set -e\nmount -t tmpfs tmpfs /mnt\n");
         for (n, (path, text)) in files.iter().enumerate() {
@@ -55,10 +55,10 @@ impl Host {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut holder = command.spawn().map_err(|error| format!("no unshare ({error})"))?;
         let alive = holder.stdin.take().ok_or("no pipe")?;
-        let mut said = String::new();
+        let mut line = String::new();
         let stdout = holder.stdout.take().ok_or("no pipe")?;
-        let _ = BufReader::new(stdout).read_line(&mut said);
-        if said != "ready\n" {
+        let _ = BufReader::new(stdout).read_line(&mut line);
+        if line != "ready\n" {
             let mut why = String::new();
             let _ = holder.stderr.take().map(|mut stderr| stderr.read_to_string(&mut why));
             let _ = holder.wait();
@@ -71,28 +71,28 @@ impl Host {
     pub fn command(&self, program: &str, folder: &Path) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--target", &self.holder.id().to_string(), "--net", "--mount"]);
-        // Another mount namespace would leave it at the root.
+        // Entering another mount namespace would leave it at the root.
         command.arg(format!("--wd={}", folder.display())).args(["--", program]);
         command
     }
 
-    /// Runs `ip` with these words on this host.
+    /// Runs `ip` with these arguments on this host.
     ///
     /// # Panics
-    /// Where it fails.
+    /// If it fails.
     pub fn ip(&self, words: &str) {
         let output = self
             .command("ip", Path::new("/"))
             .args(words.split(' '))
             .output()
-            .expect("there is nsenter");
+            .expect("nsenter is installed");
         assert!(output.status.success(), "ip {words}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// Does `this` on a thread whose sockets are this host's.
+    /// Runs `this` on a thread in this host's network namespace.
     ///
     /// # Panics
-    /// Where the host cannot be entered.
+    /// If the host cannot be entered.
     pub fn enter<T: Send>(&self, this: impl FnOnce() -> T + Send) -> T {
         let network =
             File::open(format!("/proc/{}/ns/net", self.holder.id())).expect("the holder lives");
@@ -102,12 +102,11 @@ impl Host {
                     .expect("root may enter a network namespace");
                 this()
             });
-            thread.join().expect("what is done on a host does not panic")
+            thread.join().expect("`this` does not panic")
         })
     }
 
-    /// A TUN interface of this host that is up and has these addresses: its packets, as whoever is
-    /// behind it sees them.
+    /// A TUN interface of this host that is up and has these addresses, as seen by its other end.
     fn interface(&self, addresses: &[&str]) -> Tun {
         let tun = self.enter(|| Tun::new().expect("root may make a TUN interface"));
         for address in addresses {
@@ -126,17 +125,17 @@ impl Drop for Host {
     }
 }
 
-/// What each wire's interface is called on its host.
+/// The name of a wire's interface on its host.
 const NAME: &str = "wire0";
-/// No packet is longer: an interface takes 1500 bytes.
+/// The longest packet; the MTU is 1500 bytes.
 const LONGEST: usize = 2048;
-/// How soon a wire notices that it is to end.
+/// How soon a wire notices that it should end.
 const GLANCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 /// Our end of an interface.
 struct Tun(File);
 
-/// `struct ifreq` of the kernel (`include/uapi/linux/if.h`), as far as TUNSETIFF reads it.
+/// `struct ifreq` of the kernel (`include/uapi/linux/if.h`), as TUNSETIFF reads it.
 #[repr(C)]
 struct InterfaceRequest {
     name: [u8; 16],
@@ -153,12 +152,12 @@ impl Tun {
             rest: [0; 22],
         };
         request.name[..NAME.len()].copy_from_slice(NAME.as_bytes());
-        // SAFETY: the request is as long as the kernel's own structure, and outlives the call.
+        // SAFETY: the request is as long as the kernel's structure and outlives the call.
         let done = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) };
         if done == 0 { Ok(Tun(file)) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// The next packet; `None` where none comes soon.
+    /// The next packet; `None` if none arrives soon.
     fn packet(&self, buffer: &mut [u8]) -> Option<usize> {
         let mut wanted = [PollFd::new(&self.0, PollFlags::IN)];
         match poll(&mut wanted, Some(&GLANCE)) {
@@ -171,13 +170,13 @@ impl Tun {
 /// What a wire does to the packets of one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Way {
-    /// Each packet arrives so much later.
+    /// Each packet is delayed by this.
     pub delay: Duration,
-    /// Every so many-th packet is lost; 0: none.
+    /// Every `loses_every`-th packet is lost; 0 means none.
     pub loses_every: u64,
 }
 
-/// A wire between two hosts. Dropping it takes it away.
+/// A link between two hosts. Dropping it removes it.
 pub struct Wire {
     is_cut: Arc<AtomicBool>,
     lost: Arc<AtomicU64>,
@@ -186,17 +185,22 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Joins `a` and `b`, with these addresses (`10.77.0.1/24`); `there` is the way from `a` to
+    /// Links `a` and `b`, with these addresses (`10.77.0.1/24`). `there`: the direction from `a` to
     /// `b`.
     pub fn between(a: (&Host, &[&str]), b: (&Host, &[&str]), there: Way, back: Way) -> Wire {
-        let (left, right) = (Arc::new(a.0.interface(a.1)), Arc::new(b.0.interface(b.1)));
-        let (is_cut, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let left = Arc::new(a.0.interface(a.1));
+        let right = Arc::new(b.0.interface(b.1));
+        let is_cut = Arc::new(AtomicBool::new(false));
+        let over = Arc::new(AtomicBool::new(false));
         let lost = Arc::new(AtomicU64::new(0));
         let mut threads = Vec::new();
         for (from, to, way) in [(&left, &right, there), (&right, &left, back)] {
             let (sender, arrivals) = channel();
-            let (from, to) = (Arc::clone(from), Arc::clone(to));
-            let (cut, ends, count) = (Arc::clone(&is_cut), Arc::clone(&over), Arc::clone(&lost));
+            let from = Arc::clone(from);
+            let to = Arc::clone(to);
+            let cut = Arc::clone(&is_cut);
+            let ends = Arc::clone(&over);
+            let count = Arc::clone(&lost);
             threads.push(std::thread::spawn(move || {
                 take_in(&from, way, (&cut, &count, &ends), &sender);
             }));
@@ -205,7 +209,7 @@ impl Wire {
         Wire { is_cut, lost, over, threads }
     }
 
-    /// Loses all packets from now on, or none any more.
+    /// Cuts the link, or restores it.
     pub fn cut(&self, is_cut: bool) {
         self.is_cut.store(is_cut, Ordering::Relaxed);
     }
@@ -252,59 +256,61 @@ fn take_in(
 fn hand_on(to: &Tun, arrivals: &Receiver<Arrival>) {
     while let Ok((at, packet)) = arrivals.recv() {
         std::thread::sleep(at.saturating_duration_since(Instant::now()));
-        // An interface that is down takes nothing: the packet is lost.
+        // If the interface is down, the packet is lost.
         let _ = (&to.0).write_all(&packet);
     }
 }
 
-/// A way out of a host that leads nowhere: whatever would leave is written down instead.
+/// A dead end for all that would leave a host: packets are recorded instead of sent.
 pub struct Capture {
     packets: Arc<Mutex<Vec<Packet>>>,
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Where a packet was to go.
+/// The destination of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// To whom.
+    /// The address.
     pub to: IpAddr,
     /// 6 is TCP, 17 UDP.
     pub protocol: u8,
-    /// At which port.
+    /// The port.
     pub port: u16,
 }
 
 impl Capture {
-    /// Leads all that leaves `host` here.
+    /// Captures everything that leaves `host`.
     ///
     /// # Panics
-    /// Where the host cannot be changed.
+    /// If the host cannot be changed.
     pub fn of(host: &Host) -> Capture {
         let tun = host.interface(&["10.77.0.1/24", "fd77::1/64"]);
         host.ip(&format!("route add default dev {NAME}"));
         host.ip(&format!("-6 route add default dev {NAME}"));
-        let (packets, over) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
+        let packets = Arc::new(Mutex::new(Vec::new()));
+        let over = Arc::new(AtomicBool::new(false));
         let thread = std::thread::spawn({
-            let (packets, over) = (Arc::clone(&packets), Arc::clone(&over));
+            let packets = Arc::clone(&packets);
+            let over = Arc::clone(&over);
             move || {
                 let mut buffer = [0; LONGEST];
                 while !over.load(Ordering::Relaxed) {
                     let read =
                         tun.packet(&mut buffer).and_then(|bytes| Packet::of(&buffer[..bytes]));
-                    packets.lock().expect("nobody panics with it").extend(read);
+                    packets.lock().expect("no thread panics while holding it").extend(read);
                 }
             }
         });
         Capture { packets, over, thread: Some(thread) }
     }
 
-    /// All TCP and UDP so far. (The kernel itself sends others where an interface comes up.)
+    /// All TCP and UDP packets so far. (The kernel itself sends others when an interface comes up.)
     ///
     /// # Panics
     /// Never.
     pub fn packets(&self) -> Vec<Packet> {
-        self.packets.lock().expect("nobody panics with it").clone()
+        self.packets.lock().expect("no thread panics while holding it").clone()
     }
 }
 
@@ -316,7 +322,7 @@ impl Drop for Capture {
 }
 
 impl Packet {
-    /// Of IP and without options; `None` of anything but TCP and UDP.
+    /// Parses an IP packet without options; `None` unless it is TCP or UDP.
     fn of(bytes: &[u8]) -> Option<Packet> {
         let (to, protocol, head): (IpAddr, u8, usize) = match bytes.first()? >> 4 {
             4 => (<[u8; 4]>::try_from(bytes.get(16..20)?).ok()?.into(), *bytes.get(9)?, 20),

@@ -1,9 +1,8 @@
 //! Studies for tests: one with the shape of Puma's published long-tail table, and the awkward ones.
 //!
-//! Each is made by playing a small queue (slots that serve whoever came first, with a seeded
-//! jitter) and recording its exchanges into real tallies, so that every derived figure comes from
-//! the code that will derive it for users. No clock and no chance is in it: the same study on every
-//! machine, for ever.
+//! Each is made by simulating a small queue (slots that serve first come, first served, with seeded
+//! jitter) and recording its exchanges into real tallies, so every derived figure comes from the
+//! real code. There is no clock and no real randomness: a study is the same on every machine.
 
 mod play;
 mod watch;
@@ -21,7 +20,7 @@ use self::play::{plan, play, played};
 use self::watch::{kernel_view, seen, stamped};
 use crate::machine::statsd;
 
-/// Every study of a sweep that is made here.
+/// All of these studies.
 pub fn every() -> [SweepStudy; 13] {
     [
         canonical(),
@@ -40,8 +39,8 @@ pub fn every() -> [SweepStudy; 13] {
     ]
 }
 
-/// Five multiples of 20 slots (4 workers x 5 threads) that each hold a request for 0.2 s, 100
-/// requests a connection.
+/// Five multiples of 20 slots (4 workers x 5 threads) that each hold a request for 0.2 s, with 100
+/// requests per connection.
 pub fn canonical() -> SweepStudy {
     let mut study = with_workers(4);
     study.runs[4].warnings =
@@ -49,7 +48,7 @@ pub fn canonical() -> SweepStudy {
     study
 }
 
-/// Two multiples that were watched: all that cannot be served waits in the accept queue.
+/// Two multiples with samples: requests that cannot be served wait in the accept queue.
 pub fn watched() -> SweepStudy {
     let mut plan = plan(2, 5, &[1.0, 4.0]);
     plan.stream.stop = Stop::After(Nanos::from_secs(10));
@@ -58,7 +57,7 @@ pub fn watched() -> SweepStudy {
     study.plan.stream.reads_app_times = true;
     let slots = study.server.slots();
     study.probed = Some(ProbeUsed { probe: Probe::Bpf, why_no_bpf: None });
-    // One run without: it is shown as before.
+    // One run has none.
     study.runs[1].kernel = Some(kernel_view(&study.runs[1]));
     for run in &mut study.runs {
         run.watch = Some(seen(u64::from(run.connections), u64::from(slots)));
@@ -71,18 +70,18 @@ pub fn watched() -> SweepStudy {
     study
 }
 
-/// As [`canonical`], on `workers` workers.
+/// Like [`canonical`], with this number of workers.
 pub fn with_workers(workers: u32) -> SweepStudy {
     let words = format!("-w{workers} -t5:5 -d0.2 -R100 --multiples 1,1.5,2,3,4");
     played(&words, plan(workers, 5, &[1.0, 1.5, 2.0, 3.0, 4.0]))
 }
 
-/// A Puma without worker processes: nothing is known by worker.
+/// A Puma without worker processes, so there are no figures by worker.
 pub fn single_mode() -> SweepStudy {
     played("-w0 -t5:5 -d0.2 -R100 --multiples 1,2", plan(0, 5, &[1.0, 2.0]))
 }
 
-/// Two multiples, each three times on a fresh server; in the last run one request was not answered.
+/// Two multiples, each three times on a fresh server; in the last run one request had no response.
 pub fn repeated() -> SweepStudy {
     let mut study = played(
         "-w4 -t5:5 -d0.2 -R100 --multiples 1,2 --repeat 3",
@@ -96,7 +95,8 @@ pub fn repeated() -> SweepStudy {
     study
 }
 
-/// Timeouts, refused connections, bad responses and answers of 503: few at the slots, many beyond.
+/// Timeouts, refused connections, bad responses and 503 responses: few with as many connections as
+/// slots, many beyond.
 pub fn failing() -> SweepStudy {
     let mut plan = plan(4, 5, &[1.0, 4.0]);
     plan.stream.keep_alive = false;
@@ -114,7 +114,8 @@ pub fn failing() -> SweepStudy {
         let from =
             PERCENTILES.into_iter().find(|q| run.response_time(*q).time().is_none()).unwrap_or(1.0);
         let counts = &run.tally.counts;
-        let (failed, planned) = (counts.failed(), counts.total());
+        let failed = counts.failed();
+        let planned = counts.total();
         let answered: u64 = run.workers.iter().map(|share| share.requests).sum();
         run.warnings = vec![
             Diagnostic::Conservation {
@@ -129,7 +130,7 @@ pub fn failing() -> SweepStudy {
     study
 }
 
-/// No delay was given and none measured, and the server says nothing about its workers.
+/// The service time is neither given nor measured, and the server says nothing about its workers.
 pub fn unknown_server() -> SweepStudy {
     let argv = vec!["ruby".to_owned(), "app.rb".to_owned(), "--port=9292".to_owned()];
     let mut study = played("-w4 -t5:5 -d0.2 -R100 --multiples 1,2", plan(4, 5, &[1.0, 2.0]));
@@ -162,7 +163,7 @@ pub fn unknown_server() -> SweepStudy {
     study
 }
 
-/// Runs of one second: too few answers for the high percentiles.
+/// Runs of one second, with too few responses for the high percentiles.
 pub fn short() -> SweepStudy {
     let mut plan = plan(2, 5, &[0.5, 2.0]);
     plan.stream.stop = Stop::After(Nanos::from_secs(1));
@@ -178,7 +179,7 @@ pub fn short() -> SweepStudy {
     study
 }
 
-/// Ended by the user in the middle of its second run.
+/// A sweep that the user ended in the middle of its second run.
 pub fn interrupted() -> SweepStudy {
     let mut study = canonical();
     study.runs.truncate(2);
@@ -188,12 +189,12 @@ pub fn interrupted() -> SweepStudy {
     study
 }
 
-/// Nothing was run yet: what a table's opening is printed from.
+/// A sweep without runs, from which the start of a table is printed.
 pub fn empty() -> SweepStudy {
     SweepStudy { runs: Vec::new(), total_time: Nanos::ZERO, ..canonical() }
 }
 
-/// One run of a handful of requests: a study small enough to be read as a file.
+/// One run of a handful of requests: a study small enough to read as a file.
 pub fn tiny() -> SweepStudy {
     let mut plan = plan(1, 2, &[1.5]);
     plan.stream.stop = Stop::RequestsPerConnection(3);
@@ -203,7 +204,7 @@ pub fn tiny() -> SweepStudy {
     study
 }
 
-/// As [`canonical`], but the generator was too slow for one run, and one run's figures contradict
+/// Like [`canonical`], but in one run the generator was too slow, and one run's figures contradict
 /// each other.
 pub fn judged() -> SweepStudy {
     let mut study = canonical();
@@ -217,9 +218,9 @@ pub fn judged() -> SweepStudy {
     study
 }
 
-/// As [`canonical`], with theory beside each run: all served in one line, where turns of ten were
-/// expected. The third is said to have a shorter service time, the fourth is too short; before them
-/// a probe that saw turns of ten, and one that nothing fits.
+/// Like [`canonical`], with theory for each run: all are served in one queue where turns of ten
+/// were expected. The third has a shorter service time, the fourth is too short. Before them, one
+/// probe saw turns of ten, and another fits no order.
 pub fn theorized() -> SweepStudy {
     let mut study = canonical();
     let server = ClosedLoopServer {

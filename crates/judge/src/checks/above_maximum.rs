@@ -5,11 +5,11 @@ use model::{Diagnostic, Nanos, Run};
 
 use super::{Assessment, Grade};
 
-/// Measured rates this far above the theoretical maximum are no rounding.
+/// Above this multiple of the theoretical maximum, a rate is no rounding error.
 const ABOVE: f64 = 1.02;
 
-/// Asked where there is a theoretical maximum. One batch of responses more or less in the window is
-/// worth a service time of it.
+/// Applies where there is a theoretical maximum. Responses may come in batches, and one batch more
+/// or less in the window changes the rate by as much as one service time would.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let ratio = run.of_maximum()?;
     let service_time = run.forecast.as_ref().map_or(Nanos::ZERO, |forecast| forecast.service_time);
@@ -17,8 +17,8 @@ pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     (ratio > ABOVE + batch).then_some(Diagnostic::AboveMaximum { ratio })
 }
 
-/// Whether it is no contradiction: the time alone is not known so well, or the limit says already
-/// that the server `takes_more` at once than was stated.
+/// Whether the excess is explained: the service time isn't known that precisely, or the limit
+/// already says that the server handles more requests at once than was stated (`takes_more`).
 pub(super) fn is_explained(ratio: f64, alone: Option<&ServiceTime>, takes_more: bool) -> bool {
     let least =
         alone.map_or(1.0, |alone| alone.low.as_secs_f64() / alone.mean.as_secs_f64().max(1e-9));
@@ -29,6 +29,6 @@ pub(super) fn is_explained(ratio: f64, alone: Option<&ServiceTime>, takes_more: 
 pub(super) fn assess(ratio: f64) -> Assessment {
     let grade = Grade::Doubtful;
     let sentence = format!("the rate is {:.0} % of the theoretical maximum", ratio * 100.0);
-    let hint = "is -d what the app really takes, and are the slots right?";
+    let hint = "is -d the time that the app really takes, and are workers and threads right?";
     Assessment::new(grade, sentence, hint)
 }

@@ -1,11 +1,11 @@
-//! Open loop: the backlog grew all along, and it is not known why: the responses that came did not
-//! get slower.
+//! Open loop: the backlog kept growing although the responses that arrived did not get slower, so
+//! the cause is unknown.
 
 use model::{Backlog, Diagnostic, Run};
 
 use super::{Assessment, Grade};
 
-/// Asked of an open loop that was sampled, and is no overload.
+/// Applies to an open loop that was sampled and is not overloaded.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let statistics = run.statistics.as_ref()?;
     let backlog @ Backlog { growth: growth_per_s, at_end, .. } = statistics.backlog?;
@@ -17,8 +17,8 @@ pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
 pub(super) fn assess(growth_per_s: f64, at_end: u64) -> Assessment {
     let grade = Grade::Doubtful;
     let sentence = format!(
-        "the backlog grew by {growth_per_s:.1} requests each second, to {at_end}, and \
-            the responses that came did not get slower: this is an overload, or some \
+        "the backlog grew by {growth_per_s:.1} requests per second, to {at_end}, while \
+            the responses that arrived did not get slower: this is an overload, or some \
             requests take longer than the run"
     );
     let hint = "run for several times as long as the slowest responses take (--for)";

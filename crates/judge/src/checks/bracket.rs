@@ -1,12 +1,12 @@
-//! By how much the generator's own lag may have raised a percentile, beside how well the sample
-//! knows it.
+//! How much the generator's own lag may have raised a percentile, compared with the percentile's
+//! sampling error.
 
 use model::{Diagnostic, Nanos, Run};
 
 use super::{Assessment, Grade, SMALL, by};
 use crate::words::percentile;
 
-/// Asked of the highest percentile up to p99 that has an interval.
+/// Applies to the highest percentile up to p99 that has an interval.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let statistics = run.statistics.as_ref()?;
     let intervals = statistics.intervals.iter().rev();
@@ -22,8 +22,8 @@ pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     })
 }
 
-/// Up to as wide as the sample's own interval it is not seen. Up to twice that the sample is the
-/// limit, and it is doubtful at most.
+/// A width within the percentile's own confidence interval can't be noticed. Up to twice that,
+/// sampling error dominates, and the grade is Doubtful at worst.
 fn grade(width: Nanos, half_interval: Nanos, of_response_time: f64) -> Grade {
     if width <= half_interval.max(SMALL) {
         return Grade::Passed;
@@ -41,8 +41,8 @@ pub(super) fn assess(
 ) -> Assessment {
     let grade = grade(width, half_interval, of_response_time);
     let sentence = format!(
-        "the generator's own lag may raise p{} by up to {:.3} ms; the sample gives it \
-            to ±{:.3} ms",
+        "the generator's own lag may raise p{} by up to {:.3} ms; its sampling error is \
+            ±{:.3} ms",
         percentile(quantile),
         width.as_millis_f64(),
         half_interval.as_millis_f64()

@@ -1,4 +1,4 @@
-//! Another generator tells of other requests than the server counted.
+//! Another generator's count of requests differs from the server's.
 
 use super::{Assessment, Grade};
 use crate::words::counted;
@@ -7,8 +7,8 @@ use crate::words::counted;
 pub(super) fn assess(by: &str, claimed: u64, server: u64, under_way: u64) -> Assessment {
     let grade = Grade::Doubtful;
     let sentence = format!(
-        "{by} reports {}, and the server counts {server}; at most {under_way} can have \
-             been under way at the end",
+        "{by} reports {}, but the server counted {server}; at most {under_way} can have \
+             been in flight at the end",
         counted(claimed, "request")
     );
     let hint = "is anything else sending to this server, or does that generator miscount?";

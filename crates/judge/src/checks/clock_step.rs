@@ -1,10 +1,10 @@
-//! Whether the wall clock, by which the kernel stamps arrivals, was set.
+//! Whether the wall clock, with which the kernel stamps arrivals, was set during the run.
 
 use model::{Diagnostic, Run};
 
 use super::{Assessment, Grade, if_any};
 
-/// Asked where the wall clock was watched.
+/// Applies where the wall clock was watched.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     run.generator.clock_steps.map(|steps| Diagnostic::ClockStep { steps })
 }

@@ -1,13 +1,13 @@
-//! Over the server's whole life: it counts as many requests as we had responses.
+//! The server's count of requests, over its whole life, must equal the responses that we received.
 
 use super::{Assessment, Grade, if_any};
 
 fn sentence(worker: Option<u32>, client: u64, server: u64) -> String {
     match worker {
         Some(pid) => {
-            format!("worker {pid} counts {server} requests, and {client} responses name it")
+            format!("worker {pid} counted {server} requests; {client} responses name it")
         }
-        None => format!("the server counts {server} requests, and {client} responses came back"),
+        None => format!("the server counted {server} requests; {client} responses came back"),
     }
 }
 
@@ -16,6 +16,6 @@ pub(super) fn assess(worker: Option<u32>, client: u64, server: u64) -> Assessmen
     let grade = if_any(client.abs_diff(server), Grade::Failed);
     let sentence = sentence(worker, client, server);
     let hint = "is anything else sending to this server, or are requests given up unanswered? \
-             If neither, please report it: one of the two counts wrongly";
+             If neither, please report it: one of the two counts is wrong";
     Assessment::new(grade, sentence, hint)
 }

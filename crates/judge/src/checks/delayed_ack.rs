@@ -1,21 +1,21 @@
-//! The end of each response came as late after its beginning as a kernel delays an acknowledgement.
+//! Responses end about as long after they begin as a kernel delays an acknowledgement.
 
 use model::{Diagnostic, Nanos, Run, Tally};
 
 use super::{Assessment, Grade};
 
-/// Linux acknowledges what came alone after 40 ms at the soonest (`TCP_DELACK_MIN`); not all
-/// responses need wait for it.
+/// Linux delays an acknowledgement by 40 ms or more (`TCP_DELACK_MIN`); the mean may be lower,
+/// because not every response has to wait for one.
 const DELAYED: std::ops::RangeInclusive<Nanos> = Nanos::from_millis(30)..=Nanos::from_millis(60);
-/// Bytes: a longer response takes its time for other reasons.
+/// Bytes. A larger response may take that long for other reasons.
 const SMALL_RESPONSE: u64 = 16 << 10;
 
-/// Asked of each run.
+/// Applies to each run.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     of(&run.tally)
 }
 
-/// Small responses whose end comes as late as a delayed acknowledgement.
+/// Small responses that end as late as a delayed acknowledgement arrives.
 pub(super) fn of(tally: &Tally) -> Option<Diagnostic> {
     let waited = tally.phases.read.mean().filter(|waited| DELAYED.contains(waited))?;
     let is_small = tally.received_bytes / tally.phases.read.count.max(1) <= SMALL_RESPONSE;
@@ -30,7 +30,7 @@ pub(super) fn assess(waited: Nanos) -> Assessment {
             acknowledgement",
         waited.as_millis_f64()
     );
-    let hint = "a server that writes head and body apart without TCP_NODELAY waits for that \
-            (Nagle's algorithm): set TCP_NODELAY there, or write both at once";
+    let hint = "a server that writes head and body separately without TCP_NODELAY waits for it \
+            (Nagle's algorithm): set TCP_NODELAY, or write both at once";
     Assessment::new(grade, sentence, hint)
 }

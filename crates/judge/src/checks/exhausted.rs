@@ -4,7 +4,7 @@ use model::{Diagnostic, Run};
 
 use super::{Assessment, Grade, if_any};
 
-/// Asked where anything was sent.
+/// Applies where anything was sent.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     (run.tally.counts.attempted() > 0)
         .then_some(Diagnostic::Exhausted { connects: run.tally.exhausted })

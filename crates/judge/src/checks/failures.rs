@@ -7,7 +7,7 @@ use super::{Assessment, Grade, by};
 const AGAIN: &str = "run again to the end";
 const HINT: &str = "see the errors by kind: times are those of good responses only";
 
-/// Asked of each run.
+/// Applies to each run.
 pub(super) fn ask(run: &Run) -> Diagnostic {
     let counts = &run.tally.counts;
     Diagnostic::Failures { failed: counts.failed(), planned: counts.total() }

@@ -1,16 +1,15 @@
-//! Generators on other machines: one has other response times than all of them together.
+//! Generators on other machines: one generator's response times differ from those of all together.
 
 use model::{Diagnostic, Nanos, Run};
 
 use super::{Assessment, Grade};
 
-/// Medians further apart than this are worth a word,
+/// A median that differs from the merged one by more than this share is reported.
 const MEDIANS_APART: f64 = 0.1;
-/// of so many responses at least.
+/// A generator with fewer responses than this is not compared.
 const ENOUGH: u64 = 100;
 
-/// The generator whose median is furthest from that of all of them together, where that is worth a
-/// word.
+/// The generator whose median is furthest from the merged one, if that is far enough to report.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let far = &run.generator.far;
     let merged = run.tally.response_time.quantile(0.5).filter(|_| far.len() > 1)?;
@@ -28,11 +27,11 @@ pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
 pub(super) fn assess(name: &str, p50: Nanos, merged: Nanos) -> Assessment {
     let grade = Grade::Doubtful;
     let sentence = format!(
-        "'{name}' has a median of {:.3} ms, all generators together {:.3} ms",
+        "'{name}' has a median of {:.3} ms; all generators together have {:.3} ms",
         p50.as_millis_f64(),
         merged.as_millis_f64()
     );
-    let hint = "is its way to the server longer, or its machine busier? The merged \
-            percentiles mix the two";
+    let hint = "is its network path to the server longer, or its machine busier? The merged \
+            percentiles mix both";
     Assessment::new(grade, sentence, hint)
 }

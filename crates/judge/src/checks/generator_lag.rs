@@ -1,12 +1,12 @@
-//! How late the generator was by itself: from due to the start of sending, waits for a connection
-//! left out.
+//! How late the generator itself was: from when a request was due until it was sent, without waits
+//! for a free connection.
 
 use model::{Diagnostic, Nanos, Run};
 
 use super::{Assessment, lag, share_of_p99};
 use crate::words::percent;
 
-/// Asked where there are response times to compare it with.
+/// Applies where there are response times to compare it with.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let p99 = run.tally.generator_lag.quantile(0.99)?;
     let of_response_time = share_of_p99(run, p99)?;

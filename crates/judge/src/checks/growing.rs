@@ -5,7 +5,7 @@ use model::{Backlog, Diagnostic, Run};
 
 use super::{Assessment, Grade};
 
-/// Asked of an open loop that was sampled.
+/// Applies to an open loop that was sampled.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let statistics = run.statistics.as_ref()?;
     let Backlog { growth: growth_per_s, at_end, .. } = statistics.backlog?;
@@ -21,7 +21,7 @@ pub(super) fn assess(growth: Option<f64>, growth_per_s: f64, at_end: u64) -> Ass
     let grade = Grade::Doubtful;
     let sentence = format!(
         "more was offered than the server can do: the backlog grew by \
-            {growth_per_s:.1} requests each second, to {at_end}, and {}",
+            {growth_per_s:.1} requests per second, to {at_end}, and {}",
         growth.map_or("the longest response times with it".to_owned(), |growth| format!(
             "response times by {growth:.3} s"
         ))

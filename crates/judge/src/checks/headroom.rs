@@ -1,4 +1,4 @@
-//! What this generator, with these very settings, reaches against a server that takes no time.
+//! What this generator reaches, with these settings, against a server that takes no time.
 
 use model::{Diagnostic, Run};
 
@@ -8,7 +8,7 @@ use super::{Assessment, by};
 /// at a bad moment.
 const DISPROVED: f64 = 1.1;
 
-/// Asked where the ceiling was measured.
+/// Applies where the ceiling was measured.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let rate = run.completed_rate();
     let ceiling_per_s = run.generator.ceiling?.rate_per_s;

@@ -1,10 +1,10 @@
-//! The run was ended before its time.
+//! The run ended early.
 
 use model::{Diagnostic, EndedBy};
 
 use super::{Assessment, Grade};
 
-/// Asked of each run.
+/// Applies to each run.
 pub(super) fn ask(ended_by: Option<EndedBy>) -> Option<Diagnostic> {
     ended_by.map(|by| Diagnostic::Interrupted { by })
 }
@@ -16,8 +16,8 @@ pub(super) fn assess(by: EndedBy) -> Assessment {
     let hint = match by {
         EndedBy::User => "run again to the end",
         EndedBy::Server => {
-            "the server's last lines and its log may say why; the figures are of the part before \
-             and of its end"
+            "the server's last lines and its log may say why; the figures cover the time before it \
+             ended, and its end"
         }
     };
     Assessment::new(grade, sentence, hint)

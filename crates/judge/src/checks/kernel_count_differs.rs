@@ -1,12 +1,12 @@
-//! The kernel saw another number of responses than we got.
+//! The kernel's count of responses differs from ours.
 
 use model::{Diagnostic, Run};
 
 use super::{Assessment, Grade};
 use crate::words::counted;
 
-/// Asked where the kernel's tracepoints were read. Over TLS they see no response; what we gave up
-/// may have been answered.
+/// Applies where the kernel's tracepoints were read. Over TLS they see no responses; requests that
+/// we gave up may have been answered.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let kernel = run.kernel.as_ref()?.answers();
     let client = run.tally.all_responses();
@@ -18,7 +18,7 @@ pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
 pub(super) fn assess(kernel: u64, client: u64) -> Assessment {
     let grade = Grade::Doubtful;
     let sentence = format!(
-        "the kernel's tracepoints saw {}, and {client} came back",
+        "the kernel's tracepoints saw {}, but {client} came back",
         counted(kernel, "response")
     );
     let hint = "is anything else sending to this server, or does it answer in several \

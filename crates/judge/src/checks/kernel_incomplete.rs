@@ -5,10 +5,11 @@ use model::{Diagnostic, Run};
 use super::{Assessment, Grade};
 use crate::words::counted;
 
-/// Asked where the kernel's tracepoints were read.
+/// Applies where the kernel's tracepoints were read.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let view = run.kernel.as_ref()?;
-    let (unfollowed, lost) = (view.unfollowed, view.lost);
+    let unfollowed = view.unfollowed;
+    let lost = view.lost;
     (unfollowed > 0 || lost > 0).then_some(Diagnostic::KernelIncomplete { unfollowed, lost })
 }
 
@@ -20,7 +21,7 @@ pub(super) fn assess(unfollowed: u64, lost: u64) -> Assessment {
             events",
         counted(unfollowed, "response")
     );
-    let hint = "does the server accept by io_uring, or answer before it has read all? The \
-            waits are of the others alone";
+    let hint = "does the server use io_uring, or respond before it has read the whole request? The \
+            waits are those of the other responses";
     Assessment::new(grade, sentence, hint)
 }

@@ -1,4 +1,4 @@
-//! Of some responses the kernel's part is not known, or is not in order with the client's and the
+//! For some responses the kernel's stamps are missing, or out of order with the client's and the
 //! app's.
 
 use model::{Diagnostic, Run};
@@ -6,10 +6,11 @@ use model::{Diagnostic, Run};
 use super::{Assessment, Grade};
 use crate::words::counted;
 
-/// Asked where the kernel's stamps are joined with ours.
+/// Applies where the kernel's stamps are joined with ours.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let paths = run.kernel.as_ref()?.paths.as_ref()?;
-    let (unmatched, impossible) = (paths.unmatched, paths.impossible);
+    let unmatched = paths.unmatched;
+    let impossible = paths.impossible;
     let of = run.tally.counts.good();
     (unmatched > 0 || impossible > 0).then_some(Diagnostic::KernelUnjoined {
         unmatched,
@@ -22,10 +23,10 @@ pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
 pub(super) fn assess(unmatched: u64, impossible: u64, of: u64) -> Assessment {
     let grade = Grade::Note;
     let sentence = format!(
-        "the kernel's stamps of {} (of {of}) are unknown, and of {impossible} out of \
+        "the kernel's stamps are missing for {} (of {of}), and for {impossible} they are out of \
             order with ours and the app's",
         counted(unmatched, "response")
     );
-    let hint = "where the response time went is of the others alone";
+    let hint = "the breakdown of the response time covers the other responses only";
     Assessment::new(grade, sentence, hint)
 }

@@ -1,10 +1,10 @@
-//! Open loop: whether the generator was later and later.
+//! Open loop: whether the generator fell further and further behind.
 
 use model::{Diagnostic, LagSlope, Nanos, Run};
 
 use super::{Assessment, Grade, SIGNIFICANT, SMALL, by};
 
-/// Asked of an open loop that was sampled.
+/// Applies to an open loop that was sampled.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let LagSlope { slope, in_errors, grown } = run.statistics.as_ref()?.lag_slope?;
     Some(Diagnostic::LagSlope { slope, in_errors, grown })
@@ -21,7 +21,7 @@ fn grade(slope: f64, in_errors: f64, grown: Nanos) -> Grade {
 pub(super) fn assess(slope: f64, in_errors: f64, grown: Nanos) -> Assessment {
     let grade = grade(slope, in_errors, grown);
     let sentence = format!(
-        "the generator's own lag grew by {:.3} ms, {:.3} ms each second",
+        "the generator's own lag grew by {:.3} ms, {:.3} ms per second",
         grown.as_millis_f64(),
         slope * 1e3
     );

@@ -5,7 +5,7 @@ use model::{Diagnostic, LaneFacts, Run, Timing};
 use super::{Assessment, busiest_lane, by};
 use crate::words::percent;
 
-/// Not asked of threads that poll on purpose.
+/// Doesn't apply to threads that busy-poll on purpose.
 pub(super) fn ask(run: &Run, timing: Timing) -> Option<Diagnostic> {
     let share = busiest_lane(run, LaneFacts::work).filter(|_| timing != Timing::Spin)?;
     Some(Diagnostic::LaneCpu { share })

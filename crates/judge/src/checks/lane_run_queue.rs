@@ -1,11 +1,11 @@
-//! The most that a lane waited for a CPU.
+//! The largest share of the time that a lane waited for a CPU.
 
 use model::{Diagnostic, Run};
 
 use super::{Assessment, busiest_lane, by};
 use crate::words::percent;
 
-/// Asked where the kernel accounts for its threads.
+/// Applies where the kernel accounts for its threads.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let share = busiest_lane(run, |lane| lane.run_queue)?;
     Some(Diagnostic::LaneRunQueue { share })

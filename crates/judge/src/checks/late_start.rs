@@ -4,10 +4,10 @@ use model::{Diagnostic, Nanos, Run};
 
 use super::{Assessment, by};
 
-/// A later start than this is not the common start.
+/// A generator that starts later than this did not start with the others.
 const LATEST_START: Nanos = Nanos::from_millis(5);
 
-/// Asked where there are such generators.
+/// Applies where there are such generators.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let known = run.generator.far.iter().filter(|one| one.lost.is_none());
     let latest = known.max_by_key(|one| one.started_late)?;
@@ -21,7 +21,7 @@ pub(super) fn assess(name: &str, late: Nanos) -> Assessment {
         "the generators started within {:.3} ms of each other ('{name}' last)",
         late.as_millis_f64()
     );
-    let hint = "is a generator's machine too busy, or the way to it slow? The load began in \
-            pieces";
+    let hint = "is a generator's machine too busy, or the network path to it slow? The load did not start all \
+            at once";
     Assessment::new(grade, sentence, hint)
 }

@@ -5,16 +5,17 @@ use model::{Diagnostic, Nanos, Run};
 
 use super::{Assessment, by};
 
-/// Asked of a closed loop without think time: each connection has a request out all the time, so
-/// all times add up to connections x window, with those of requests that were due in the warm-up
-/// and those that are never answered. What a lane that stood still did not read is missing.
+/// Applies to a closed loop without think time. Each connection has a request in flight all the
+/// time, so all times add up to connections x window, if requests that were due in the warm-up and
+/// those that are never answered are included. Responses that a lane did not read because it stood
+/// still are missing.
 pub(super) fn ask(run: &Run, connections: u32) -> Option<Diagnostic> {
     let tally = &run.tally;
     // A failed request holds its connection too, and its time is not in the mean.
     if tally.counts.failed() > 0 || run.measured == Nanos::ZERO {
         return None;
     }
-    // A response that waits to be read keeps its connection, and by the kernel's stamps that wait
+    // A response that waits to be read occupies its connection; with the kernel's stamps that wait
     // is not in the mean.
     let unread = &tally.read_lag;
     let sum = tally.time_in_flight().saturating_add(unread.sum());
@@ -51,10 +52,10 @@ mod tests {
     use crate::checks::Grade;
 
     #[test]
-    fn a_lane_that_stood_still_as_the_window_began_breaks_no_law() {
+    fn a_standstill_at_the_start_of_the_window_is_within_tolerance() {
         let ms = Nanos::from_millis;
-        // It reads an answer of the warm-up 400 ms late, then sixty of 10 ms come in the second
-        // that is measured.
+        // The lane reads a warm-up response 400 ms late. Then 60 responses of 10 ms each fall into
+        // the measured second.
         for (stood_still, grade) in [(ms(400), Grade::Passed), (ms(0), Grade::Failed)] {
             let mut tally = Tally::new(Window { from: ms(1000), until: ms(2000) }, 1);
             for due in (0..60).map(|n| 1400 + 10 * n) {

@@ -1,11 +1,11 @@
-//! The log lacks requests: the disk was too slow for it.
+//! Requests are missing from the log because the disk was too slow.
 
 use super::{Assessment, Grade};
 
 /// Grade, sentence and hint.
 pub(super) fn assess(dropped: u64) -> Assessment {
     let grade = Grade::Doubtful;
-    let sentence = format!("the log lacks {dropped} requests: the disk was too slow for it");
+    let sentence = format!("{dropped} requests are missing from the log: the disk was too slow");
     let hint = "log to a faster disk, or lower the rate";
     Assessment::new(grade, sentence, hint)
 }

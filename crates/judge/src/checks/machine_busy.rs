@@ -1,17 +1,17 @@
-//! The machine was too busy for the generator to be on time: it used hardly any CPU, and waited for
-//! one.
+//! The machine was too busy for the generator to be on time: the generator used hardly any CPU, but
+//! had to wait for one.
 
 use model::{CpuUsage, Diagnostic, LaneFacts, Run};
 
 use super::{Assessment, Grade, busiest_lane};
 use crate::words::{percent, tenths};
 
-/// A generator thread that works less than this of the time does not need another beside it.
+/// A generator thread that works for less than this share of the time has no need of a second one.
 const LIGHT: f64 = 0.3;
-/// Waits below this part of the time delay nobody that could be seen.
+/// Waits below this share of the time are too short to be noticed.
 const WAITS: f64 = 0.005;
 
-/// Asked where a delay of the generator spoils a run, and is in these checks.
+/// Applies where one of these checks failed because the generator was delayed.
 pub(super) fn ask(run: &Run, checks: &[Diagnostic]) -> Option<Diagnostic> {
     let is_late =
         checks.iter().any(|check| is_delay(check) && super::grade(check) == Grade::Failed);
@@ -26,7 +26,7 @@ pub(super) fn ask(run: &Run, checks: &[Diagnostic]) -> Option<Diagnostic> {
     })
 }
 
-/// Whether it is a delay that a CPU in time would have prevented.
+/// Whether a check is about a delay that a free CPU would have prevented.
 pub(crate) fn is_delay(check: &Diagnostic) -> bool {
     matches!(
         check,
@@ -45,7 +45,7 @@ pub(super) fn assess(
     others: Option<f64>,
 ) -> Assessment {
     let mut users: Vec<String> = Vec::new();
-    users.extend(server.map(|cpus| format!("the server {}", tenths(cpus))));
+    users.extend(server.map(|cpus| format!("server {}", tenths(cpus))));
     users.extend(others.map(|cpus| format!("other processes {}", tenths(cpus))));
     let users = if users.is_empty() {
         String::new()
@@ -53,12 +53,12 @@ pub(super) fn assess(
         format!(" (CPUs used meanwhile: {})", users.join(", "))
     };
     let sentence = format!(
-        "this machine is too busy now to time answers so short: the generator used {} of a CPU and \
+        "this machine is too busy now to time responses this short: the generator used {} of a CPU and \
          waited for one {} of the time{users}",
         percent(generator),
         percent(waited)
     );
-    let hint = "more --generator-threads do not help: wait until the machine is idle, keep a CPU \
+    let hint = "more --generator-threads will not help: wait until the machine is idle, keep a CPU \
                 free for the generator (taskset; --server-cpus), or send the load from another \
                 machine";
     Assessment::new(Grade::Doubtful, sentence, hint)
@@ -86,7 +86,7 @@ mod tests {
         };
         assert!(asked(12, 180, &late));
         assert!(!asked(800, 180, &late), "it works, and more threads may help");
-        assert!(!asked(12, 0, &late), "nobody kept it from a CPU");
+        assert!(!asked(12, 0, &late), "it never waited for a CPU");
         let in_time = Diagnostic::ReadLag { p99: Nanos::from_millis(9), of_response_time: 0.01 };
         assert!(!asked(12, 180, &in_time));
     }

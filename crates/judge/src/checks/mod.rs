@@ -1,9 +1,9 @@
-//! Checks and warnings: what is asked of a run, and what may be doubtful in it.
+//! Checks and warnings: the questions asked about a run, and the doubts that it raises.
 //!
-//! A file for each. It says when the question is asked (`ask`), and how its answer comes out
-//! (`assess`): grade, sentence, and what helps. Its evidence is a variant of [`Diagnostic`], which
-//! the study keeps. A check is asked of every run and makes the verdict; a warning is there only
-//! where there is something to say.
+//! Each has a file. `ask` says when the question applies and collects the evidence, a variant of
+//! [`Diagnostic`] that the study keeps; `assess` turns it into a grade, a sentence and a hint.
+//! Checks apply to every run and make its verdict; a warning exists only where there is something
+//! to warn of.
 
 mod above_maximum;
 mod audited;
@@ -63,19 +63,19 @@ use model::theory::ServiceTime;
 use model::{Diagnostic, EndedBy, LaneFacts, LoadPlan, Nanos, Pace, Placement, Run, Timing};
 use serde::Serialize;
 
-/// How a question about a run's figures came out: whether they can be trusted.
+/// The result of a check or a warning: whether the run's figures can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
-    /// Says what is missing from a row, and puts no number in doubt.
+    /// Something is missing from a row; no number is in doubt.
     Note,
     /// As it should be.
     Passed,
-    /// A figure is known roughly only: a longer run would tell.
+    /// A figure is only known roughly; a longer run would help.
     Uncertain,
     /// Worth a look; does not change the verdict.
     Doubtful,
-    /// Decides the verdict: figures are worthless.
+    /// Decides the verdict: the figures are worthless.
     Failed,
 }
 
@@ -92,7 +92,7 @@ impl Grade {
     }
 }
 
-/// What a check or a warning comes to.
+/// A check or a warning for people: grade, sentence and hint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assessment {
     /// How bad it is.
@@ -101,8 +101,8 @@ pub struct Assessment {
     pub sentence: String,
     /// What to do, or to type; empty where there is nothing to do.
     pub hint: &'static str,
-    /// Whether a failure of it means that the generator was the limit; else it means that the
-    /// figures are worth nothing.
+    /// Whether a failed check means that the generator was the limit; otherwise it means that the
+    /// figures are worthless.
     pub implicates_generator: bool,
 }
 
@@ -226,7 +226,7 @@ pub fn grade(diagnostic: &Diagnostic) -> Grade {
 
 /// Lags up to this are small, whatever they are compared with.
 const SMALL: Nanos = Nanos::from_micros(200);
-/// Standard errors: an accident once in some hundred runs.
+/// Standard errors; reached by chance once in a few hundred runs.
 const SIGNIFICANT: f64 = 3.0;
 
 fn by(value: f64, pass: f64, fail: f64) -> Grade {
@@ -241,26 +241,26 @@ fn if_any(n: u64, otherwise: Grade) -> Grade {
     if n == 0 { Grade::Passed } else { otherwise }
 }
 
-/// Of a lag of the generator's, beside the response times.
+/// The grade of a lag of the generator, relative to the response times.
 fn lag(p99: Nanos, of_response_time: f64) -> Grade {
     if p99 <= SMALL { Grade::Passed } else { by(of_response_time, 0.05, 0.20) }
 }
 
-/// A time over the 99th percentile of the response times.
+/// A time as a share of the 99th percentile of the response times.
 fn share_of_p99(run: &Run, time: Nanos) -> Option<f64> {
     let response = run.tally.response_time.quantile(0.99)?;
     Some(time.0 as f64 / (response.0 as f64).max(1.0))
 }
 
-/// The largest share of the run that any generator thread spent so.
+/// The largest share of the run that any generator thread spent on this `part`.
 fn busiest_lane(run: &Run, part: fn(&LaneFacts) -> Nanos) -> Option<f64> {
     let lanes = run.generator.lanes.iter().filter(|lane| lane.elapsed > Nanos::ZERO);
     lanes.map(|lane| part(lane).0 as f64 / lane.elapsed.0 as f64).reduce(f64::max)
 }
 
-/// What is asked of every run. With `timing` on the spot a generator thread polls on purpose.
+/// The checks of every run. `timing` says whether generator threads busy-poll on purpose.
 fn of_every_run(run: &Run, timing: Timing) -> Vec<Diagnostic> {
-    // A generator that is lost explains most of what follows.
+    // A lost generator explains most of what follows, so it comes first.
     let mut checks = generator_lost::ask(run);
     checks.extend(late_start::ask(run));
     checks.extend(clock_error::ask(run));
@@ -284,8 +284,8 @@ fn of_every_run(run: &Run, timing: Timing) -> Vec<Diagnostic> {
 /// Checks of a sweep's run in closed loop.
 pub(crate) fn of_sweep(run: &Run) -> Vec<Diagnostic> {
     let mut checks = of_every_run(run, Timing::default());
-    // Where a count ends the run, the connections end one after the other: load and response time
-    // fall, and the law does not hold to the end.
+    // If a count ends the run, the connections finish one after the other. Load and response time
+    // then fall, so Little's law doesn't hold until the end.
     if run.tally.window.until != Nanos::MAX {
         checks.extend(steadiness::ask(run, false));
         checks.extend(littles_law::ask(run, run.connections));
@@ -293,7 +293,7 @@ pub(crate) fn of_sweep(run: &Run) -> Vec<Diagnostic> {
     checks
 }
 
-/// Connections that got no response in a window in which each could have had many.
+/// Connections that got no response in a window that was long enough for many.
 pub(crate) fn connections_never_served(run: &Run) -> u32 {
     match never_served::ask(run) {
         Some(Diagnostic::NeverServed { never, .. }) => never,
@@ -305,7 +305,7 @@ pub(crate) fn connections_never_served(run: &Run) -> u32 {
 pub(crate) fn of_closed_load(run: &Run, plan: &LoadPlan) -> Vec<Diagnostic> {
     let mut checks = of_every_run(run, plan.load.timing);
     checks.extend(steadiness::ask(run, false));
-    // Without think time nobody waits but for the server.
+    // Without think time a connection only ever waits for the server.
     let never_pauses = plan.load.think == Nanos::ZERO;
     if never_pauses && plan.length.is_some() && plan.load.requests_total.is_none() {
         checks.extend(littles_law::ask(run, plan.load.connections));
@@ -313,7 +313,7 @@ pub(crate) fn of_closed_load(run: &Run, plan: &LoadPlan) -> Vec<Diagnostic> {
     checks
 }
 
-/// Checks of an open loop. `is_settling`: it is to come to a steady state.
+/// Checks of an open loop. `is_settling`: whether it should reach a steady state.
 pub(crate) fn of_open_loop(
     run: &Run,
     pace: &Pace,
@@ -330,14 +330,14 @@ pub(crate) fn of_open_loop(
     checks
 }
 
-/// What a run does not say of itself.
+/// What a run does not record about itself.
 #[derive(Clone, Copy, Debug)]
 pub struct RunSetting<'a> {
-    /// Whether its connections were to be kept.
+    /// Whether its connections are kept alive.
     pub keep_alive: bool,
-    /// Who may run where, as far as it is known.
+    /// Which CPUs server and generator may use, where that is known.
     pub placement: Option<&'a Placement>,
-    /// Who ended it before its time.
+    /// Who ended it early.
     pub ended_by: Option<EndedBy>,
 }
 
@@ -360,7 +360,7 @@ fn warnings_of_any(run: &Run, percentiles: &[f64], setting: RunSetting<'_>) -> V
     warnings
 }
 
-/// All that the own figures of a sweep's run give reason to doubt.
+/// The warnings that a sweep's run raises by its own figures.
 pub fn warnings_of_run(run: &Run, setting: RunSetting<'_>) -> Vec<Diagnostic> {
     let mut warnings = warnings_of_any(run, &model::run::PERCENTILES, setting);
     warnings.extend(unfair::ask(run));
@@ -375,8 +375,8 @@ pub fn warnings_of_run(run: &Run, setting: RunSetting<'_>) -> Vec<Diagnostic> {
     warnings
 }
 
-/// Whether the server served its connections in turns, of a run on a server of `slots` slots.
-/// `alone`: what one request takes alone, where that is known.
+/// Whether a server with `slots` slots served its connections in turns. `alone`: what one request
+/// takes alone, where that is known.
 pub fn served_in_turns(
     run: &Run,
     slots: u32,
@@ -386,7 +386,7 @@ pub fn served_in_turns(
     served_in_turns::ask(run, slots, keep_alive, alone)
 }
 
-/// Whether a warning is that of a rate above the maximum, and is no contradiction.
+/// Whether a warning is about a rate above the maximum that is explained.
 pub(crate) fn is_above_maximum_explained(
     warning: &Diagnostic,
     alone: Option<&ServiceTime>,
@@ -399,7 +399,7 @@ pub(crate) fn is_above_maximum_explained(
 /// The percentiles that a load's report prints.
 pub const LOAD_PERCENTILES: [f64; 7] = [0.50, 0.75, 0.90, 0.95, 0.99, 0.999, 0.9999];
 
-/// All that the own figures of a load give reason to doubt.
+/// The warnings that a load raises by its own figures.
 pub fn warnings_of_load(run: &Run, pace: &Pace, setting: RunSetting<'_>) -> Vec<Diagnostic> {
     let mut warnings = warnings_of_any(run, &LOAD_PERCENTILES, setting);
     let sending = sent_in_time::of(run);

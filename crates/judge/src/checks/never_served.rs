@@ -4,10 +4,11 @@ use model::{Diagnostic, Run};
 
 use super::{Assessment, Grade};
 
-/// A window in which each connection could have had so many responses leaves none out by chance.
+/// A window that is long enough for this many responses a connection leaves none out by chance.
 const ROUNDS: f64 = 10.0;
 
-/// Asked of a closed loop that never pauses. By how many were served, Little's law still holds.
+/// Applies to a closed loop that never pauses. Little's law still holds for the connections that
+/// are served.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let each = &run.tally.per_connection;
     let never = each.iter().filter(|responses| **responses == 0).count() as u32;
@@ -21,7 +22,7 @@ pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
 /// Grade, sentence and hint.
 pub(super) fn assess(never: u32, connections: u32) -> Assessment {
     let sentence = format!("{never} of {connections} connections were never served");
-    let hint = "they hold a place that nobody takes up (as many threads as kept connections?), or \
+    let hint = "are as many kept-alive connections open as there are threads, so that none is left for them? Or do they \
                 wait to be accepted: compare with -k, and look at the server's backlog";
     Assessment::new(Grade::Doubtful, sentence, hint)
 }

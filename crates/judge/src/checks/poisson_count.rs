@@ -1,10 +1,10 @@
-//! Independent arrivals: whether the draw came near the rate.
+//! Independent arrivals: whether the number drawn is close to the rate.
 
 use model::{Arrivals, Diagnostic, Pace, Profile, Run};
 
 use super::{Assessment, SIGNIFICANT, by};
 
-/// Asked of a flat rate, one request at a time.
+/// Applies to a flat rate, one request at a time.
 pub(super) fn ask(run: &Run, pace: &Pace) -> Option<Diagnostic> {
     let Pace::Open {
         profile: Profile::Flat { rate }, arrivals: Arrivals::Poisson, burst: 1, ..
@@ -25,10 +25,10 @@ fn deviations(count: u64, expected: f64) -> f64 {
 pub(super) fn assess(due: u64, expected: f64) -> Assessment {
     let grade = by(deviations(due, expected).abs(), SIGNIFICANT, f64::INFINITY);
     let sentence = format!(
-        "{due} requests were due where the rate gives {expected:.0}: {:+.1} standard \
+        "{due} requests were due; the rate gives {expected:.0} on average: {:+.1} standard \
             deviations",
         deviations(due, expected)
     );
-    let hint = "use another --seed: this one's draw is a rare one";
+    let hint = "use another --seed: this one drew an unusual number";
     Assessment::new(grade, sentence, hint)
 }

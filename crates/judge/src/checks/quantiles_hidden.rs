@@ -5,8 +5,8 @@ use model::{Diagnostic, Outcome, Quantile, Run, counts};
 use super::{Assessment, Grade};
 use crate::words::percentile;
 
-/// Asked of the percentiles that will be printed. No request, no percentile that another answer
-/// could change.
+/// Applies to the percentiles that will be printed. Without requests there is no percentile to
+/// change.
 pub(super) fn ask(run: &Run, percentiles: &[f64]) -> Option<Diagnostic> {
     let hidden = |q: &f64| run.response_time(*q) == Quantile::Unanswered;
     let from = percentiles.iter().copied().find(hidden)?;
@@ -18,13 +18,13 @@ pub(super) fn ask(run: &Run, percentiles: &[f64]) -> Option<Diagnostic> {
     })
 }
 
-/// What may be done about failures, of which these outcomes occurred.
+/// What to do about failures with these outcomes.
 fn hint(outcomes: &[String]) -> &'static str {
     let occurred = |wanted: fn(Outcome) -> bool| {
         outcomes.iter().any(|name| counts::outcome(name).is_some_and(wanted))
     };
-    // What a client got wrong, or what is no HTTP, is so under any load; too many requests (429)
-    // are not.
+    // A client's mistake, or a response that is not HTTP, fails under any load; 429 (too many
+    // requests) depends on it.
     let may_be_of_the_load = |outcome| match outcome {
         Outcome::Answered(status) => status >= 500 || status == 429,
         Outcome::BadResponse | Outcome::WrongLength => false,
@@ -35,7 +35,7 @@ fn hint(outcomes: &[String]) -> &'static str {
     } else if occurred(may_be_of_the_load) {
         "see the errors by kind, or lower the load"
     } else {
-        "see the errors by kind: what they say comes first"
+        "see the errors by kind: they have to be mended first"
     }
 }
 

@@ -1,15 +1,16 @@
-//! The wait in the accept queue, inferred from its length, is longer than all that it is a part of.
+//! The wait in the accept queue, inferred from its length, is longer than the whole wait that it is
+//! part of.
 
 use model::{Diagnostic, Nanos, Run};
 
 use super::{Assessment, Grade};
 
-/// The accept queue's part by its length may exceed what it is a part of by so much of that and of
-/// the response time: samples are a sample.
+/// The inferred wait may exceed the whole by this share of the whole, plus [`ABOVE_RESPONSE`] of
+/// the response time: the queue is only sampled.
 const ABOVE_WAIT: f64 = 0.05;
 const ABOVE_RESPONSE: f64 = 0.01;
 
-/// Asked where the queue was looked at often enough.
+/// Applies where the queue was sampled often enough.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let accept_queue = run.accept_queue_wait()?;
     let whole = run.tally.response_time.mean()?;
@@ -25,8 +26,8 @@ pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
 pub(super) fn assess(accept_queue: Nanos, wait: Nanos) -> Assessment {
     let grade = Grade::Doubtful;
     let sentence = format!(
-        "by its length the accept queue held requests for {:.1} ms, longer than the \
-            {:.1} ms that this is a part of",
+        "by its length, the accept queue held requests for {:.1} ms, longer than the \
+            {:.1} ms that this is part of",
         accept_queue.as_millis_f64(),
         wait.as_millis_f64()
     );

@@ -5,7 +5,7 @@ use model::{Diagnostic, Nanos, Run};
 use super::{Assessment, Grade};
 use crate::words::counted;
 
-/// Asked of a load.
+/// Applies to a load.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let queued = run.tally.queued;
     (queued.count > 0)
@@ -20,7 +20,7 @@ pub(super) fn assess(requests: u64, longest: Nanos) -> Assessment {
         counted(requests, "request"),
         longest.as_millis_f64()
     );
-    let hint = "that wait is part of their response time and not of their service time; more \
+    let hint = "that wait is part of their response time, not of their service time; more \
             connections (-c) would pass it on to the server";
     Assessment::new(grade, sentence, hint)
 }

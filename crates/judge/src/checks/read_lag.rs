@@ -1,11 +1,12 @@
-//! How late the generator read the responses, by the kernel's time stamps. It is not in the times.
+//! How late the generator read the responses, by the kernel's time stamps. This lag is not part of
+//! the times.
 
 use model::{Diagnostic, Nanos, Run};
 
 use super::{Assessment, lag, share_of_p99};
 use crate::words::percent;
 
-/// Asked where there are response times to compare it with.
+/// Applies where there are response times to compare it with.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let p99 = run.tally.read_lag.quantile(0.99)?;
     let of_response_time = share_of_p99(run, p99)?;

@@ -1,19 +1,20 @@
-//! Open loop: requests sent within the window, of those that were due in it.
+//! Open loop: how many of the requests due in the window were sent in it.
 
 use model::{Diagnostic, Run};
 
 use super::{Assessment, by};
 
-/// Asked of an open loop in which nothing waited for a connection or was skipped for want of one:
-/// such a request waits for the server.
+/// Applies to an open loop in which no request waited for a free connection or was skipped for lack
+/// of one: such a request waits for the server, not for the generator.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
-    let (tally, counts) = (&run.tally, &run.tally.counts);
+    let tally = &run.tally;
+    let counts = &run.tally.counts;
     let unsent = counts.total() - counts.attempted() + tally.unfinished.not_sent;
     let none_waited = tally.queued.count == 0 && unsent == 0;
     (none_waited && tally.due() > 0).then(|| of(run))
 }
 
-/// The same, whatever waited.
+/// The same, even if requests waited.
 pub(super) fn of(run: &Run) -> Diagnostic {
     Diagnostic::SentInTime { sent: run.tally.sent_in_window, due: run.tally.due() }
 }

@@ -1,22 +1,20 @@
-//! The server may run where the lanes do, and these took a part of it that is worth a word.
+//! The lanes may run on the server's CPUs, and used a notable share of their time.
 
 use model::{Cpus, Diagnostic, GeneratorFacts, LaneFacts, Nanos, Placement};
 
 use super::{Assessment, Grade};
 
-/// Lanes that take less than this of the processors that they share with the server are not seen in
-/// its figures.
+/// A smaller share of the CPUs than this, used by lanes, does not show in the server's figures.
 const TAKEN: f64 = 0.01;
 
-/// The processors that lanes and server share, where the lanes took a part of them that is worth a
-/// word.
+/// The CPUs that lanes and server share, if the lanes used a notable share of them.
 pub(super) fn ask(generator: &GeneratorFacts, placement: Option<&Placement>) -> Option<Diagnostic> {
     let Placement { server, lanes } = placement.filter(|placement| placement.is_shared())?;
     let cpus = server.common(lanes);
     let longest = generator.lanes.iter().map(|lane| lane.elapsed).max();
     let elapsed = longest.filter(|elapsed| *elapsed > Nanos::ZERO)?;
     let work: Nanos = generator.lanes.iter().map(LaneFacts::work).sum();
-    // Their own processors may have done it all, as far as there are such.
+    // The lanes' own CPUs, if any, may have done all of the work.
     let own = lanes.len() - cpus.len();
     let taken = (work.as_secs_f64() / elapsed.as_secs_f64() - own as f64) / cpus.len() as f64;
     (taken >= TAKEN).then_some(Diagnostic::SharedCpus { cpus, taken })

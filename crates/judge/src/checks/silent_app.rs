@@ -1,11 +1,11 @@
-//! Some responses do not say what the app took, so they count in no app time.
+//! Some responses don't say how long the app took, so the breakdown leaves them out.
 
 use model::{Diagnostic, Run};
 
 use super::{Assessment, Grade};
 use crate::words::counted;
 
-/// Asked where the app stamps its responses.
+/// Applies where the app stamps its responses.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let answers = run.app_times.as_ref()?.silent;
     let of = run.tally.counts.good();
@@ -19,6 +19,6 @@ pub(super) fn assess(answers: u64, of: u64) -> Assessment {
         "{} (of {of}) do not say when the app began and ended",
         counted(answers, "response")
     );
-    let hint = "the times of the app are those of the others";
+    let hint = "the breakdown of the response time covers the other responses only";
     Assessment::new(grade, sentence, hint)
 }

@@ -4,14 +4,15 @@ use model::{Diagnostic, Nanos, Run, Steadiness};
 
 use super::{Assessment, Grade, SIGNIFICANT};
 
-/// Asked of a run that was sampled.
+/// Applies to a run that was sampled.
 pub(super) fn ask(run: &Run, is_claimed: bool) -> Option<Diagnostic> {
     let Steadiness { settled_after, shift, shift_in_errors, .. } =
         run.statistics.as_ref()?.steadiness?;
     Some(Diagnostic::Steadiness { settled_after, shift, shift_in_errors, is_claimed })
 }
 
-/// A shift below 5 % is nothing; one of 25 % beyond chance contradicts a server that keeps up.
+/// A shift below 5 % passes; one of 25 % or more, beyond chance, contradicts a server that keeps
+/// up.
 fn grade(
     settled_after: Option<Nanos>,
     shift: f64,

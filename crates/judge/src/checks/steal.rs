@@ -1,11 +1,11 @@
-//! Time that the hypervisor gave to others.
+//! CPU time that the hypervisor gave to other machines.
 
 use model::{Diagnostic, Run};
 
 use super::{Assessment, by};
 use crate::words::percent;
 
-/// Asked where the kernel tells.
+/// Applies where the kernel reports it.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     run.generator.steal.map(|share| Diagnostic::Steal { share })
 }
@@ -14,6 +14,6 @@ pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
 pub(super) fn assess(share: f64) -> Assessment {
     let grade = by(share, 0.01, 0.05);
     let sentence = format!("the hypervisor took {} of the CPU time", percent(share));
-    let hint = "use a machine whose cores are its own";
+    let hint = "use a machine with dedicated cores";
     Assessment::new(grade, sentence, hint)
 }

@@ -1,5 +1,5 @@
-//! The server was still busy when the wait for it to become idle was given up: the next run starts
-//! on its backlog.
+//! The server was still busy when we stopped waiting for it to become idle: the next run starts
+//! with its backlog.
 
 use model::Nanos;
 

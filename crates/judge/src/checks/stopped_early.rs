@@ -6,6 +6,6 @@ use super::{Assessment, Grade};
 pub(super) fn assess(condition: &str) -> Assessment {
     let grade = Grade::Doubtful;
     let sentence = format!("the run ended early: {condition}");
-    let hint = "as asked (--stop-if): the figures are of the part before";
+    let hint = "as asked (--stop-if): the figures cover the time before";
     Assessment::new(grade, sentence, hint)
 }

@@ -1,11 +1,11 @@
-//! What raises which warning, and that each says something.
+//! Which figures raise which warning, and that each has a sentence and a hint.
 
 use model::{Exchange, Forecast, GeneratorFacts, LaneFacts, Outcome, Rate, Tally, Window};
 use strum::IntoEnumIterator as _;
 
 use super::*;
 
-/// All of a run whose end nobody knows.
+/// A window without an end.
 const ENDLESS: Window = Window { from: Nanos::ZERO, until: Nanos::MAX };
 
 /// A good response; times in ms.
@@ -51,18 +51,20 @@ fn a_run_is_doubted_by_its_counts() {
     let above = |warnings: &[Diagnostic]| {
         warnings.iter().any(|it| matches!(it, Diagnostic::AboveMaximum { .. }))
     };
-    let (timed_out, few, many) = (of(&run(198, 2)), of(&run(150, 0)), of(&run(300, 0)));
+    let timed_out = of(&run(198, 2));
+    let few = of(&run(150, 0));
+    let many = of(&run(300, 0));
     assert!(
         timed_out.contains(&Diagnostic::Failures { failed: 2, planned: 200 })
             && timed_out.contains(&hidden)
     );
     assert!(few.contains(&too_few), "{few:?}");
-    assert!(unfair(&few), "one connection takes nine tenths");
-    assert_eq!((above(&few), above(&many)), (false, true), "20 a second for 10 s are the maximum");
+    assert!(unfair(&few), "one connection gets nine tenths");
+    assert_eq!((above(&few), above(&many)), (false, true), "the maximum is 20 a second for 10 s");
 }
 
 #[test]
-fn answers_without_a_stamp_are_named_where_stamps_were_asked_for() {
+fn responses_without_a_kernel_stamp_raise_a_warning_if_stamps_were_requested() {
     let mut run = run(150, 0);
     let unstamped = Diagnostic::Unstamped { answers: 2, of: 150 };
     run.generator.clock_steps = Some(0);
@@ -73,7 +75,7 @@ fn answers_without_a_stamp_are_named_where_stamps_were_asked_for() {
 }
 
 #[test]
-fn what_lanes_take_of_a_servers_processors_is_named() {
+fn the_lanes_share_of_the_servers_cpus_raises_a_warning() {
     let lane = |percent| LaneFacts {
         cpu: Nanos::from_millis(10 * percent + 500),
         spun: Nanos::from_millis(500),
@@ -97,7 +99,7 @@ fn what_lanes_take_of_a_servers_processors_is_named() {
     assert_eq!(doubt("0-1", "0-1", &[50, 150]), taken("0-1", 1.0));
     assert_eq!(doubt("0-1", "0-1", &[1]), None);
     assert_eq!(doubt("0", "1", &[100, 90]), None);
-    // Two lanes on three processors, one of which is the server's.
+    // Two lanes on three CPUs, one of them the server's.
     assert_eq!(
         (doubt("0", "0-2", &[100, 100]), doubt("0", "0-1", &[75, 75])),
         (None, taken("0", 0.5))
@@ -106,7 +108,7 @@ fn what_lanes_take_of_a_servers_processors_is_named() {
 }
 
 #[test]
-fn a_generator_that_did_not_keep_up_is_named() {
+fn a_generator_that_did_not_keep_up_raises_warnings() {
     let mut load = Run::recorded(2, tally(1000, 0), Nanos::from_secs(1), Nanos::from_secs(2));
     load.tally.sent_in_window = 980;
     load.tally.queued.record(Nanos::from_millis(7));
@@ -121,7 +123,7 @@ fn a_generator_that_did_not_keep_up_is_named() {
 }
 
 #[test]
-fn the_wait_for_a_delayed_acknowledgement_is_named() {
+fn waiting_for_delayed_acknowledgements_raises_a_warning() {
     let of = |milliseconds: [u64; 3], bytes: u64| {
         let mut tally = Tally::new(ENDLESS, 1);
         for ms in milliseconds {
@@ -130,18 +132,18 @@ fn the_wait_for_a_delayed_acknowledgement_is_named() {
         tally.received_bytes = 3 * bytes;
         delayed_ack::of(&tally)
     };
-    // uvicorn, an app of 10 ms: 40 to 48 ms from the head to the body of each of its answers.
+    // uvicorn with an app of 10 ms: 40 to 48 ms between head and body of each response.
     assert_eq!(
         of([40, 42, 44], 158),
         Some(Diagnostic::DelayedAck { waited: Nanos::from_millis(42) })
     );
-    assert_eq!(of([0, 0, 1], 158), None, "in one piece, nearly");
+    assert_eq!(of([0, 0, 1], 158), None, "head and body almost in one piece");
     assert_eq!(of([40, 42, 44], 1 << 20), None, "a megabyte takes its time");
     assert_eq!(of([300, 300, 300], 158), None, "an app that streams");
 }
 
 #[test]
-fn each_says_what_is_and_what_to_do_and_survives_its_file() {
+fn each_diagnostic_has_a_sentence_and_a_hint_and_survives_json() {
     let of_no_cpu = |diagnostic: &Diagnostic| matches!(diagnostic, Diagnostic::SharedCpus { .. });
     for diagnostic in Diagnostic::iter().filter(|diagnostic| !of_no_cpu(diagnostic)) {
         let assessment = assess(&diagnostic);

@@ -5,7 +5,7 @@ use model::{Diagnostic, Quantile, Run};
 use super::{Assessment, Grade};
 use crate::words::{counted, percentile};
 
-/// Asked of the percentiles that will be printed.
+/// Applies to the percentiles that will be printed.
 pub(super) fn ask(run: &Run, percentiles: &[f64]) -> Option<Diagnostic> {
     let lacks_answers = |q: &f64| run.response_time(*q) == Quantile::TooFew;
     let from = percentiles.iter().copied().find(lacks_answers)?;

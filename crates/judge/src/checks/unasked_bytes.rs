@@ -1,11 +1,11 @@
-//! The server sent on kept-alive connections what nobody had asked for, so that we closed them.
+//! The server sent bytes that nobody had asked for on kept-alive connections, so we closed them.
 
 use model::{Diagnostic, Run};
 
 use super::{Assessment, Grade};
 use crate::words::counted;
 
-/// Asked of each run.
+/// Applies to each run.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let closed = run.tally.closed_for_unasked;
     (closed > 0).then_some(Diagnostic::UnaskedBytes { closed })
@@ -18,7 +18,7 @@ pub(super) fn assess(closed: u64) -> Assessment {
         "we closed {}: the server sent bytes between two requests",
         counted(closed, "connection")
     );
-    let hint = "does it answer a request twice, or more than its Content-Length says, or a \
+    let hint = "does it answer a request twice, send more than its Content-Length, or answer a \
             pause with 408? Their next requests include a connect";
     Assessment::new(grade, sentence, hint)
 }

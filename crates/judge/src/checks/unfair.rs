@@ -5,10 +5,10 @@ use model::{Diagnostic, Run};
 use super::{Assessment, Grade};
 use crate::words::counted;
 
-/// Below this index of fairness the connections' shares are worth a word.
+/// Below this value of Jain's index the server is reported as unfair.
 const FAIR: f64 = 0.9;
 
-/// Asked of a sweep's run.
+/// Applies to a sweep's run.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let jain = run.fairness().filter(|jain| *jain < FAIR)?;
     let each = &run.tally.per_connection;
@@ -27,7 +27,7 @@ pub(super) fn assess(jain: f64, fewest: u64, most: u64) -> Assessment {
             {jain:.2})",
         counted(fewest, "response")
     );
-    let hint = "a server that serves one connection again and again starves the others; \
+    let hint = "a server that keeps serving the same connection starves the others; \
             compare with -k";
     Assessment::new(grade, sentence, hint)
 }

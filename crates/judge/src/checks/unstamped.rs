@@ -1,12 +1,11 @@
-//! Some responses came without a time stamp of the kernel's, so that our late reading is in their
-//! times.
+//! Some responses have no kernel time stamp, so their times include how late we read them.
 
 use model::{Diagnostic, Run};
 
 use super::{Assessment, Grade};
 use crate::words::counted;
 
-/// Asked where stamps were asked for.
+/// Applies where kernel stamps were requested.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     run.generator.clock_steps?;
     let stamped = run.tally.read_lag.count();
@@ -19,10 +18,10 @@ pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
 pub(super) fn assess(answers: u64, of: u64) -> Assessment {
     let grade = Grade::Doubtful;
     let sentence = format!(
-        "{} of {of} have no time stamp of the kernel's: their times include how late \
+        "{} of {of} have no kernel time stamp: their times include how late \
             we read them",
         counted(answers, "response")
     );
-    let hint = "use --timestamps user where they are to be all alike";
+    let hint = "use --timestamps user to time all responses alike";
     Assessment::new(grade, sentence, hint)
 }

@@ -1,4 +1,4 @@
-//! A worker was replaced during the run. Between the two readings others may have come and gone.
+//! Workers were replaced during the run. More may have come and gone between the two readings.
 
 use super::{Assessment, Grade};
 use crate::words::counted;

@@ -11,11 +11,12 @@ use crate::words::{brief, load, tenths};
 /// The server accepts late: requests wait in the accept queue while threads are free.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AcceptsLate {
-    /// At which load.
+    /// The load.
     pub multiple: f64,
-    /// Requests inside the server, by Little's law: throughput x the time after the accept queue.
+    /// Requests inside the server, by Little's law: throughput x the time spent after the accept
+    /// queue.
     pub inside: f64,
-    /// Requests that it can process at a time.
+    /// Requests that the server can process at a time.
     pub slots: u32,
     /// The mean time after the accept queue.
     #[serde(rename = "after_queue_ns")]
@@ -27,7 +28,7 @@ pub struct AcceptsLate {
     pub is_puma_6: bool,
 }
 
-/// At one load with more connections than threads.
+/// Judges one load with more connections than threads.
 pub(super) fn of(study: &SweepStudy, point: &SweepPoint<'_>) -> Option<Finding> {
     let alone = study.service_time?;
     let slots = study.server.slots();
@@ -58,8 +59,8 @@ impl AcceptsLate {
             ""
         };
         format!(
-            "At {at} the server probably accepts late: {} requests are inside, by Little's law, and \
-             it has {} threads; once accepted, one takes {after_queue} ({alone} alone){why}.",
+            "At {at} the server probably accepts late: by Little's law {} requests are inside, and \
+             it has {} threads; once accepted, a request takes {after_queue} ({alone} alone){why}.",
             tenths(self.inside),
             self.slots
         )
@@ -71,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_accepts_late_has_free_threads() {
+    fn the_sentence_names_requests_inside_and_threads() {
         let late = AcceptsLate {
             multiple: 4.0,
             inside: 4.54,
@@ -82,8 +83,8 @@ mod tests {
         };
         assert_eq!(
             late.sentence(),
-            "At 4x the server probably accepts late: 4.5 requests are inside, by Little's law, and it \
-             has 5 threads; once accepted, one takes 51.0 ms (50.8 ms alone); Puma 6 waits up to 5 \
+            "At 4x the server probably accepts late: by Little's law 4.5 requests are inside, and it \
+             has 5 threads; once accepted, a request takes 51.0 ms (50.8 ms alone); Puma 6 waits up to 5 \
              ms before it accepts (wait_for_less_busy_worker)."
         );
     }

@@ -1,4 +1,5 @@
-//! Some requests take the app many times longer than most, also where none waits for another.
+//! The app takes many times longer for some requests than for most, even when none waits for
+//! another.
 
 use model::TwoGroups;
 use serde::{Deserialize, Serialize};
@@ -7,16 +8,17 @@ use super::{Finding, two_groups};
 use crate::sweep_points::SweepPoint;
 use crate::words::count_of;
 
-/// Some requests take the app many times longer than most, also where none waits for another.
+/// The app takes many times longer for some requests than for most, even when none waits for
+/// another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AppVaries {
-    /// Connections of the run in which none waits.
+    /// Connections of the run in which no request waits.
     pub connections: u32,
-    /// The two kinds of requests there.
+    /// The fast and the slow requests there.
     pub groups: TwoGroups,
 }
 
-/// Of the highest load at which nobody waits.
+/// Judges the highest load at which no request waits.
 pub(super) fn of(alone: &SweepPoint<'_>) -> Option<Finding> {
     let groups = alone.run.tally.response_time.two_groups()?;
     Some(AppVaries { connections: alone.run.connections, groups }.into())
@@ -26,7 +28,8 @@ impl AppVaries {
     pub(super) fn sentence(&self) -> String {
         let AppVaries { connections, groups } = self;
 
-        let (n, groups) = (count_of(*connections, "connection"), two_groups(groups));
-        format!("The app itself varies: also at {n}, where no request waits for another, {groups}.")
+        let n = count_of(*connections, "connection");
+        let groups = two_groups(groups);
+        format!("The app itself varies: even at {n}, where no request waits for another, {groups}.")
     }
 }

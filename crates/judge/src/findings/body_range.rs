@@ -1,4 +1,4 @@
-//! Bodies: which is the slowest to serve, and which the fastest.
+//! Bodies: which are served at the lowest rate, and which at the highest.
 
 use model::{BodiesStudy, BodyRun};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Finding;
 use crate::words::rate_in_words;
 
-/// Bodies: which is the slowest to serve, and which the fastest.
+/// Bodies: which are served at the lowest rate, and which at the highest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BodyRange {
     /// Socket and body of the lowest rate.
@@ -19,13 +19,14 @@ pub struct BodyRange {
     pub fastest_per_s: f64,
 }
 
-/// From the slowest body to the fastest.
+/// Compares the slowest body with the fastest.
 pub(super) fn of(study: &BodiesStudy) -> Option<Finding> {
     let runs: Vec<&BodyRun> =
         study.sorted().into_iter().filter(|row| row.run.is_evidence()).collect();
     let by_rate =
         |a: &&&BodyRun, b: &&&BodyRun| a.run.completed_rate().total_cmp(&b.run.completed_rate());
-    let (slowest, fastest) = (runs.iter().min_by(by_rate)?, runs.iter().max_by(by_rate)?);
+    let slowest = runs.iter().min_by(by_rate)?;
+    let fastest = runs.iter().max_by(by_rate)?;
     let name = |row: &BodyRun| format!("{} {}", row.socket, row.body);
     (runs.len() > 1).then(|| {
         BodyRange {
@@ -43,6 +44,6 @@ impl BodyRange {
         let BodyRange { slowest, slowest_per_s, fastest, fastest_per_s } = self;
 
         let [low, high] = [*slowest_per_s, *fastest_per_s].map(rate_in_words);
-        format!("Throughput goes from {low} requests/s ({slowest}) to {high} ({fastest}).")
+        format!("Throughput ranges from {low} requests/s ({slowest}) to {high} ({fastest}).")
     }
 }

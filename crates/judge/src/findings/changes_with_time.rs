@@ -1,4 +1,5 @@
-//! It becomes slower or faster with time, or with what it served before, and not with load.
+//! The server becomes slower or faster over time, or with the requests it has served, rather than
+//! with load.
 
 use model::{Nanos, Run, SweepStudy};
 use serde::{Deserialize, Serialize};
@@ -6,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Finding, others_compute};
 use crate::words::brief;
 
-/// The first load's mean response time, then and once more at the end.
+/// The mean response time of the first load, when it ran first and when it was repeated at the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChangesWithTime {
     /// Connections of that load.
@@ -14,22 +15,23 @@ pub struct ChangesWithTime {
     /// The mean response time in the first run.
     #[serde(rename = "first_ns")]
     pub first: Nanos,
-    /// The same in the same run at the end.
+    /// The same when the run was repeated at the end.
     #[serde(rename = "again_ns")]
     pub again: Nanos,
 }
 
-/// Two runs of one load that differ by less, as a share, are no change.
+/// Two runs of one load that differ by a smaller share than this have not changed.
 const NOTABLE: f64 = 0.15;
-/// Nor are two that differ by less than this: a busy machine does that.
+/// Nor have two that differ by less than this: a busy machine causes as much.
 const LEAST: Nanos = Nanos::from_millis(1);
 
-/// Of a sweep whose first load was made once more at its end.
+/// Judges a sweep whose first load was repeated at the end.
 pub(super) fn of(study: &SweepStudy) -> Option<Finding> {
     let again = study.first_load_again.as_deref().filter(|run| run.is_evidence())?;
     let same = |run: &&Run| run.connections == again.connections && run.is_evidence();
     let first = study.runs.iter().find(same)?;
-    // Connections that were dealt otherwise, or others on the CPUs, explain other times.
+    // A different distribution of connections over the workers, or other processes on the CPUs,
+    // would explain different times.
     let dealt = |run: &Run| run.watch.as_ref()?.held_connections(run.connections);
     let is_disturbed = |run: &Run| others_compute::busy_others(run).is_some();
     if dealt(first) != dealt(again) || is_disturbed(first) || is_disturbed(again) {
@@ -49,14 +51,14 @@ impl ChangesWithTime {
         let [then, now] = [*first, *again].map(brief);
         if again > first {
             return format!(
-                "It becomes slower with time or with requests served, not with load: {then} in the \
-                 first run, {now} in the same run at the end. It may be a leak, a cache or a \
+                "It becomes slower over time or with requests served, not with load: {then} in the \
+                 first run, {now} when it was repeated at the end. It may be a leak, a cache or a \
                  growing table."
             );
         }
         format!(
-            "It becomes faster with time or with requests served, not with load: {then} in the \
-             first run, {now} in the same run at the end. It may be a cache or a compiler that \
+            "It becomes faster over time or with requests served, not with load: {then} in the \
+             first run, {now} when it was repeated at the end. It may be a cache or a compiler that \
              warms up: use a longer --warm-up."
         )
     }

@@ -1,21 +1,21 @@
-//! Another generator made the runs: the figures are its own.
+//! Another generator sent the load: the figures are its own.
 
 use model::{Believable, Study};
 use serde::{Deserialize, Serialize};
 
 use super::Finding;
 
-/// Another generator made the runs: the figures are its own.
+/// Another generator sent the load: the figures are its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claimed {
     /// Its name and version.
     pub by: String,
-    /// What its figures, held against each other, leave of its claim; of several runs the
-    /// worst.
+    /// Whether its figures can be believed, after checking them against each other; the worst of
+    /// all runs.
     pub audit: Believable,
 }
 
-/// What another generator's figures are worth.
+/// Says what another generator's figures are worth.
 pub(super) fn of(study: &Study) -> Option<Finding> {
     let runs = study.runs();
     let claims = runs.iter().filter_map(|run| run.claim.as_deref());
@@ -28,10 +28,10 @@ impl Claimed {
         let Claimed { by, audit } = self;
 
         let (these, what) = match audit {
-            Believable::Possible => ("These", "; held against each other, they are possible"),
-            Believable::Doubtful => ("These", ", and they are doubtful"),
-            Believable::Impossible => ("IMPOSSIBLE: these", ", and no run can have had them"),
-            Believable::Unchecked => ("These", "; nothing of them could be checked"),
+            Believable::Possible => ("These", "; checked against each other, they are possible"),
+            Believable::Doubtful => ("These", "; checked against each other, they are doubtful"),
+            Believable::Impossible => ("IMPOSSIBLE: these", ", and no run can have produced them"),
+            Believable::Unchecked => ("These", "; none of them could be checked"),
         };
         format!("{these} are {by}'s own figures{what}.")
     }

@@ -1,4 +1,4 @@
-//! Closed loop: what came back over connections that never pause.
+//! Closed loop: what was completed over connections that never pause.
 
 use model::{LoadPlan, Nanos, PercentileTime, Run};
 use serde::{Deserialize, Serialize};
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 use super::{Finding, highest_percentile, within};
 use crate::words::{count_of, rate_in_words};
 
-/// Closed loop: what came back over connections that never pause.
+/// Closed loop: what was completed over connections that never pause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClosedLoop {
     /// Connections.
     pub connections: u32,
     /// Requests per second.
     pub rate_per_s: f64,
-    /// Which percentile is the highest that the answers bear, 0 to 1, and what it is.
+    /// The highest percentile that there are enough responses for, and its time.
     pub highest: Option<PercentileTime>,
-    /// Each connection pauses between two requests.
+    /// Whether each connection pauses between two requests.
     pub pauses: bool,
 }
 
-/// Of a load that sends as soon as it may.
+/// Describes a load that sends as soon as a connection is free.
 pub(super) fn of(run: &Run, plan: &LoadPlan) -> Finding {
     ClosedLoop {
         connections: plan.load.connections,

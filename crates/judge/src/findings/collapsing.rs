@@ -1,4 +1,4 @@
-//! It completes less at the highest load than at a lower one.
+//! The server completes less at the highest load than at a lower one.
 
 use model::CpuUsage;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use crate::server_limit::COLLAPSE;
 use crate::sweep_points::{self, SweepPoint};
 use crate::words::{count_of, rate_in_words, tenths};
 
-/// It completes less at the highest load than at a lower one.
+/// The server completes less at the highest load than at a lower one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Collapsing {
     /// Connections at the best rate.
@@ -19,19 +19,20 @@ pub struct Collapsing {
     pub connections: u32,
     /// The rate there, in requests per second.
     pub rate_per_s: f64,
-    /// How many more CPUs other processes used there: then it is not known whether the server
-    /// itself does less.
+    /// How many more CPUs other processes used there; if set, they may be the reason why the server
+    /// completes less.
     pub more_cpus_of_others: Option<f64>,
 }
 
-/// Other processes disturb a comparison of two loads where they have this part of the CPUs more at
-/// one than at the other.
+/// Other processes disturb a comparison of two loads if their share of the CPUs differs by this
+/// much.
 const DISTURBED: f64 = 0.10;
 
-/// Where throughput at the highest load is that much lower, and by more than chance explains.
-/// `variation`: coefficient of variation of the service times.
+/// Holds if throughput at the highest load is lower by [`COLLAPSE`] and by more than chance
+/// explains. `variation`: coefficient of variation of the service times.
 pub(super) fn of(points: &[SweepPoint<'_>], variation: f64) -> Option<Finding> {
-    let (last, best) = (points.last()?, sweep_points::best(points)?);
+    let last = points.last()?;
+    let best = sweep_points::best(points)?;
     if last.rate >= (1.0 - COLLAPSE) * best.rate {
         return None;
     }

@@ -10,15 +10,15 @@ use model::number;
 /// Requests failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failed {
-    /// Which runs; none where there is only one.
+    /// Which runs; empty if there is only one.
     pub runs: Vec<String>,
-    /// How many, in all of these.
+    /// How many requests failed, in all of these runs.
     pub failed: u64,
-    /// Of so many.
+    /// How many requests there were.
     pub planned: u64,
     /// How many of each kind, the most frequent first.
     pub kinds: Vec<FailureCount>,
-    /// How long an answer was waited for.
+    /// The timeout of a request.
     #[serde(rename = "timeout_ns")]
     pub timeout: Nanos,
 }
@@ -26,16 +26,16 @@ pub struct Failed {
 /// How many requests failed in one way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailureCount {
-    /// The outcome, [by name](model::counts::name).
+    /// The outcome, by its [name](model::counts::name).
     pub outcome: String,
     /// How many.
     pub requests: u64,
-    /// What more is known of them, in words.
+    /// What else is known about them, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// Of all runs of a sweep.
+/// Sums up all runs of a sweep.
 pub(super) fn of_sweep(study: &SweepStudy) -> Option<Finding> {
     let runs: Vec<&Run> = study.runs.iter().filter(|run| run.tally.counts.failed() > 0).collect();
     let is_one = study.runs.len() == 1;
@@ -43,7 +43,7 @@ pub(super) fn of_sweep(study: &SweepStudy) -> Option<Finding> {
     of(names, &runs, study.plan.stream.timeout)
 }
 
-/// Of these runs.
+/// Sums up these runs.
 pub(super) fn of(runs: Vec<String>, failed: &[&Run], timeout: Nanos) -> Option<Finding> {
     let mut sum = Counts::default();
     for run in failed {
@@ -54,7 +54,7 @@ pub(super) fn of(runs: Vec<String>, failed: &[&Run], timeout: Nanos) -> Option<F
         .map(|(outcome, requests)| FailureCount {
             outcome: counts::name(outcome),
             requests,
-            // That of the first run that has one.
+            // The reason of the first run that has one.
             reason: failed.iter().find_map(|run| run.tally.brief_reason(outcome)),
         })
         .collect();
@@ -73,7 +73,7 @@ fn failure(kind: &FailureCount, timeout: Nanos) -> String {
         "connect_refused" => format!("{n} connection{plural} refused"),
         "closed_early" => format!("{n} connection{plural} closed early"),
         "bad_response" => format!("{n} bad response{plural}"),
-        "in_flight" => format!("{n} still out at the end"),
+        "in_flight" => format!("{n} still in flight at the end"),
         status if status.bytes().all(|b| b.is_ascii_digit()) => {
             format!("{n} answered with status {status}")
         }

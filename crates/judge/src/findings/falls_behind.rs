@@ -1,4 +1,4 @@
-//! Open loop: less was completed than was offered, and it is not known why.
+//! Open loop: less was completed than was offered, for an unknown reason.
 
 use model::{Backlog, Run};
 use serde::{Deserialize, Serialize};
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 use super::{Finding, Offered};
 use crate::words::rate_in_words;
 
-/// Open loop: less was completed than was offered, and it is not known why.
+/// Open loop: less was completed than was offered, for an unknown reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FallsBehind {
     /// Requests per second.
     pub offered_per_s: f64,
     /// Completed, in requests per second.
     pub completed_per_s: f64,
-    /// Requests under way when the last one became due.
+    /// Requests in flight when the last one became due.
     pub under_way: Option<u64>,
 }
 
-/// Where it does neither keep up nor show an overload.
+/// Describes a server that neither keeps up nor is clearly overloaded.
 pub(super) fn of(run: &Run, offered: Offered) -> Finding {
     let backlog = run.statistics.as_ref().and_then(|statistics| statistics.backlog);
     FallsBehind {
@@ -35,7 +35,7 @@ impl FallsBehind {
         let [offered, completed] = [*offered_per_s, *completed_per_s].map(rate_in_words);
         let behind = format!("Of {offered} requests/s the server completes {completed}");
         under_way.map_or(format!("{behind}."), |n| {
-                format!("{behind}; {n} had no answer when the load ended. It is overloaded, or some requests take longer than the run.")
+                format!("{behind}; {n} had no response when the load ended. It is overloaded, or some requests take longer than the run.")
             })
     }
 }

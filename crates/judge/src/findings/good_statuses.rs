@@ -1,5 +1,5 @@
-//! Good answers that are not the page, or not all alike: redirects (Rails' `force_ssl`, a login
-//! page), 304, several statuses. They count as good, and a rate of them says nothing of the page.
+//! Good responses that are not the page, or not all alike: redirects (Rails' `force_ssl`, a login
+//! page), 304, several statuses. They count as good, but their rate says nothing about the page.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use super::Finding;
 use crate::named_runs::named_runs;
 use crate::words::{counted, listed};
 
-/// Good answers that are not the page, or not all alike.
+/// Good responses that are not the page, or not all alike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GoodStatuses {
-    /// Which runs have them; none where all have.
+    /// Which runs have them; empty if all have.
     pub runs: Vec<String>,
-    /// Requests of these runs that had no good answer.
+    /// Requests of these runs without a good response.
     pub failed: u64,
-    /// Their good answers by status, or by class where another generator tells no more.
+    /// Their good responses by status, or by class if another generator reports only that.
     pub statuses: BTreeMap<String, u64>,
     /// Where redirects lead.
     pub redirect: Option<Redirect>,
@@ -25,16 +25,16 @@ pub struct GoodStatuses {
     pub leads_to_tls: bool,
 }
 
-/// More names of runs are a list to read.
+/// More runs than this are counted instead of named.
 const MOST_NAMES: usize = 6;
 
-/// Of the good answers of a run.
+/// A run's good responses by status.
 fn good(run: &Run) -> BTreeMap<String, u64> {
     let is_good = |status: &str| status.starts_with(['2', '3']);
     run.statuses().into_iter().filter(|(status, n)| is_good(status) && *n > 0).collect()
 }
 
-/// Of the good answers of these runs.
+/// These runs' good responses by status.
 fn sum(runs: &[&Run]) -> BTreeMap<String, u64> {
     let mut sum = BTreeMap::new();
     for (status, requests) in runs.iter().flat_map(|run| good(run)) {
@@ -43,14 +43,14 @@ fn sum(runs: &[&Run]) -> BTreeMap<String, u64> {
     sum
 }
 
-/// The status that all good answers of a study had; `None` where they had several, or there were
+/// The status that all good responses of a study had; `None` if they had several, or there were
 /// none.
 pub fn only_status(study: &Study) -> Option<String> {
     let mut statuses = sum(&study.runs()).into_keys();
     statuses.next().filter(|_| statuses.next().is_none())
 }
 
-/// Of any study, whoever made its load.
+/// Judges any study, whichever generator sent its load.
 pub(super) fn of(study: &Study) -> Option<Finding> {
     let all = sum(&study.runs());
     let (usual, _) = all.iter().max_by_key(|(_, requests)| **requests)?;
@@ -81,18 +81,18 @@ pub(super) fn of(study: &Study) -> Option<Finding> {
     }))
 }
 
-/// `301`, or a class that another generator tells.
+/// `301`, or a class that another generator reports.
 fn is_redirect(status: &str) -> bool {
     status == "3xx" || status.parse().is_ok_and(Redirect::is_one)
 }
 
 impl GoodStatuses {
     pub(super) fn sentence(&self) -> String {
-        let good = if self.failed > 0 { "good answers" } else { "answers" };
+        let good = if self.failed > 0 { "good responses" } else { "responses" };
         let at = self.at();
         let only = self.statuses.first_key_value().filter(|_| self.statuses.len() == 1);
         let Some((status, requests)) = only else {
-            return format!("The good answers{at} had several statuses: {}.", self.kinds());
+            return format!("The good responses{at} had several statuses: {}.", self.kinds());
         };
         let all = match *requests {
             1 => format!("The only {}{at} was", good.trim_end_matches('s')),
@@ -100,21 +100,21 @@ impl GoodStatuses {
         };
         match status.as_str() {
             "304" => {
-                format!("{all} 304 (not modified): what is measured is an answer without the page.")
+                format!("{all} 304 (not modified): this measures a response without the page.")
             }
             status if is_redirect(status) => {
                 let to = self.leads(" ");
                 let remedy = if self.leads_to_tls {
-                    " Load that address; or say what a proxy says that ends TLS: -H 'X-Forwarded-Proto: https'."
+                    " Load that address; or send what a TLS-terminating proxy would: -H 'X-Forwarded-Proto: https'."
                 } else {
                     ""
                 };
-                format!("{all} {status}{to}: what is measured is the redirect.{remedy}")
+                format!("{all} {status}{to}: this measures the redirect, not the page.{remedy}")
             }
             status if status.starts_with('3') => {
-                format!("{all} {status}: what is measured is not the page.")
+                format!("{all} {status}: this does not measure the page.")
             }
-            status => format!("{all} {status}, and those of other runs were not."),
+            status => format!("{all} {status}, unlike those of other runs."),
         }
     }
 
@@ -127,7 +127,7 @@ impl GoodStatuses {
         }
     }
 
-    /// Where redirects lead: `to https://h/`, behind a `lead`.
+    /// Where redirects lead, such as `to https://h/`, after the text `lead`.
     fn leads(&self, lead: &str) -> String {
         match &self.redirect {
             None => String::new(),
@@ -141,7 +141,7 @@ impl GoodStatuses {
         }
     }
 
-    /// `1900 were 200 and 100 were 302`, and where these lead.
+    /// `1900 were 200 and 100 were 302`, and where redirects lead.
     fn kinds(&self) -> String {
         let kind = |(status, requests): (&String, &u64)| {
             let verb = if *requests == 1 { "was" } else { "were" };
@@ -168,8 +168,8 @@ mod tests {
         counts
     }
 
-    /// Of a load with these answers.
-    fn said(statuses: &[(u16, u64)], redirect: Option<Redirect>) -> Option<String> {
+    /// The sentence about a load with these responses.
+    fn sentence(statuses: &[(u16, u64)], redirect: Option<Redirect>) -> Option<String> {
         let mut study = testkit::load::closed();
         study.run.tally.counts = answered(statuses);
         study.run.tally.redirect = redirect;
@@ -177,11 +177,11 @@ mod tests {
     }
 
     #[test]
-    fn what_was_answered_is_told_where_it_is_not_the_page_alone() {
+    fn responses_that_are_not_only_the_page_are_described() {
         let to = |location: &str, has_others| {
             Some(Redirect::of(302, Some(location.as_bytes()), has_others))
         };
-        for (statuses, redirect, sentence) in [
+        for (statuses, redirect, expected) in [
             (&[(200, 9)][..], None, None),
             (&[(204, 9)], None, None),
             (&[(200, 9), (503, 9)], None, None),
@@ -189,34 +189,38 @@ mod tests {
             (
                 &[(302, 1)],
                 to("/login", false),
-                Some("The only answer was 302 to /login: what is measured is the redirect."),
+                Some(
+                    "The only response was 302 to /login: this measures the redirect, not the page.",
+                ),
             ),
             (
                 &[(302, 9), (500, 1)],
                 to("/login?n=1", true),
                 Some(
-                    "All 9 good answers were 302 to several places, such as /login?n=1: what is measured is the redirect.",
+                    "All 9 good responses were 302 to several places, such as /login?n=1: this measures the redirect, not the page.",
                 ),
             ),
             (
                 &[(200, 8), (302, 1)],
                 to("/login", false),
-                Some("The good answers had several statuses: 8 were 200 and 1 was 302 to /login."),
+                Some(
+                    "The good responses had several statuses: 8 were 200 and 1 was 302 to /login.",
+                ),
             ),
             (
                 &[(200, 8), (201, 2), (204, 3)],
                 None,
                 Some(
-                    "The good answers had several statuses: 8 were 200, 2 were 201 and 3 were 204.",
+                    "The good responses had several statuses: 8 were 200, 2 were 201 and 3 were 204.",
                 ),
             ),
         ] {
-            assert_eq!(said(statuses, redirect).as_deref(), sentence, "{statuses:?}");
+            assert_eq!(sentence(statuses, redirect).as_deref(), expected, "{statuses:?}");
         }
     }
 
     #[test]
-    fn runs_of_any_study_that_differ_are_named() {
+    fn runs_whose_status_differs_are_named_in_every_kind_of_study() {
         for mut study in testkit::every_study() {
             let is_one = study.runs().len() < 2;
             let last = match &mut study {
@@ -227,9 +231,12 @@ mod tests {
             };
             let Some(last) = last.filter(|run| !is_one && run.claim.is_none()) else { continue };
             last.tally.counts = answered(&[(302, 2)]);
-            let said = of(&study).map(|finding| finding.sentence()).unwrap_or_default();
-            assert!(said.starts_with("All 2 answers at "), "{said}");
-            assert!(said.ends_with(" were 302: what is measured is the redirect."), "{said}");
+            let sentence = of(&study).map(|finding| finding.sentence()).unwrap_or_default();
+            assert!(sentence.starts_with("All 2 responses at "), "{sentence}");
+            assert!(
+                sentence.ends_with(" were 302: this measures the redirect, not the page."),
+                "{sentence}"
+            );
         }
     }
 }

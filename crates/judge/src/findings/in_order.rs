@@ -1,4 +1,4 @@
-//! All requests take about as long as they would first come, first served.
+//! All requests take about as long as if served first come, first served.
 
 use model::Nanos;
 use serde::{Deserialize, Serialize};
@@ -7,10 +7,10 @@ use super::Finding;
 use crate::sweep_points::SweepPoint;
 use crate::words::{brief, load};
 
-/// All requests take about as long as they would first come, first served.
+/// All requests take about as long as if served first come, first served.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InOrder {
-    /// At which load.
+    /// The load.
     pub multiple: f64,
     /// Connections there.
     pub connections: u32,
@@ -25,17 +25,19 @@ pub struct InOrder {
     pub in_order: Nanos,
 }
 
-/// In order: median and 95th percentile are within these parts of connections / throughput.
+/// Requests are served in order if the median is at least the first, and the 95th percentile at
+/// most the second of these multiples of connections / throughput.
 const ORDERLY: [f64; 2] = [0.67, 1.5];
 
-/// Of a run whose requests are of one kind.
+/// Judges a run without two distinct groups of response times.
 pub(super) fn of(point: &SweepPoint<'_>) -> Option<Finding> {
     let in_order = point.in_order();
     let p50 = point.run.response_time(0.50).time()?;
     let p95 = point.run.response_time(0.95).time()?;
     let part = |time: Nanos| time.0 as f64 / in_order.0 as f64;
     (part(p50) >= ORDERLY[0] && part(p95) <= ORDERLY[1]).then(|| {
-        let (multiple, connections) = (point.multiple, point.run.connections);
+        let multiple = point.multiple;
+        let connections = point.run.connections;
         InOrder { multiple, connections, p50, p95, in_order }.into()
     })
 }
@@ -44,7 +46,7 @@ impl InOrder {
     pub(super) fn sentence(&self) -> String {
         let InOrder { multiple, p50, p95, in_order, .. } = self;
         format!(
-            "It is fair: at {} half of the requests take {} or less and 95 % at most {}; first come, first served, each would take {}.",
+            "It is fair: at {} half of the requests take {} or less and 95 % at most {}; served first come, first served, each would take {}.",
             load(*multiple),
             brief(*p50),
             brief(*p95),

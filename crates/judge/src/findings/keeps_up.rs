@@ -9,13 +9,13 @@ use crate::words::rate_in_words;
 /// Open loop: all that was offered was sent and completed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KeepsUp {
-    /// Requests per second; `None` of a rate that changes.
+    /// Requests per second; `None` if the rate changes.
     pub offered_per_s: Option<f64>,
-    /// The highest percentile that the answers bear.
+    /// The highest percentile that there are enough responses for.
     pub highest: Option<PercentileTime>,
 }
 
-/// Where nothing is behind.
+/// Holds if the server was not behind.
 pub(super) fn of(run: &Run, offered: Offered) -> Option<Finding> {
     let judgement = run.judgement.as_ref();
     let keeps_up = judgement.is_none_or(|judgement| judgement.verdict == Verdict::Unloaded);

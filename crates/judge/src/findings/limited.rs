@@ -1,4 +1,4 @@
-//! What keeps the server from doing more.
+//! What limits the server.
 
 use model::{Limit, Run};
 use serde::{Deserialize, Serialize};
@@ -7,12 +7,12 @@ use super::Finding;
 use crate::limits;
 use crate::sweep_points::SweepPoint;
 
-/// What keeps the server from doing more.
+/// What limits the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limited {
-    /// By name, with its evidence.
+    /// The limit, with its evidence.
     pub limit: Limit,
-    /// How many requests the server can process at a time; `None` where that is not known.
+    /// How many requests the server can process at a time; `None` if that is unknown.
     pub slots: Option<u32>,
     /// Runs with this limit.
     pub runs: u32,
@@ -33,7 +33,7 @@ pub(super) fn of_load(run: &Run) -> Option<Finding> {
     of(run.judgement.as_ref()?.limit.as_ref()?, None, 1)
 }
 
-/// Of a limit that is not known, and where nothing was read of the server, there is nothing to say.
+/// If the limit is unknown and nothing could be read about the server, there is nothing to say.
 fn of(limit: &Limit, slots: Option<u32>, runs: u32) -> Option<Finding> {
     let says_something = !matches!(limit, Limit::NotKnown { cpu: None, at_once: None, .. });
     says_something.then(|| Limited { limit: limit.clone(), slots, runs }.into())

@@ -1,8 +1,8 @@
-//! Findings: conclusions of a study about the server, a file for each, with its evidence, when it
+//! Findings: what a study concludes about the server. Each has a file with its evidence, when it
 //! holds, and its sentence.
 //!
-//! Where the figures do not decide, the finding says so. A run that failed its checks is no evidence
-//! for anything but that.
+//! If the figures don't decide a question, the finding says so. A run that failed its checks is
+//! evidence of nothing else.
 
 mod accepts_late;
 mod app_varies;
@@ -81,11 +81,11 @@ use crate::sweep_points::{self, SweepPoint};
 use crate::words::{brief, share};
 use model::number;
 
-/// Whether a finding is the answer, or what explains it.
+/// Whether a finding answers the user's question, or explains the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingRole {
-    /// It answers what was asked.
+    /// It answers the question.
     Conclusion,
     /// It says why.
     Reason,
@@ -102,7 +102,7 @@ macro_rules! findings_and_roles {
         }
 
         impl Finding {
-            /// Whether it answers, or explains.
+            /// Whether it answers the question, or explains the answer.
             pub fn role(&self) -> FindingRole {
                 match self {
                     $(Finding::$name(_) => FindingRole::$role,)*
@@ -126,57 +126,62 @@ macro_rules! findings_and_roles {
 }
 
 findings_and_roles! {
-    /// Good answers that are not the page, or not all alike.
+    /// Good responses that are not the page, or not all alike.
     GoodStatuses: Conclusion,
     /// The server ended in the middle of a load.
     ServerEnded: Conclusion,
-    /// No figure of these runs is the server's.
+    /// These runs measured something other than the server.
     NotMeasured: Conclusion,
-    /// From this load on the server completes no more, however many connections wait.
+    /// From this load on, more connections bring no more throughput.
     Saturated: Conclusion,
-    /// It completes more the more connections there are, up to the highest load that was tried.
+    /// Throughput still rises with the number of connections, up to the highest load tried.
     StillRising: Conclusion,
-    /// Whether throughput still rises, the runs are too short to tell.
+    /// The runs are too short to tell whether throughput still rises.
     RatesUnclear: Conclusion,
-    /// One load was tried, and the server is not seen to be at a limit: whether it does more under
+    /// Only one load was tried and no limit was seen, so it is unknown whether more load brings
+    /// more throughput.
     OneLoad: Conclusion,
-    /// It answered nothing for a while, again and again, and then several requests at once.
+    /// Again and again, the server answered nothing for a while and then several requests at once.
     Stalled: Conclusion,
-    /// It becomes slower or faster with time, or with what it served before, and not with load.
+    /// The server becomes slower or faster over time, or with the requests it has served, rather
+    /// than with load.
     ChangesWithTime: Conclusion,
-    /// It completes less at the highest load than at a lower one.
+    /// The server completes less at the highest load than at a lower one.
     Collapsing: Conclusion,
-    /// A few requests wait many times as long as the others, and not for the app.
+    /// A few requests wait many times as long as the others, and the app is not the reason.
     Unfair: Conclusion,
-    /// All requests take about as long as they would first come, first served.
+    /// All requests take about as long as if served first come, first served.
     InOrder: Conclusion,
-    /// Response times are spread, and the figures do not say whether server or app spreads them.
+    /// Response times are spread out; the figures don't say whether the server or the app is the
+    /// reason.
     Spread: Conclusion,
-    /// There are two kinds of requests, and no run without waiting says whether the app makes them.
+    /// Some requests are far slower than the others, and without a run in which none waits it is
+    /// unknown whether the app is the reason.
     Undecided: Conclusion,
-    /// Some requests take the app many times longer than most, also where none waits for another.
+    /// The app takes many times longer for some requests than for most, even when none waits for
+    /// another.
     AppVaries: Conclusion,
-    /// Closed loop: what came back over connections that never pause.
+    /// Closed loop: what was completed over connections that never pause.
     ClosedLoop: Conclusion,
     /// Open loop: all that was offered was sent and completed.
     KeepsUp: Conclusion,
     /// Open loop: more was offered than the server can do.
     Overloaded: Conclusion,
-    /// Open loop of a rate that changes: more was offered than the server can do.
+    /// Open loop with a changing rate: more was offered than the server can do.
     Peaked: Conclusion,
-    /// Open loop: less was completed than was offered, and it is not known why.
+    /// Open loop: less was completed than was offered, for an unknown reason.
     FallsBehind: Conclusion,
-    /// Bodies: which is the slowest to serve, and which the fastest.
+    /// Bodies: which are served at the lowest rate, and which at the highest.
     BodyRange: Conclusion,
-    /// Another generator made the runs: the figures are its own.
+    /// Another generator sent the load: the figures are its own.
     Claimed: Conclusion,
     /// Requests failed.
     Failed: Conclusion,
-    /// What keeps the server from doing more.
+    /// What limits the server.
     Limited: Reason,
     /// The server serves one connection several times before it takes the next.
     ServedInTurns: Reason,
-    /// Where requests wait before a thread of the server takes them.
+    /// Requests wait in the kernel's accept queue.
     WaitInAcceptQueue: Reason,
     /// Requests wait in the server's own queue, until a thread takes them.
     WaitInServer: Reason,
@@ -186,7 +191,7 @@ findings_and_roles! {
     StreamedBodies: Reason,
     /// The workers hold unequal numbers of connections.
     UnevenDealing: Reason,
-    /// The workers do not have equal parts.
+    /// The workers serve unequal shares of the requests.
     UnevenWorkers: Reason,
     /// Some connections get no response at all.
     NeverServed: Reason,
@@ -201,10 +206,10 @@ pub fn findings(study: &Study) -> Vec<Finding> {
         Study::Sweep(study) => of_sweep(study),
         Study::Load(study) => of_load(&study.run, &study.plan),
         Study::Bodies(study) => body_range::of(study).into_iter().collect(),
-        // Its conclusions are its estimates, in `comparison`.
+        // A comparison's conclusions are its estimates, in `comparison`.
         Study::Compare(_) => Vec::new(),
     };
-    // What was answered comes before how fast.
+    // What the responses were comes before how fast they were.
     good_statuses::of(study).into_iter().chain(of_figures).collect()
 }
 
@@ -232,8 +237,8 @@ fn of_sweep(study: &SweepStudy) -> Vec<Finding> {
     findings
 }
 
-/// What the server completes as the load rises: the first of these that holds. What `changes` with
-/// time is no effect of load.
+/// How throughput changes with load: the first of these findings that holds. A server that
+/// `changes` over time is not judged by load.
 fn throughput(study: &SweepStudy, points: &[SweepPoint<'_>], changes: bool) -> Option<Finding> {
     if changes {
         return None;
@@ -246,18 +251,20 @@ fn throughput(study: &SweepStudy, points: &[SweepPoint<'_>], changes: bool) -> O
         .or_else(|| rates_unclear::of(points, variation))
 }
 
-/// Of the slow requests, at most this part may be there when none waits for another.
+/// If at least this share of the slow requests is there when none waits for another, the app makes
+/// them slow.
 const OF_THE_APP: f64 = 0.25;
 
-/// How long requests wait at the highest load, beside how long they would wait in order.
+/// How long requests wait at the highest load, compared with serving them in order.
 fn order_of_service(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Finding> {
     let slots = study.server.slots();
     let last = points.last().filter(|point| point.run.connections > slots)?;
     if never_served::of(last.run).is_some() {
         return None;
     }
-    // What the network or a dropped connect delays says nothing about the order of service.
-    // Nor does it where the server takes more at once than was stated: nobody waits by slots.
+    // Delays by the network or a dropped connect say nothing about the order of service. Nor do
+    // response times if the server takes more at once than was stated: then requests don't wait for
+    // slots.
     if matches!(
         last.limit(),
         Some(
@@ -276,7 +283,7 @@ fn order_of_service(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Fin
     };
     let alone = points.iter().rev().find(|point| point.run.connections <= slots);
     let Some(alone) = alone else {
-        // Turns that were seen explain the slow ones where no run without waiting was made.
+        // Without a run in which no request waits, only turns explain the slow requests.
         if !has_turns(last.run) {
             return Some(undecided::of(last, &groups));
         }
@@ -301,7 +308,7 @@ fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
     } else if run.tally.counts.good() > 0 && ended.is_none() {
         findings.push(of_pace(run, plan));
         let stalled = stalled::of_load(run);
-        // What stood still is why some requests are slow.
+        // A server that stood still explains why some requests are slow.
         let undecided = if stalled.is_none() { undecided::of_load(run, plan) } else { None };
         findings.extend(stalled);
         findings.extend(undecided);
@@ -320,7 +327,7 @@ fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
 struct Offered {
     /// Requests per second.
     per_second: f64,
-    /// Whether at one rate.
+    /// Whether the rate is constant.
     is_flat: bool,
 }
 
@@ -338,7 +345,7 @@ fn of_pace(run: &Run, plan: &LoadPlan) -> Finding {
         .unwrap_or_else(|| falls_behind::of(run, offered))
 }
 
-/// The highest percentile that the responses bear, and what it is.
+/// The highest percentile that there are enough responses for.
 fn highest_percentile(run: &Run) -> Option<PercentileTime> {
     [0.99, 0.95, 0.9, 0.5].into_iter().find_map(|quantile| {
         let time = run.response_time(quantile).time()?;
@@ -347,7 +354,7 @@ fn highest_percentile(run: &Run) -> Option<PercentileTime> {
 }
 
 fn two_groups(groups: &TwoGroups) -> String {
-    // Both shares in whole percents, or both finer: they are read as a sum.
+    // Round both shares alike, so that they add up to 100 %.
     let slow = if groups.slow_share >= 0.05 {
         (groups.slow_share * 100.0).round() / 100.0
     } else {

@@ -1,20 +1,20 @@
-//! Some connections get no response at all, while the server serves the others again and again.
+//! Some connections get no response at all while the server keeps serving the others.
 
 use model::{Diagnostic, Run};
 use serde::{Deserialize, Serialize};
 
 use super::Finding;
 
-/// Some connections get no response at all, while the server serves the others again and again.
+/// Some connections get no response at all while the server keeps serving the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NeverServed {
-    /// How many.
+    /// Connections without a response.
     pub never: u32,
-    /// Of so many.
+    /// All connections.
     pub connections: u32,
 }
 
-/// Of a run in which a warning says so.
+/// Takes the figures from the run's warning.
 pub(super) fn of(run: &Run) -> Option<Finding> {
     run.warnings.iter().find_map(|warning| match warning {
         Diagnostic::NeverServed { never, connections } => {

@@ -1,4 +1,4 @@
-//! No figure of these runs is the server's.
+//! These runs measured something other than the server.
 
 use model::{Diagnostic, Judgement, Run, SweepStudy, Verdict};
 use serde::{Deserialize, Serialize};
@@ -7,10 +7,10 @@ use super::Finding;
 use crate::checks::assess;
 use crate::words::listed;
 
-/// No figure of these runs is the server's.
+/// These runs measured something other than the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NotMeasured {
-    /// Which: `3x`, `4x`; none where there is only one run.
+    /// Their names, such as `3x`; empty if there is only one run.
     pub runs: Vec<String>,
     /// [`Verdict::GeneratorBound`] or [`Verdict::Invalid`].
     pub verdict: Verdict,
@@ -18,7 +18,7 @@ pub struct NotMeasured {
     pub check: Option<Diagnostic>,
 }
 
-/// The runs that say nothing of the server, by verdict.
+/// Groups the runs that say nothing about the server by verdict.
 pub(super) fn of_sweep(study: &SweepStudy) -> Vec<Finding> {
     let of = |verdict: Verdict| {
         let has_it = |run: &&Run| run.judgement.as_ref().is_some_and(|it| it.verdict == verdict);
@@ -31,10 +31,11 @@ pub(super) fn of_sweep(study: &SweepStudy) -> Vec<Finding> {
     [Verdict::Invalid, Verdict::GeneratorBound].into_iter().filter_map(of).collect()
 }
 
-/// Of a load whose figures are not the server's.
+/// Judges a load.
 pub(super) fn of_load(run: &Run) -> Option<Finding> {
     let judgement = run.judgement.as_ref().filter(|_| !run.is_evidence())?;
-    let (verdict, check) = (judgement.verdict, decider(judgement));
+    let verdict = judgement.verdict;
+    let check = decider(judgement);
     Some(NotMeasured { runs: Vec::new(), verdict, check }.into())
 }
 
@@ -48,15 +49,15 @@ fn not_measured(runs: &[String], verdict: Verdict, check: Option<&Diagnostic>) -
     let check = check.map(|check| assess(check).sentence).unwrap_or_default();
     if is_machine && verdict == Verdict::GeneratorBound {
         return format!(
-            "GENERATOR-BOUND{at}: longtail was late, so this is no figure of the server; {check}."
+            "GENERATOR-BOUND{at}: longtail was late, so the figures do not describe the server; {check}."
         );
     }
     if verdict == Verdict::GeneratorBound {
         format!(
-            "GENERATOR-BOUND{at}: longtail was the limit, so this is no figure of the server; {check}."
+            "GENERATOR-BOUND{at}: longtail was the limit, so the figures do not describe the server; {check}."
         )
     } else {
-        format!("INVALID{at}: {check}. Nothing is concluded from it.")
+        format!("INVALID{at}: {check}. No conclusions are drawn.")
     }
 }
 

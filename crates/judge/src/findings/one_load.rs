@@ -1,4 +1,5 @@
-//! One load was tried, and the server is not seen to be at a limit: whether it does more under
+//! Only one load was tried and no limit was seen, so it is unknown whether more load brings more
+//! throughput.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,17 +7,17 @@ use super::Finding;
 use crate::sweep_points::{self, SweepPoint};
 use crate::words::{count_of, rate_in_words};
 
-/// One load was tried, and the server is not seen to be at a limit: whether it does more under
-/// another is not known.
+/// Only one load was tried and no limit was seen, so it is unknown whether more load brings more
+/// throughput.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OneLoad {
     /// Connections.
     pub connections: u32,
-    /// What it completes, in requests per second.
+    /// Throughput, in requests per second.
     pub rate_per_s: f64,
 }
 
-/// Where there is one load, and no limit is known.
+/// Holds if there is one load and no limit is known.
 pub(super) fn of(points: &[SweepPoint<'_>]) -> Option<Finding> {
     let [only] = points else { return None };
     sweep_points::known_limit(points)
@@ -28,9 +29,10 @@ impl OneLoad {
     pub(super) fn sentence(&self) -> String {
         let OneLoad { connections, rate_per_s } = self;
 
-        let (n, rate) = (count_of(*connections, "connection"), rate_in_words(*rate_per_s));
+        let n = count_of(*connections, "connection");
+        let rate = rate_in_words(*rate_per_s);
         format!(
-            "{rate} requests/s at {n}; whether the server is saturated there, one load does not tell."
+            "{rate} requests/s at {n}; a single load does not tell whether the server is saturated."
         )
     }
 }

@@ -1,4 +1,4 @@
-//! Other processes use the CPUs that the server may use, and its requests wait for one.
+//! Other processes use the server's CPUs, and its requests wait for one.
 
 use model::{CpuUsage, Limit, Nanos, Run};
 use serde::{Deserialize, Serialize};
@@ -13,23 +13,22 @@ pub struct OthersCompute {
     pub others: f64,
     /// CPUs that the server may use.
     pub of: f64,
-    /// How long a request's threads waited for a CPU, on average, by the kernel's account.
+    /// How long the threads waited for a CPU per request, on average, by the kernel's account.
     #[serde(rename = "waited_ns")]
     pub waited: Nanos,
-    /// How long a request is in service, on average: the response time, less what it waits for
-    /// others where more are out than there are slots.
+    /// How long a request is in service, on average: the response time without the wait for a slot.
     #[serde(rename = "in_service_ns")]
     pub in_service: Nanos,
 }
 
-/// They use this part of the CPUs at least,
+/// Other processes use at least this share of the CPUs.
 const OTHERS_USE: f64 = 0.25;
-/// no more than this part is idle,
+/// At most this share of the CPUs is idle.
 const IDLE: f64 = 0.10;
-/// and the wait for a CPU is this part of the time in service.
-const WORTH_A_WORD: f64 = 0.02;
+/// The wait for a CPU is at least this share of the time in service.
+const NOTABLE_WAIT: f64 = 0.02;
 
-/// The CPUs that others use, where they leave hardly any idle.
+/// How many CPUs other processes use, if hardly any are left idle.
 pub(super) fn busy_others(run: &Run) -> Option<f64> {
     let server = run.generator.server.as_ref()?;
     let CpuUsage { others, of, .. } = CpuUsage::of(&run.generator)?;
@@ -38,8 +37,8 @@ pub(super) fn busy_others(run: &Run) -> Option<f64> {
     })
 }
 
-/// Of a run whose limit does not say so already. `slots`: requests that the server can process at a
-/// time, where that is known.
+/// Judges a run, unless its limit already says so. `slots`: requests that the server can process at
+/// a time, if known.
 pub(super) fn of(run: &Run, slots: Option<u32>) -> Option<Finding> {
     let others = busy_others(run)?;
     let is_said = matches!(run.judgement.as_ref()?.limit, Some(Limit::SharedCpus(_)));
@@ -50,8 +49,9 @@ pub(super) fn of(run: &Run, slots: Option<u32>) -> Option<Finding> {
         let inside = f64::from(slots.min(run.connections)) / f64::from(run.connections.max(1));
         Nanos::from_secs_f64(inside * mean.as_secs_f64())
     });
-    // Threads that do not serve wait for CPUs, too: then it is no request's time.
-    let is_part = waited < in_service && waited.0 as f64 >= WORTH_A_WORD * in_service.0 as f64;
+    // Threads that don't serve requests wait for CPUs too; then the wait is not part of a request's
+    // time.
+    let is_part = waited < in_service && waited.0 as f64 >= NOTABLE_WAIT * in_service.0 as f64;
     (is_part && !is_said)
         .then(|| OthersCompute { others, of: server.of, waited, in_service }.into())
 }
@@ -79,9 +79,9 @@ mod tests {
 
     use super::*;
 
-    /// 1000 requests of 50 ms in 10 s on two CPUs of which others have so many; they waited so long
-    /// for a CPU, all together.
-    fn said(others: f64, idle: f64, waited: Nanos) -> Option<String> {
+    /// The sentence about 1000 requests of 50 ms in 10 s on two CPUs. `others`: CPUs that other
+    /// processes used; `waited`: how long all requests waited for a CPU.
+    fn sentence(others: f64, idle: f64, waited: Nanos) -> Option<String> {
         let window = Window { from: Nanos::ZERO, until: Nanos::from_secs(10) };
         let mut tally = Tally::new(window, 1);
         for n in 0..1000 {
@@ -122,17 +122,17 @@ mod tests {
     }
 
     #[test]
-    fn others_are_named_where_requests_wait_for_them() {
+    fn other_processes_are_reported_if_requests_wait_for_their_cpus() {
         let second = Nanos::from_secs(1);
         assert_eq!(
-            said(1.9, 0.0, second * 10).as_deref(),
+            sentence(1.9, 0.0, second * 10).as_deref(),
             Some(
                 "Other processes use 1.9 of the 2 CPUs: a request waits 10.0 ms for a CPU, on average, \
                  20 % of the 50.0 ms that it is in service."
             )
         );
-        assert_eq!(said(1.9, 0.0, second / 10), None, "they wait for nobody");
-        assert_eq!(said(1.0, 0.9, second * 10), None, "a CPU is idle");
-        assert_eq!(said(0.1, 0.0, second * 10), None, "nobody else is there");
+        assert_eq!(sentence(1.9, 0.0, second / 10), None, "requests hardly wait for a CPU");
+        assert_eq!(sentence(1.0, 0.9, second * 10), None, "a CPU is idle");
+        assert_eq!(sentence(0.1, 0.0, second * 10), None, "no other process is active");
     }
 }

@@ -11,18 +11,17 @@ use crate::words::{brief, two_digits};
 pub struct Overloaded {
     /// Requests per second.
     pub offered_per_s: f64,
-    /// What it completes, in requests per second.
+    /// Throughput, in requests per second.
     pub completed_per_s: f64,
-    /// Growth of the backlog, in requests a second.
+    /// Growth of the backlog, in requests per second.
     pub backlog_growth_per_s: f64,
-    /// Growth of the mean response time, in seconds per second; `None` where it does not grow
-    /// all along.
+    /// Growth of the mean response time, in seconds per second; `None` if it doesn't grow steadily.
     pub growth: Option<f64>,
-    /// Where some requests do not wait at all: the two kinds of requests.
+    /// The fast and the slow requests, if some don't wait at all.
     pub groups: Option<TwoGroups>,
 }
 
-/// Of one rate, where the backlog grew all along.
+/// Judges a constant rate: the backlog must have grown all the time.
 pub(super) fn of(run: &Run, offered: Offered) -> Option<Finding> {
     let statistics = run.statistics.as_ref()?;
     let backlog = statistics.backlog.filter(|_| statistics.is_overload(&run.tally))?;
@@ -47,17 +46,20 @@ impl Overloaded {
         let [offered, completed, backlog] =
             [*offered_per_s, *completed_per_s, *backlog_growth_per_s].map(two_digits);
         let overload = format!(
-            "OVERLOADED: of {offered} requests/s the server completes about {completed}. The backlog grows by {backlog} requests a second"
+            "OVERLOADED: of {offered} requests/s the server completes about {completed}. The backlog grows by {backlog} requests per second"
         );
         match (growth, groups) {
             (_, Some(groups)) => {
-                format!("{overload}; {}, and these ever longer.", two_groups(groups))
+                format!(
+                    "{overload}; {}, and the slow ones take longer and longer.",
+                    two_groups(groups)
+                )
             }
             (Some(growth), None) => format!(
-                "{overload}; each second of it adds {} of waiting. A percentile would only say how long the test was.",
+                "{overload}; each second of load adds {} of waiting. A percentile would only reflect the length of the test.",
                 brief(Nanos::from_secs_f64(*growth))
             ),
-            (None, None) => format!("{overload}, and the longest response times with it."),
+            (None, None) => format!("{overload}, and so do the longest response times."),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Open loop of a rate that changes: more was offered than the server can do.
+//! Open loop with a changing rate: more was offered than the server can do.
 
 use model::Run;
 use serde::{Deserialize, Serialize};
@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 use super::{Finding, Offered};
 use crate::words::rate_in_words;
 
-/// Open loop of a rate that changes: more was offered than the server can do.
+/// Open loop with a changing rate: more was offered than the server can do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Peaked {
-    /// The most that it completed over some seconds, in requests per second.
+    /// The highest throughput over [`PEAK`] seconds in a row, in requests per second.
     pub completed_per_s: f64,
 }
 
-/// Seconds over which a peak is taken: fewer are noise.
+/// Seconds over which the peak is averaged; over fewer it would be noise.
 const PEAK: usize = 3;
 
-/// Of a rate that changes, where the backlog grew all along.
+/// Judges a rate that changes: the backlog must have grown all the time.
 pub(super) fn of(run: &Run, offered: Offered) -> Option<Finding> {
     let statistics = run.statistics.as_ref()?;
     statistics.backlog.filter(|_| statistics.is_overload(&run.tally))?;
     (!offered.is_flat).then(|| Peaked { completed_per_s: peak(run) }.into())
 }
 
-/// The most good answers a second over [`PEAK`] seconds in a row.
+/// The most good responses per second over [`PEAK`] seconds in a row.
 fn peak(run: &Run) -> f64 {
     let completed: Vec<u64> =
         run.tally.series.seconds.iter().map(|second| second.completed).collect();
@@ -35,7 +35,7 @@ impl Peaked {
     pub(super) fn sentence(&self) -> String {
         let Peaked { completed_per_s } = self;
         format!(
-            "The server completes at most {} requests/s; what is offered beyond that waits, and a percentile would only say how long.",
+            "The server completes at most {} requests/s; requests beyond that wait, and a percentile would only reflect the length of the test.",
             rate_in_words(*completed_per_s)
         )
     }

@@ -1,4 +1,4 @@
-//! Whether throughput still rises cannot be told: requests vary so much that the runs are too short.
+//! Response times vary so much that the runs are too short to tell whether throughput still rises.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::server_limit::SAME_RATE;
 use crate::sweep_points::SweepPoint;
 use crate::words::{count_of, rate_in_words, share};
 
-/// The rates of the lowest and the highest load, and how well they are known.
+/// The rates at the lowest and the highest load, and their error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RatesUnclear {
     /// The fewest connections.
@@ -19,18 +19,17 @@ pub struct RatesUnclear {
     pub most_connections: u32,
     /// The rate there.
     pub most_per_s: f64,
-    /// A rate is known to this part of it, either way (95 %), as the times of the requests scatter.
+    /// The relative error of a rate (95 %), from the scatter of the request times.
     pub error: f64,
 }
 
-/// The error of a rate that comes of so many requests whose times have this coefficient of
-/// variation.
+/// The relative error of a load's rate, if the request times have this coefficient of variation.
 fn error_of(point: &SweepPoint<'_>, variation: f64) -> f64 {
     ERRORS * variation / (point.run.tally.counts.good().max(1) as f64).sqrt()
 }
 
-/// Whether the highest load's rate is no more above the lowest's than chance explains, and chance
-/// explains more than 5 %.
+/// Whether chance explains why the highest load's rate is above the lowest's, and chance explains
+/// more than 5 %.
 pub(super) fn are_unclear(points: &[SweepPoint<'_>], variation: f64) -> bool {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return false };
     let error = error_between(first, last, variation);
@@ -38,14 +37,15 @@ pub(super) fn are_unclear(points: &[SweepPoint<'_>], variation: f64) -> bool {
     points.len() > 1 && error > SAME_RATE && growth <= error
 }
 
-/// By what part the rates of two loads may differ by chance.
+/// By what share the rates of two loads may differ by chance.
 pub(super) fn error_between(one: &SweepPoint<'_>, other: &SweepPoint<'_>, variation: f64) -> f64 {
     error_of(one, variation).hypot(error_of(other, variation))
 }
 
-/// Where no saturation is shown, and no rise either.
+/// Holds if neither saturation nor a rise is shown.
 pub(super) fn of(points: &[SweepPoint<'_>], variation: f64) -> Option<Finding> {
-    let (first, last) = (points.first()?, points.last()?);
+    let first = points.first()?;
+    let last = points.last()?;
     are_unclear(points, variation).then(|| {
         RatesUnclear {
             connections: first.run.connections,

@@ -1,4 +1,4 @@
-//! From this load on the server completes no more, however many connections wait.
+//! From this load on, more connections bring no more throughput.
 
 use model::{Limit, SweepStudy};
 use serde::{Deserialize, Serialize};
@@ -7,28 +7,29 @@ use super::Finding;
 use crate::sweep_points::{self, SweepPoint};
 use crate::words::{count_of, rate_in_words};
 
-/// From this load on the server completes no more, however many connections wait.
+/// From this load on, more connections bring no more throughput.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Saturated {
-    /// The fewest connections that were tried at which it does.
+    /// The fewest connections tried at which the server is saturated.
     pub connections: u32,
-    /// Whether no fewer were tried.
+    /// Whether that was the lowest load tried.
     pub is_lowest: bool,
-    /// Whether no other load was tried.
+    /// Whether that was the only load tried.
     pub is_only: bool,
-    /// What it completes, in requests per second.
+    /// Throughput, in requests per second.
     pub rate_per_s: f64,
-    /// The CPUs are shared with the generator: on its own it would do more.
+    /// The CPUs are shared with the generator; on CPUs of its own the server would do more.
     pub on_shared_cpus: bool,
 }
 
-/// A run that is faster than this factor times the best that is evidence shows more.
+/// A run this many times faster than the best valid run shows that the server can do more.
 const REFUTED: f64 = 1.05;
 
-/// Where more connections bring no more, or a limit is known at the best throughput. A faster run
-/// that the generator limited refutes it: the server does at least as much as that.
+/// Holds if more connections bring no more throughput, or a limit is known at the best throughput.
+/// A faster run that the generator limited refutes it: the server does at least as much.
 pub(super) fn of(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Finding> {
-    let (first, last) = (points.first()?, points.last()?);
+    let first = points.first()?;
+    let last = points.last()?;
     let best = sweep_points::best(points)?;
     let shown = sweep_points::saturation(points);
     let known = sweep_points::known_limit(points).and_then(|_| sweep_points::reached(points));
@@ -53,7 +54,7 @@ impl Saturated {
         let Saturated { connections, is_lowest, is_only, rate_per_s, on_shared_cpus } = self;
 
         let shared = if *on_shared_cpus {
-            ", on CPUs that it shares; on CPUs of its own it would do more"
+            ", on shared CPUs; on CPUs of its own it would do more"
         } else {
             ""
         };

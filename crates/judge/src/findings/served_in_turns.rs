@@ -10,20 +10,20 @@ use crate::words::{count_of, tenths};
 /// The server serves one connection several times before it takes the next.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ServedInTurns {
-    /// Responses in a row for one connection: the least and the most of the runs.
+    /// Responses in a row for one connection, in the run with the fewest.
     pub least: f64,
-    /// As `least`.
+    /// The same, in the run with the most.
     pub most: f64,
-    /// Turns have several lengths, and these are means.
+    /// Whether turns have several lengths, so that these are means.
     #[serde(default)]
     pub varies: bool,
     /// Connections that wait meanwhile, at the highest load.
     pub waiting: u32,
-    /// It is a Puma before version 7.
+    /// Whether the server is a Puma before version 7.
     pub is_old_puma: bool,
 }
 
-/// Of the runs in which it was seen.
+/// Sums up the runs in which it was seen.
 pub(super) fn of(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Finding> {
     let mut seen: Option<ServedInTurns> = None;
     for warning in points.iter().flat_map(|point| &point.run.warnings) {

@@ -1,4 +1,4 @@
-//! The server ended in the middle of a load: no rate over the whole window is its own.
+//! The server ended in the middle of a load, so no rate over the whole window describes it.
 
 use model::Run;
 use serde::{Deserialize, Serialize};
@@ -8,13 +8,14 @@ use crate::words::{count_of, rate_in_words};
 /// The server ended in the middle of a load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ServerEnded {
-    /// The second of the run, from 1, from which on nobody listened.
+    /// The second of the run, counted from 1, from which on nothing listened.
     pub from_second: u64,
-    /// Good responses per second in the whole seconds before; `None` where there was none.
+    /// Good responses per second in the whole seconds before; `None` if there was no whole second.
     pub rate_per_s: Option<f64>,
 }
 
-/// Of a load whose server was gone before its window was over: what only the drain met is left out.
+/// Judges a load whose server was gone before the end of its window. A server that ended while the
+/// last responses were awaited doesn't count.
 pub fn server_ended(run: &Run) -> Option<ServerEnded> {
     let from_second = run.tally.gone_from()?;
     let whole_seconds = from_second - 1;
@@ -33,12 +34,13 @@ impl ServerEnded {
             Some(rate) => {
                 let before = count_of(self.from_second - 1, "second");
                 format!(
-                    "The server ended in the run: it completed {} requests/s in the {before} before, and no rate over the whole time is its own.",
+                    "The server ended during the run: it completed {} requests/s in the {before} before, and a rate over the whole run would mean nothing.",
                     rate_in_words(rate)
                 )
             }
-            None => "The server ended in the first second of the run: there is no rate of it."
-                .to_owned(),
+            None => {
+                "The server ended in the first second of the run, so there is no rate.".to_owned()
+            }
         }
     }
 }

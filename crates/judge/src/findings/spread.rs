@@ -1,4 +1,5 @@
-//! Response times are spread, and the figures do not say whether server or app spreads them.
+//! Response times are spread out; the figures don't say whether the server or the app is the
+//! reason.
 
 use model::Nanos;
 use serde::{Deserialize, Serialize};
@@ -7,10 +8,11 @@ use super::Finding;
 use crate::sweep_points::SweepPoint;
 use crate::words::{brief, load};
 
-/// Response times are spread, and the figures do not say whether server or app spreads them.
+/// Response times are spread out; the figures don't say whether the server or the app is the
+/// reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// At which load.
+    /// The load.
     pub multiple: f64,
     /// Connections there.
     pub connections: u32,
@@ -25,10 +27,11 @@ pub struct Spread {
     pub in_order: Nanos,
 }
 
-/// Of a run whose requests are of one kind, and not in order.
+/// Describes a run without two distinct groups of response times that is not in order.
 pub(super) fn of(point: &SweepPoint<'_>) -> Option<Finding> {
-    let (multiple, connections, in_order) =
-        (point.multiple, point.run.connections, point.in_order());
+    let multiple = point.multiple;
+    let connections = point.run.connections;
+    let in_order = point.in_order();
     let p50 = point.run.response_time(0.50).time()?;
     let p95 = point.run.response_time(0.95).time()?;
     Some(Spread { multiple, connections, p50, p95, in_order }.into())
@@ -38,7 +41,7 @@ impl Spread {
     pub(super) fn sentence(&self) -> String {
         let Spread { multiple, p50, p95, in_order, .. } = self;
         format!(
-            "At {} half of the requests take {} or less, and 5 % more than {}; first come, first served, each would take about {}.",
+            "At {} half of the requests take {} or less, and 5 % more than {}; served first come, first served, each would take about {}.",
             load(*multiple),
             brief(*p50),
             brief(*p95),

@@ -1,5 +1,5 @@
-//! The server, or one of its workers, answered nothing for a while, and then several requests at
-//! once: it stood still. A garbage collection does that, or a process that was stopped.
+//! The server, or one of its workers, stood still: it answered nothing for a while, and then
+//! several requests at once. A garbage collection does that, or a stopped process.
 
 use model::{Nanos, Run, Silence, SweepStudy};
 use serde::{Deserialize, Serialize};
@@ -13,17 +13,17 @@ use crate::words::{brief, count_of, listed};
 pub struct Stalled {
     /// Connections of that run.
     pub connections: u32,
-    /// How long it was.
+    /// Its length.
     #[serde(rename = "measured_ns")]
     pub measured: Nanos,
-    /// Of the server, or of each worker that stalled.
+    /// The stalls of the server, or of each worker that stalled.
     pub stalls: Vec<StallsOf>,
 }
 
-/// How often one of them stalled, and for how long.
+/// How often the server or a worker stalled, and for how long.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StallsOf {
-    /// The worker, as its answers name it; empty: the server.
+    /// The worker, as its responses name it; empty for the server.
     pub worker: String,
     /// How often.
     pub times: u32,
@@ -35,33 +35,33 @@ pub struct StallsOf {
     pub longest: Nanos,
 }
 
-/// A stall is so many times longer than a request is in service on average: requests that are begun
-/// together and share the CPUs end together, too.
+/// A stall is longer than this many times the average time in service: requests that begin together
+/// and share the CPUs also end together.
 const LONGER: u64 = 2;
-/// This part of what is in service is answered at once when a stall ends.
+/// When a stall ends, at least this share of the requests in service is answered at once.
 const AT_ONCE: f64 = 0.5;
-/// Fewer may end together by chance.
+/// Fewer responses may come together by chance.
 const LEAST_ANSWERS: u32 = 3;
-/// Where the longest request alone is not known: at least this part of the requests that took as
-/// long as a stall were held up by one. Long requests of the app end one by one.
+/// If the longest request alone is unknown, at least this share of the requests that took as long
+/// as a stall must have been held up by one. Requests that the app takes long for end one by one.
 const HELD_UP: f64 = 0.5;
-/// So much of a stall a request that it held up takes at least.
+/// A request that was held up by a stall takes at least this share of the stall's length.
 const NEARLY: f64 = 0.8;
 
-/// Of the run in which it stood still the longest.
+/// Describes the run with the longest stalls.
 pub(super) fn of_sweep(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Finding> {
     let all = points.iter().map(|point| (point.run, of_run_in(study, point.run)));
     let still = |stalls: &[&Silence]| stalls.iter().map(|stall| stall.length()).sum::<Nanos>();
     let (run, stalls) = all.max_by_key(|(_, stalls)| still(stalls))?;
-    said(run, &stalls)
+    finding_of(run, &stalls)
 }
 
-/// Of a load.
+/// Judges a load.
 pub(super) fn of_load(run: &Run) -> Option<Finding> {
-    said(run, &of_run(run, run.connections, None))
+    finding_of(run, &of_run(run, run.connections, None))
 }
 
-/// Whether stalls, and not the app, are why requests of a run took longer than `time`.
+/// Whether stalls rather than the app explain why requests of a run took longer than `time`.
 pub(super) fn explain(study: &SweepStudy, run: &Run, time: Nanos) -> bool {
     held_up(&of_run_in(study, run)) >= HELD_UP * slower(run, time)
 }
@@ -71,7 +71,7 @@ fn of_run_in<'r>(study: &SweepStudy, run: &'r Run) -> Vec<&'r Silence> {
     of_run(run, study.server.slots(), alone)
 }
 
-/// The silences of a run that are stalls. `alone`: the longest request that was made alone.
+/// The silences of a run that are stalls. `alone`: the longest time of a request that ran alone.
 fn of_run(run: &Run, slots: u32, alone: Option<Nanos>) -> Vec<&Silence> {
     let in_service = f64::from(run.connections.min(slots));
     let typical = Nanos::from_secs_f64(in_service / run.completed_rate().max(1e-9));
@@ -83,7 +83,7 @@ fn of_run(run: &Run, slots: u32, alone: Option<Nanos>) -> Vec<&Silence> {
     let stalls: Vec<&Silence> = run.silences.iter().filter(is_stall).collect();
     let Some(shortest) = stalls.iter().map(|stall| stall.length()).min() else { return stalls };
     let time = Nanos::from_secs_f64(NEARLY * shortest.as_secs_f64());
-    // Where requests wait for one another, those that a stall held up are not the only long ones.
+    // If requests wait for one another, stalls are not the only reason for long ones.
     if run.connections <= slots && held_up(&stalls) >= HELD_UP * slower(run, time) {
         return stalls;
     }
@@ -98,7 +98,7 @@ fn slower(run: &Run, time: Nanos) -> f64 {
     run.tally.service_time.share_above(time) * run.tally.service_time.count() as f64
 }
 
-fn said(run: &Run, stalls: &[&Silence]) -> Option<Finding> {
+fn finding_of(run: &Run, stalls: &[&Silence]) -> Option<Finding> {
     let mut of: Vec<StallsOf> = Vec::new();
     for stall in stalls {
         let length = stall.length();
@@ -116,7 +116,8 @@ fn said(run: &Run, stalls: &[&Silence]) -> Option<Finding> {
             }),
         }
     }
-    let (connections, measured) = (run.connections, run.measured);
+    let connections = run.connections;
+    let measured = run.measured;
     (!of.is_empty()).then(|| Stalled { connections, measured, stalls: of }.into())
 }
 
@@ -140,7 +141,7 @@ impl Stalled {
     pub(super) fn sentence(&self) -> String {
         let Stalled { connections, measured, stalls } = self;
         let run = format!("in {} at {}", brief(*measured), count_of(*connections, "connection"));
-        let then = "nothing was answered, and then most of what was out at once";
+        let then = "nothing was answered, and then most of the requests in flight at once";
         match stalls.as_slice() {
             [server] if server.worker.is_empty() => {
                 format!("The server stood still, {run}: {}; {then}.", server.in_words())
@@ -163,8 +164,8 @@ mod tests {
 
     const SECONDS: u64 = 10;
 
-    /// Ten connections, 50 ms a request, but for `long` requests of 350 ms; and silences of 300 ms
-    /// with so many answers behind each.
+    /// Ten connections and 50 ms a request, except for `long` requests of 350 ms. Each silence
+    /// lasts 300 ms and ends with this many responses.
     fn run(connections: u32, long: u64, silences: &[u32]) -> Run {
         let ms = Nanos::from_millis;
         let window = Window { from: Nanos::ZERO, until: Nanos::from_secs(SECONDS) };
@@ -192,50 +193,50 @@ mod tests {
         run
     }
 
-    fn said_of(run: &Run, slots: u32, alone_ms: u64) -> Option<String> {
+    fn sentence_of(run: &Run, slots: u32, alone_ms: u64) -> Option<String> {
         let alone = Some(Nanos::from_millis(alone_ms)).filter(|alone| *alone > Nanos::ZERO);
-        said(run, &of_run(run, slots, alone)).map(|it| it.sentence())
+        finding_of(run, &of_run(run, slots, alone)).map(|it| it.sentence())
     }
 
     #[test]
-    fn a_server_that_stands_still_is_said_to() {
+    fn a_server_that_stands_still_is_reported() {
         assert_eq!(
-            said_of(&run(10, 20, &[10, 10]), 10, 51).as_deref(),
+            sentence_of(&run(10, 20, &[10, 10]), 10, 51).as_deref(),
             Some(
                 "The server stood still, in 10.0 s at 10 connections: 2 stalls of 300 to 310 ms; \
-                 nothing was answered, and then most of what was out at once."
+                 nothing was answered, and then most of the requests in flight at once."
             )
         );
-        // Requests alone met one, too.
-        assert!(said_of(&run(10, 20, &[10, 10]), 10, 340).is_some());
+        // A request that ran alone met a stall, too.
+        assert!(sentence_of(&run(10, 20, &[10, 10]), 10, 340).is_some());
         // Forty connections on ten slots: ten are in service.
-        assert!(said_of(&run(40, 900, &[10, 10]), 10, 51).is_some());
+        assert!(sentence_of(&run(40, 900, &[10, 10]), 10, 51).is_some());
     }
 
     #[test]
-    fn long_requests_of_the_app_are_no_stalls() {
+    fn requests_that_the_app_takes_long_for_are_not_stalls() {
         for (what, run, alone) in [
-            ("a gap, and then one by one", run(10, 20, &[2, 3]), 51),
-            ("an app of which one in ten takes so long", run(10, 170, &[5, 6]), 360),
-            ("nothing is known of it alone", run(10, 170, &[5, 6]), 0),
-            ("where requests wait for one another", run(40, 900, &[10, 10]), 360),
+            ("a gap, then responses one by one", run(10, 20, &[2, 3]), 51),
+            ("one request in ten takes the app that long", run(10, 170, &[5, 6]), 360),
+            ("the time alone is unknown", run(10, 170, &[5, 6]), 0),
+            ("requests wait for one another", run(40, 900, &[10, 10]), 360),
         ] {
-            assert_eq!(said_of(&run, 10, alone), None, "{what}");
+            assert_eq!(sentence_of(&run, 10, alone), None, "{what}");
         }
-        // Twenty processes share two CPUs: what begins together ends together, each round.
+        // Twenty processes share two CPUs: in each round, requests begin and end together.
         let mut rounds = run(20, 0, &[20; 9]);
         rounds.tally.completed_in_window = 200;
-        assert_eq!(said_of(&rounds, 20, 100), None);
+        assert_eq!(sentence_of(&rounds, 20, 100), None);
     }
 
     #[test]
-    fn workers_are_named_where_their_answers_do() {
+    fn workers_are_named_if_their_responses_name_them() {
         let mut run = run(10, 10, &[5, 5]);
         for name in ["17", "18"] {
             run.tally.per_worker.insert(name.to_owned(), model::tally::WorkerCount::default());
         }
         run.silences.iter_mut().for_each(|silence| silence.worker = "17".to_owned());
-        let said = said_of(&run, 10, 51).unwrap();
-        assert!(said.contains("2 stalls of 300 to 310 ms in worker 17;"), "{said}");
+        let sentence = sentence_of(&run, 10, 51).unwrap();
+        assert!(sentence.contains("2 stalls of 300 to 310 ms in worker 17;"), "{sentence}");
     }
 }

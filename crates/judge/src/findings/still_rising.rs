@@ -1,4 +1,4 @@
-//! It completes more the more connections there are, up to the highest load that was tried.
+//! Throughput still rises with the number of connections, up to the highest load tried.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,26 +6,26 @@ use super::{Finding, rates_unclear};
 use crate::sweep_points::{self, SweepPoint};
 use crate::words::{count_of, rate_in_words};
 
-/// It completes more the more connections there are, up to the highest load that was tried.
+/// Throughput still rises with the number of connections, up to the highest load tried.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StillRising {
     /// The most connections that were tried.
     pub connections: u32,
-    /// What it completes there, in requests per second.
+    /// Throughput there, in requests per second.
     pub rate_per_s: f64,
-    /// The load below: its connections, where the rate has risen so little since that load that the
-    /// server may be at its limit by now.
+    /// Connections of the load below, if the rate has risen so little since that the server may be
+    /// at its limit by now.
     pub hardly_since: Option<u32>,
     /// The rate there.
     pub rate_before_per_s: f64,
 }
 
-/// Where the rate rises by less than this power of the connections, the highest load may be past the
-/// end of the rise: 10 % for four times as many is .07, in proportion is 1.
+/// If the rate rises by less than this power of the connections, the rise may have ended before the
+/// highest load. 10 % more for four times as many is 0.07; in proportion is 1.
 const HARDLY: f64 = 0.25;
 
-/// Where the best throughput was reached at the highest load alone, and no limit is known.
-/// `variation`: coefficient of variation of the service times.
+/// Holds if only the highest load reached the best throughput, and no limit is known. `variation`:
+/// coefficient of variation of the service times.
 pub(super) fn of(points: &[SweepPoint<'_>], variation: f64) -> Option<Finding> {
     let last = points.last()?;
     let is_rising = sweep_points::saturation(points).is_none()

@@ -1,4 +1,4 @@
-//! Responses whose bodies take most of their time: streams, and files over a slow way.
+//! Bodies take most of the response time: streams, or files over a slow network.
 
 use model::Nanos;
 use serde::{Deserialize, Serialize};
@@ -7,27 +7,27 @@ use super::Finding;
 use crate::sweep_points::SweepPoint;
 use crate::words::{brief, count_of, load};
 
-/// Responses whose bodies take most of their time.
+/// Bodies take most of the response time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StreamedBodies {
-    /// At which load; `None` of a load that has no multiple.
+    /// The load; `None` if it is not a multiple of the slots.
     pub multiple: Option<f64>,
     /// Connections there.
     pub connections: u32,
-    /// From the first byte of the request to that of the response, on average.
+    /// Time from the first byte of the request to the first byte of the response, on average.
     #[serde(rename = "first_byte_ns")]
     pub first_byte: Nanos,
-    /// From there to the last byte.
+    /// Time from there to the last byte.
     #[serde(rename = "body_ns")]
     pub body: Nanos,
 }
 
-/// A body is worth a word from this part of the service time on,
+/// Bodies are reported if they take at least this share of the service time
 const MOST_OF_IT: f64 = 0.5;
-/// and from this length on: a kernel delays an acknowledgement by 40 ms.
+/// and at least this long; less may be a delayed acknowledgement, which takes the kernel 40 ms.
 const LONG: Nanos = Nanos::from_millis(50);
 
-/// Of a run whose responses are not whole with their first bytes.
+/// Judges a run whose responses don't arrive in one piece.
 pub(super) fn of_run(run: &model::Run) -> Option<StreamedBodies> {
     let first_byte = run.tally.phases.first_byte.mean()?;
     let body = run.tally.phases.read.mean()?;
@@ -73,11 +73,11 @@ mod tests {
         let found = of_run(&run).unwrap();
         assert_eq!((found.first_byte, found.body), (Nanos::from_millis(2), Nanos::from_secs(1)));
         run.tally.phases.first_byte.record(Nanos::from_secs(10));
-        assert_eq!(of_run(&run), None, "most of it is no body's");
+        assert_eq!(of_run(&run), None, "most of the time comes before the body");
         run.tally.phases.first_byte = DurationSummary::default();
         run.tally.phases.first_byte.record(Nanos::from_millis(1));
         run.tally.phases.read = DurationSummary::default();
         run.tally.phases.read.record(Nanos::from_millis(40));
-        assert_eq!(of_run(&run), None, "an acknowledgement that was delayed");
+        assert_eq!(of_run(&run), None, "a delayed acknowledgement");
     }
 }

@@ -1,4 +1,5 @@
-//! There are two kinds of requests, and no run without waiting says whether the app makes them.
+//! Some requests are far slower than the others, and without a run in which none waits it is
+//! unknown whether the app is the reason.
 
 use model::{LoadPlan, Nanos, Pace, Run, TwoGroups};
 use serde::{Deserialize, Serialize};
@@ -7,25 +8,27 @@ use super::{Finding, two_groups};
 use crate::sweep_points::SweepPoint;
 use crate::words::{brief, count_of};
 
-/// There are two kinds of requests, and no run without waiting says whether the app makes them.
+/// Some requests are far slower than the others, and without a run in which none waits it is
+/// unknown whether the app is the reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Undecided {
     /// Connections.
     pub connections: u32,
-    /// The two kinds of requests.
+    /// The fast and the slow requests.
     pub groups: TwoGroups,
     /// Connections / throughput.
     #[serde(rename = "first_come_first_served_ns")]
     pub in_order: Nanos,
 }
 
-/// Of a sweep without a run in which nobody waits.
+/// Describes a sweep without a run in which no request waits.
 pub(super) fn of(point: &SweepPoint<'_>, groups: &TwoGroups) -> Finding {
-    let (connections, in_order) = (point.run.connections, point.in_order());
+    let connections = point.run.connections;
+    let in_order = point.in_order();
     Undecided { connections, groups: *groups, in_order }.into()
 }
 
-/// Two kinds of requests in a closed loop: one load does not say who makes them.
+/// Describes a closed loop: one load doesn't tell who makes the slow requests slow.
 pub(super) fn of_load(run: &Run, plan: &LoadPlan) -> Option<Finding> {
     let is_closed = plan.load.pace == Pace::Closed
         && plan.load.think == Nanos::ZERO
@@ -40,7 +43,7 @@ impl Undecided {
     pub(super) fn sentence(&self) -> String {
         let Undecided { connections, groups, in_order } = self;
         format!(
-            "At {}, {}; first come, first served, each would take about {}. Whether the server's order or the app makes some slow, one load does not tell.",
+            "At {}, {}; served first come, first served, each would take about {}. A single load does not tell whether the server's order or the app makes some slow.",
             count_of(*connections, "connection"),
             two_groups(groups),
             brief(*in_order)

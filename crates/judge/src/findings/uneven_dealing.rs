@@ -11,7 +11,7 @@ use crate::words::{brief, load, two_digits};
 /// The workers hold unequal numbers of connections.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UnevenDealing {
-    /// At which load.
+    /// The load.
     pub multiple: f64,
     /// Connections that each worker was seen to hold, the most first.
     pub held: Vec<u32>,
@@ -25,8 +25,8 @@ pub struct UnevenDealing {
     pub alone: Option<Nanos>,
 }
 
-/// Where all workers are full, so many times as many connections in one as in another are worth a
-/// word: its requests take that much longer.
+/// If all workers are full and one holds this many times the connections of another, it is
+/// reported: its requests take that much longer.
 const UNEVEN: f64 = 1.2;
 
 /// The lowest load at which requests wait in one worker while a thread of another is free; else the
@@ -44,7 +44,8 @@ pub(super) fn of(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Findin
 
 fn dealing(study: &SweepStudy, point: &SweepPoint<'_>) -> Option<UnevenDealing> {
     let held = point.run.theory.as_ref()?.by_worker.clone().filter(|held| held.len() > 1)?;
-    // Of a server whose slots alone were stated the processes tell how many each has.
+    // If only the slots of the server were stated, the number of processes gives the threads of
+    // each.
     let threads = study.server.slots() / held.len() as u32;
     Some(UnevenDealing {
         multiple: point.multiple,
@@ -90,7 +91,7 @@ impl UnevenDealing {
         }
         let longer = f64::from(most.max(self.threads)) / f64::from(least.max(self.threads).max(1));
         format!(
-            "At {at} the workers hold {held} connections: in the fullest a request takes {} times \
+            "At {at} the workers hold {held} connections: a request in the fullest takes {} times \
              as long as in the emptiest.",
             two_digits(longer)
         )
@@ -102,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_with_more_connections_than_threads_lets_them_wait() {
+    fn connections_beyond_a_workers_threads_wait_there() {
         let ms = Nanos::from_millis;
         let dealing = |held: &[u32]| UnevenDealing {
             multiple: 1.0,
@@ -119,7 +120,7 @@ mod tests {
         assert!(!dealing(&[5, 5]).has_idle_threads() && !dealing(&[8, 5]).has_idle_threads());
         assert_eq!(
             dealing(&[24, 16]).sentence(),
-            "At 1x the workers hold 24 + 16 connections: in the fullest a request takes 1.5 times as \
+            "At 1x the workers hold 24 + 16 connections: a request in the fullest takes 1.5 times as \
              long as in the emptiest."
         );
     }

@@ -1,4 +1,4 @@
-//! The workers do not have equal parts.
+//! The workers serve unequal shares of the requests.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,27 +7,29 @@ use crate::sweep_points::SweepPoint;
 use crate::words::load;
 use model::number;
 
-/// The workers do not have equal parts.
+/// The workers serve unequal shares of the requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UnevenWorkers {
-    /// At which load.
+    /// The load.
     pub multiple: f64,
-    /// The furthest from an even share, as a part of it.
+    /// The largest deviation from an even share, relative to it.
     pub deviation: f64,
 }
 
-/// A worker's part differs from an even share by more than this, and by more than chance.
+/// A worker's share is uneven if it differs from an even one by more than this, and by more than
+/// chance.
 const UNEVEN: f64 = 0.10;
-/// Standard errors: beyond chance.
+/// More standard errors than this are beyond chance.
 const BEYOND_CHANCE: f64 = 5.0;
 
-/// Of a run whose workers are known apart.
+/// Judges a run whose workers can be told apart.
 pub(super) fn of(point: &SweepPoint<'_>) -> Option<Finding> {
-    let (workers, deviations) = (&point.run.workers, point.run.worker_deviations());
+    let workers = &point.run.workers;
+    let deviations = point.run.worker_deviations();
     let deviation = *deviations.iter().max_by(|a, b| a.abs().total_cmp(&b.abs()))?;
     let even =
         workers.iter().map(|worker| worker.requests).sum::<u64>() as f64 / workers.len() as f64;
-    // Of requests that choose their worker by chance a share varies by its square root.
+    // If each request reached a random worker, the count of a worker would vary by its square root.
     let is_uneven = deviation.abs() > UNEVEN && deviation.abs() * even.sqrt() > BEYOND_CHANCE;
     (workers.len() > 1 && is_uneven)
         .then(|| UnevenWorkers { multiple: point.multiple, deviation }.into())
@@ -37,10 +39,11 @@ impl UnevenWorkers {
     pub(super) fn sentence(&self) -> String {
         let UnevenWorkers { multiple, deviation } = self;
 
-        let (at, percent) = (load(*multiple), number::fixed(deviation.abs() * 100.0, 0));
+        let at = load(*multiple);
+        let percent = number::fixed(deviation.abs() * 100.0, 0);
         let more = if *deviation > 0.0 { "more" } else { "less" };
         format!(
-            "The workers' parts are uneven: at {at} one has {percent} % {more} than an even share."
+            "The workers serve uneven shares: at {at} one has {percent} % {more} than an even share."
         )
     }
 }

@@ -1,4 +1,4 @@
-//! A few requests wait many times as long as the others, and not for the app.
+//! A few requests wait many times as long as the others, and the app is not the reason.
 
 use model::{Nanos, TwoGroups};
 use serde::{Deserialize, Serialize};
@@ -7,27 +7,28 @@ use super::{Finding, two_groups};
 use crate::sweep_points::SweepPoint;
 use crate::words::{brief, load};
 
-/// A few requests wait many times as long as the others, and not for the app.
+/// A few requests wait many times as long as the others, and the app is not the reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unfair {
-    /// At which load.
+    /// The load.
     pub multiple: f64,
     /// Connections there.
     pub connections: u32,
-    /// The two kinds of requests.
+    /// The fast and the slow requests.
     pub groups: TwoGroups,
-    /// What each would take if all were served first come, first served: connections /
-    /// throughput (Little's law).
+    /// How long each would take if served first come, first served: connections / throughput
+    /// (Little's law).
     #[serde(rename = "first_come_first_served_ns")]
     pub in_order: Nanos,
 }
 
-/// Unfair: the fast group takes at most this part of what each would take in order,
+/// Service is unfair if the fast group takes at most this multiple of the time in order
 const FAST: f64 = 0.75;
-/// and the slow group at least so many times that.
+/// and the slow group at least this multiple.
 const SLOW: f64 = 1.5;
 
-/// Of the two kinds of requests at the highest load, which the app does not make.
+/// Judges the fast and the slow requests at the highest load, if the app is not the reason for
+/// them.
 pub(super) fn of(point: &SweepPoint<'_>, groups: &TwoGroups) -> Option<Finding> {
     let in_order = point.in_order();
     let is_unfair = groups.fast_mean.0 as f64 <= FAST * in_order.0 as f64
@@ -47,7 +48,9 @@ impl Unfair {
     pub(super) fn sentence(&self) -> String {
         let Unfair { multiple, groups, in_order, .. } = self;
 
-        let (at, groups, each) = (load(*multiple), two_groups(groups), brief(*in_order));
+        let at = load(*multiple);
+        let groups = two_groups(groups);
+        let each = brief(*in_order);
         format!(
             "It is unfair: at {at}, {groups}. Served first come, first served, each would take about {each}."
         )

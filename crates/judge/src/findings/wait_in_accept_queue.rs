@@ -1,4 +1,4 @@
-//! Where requests wait before a thread of the server takes them.
+//! Requests wait in the kernel's accept queue.
 
 use model::Nanos;
 use serde::{Deserialize, Serialize};
@@ -7,10 +7,10 @@ use super::Finding;
 use crate::sweep_points::SweepPoint;
 use crate::words::{brief, load};
 
-/// Where requests wait before a thread of the server takes them.
+/// Requests wait in the kernel's accept queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WaitInAcceptQueue {
-    /// At which load.
+    /// The load.
     pub multiple: f64,
     /// The mean wait there, by the queue's length (Little's law).
     #[serde(rename = "wait_ns")]
@@ -20,12 +20,13 @@ pub struct WaitInAcceptQueue {
     pub mean: Nanos,
 }
 
-/// The accept queue is worth a word from this part of the response time on.
+/// The wait is reported from this share of the response time on.
 const QUEUE_PART: f64 = 0.1;
 
-/// Of a run whose accept queue was looked at.
+/// Judges a run whose accept queue was sampled.
 pub(super) fn of(point: &SweepPoint<'_>) -> Option<Finding> {
-    let (wait, mean) = (point.run.accept_queue_wait()?, point.run.tally.response_time.mean()?);
+    let wait = point.run.accept_queue_wait()?;
+    let mean = point.run.tally.response_time.mean()?;
     let is_much = wait <= mean && wait.0 as f64 >= QUEUE_PART * mean.0 as f64;
     is_much.then(|| WaitInAcceptQueue { multiple: point.multiple, wait, mean }.into())
 }
@@ -34,7 +35,8 @@ impl WaitInAcceptQueue {
     pub(super) fn sentence(&self) -> String {
         let WaitInAcceptQueue { multiple, wait, mean } = self;
 
-        let (at, [wait, mean]) = (load(*multiple), [*wait, *mean].map(brief));
+        let at = load(*multiple);
+        let [wait, mean] = [*wait, *mean].map(brief);
         format!(
             "At {at} a request waits {wait} of {mean} in the kernel's accept queue, on average."
         )

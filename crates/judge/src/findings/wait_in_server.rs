@@ -1,7 +1,7 @@
 //! Requests wait in the server's own queue, until a thread takes them.
 //!
-//! Puma from 7 on accepts all that comes: what is more than its threads can serve waits in each
-//! worker, and the accept queue is empty.
+//! Puma 7 and later accepts every connection: requests beyond its threads wait in each worker, and
+//! the accept queue is empty.
 
 use model::{Limit, Nanos, SweepStudy};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use crate::words::{brief, brief_count, load};
 /// Requests wait in the server's own queue, until a thread takes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WaitInServer {
-    /// At which load.
+    /// The load.
     pub multiple: f64,
     /// The mean wait there.
     #[serde(rename = "wait_ns")]
@@ -22,8 +22,8 @@ pub struct WaitInServer {
     /// The mean response time.
     #[serde(rename = "mean_ns")]
     pub mean: Nanos,
-    /// Requests that stand there, by the server's own count; `None`: the wait is what is left of
-    /// the response time.
+    /// Requests in that queue, by the server's own count; `None` if the wait is what is left of the
+    /// response time.
     pub length: Option<f64>,
     /// What one request takes alone.
     #[serde(rename = "alone_ns")]
@@ -35,12 +35,13 @@ pub struct WaitInServer {
     pub workers: u32,
 }
 
-/// The server's queue is worth a word from this part of the response time on.
+/// The wait is reported from this share of the response time on.
 const QUEUE_PART: f64 = 0.1;
-/// No wait is longer than the response time by more than this: samples are not exact.
+/// A wait may exceed the response time by this factor at most: samples are not exact.
 const MORE_THAN_ALL: f64 = 1.05;
 
-/// At one load: by the server's own count, or else by what is left where its threads are the limit.
+/// Judges one load by the server's own count; without one, if its threads are the limit, by what is
+/// left of the response time.
 pub(super) fn of(study: &SweepStudy, point: &SweepPoint<'_>) -> Option<Finding> {
     let mean = point.run.tally.response_time.mean()?;
     let accept_queue = point.run.accept_queue_wait();
@@ -49,7 +50,7 @@ pub(super) fn of(study: &SweepStudy, point: &SweepPoint<'_>) -> Option<Finding> 
     let wait = match (counted, known) {
         (Some(wait), _) => wait.min(mean),
         (None, Some(known)) if !is_old_puma(study) => {
-            // What holds a thread longer than alone is no queue.
+            // If requests hold a thread longer than alone, the rest is not a queue.
             if !matches!(point.limit(), Some(Limit::Threads { .. })) {
                 return None;
             }
@@ -75,13 +76,14 @@ pub(super) fn of(study: &SweepStudy, point: &SweepPoint<'_>) -> Option<Finding> 
 
 impl WaitInServer {
     pub(super) fn sentence(&self) -> String {
-        let (at, [wait, mean]) = (load(self.multiple), [self.wait, self.mean].map(brief));
+        let at = load(self.multiple);
+        let [wait, mean] = [self.wait, self.mean].map(brief);
         let place = if self.workers > 1 { "inside the workers" } else { "inside the server" };
         if let Some(length) = self.length {
             let queue = if self.workers > 1 { "their queues" } else { "its queue" };
             return format!(
                 "At {at} a request waits {wait} of {mean} {place} until a thread takes it, on \
-                 average: {} stand in {queue}, by the server's own count.",
+                 average: {} are in {queue}, by the server's own count.",
                 brief_count(length)
             );
         }
@@ -107,8 +109,8 @@ mod tests {
     use model::Watch;
     use model::samples::{WatchCurve, WatchTrack};
 
-    /// The canonical sweep, whose last run had so many requests in its server's queue by two reports,
-    /// the first of which was made before it.
+    /// The canonical sweep. In its last run the server reports this backlog; an earlier report of 9
+    /// was made before the run.
     fn sweep(backlog: Option<u64>) -> SweepStudy {
         let mut study = testkit::study::canonical();
         study.runs.truncate(1);
@@ -135,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_the_server_counts_is_a_wait_by_littles_law() {
+    fn the_servers_own_count_gives_the_wait_by_littles_law() {
         let empty = sweep(Some(0));
         let in_flight = {
             let run = &empty.runs[0];
@@ -143,17 +145,21 @@ mod tests {
             (run.completed_rate() * mean.as_secs_f64()) as u64
         };
         let found = |backlog| found(&sweep(backlog));
-        let most = found(Some(in_flight / 2 + 1)).expect("half of those that are out");
+        let most = found(Some(in_flight / 2 + 1)).expect("half of the requests in flight");
         assert!(most.wait <= most.mean && most.wait.0 * 3 > most.mean.0, "{most:?}");
-        assert_eq!(most.length, Some((in_flight / 2 + 1) as f64), "an old report is of no use");
+        assert_eq!(most.length, Some((in_flight / 2 + 1) as f64), "the older report is ignored");
         assert!(most.sentence().contains("by the server's own count"), "{}", most.sentence());
         assert_eq!(found(Some(0)), None);
-        assert_eq!(found(Some(3 * in_flight)), None, "more than there are is a contradiction");
-        assert_eq!(found(None), None, "not said, and its threads are not the limit");
+        assert_eq!(
+            found(Some(3 * in_flight)),
+            None,
+            "a queue longer than all requests in flight is impossible"
+        );
+        assert_eq!(found(None), None, "no count, and the threads are not the limit");
     }
 
     #[test]
-    fn without_a_count_it_is_what_is_left_and_only_probable() {
+    fn without_a_count_the_wait_is_inferred_and_only_probable() {
         let wait = WaitInServer {
             multiple: 4.0,
             wait: Nanos::from_millis(300),

@@ -1,15 +1,15 @@
-//! The accept queue: it was full, so that the kernel dropped connects and clients tried again a
-//! second later or more.
+//! The accept queue: it was full, so the kernel dropped connects, and clients retried a second
+//! later or more.
 
 use model::{Limit, Nanos, Run};
 
 use crate::connects;
 use crate::words::{brief, count_of};
 
-/// Where this share of the connects had to be tried again, the accept queue is what limits.
+/// If at least this share of the connects had to be retried, the accept queue is the limit.
 const RETRIED: f64 = 0.01;
 
-/// Whether it is.
+/// The limit, if the accept queue is it.
 pub(crate) fn of(run: &Run) -> Option<Limit> {
     let dropped = run.generator.listen_overflows?;
     let retried = run.generator.syn_retransmits?;
@@ -24,7 +24,7 @@ pub(crate) fn of(run: &Run) -> Option<Limit> {
 
 pub(super) fn evidence(dropped: u64, retried: u64, longest: Nanos) -> String {
     format!(
-        "{dropped} connects dropped, {retried} tried again, the longest {:.2} s",
+        "{dropped} connects dropped, {retried} retried, the longest {:.2} s",
         longest.as_secs_f64()
     )
 }

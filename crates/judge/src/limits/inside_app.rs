@@ -1,8 +1,9 @@
-//! Something inside the app that lets fewer requests pass than there are threads: a pool, a lock, a
-//! backend.
+//! Something inside the app that lets through fewer requests than there are threads: a pool, a
+//! lock, a backend.
 //!
-//! Whatever it is, requests then take longer than alone, and how many of them are inside is not
-//! known: 50 ms with 10 of them under a lock give five requests' worth with all ten inside.
+//! Requests then take longer than alone, and how many are inside is unknown. If each takes 50 ms,
+//! of which 10 ms under a lock, ten threads do five requests' worth of work, and all ten are
+//! inside.
 
 use model::{AtOnce, Limit, LockWaiters, Nanos};
 
@@ -29,7 +30,7 @@ pub(super) fn evidence(
     parts.join("; ")
 }
 
-/// Where the kernel was asked what the threads wait for.
+/// The sentence if the kernel was asked what the threads wait for.
 fn sentence_of_locks(workers: u32, locked: &LockWaiters) -> String {
     let LockWaiters { busy, waiting, is_on_file } = *locked;
     let lock = if is_on_file { "a lock on a file" } else { "a lock or a pool" };
@@ -55,16 +56,18 @@ fn wait(threads: f64) -> String {
     if count == "1" { "1 of those waits".to_owned() } else { format!("{count} of those wait") }
 }
 
-/// Of so many threads that do not wait one is served, and another is between two requests now and
-/// then.
+/// With fewer threads than this that don't wait, one is served, and another is between two requests
+/// now and then.
 const ONE_AT_A_TIME: f64 = 1.6;
 
-/// In files of others.
+/// For studies that other programs wrote.
 fn sentence_without_evidence(slots: u32) -> String {
-    format!("Something inside the app lets fewer requests pass than there are threads ({slots}).")
+    format!(
+        "Something inside the app lets through fewer requests than there are threads ({slots})."
+    )
 }
 
-/// Of [`Limit::InsideApp`].
+/// The sentence for [`Limit::InsideApp`].
 pub(super) fn sentence(limit: &Limit) -> String {
     let Limit::InsideApp { slots, workers, at_once, held, locked, hindered, busy } = limit else {
         return String::new();
@@ -77,7 +80,7 @@ pub(super) fn sentence(limit: &Limit) -> String {
     let worth = at_once_in_words(at_once);
     let longer = hindered.as_ref().map(|seen| {
         format!(
-            " With no more requests out than threads, at {}, a usual one takes {} or more, {} {}.",
+            " With no more requests in flight than threads, at {}, a typical one takes {} or more, {} {}.",
             count_of(seen.connections, "connection"),
             brief(seen.here),
             with_fewer(seen),

@@ -1,8 +1,9 @@
-//! The limit: what kept a server from doing more, a file for each kind, with when it holds and its
+//! The limit: what kept a server from doing more. Each kind has a file with when it holds and its
 //! sentences.
 //!
-//! A verdict says whether the server was measured; the limit says what would have to give for more.
-//! What the evidence does not show is not known, and then it is said what was seen.
+//! A verdict says whether the server was measured; the limit says what has to change for it to do
+//! more. If the evidence shows no limit, the limit is not known, and the sentence says what was
+//! seen.
 
 pub(crate) mod accept_queue;
 pub(crate) mod cpus;

@@ -1,5 +1,5 @@
-//! The server takes more requests at once than was stated: an async server, one with I/O threads, or
-//! a wrong `--slots`.
+//! The server processes more requests at once than was stated: an async server, one with I/O
+//! threads, or a wrong `--slots`.
 
 use model::{AtOnce, Limit};
 
@@ -10,7 +10,7 @@ pub(super) fn evidence(stated: u32, at_once: &AtOnce) -> String {
     format!("{} requests' worth of work at a time, {stated} were stated", at_once_in_words(at_once))
 }
 
-/// Of [`Limit::MoreThanStated`].
+/// The sentence for [`Limit::MoreThanStated`].
 pub(super) fn sentence(limit: &Limit) -> String {
     let Limit::MoreThanStated { stated, at_once, connections, waits, is_full, busy } = limit else {
         return String::new();

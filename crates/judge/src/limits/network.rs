@@ -1,14 +1,15 @@
-//! The way between generator and server: its length, or what was lost on it.
+//! The network between generator and server: its round trips, or its losses.
 
 use model::{Limit, Nanos, NetworkPath, Tally};
 
-/// From this share of the service time on the network is what limits: of round trips, which every
-/// request has,
+/// The network is the limit if round trips, which every request has, take at least this share of
+/// the service time,
 const ROUND_TRIPS: f64 = 0.5;
-/// and of requests with a retransmission, which few have and which are slow because of it.
+/// or if requests with a retransmission, which are few but slow because of it, take at least this
+/// share.
 const RETRANSMISSIONS: f64 = 0.1;
 
-/// Whether the network is what took the time.
+/// The limit, if the network took the time.
 pub(crate) fn of(tally: &Tally) -> Option<Limit> {
     let NetworkPath { round_trip, slow, slow_with_retransmission, .. } = tally.network;
     let on_the_way = tally.network.share_of_round_trip(&tally.service_time).unwrap_or(0.0);
@@ -29,9 +30,8 @@ pub(super) fn evidence(
 ) -> String {
     let round_trip =
         round_trip.map(|time| format!("a round trip takes {:.1} ms; ", time.as_millis_f64()));
-    let sent_again = (slow > 0).then(|| {
-        format!("{retransmitted} of {slow} slow requests had a segment that was sent again; ")
-    });
+    let sent_again = (slow > 0)
+        .then(|| format!("{retransmitted} of {slow} slow requests had a retransmission; "));
     let share = share * 100.0;
     format!(
         "{}{}{share:.0} % of the service time is the network's",
@@ -57,9 +57,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_network_is_the_limit_where_it_took_the_time() {
+    fn the_network_is_the_limit_if_it_took_the_time() {
         let millis = Nanos::from_millis;
-        // 100 requests of 20 ms, then `lost` of 220 ms while which something was sent again.
+        // 100 requests of 20 ms, then `lost` ones of 220 ms, each with a retransmission.
         let of = |round_trip: u64, lost: u64, slow_otherwise: u64| {
             let mut tally =
                 Tally::new(Window { from: Nanos::ZERO, until: Nanos::from_secs(10) }, 1);
@@ -71,12 +71,12 @@ mod tests {
             tally.network.record_connection(millis(round_trip), 0);
             super::of(&tally)
         };
-        assert_eq!(of(0, 0, 0), None, "nothing is known of it");
-        assert_eq!(of(9, 0, 0), None, "a round trip of 9 of 20 ms");
-        assert_eq!(of(0, 0, 50), None, "slow, and nothing was sent again");
+        assert_eq!(of(0, 0, 0), None, "nothing is known about the network");
+        assert_eq!(of(9, 0, 0), None, "a round trip takes 9 of 20 ms");
+        assert_eq!(of(0, 0, 50), None, "slow, but without retransmissions");
         assert_eq!(of(0, 1, 9), None, "one of ten slow ones");
         let Some(Limit::Network { share, slow: 0, .. }) = of(15, 0, 0) else {
-            panic!("a round trip of 15 of 20 ms")
+            panic!("a round trip takes 15 of 20 ms")
         };
         assert!((share - 0.75).abs() < 0.01, "{share}");
         let Some(Limit::Network { share, slow: 3, retransmitted: 2, .. }) = of(0, 2, 1) else {

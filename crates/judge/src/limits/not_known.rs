@@ -1,5 +1,5 @@
-//! Nothing of what was seen is the limit. What was seen is said, so that a reader who knows the app
-//! may see more in it.
+//! Nothing that was seen is the limit. The sentence says what was seen, because a reader who knows
+//! the app may recognize more in it.
 
 use model::{AtOnce, CpuUsage};
 
@@ -15,7 +15,7 @@ pub(super) fn evidence(
     let busy = busy.map(|busy| format!("{} threads seen busy", brief_count(busy)));
     let parts: Vec<String> =
         at_once.into_iter().chain(busy).chain(cpu.map(ToString::to_string)).collect();
-    if parts.is_empty() { "nothing was read of the server".to_owned() } else { parts.join("; ") }
+    if parts.is_empty() { "nothing was read about the server".to_owned() } else { parts.join("; ") }
 }
 
 pub(super) fn sentence(

@@ -1,5 +1,5 @@
-//! Each process uses a whole CPU and no more, and CPUs are left: node's loop, Python's lock, or a
-//! server of one thread.
+//! Each process uses a whole CPU and no more, and CPUs are left: Node's event loop, Python's lock,
+//! or a single-threaded server.
 
 use model::CpuUsage;
 

@@ -1,13 +1,14 @@
-//! The server refuses what is more than it takes at once (503, 429): load shedding.
+//! The server refuses requests beyond the number that it takes at once (503, 429): load shedding.
 
 use model::{AtOnce, Limit, Outcome, Run};
 
 use crate::words::{at_once_in_words, rate_in_words};
 
-/// From this share of all requests on they are what becomes of the load, and no accident.
+/// If at least this share of all requests is refused, the server sheds load on purpose.
 const MANY: f64 = 0.1;
 
-/// Whether a run has so many of them. `at_once`: requests' worth of good responses.
+/// The limit, if a run has that many refusals. `at_once`: requests' worth of work at a time, by the
+/// good responses.
 pub(crate) fn of(run: &Run, at_once: Option<AtOnce>) -> Option<Limit> {
     let counts = &run.tally.counts;
     let mut refused: Vec<(u16, u64)> = Vec::new();
@@ -42,7 +43,7 @@ pub(super) fn sentence(at_once: Option<&AtOnce>, refused_per_s: f64, status: u16
         })
         .unwrap_or_default();
     format!(
-        "The server refuses what is more than it takes at once ({refused}/s with status \
+        "The server refuses requests beyond what it takes at once ({refused}/s with status \
          {status}){worth}."
     )
 }

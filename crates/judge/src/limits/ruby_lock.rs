@@ -1,4 +1,5 @@
-//! Ruby's lock: it runs one thread of a process at a time, and each process did.
+//! Ruby's lock: it lets one thread of a process run at a time, and each process always had one
+//! running.
 
 use model::CpuUsage;
 
@@ -12,10 +13,10 @@ pub(super) fn evidence(processes: u32, cpu: &CpuUsage) -> String {
     format!("one thread of {who}; {cpu}")
 }
 
-/// Of a CPU of its own a process would have so little more that it is not worth a word.
+/// The gain from a CPU of its own is mentioned if it is larger than this.
 const LITTLE_MORE: f64 = 0.03;
 
-/// `each`: what the least busy process had of a CPU.
+/// `each`: how much of a CPU the least busy process used.
 pub(super) fn sentence(processes: u32, each: f64, cpu: &CpuUsage, slots: Option<u32>) -> String {
     let processes = count_of(processes, "process").replace("processs", "processes");
     let more = slots.map_or("More threads", |_| "More threads a worker");

@@ -1,18 +1,18 @@
-//! The server's threads: all are taken, by requests that wait.
+//! The server's threads: all of them are busy, and requests wait for one.
 //!
-//! Two things speak for it, from different sources: as many requests' worth at once as there are
-//! threads (the client's times), and threads that the server itself says are busy.
+//! Two independent sources can show it: the client's times, if the server does as many requests'
+//! worth of work at once as it has threads, and the server's own count of busy threads.
 
 use model::{AtOnce, Limit, Strength, UsualTimes};
 
 use crate::with_all_threads::WithAllThreads;
 use crate::words::{at_once_in_words, brief, brief_count, count_of};
 
-/// Threads are busy where this share of them is, on average: a thread is free for a moment between
-/// two requests.
+/// All threads count as busy if at least this share of them is, on average: a thread is free for a
+/// moment between two requests.
 pub(crate) const BUSY: f64 = 0.9;
 
-/// Whether that many of the threads were seen busy.
+/// Whether the threads were seen busy.
 pub(crate) fn are_busy(busy: f64, slots: u32) -> bool {
     busy >= BUSY * f64::from(slots)
 }
@@ -33,8 +33,8 @@ pub(super) fn evidence(
     parts.join("; ")
 }
 
-/// How well it is known: the server's count of busy threads is one source, the client's times are
-/// another. `busy`: where they are.
+/// How well it is known that the threads are the limit, by the server's count of busy threads and
+/// the client's times. `busy`: the count, if it is high enough.
 pub(crate) fn strength(
     slots: u32,
     at_once: Option<&AtOnce>,
@@ -42,8 +42,8 @@ pub(crate) fn strength(
     with_all: WithAllThreads,
 ) -> Strength {
     let is_number = at_once.is_some_and(|at_once| is_that_number(at_once, slots));
-    // A thread that waits for a pool is as busy as one that serves: the client's times must not speak
-    // against it. Nothing lets fewer pass than one.
+    // A thread that waits for a pool is as busy as one that serves, so the client's times must not
+    // contradict the count. With a single thread, nothing can let through fewer.
     let is_lower = slots > 1
         && match with_all {
             WithAllThreads::AsAlone(_) => false,
@@ -61,7 +61,7 @@ pub(crate) fn strength(
     }
 }
 
-/// Of [`Limit::Threads`].
+/// The sentence for [`Limit::Threads`].
 pub(super) fn sentence(limit: &Limit) -> String {
     let Limit::Threads { slots, at_once, busy, unhindered, strength, .. } = limit else {
         return String::new();
@@ -75,7 +75,7 @@ pub(super) fn sentence(limit: &Limit) -> String {
     let is_number = at_once.as_ref().is_some_and(|it| is_that_number(it, slots));
     if let Some(times) = unhindered.filter(|_| !is_number) {
         let nobody_waits = format!(
-            "with one request out for each, at {}, a usual one takes {}, {} {}",
+            "with one request in flight for each, at {}, a typical one takes {}, {} {}",
             count_of(times.connections, "connection"),
             brief(times.here),
             with_fewer(&times),
@@ -93,11 +93,11 @@ pub(super) fn sentence(limit: &Limit) -> String {
     }
     match (strength, seen, worth) {
         (Strength::MayBe, Some(seen), Some(worth)) => format!(
-            "The threads may be the limit, or something inside the app that lets fewer pass: \
+            "The threads may be the limit, or something inside the app that lets through fewer: \
              {seen}, but {worth}."
         ),
         (Strength::MayBe, None, Some(worth)) => format!(
-            "The threads may be the limit, or something inside the app that lets fewer pass: the \
+            "The threads may be the limit, or something inside the app that lets through fewer: the \
              server has {slots}, and {worth}."
         ),
         (Strength::Is, Some(seen), Some(worth)) => {
@@ -108,14 +108,14 @@ pub(super) fn sentence(limit: &Limit) -> String {
         }
         // A thread that waits for a pool, a lock or a backend is as busy as one that serves.
         (_, Some(seen), None) => format!(
-            "The threads may be the limit, or something that lets fewer requests pass than there \
+            "The threads may be the limit, or something that lets through fewer requests than there \
              are threads: {seen}."
         ),
         (_, None, Some(worth)) => {
             format!("The threads are probably the limit: the server has {slots}, and {worth}.")
         }
         (_, None, None) => format!(
-            "The threads may be the limit, or something that lets fewer requests pass than there \
+            "The threads may be the limit, or something that lets through fewer requests than there \
              are threads: there are {slots}."
         ),
     }
@@ -126,10 +126,10 @@ pub(super) fn with_fewer(seen: &UsualTimes) -> String {
     if seen.fewer == 1 { "alone".to_owned() } else { format!("at {} connections", seen.fewer) }
 }
 
-/// An interval within this part of the slots tells them from other limits near by.
+/// An interval that stays within this share of the slots rules out other limits near them.
 const CLOSE: f64 = 0.1;
 
-/// Whether it is that number of threads, and hardly another.
+/// Whether the interval fits this number of threads and hardly any other.
 fn is_that_number(at_once: &AtOnce, slots: u32) -> bool {
     let slots = f64::from(slots);
     let high = at_once.high.unwrap_or(f64::INFINITY);

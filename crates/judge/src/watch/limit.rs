@@ -1,6 +1,6 @@
-//! What limits a server that was running before. The limits are those of every run, and so are their
-//! thresholds and sentences; what one request takes alone is not known here, so that threads which
-//! are all busy are no proof: they are as busy where they wait for a lock.
+//! What limits a server that was already running. The limits, their thresholds and their sentences
+//! are those of every run. But here it is unknown how long a request takes alone, so busy threads
+//! prove nothing: they are just as busy while they wait for a lock.
 
 use model::{CpuUsage, Limit, LockWaiters, Nanos, ProcessCpu, ServerCpu, Strength};
 
@@ -8,50 +8,51 @@ use super::evidence::{ENOUGH_REPORTS, WatchEvidence, WatchedWorker};
 use super::{standstill, uneven};
 use crate::limits::{cpus, threads};
 
-/// A lock for which somebody waits in this share of the looks is never free. One that is free now
-/// and then is not what limits.
+/// If a thread waits for a lock in at least this share of the samples, the lock is never free. A
+/// lock that is free now and then is not the limit.
 const ALWAYS: f64 = 0.9;
-/// Fewer looks are a moment's.
+/// Fewer samples show only a moment.
 const ENOUGH_LOOKS: usize = 10;
-/// A process of which threads run, or could, for more than this share of the time: they also wait
-/// for Ruby's lock, which looks like any other.
+/// If a process's threads run, or are ready to, for more than this share of the time, they also
+/// wait for Ruby's lock, which looks like any other lock.
 const COMPUTES: f64 = 0.5;
-/// From so many requests for each process on, one waits for the other in it.
+/// With this many requests per process or more, one waits for another.
 const TWO_EACH: u32 = 2;
 
 /// What is concluded of the limit.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Found {
-    /// Nobody waits, and threads are free, as far as is seen.
+    /// Nothing waits and threads are free, as far as can be seen.
     NoneSeen,
-    /// This is it, or probably.
+    /// This is the limit, certainly or probably.
     Known(Limit),
-    /// This may be it.
+    /// This may be the limit.
     Guess(Limit),
     /// Some worker holds requests back while another has free threads.
     Uneven,
     /// All threads are busy, and no request has begun for a while.
     Standstill,
-    /// All threads are busy, and nobody waits.
+    /// All threads are busy, but no request waits.
     Full,
-    /// Who waits is seen, and not why.
+    /// Requests wait, but the reason can't be seen.
     NotKnown(Unseen),
 }
 
 /// Why a limit is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unseen {
-    /// Which threads are busy.
+    /// It can't be seen which threads are busy.
     Threads,
-    /// Connections wait though threads are free, by reports that are older than the queue.
+    /// Connections wait although threads are free, but the reports about threads are older than the
+    /// queue.
     FreeThreads,
-    /// All threads were busy in the only report of a worker.
+    /// All threads were busy, but in the only report of a worker.
     OneReport,
-    /// All threads are busy; whether the CPUs are is not seen.
+    /// All threads are busy; whether the CPUs are can't be seen.
     Cpu,
 }
 
-/// The first that is so.
+/// The first conclusion that holds.
 pub(super) fn of(seen: &WatchEvidence) -> Found {
     let busy = seen.busy_or_taken();
     let is_full = is_full(seen, busy);
@@ -75,7 +76,7 @@ pub(super) fn of(seen: &WatchEvidence) -> Found {
     if !is_full {
         return Found::NotKnown(Unseen::FreeThreads);
     }
-    // What the kernel says is the mean of some seconds; a report is one moment's.
+    // The kernel's figures are averages over some seconds; a report shows one moment.
     let out = seen.requests_out().zip(seen.slots());
     let is_settled = out.is_some_and(|(out, slots)| threads::are_busy(f64::from(out), slots));
     let is_early = |worker: &WatchedWorker| {
@@ -101,8 +102,8 @@ pub(super) fn of(seen: &WatchEvidence) -> Found {
     })
 }
 
-/// Whether every thread has a request. A thread of Puma 6 and older is busy, too, while it waits for
-/// the next request of a client: then fewer requests are out than threads are busy.
+/// Whether every thread has a request. Puma 6 and older also count a thread as busy while it waits
+/// for a client's next request; then there are fewer unanswered requests than busy threads.
 fn is_full(seen: &WatchEvidence, busy: Option<u32>) -> bool {
     let all = seen.slots().zip(busy).is_some_and(|(slots, busy)| slots > 0 && busy >= slots);
     let is_out = |slots: u32| {
@@ -112,7 +113,7 @@ fn is_full(seen: &WatchEvidence, busy: Option<u32>) -> bool {
     all && seen.slots().is_some_and(is_out)
 }
 
-/// The CPUs, or the lock that keeps a process to one.
+/// The CPUs, or a lock that keeps a process to one.
 fn of_cpus(seen: &WatchEvidence) -> Option<Limit> {
     let second = |share: f64| Nanos::from_secs_f64(share.max(0.0));
     let process = |worker: &WatchedWorker| {
@@ -127,7 +128,8 @@ fn of_cpus(seen: &WatchEvidence) -> Option<Limit> {
         elapsed: Nanos::from_secs(1),
         requests: 0,
         of: seen.cpus?,
-        // Under a quota what others use is not read: they do not take from it.
+        // Under a quota, other processes' CPU time is not read, because they don't use up this
+        // quota.
         by_quota: seen.busy_cpus.is_none(),
         is_shared: true,
         busy: seen.busy_cpus,
@@ -141,8 +143,8 @@ fn of_cpus(seen: &WatchEvidence) -> Option<Limit> {
     cpus::of_server(&server, usage)
 }
 
-/// Whether requests wait for it. One client that asks for one thing after the other takes a whole
-/// CPU, too, of a server that could serve others meanwhile.
+/// Whether requests wait because of this limit. A single client that sends one request after
+/// another also keeps a CPU busy, although the server could serve others meanwhile.
 fn is_reached(limit: &Limit, seen: &WatchEvidence, busy: Option<u32>, waits: bool) -> bool {
     match limit {
         Limit::RubyLock { processes, .. } | Limit::OneCpuEach { processes, .. } => {
@@ -162,8 +164,8 @@ fn is_reached(limit: &Limit, seen: &WatchEvidence, busy: Option<u32>, waits: boo
     }
 }
 
-/// The threads that wait for a lock, where in every worker that has two requests or more some always
-/// do, and it is not Ruby's.
+/// The threads that wait for a lock other than Ruby's, if in every worker with two or more requests
+/// some thread always does.
 fn locked(seen: &WatchEvidence) -> Option<LockWaiters> {
     let busy = seen.busy_or_taken()?;
     let mut waiting = 0.0;

@@ -1,7 +1,7 @@
-//! What is concluded of a server that was running before, and was only looked at: who waits, where,
-//! how long, what the limit is, and what to try. A sentence is said only where its evidence is there.
+//! The diagnosis of a server that was already running and was only observed: what waits, where and
+//! how long, what the limit is, and what to try. Each sentence requires its evidence.
 //!
-//! Its limits are those of `limits`; `limit` holds the evidence of a watch against them.
+//! The limits are those of `limits`; `limit` decides which of them a watch's evidence shows.
 
 mod evidence;
 mod limit;
@@ -20,28 +20,29 @@ use self::limit::{Found, Unseen};
 use crate::limits;
 use crate::words::{brief, brief_count, count_of, listed};
 
-/// What is concluded, in words.
+/// The diagnosis, in words.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnosis {
-    /// The limit, where it is known, or probable.
+    /// The limit, if it is certain or probable.
     pub limit: Option<Limit>,
-    /// What may be the limit, and is no more than a guess.
+    /// What may be the limit, as a guess.
     pub guess: Option<Limit>,
-    /// How long a request waits on average, by Little's law: those that wait by the rate at which
+    /// How long a request waits on average, by Little's law: waiting requests / the rate at which
     /// they begin.
     pub wait: Option<Nanos>,
-    /// A line each: who waits, where and how long, which threads are busy, how much CPU is used.
+    /// One line each: what waits, where and how long; which threads are busy; how much CPU is used.
     pub answer: Vec<String>,
-    /// Since when, and where it goes; `None` where nobody waits, or nobody did a moment ago.
+    /// Since when requests have been waiting, and the trend; `None` if none waits, or none did a
+    /// moment ago.
     pub since: Option<String>,
     /// Why it is so.
     pub why: Option<String>,
-    /// What to try, a line each: something to type, or a setting.
+    /// What to try, one line each: a command or a setting.
     pub tries: Vec<String>,
 }
 
 impl Diagnosis {
-    /// Of what was seen.
+    /// Draws the conclusions from what was seen.
     pub fn of(seen: &WatchEvidence) -> Diagnosis {
         let found = limit::of(seen);
         let wait = wait(seen, &found);
@@ -52,7 +53,7 @@ impl Diagnosis {
         let now = Some(now.join(" ")).filter(|now| !now.is_empty());
         let estimate = wait.zip(seen.rate).map(|(wait, rate)| {
             format!(
-                "A request waits about {} on average (estimate: {} waiting / {} a second).",
+                "A request waits about {} on average (estimate: {} waiting / {} per second).",
                 brief(wait),
                 seen.waiting(),
                 rate.in_words()
@@ -77,8 +78,8 @@ impl Diagnosis {
     }
 }
 
-/// Where a worker with free threads is beside one with a backlog, it matters to whom one comes; and
-/// where nothing begins, nobody knows.
+/// `None` if one worker has a backlog and another has free threads, since it then depends on the
+/// worker, and if no request begins.
 fn wait(seen: &WatchEvidence, found: &Found) -> Option<Nanos> {
     let is_one_queue = !matches!(found, Found::Uneven | Found::Standstill);
     let waiting = Some(seen.waiting()).filter(|waiting| *waiting > 0 && is_one_queue)?;
@@ -110,7 +111,7 @@ fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
         }
         Found::Uneven => with_threads(uneven::sentence(seen), seen),
         Found::Standstill => with_threads(standstill::sentence(seen), seen),
-        Found::Full => "Every thread is taken; who comes now waits.".to_owned(),
+        Found::Full => "Every thread is busy; the next request waits.".to_owned(),
         Found::NotKnown(Unseen::Threads) if is_old => {
             "Not visible without statistics; Puma 6 and older leave connections there while all \
              threads are busy."
@@ -130,7 +131,7 @@ fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
     })
 }
 
-/// A sentence, and what the threads do meanwhile.
+/// The sentence, followed by what the threads are doing.
 fn with_threads(sentence: String, seen: &WatchEvidence) -> String {
     match what_threads_do(seen) {
         Some(waits) => format!("{sentence} {waits}"),
@@ -143,8 +144,7 @@ fn of_limit(seen: &WatchEvidence, limit: &Limit) -> String {
     limits::sentence(limit, seen.slots())
 }
 
-/// For how long a request holds a thread, how much of that it computes, and what the threads do
-/// meanwhile.
+/// How long a request holds a thread, how much of that it computes, and what the threads are doing.
 fn held(seen: &WatchEvidence) -> String {
     let mut text = String::new();
     if let Some((busy, rate)) = seen.busy().zip(seen.settled_rate()) {
@@ -167,7 +167,7 @@ fn threads_that(threads: f64, what: &str) -> String {
     format!("{count} {what}")
 }
 
-/// A part of the threads that is smaller is not worth a word.
+/// A smaller share of the threads than this is not mentioned.
 const A_FEW: f64 = 0.05;
 
 /// `Of 10 threads 7.8 wait for a lock, 2.2 sleep or wait with a time limit, by the kernel.`

@@ -1,4 +1,5 @@
-//! No request has begun for a while, though all threads are busy: each holds one that long.
+//! No request has begun for a while although all threads are busy: their requests have been running
+//! for that long.
 
 use model::number;
 

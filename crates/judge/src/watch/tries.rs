@@ -1,4 +1,4 @@
-//! What to type or to set next: what settles a guess, or helps against a limit.
+//! What to type or to set next: what would confirm a guess, or help against a limit.
 
 use model::{Limit, Nanos, number};
 
@@ -8,7 +8,7 @@ use super::uneven;
 use crate::next::cpus_in_words;
 use crate::words::brief;
 
-/// A line each.
+/// One line each.
 pub(super) fn of(seen: &WatchEvidence, found: &Found) -> Vec<String> {
     let longer = || vec!["the same with --for 30s.".to_owned()];
     match found {
@@ -23,14 +23,14 @@ pub(super) fn of(seen: &WatchEvidence, found: &Found) -> Vec<String> {
     }
 }
 
-/// What settles whether threads are the limit.
+/// What would show whether the threads are the limit.
 fn settle(seen: &WatchEvidence) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some((busy, rate)) = seen.busy().zip(seen.settled_rate()) {
         let held = brief(Nanos::from_secs_f64(f64::from(busy) / rate));
         lines.push(format!(
-            "`longtail load -c 1 -n 50 URL` while nobody else asks: {held} then, too, and the threads \
-             are the limit; less, and something inside is."
+            "`longtail load -c 1 -n 50 URL` while there is no other load: if it also takes {held}, the threads \
+             are the limit; if less, something inside the app is."
         ));
     }
     let are_waits_seen = seen.workers.iter().all(|worker| worker.waits.is_some());
@@ -46,11 +46,11 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
     lines
 }
 
-/// What queueing theory says of this service time, CPU time and load: a command.
+/// The command that applies queueing theory to this service time, CPU time and load.
 fn prediction(seen: &WatchEvidence) -> Option<String> {
     let rate = seen.settled_rate()?;
     let threads = seen.workers.first()?.threads?;
-    // Threads that Puma has added for requests that wait are none that one sets.
+    // Threads that Puma has added for waiting requests can't be configured.
     let is_other =
         |worker: &WatchedWorker| worker.threads != Some(threads) || worker.io_threads > Some(0);
     if seen.workers.iter().any(is_other) {
@@ -62,7 +62,7 @@ fn prediction(seen: &WatchEvidence) -> Option<String> {
     let cpus = seen.cpus.map(|cpus| format!(" --cpus {}", cpus_in_words(cpus)));
     let written = |seconds: f64| format!("{}ms", number::significant(seconds * 1e3));
     Some(format!(
-        "Where the threads are the limit, theory says what others are worth: longtail predict \
+        "If the threads are the limit, theory says what other settings would do: longtail predict \
          -w{} -t{threads}:{threads} --service {} --cpu {}{} -c {}",
         seen.workers.len(),
         written(service),
@@ -72,17 +72,17 @@ fn prediction(seen: &WatchEvidence) -> Option<String> {
     ))
 }
 
-/// What each thread does, by another tool.
+/// How to see what each thread is doing.
 fn stacks(seen: &WatchEvidence) -> String {
     seen.workers.iter().find_map(|worker| worker.pid).map_or_else(
-        || "the app's log: which requests began last?".to_owned(),
+        || "see the app's log: which requests began last?".to_owned(),
         |pid| {
-            format!("`rbspy dump --pid {pid}` (where rbspy is installed): what each of its threads does.")
+            format!("`rbspy dump --pid {pid}` (where rbspy is installed): shows what each of its threads is doing.")
         },
     )
 }
 
-/// What helps against a limit.
+/// What would help against a limit.
 fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
     let each = || {
         let rate = seen.settled_rate()?;

@@ -3,9 +3,9 @@
 use super::evidence::{ENOUGH_REPORTS, WatchEvidence, WatchedWorker};
 use crate::words::count_of;
 
-/// Whether it is so, and no moment's peak.
+/// Whether requests wait in one worker while another has room, and not just for a moment.
 pub(super) fn is_so(seen: &WatchEvidence) -> bool {
-    // What the kernel says is the mean of some seconds; a report is one moment's.
+    // The kernel's figures are averages over some seconds; a report shows one moment.
     let is_settled =
         |worker: &WatchedWorker| worker.backlog.is_none() || worker.full_reports >= ENOUGH_REPORTS;
     let is_behind = |worker: &WatchedWorker| worker.inside() > Some(0) && is_settled(worker);
@@ -26,7 +26,7 @@ pub(super) fn attempt(seen: &WatchEvidence) -> String {
     let setting = if seen.major() == Some(5) {
         "`wait_for_less_busy_worker 0.005` in config/puma.rb"
     } else {
-        "fewer workers with more threads each, or connections that are kept less long"
+        "fewer workers with more threads each, or a shorter keep-alive"
     };
     format!("{setting} (not measured here).")
 }

@@ -1,4 +1,4 @@
-//! Who waits, where, and since when; which threads are busy, and how much CPU is used.
+//! What waits, where and since when; which threads are busy, and how much CPU is used.
 
 use model::{Limit, Nanos, number};
 
@@ -6,22 +6,23 @@ use super::evidence::{WatchEvidence, WatchedWorker};
 use super::limit::Found;
 use crate::words::{brief, capitalised, count_of};
 
-/// Other processes that use this part of the CPUs are worth a word.
+/// Other processes are mentioned if they use at least this share of the CPUs.
 const OTHERS: f64 = 0.1;
-/// Threads that wait for a CPU for this part of the time in which they could run wait long.
+/// The wait for a CPU is mentioned if it takes at least this share of the time in which threads
+/// could run.
 const LONG_CPU_WAIT: f64 = 0.2;
-/// Waiting for a shorter time has no since.
+/// If requests have been waiting for less than this, the time is not mentioned.
 const LEAST_SPAN: Nanos = Nanos::from_secs(1);
-/// A worker that has not reported for so long, while another has, hangs perhaps.
+/// A worker that has not reported for this long, while another has, may hang.
 const SILENCE: Nanos = Nanos::from_secs(15);
-/// Absent workers that are named.
+/// At most this many absent workers are named.
 const MOST_ABSENT: usize = 2;
 
 /// Which threads are busy, by the server's own count.
 pub(super) fn threads(seen: &WatchEvidence) -> Option<String> {
     let slots = seen.slots()?;
     let busy = seen.busy()?;
-    // Puma reports each 5 s: what it said may be over.
+    // Puma reports every 5 s, so the report may be out of date.
     let oldest = seen.workers.iter().filter_map(|worker| worker.staleness_ns).max();
     let is_over = busy >= slots && seen.connections.is_some_and(|open| open < 0.5);
     if let Some(age) = oldest.filter(|_| is_over) {
@@ -35,7 +36,7 @@ pub(super) fn threads(seen: &WatchEvidence) -> Option<String> {
     let waits = (waits > 0).then(|| {
         let waits = waits.min(busy);
         format!(
-            " ({waits} of them by requests that said they wait: Puma has added threads for those)"
+            " ({waits} of them with requests marked as waiting, for which Puma has added threads)"
         )
     });
     let waits = waits.or_else(|| for_next_requests(seen, busy)).unwrap_or_default();
@@ -48,19 +49,19 @@ pub(super) fn threads(seen: &WatchEvidence) -> Option<String> {
     })
 }
 
-/// Of Puma 6 and older, where fewer requests are out than threads are busy.
+/// A remark about Puma 6 and older, if there are fewer requests in flight than busy threads.
 fn for_next_requests(seen: &WatchEvidence, busy: u32) -> Option<String> {
     let out = seen.requests_out_at_most().filter(|out| *out < busy)?;
     (seen.major()? <= 6).then(|| {
         format!(
-            " ({} out: Puma 6 and older count a thread as busy that waits for a client's next \
+            " ({} in flight: Puma 6 and older count a thread as busy that waits for a client's next \
              request)",
             are(out, "request")
         )
     })
 }
 
-/// Who waits, and where.
+/// What waits, and where.
 pub(super) fn who(seen: &WatchEvidence) -> Option<String> {
     let place = if seen.is_cluster { "inside the workers" } else { "inside Puma" };
     let requests = |n: u32| match n {
@@ -69,7 +70,7 @@ pub(super) fn who(seen: &WatchEvidence) -> Option<String> {
         _ => format!("{n} requests wait {place}"),
     };
     Some(match (seen.inside(), seen.in_kernel()) {
-        (Some(0), Some(0)) => "Nobody waits.".to_owned(),
+        (Some(0), Some(0)) => "Nothing waits.".to_owned(),
         (Some(inside), Some(0)) => format!("{}, none in the accept queue.", requests(inside)),
         (Some(0), Some(kernel)) => format!("{}, no request {place}.", in_accept_queue(kernel)),
         (Some(inside), Some(kernel)) => {
@@ -86,14 +87,14 @@ pub(super) fn who(seen: &WatchEvidence) -> Option<String> {
 
 fn in_accept_queue(connections: u32) -> String {
     match connections {
-        0 => "Nobody waits in the accept queue".to_owned(),
+        0 => "Nothing waits in the accept queue".to_owned(),
         1 => "1 connection waits in the accept queue".to_owned(),
         _ => format!("{connections} connections wait in the accept queue"),
     }
 }
 
-/// Of a server that does not say how many wait inside it: by what the kernel knows of its
-/// connections. `queue`: connections in the accept queue.
+/// For a server that doesn't report how many requests wait inside it: by what the kernel knows
+/// about its connections. `queue`: connections in the accept queue.
 fn by_kernel(seen: &WatchEvidence, queue: u32) -> String {
     let in_queue = in_accept_queue(queue);
     let (Some(out), Some(most)) = (seen.requests_out(), seen.requests_out_at_most()) else {
@@ -110,29 +111,29 @@ fn by_kernel(seen: &WatchEvidence, queue: u32) -> String {
         _ => format!(" ({} idle)", are(idle, "connection")),
     };
     if most == 0 && queue == 0 {
-        return format!("Nobody waits: no request is out{idle}.");
+        return format!("Nothing waits: no request is in flight{idle}.");
     }
     let requests =
         if out == most { are(out, "request") } else { format!("{out} to {most} requests are") };
     let inside = seen.inside_by_kernel().unwrap_or(0);
     match seen.slots() {
         None => format!(
-            "{requests} out{idle}; how many the server serves at once is not visible. {in_queue}."
+            "{requests} in flight{idle}; how many the server can serve at once is not visible. {in_queue}."
         ),
         Some(slots) if inside > 0 => format!(
-            "{requests} out on {}{idle}: probably {} inside. {in_queue}.",
+            "{requests} in flight on {}{idle}: probably {} inside. {in_queue}.",
             count_of(slots, "thread"),
             wait(inside)
         ),
         Some(slots) if most > slots => format!(
-            "{requests} out on {}{idle}: whether any waits inside is not clear. {in_queue}.",
+            "{requests} in flight on {}{idle}: it is not clear whether any waits inside. {in_queue}.",
             count_of(slots, "thread")
         ),
         Some(slots) if queue == 0 => {
-            format!("Nobody waits: {requests} out on {}{idle}.", count_of(slots, "thread"))
+            format!("Nothing waits: {requests} in flight on {}{idle}.", count_of(slots, "thread"))
         }
         Some(slots) => {
-            format!("{in_queue}; {requests} out on {}{idle}.", count_of(slots, "thread"))
+            format!("{in_queue}; {requests} in flight on {}{idle}.", count_of(slots, "thread"))
         }
     }
 }
@@ -158,13 +159,13 @@ pub(super) fn full_queue(seen: &WatchEvidence) -> Option<String> {
     })
 }
 
-/// Workers that are not there, do not answer, or have not begun.
+/// Workers that have ended, may hang, or have not booted.
 pub(super) fn absent_workers(seen: &WatchEvidence) -> impl Iterator<Item = String> {
     let youngest =
         seen.workers.iter().filter_map(|worker| worker.staleness_ns).min().unwrap_or(Nanos::ZERO);
     let line = move |worker: &WatchedWorker| {
         let what = if worker.is_gone {
-            "has ended: its threads are not there".to_owned()
+            "has ended, and its threads with it".to_owned()
         } else if worker.is_booting {
             "has not booted yet".to_owned()
         } else {
@@ -176,9 +177,10 @@ pub(super) fn absent_workers(seen: &WatchEvidence) -> impl Iterator<Item = Strin
     seen.workers.iter().filter_map(line).take(MOST_ABSENT)
 }
 
-/// `CPU 1.40 of 2`; what others use, where that is worth a word, and the wait for a CPU.
+/// `CPU 1.40 of 2`, with the use by other processes and the wait for a CPU if they are notable.
 pub(super) fn cpu(seen: &WatchEvidence, found: &Found) -> Option<String> {
-    let (cpu, cpus) = (seen.cpu?, seen.cpus?);
+    let cpu = seen.cpu?;
+    let cpus = seen.cpus?;
     let all = seen.busy_cpus.map(|all| all.min(cpus)).filter(|all| all - cpu > OTHERS * cpus);
     let all = all.map(|all| {
         format!(" (with other processes {})", number::or_zero(all, number::significant))
@@ -207,7 +209,7 @@ pub(super) fn since(seen: &WatchEvidence) -> Option<String> {
         Some(0.0) => "steady".to_owned(),
         Some(by) => {
             let change = if by > 0.0 { "more" } else { "fewer" };
-            format!("{} {change} each second", number::rate_in_words(by.abs()))
+            format!("{} {change} per second", number::rate_in_words(by.abs()))
         }
     };
     Some(format!("{since}; {trend}"))

@@ -1,4 +1,4 @@
-//! Plays a random server: one request at a time, and closed loops without think time.
+//! Simulates a random server: one request at a time, and closed loops without think time.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -10,7 +10,7 @@ use sweep::service_time::{OneConnection, Visit};
 
 use crate::server::{Chance, Drift, Inner, Server};
 
-/// A server and its life so far.
+/// A server and what has happened to it so far.
 pub(crate) struct Life {
     pub(crate) server: Server,
     pub(crate) chance: Chance,
@@ -20,17 +20,17 @@ pub(crate) struct Life {
     /// Whether each worker has had a request.
     has_begun: Vec<bool>,
     connections: usize,
-    /// Those of the last load.
+    /// The threads in the last load.
     threads: f64,
 }
 
-/// What comes next for a request, which is named by its connection.
+/// What happens next to a request, which is identified by its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     Arrives,
-    /// The part that needs nobody is done.
+    /// The part that needs nothing inside is done.
     WantsInner,
-    /// All of it is done.
+    /// The whole request is done.
     Done,
 }
 
@@ -42,33 +42,33 @@ pub(crate) struct Load {
     pub(crate) measured: Nanos,
 }
 
-/// What is under way.
+/// The state of a load that is being simulated.
 struct Floor {
     events: BinaryHeap<Reverse<(u64, usize, Step)>>,
-    /// Those that wait for a thread: of each worker, or of all.
+    /// Requests that wait for a thread, in each worker or in one shared queue.
     lines: Vec<VecDeque<usize>>,
-    /// Threads of each worker that have a request, and how many it has.
+    /// Busy threads of each worker, and threads per worker.
     inside: Vec<u32>,
     threads: u32,
     inner: Inner,
-    /// Those that wait for what is inside, and how many have it.
+    /// Requests that wait for a place inside, and how many places are taken.
     inner_lines: Vec<VecDeque<usize>>,
     inner_used: Vec<u32>,
-    /// Of each connection: where it is served, its request's work, how often it is served before it
-    /// is another's turn, and when its request was sent.
+    /// For each connection: its worker, its request's work, how many more requests its turn has,
+    /// and when its request was sent.
     worker: Vec<usize>,
     work: Vec<f64>,
     turns_left: Vec<u32>,
     sent: Vec<u64>,
-    /// What is measured.
+    /// The measured window.
     from: u64,
     until: u64,
     tally: Tally,
 }
 
-/// Puma's workers tell their master how they are so often.
+/// How often Puma's workers report to their master, in nanoseconds.
 const REPORTS: u64 = 5_000_000_000;
-/// One that is alone is asked itself.
+/// How often a single process is asked for its statistics.
 const ASKED: u64 = 250_000_000;
 
 fn ns(seconds: f64) -> u64 {
@@ -81,7 +81,7 @@ impl Life {
         Life { server, chance, now: 0, served: 0, has_begun, connections: 0, threads: 0.0 }
     }
 
-    /// Threads of the last load, of all workers; as many as are wanted: infinitely many.
+    /// Threads of all workers in the last load; infinite if the server takes any number at once.
     pub(crate) fn threads(&self) -> f64 {
         self.threads
     }
@@ -99,14 +99,15 @@ impl Life {
         grown * self.server.mean * self.server.law.draw(&mut self.chance) + first
     }
 
-    /// When so much work is done that begins then.
+    /// When work of this many seconds ends that begins at `begins`, stalls included.
     fn ends(&self, begins: u64, seconds: f64) -> u64 {
         let mut left = ns(seconds);
         let Some(stalls) = self.server.stalls else { return begins + left };
-        let (every, length) = (ns(stalls.every), ns(stalls.length));
+        let every = ns(stalls.every);
+        let length = ns(stalls.length);
         let mut at = begins;
         loop {
-            // A stall is at the end of each period.
+            // Each period ends with a stall.
             let begun = at % every;
             let until_stall = (every - length).saturating_sub(begun);
             if left <= until_stall {
@@ -117,7 +118,7 @@ impl Life {
         }
     }
 
-    /// A run of `load`, and what was read of the server's threads meanwhile.
+    /// A run of `load`, with the server's reports about its threads.
     pub(crate) fn play(&mut self, load: &Load) -> Run {
         let mut floor = self.open(load);
         let workers = floor.inside.len();
@@ -147,7 +148,7 @@ impl Life {
             (0..load.connections).for_each(|_| tally.network.record_connection(way, 0));
         }
         let elapsed = Nanos(self.now.saturating_sub(from) + load.warm_up.0);
-        // It is idle for half a second.
+        // The server is idle for half a second.
         self.now += 500_000_000;
         Run {
             watch: self.server.tells_busy.then(|| reports.watch()),
@@ -155,7 +156,7 @@ impl Life {
         }
     }
 
-    /// All connections have sent their first request.
+    /// The state when all connections have sent their first request.
     fn open(&mut self, load: &Load) -> Floor {
         let connections = load.connections as usize;
         let server = self.server;
@@ -193,8 +194,8 @@ impl Life {
         }
     }
 
-    /// A request is done: its client has the answer when half the way is behind it, and sends the
-    /// next one.
+    /// A request is done: its client gets the response half a round trip later and sends the next
+    /// request.
     fn done(&mut self, floor: &mut Floor, who: usize) {
         let which = floor.inner_line(who);
         floor.inner_used[which] -= 1;
@@ -218,7 +219,7 @@ impl Life {
         self.take(floor, line);
     }
 
-    /// Whoever waits takes a thread that is free.
+    /// Gives free threads to waiting requests.
     fn take(&mut self, floor: &mut Floor, line: usize) {
         while !floor.lines[line].is_empty() {
             let free = if self.server.has_own_lines {
@@ -228,7 +229,7 @@ impl Life {
                 least.filter(|worker| floor.inside[*worker] < floor.threads)
             };
             let Some(worker) = free else { return };
-            let who = floor.lines[line].pop_front().expect("somebody waits");
+            let who = floor.lines[line].pop_front().expect("a request waits");
             floor.worker[who] = worker;
             floor.inside[worker] += 1;
             floor.turns_left[who] = self.server.turn;
@@ -242,7 +243,7 @@ impl Life {
         floor.events.push(Reverse((at, who, Step::WantsInner)));
     }
 
-    /// Whoever waits for what is inside gets it where it is free.
+    /// Gives free places inside to waiting requests.
     fn pass(&mut self, floor: &mut Floor, which: usize) {
         while floor.inner_used[which] < floor.inner.places
             && let Some(who) = floor.inner_lines[which].pop_front()
@@ -263,7 +264,7 @@ impl Floor {
         if self.inner.of_each_worker { self.worker[who] } else { 0 }
     }
 
-    /// The answer to a connection's request, and its next one, which is sent at once.
+    /// Records the response to a connection's request. The next request is sent at once.
     fn record(&mut self, who: usize, ended: u64) {
         let sent = std::mem::replace(&mut self.sent[who], ended);
         let window = self.from..self.until;
@@ -284,9 +285,9 @@ impl Floor {
     }
 }
 
-/// What each worker says of its threads.
+/// The reports of the workers about their busy threads.
 struct Reports {
-    /// When each says it next.
+    /// When each worker reports next.
     next: Vec<u64>,
     every: u64,
     from: u64,
@@ -308,7 +309,7 @@ impl Reports {
         Reports { next, every, from, until, tracks: (0..workers).map(track).collect() }
     }
 
-    /// All that was said before `at`.
+    /// Adds all reports up to `at`.
     fn note(&mut self, at: u64, inside: &[u32]) {
         for (worker, next) in self.next.iter_mut().enumerate() {
             while *next < at.min(self.until) {

@@ -1,8 +1,8 @@
-//! Random servers: how long they work, what is inside them, and what is said of them.
+//! Random servers: how long they work, what is inside them, and what their real limit is.
 
 use model::pace::uniform;
 
-/// Numbers from a stream of chance, one after the other.
+/// A stream of random numbers.
 pub(crate) struct Chance {
     seed: u64,
     number: u64,
@@ -32,12 +32,12 @@ impl Chance {
     }
 }
 
-/// How long a request works, in means.
+/// The distribution of work per request, relative to the mean.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Law {
     Constant,
     Exponential,
-    /// So many times the mean with this probability, else less.
+    /// `times` the mean with probability `rare`, otherwise less.
     Bimodal {
         rare: f64,
         times: f64,
@@ -90,31 +90,31 @@ impl Law {
     }
 }
 
-/// What a part of each request has to have for itself, or with some others.
+/// A pool or a lock that part of each request needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Inner {
-    /// At most so many at a time.
+    /// How many requests may hold it at a time.
     pub(crate) places: u32,
-    /// For this part of its work.
+    /// The share of a request's work that needs it.
     pub(crate) part: f64,
-    /// Whether each worker has one of its own.
+    /// Whether each worker has its own.
     pub(crate) of_each_worker: bool,
 }
 
-/// How the work of a request changes with what was served before.
+/// How the work of a request changes with the number of requests served before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Drift {
     None,
     /// Each request makes the later ones longer, by this share of the mean.
     Leak(f64),
-    /// So many requests take so many times as long.
+    /// The first `requests` take `times` as long.
     Warming {
         requests: u64,
         times: f64,
     },
 }
 
-/// Nobody works for a while, again and again.
+/// Regular pauses in which nothing works.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stalls {
     /// From the start of one to the start of the next, in seconds.
@@ -125,9 +125,9 @@ pub(crate) struct Stalls {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Server {
     pub(crate) workers: u32,
-    /// Of all workers; `None`: any number at once.
+    /// Threads of all workers; `None` if the server takes any number of requests at once.
     pub(crate) threads: Option<u32>,
-    /// More threads, which come and go: from none to so many in a run.
+    /// Additional threads that come and go: from none up to this many in a run.
     pub(crate) io_threads: u32,
     /// Requests at a time, as the judge is told.
     pub(crate) stated: u32,
@@ -173,7 +173,7 @@ impl Server {
             draw if draw < 0.8 => Some(Inner { places: 1, part: 1.0, of_each_worker }),
             _ => Some(Inner { places: 1, part: chance.between(0.02, 0.6), of_each_worker }),
         };
-        // Half of the machines are far away, and serve in turns only what is near.
+        // Half of the servers are far away. Only near ones serve in turns.
         let way = if chance.happens(0.5) { chance.between(0.0, 0.02) } else { 0.0 };
         let drift = match chance.draw() {
             draw if draw < 0.05 => Drift::Leak(chance.between(0.1, 2.0) / 10_000.0),
@@ -202,22 +202,22 @@ impl Server {
         }
     }
 
-    /// Requests at a time that what is inside lets pass.
+    /// How many requests at a time the pool or lock inside lets through.
     fn inside(&self) -> f64 {
         let Some(inner) = self.inner else { return f64::INFINITY };
         let how_many = if inner.of_each_worker { self.workers } else { 1 };
         f64::from(inner.places * how_many) / inner.part
     }
 
-    /// The limit, with so many threads and connections.
+    /// The real limit with this many threads and connections.
     pub(crate) fn truth(&self, threads: f64, connections: u32) -> Truth {
         let inside = self.inside();
         let at_once = threads.min(inside);
         let next = threads.max(inside);
-        // All the connections keep so many busy, the rest of them are on their way.
+        // How many requests are at the server; the others are on the network.
         let wanted = f64::from(connections) * self.mean / (self.mean + self.way);
         let stated = f64::from(self.stated);
-        // A lock that lets as many pass as were stated is no other limit.
+        // A lock that lets through as many as were stated is the same limit.
         let is_as_stated = |other: f64| (at_once - other).abs() < 1e-9;
         let is_apart = |other: f64| (at_once / other - 1.0).abs() >= 0.1;
         Truth {
@@ -230,11 +230,11 @@ impl Server {
         }
     }
 
-    /// How far off chance puts the product of a throughput and a mean, of so many answers each
-    /// (95 %), by the law itself.
+    /// The relative error (95 %) of a throughput times a mean, each over this many responses, from
+    /// the distribution itself.
     pub(crate) fn error(&self, answers: [u64; 2]) -> f64 {
         let stalls = self.stalls.map_or(0.0, |stalls| {
-            // Requests that meet one, of one at a time.
+            // The share of requests that meet a stall, one at a time.
             let share = (self.mean / (stalls.every - stalls.length)).min(1.0);
             share * (stalls.length / self.mean).powi(2)
         });
@@ -243,16 +243,16 @@ impl Server {
     }
 }
 
-/// What keeps it from doing more.
+/// The real limit of a server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Truth {
-    /// Requests at a time at the most.
+    /// How many requests it can process at a time.
     pub(crate) at_once: f64,
     pub(crate) threads: f64,
-    /// Whether that is its threads.
+    /// Whether its threads are the limit.
     pub(crate) is_threads: bool,
-    /// Whether the load reaches it.
+    /// Whether the load reaches the limit.
     pub(crate) is_reached: bool,
-    /// Whether the next limit, and what was stated, is a tenth away or more.
+    /// Whether the next limit and the stated slots differ from it by a tenth or more.
     pub(crate) is_apart: bool,
 }

@@ -1,6 +1,5 @@
-//! `longtail bodies` against the Puma of this machine: byte for byte what the app answered, on
-//! every kind of socket. Skipped, with the reason, where there is no Puma, or none with SSL, or no
-//! IPv6.
+//! `longtail bodies` with the installed Puma: byte for byte what the app sent, on every kind of
+//! socket. Skipped, with the reason, without Puma, Puma's SSL or IPv6.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -14,11 +13,11 @@ use crate::scenarios::is_there;
 use crate::scenarios::laws::assert_conserved;
 
 fn of_bodies(study: Study) -> BodiesStudy {
-    let Study::Bodies(study) = study else { panic!("not of bodies") };
+    let Study::Bodies(study) = study else { panic!("not a study of bodies") };
     *study
 }
 
-/// What speaks against the account, of requests or of bytes, or says that it was not compared.
+/// Warnings that requests or bytes differ from the server's count, or were not compared with it.
 fn count_warnings(study: &BodiesStudy) -> Vec<&Diagnostic> {
     let all = study.warnings.iter().chain(study.runs.iter().flat_map(|run| &run.run.warnings));
     let is_one = |warning: &&Diagnostic| {
@@ -32,9 +31,10 @@ fn count_warnings(study: &BodiesStudy) -> Vec<&Diagnostic> {
     all.filter(is_one).collect()
 }
 
-/// Every answer was whole, good and of the length that was asked for.
+/// Checks that every response was complete, good and of the requested length.
 fn assert_exact(run: &BodyRun) {
-    let (tally, body) = (&run.run.tally, run.body);
+    let tally = &run.run.tally;
+    let body = run.body;
     assert_conserved(&run.run);
     assert_eq!(tally.counts.good(), tally.counts.total(), "{body}: {:?}", tally.counts);
     assert_eq!(tally.all_responses(), tally.all_requests(), "{body}");
@@ -55,20 +55,20 @@ fn assert_exact(run: &BodyRun) {
     );
 }
 
-/// All types of two sizes over the kinds of socket: the client's account of bytes is the app's own.
+/// Runs all types and two sizes of bodies over these sockets, and checks that client and app count
+/// the same bytes.
 fn exact(sockets: &str, mode: &str) {
     in_a_window(|window| exact_for(&format!("-s {sockets} {mode} {window}")));
 }
 
-/// The same in `make soak`.
+/// The same, only in `make soak`.
 fn soaked(sockets: &str, mode: &str) {
     if soaks() {
         exact(sockets, mode);
     }
 }
 
-/// `None` where there were no requests in a run, or figures in none; all that is asserted of the
-/// runs holds without any too.
+/// `None` if a run had no requests, or none has figures. The assertions hold for such runs, too.
 fn exact_for(words: &str) -> Option<()> {
     let lab = Lab::new();
     let words = format!("bodies {words} -t2:2 -b acsi1,300 --no-calibrate --inspect proc");
@@ -82,7 +82,7 @@ fn exact_for(words: &str) -> Option<()> {
     let workers = study.plan.server.workers.unwrap_or(1).max(1) as usize;
     for run in &study.runs {
         assert_exact(run);
-        // Four fifths of the slots, two connections each.
+        // Two slots and four connections.
         assert_eq!(run.run.connections as usize, (2 * workers * 4 / 5).max(1) * 2);
         assert_eq!(run.run.workers.len(), workers);
         assert!(run.run.workers.iter().all(|share| share.source == ShareSource::Header));
@@ -90,7 +90,7 @@ fn exact_for(words: &str) -> Option<()> {
             assert_eq!(run.run.tally.connections_opened, run.run.tally.all_requests());
         }
     }
-    // The others were not started yet when the rows began.
+    // The others had not been started when the rows began.
     let report = lab.run("report").with_code(0).stdout;
     for started in &study.servers {
         assert!(report.contains(&*started.server.url), "{report}");
@@ -127,7 +127,7 @@ fn bytes_are_the_apps_over_unix_sockets() {
 }
 
 #[test]
-fn the_largest_of_pumas_sizes_is_exact_too() {
+fn bytes_are_the_apps_for_the_largest_body() {
     if !has("puma") {
         return;
     }
@@ -145,15 +145,15 @@ fn the_largest_of_pumas_sizes_is_exact_too() {
     });
 }
 
-/// Whose count that answer is in cannot be known, so no figure is the server's.
+/// It is unknown which count includes that response, so the figures are not the server's alone.
 #[test]
-fn an_answer_that_somebody_else_had_is_missed_by_the_account() {
+fn a_request_by_another_client_makes_the_counts_differ() {
     let Some((lab, port)) = Lab::with_port("puma") else { return };
     let words = "bodies -t2:2 -b s1 -D 4 --warm-up 0.05 --no-calibrate";
     let mut bodies = lab.start_at(port, words);
-    // More than the one that asks whether it is ready.
+    // More than the request that asks whether it is ready.
     bodies.until(|_| sockets(port).open > 1);
-    // Stopped, so that neither the run nor its server ends meanwhile.
+    // Stop it, so that neither the run nor its server ends meanwhile.
     bodies.send(Signal::STOP);
     let mut other = TcpStream::connect(("127.0.0.1", port)).unwrap();
     other.write_all(b"GET /s7 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
@@ -170,7 +170,7 @@ fn an_answer_that_somebody_else_had_is_missed_by_the_account() {
 }
 
 #[test]
-fn pumas_columns_are_printed_again_and_what_is_printed_repeats_it() {
+fn report_reprints_pumas_columns_and_the_printed_command_repeats_the_study() {
     let Some(lab) = Lab::with("puma") else { return };
     let seed = lab
         .run("bodies -t2:2 -b si1,2 -D 0.1 --warm-up 0 --no-calibrate --inspect none --style puma")
@@ -178,19 +178,20 @@ fn pumas_columns_are_printed_again_and_what_is_printed_repeats_it() {
     assert_eq!(
         seed.stderr.lines().count(),
         5,
-        "a line a run, and where the study is: {}",
+        "one line for each run, and one with the path of the study: {}",
         seed.stderr
     );
     let head = "Type   req/sec    50%     75%     90%     99%    100%  Resp Size\n";
     assert!(seed.stdout.starts_with(head), "{}", seed.stdout);
     assert_eq!(lab.run("report --style puma").with_code(0).stdout, seed.stdout);
-    let (study, other) = (of_bodies(lab.kept()), Lab::new());
+    let study = of_bodies(lab.kept());
+    let other = Lab::new();
     other.run(study.command_line.strip_prefix("longtail ").unwrap()).with_code(0);
     assert_eq!(of_bodies(other.kept()).plan, study.plan);
 }
 
 #[test]
-fn each_pass_has_every_body_once_on_a_server_of_its_own() {
+fn each_pass_has_every_body_once_on_its_own_server() {
     if !has("puma") {
         return;
     }

@@ -1,5 +1,5 @@
-//! `longtail compare`: every arm runs once a block, and at each place as often as another. The rest
-//! is in `scenarios/compare.txt`.
+//! `longtail compare`: every arm runs once in each block, and equally often at each place in it.
+//! The rest is in `scenarios/compare.txt`.
 
 use model::{ComparisonStudy, Study};
 
@@ -15,13 +15,13 @@ fn study(text: &str) -> ComparisonStudy {
     }
 }
 
-/// The study of a comparison with these words, however it ended.
+/// The study of a comparison with these arguments, whatever its exit code.
 fn compared(lab: &Lab, words: &str) -> ComparisonStudy {
     study(&lab.run(&format!("{words} --format study")).stdout)
 }
 
 #[test]
-fn every_arm_runs_once_a_block_and_once_at_each_place() {
+fn every_arm_runs_once_in_each_block_and_equally_often_at_each_place() {
     let lab = Lab::new();
     let done = lab.run(&format!("{SHORT} --blocks 6 --format study --arm -d5ms --arm slow=-d6ms"));
     let found = study(&done.stdout);
@@ -44,7 +44,7 @@ fn every_arm_runs_once_a_block_and_once_at_each_place() {
     }
     assert_eq!(places, [[2; 3]; 3], "the base, the other and the control");
     assert!(found.runs.iter().all(|run| run.run.connections == 4), "twice the threads of the base");
-    // A line a block, so that a pipe is not silent.
+    // One line for each block, so that a pipe is not silent.
     assert_eq!(
         done.stderr.lines().filter(|line| line.contains("longtail: block ")).count(),
         6,

@@ -1,8 +1,8 @@
-# What of DigitalOcean's API v2 the playbooks use, on loopback, with faults on demand.
+# The part of DigitalOcean's API v2 that the playbooks use, on loopback, with faults on demand.
 #
-#   digitalocean.py STATE FAULTS     a fault is a line: METHOD PATH NTH STATUS, such as "POST /v2/droplets 2 500" (status 0: no answer)
+#   digitalocean.py STATE FAULTS     a fault is a line: METHOD PATH NTH STATUS, such as "POST /v2/droplets 2 500" (status 0: no response)
 #
-# NTH may be "all"; whenever the file FAULTS is another, calls are numbered from 1 again. Prints its port, and writes what the account has to
+# NTH may be "all". When the file FAULTS changes, calls are numbered from 1 again. Prints its port, and writes the state of the account to
 # STATE whenever that changes.
 import base64
 import http.server

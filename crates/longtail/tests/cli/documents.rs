@@ -1,6 +1,6 @@
-//! Each command of the help and of the documents is run by a test: those that need nothing else
-//! here, on a server of the test and for a shorter time. What they print of commands that always
-//! print the same is what they print.
+//! Every command in the help and the documents is run by a test. Those that need nothing special
+//! run here, on a server of the test and for a shorter time. If a command's output is always the
+//! same, the documents must show exactly that.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,19 +15,19 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The commands that measure nothing and depend on no machine.
+/// Commands that measure nothing and don't depend on the machine.
 fn is_repeatable(command: &str) -> bool {
     command.starts_with("audit ") || command.starts_with("predict ")
 }
 
-/// Runs a command of a page as it stands there, in the page's folder, its remark cut off.
+/// Runs a command of a page in the page's folder, without the remark behind it.
 fn run_in(folder: &Path, command: &str) -> Ended {
     let words = split(command.split("   ").next().unwrap());
     end(Lab::new().longtail("").args(words).current_dir(folder).env("COLUMNS", "100"))
 }
 
 #[test]
-fn what_always_prints_the_same_is_printed_so() {
+fn documented_output_of_repeatable_commands_is_exact() {
     let mut commands = 0;
     for name in ["docs/audit.md", "docs/app-tuning.md"] {
         let path = root().join(name);
@@ -55,8 +55,7 @@ fn what_always_prints_the_same_is_printed_so() {
     assert!(commands >= 2, "{commands}");
 }
 
-/// What sets a documented command apart from those that are run here as they stand, and the file
-/// whose tests run such commands.
+/// Parts of documented commands that are not run here, with the file whose tests run such commands.
 const RUN_ELSEWHERE: [(&str, &str); 17] = [
     ("doctor --self-test", "scenarios/machine.txt"),
     ("doctor --generators", "scenarios/machine.txt"),
@@ -88,8 +87,7 @@ fn is_elsewhere(command: &str) -> bool {
     RUN_ELSEWHERE.iter().any(|(words, _)| is_such(words))
 }
 
-/// The commands of the documents, each with its page's folder; those that are marked as not run are
-/// left out.
+/// The commands of the documents, each with its page's folder, except those marked as not run.
 fn documented() -> Vec<(PathBuf, String)> {
     let pages = fs::read_dir(root().join("docs")).unwrap().map(|page| page.unwrap().path());
     let others =
@@ -99,7 +97,8 @@ fn documented() -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     for page in pages {
         let text = fs::read_to_string(&page).unwrap();
-        let (mut before, mut is_marked) = ("", false);
+        let mut before = "";
+        let mut is_marked = false;
         for line in text.lines() {
             if line.starts_with("```") {
                 is_marked = before.starts_with("<!-- not run: ");
@@ -114,9 +113,9 @@ fn documented() -> Vec<(PathBuf, String)> {
     found
 }
 
-/// Where it says nothing of its end, so many requests end it; where it ends by time, that is short.
+/// Makes a load short: a few requests if it has no end, or a short time.
 fn shortened(command: &str) -> String {
-    // Other generators know whole seconds only.
+    // Other generators take only whole seconds.
     let brief = if command.contains("--generator") { "--for 1s" } else { "--for 300ms" };
     let mut words = command.to_owned();
     for (long, short) in
@@ -128,14 +127,15 @@ fn shortened(command: &str) -> String {
     words.replacen("load ", &format!("load --no-calibrate {flags} "), 1)
 }
 
-/// Runs a load on a sink, or on one at a Unix socket; whether an objective is met is a matter of
-/// the machine.
+/// Runs a load on a sink over TCP or a Unix socket. Whether an objective is met depends on the
+/// machine.
 fn run_load(command: &str) {
     let lab = Lab::new();
     lab.write("requests.txt", "/a\n/b\n");
     lab.write("headers", "X-Api-Key: a\n");
     let socket = word(&lab.path("app.sock"));
-    let (tcp, unix) = (sink(SinkBody::Ok), sink_at(&format!("unix://{socket}"), SinkBody::Ok));
+    let tcp = sink(SinkBody::Ok);
+    let unix = sink_at(&format!("unix://{socket}"), SinkBody::Ok);
     let port = tcp.address().port().to_string();
     let words = shortened(command)
         .replace("127.0.0.1:9292", &format!("127.0.0.1:{port}"))
@@ -148,7 +148,7 @@ fn run_load(command: &str) {
         "{words}: {ended:?}"
     );
     if words.contains("--generator") {
-        // What another generator claims is looked at elsewhere.
+        // Claims of other generators are checked elsewhere.
         assert!(tcp.stop().requests > 0, "{words}");
     } else {
         assert!(study(&lab).run.tally.counts.total() > 0, "{words}");
@@ -157,7 +157,7 @@ fn run_load(command: &str) {
 }
 
 #[test]
-fn each_command_of_the_documents_is_run() {
+fn every_documented_command_is_run() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli");
     for (words, file) in RUN_ELSEWHERE {
         assert!(
@@ -167,7 +167,8 @@ fn each_command_of_the_documents_is_run() {
     }
     let all = documented();
     assert!(all.len() > 30, "{all:?}: are the commands found?");
-    let (mut loads, mut sweeps) = (0, 0);
+    let mut loads = 0;
+    let mut sweeps = 0;
     for (folder, command) in all.into_iter().filter(|(_, command)| !is_elsewhere(command)) {
         if is_repeatable(&command) {
             assert!(run_in(&folder, &command).code() <= 1, "{command}");
@@ -183,7 +184,7 @@ fn each_command_of_the_documents_is_run() {
     assert!(loads >= 6 && sweeps >= 3, "{loads} {sweeps}");
 }
 
-/// Runs a sweep on the server inside, where it says nothing of an app and of Puma.
+/// Runs a sweep of the builtin server, unless the command names an app or a Puma.
 fn run_sweep(command: &str) -> bool {
     if ["-r ", "-C ", "--puma", "ssl4"].iter().any(|flag| command.contains(flag)) {
         return false;
@@ -203,12 +204,12 @@ fn run_sweep(command: &str) -> bool {
     true
 }
 
-/// The examples of a command's help: the words behind `longtail`, remarks cut off.
+/// The examples in a command's help: the arguments of longtail, without remarks.
 fn examples(command: &str) -> Vec<String> {
     let help = end(Lab::new().longtail(&format!("{command} --help")).env("COLUMNS", "200")).stdout;
     let (_, examples) = help.split_once("Examples:\n").expect("examples");
-    let (examples, _) = examples.split_once("\n\n").expect("something behind them");
-    // Longer examples are wrapped.
+    let (examples, _) = examples.split_once("\n\n").expect("a section after the examples");
+    // Join wrapped examples.
     let joined = examples.replace("\n  longtail ", "\u{0}longtail ").replace('\n', " ");
     let lines = joined.trim().trim_start_matches("longtail ").split("\u{0}longtail ");
     lines.map(|line| line.split("    ").next().unwrap().trim().to_owned()).collect()
@@ -225,7 +226,8 @@ fn each_example_of_the_help_runs() {
     let found = examples("attack");
     assert!(found.len() >= 2, "{found:#?}");
     for example in found {
-        let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
+        let lab = Lab::new();
+        let sink = sink(SinkBody::Ok);
         let words = example.replace("http://localhost:3000/", &url(&sink)).replace("-n 30", "");
         let words = words.replace("--target-throughput=10", "--target-throughput=100") + " -n 5";
         let ended = lab.answer(&words).with_code(0);

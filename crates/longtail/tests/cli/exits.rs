@@ -1,13 +1,13 @@
-//! Exit codes: the table of docs/ci.md, and what a shell gets. The rows themselves are played as
-//! scenarios (`scenarios/exits.txt`).
+//! Exit codes: every row of the table in docs/ci.md must have a scenario in `scenarios/exits.txt`,
+//! which runs it.
 
 use std::collections::BTreeSet;
 
 const PAGE: &str = include_str!("../../../../docs/ci.md");
 const PLAYED: &str = include_str!("scenarios/exits.txt");
 
-/// What is proved elsewhere: a fault of longtail in `refused.rs`, comparisons (which take longer)
-/// and doctor in `scenarios/`.
+/// Rows that are tested elsewhere: a fault of longtail in `refused.rs`, comparisons (which take
+/// longer) and doctor in other scenarios.
 const ELSEWHERE: [&str; 4] = [
     "a fault of longtail",
     "`compare`: an arm is worse (`--strict`: or that cannot be told)",
@@ -26,9 +26,9 @@ fn rows(lines: impl Iterator<Item = &'static str>) -> BTreeSet<(&'static str, &'
 }
 
 #[test]
-fn every_exit_code_of_the_page_is_played_and_no_other() {
+fn every_exit_code_of_the_page_has_a_scenario() {
     let (_, section) = PAGE.split_once("\n## Exit codes\n").expect("a section");
-    let (section, _) = section.split_once("\n## ").expect("a section behind it");
+    let (section, _) = section.split_once("\n## ").expect("a section after it");
     let is_row = |line: &&str| line.starts_with("| ") && line.as_bytes()[2].is_ascii_digit();
     let told = rows(section.lines().filter(is_row));
     let played = rows(PLAYED.lines().filter_map(|line| line.strip_prefix("- ")));

@@ -1,6 +1,6 @@
-//! Other machines: network namespaces, joined by a wire that delays and loses packets
-//! (`testkit::network`). Skipped, with the reason, where none can be made. What is done with them
-//! is in `scenarios/far.txt`.
+//! Other machines: network namespaces, linked by a wire that delays and loses packets
+//! (`testkit::network`). Skipped, with the reason, if none can be made. The scenarios with them are
+//! in `scenarios/far.txt`.
 
 use std::process::Command;
 
@@ -12,7 +12,7 @@ use crate::lab::{LONGTAIL, Lab, Running, THIS_MACHINE, can, end, split};
 const HOSTS: &str = "127.0.0.1 localhost\n10.77.0.2 app.test\n10.77.0.9 silent.test\n10.78.0.1 no-route.test\n\
     10.77.0.2 both.test\n203.0.113.7 both.test\n10.77.0.3 several.test\n10.77.0.2 several.test";
 
-/// The files by which a machine knows names.
+/// The files with which a machine resolves names.
 fn names(server: &str) -> [(&str, &str); 3] {
     [
         ("/etc/hosts", HOSTS),
@@ -31,7 +31,8 @@ pub(crate) struct Machines {
 impl Machines {
     pub(crate) fn joined(way: Way) -> Option<Machines> {
         let files = names("nameserver 127.0.0.1");
-        let (here, there) = (host(&files)?, host(&files)?);
+        let here = host(&files)?;
+        let there = host(&files)?;
         let ours: &[&str] = &["10.77.0.1/24", "fd77::1/64"];
         let theirs: &[&str] = &["10.77.0.2/24", "fd77::2/64", "203.0.113.7/32"];
         let wire = Wire::between((&here, ours), (&there, theirs), way, way);
@@ -47,7 +48,7 @@ pub(crate) fn host(files: &[(&str, &str)]) -> Option<Host> {
     made.ok()
 }
 
-/// A program on a host; longtail may connect to the other one too.
+/// A program on a host, where longtail may also connect to the other host.
 pub(crate) fn on(lab: &Lab, host: &Host, program: &str) -> Command {
     let inner = host.command(program, &lab.path(""));
     let mut command = lab.program(&inner.get_program().to_string_lossy());
@@ -64,12 +65,13 @@ pub(crate) fn certificate(lab: &Lab, name: &str) -> PemPair {
     PemPair { certificate, key: lab.write("key.pem", &made.signing_key.serialize_pem()) }
 }
 
-/// Whatever is typed, nothing leaves a machine whose connections are bounded: neither a packet of a
-/// load nor a name's look-up. The machine's one way out is a file of this test.
+/// With --allow-net nothing leaves the machine, whatever is typed: neither a packet of a load nor a
+/// name lookup. The machine's only way out is captured by this test.
 #[test]
-fn under_allowed_networks_nothing_leaves() {
+fn with_allowed_networks_nothing_leaves_the_machine() {
     let Some(host) = host(&names("nameserver 203.0.113.53")) else { return };
-    let (lab, capture) = (Lab::new(), Capture::of(&host));
+    let lab = Lab::new();
+    let capture = Capture::of(&host);
     lab.write("far.state", "control_url: tcp://203.0.113.7:9293\ncontrol_auth_token: none\n");
     let listening = Host::enter(&host, || std::net::TcpListener::bind("127.0.0.1:0").unwrap());
     let near = listening.local_addr().unwrap();
@@ -102,7 +104,7 @@ fn under_allowed_networks_nothing_leaves() {
         run(&words, Some(THIS_MACHINE)).refused("outside the allowed networks");
     }
     assert_eq!(capture.packets(), [], "nothing has left");
-    // The capture is no blind one: where nothing is bounded, both would have.
+    // The capture works: without --allow-net, both would have left.
     run("load -n1 -c1 http://203.0.113.7/", None).with_code(2);
     let syn = Packet { to: "203.0.113.7".parse().unwrap(), protocol: 6, port: 80 };
     assert!(capture.packets().contains(&syn), "{:?}", capture.packets());

@@ -1,5 +1,5 @@
-//! The files that a user names: how they are replaced, who may read them then, which links are
-//! followed, and what is written to as it stands.
+//! The files that a user names: how they are replaced, who may read them, which links are followed,
+//! and what is written to in place.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, lchown, symlink};
@@ -10,7 +10,7 @@ use testkit::http::Receiver;
 
 use crate::lab::{LONGTAIL, Lab, can, end};
 
-/// Another user than the one who runs the tests.
+/// A user other than the one who runs the tests.
 const SOMEBODY: u32 = 12_345;
 
 fn mode(path: &Path) -> u32 {
@@ -37,10 +37,11 @@ fn leftovers(folder: &Path) -> Vec<String> {
 
 #[test]
 fn a_file_keeps_its_mode_and_a_new_one_follows_the_umask() {
-    let (lab, receiver) = (Lab::new(), Receiver::start());
+    let lab = Lab::new();
+    let receiver = Receiver::start();
     for (name, kept) in [("a.json", 0o600), ("b.json", 0o640), ("c.json", 0o666)] {
         let path = lab.write(name, "before");
-        // Only root may give it to any group; the own one has to stay as well.
+        // Only root may set any group; for others, their own group must be kept.
         let _ = std::os::unix::fs::chown(&path, None, Some(65_534));
         fs::set_permissions(&path, Permissions::from_mode(kept)).unwrap();
         let group = std::os::linux::fs::MetadataExt::st_gid(&fs::metadata(&path).unwrap());
@@ -66,8 +67,9 @@ fn a_file_keeps_its_mode_and_a_new_one_follows_the_umask() {
 }
 
 #[test]
-fn a_link_is_followed_also_to_what_is_not_there_yet() {
-    let (lab, receiver) = (Lab::new(), Receiver::start());
+fn a_link_is_followed_even_if_its_target_does_not_exist() {
+    let lab = Lab::new();
+    let receiver = Receiver::start();
     fs::create_dir(lab.path("results")).unwrap();
     symlink("results/target.json", lab.path("link.json")).unwrap();
     symlink("link.json", lab.path("again.json")).unwrap();
@@ -82,11 +84,12 @@ fn a_link_is_followed_also_to_what_is_not_there_yet() {
 }
 
 #[test]
-fn another_users_link_in_a_folder_for_all_is_not_followed() {
+fn another_users_link_in_a_shared_folder_is_not_followed() {
     if !can(rustix::process::geteuid().is_root(), "only root can make another user's link") {
         return;
     }
-    let (lab, receiver) = (Lab::new(), Receiver::start());
+    let lab = Lab::new();
+    let receiver = Receiver::start();
     fs::create_dir(lab.path("for-all")).unwrap();
     fs::set_permissions(lab.path("for-all"), Permissions::from_mode(0o1777)).unwrap();
     let precious = lab.write("precious.json", "precious");
@@ -104,15 +107,16 @@ fn another_users_link_in_a_folder_for_all_is_not_followed() {
     }
     assert_eq!(fs::read_to_string(precious).unwrap(), "precious");
     assert!(!lab.path("nothing.json").exists());
-    // Our own is followed there, as the kernel does.
+    // Our own link is followed there, like the kernel does.
     symlink("ours.json", lab.path("for-all/own.json")).unwrap();
     load_into(&lab, &receiver, &["-o", "for-all/own.json"]).with_code(0);
     assert!(is_summary(&lab.path("for-all/ours.json")));
 }
 
 #[test]
-fn a_planted_name_is_in_nobodys_way() {
-    let (lab, receiver) = (Lab::new(), Receiver::start());
+fn a_planted_temporary_file_does_no_harm() {
+    let lab = Lab::new();
+    let receiver = Receiver::start();
     let precious = lab.write("precious", "precious");
     symlink(&precious, lab.path("x.json.new")).unwrap();
     load_into(&lab, &receiver, &["-o", "x.json"]).with_code(0);
@@ -121,8 +125,9 @@ fn a_planted_name_is_in_nobodys_way() {
 }
 
 #[test]
-fn pipes_and_devices_are_written_as_they_stand() {
-    let (lab, receiver) = (Lab::new(), Receiver::start());
+fn pipes_and_devices_are_written_in_place() {
+    let lab = Lab::new();
+    let receiver = Receiver::start();
     let url = receiver.url();
     let load = format!("{LONGTAIL} load --no-calibrate -n1 {url}");
     for (script, file) in [
@@ -137,9 +142,9 @@ fn pipes_and_devices_are_written_as_they_stand() {
         assert!(text.contains("longtail.summary/1"), "{script}: {text}");
     }
     assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
-    let said = load_into(&lab, &receiver, &["-o", "/dev/stdout", "--json"]).with_code(0);
-    assert!(said.stdout.contains("closed loop"), "{}", said.stdout);
-    // A pipe gets a study once, and not each state of it.
+    let printed = load_into(&lab, &receiver, &["-o", "/dev/stdout", "--json"]).with_code(0);
+    assert!(printed.stdout.contains("closed loop"), "{}", printed.stdout);
+    // A pipe gets a study only once, not each of its states.
     let script =
         format!("mkfifo s.study.json; cat s.study.json > s & {load} -o s.study.json; wait");
     end(lab.program("sh").args(["-c", &script])).with_code(0);
@@ -148,7 +153,7 @@ fn pipes_and_devices_are_written_as_they_stand() {
 }
 
 #[test]
-fn what_fleet_writes_for_keys_is_its_owners_alone() {
+fn fleets_files_for_keys_are_private() {
     let lab = Lab::new();
     end(lab.program(LONGTAIL).args(["fleet", "init"])).with_code(0);
     assert_eq!(mode(&lab.path("fleet/.env.example")), 0o600);
@@ -159,8 +164,9 @@ fn what_fleet_writes_for_keys_is_its_owners_alone() {
 }
 
 #[test]
-fn headers_come_from_a_file_and_the_next_line_runs_as_it_stands() {
-    let (lab, receiver) = (Lab::new(), Receiver::start());
+fn headers_come_from_a_file_and_the_suggested_command_runs_unchanged() {
+    let lab = Lab::new();
+    let receiver = Receiver::start();
     lab.write("headers", "# of the staging server\n\nX-Api-Key: hunter2\r\nAccept:\nX-Other: b\n");
     let ended = load_into(&lab, &receiver, &["-H", "@headers", "-H", "X-Third: c", "--json"]);
     let summary: serde_json::Value = serde_json::from_str(&ended.with_code(0).stdout).unwrap();
@@ -177,9 +183,9 @@ fn headers_come_from_a_file_and_the_next_line_runs_as_it_stands() {
     }
 }
 
-/// The file is one that was written before secrets were masked.
+/// The study file is from a time when secrets were not masked.
 #[test]
-fn a_next_line_says_what_to_put_in_the_place_of_a_secret() {
+fn a_suggested_command_says_what_to_put_in_place_of_a_secret() {
     let lab = Lab::new();
     let text = report::json::write(&testkit::load::closed().into());
     let mut study: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -204,8 +210,9 @@ fn a_next_line_says_what_to_put_in_the_place_of_a_secret() {
 }
 
 #[test]
-fn a_requests_file_reads_bodies_below_its_folder_or_the_one_that_was_named() {
-    let (lab, receiver) = (Lab::new(), Receiver::start());
+fn a_requests_file_reads_bodies_only_below_its_folder_or_the_named_root() {
+    let lab = Lab::new();
+    let receiver = Receiver::start();
     lab.write("some/requests", "POST /a\n@some/below/body\n");
     lab.write("some/below/body", "hello");
     lab.write("other/requests", "POST /a\n@some/below/body\n");

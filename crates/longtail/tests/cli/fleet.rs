@@ -1,5 +1,5 @@
-//! More than one machine by Ansible: the playbooks of `deploy/fleet`, as `longtail fleet` writes
-//! and runs them.
+//! Several machines by Ansible: the playbooks of `deploy/fleet`, as `longtail fleet` writes and
+//! runs them.
 //!
 //! `DigitalOcean` is a small server of its API (`digitalocean.py`) in a namespace without a way
 //! out; boxes are the namespaces of `bin/fleet-demo`. Pods of Kubernetes are in
@@ -29,14 +29,15 @@ impl Cloud {
         if !has("ansible-playbook") || !has("python3") {
             return None;
         }
-        let (host, lab) = (crate::far::host(&[])?, Lab::new());
+        let host = crate::far::host(&[])?;
+        let lab = Lab::new();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/digitalocean.py");
         let mut command = on(&lab, &host, "python3");
         command.arg(script).arg(lab.path("account.json")).arg(lab.write("faults", ""));
         let mut api = Running::start(&mut command);
         let mut port = String::new();
-        api.until(|said| {
-            said.trim().clone_into(&mut port);
+        api.until(|printed| {
+            printed.trim().clone_into(&mut port);
             !port.is_empty()
         });
         end(on(&lab, &host, LONGTAIL).args(["fleet", "init", "--digitalocean"])).with_code(0);
@@ -55,15 +56,15 @@ impl Cloud {
         Some(Cloud { lab, host, _api: api })
     }
 
-    /// `longtail fleet VERB`, and what it says with Ansible's line breaks as blanks.
+    /// Runs `longtail fleet VERB` and returns its output with blanks instead of line breaks.
     fn fleet(&self, verb: &str, code: i32) -> String {
         let ended = end(on(&self.lab, &self.host, LONGTAIL).args(["fleet", verb]));
-        let said = format!("{}{}", ended.stdout, ended.stderr);
-        assert!(!said.contains(TOKEN), "the token is printed: {said}");
+        let printed = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(!printed.contains(TOKEN), "the token is printed: {printed}");
         ended.with_code(code).stdout.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// What the account has: names of boxes, number of keys, number of tags.
+    /// The account: names of boxes, number of keys, number of tags.
     fn account(&self) -> (Vec<String>, usize, usize) {
         let account: Value =
             serde_json::from_str(&fs::read_to_string(self.lab.path("account.json")).unwrap())
@@ -78,7 +79,7 @@ impl Cloud {
     }
 }
 
-/// The same in the lab's folder, with nothing of the caller's own keys.
+/// A program on a host in the lab's folder, without the caller's own keys.
 fn on(lab: &Lab, host: &Host, program: &str) -> Command {
     let mut command = crate::far::on(lab, host, program);
     command.env("HOME", lab.path("")).env("USER", "demo").env("LONGTAIL_ALLOW_NET", THIS_MACHINE);
@@ -88,13 +89,13 @@ fn on(lab: &Lab, host: &Host, program: &str) -> Command {
     command
 }
 
-/// One account, from nothing to nothing: what goes wrong on the way, what is said of it, and what
-/// the account has then.
+/// One account, from empty to empty. Each row has a fault, what longtail says about it, and the
+/// account afterwards.
 #[test]
-fn boxes_at_digitalocean_are_made_once_and_what_goes_wrong_is_said_by_its_name() {
+fn boxes_at_digitalocean_are_made_once_and_faults_are_named() {
     let Some(cloud) = Cloud::new() else { return };
-    let said = cloud.fleet("provision", 2);
-    assert!(said.contains("DO_API_KEY is not set"), "{said}");
+    let printed = cloud.fleet("provision", 2);
+    assert!(printed.contains("DO_API_KEY is not set"), "{printed}");
     cloud.lab.write("fleet/.env", &format!("DO_API_KEY={TOKEN}\nSSH_PUBLIC_KEY='{PUBLIC_KEY}'\n"));
     let (server, both) = (
         &["longtail-demo-server-1"][..],
@@ -102,7 +103,7 @@ fn boxes_at_digitalocean_are_made_once_and_what_goes_wrong_is_said_by_its_name()
     );
     let unknown = "DigitalOcean does not say which boxes exist: look for the tag longtail-demo";
     let one_left = "These boxes exist and cost money: longtail-demo-server-1. longtail fleet destroy deletes them.";
-    // No such box answers here.
+    // None of these boxes can be reached here.
     let made = [
         "Wait until the box answers: ",
         "The box exists and costs money: longtail fleet provision tries again",
@@ -131,7 +132,7 @@ fn boxes_at_digitalocean_are_made_once_and_what_goes_wrong_is_said_by_its_name()
             ["says 429, API Rate limit exceeded", unknown],
             (server, 1, 1),
         ),
-        // Refused once, it is repeated; what is there is not made again.
+        // A refused request is repeated, and existing boxes are not made again.
         ("provision", "GET /v2/droplets 1 429\nPOST /v2/droplets 1 429", 2, made, (both, 1, 1)),
         (
             "destroy",
@@ -143,9 +144,9 @@ fn boxes_at_digitalocean_are_made_once_and_what_goes_wrong_is_said_by_its_name()
         ("destroy", "", 0, ["Delete the boxes", "Delete the tag"], nothing),
     ] {
         cloud.lab.write("faults", faults);
-        let said = cloud.fleet(verb, code);
+        let printed = cloud.fleet(verb, code);
         for part in parts {
-            assert!(said.contains(part), "{faults}: no '{part}': {said}");
+            assert!(printed.contains(part), "{faults}: no '{part}': {printed}");
         }
         let (boxes, keys, tags) = account;
         let boxes = boxes.iter().map(|name| (*name).to_owned()).collect();
@@ -159,14 +160,14 @@ fn boxes_at_digitalocean_are_made_once_and_what_goes_wrong_is_said_by_its_name()
             "{faults}: {inventory}"
         );
     }
-    let said = cloud.fleet("sweep", 2);
-    assert!(said.contains("No box is in the inventory"), "{said}");
+    let printed = cloud.fleet("sweep", 2);
+    assert!(printed.contains("No box is in the inventory"), "{printed}");
 }
 
-/// Two boxes of `bin/fleet-demo`, from nothing to nothing. longtail's progress and its exit code
-/// come from there; where it is killed here, it ends there.
+/// Two boxes of `bin/fleet-demo`, from clean to clean. Longtail's progress and exit code come from
+/// the box, and if it is killed here, it ends there.
 #[test]
-fn two_boxes_are_provisioned_examined_and_left_as_they_were() {
+fn two_boxes_are_provisioned_used_and_left_clean() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let sshd = [Path::new("/usr/sbin/sshd"), &root.join("target/tools/sshd/usr/sbin/sshd")]
         .iter()
@@ -192,24 +193,24 @@ fn two_boxes_are_provisioned_examined_and_left_as_they_were() {
         longtail fleet fetch; echo studies: fleet/studies/*
         longtail fleet destroy
         for box in box1 box2; do on $box 'ls /usr/local/bin/longtail /etc/*/90-longtail.conf; grep longtail .ssh/*' || echo clean; done";
-    // The boxes get it by ssh: most of it is names of functions and lines.
+    // Strip the program before copying it by ssh: most of it is debug information.
     let small = lab.path("longtail");
     let strip = Command::new("strip").arg("-o").arg(&small).arg(LONGTAIL).status();
     let longtail = if strip.is_ok_and(|status| status.success()) { small } else { LONGTAIL.into() };
     let mut demo = lab.program(&root.join("bin/fleet-demo").to_string_lossy());
     let ended = end(demo.args(["--run", commands]).arg(longtail)).with_code(0);
-    let said = &ended.stdout;
-    assert_eq!(said.matches("This machine is ").count(), 2, "{said}");
+    let printed = &ended.stdout;
+    assert_eq!(printed.matches("This machine is ").count(), 2, "{printed}");
     let version = format!("box1\nlongtail {}\nbox2\n", env!("CARGO_PKG_VERSION"));
-    assert!(said.contains(&version), "{said}{}", ended.stderr);
-    // Of a run that a busy machine spoils nothing is expected.
-    let is_missed = said.contains("\nmissed: 1\n") || said.contains("\nmissed: 3\n");
-    assert!(said.contains("load from") && is_missed, "{ended:?}");
+    assert!(printed.contains(&version), "{printed}{}", ended.stderr);
+    // If a busy machine spoils the run, nothing is expected of it.
+    let is_missed = printed.contains("\nmissed: 1\n") || printed.contains("\nmissed: 3\n");
+    assert!(printed.contains("load from") && is_missed, "{ended:?}");
     assert!(ended.stderr.contains("longtail: run 1/1: 32 connections"), "{}", ended.stderr);
-    let has_both =
-        said.contains("studies: fleet/studies/box1-") && said.contains("fleet/studies/sweep-");
-    assert!(has_both, "{said}{}", ended.stderr);
-    let after = said.rsplit("PLAY RECAP").next().unwrap();
+    let has_both = printed.contains("studies: fleet/studies/box1-")
+        && printed.contains("fleet/studies/sweep-");
+    assert!(has_both, "{printed}{}", ended.stderr);
+    let after = printed.rsplit("PLAY RECAP").next().unwrap();
     assert!(
         after.ends_with("\nclean\nclean\n") && !after.contains("longtail"),
         "left behind: {after}"

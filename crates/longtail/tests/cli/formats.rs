@@ -1,5 +1,5 @@
-//! Every kind of study in a pipe. How else results leave a command is in `scenarios/machine.txt`,
-//! what they are in `scenarios/report.txt`.
+//! The answer for every kind of study in a pipe. Other ways out are in `scenarios/machine.txt`,
+//! other formats in `scenarios/report.txt`.
 
 use crate::lab::Lab;
 

@@ -1,5 +1,4 @@
-//! Two gates of the verdict that are held against what the test itself knows; the others are in
-//! `situations`.
+//! Two checks whose expected result only the test itself knows; the others are in `situations`.
 
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -18,28 +17,30 @@ fn judgement(study: &LoadStudy) -> &Judgement {
     study.run.judgement.as_ref().unwrap()
 }
 
-/// The grade of the gate that `is` picks out; `None` where it was not asked.
+/// The grade of the check that `is` selects; `None` if it didn't apply.
 fn grade(judgement: &Judgement, is: impl Fn(&Diagnostic) -> bool) -> Option<Grade> {
     judgement.checks.iter().find(|gate| is(gate)).map(judge::grade)
 }
 
-/// A load of one request whose generator is stopped when the request has come, and is answered
-/// then; and for how long at the least the answer was not read, of which half is proof enough.
+/// A load of one request. The generator is stopped when the request has arrived, and only then does
+/// the server respond. Also returns half of the time for which the response was certainly unread.
 fn read_late(words: &str) -> (LoadStudy, Nanos) {
-    let (lab, listener) = (Lab::new(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let lab = Lab::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let begun = REAL_CLOCK.now();
     let words =
         format!("load --no-calibrate -n 1 -c 1 {words} http://{}/", listener.local_addr().unwrap());
     let running = lab.start(&words);
-    let (mut stream, _) = eventually(PATIENCE, || "no load".to_owned(), || listener.accept().ok());
+    let (mut stream, _) =
+        eventually(PATIENCE, || "no connection".to_owned(), || listener.accept().ok());
     stream.set_nonblocking(false).unwrap();
     KeptRequest::read(&mut stream).unwrap();
     running.send(Signal::STOP);
     stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
     let answered = REAL_CLOCK.now();
-    // At least for as long as all has taken until now: however slow the machine is, the answer is
-    // read later than it came.
+    // Wait at least as long as everything took until now, so that the delay is clear however slow
+    // the machine is.
     REAL_CLOCK.sleep(Nanos::from_secs(1) + (answered - begun));
     let unread = REAL_CLOCK.now() - answered;
     running.send(Signal::CONT);
@@ -48,9 +49,12 @@ fn read_late(words: &str) -> (LoadStudy, Nanos) {
 }
 
 #[test]
-fn what_a_stopped_generator_reads_late_is_not_in_the_kernels_times() {
+fn time_in_which_the_generator_was_stopped_is_not_in_times_by_kernel_stamps() {
     let (user, unread) = read_late("--timestamps user");
-    assert!(user.run.tally.response_time.max() > Some(unread), "without stamps it is in the times");
+    assert!(
+        user.run.tally.response_time.max() > Some(unread),
+        "without kernel stamps the delay is in the times"
+    );
     let (study, unread) = read_late("--timestamps kernel");
     let tally = &study.run.tally;
     assert!(tally.read_lag.max() > Some(unread), "{:?} of {unread}", tally.read_lag.max());
@@ -64,13 +68,13 @@ fn what_a_stopped_generator_reads_late_is_not_in_the_kernels_times() {
 }
 
 #[test]
-fn a_rare_draw_of_arrivals_is_named() {
+fn an_unusual_number_of_random_arrivals_raises_a_warning() {
     let due = |seed| {
         let profile = Profile::Flat { rate: Rate::new(100.0).unwrap() };
         let pace = Pace::Open { profile, arrivals: Arrivals::Poisson, seed, burst: 1 };
         pace.schedule().unwrap().take_while(|due| *due < Nanos::from_secs(1)).count()
     };
-    // One seed in some hundred.
+    // About one seed in a few hundred.
     let rare = (1..100_000).find(|seed| due(*seed).abs_diff(100) > 30).unwrap();
     let sink = sink(SinkBody::Ok);
     for (seed, expected) in [(rare, Grade::Doubtful), (1, Grade::Passed)] {

@@ -1,4 +1,4 @@
-//! `longtail sweep --inspect kernel` leaves nothing in the kernel. What it sees is in
+//! `longtail sweep --inspect kernel` leaves nothing in the kernel. What it measures is in
 //! `scenarios/waits.txt`.
 
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ fn held(pid: Pid) -> BTreeSet<u32> {
     texts.filter_map(id).collect()
 }
 
-/// All that are in the kernel.
+/// All BPF programs in the kernel.
 pub(crate) fn loaded() -> BTreeSet<u32> {
     aya::programs::loaded_programs().filter_map(|program| Some(program.ok()?.id())).collect()
 }
@@ -30,7 +30,8 @@ fn nothing_stays_in_the_kernel_after_kill_9() {
     if !can(probe::bpf::possible().is_ok(), "no BPF here") {
         return;
     }
-    let (lab, port) = (Lab::new(), free_port());
+    let lab = Lab::new();
+    let port = free_port();
     let words = format!(
         "sweep --slots 4 --url http://127.0.0.1:{port}/ -d0.02 --for 120s --warm-up 0 --multiples 2 --no-calibrate --anatomy \
          --inspect kernel -- {LONGTAIL} sink --listen 127.0.0.1:{port} --threads 4 --delay 20ms"
@@ -40,7 +41,7 @@ fn nothing_stays_in_the_kernel_after_kill_9() {
     sweep.until(|_| {
         let holders: Vec<BTreeSet<u32>> =
             lab.living().into_iter().map(held).filter(|held| !held.is_empty()).collect();
-        assert!(holders.len() <= 1, "longtail alone, and no child of it: {holders:?}");
+        assert!(holders.len() <= 1, "only longtail itself, none of its children: {holders:?}");
         programs = holders.into_iter().next().unwrap_or_default();
         programs.len() == 6 && sockets(port).open > 4
     });

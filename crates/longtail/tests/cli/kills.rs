@@ -1,5 +1,5 @@
-//! `kill -9` at any moment leaves nothing: no process, no socket, no BPF program, no study that is
-//! half written; and no folder, once the next longtail has begun.
+//! `kill -9` at any moment leaves nothing behind: no process, socket, BPF program or half-written
+//! study; and no folder once the next longtail has started.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,18 +14,19 @@ use crate::kernel::loaded;
 use crate::lab::{LONGTAIL, Lab, PATIENCE, free_port, has, soaks, sockets};
 use crate::load::{sink, url};
 
-/// Starts it again and again, and kills it within `most` of its start, at moments that are spread
-/// over that time: 40 times in `make soak`.
+/// Starts longtail again and again and kills it at moments spread over the first `most` of its
+/// life: 40 times in `make soak`.
 fn killed(words: impl Fn(u16) -> String, most: Nanos) {
     killed_times(if soaks() { 40 } else { 5 }, words, most);
 }
 
 fn killed_times(times: u64, words: impl Fn(u16) -> String, most: Nanos) {
     for n in 0..times {
-        let (lab, port) = (Lab::new(), free_port());
+        let lab = Lab::new();
+        let port = free_port();
         let before = loaded();
         let running = lab.start_at(port, &words(port));
-        // The multiples of the golden ratio are spread evenly, however many there are.
+        // Multiples of the golden ratio are spread evenly, however many there are.
         let part = (n as f64 * 0.618_034 + 0.01).fract();
         REAL_CLOCK.sleep(Nanos::from_secs_f64(most.as_secs_f64() * part));
         let pid = running.pid();
@@ -44,8 +45,7 @@ fn killed_times(times: u64, words: impl Fn(u16) -> String, most: Nanos) {
             || format!("{n}: {:?}", left()),
             || (left() == (Vec::new(), 0, false)).then_some(()),
         );
-        // Other tests load theirs meanwhile: what is there now and was not before may be theirs,
-        // but not for long.
+        // Other tests may load BPF programs meanwhile, but theirs don't stay for long.
         let grown = || loaded().difference(&before).copied().collect::<BTreeSet<u32>>();
         let first = grown();
         let stays = || first.intersection(&grown()).copied().collect::<BTreeSet<u32>>();
@@ -54,7 +54,7 @@ fn killed_times(times: u64, words: impl Fn(u16) -> String, most: Nanos) {
             || format!("{n}: programs {:?}", stays()),
             || stays().is_empty().then_some(()),
         );
-        // As the next longtail does.
+        // The next longtail removes them in the same way.
         drop(Scratch::new(&lab.path("tmp")).unwrap());
         let folders: Vec<_> =
             fs::read_dir(lab.path("tmp")).unwrap().flatten().map(|entry| entry.path()).collect();
@@ -97,10 +97,11 @@ fn kill_9_of_a_load_leaves_nothing() {
     killed(|_| format!("load -c 8 --for 500ms --warm-up 0s {}", url(&sink)), TIME);
 }
 
-/// Generators elsewhere end with their input.
+/// Remote generators end when their input ends.
 #[test]
-fn kill_9_of_a_load_from_elsewhere_leaves_nothing() {
-    let (sink, from) = (sink(SinkBody::Counter), format!("--from {LONGTAIL} ").repeat(2));
+fn kill_9_of_a_load_by_remote_generators_leaves_nothing() {
+    let sink = sink(SinkBody::Counter);
+    let from = format!("--from {LONGTAIL} ").repeat(2);
     let words =
         |_| format!("load --no-calibrate -c 8 --for 500ms --warm-up 0s {from}{}", url(&sink));
     killed_times(if soaks() { 100 } else { 5 }, words, TIME);

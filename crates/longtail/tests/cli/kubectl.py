@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-# What of kubectl `deploy/kubernetes/run` uses, with processes of this machine as pods: each in a PID namespace, with a folder as its volume.
+# The part of kubectl that `deploy/kubernetes/run` uses, with local processes as pods: each in a PID namespace, with a folder as its volume.
 import os, re, subprocess, sys, yaml
 
 folder = os.environ["PODS"]

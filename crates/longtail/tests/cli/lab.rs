@@ -1,5 +1,5 @@
-//! One test's folder, and all that runs in it: longtail is started there, and a server inherits the
-//! folder from it, so that whatever is left behind is found by its working directory.
+//! One test's folder, and all that runs in it. Longtail is started there, and its server inherits
+//! the folder, so processes that are left behind are found by their working directory.
 
 use std::fs;
 use std::io::{self, Read, Write as _};
@@ -19,22 +19,21 @@ use testkit::clock::{REAL_CLOCK, eventually};
 
 use crate::scenarios::laws::is_of_the_machine;
 
-/// Longer than a starved machine takes for anything here; only a test that fails waits so long.
+/// Longer than anything here takes on a busy machine; only a failing test waits this long.
 pub(crate) const PATIENCE: Nanos = Nanos::from_secs(600);
 
 /// The networks that tests may connect to: nothing leaves this machine, whatever a test types.
 pub(crate) const THIS_MACHINE: &str = "127.0.0.0/8,::1/128";
 
 /// The commands whose default output is the short answer. Tests read the full report:
-/// [`full_report`] asks for it where the words name no other output, [`Lab::answer`] does not. This
-/// is the one place to change.
+/// [`full_report`] asks for it unless the arguments choose another output; [`Lab::answer`] doesn't.
 const FULL_REPORT: [&str; 4] = ["sweep", "bodies", "load", "report"];
 
-/// Words that choose an output, and so leave out the flag for the full report.
+/// Flags that choose another output than the full report.
 const OTHER_OUTPUTS: [&str; 8] =
     ["--full", "--format", "--columns", "--style", "--json", "--csv", "--markdown", "--html"];
 
-/// Settings by which apps find their statsd.
+/// Environment variables with which apps find their statsd.
 const STATSD: [&str; 3] = ["STATSD_HOST", "STATSD_PORT", "STATSD_ADDR"];
 
 static LABS: AtomicU32 = AtomicU32::new(0);
@@ -50,7 +49,7 @@ impl Lab {
         let owner = Scratch::new(&std::env::temp_dir()).unwrap();
         let folder = owner.path().canonicalize().unwrap();
         fs::create_dir(folder.join("tmp")).unwrap();
-        // A Puma here reports its workers each second, and not every 5 s: a sweep waits for them
+        // Puma's workers report every second here, not every 5 s: a sweep waits for their reports
         // before and after each run.
         fs::create_dir(folder.join("config")).unwrap();
         let config = "worker_check_interval 1 if respond_to?(:worker_check_interval)\n";
@@ -59,14 +58,14 @@ impl Lab {
         Lab { folder, _owner: owner }
     }
 
-    /// So many labs there are now.
+    /// How many labs there are at the moment.
     pub(crate) fn how_many() -> u32 {
         LABS.load(Ordering::Relaxed)
     }
 
-    /// Waits until no other test is in a lab, for five minutes at the most: for a test that says
-    /// what a quiet machine does. `bin/run-tests`, which has other tests beside these, makes a file
-    /// when they are over.
+    /// Waits until no other test has a lab, for five minutes at most, for tests that need a quiet
+    /// machine. `bin/run-tests`, which runs other tests at the same time, creates a file when those
+    /// are over.
     pub(crate) fn wait_for_the_others() {
         let until = REAL_CLOCK.now() + Nanos::from_secs(300);
         let over = std::env::var_os("LONGTAIL_TEST_QUIET").map(PathBuf::from);
@@ -76,12 +75,12 @@ impl Lab {
         }
     }
 
-    /// One for a test of this program; `None`, and said, where it is not on PATH.
+    /// A lab for a test of this program; `None`, with a message, if it isn't on PATH.
     pub(crate) fn with(program: &str) -> Option<Lab> {
         has(program).then(Lab::new)
     }
 
-    /// The same with a port for the server.
+    /// The same, with a port for the server.
     pub(crate) fn with_port(program: &str) -> Option<(Lab, u16)> {
         has(program).then(|| (Lab::new(), free_port()))
     }
@@ -98,15 +97,16 @@ impl Lab {
         path
     }
 
-    /// Writes a script that can be started, and its folder. Another process does, so that no child
-    /// of ours has it open for writing, and makes it busy, when it is started.
+    /// Writes an executable script and its folder. Another process writes it, so that no child of
+    /// ours can have it open for writing when it is started ("text file busy").
     pub(crate) fn executable(&self, name: &str, script: &str) -> PathBuf {
-        let (source, path) = (self.write("script", script), self.path(name));
+        let source = self.write("script", script);
+        let path = self.path(name);
         end(self.program("install").args(["-D", "-m755"]).args([&source, &path])).with_code(0);
         path
     }
 
-    /// Any program with the folder as its world.
+    /// A program that runs in the folder, with its data and temporary files there.
     pub(crate) fn program(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.folder).stdin(Stdio::null());
@@ -129,29 +129,29 @@ impl Lab {
         command
     }
 
-    /// longtail with these words, quoted as for a shell; it prints the full report.
+    /// Longtail with these arguments, quoted as for a shell; it prints the full report.
     pub(crate) fn longtail(&self, words: &str) -> Command {
         let mut command = self.program(LONGTAIL);
         command.args(full_report(words));
         command
     }
 
-    /// Starts longtail with these words.
+    /// Starts longtail with these arguments.
     pub(crate) fn start(&self, words: &str) -> Running {
         Running::start(&mut self.longtail(words))
     }
 
-    /// The same; the Puma that it starts gets this port.
+    /// The same, with this port for the Puma that it starts.
     pub(crate) fn start_at(&self, port: u16, words: &str) -> Running {
         Running::start(self.longtail(words).env("PUMA_TEST_PORT", port.to_string()))
     }
 
-    /// Runs longtail with these words to its end.
+    /// Runs longtail with these arguments to its end.
     pub(crate) fn run(&self, words: &str) -> Ended {
         end(&mut self.longtail(words))
     }
 
-    /// The same as a user types them: it prints its default output.
+    /// The same with exactly these arguments: it prints its default output.
     pub(crate) fn answer(&self, words: &str) -> Ended {
         end(self.program(LONGTAIL).args(split(words)))
     }
@@ -180,12 +180,12 @@ impl Lab {
         read(&studies[0])
     }
 
-    /// The same, which is of a sweep.
+    /// The one study in the data folder, which is a sweep.
     pub(crate) fn study(&self) -> SweepStudy {
         of_sweep(self.kept())
     }
 
-    /// The processes that live in the folder. One that is dead but not yet reaped has no working
+    /// The processes that run in the folder. A dead one that is not yet reaped has no working
     /// directory.
     pub(crate) fn living(&self) -> Vec<Pid> {
         let entries = fs::read_dir("/proc").unwrap().flatten();
@@ -198,8 +198,8 @@ impl Lab {
         pids.filter(is_here).collect()
     }
 
-    /// No process in the folder, no temporary file, nobody who listens on `port`: at once, or soon
-    /// where the server is killed by its guard.
+    /// Checks that no process in the folder, no temporary file and no listener on `port` is left:
+    /// at once, or soon if the guard still has to kill the server.
     pub(crate) fn assert_nothing_left(&self, port: u16) {
         let left = || {
             let files: Vec<_> = fs::read_dir(self.path("tmp"))
@@ -215,33 +215,33 @@ impl Lab {
 }
 
 impl Running {
-    /// A Puma that longtail did not start, with this app and these words, once it listens.
+    /// Starts a Puma independently of longtail, and waits until it listens.
     pub(crate) fn puma(lab: &Lab, port: u16, app: &Path, words: &str) -> Running {
         let mut puma = lab.program("puma");
         let bind = format!("tcp://127.0.0.1:{port}");
         let puma = Running::start(puma.args(split(words)).args(["-q", "-b", &bind]).arg(app));
         let connects = || TcpStream::connect(("127.0.0.1", port)).ok();
-        eventually(PATIENCE, || puma.said(), connects);
+        eventually(PATIENCE, || puma.output_so_far(), connects);
         puma
     }
 
-    /// All that it has said so far.
-    pub(crate) fn said(&self) -> String {
+    /// All that it has printed so far.
+    pub(crate) fn output_so_far(&self) -> String {
         self.stdout.so_far() + &self.stderr.so_far()
     }
 }
 
-/// The major version of the Puma that a study is of; 0 where it is not known.
+/// The major version of a study's Puma; 0 if unknown.
 pub(crate) fn major(server: &ServerFacts) -> u32 {
     server.version.as_ref().and_then(|version| version.split('.').next()?.parse().ok()).unwrap_or(0)
 }
 
-/// The words of a command line, quoted as for a shell.
+/// The arguments of a command line that is quoted as for a shell.
 pub(crate) fn split(words: &str) -> Vec<String> {
-    shlex::split(words).expect("each quote has its end")
+    shlex::split(words).expect("quotes are balanced")
 }
 
-/// A command line as a shell reads it: settings, then the words after `longtail`.
+/// Environment variables and arguments of a command line such as `A=b load -c 2`.
 pub(crate) fn settings_and_words(line: &str) -> (Vec<(String, String)>, Vec<String>) {
     let is_name =
         |name: &str| name.bytes().all(|byte| matches!(byte, b'A'..=b'Z' | b'0'..=b'9' | b'_'));
@@ -255,7 +255,7 @@ pub(crate) fn settings_and_words(line: &str) -> (Vec<(String, String)>, Vec<Stri
     (settings, words)
 }
 
-/// These words, with the flag for the full report where they choose no other output.
+/// These arguments, with the flag for the full report unless they choose another output.
 pub(crate) fn full_report(words: &str) -> Vec<String> {
     let mut words = split(words);
     let is_short = words.first().is_some_and(|command| FULL_REPORT.contains(&command.as_str()));
@@ -274,7 +274,7 @@ pub(crate) fn end(command: &mut Command) -> Ended {
 impl Drop for Lab {
     fn drop(&mut self) {
         LABS.fetch_sub(1, Ordering::Relaxed);
-        // Only a test that fails leaves any.
+        // Only a failing test leaves processes.
         for pid in self.living() {
             let _ = kill_process(pid, Signal::KILL);
         }
@@ -283,9 +283,9 @@ impl Drop for Lab {
 
 pub(crate) const LONGTAIL: &str = env!("CARGO_BIN_EXE_longtail");
 
-/// A process that was started, and what it has said.
+/// A running process and its output so far.
 pub(crate) struct Running {
-    /// As it was started, for whoever reads why a test failed.
+    /// Its command line, for messages of failing tests.
     command: String,
     child: Child,
     stdout: Said,
@@ -313,7 +313,7 @@ impl Said {
     }
 
     fn so_far(&self) -> String {
-        // The last character may not be whole yet.
+        // The last character may be incomplete.
         String::from_utf8_lossy(&self.text.lock().unwrap()).into_owned()
     }
 
@@ -334,11 +334,12 @@ impl Running {
     /// Starts it with its output where the command says.
     pub(crate) fn start_as_is(command: &mut Command) -> Running {
         let mut child = command.spawn().unwrap();
-        let (stdout, stderr) = (Said::of(child.stdout.take()), Said::of(child.stderr.take()));
+        let stdout = Said::of(child.stdout.take());
+        let stderr = Said::of(child.stderr.take());
         Running { command: format!("{command:?}"), child, stdout, stderr }
     }
 
-    /// Sends it a signal; one that stops it has stopped all its threads then.
+    /// Sends it a signal. After a stop signal, waits until all its threads have stopped.
     pub(crate) fn send(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
         let states = || -> Vec<String> {
@@ -357,21 +358,22 @@ impl Running {
         self.child.id()
     }
 
-    /// Writes to its stdin, where that is a pipe.
+    /// Writes to its stdin, which must be a pipe.
     pub(crate) fn say(&mut self, text: &str) {
         self.child.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
     }
 
-    /// Whether it has.
+    /// Whether it has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Waits until `look`, which is shown the output so far, is content; fails where the process
-    /// ends before.
+    /// Waits until `look` accepts the output so far; fails if the process ends before.
     pub(crate) fn until(&mut self, mut look: impl FnMut(&str) -> bool) {
-        let (command, child, stdout, stderr) =
-            (&self.command, &mut self.child, &self.stdout, &self.stderr);
+        let command = &self.command;
+        let child = &mut self.child;
+        let stdout = &self.stdout;
+        let stderr = &self.stderr;
         let look = || {
             let ended = child.try_wait().unwrap().is_some();
             let done = look(&stdout.so_far());
@@ -383,8 +385,10 @@ impl Running {
 
     /// Waits for its end.
     pub(crate) fn end(mut self) -> Ended {
-        let (command, child, stdout, stderr) =
-            (&self.command, &mut self.child, &self.stdout, &self.stderr);
+        let command = &self.command;
+        let child = &mut self.child;
+        let stdout = &self.stdout;
+        let stderr = &self.stderr;
         let seen = || format!("{command} has not ended: {}{}", stdout.so_far(), stderr.so_far());
         let status = eventually(PATIENCE, seen, || child.try_wait().unwrap());
         Ended { status, stdout: self.stdout.whole(), stderr: self.stderr.whole() }
@@ -412,8 +416,8 @@ impl Ended {
         self.status.code().unwrap_or_else(|| panic!("ended by a signal: {self:?}"))
     }
 
-    /// The line by which a user's mistake was named, which has `part` in it: exit code 2, and
-    /// nothing else was printed.
+    /// The line that names a user's mistake. It must contain `part`, the exit code must be 2, and
+    /// nothing else may have been printed.
     #[track_caller]
     pub(crate) fn refused(self, part: &str) -> String {
         assert_eq!(
@@ -425,19 +429,19 @@ impl Ended {
         self.stderr
     }
 
-    /// Its lines on stderr, but for those that say which run begins.
+    /// Its lines on stderr, without those that say which run begins.
     pub(crate) fn remarks(&self) -> Vec<&str> {
         self.stderr.lines().filter(|line| !line.starts_with("longtail: run ")).collect()
     }
 
-    /// What it printed; `None` where a busy machine is why the study, which it has kept in this lab,
-    /// has no figures.
+    /// Its output; `None` if a busy machine spoiled every run of the study that it kept in this
+    /// lab.
     pub(crate) fn measured(self, lab: &Lab) -> Option<Ended> {
         let is_excused = self.code() == 3 && is_of_the_machine(&lab.kept());
         (!is_excused).then(|| self.with_code(0))
     }
 
-    /// What it printed, having ended with this exit code.
+    /// Its output; it must have ended with this exit code.
     pub(crate) fn with_code(self, code: i32) -> Ended {
         assert_eq!(self.status.code(), Some(code), "{self:?}");
         self
@@ -451,13 +455,13 @@ pub(crate) fn read(path: &Path) -> Study {
 }
 
 pub(crate) fn of_sweep(study: Study) -> SweepStudy {
-    let Study::Sweep(study) = study else { panic!("not of a sweep") };
+    let Study::Sweep(study) = study else { panic!("not a sweep") };
     *study
 }
 
-/// A port that no other test takes, and outside the range from which the kernel deals them out. A
-/// run of the tests has a thousand of its own: it keeps the first of them taken as long as it
-/// lives, so that another run that goes on beside it has others.
+/// A port that no other test uses, outside the kernel's range of ephemeral ports. Each run of the
+/// tests has a thousand ports of its own: it occupies the first one as long as it lives, so that
+/// another run at the same time uses others.
 pub(crate) fn free_port() -> u16 {
     const OWN: u16 = 1000;
     static KEPT: LazyLock<TcpListener> = LazyLock::new(|| {
@@ -472,15 +476,15 @@ pub(crate) fn free_port() -> u16 {
         std::iter::repeat_with(|| NEXT.fetch_add(1, Ordering::Relaxed)).take_while(|n| *n < OWN);
     let mut free =
         own.map(|n| first + n).filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
-    free.next().expect("no test takes so many ports")
+    free.next().expect("the tests use fewer ports than that")
 }
 
-/// What is at a port of this machine.
+/// The sockets of a port of this machine.
 pub(crate) fn sockets(port: u16) -> ServerSockets {
     ServerListener::of_port(port).sample().unwrap()
 }
 
-/// The head and the body of what a server of this machine answers; `None` where none does.
+/// The head and the body of a local server's response; `None` if there is none.
 pub(crate) fn get(port: u16, target: &str) -> Option<(String, String)> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream
@@ -491,15 +495,15 @@ pub(crate) fn get(port: u16, target: &str) -> Option<(String, String)> {
     answer.split_once("\r\n\r\n").map(|(head, body)| (head.to_owned(), body.to_owned()))
 }
 
-/// The same of one that answers with 200: the body.
+/// The body of a local server's response with status 200.
 pub(crate) fn get_well(port: u16, target: &str) -> Option<String> {
     get(port, target)
         .filter(|(head, _)| head.split(' ').nth(1) == Some("200"))
         .map(|(_, body)| body)
 }
 
-/// Whether a test can be done; where not, says and counts the skip past the test harness, which
-/// would hide it.
+/// Whether a test can run. If not, prints and counts the skip, past the test harness that would
+/// hide it.
 pub(crate) fn can(done: bool, reason: &str) -> bool {
     static SKIPPED: AtomicU32 = AtomicU32::new(0);
     if !done {
@@ -510,23 +514,23 @@ pub(crate) fn can(done: bool, reason: &str) -> bool {
     done
 }
 
-/// Whether a program is on PATH; a test without it is skipped.
+/// Whether a program is on PATH; if not, the test is skipped.
 pub(crate) fn has(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
     can(found, &format!("{program} is not on PATH"))
 }
 
-/// Tries with windows of longer and longer until each run has requests: a starved machine may not
-/// let a single one become due in a short window of a closed loop. `attempt` is given the words of
-/// the window, and says `None` where a run was empty, or none has figures ([`Ended::measured`]);
-/// all else that it asserts holds of an empty run too.
+/// Tries longer and longer windows until each run has requests: on a busy machine not a single one
+/// may become due in a short window of a closed loop. `attempt` gets the flags of the window and
+/// returns `None` if a run was empty, or none has figures ([`Ended::measured`]). Its assertions
+/// must hold for empty runs, too.
 pub(crate) fn in_a_window<T>(attempt: impl FnMut(&str) -> Option<T>) -> T {
     let windows = ["--for 150ms --warm-up 50ms", "--for 3s --warm-up 1s", "--for 15s --warm-up 1s"];
     windows.into_iter().find_map(attempt).expect("each run of 15 s has requests")
 }
 
-/// Whether `make soak` runs the tests: the long form of what `make test` does in a short one.
+/// Whether `make soak` runs the tests, in the long form of `make test`.
 pub(crate) fn soaks() -> bool {
     std::env::var_os("LONGTAIL_SOAK").is_some()
 }

@@ -1,6 +1,6 @@
-//! Client's ledger = server's ledger: the engine drives a sink in this process, over real sockets,
-//! and both must have counted the same, to the byte: every stop rule and every pace over every
-//! transport. No duration and no rate is looked at.
+//! Client's ledger = server's ledger: the engine drives a sink in this process over real sockets,
+//! and both must count the same, to the byte, with every stop rule and every pace over every
+//! transport. Durations and rates don't matter.
 
 use std::ffi::OsStr;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
@@ -15,13 +15,13 @@ use sink::{Listen, Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue};
 
 use testkit::clock::{REAL_CLOCK, eventually};
 
-/// Only a test that fails waits so long, and no request times out before.
+/// Only a failing test waits this long, and no request times out before.
 const TIME_LIMIT: Nanos = Nanos::from_secs(300);
-/// Lengths of a window, one after the other until one was long enough: a busy machine may let
-/// nothing of a closed loop become due in a short one. Each run's ledgers agree.
+/// Lengths of a window, tried in turn until one is long enough: on a busy machine no request of a
+/// closed loop may become due in a short one. The ledgers must agree in every try.
 const WINDOWS: [Nanos; 4] =
     [Nanos::from_millis(40), Nanos::from_millis(400), Nanos::from_secs(4), Nanos::from_secs(40)];
-/// A stop by number, and by each connection's number.
+/// Stop after this number of requests, or after this number on each connection.
 const NUMBER: u64 = 61;
 const EACH: u64 = 9;
 
@@ -52,13 +52,15 @@ fn spec(transport: Transport, connections: u32, lanes: u32, keep_alive: bool) ->
     }
 }
 
-/// Drives it to its end, or until more than `at_most` requests have ended. Each exchange of its
-/// journal is a sound one, and counting them gives the tally.
+/// Runs the load to its end, or until more than `at_most` requests have ended. Checks that each
+/// exchange in its journal is valid and that they add up to the tally.
 fn driven(spec: &LoadSpec, at_most: Option<u64>) -> LaneOutcome {
-    let (interrupt, progress) = (AtomicBool::new(false), RunProgress::new(spec.load.lanes));
+    let interrupt = AtomicBool::new(false);
+    let progress = RunProgress::new(spec.load.lanes);
     let (journal, records) = sync_channel(10_000);
     let done = std::thread::scope(|scope| {
-        let (interrupt, progress) = (&interrupt, &progress);
+        let interrupt = &interrupt;
+        let progress = &progress;
         if let Some(at_most) = at_most {
             scope.spawn(move || {
                 let seen = || format!("{} ended", progress.ended());
@@ -71,14 +73,16 @@ fn driven(spec: &LoadSpec, at_most: Option<u64>) -> LaneOutcome {
     drop(journal);
     assert_eq!((done.interrupted_at.is_some(), done.dropped_records), (at_most.is_some(), 0));
     let tally = &done.tally;
-    let (mut measured, mut warm_up, mut bytes) = (Counts::default(), Counts::default(), 0);
+    let mut measured = Counts::default();
+    let mut warm_up = Counts::default();
+    let mut bytes = 0;
     for exchange in records.iter().flatten().map(|record| record.exchange) {
         assert!(exchange.due <= exchange.sent && exchange.sent <= exchange.ended, "{exchange:?}");
         if tally.measures(exchange.due) { &mut measured } else { &mut warm_up }
             .record(exchange.outcome);
         bytes += u64::from(exchange.received_bytes);
     }
-    // The journal has what was left without an answer, too.
+    // The journal includes requests without a response.
     let mut counted = tally.clone();
     counted.fail_unfinished();
     assert_eq!((&measured, &warm_up), (&counted.counts, &tally.unmeasured));
@@ -88,7 +92,7 @@ fn driven(spec: &LoadSpec, at_most: Option<u64>) -> LaneOutcome {
     done
 }
 
-/// Nothing that was sent was lost or given up, and the sink has counted what we have.
+/// Checks that no request was lost or given up, and that the sink counted the same.
 fn assert_same(spec: &LoadSpec, done: &LaneOutcome, ledger: &SinkLedger) {
     let tally = &done.tally;
     assert!(tally.unfinished.is_empty());
@@ -105,7 +109,7 @@ fn assert_same(spec: &LoadSpec, done: &LaneOutcome, ledger: &SinkLedger) {
             ledger.received_bytes,
             ledger.sent_bytes
         ],
-        "connections, requests, answers, bytes there, bytes back"
+        "connections, requests, responses, bytes sent, bytes received"
     );
     assert_eq!((ledger.abandoned, ledger.bad_requests, ledger.failed_handshakes), (0, 0, 0));
     assert_eq!((ledger.waiting, ledger.busy, tally.closed_by_server), (0, 0, 0));
@@ -118,9 +122,11 @@ fn assert_same(spec: &LoadSpec, done: &LaneOutcome, ledger: &SinkLedger) {
     );
 }
 
-/// What ended well is in both ledgers, and what was in flight is in the sink's as far as it came.
+/// Checks that good requests are in both ledgers, and requests in flight in the sink's as far as
+/// they arrived.
 fn assert_same_but_for_the_end(spec: &LoadSpec, done: &LaneOutcome, ledger: &SinkLedger) {
-    let (tally, counts) = (&done.tally, &done.tally.counts);
+    let tally = &done.tally;
+    let counts = &done.tally.counts;
     let unfinished = &tally.unfinished;
     let skipped = counts.of(Outcome::Skipped);
     assert_eq!(counts.total(), counts.good() + skipped, "{counts:?}");
@@ -133,7 +139,7 @@ fn assert_same_but_for_the_end(spec: &LoadSpec, done: &LaneOutcome, ledger: &Sin
     assert!(ledger.connections <= tally.connections_opened);
 }
 
-/// The ways to end a load.
+/// The stop rules of a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stop {
     Number,
@@ -147,7 +153,7 @@ const STOPS: [Stop; 5] =
     [Stop::Number, Stop::Time, Stop::Both, Stop::EachConnection, Stop::Interruption];
 
 impl Stop {
-    /// The load that ends so, where by time, after such a window.
+    /// The load with this stop rule; if it ends by time, after this window.
     fn of(self, spec: LoadSpec, window: Nanos) -> LoadSpec {
         let time = Some(window);
         match self {
@@ -177,9 +183,9 @@ fn paces() -> [(Pace, LatePolicy); 5] {
     ]
 }
 
-/// Each way against a sink at a place of its own, which `transport` leads to; in turn with each
-/// number of connections and lanes, with keep-alive, without, and with a reconnect now and then:
-/// `first` sets the transports apart.
+/// Tries every pace and stop rule, each with a sink of its own that `transport` leads to. Numbers
+/// of connections and lanes, keep-alive, no keep-alive and reconnects take turns; `first` makes
+/// each transport start at another combination.
 fn agree(
     first: usize,
     place: impl Fn() -> Listen,
@@ -189,7 +195,7 @@ fn agree(
     let mut connections =
         [(true, None), (false, None), (true, Some(3))].into_iter().cycle().skip(first);
     for (pace, late) in paces() {
-        // The requests of each connection are a stop rule of the closed loop.
+        // Only a closed loop can stop after a number of requests on each connection.
         for stop in
             STOPS.into_iter().filter(|stop| *stop != Stop::EachConnection || !pace.is_open())
         {
@@ -211,11 +217,12 @@ fn agree(
     }
 }
 
-/// How many requests were measured; both ledgers have agreed on them, while the sink ran and when
-/// it had stopped, and no connection is left.
+/// Runs one load and returns how many requests were measured. Checks that both ledgers agree,
+/// before and after the sink stops, and that no connection is left.
 fn one_way(stop: Stop, spec: &LoadSpec, sink: Sink) -> u64 {
     let done = driven(spec, (stop == Stop::Interruption).then_some(NUMBER));
-    let (total, tally) = (done.tally.counts.total(), &done.tally);
+    let total = done.tally.counts.total();
+    let tally = &done.tally;
     match stop {
         Stop::Number => assert_eq!(total, NUMBER),
         Stop::EachConnection => assert!(tally.per_connection.iter().all(|good| *good == EACH)),
@@ -223,7 +230,7 @@ fn one_way(stop: Stop, spec: &LoadSpec, sink: Sink) -> u64 {
             assert_same_but_for_the_end(spec, &done, &sink.stop());
             return total;
         }
-        // A schedule says how many are due in the window, however busy the machine is.
+        // A schedule decides how many requests are due in the window, however busy the machine is.
         Stop::Time | Stop::Both => {
             let until = spec.load.warm_up + spec.measured.unwrap();
             let due =
@@ -271,20 +278,20 @@ fn to_tls(sink: &Sink, _: &Listen) -> Transport {
     Transport { tls: Some(TlsSettings::new(&options).unwrap()), ..Transport::tcp(sink.address()) }
 }
 
-/// A name that no other test of this machine has.
+/// A name that no other test on this machine uses.
 fn name() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!("longtail-ledger-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 #[test]
-fn both_ledgers_agree_over_ipv4_however_a_load_is_paced_and_ends() {
+fn both_ledgers_agree_over_ipv4_for_every_pace_and_stop_rule() {
     agree(0, || SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into(), to_tcp);
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "a skip says why")]
-fn both_ledgers_agree_over_ipv6_however_a_load_is_paced_and_ends() {
+#[expect(clippy::print_stderr, reason = "a skip gives its reason")]
+fn both_ledgers_agree_over_ipv6_for_every_pace_and_stop_rule() {
     if TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_err() {
         return eprintln!("SKIPPED: no IPv6 on this machine");
     }
@@ -292,7 +299,7 @@ fn both_ledgers_agree_over_ipv6_however_a_load_is_paced_and_ends() {
 }
 
 #[test]
-fn both_ledgers_agree_over_a_unix_socket_however_a_load_is_paced_and_ends() {
+fn both_ledgers_agree_over_a_unix_socket_for_every_pace_and_stop_rule() {
     let folder = launch::Scratch::new(&std::env::temp_dir()).unwrap();
     agree(
         2,
@@ -302,11 +309,11 @@ fn both_ledgers_agree_over_a_unix_socket_however_a_load_is_paced_and_ends() {
 }
 
 #[test]
-fn both_ledgers_agree_over_an_abstract_socket_however_a_load_is_paced_and_ends() {
+fn both_ledgers_agree_over_an_abstract_socket_for_every_pace_and_stop_rule() {
     agree(3, || format!("unix://@{}", name()).parse().unwrap(), to_unix);
 }
 
 #[test]
-fn both_ledgers_agree_over_tls_however_a_load_is_paced_and_ends() {
+fn both_ledgers_agree_over_tls_for_every_pace_and_stop_rule() {
     agree(4, || "tls://127.0.0.1:0".parse().unwrap(), to_tls);
 }

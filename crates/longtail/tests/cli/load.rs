@@ -1,5 +1,5 @@
-//! `longtail load` and `longtail attack` as a user types them, against a sink or a server of the
-//! test that counts what it got.
+//! `longtail load` and `longtail attack` as a user types them, against a sink or a recording server
+//! of the test.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use testkit::http::Receiver;
 
 use crate::lab::{Ended, Lab};
 
-/// A sink that answers at once.
+/// A sink that responds at once.
 pub(crate) fn sink(body: SinkBody) -> Sink {
     sink_at("127.0.0.1:0", body)
 }
@@ -28,8 +28,8 @@ pub(crate) fn url(sink: &Sink) -> String {
     format!("http://{}/", sink.address())
 }
 
-/// Runs `longtail load` with these words, which may be quoted as for a shell. The generator's own
-/// limit is not of interest here.
+/// Runs `longtail load` with these arguments, which may be quoted as for a shell, without measuring
+/// the generator's ceiling.
 pub(crate) fn load(lab: &Lab, words: &str) -> Ended {
     lab.run(&format!("load --no-calibrate {words}"))
 }
@@ -41,16 +41,16 @@ pub(crate) fn study(lab: &Lab) -> LoadStudy {
 
 fn of_load(study: Study) -> LoadStudy {
     crate::scenarios::laws::assert_sound(&study);
-    let Study::Load(study) = study else { panic!("not of a load") };
+    let Study::Load(study) = study else { panic!("not a load") };
     *study
 }
 
-/// All that was planned was answered well, and that is what the sink has counted.
+/// Checks that all planned requests had good responses, and that the sink counted the same.
 pub(crate) fn assert_answered(study: &LoadStudy, sink: Sink) {
     let tally = &study.run.tally;
     assert_eq!(tally.counts.failed(), 0, "{:?}", outcomes(study));
     let ledger = sink.stop();
-    // Of a server on this machine nothing but the load's own connections is wanted: the kernel says
+    // For a server on this machine there are only the load's own connections: the kernel says
     // whether it listens.
     if study.server == ServerLocation::Here && study.run.generator.far.is_empty() {
         assert_eq!(ledger.connections, tally.connections_opened);
@@ -67,16 +67,17 @@ pub(crate) fn outcomes(study: &LoadStudy) -> Vec<(Outcome, u64)> {
     study.run.tally.counts.iter().collect()
 }
 
-/// A file of the test's folder as a word.
+/// A path as an argument.
 pub(crate) fn word(path: &Path) -> String {
     path.display().to_string()
 }
 
 #[test]
-fn a_stream_arrives_whole_and_over_one_connection_in_order() {
+fn every_listed_request_arrives_once_and_in_order_on_one_connection() {
     let expected: Vec<String> = (0..300).map(|n| format!("/{n}")).collect();
     for words in ["-c 1", "-c 20 --threads 3"] {
-        let (lab, receiver) = (Lab::new(), Receiver::start());
+        let lab = Lab::new();
+        let receiver = Receiver::start();
         lab.write("numbers", &expected.join("\n"));
         load(
             &lab,

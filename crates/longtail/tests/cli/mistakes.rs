@@ -1,5 +1,5 @@
-//! What a user may get wrong, in every command: one line that names it, exit code 2, and nobody was
-//! sent anything.
+//! Mistakes that a user can make, in every command: one line names the mistake, the exit code is 2,
+//! and no request is sent.
 
 use std::net::UdpSocket;
 use std::os::unix::net::UnixListener;
@@ -10,7 +10,7 @@ use testkit::{claimed, study};
 
 use crate::lab::{LONGTAIL, Lab, end, free_port, settings_and_words};
 
-/// The files that are there.
+/// Creates the files that the table names.
 fn files(lab: &Lab) {
     let newer =
         report::json::write(&study::tiny().into()).replacen("\"schema\": 1,", "\"schema\": 99,", 1);
@@ -45,13 +45,14 @@ fn files(lab: &Lab) {
 
 #[test]
 fn a_mistake_is_one_line_that_names_it_before_any_load() {
-    let (receiver, udp) = (Receiver::start(), UdpSocket::bind("127.0.0.1:0").unwrap());
-    let (url, https) = (receiver.url(), receiver.url().replace("http", "https"));
-    let (taken, free) = (receiver.address.port().to_string(), free_port().to_string());
-    let (udp, cpus) = (
-        udp.local_addr().unwrap().to_string(),
-        launch::affinity::ours().expect("Linux tells").to_string(),
-    );
+    let receiver = Receiver::start();
+    let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let url = receiver.url();
+    let https = receiver.url().replace("http", "https");
+    let taken = receiver.address.port().to_string();
+    let free = free_port().to_string();
+    let udp = udp.local_addr().unwrap().to_string();
+    let cpus = launch::affinity::ours().expect("Linux tells").to_string();
     let places = [
         ("{url}", &*url),
         ("{https}", &https),
@@ -69,9 +70,10 @@ fn a_mistake_is_one_line_that_names_it_before_any_load() {
         let line = places.fold(line.to_owned(), |line, (name, value)| line.replace(name, value));
         let (words, part) = line.split_once(" =>").unwrap();
         let (settings, words) = settings_and_words(words);
-        let said = end(lab.program(LONGTAIL).args(words).envs(settings)).refused(part.trim_start());
-        assert!(said.starts_with("longtail: "), "{line}: {said}");
+        let complaint =
+            end(lab.program(LONGTAIL).args(words).envs(settings)).refused(part.trim_start());
+        assert!(complaint.starts_with("longtail: "), "{line}: {complaint}");
         assert!(lab.living().is_empty() && lab.studies().is_empty(), "{line}");
     }
-    assert!(receiver.requests().is_empty(), "nobody was sent anything");
+    assert!(receiver.requests().is_empty(), "no request was sent");
 }

@@ -1,5 +1,5 @@
-//! Whoever takes figures, or is asked for some, may be slow, broken or hostile: the results are on
-//! disk and printed all the same, and longtail ends.
+//! Receivers of metrics and control servers may be slow, broken or hostile: the results are on disk
+//! and printed anyway, and longtail ends.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -19,12 +19,12 @@ use testkit::hostile::HostilePeer;
 use crate::lab::{Lab, PATIENCE, Running, free_port, has};
 use crate::load::{sink, study, url, word};
 
-/// So many peers are tried at once.
+/// How many peers are tried at the same time.
 const AT_ONCE: usize = 3;
 
-/// Does this for each row of the table: a peer's behaviour, what is said of it as a receiver, and
-/// as a control server.
-fn for_each_peer(hold: impl Fn(&str, &str, &str) + Sync) {
+/// Runs `check` for each row of the table: a peer's behaviour, and what longtail says about it as a
+/// receiver and as a control server.
+fn for_each_peer(check: impl Fn(&str, &str, &str) + Sync) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/observers.txt");
     let table = fs::read_to_string(path).unwrap();
     let rows: Vec<Vec<&str>> = table
@@ -34,25 +34,28 @@ fn for_each_peer(hold: impl Fn(&str, &str, &str) + Sync) {
         .collect();
     std::thread::scope(|scope| {
         for nth in 0..AT_ONCE {
-            let (rows, hold) = (&rows, &hold);
+            let rows = &rows;
+            let check = &check;
             scope.spawn(move || {
                 for row in rows.iter().skip(nth).step_by(AT_ONCE) {
-                    hold(row[0], row[1], row.last().unwrap());
+                    check(row[0], row[1], row.last().unwrap());
                 }
             });
         }
     });
 }
 
-/// All that a load of 20 requests must leave, whatever became of its observers.
+/// Checks what a load must leave behind, whatever its observers did.
 fn assert_measured(lab: &Lab, requests: u64) {
     assert_eq!(study(lab).run.tally.counts.good(), requests);
 }
 
 #[test]
-fn no_otlp_receiver_costs_a_figure_of_a_load() {
-    for_each_peer(|behaviour, said, _| {
-        let (lab, sink, peer) = (Lab::new(), sink(SinkBody::Ok), HostilePeer::that(behaviour));
+fn a_hostile_otlp_receiver_costs_no_figure_of_a_load() {
+    for_each_peer(|behaviour, expected, _| {
+        let lab = Lab::new();
+        let sink = sink(SinkBody::Ok);
+        let peer = HostilePeer::that(behaviour);
         let words = format!(
             "load --no-calibrate -n 20 -c 1 --otlp http://{} -o load.json {}",
             peer.address,
@@ -62,17 +65,18 @@ fn no_otlp_receiver_costs_a_figure_of_a_load() {
         assert_measured(&lab, 20);
         assert!(lab.path("load.json").exists() && ended.stdout.contains("total"), "{behaviour}");
         let complaint = ended.stderr.lines().find(|line| line.contains("--otlp"));
-        let is_right = match said {
+        let is_right = match expected {
             "" => complaint.is_none(),
-            said => complaint.is_some_and(|line| line.contains(said)),
+            part => complaint.is_some_and(|line| line.contains(part)),
         };
         assert!(is_right, "{behaviour}: {ended:?}");
     });
 }
 
 #[test]
-fn no_otlp_receiver_holds_up_a_sweep() {
-    let (lab, peer) = (Lab::new(), HostilePeer::that("never answers"));
+fn a_silent_otlp_receiver_does_not_hold_up_a_sweep() {
+    let lab = Lab::new();
+    let peer = HostilePeer::that("never answers");
     let words = format!(
         "sweep --server builtin -w1 -t2:2 -d0.005 --for 300ms --warm-up 0s --multiples 1,2,3 --no-calibrate --otlp http://{}",
         peer.address
@@ -83,17 +87,19 @@ fn no_otlp_receiver_holds_up_a_sweep() {
     assert!(ended.stderr.contains(complaint), "{ended:?}");
 }
 
-/// The results are there when the receiver is waited for, and Ctrl-C ends that.
+/// The results exist while longtail waits for the receiver, and Ctrl-C ends the wait.
 #[test]
 fn ctrl_c_ends_the_wait_for_a_receiver() {
-    let (lab, sink, peer) = (Lab::new(), sink(SinkBody::Ok), HostilePeer::that("never answers"));
+    let lab = Lab::new();
+    let sink = sink(SinkBody::Ok);
+    let peer = HostilePeer::that("never answers");
     let words = format!(
         "load --no-calibrate -n 20 -c 1 --otlp http://{} -o load.json {}",
         peer.address,
         url(&sink)
     );
     let mut load = lab.start(&words);
-    load.until(|said| said.contains("total"));
+    load.until(|printed| printed.contains("total"));
     assert!(lab.path("load.json").exists());
     assert_measured(&lab, 20);
     load.send(Signal::INT);
@@ -102,25 +108,28 @@ fn ctrl_c_ends_the_wait_for_a_receiver() {
 }
 
 #[test]
-fn no_control_server_holds_up_a_watch() {
+fn a_hostile_control_server_does_not_hold_up_a_watch() {
     let sink = sink(SinkBody::Ok);
-    for_each_peer(|behaviour, _, said| {
-        let (lab, peer) = (Lab::new(), HostilePeer::that(behaviour));
+    for_each_peer(|behaviour, _, expected| {
+        let lab = Lab::new();
+        let peer = HostilePeer::that(behaviour);
         let words = format!(
             "watch {} --control-url tcp://{} --for 1s --json",
             sink.address().port(),
             peer.address
         );
         let ended = lab.run(&words).with_code(0);
-        assert!(ended.stdout.contains(said), "{behaviour}: no '{said}': {ended:?}");
+        assert!(ended.stdout.contains(expected), "{behaviour}: no '{expected}': {ended:?}");
         assert!(peer.connections() > 0, "{behaviour}");
     });
 }
 
-/// Five and hundreds of clients that say nothing, ask a byte at a time, or never read.
+/// The others are 5 or hundreds of clients that send nothing, send a byte at a time, or never read.
 #[test]
 fn a_scrape_is_answered_while_others_hang() {
-    let (lab, sink, port) = (Lab::new(), sink(SinkBody::Ok), free_port());
+    let lab = Lab::new();
+    let sink = sink(SinkBody::Ok);
+    let port = free_port();
     let words = format!(
         "load --no-calibrate -c 1 --rate 10/s --for 600s --metrics 127.0.0.1:{port} {}",
         url(&sink)
@@ -140,7 +149,7 @@ fn a_scrape_is_answered_while_others_hang() {
             stream.write_all(asks.as_bytes()).unwrap();
             hanging.push(stream);
         }
-        // Behind all of them in one queue this takes minutes.
+        // If they shared one queue, this would take minutes.
         let mut stream = connect().unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
@@ -152,14 +161,15 @@ fn a_scrape_is_answered_while_others_hang() {
     load.end().with_code(130);
 }
 
-/// A pipe whose reader stops costs lines of the log, and nothing else.
+/// A pipe whose reader stops loses lines of the log, but nothing else.
 #[test]
-fn a_log_that_nobody_reads_holds_up_nothing() {
-    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
+fn an_unread_log_holds_up_nothing() {
+    let lab = Lab::new();
+    let sink = sink(SinkBody::Ok);
     let fifo = lab.path("log");
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, mode).unwrap();
-    // Opened so, it waits for nobody who writes; and it is never read.
+    // Opening it for reading and writing doesn't block; it is never read.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let _reader = OpenOptions::new().read(true).custom_flags(flags).open(&fifo).unwrap();
     let words = format!("load --no-calibrate -n 4000 -c 2 --log {} {}", word(&fifo), url(&sink));
@@ -169,10 +179,11 @@ fn a_log_that_nobody_reads_holds_up_nothing() {
     assert!(ended.stderr.contains("nobody has read it for 5s after the run"), "{ended:?}");
 }
 
-/// The files are there before anybody has to read what is printed; and Ctrl-C ends the wait.
+/// The files exist before the report is read, and Ctrl-C ends the wait for its reader.
 #[test]
-fn a_report_that_nobody_reads_is_on_disk() {
-    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
+fn an_unread_report_is_on_disk() {
+    let lab = Lab::new();
+    let sink = sink(SinkBody::Ok);
     let (_reader, writer) = pipe().unwrap();
     let mut full = File::from(writer);
     rustix::io::ioctl_fionbio(&full, true).unwrap();
@@ -187,22 +198,23 @@ fn a_report_that_nobody_reads_is_on_disk() {
         eventually(PATIENCE, || format!("no {file}"), || is_there(&lab.path(file)));
     }
     assert_measured(&lab, 20);
-    // One is enough where the report is being printed already.
+    // One signal is enough if the report is already being printed.
     let has_ended = || {
         load.send(Signal::INT);
         load.has_ended().then_some(())
     };
-    eventually(PATIENCE, || "it goes on".to_owned(), has_ended);
+    eventually(PATIENCE, || "it is still running".to_owned(), has_ended);
     load.end().with_code(130);
 }
 
-/// Ctrl-S while a load is shown: it is measured and kept, and shown when the terminal goes on.
+/// After Ctrl-S the load is still measured and kept, and shown when the terminal continues.
 #[test]
 fn a_stopped_terminal_holds_up_nothing() {
     if !has("script") {
         return;
     }
-    let (lab, sink) = (Lab::new(), sink(SinkBody::Ok));
+    let lab = Lab::new();
+    let sink = sink(SinkBody::Ok);
     let line = format!(
         "{} load --no-calibrate --full --rate 20/s --for 3s {}; echo code $?",
         crate::lab::LONGTAIL,
@@ -211,12 +223,12 @@ fn a_stopped_terminal_holds_up_nothing() {
     let mut command = lab.program("script");
     command.args(["-q", "-c", &line, "/dev/null"]).env("TERM", "xterm").stdin(Stdio::piped());
     let mut terminal = Running::start(&mut command);
-    terminal.until(|said| said.contains("load, "));
+    terminal.until(|printed| printed.contains("load, "));
     terminal.say("\x13");
     let kept = || (!lab.studies().is_empty()).then_some(());
-    eventually(PATIENCE, || "nothing is kept".to_owned(), kept);
+    eventually(PATIENCE, || "no study is kept".to_owned(), kept);
     terminal.say("\x11");
-    let said = terminal.end().with_code(0).stdout;
+    let printed = terminal.end().with_code(0).stdout;
     assert_measured(&lab, 60);
-    assert!(said.contains("total") && said.contains("code 0"), "{said}");
+    assert!(printed.contains("total") && printed.contains("code 0"), "{printed}");
 }

@@ -1,5 +1,5 @@
-//! A scrape while a load goes on, and the bridge from statsd to Prometheus. What else comes in and
-//! goes out is in `scenarios/outlets.txt`.
+//! A scrape during a load, and the bridge from statsd to Prometheus. Other metrics are in
+//! `scenarios/outlets.txt`.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -24,7 +24,7 @@ fn scrape(port: u16) -> String {
     eventually(PATIENCE, || "no metrics".to_owned(), || get_well(port, "/metrics"))
 }
 
-/// What promtool says of it, where there is one.
+/// Checks the text with promtool, if it is installed.
 fn check(lab: &Lab, text: &str) {
     if !has("promtool") {
         return;
@@ -37,16 +37,18 @@ fn check(lab: &Lab, text: &str) {
         .stderr(Stdio::piped());
     let mut promtool = promtool.spawn().unwrap();
     promtool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-    let said = promtool.wait_with_output().unwrap();
+    let output = promtool.wait_with_output().unwrap();
     assert!(
-        said.status.success() && said.stdout.is_empty() && said.stderr.is_empty(),
-        "{said:?}\n{text}"
+        output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(),
+        "{output:?}\n{text}"
     );
 }
 
 #[test]
-fn a_scrape_tells_how_a_load_stands_and_then_its_figures() {
-    let (lab, sink, port) = (Lab::new(), sink(SinkBody::default()), free_port());
+fn a_scrape_has_live_figures_and_then_the_final_ones() {
+    let lab = Lab::new();
+    let sink = sink(SinkBody::default());
+    let port = free_port();
     let words = format!(
         "load --no-calibrate -c 3 --for 600s --metrics 127.0.0.1:{port} --metrics-linger 600s {}",
         url(&sink)
@@ -67,7 +69,7 @@ fn a_scrape_tells_how_a_load_stands_and_then_its_figures() {
         || Some(scrape(port)).filter(|later| ended(later) > ended(&text)),
     );
     assert!(ended(&later) > ended(&text), "it only rises");
-    // Whatever else is asked for is not there, and does no harm.
+    // Other requests get no data and do no harm.
     assert_eq!(get_well(port, "/"), None);
     TcpStream::connect(("127.0.0.1", port)).unwrap().write_all(b"\x00\xff").unwrap();
     // An interrupted load does not linger.
@@ -77,12 +79,14 @@ fn a_scrape_tells_how_a_load_stands_and_then_its_figures() {
 }
 
 #[test]
-fn the_bridge_to_prometheus_takes_it() {
+fn the_statsd_bridge_to_prometheus_accepts_every_line() {
     if !has("statsd_exporter") {
         return;
     }
-    let (lab, sink, web, statsd) =
-        (Lab::new(), sink(SinkBody::default()), free_port(), free_port());
+    let lab = Lab::new();
+    let sink = sink(SinkBody::default());
+    let web = free_port();
+    let statsd = free_port();
     let mut bridge = lab.program("statsd_exporter");
     bridge.arg(format!("--statsd.listen-udp=127.0.0.1:{statsd}")).arg("--statsd.listen-tcp=");
     bridge.arg(format!("--web.listen-address=127.0.0.1:{web}"));
@@ -91,7 +95,7 @@ fn the_bridge_to_prometheus_takes_it() {
     load(&lab, &format!("-n 300 -c 4 --statsd-to 127.0.0.1:{statsd} {}", url(&sink))).with_code(0);
     let study = study(&lab);
     let scraped = || get_well(web, "/metrics").unwrap_or_default();
-    // Every line is a series there, but for those of how things stand, of which the last counts.
+    // Every line is a series there. Of the live figures only the last value counts.
     let lines = text_formats::lines(&export::of_load(&study));
     let series = |text: &str| -> BTreeMap<String, f64> {
         let lines = text.lines().filter(|line| line.starts_with("longtail_run_"));

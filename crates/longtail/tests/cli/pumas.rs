@@ -1,10 +1,10 @@
-//! What every Puma must be to longtail, whatever its version: started, ready, its slots, each
-//! worker's count, its order of service, a forecast that holds, stopped, nothing left.
+//! What must hold for every version of Puma: it starts, becomes ready, has its slots, counts its
+//! workers' requests, serves in the expected order, fits the forecast, stops, and leaves nothing.
 //!
-//! `LONGTAIL_PUMAS` names checkouts, separated by blanks (`make test-pumas DIRS="…"`); without it,
-//! it is the Puma on PATH, in `make soak`: `make test` has that one in `situations`. What is
-//! asserted of times is distinguished by factors; where the machine was too noisy for that, the
-//! skip is said.
+//! `LONGTAIL_PUMAS` names checkouts, separated by blanks (`make test-pumas DIRS="…"`). Without it,
+//! `make soak` tests the Puma on PATH; `make test` covers that one in `situations`. Assertions
+//! about times allow large factors; if the machine was too noisy even for those, the test is
+//! skipped with a message.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn pumas() -> Vec<String> {
     let of_checkout = |dir: &str| {
         assert!(
             Path::new(dir).join("lib/puma.rb").is_file(),
-            "LONGTAIL_PUMAS: {dir} is no checkout of Puma"
+            "LONGTAIL_PUMAS: {dir} is not a checkout of Puma"
         );
         format!("ruby -I{dir}/lib {dir}/bin/puma")
     };
@@ -33,10 +33,11 @@ fn pumas() -> Vec<String> {
     if is_on_path { vec!["puma".to_owned()] } else { given }
 }
 
-/// Two workers of two threads, an app that sleeps 100 ms, at one and a half and three times the
-/// slots.
+/// A sweep of two workers with two threads each and an app that sleeps 100 ms, at 1.5 and 3 times
+/// the slots.
 fn swept(puma: &str, words: &str) -> SweepStudy {
-    let (lab, port) = (Lab::new(), free_port());
+    let lab = Lab::new();
+    let port = free_port();
     lab.write("turns_of_3.rb", "max_fast_inline 3\n");
     lab.write("closes.rb", "workers 2\nthreads 2, 2\nqueue_requests false\n");
     let words = format!(
@@ -48,7 +49,7 @@ fn swept(puma: &str, words: &str) -> SweepStudy {
     lab.study()
 }
 
-/// All that holds however noisy the machine is.
+/// Checks what holds however noisy the machine is.
 fn assert_sound(study: &SweepStudy) {
     let server = &study.server;
     assert_eq!(
@@ -63,12 +64,12 @@ fn assert_sound(study: &SweepStudy) {
         assert_eq!(run.tally.counts.failed(), 0);
         assert_eq!(run.workers.len(), 2, "{:?}", run.workers);
         let changed = |warning: &Diagnostic| matches!(warning, Diagnostic::WorkersChanged { .. });
-        assert!(!run.warnings.iter().any(changed), "nobody replaced a worker");
+        assert!(!run.warnings.iter().any(changed), "no worker was replaced");
         assert!(run.theory.is_some());
     }
 }
 
-/// The order of service by the table in docs/pumas.md, and by none of the program's own words.
+/// The order of service according to the table in docs/pumas.md, independently of the program.
 fn by_the_book(major: u32, is_kept: bool) -> Discipline {
     match (major, is_kept) {
         (..=6, true) => Discipline::Turns,
@@ -77,7 +78,7 @@ fn by_the_book(major: u32, is_kept: bool) -> Discipline {
     }
 }
 
-/// A row of the page of docs, for whoever runs this with other Pumas.
+/// Prints what a row of that page needs, for versions that it lacks.
 fn print(study: &SweepStudy, words: &str) {
     let ms = |run: &Run, share| {
         let time = run.response_time(share).time();
@@ -101,8 +102,8 @@ fn print(study: &SweepStudy, words: &str) {
     }
 }
 
-/// Whether the expected order is among those that the runs look like, and its forecast holds in
-/// each of them.
+/// Whether the runs look like the expected order of service, and its forecast holds in each of
+/// them.
 fn holds(study: &SweepStudy, expected: Discipline) -> bool {
     let looks_like = |run: &Run| match run.theory.as_ref().unwrap().resemblance() {
         Resemblance::These(these) => these.contains(&expected),
@@ -111,8 +112,8 @@ fn holds(study: &SweepStudy, expected: Discipline) -> bool {
     study.runs.iter().all(looks_like)
 }
 
-/// Sweeps until the forecast holds, three times at the most; a machine that never let it hold and
-/// was disturbed is skipped with a word.
+/// Sweeps until the forecast holds, at most three times. If it never holds and the machine was
+/// disturbed, the test is skipped with a message.
 fn assert_contract(puma: &str, words: &str, is_kept: bool) {
     let mut was_disturbed = false;
     let mut seen = Vec::new();
@@ -123,10 +124,11 @@ fn assert_contract(puma: &str, words: &str, is_kept: bool) {
         let expected = by_the_book(major(&study.server), is_kept);
         for run in &study.runs {
             assert_eq!(run.theory.as_ref().unwrap().expected, Some(expected), "{puma} {words}");
-            // However noisy it is: in turns most of the time is waited by few, else all wait about
-            // alike.
+            // This holds on a noisy machine, too: in turns, few requests wait most of the time;
+            // otherwise all wait about equally long.
             let times = &run.tally.response_time;
-            let (median, mean) = (times.quantile(0.5).unwrap(), times.mean().unwrap());
+            let median = times.quantile(0.5).unwrap();
+            let mean = times.mean().unwrap();
             if run.multiple > Some(2.0) {
                 assert_eq!(
                     median * 2 < mean,
@@ -146,29 +148,28 @@ fn assert_contract(puma: &str, words: &str, is_kept: bool) {
 }
 
 #[test]
-fn every_puma_with_keep_alive_is_as_forecast() {
+fn every_puma_with_keep_alive_fits_the_forecast() {
     for puma in pumas() {
         assert_contract(&puma, "-w2 -t2:2", true);
     }
 }
 
 #[test]
-fn every_puma_with_a_connection_for_each_request_is_as_forecast() {
+fn every_puma_without_keep_alive_fits_the_forecast() {
     for puma in pumas() {
         assert_contract(&puma, "-w2 -t2:2 -k", false);
     }
 }
 
 #[test]
-fn every_pumas_config_file_is_in_the_forecast() {
+fn the_forecast_uses_every_pumas_config_file() {
     for puma in pumas() {
-        // Without the reactor there is no keep-alive, whatever the client asks for; workers and
-        // threads are the file's alone.
+        // Without the reactor there is no keep-alive, whatever the client asks for. Workers and
+        // threads come only from the file.
         let study = swept(&puma, "-C closes.rb");
         assert_sound(&study);
         print(&study, "-C closes.rb");
-        let settings =
-            study.server.settings.as_ref().expect("the Puma itself has said what its file says");
+        let settings = study.server.settings.as_ref().expect("Puma itself reported its settings");
         assert_eq!(settings.queue_requests, Some(false));
         let is_gated = major(&study.server) > 6 && settings.waits_until_not_full == Some(true);
         let expected =
@@ -176,7 +177,10 @@ fn every_pumas_config_file_is_in_the_forecast() {
         for run in &study.runs {
             assert_eq!(run.theory.as_ref().unwrap().expected, Some(expected), "{puma}");
             let closed = run.tally.closed_by_server + u64::from(run.connections);
-            assert!(closed >= run.tally.all_responses(), "each was closed");
+            assert!(
+                closed >= run.tally.all_responses(),
+                "each connection was closed after one response"
+            );
         }
         if major(&study.server) <= 6 {
             let study = swept(&puma, "-w2 -t2:2 -C turns_of_3.rb");
@@ -190,8 +194,7 @@ fn every_pumas_config_file_is_in_the_forecast() {
     }
 }
 
-/// Whether a lane waited for a processor, or the hypervisor took some, for longer than is passed
-/// over.
+/// Whether a lane waited for a CPU, or the hypervisor took CPU time, for long enough to matter.
 fn shared_its_processors(run: &Run) -> bool {
     let checks = run.judgement.iter().flat_map(|judgement| &judgement.checks);
     checks
@@ -220,10 +223,10 @@ fn a_probe_tells_keep_alive_from_a_connection_for_each_request() {
         _ => Vec::new(),
     };
     assert!(!looks_like(1).contains(&Discipline::Turns), "{:?}", study.probes[1]);
-    if can((1..=6).contains(&major(&study.server)), "this Puma is of another age") {
+    if can((1..=6).contains(&major(&study.server)), "this version of Puma has no turns") {
         assert!(!looks_like(0).contains(&Discipline::Shared), "{:?}", study.probes[0]);
     }
-    // What was probed is in both ledgers, and in no run.
+    // The probe's requests are in both ledgers, but in no run.
     assert_eq!(ledger_warnings(&study), Vec::<&Diagnostic>::new());
     assert_eq!(study.runs[0].tally.counts.total(), 6);
 }

@@ -1,5 +1,5 @@
 //! The Rails app in a bundle, and started by hand; `sweep --app rails` is in `scenarios/puma.txt`.
-//! Skipped, with the reason, where there is no Rails.
+//! Skipped, with the reason, without Rails.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::scenarios::laws::ledger_warnings;
 const THREADS: usize = 5;
 
 #[test]
-fn a_bundle_that_has_rails_is_used() {
+fn a_bundle_with_rails_is_used() {
     if !is_there("rails") || !has("bundle") {
         return;
     }
@@ -40,15 +40,16 @@ fn a_bundle_that_has_rails_is_used() {
     assert_eq!(ledger_warnings(&study), Vec::<&Diagnostic>::new());
 }
 
-/// The app of this repository, as its README starts it, in no environment that is named: it sleeps
-/// as long as it is asked to and says who did, what it cannot do is one line, and requests beyond
-/// its threads are served in their turn.
+/// The app of this repository, started as its README says, without a Rails environment. It sleeps
+/// as long as requested and names the worker, answers bad requests with one line, and serves
+/// requests beyond its threads in order.
 #[test]
-fn it_sleeps_as_long_as_it_is_asked_to() {
+fn the_app_sleeps_as_long_as_requested() {
     if !is_there("rails") {
         return;
     }
-    let (lab, port) = (Lab::new(), free_port());
+    let lab = Lab::new();
+    let port = free_port();
     let app = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../servers/rails/config.ru");
     let puma = Running::puma(&lab, port, &app, &format!("-t{THREADS}:{THREADS}"));
     for target in ["/sleep?ms=0", "/sleep?ms=12", "/sleep?ms=1.5"] {
@@ -56,8 +57,7 @@ fn it_sleeps_as_long_as_it_is_asked_to() {
         assert!(head.starts_with("HTTP/1.0 200 ") && body == "ok", "{target}: {head} {body}");
         assert!(head.contains(&format!("\r\nx-worker-pid: {}\r\n", puma.pid())), "{head}");
     }
-    // Less than a second is slept too. A sleep may be longer where the machine is busy, and is
-    // never shorter.
+    // Fractions of a second count. On a busy machine a sleep may be longer, but never shorter.
     let asked = REAL_CLOCK.now();
     get(port, "/sleep?ms=999").unwrap();
     assert!(REAL_CLOCK.now() - asked >= Nanos::from_millis(999), "it did not sleep");
@@ -71,7 +71,11 @@ fn it_sleeps_as_long_as_it_is_asked_to() {
         let (head, body) = get(port, target).unwrap();
         assert!(head.starts_with("HTTP/1.0 404 ") && body.lines().count() == 1, "{target}: {head}");
     }
-    assert_eq!(puma.said().lines().last(), Some("Use Ctrl-C to stop"), "and nothing is logged");
+    assert_eq!(
+        puma.output_so_far().lines().last(),
+        Some("Use Ctrl-C to stop"),
+        "and nothing is logged"
+    );
     for rate in [25, 50] {
         served_in_their_turn(
             &lab,
@@ -82,8 +86,8 @@ fn it_sleeps_as_long_as_it_is_asked_to() {
     }
 }
 
-/// Whichever takes how long: when one is completed, all before it were begun, and no more than the
-/// other threads' are unfinished.
+/// Checks that requests begin in order, however long each takes: when one completes, all earlier
+/// ones have begun, and at most those of the other threads are unfinished.
 fn served_in_their_turn(lab: &Lab, attack: &str) {
     let attack = lab.run(attack).with_code(0);
     let number = |line: &str| -> Option<usize> {

@@ -1,6 +1,6 @@
-//! A kernel or a sandbox that refuses a system call: each that longtail makes, once, on each of its
-//! threads and processes, by strace. It goes another way or says in one line what it lacks; it
-//! never hangs, never spins, and never panics.
+//! A kernel or a sandbox that refuses a system call: strace makes each call of longtail fail once,
+//! in each thread and process. Longtail must do without it or say in one line what is missing; it
+//! must never hang, spin or panic.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,11 +14,11 @@ use testkit::clock::{REAL_CLOCK, eventually};
 use crate::lab::{LONGTAIL, Lab, Running, can, end, has, soaks};
 use crate::load::{sink, url};
 
-/// So long none of these commands takes, however busy the machine is; who is not back by then
-/// hangs.
+/// None of these commands takes this long, however busy the machine is; one that does hangs.
 const PATIENCE: Nanos = Nanos::from_secs(120);
 
-/// What cannot be refused, and why: the program is not running yet, or the call has no way to fail.
+/// Calls that the test doesn't refuse, and why: longtail's own code isn't running yet, or the call
+/// can't fail.
 const NOT_REFUSED: [(&str, &str); 14] = [
     ("execve", "the program does not start"),
     ("arch_prctl", "the C library's start: no thread-local memory"),
@@ -36,7 +36,7 @@ const NOT_REFUSED: [(&str, &str); 14] = [
     ("geteuid", "it cannot fail"),
 ];
 
-/// longtail under strace, which does this to its calls, and writes them down in the file `trace`.
+/// Longtail under strace, which injects `what` into the calls and logs them in the file `trace`.
 fn injected(lab: &Lab, call: &str, what: &str, words: &str) -> Command {
     let mut strace = lab.program("strace");
     strace.args([
@@ -56,7 +56,7 @@ fn injected(lab: &Lab, call: &str, what: &str, words: &str) -> Command {
     strace
 }
 
-/// The calls that a command makes, of all its threads and processes.
+/// The calls that a command makes in all its threads and processes.
 fn calls(lab: &Lab, words: &str) -> Vec<String> {
     let file = lab.path("calls");
     let mut strace = lab.program("strace");
@@ -89,21 +89,22 @@ fn can_refuse() -> bool {
     has("strace") && can(tried(), "strace may not trace here (ptrace is forbidden)")
 }
 
-/// Each call of the command, refused once with each of the errors: what is wrong with how it ended.
+/// Refuses each call of the command once with each of the errors, and fails if one of these runs
+/// ends badly.
 fn refused(words: &str, except: &[&str]) {
     let calls = calls(&Lab::new(), words);
     assert!(calls.len() > 30 && calls.iter().any(|call| call == "sendto"), "{calls:?}");
-    let mut wrong = BTreeMap::new();
+    let mut unexpected = BTreeMap::new();
     let is_left_out =
         |call: &str| NOT_REFUSED.iter().any(|(other, _)| *other == call) || except.contains(&call);
     for call in calls.iter().filter(|call| !is_left_out(call.as_str())) {
         for error in errors() {
             if let Err(why) = refuse(call, error, words) {
-                wrong.insert(format!("{call} {error}"), why);
+                unexpected.insert(format!("{call} {error}"), why);
             }
         }
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(unexpected.is_empty(), "{unexpected:#?}");
 }
 
 fn refuse(call: &str, error: &str, words: &str) -> Result<(), String> {
@@ -122,21 +123,21 @@ fn refuse(call: &str, error: &str, words: &str) -> Result<(), String> {
         REAL_CLOCK.sleep(Nanos::from_millis(5));
     };
     if hangs {
-        return Err("it hangs".to_owned());
+        return Err("longtail hangs".to_owned());
     }
     let ended = running.end();
-    let said: Vec<&str> =
+    let complaints: Vec<&str> =
         ended.stderr.lines().filter(|line| line.starts_with("longtail: ")).collect();
     let is_fault =
         ended.stderr.contains("a fault of longtail") || ended.stderr.contains("panicked");
-    let is_said = ended.code() == 0
-        || said.last().is_some_and(|line| !line.starts_with("longtail: saved as"));
-    if is_fault || !is_said || ![0, 1, 2, 3, 4].contains(&ended.code()) {
+    let is_explained = ended.code() == 0
+        || complaints.last().is_some_and(|line| !line.starts_with("longtail: saved as"));
+    if is_fault || !is_explained || ![0, 1, 2, 3, 4].contains(&ended.code()) {
         return Err(format!("exit code {}: {}", ended.code(), ended.stderr));
     }
     let left = || {
         let studies = lab.studies();
-        // What cannot be removed stays.
+        // A file that can't be removed stays.
         let is_half = |path: &&std::path::PathBuf| {
             call != "unlink" && path.extension().is_some_and(|end| end == "new")
         };
@@ -160,7 +161,7 @@ fn a_load(sink: &Sink) -> String {
 }
 
 #[test]
-fn a_load_without_any_one_system_call_ends_in_a_line_or_goes_another_way() {
+fn a_load_survives_the_failure_of_any_system_call_or_ends_with_one_line() {
     if can_refuse() {
         let sink = sink(SinkBody::Counter);
         refused(&a_load(&sink), &[]);
@@ -168,41 +169,42 @@ fn a_load_without_any_one_system_call_ends_in_a_line_or_goes_another_way() {
 }
 
 #[test]
-fn a_sweep_without_any_one_system_call_ends_in_a_line_or_goes_another_way() {
+fn a_sweep_survives_the_failure_of_any_system_call_or_ends_with_one_line() {
     if can_refuse() {
         let words = "sweep --server builtin -w1 -t2:2 -d5ms -R5 --multiples 1 --no-calibrate --timeout 5s \
                      --boot-timeout 5s --inspect proc";
-        // What a load makes too is refused there; `make soak` refuses it here as well.
+        // Calls that a load also makes are refused there; `make soak` refuses them here, too.
         let of_a_load =
             if soaks() { vec![] } else { calls(&Lab::new(), &a_load(&sink(SinkBody::Counter))) };
         let mut except: Vec<&str> = of_a_load.iter().map(String::as_str).collect();
-        // By it Rust's standard library asks whether a child was executed, and waits for the
-        // child's end where it is refused.
+        // Rust's standard library uses it to learn whether a child was executed, and waits for the
+        // child's end if it fails.
         except.push("recvfrom");
         refused(words, &except);
     }
 }
 
-/// For good, where the others are refused once: in a sandbox every wait is refused.
+/// Refused every time, while the others are refused once: a sandbox refuses every wait.
 #[test]
-fn without_epoll_pwait2_a_load_is_made_all_the_same() {
+fn a_load_works_without_epoll_pwait2() {
     if !can_refuse() {
         return;
     }
     for error in ["EPERM", "ENOSYS", "EINVAL"] {
-        let (lab, sink) = (Lab::new(), sink(SinkBody::Counter));
+        let lab = Lab::new();
+        let sink = sink(SinkBody::Counter);
         let words = format!("load -c 2 -n 50 --no-calibrate {}", url(&sink));
         let _ = end(&mut injected(&lab, "epoll_pwait2", &format!("error={error}"), &words))
             .with_code(0);
         assert_eq!(sink.stop().requests, 50, "{error}");
-        // Once a lane: not again and again.
+        // Once for each lane, not again and again.
         let refused = fs::read_to_string(lab.path("trace")).unwrap().matches("INJECTED").count();
         assert!((1..=2).contains(&refused), "{error}: {refused}");
     }
 }
 
-/// The kernel says that it has received more than there was room for: a lane panics. (No kernel
-/// does; any fault of longtail would do.)
+/// Strace makes a lane believe that it received more than its buffer holds, so the lane panics, as
+/// a stand-in for any fault of longtail.
 #[test]
 fn a_fault_of_longtail_ends_the_run_with_its_server() {
     if !can_refuse() {
@@ -211,7 +213,7 @@ fn a_fault_of_longtail_ends_the_run_with_its_server() {
     let lab = Lab::new();
     let port = crate::lab::free_port();
     let words = "sweep --server builtin -w1 -t2:2 -d20ms --for 600s --warm-up 0s --multiples 2 --no-calibrate --timestamps kernel";
-    // Only lanes receive in this way.
+    // Only lanes use this call.
     let mut strace = injected(&lab, "recvmsg", "retval=1000000:when=20+", words);
     let ended = end(strace.env("PUMA_TEST_PORT", port.to_string())).with_code(70);
     let last = ended.stderr.lines().last().unwrap();

@@ -1,7 +1,6 @@
-//! The published schemas of what is no study
-//! (`docs/{audit,calibrate,doctor,selftest,summary}.schema.json`): they take what these commands
-//! really print, whole, and nothing else. The tests of each command hold what it printed against
-//! its schema.
+//! The published schemas of JSON other than studies
+//! (`docs/{audit,calibrate,doctor,selftest,summary}.schema.json`) must cover exactly what these
+//! commands print. The tests of each command validate its output.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-/// Maps of which any key may be there.
+/// Maps with arbitrary keys.
 const FREE: [&str; 2] = ["/figures", "/statuses"];
 
 fn schema_text(command: &str) -> Value {
@@ -19,7 +18,7 @@ fn schema_text(command: &str) -> Value {
 
 fn schema(command: &str) -> jsonschema::Validator {
     let schema = schema_text(command);
-    assert!(jsonschema::meta::is_valid(&schema), "it is no JSON Schema");
+    assert!(jsonschema::meta::is_valid(&schema), "it is not a JSON Schema");
     jsonschema::draft202012::new(&schema).unwrap()
 }
 
@@ -32,7 +31,7 @@ fn assert_valid(schema: &jsonschema::Validator, printed: &Value) {
     assert!(errors.is_empty(), "{}", errors.join("\n"));
 }
 
-/// Every object in the value that has its keys by a schema, as a JSON pointer.
+/// JSON pointers to all objects in the value whose keys are in the schema.
 fn objects(value: &Value, at: &str, found: &mut Vec<String>) {
     match value {
         Value::Array(all) => {
@@ -46,8 +45,8 @@ fn objects(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// What a command printed is as its schema says, each key of it is in the schema, and each is
-/// needed.
+/// Checks that a command's output fits its schema, and that the schema names and requires each of
+/// its keys.
 #[track_caller]
 pub(crate) fn assert_keeps(command: &str, printed: &Value) {
     let schema = schema(command);
@@ -79,9 +78,9 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
-/// The summaries that the report's tests expect keep their schema.
+/// The golden summaries of the crate `report` fit their schema.
 #[test]
-fn summaries_keep_their_schema() {
+fn summaries_fit_their_schema() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/golden");
     let is_summary = |file: &PathBuf| file.to_string_lossy().ends_with(".summary.json");
     let summaries: Vec<PathBuf> = files(&folder).into_iter().filter(is_summary).collect();
@@ -95,10 +94,10 @@ fn summaries_keep_their_schema() {
     }
 }
 
-/// What the audit finds in every fixture, and in a text that contradicts itself, keeps the schema,
-/// which has each check.
+/// Audits of all fixtures, and of a text that contradicts itself, fit the schema, which names every
+/// check.
 #[test]
-fn what_is_found_in_other_peoples_output_keeps_its_schema() {
+fn audits_fit_their_schema() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../audit/tests/fixtures");
     let mut texts: Vec<String> =
         files(&folder).into_iter().filter_map(|file| fs::read_to_string(file).ok()).collect();
@@ -106,7 +105,7 @@ fn what_is_found_in_other_peoples_output_keeps_its_schema() {
     let oha = fs::read_to_string(folder.join("real/oha.txt")).unwrap();
     texts.push(oha.replace("99.99% in 4.4916 ms", "99.99% in 9.4916 ms"));
     let validator = schema("audit");
-    // A claim with a single finding, of each check.
+    // For each check, a claim with a single finding.
     let mut of_each_check = BTreeMap::new();
     for claim in texts.iter().flat_map(|text| audit::audit(text).unwrap()) {
         let claim = serde_json::to_value(claim).unwrap();

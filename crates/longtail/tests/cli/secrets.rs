@@ -1,5 +1,6 @@
-//! Secrets that a user types are in nothing that longtail prints, keeps, writes or says; what only
-//! looks like one is repeated as it was typed. Both are tables: `secrets.txt`, `lookalikes.txt`.
+//! Secrets that a user types appear in nothing that longtail prints, keeps or writes; words that
+//! only look like one are repeated as they were typed. The tables are `secrets.txt` and
+//! `lookalikes.txt`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,10 +10,10 @@ use testkit::http::Receiver;
 
 use crate::lab::{LONGTAIL, Lab, end};
 
-/// The secret of the tables.
+/// The secret in the tables.
 const HUNTER: &str = "hunter2";
 
-/// The rows of a table, as words of a command line.
+/// The rows of a table, as arguments.
 fn rows(table: &str, place: &str) -> Vec<Vec<String>> {
     table
         .lines()
@@ -21,7 +22,7 @@ fn rows(table: &str, place: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// These words with a URL, where they have none.
+/// The arguments of a load, with a URL if they have none.
 fn load(words: &[String], place: &str) -> Vec<String> {
     let has_url = words.iter().any(|word| word.contains(place));
     let url = (!has_url).then(|| format!("http://{place}/"));
@@ -42,7 +43,7 @@ fn contents(folder: &Path, all: &mut Vec<(String, String)>) {
 }
 
 #[test]
-fn a_secret_is_in_no_output_whatever_its_spelling() {
+fn no_spelling_of_a_secret_appears_in_any_output() {
     let receiver = Receiver::start();
     let place = receiver.address.to_string();
     let table = rows(include_str!("secrets.txt"), &place);
@@ -54,23 +55,23 @@ fn a_secret_is_in_no_output_whatever_its_spelling() {
         let logs = ["--log", "log.txt", "--full"];
         let asked = load(&words, &place);
         let ended = end(lab.program(LONGTAIL).args(&asked).args(outputs).args(logs));
-        let said = format!("{}{}", ended.stdout, ended.stderr);
-        assert!(!said.contains(HUNTER), "{words:?}: {said}");
+        let printed = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(!printed.contains(HUNTER), "{words:?}: {printed}");
         let mut files = Vec::new();
         contents(&lab.path(""), &mut files);
         for (name, text) in files {
             assert!(!text.contains(HUNTER), "{words:?}: {name}");
         }
-        // An error beside it: an unknown flag, and a value that is none.
-        for wrong in [["--no-such-flag", "x"], ["--for", "soon"]] {
-            let ended = end(lab.program(LONGTAIL).args(&asked).args(wrong));
-            let said = format!("{}{}", ended.stdout, ended.stderr);
-            assert!(!said.contains(HUNTER), "{words:?} {wrong:?}: {said}");
+        // The same together with a mistake: an unknown flag or an invalid value.
+        for mistake in [["--no-such-flag", "x"], ["--for", "soon"]] {
+            let ended = end(lab.program(LONGTAIL).args(&asked).args(mistake));
+            let printed = format!("{}{}", ended.stdout, ended.stderr);
+            assert!(!printed.contains(HUNTER), "{words:?} {mistake:?}: {printed}");
         }
     }
 }
 
-/// What another tool's report repeats of its command line.
+/// The report of another tool may repeat its command line.
 #[test]
 fn an_audit_repeats_no_secret() {
     let lab = Lab::new();
@@ -92,7 +93,7 @@ fn an_audit_repeats_no_secret() {
     }
 }
 
-/// A server that does not start says why, and may say too much.
+/// A server that doesn't start prints why, and may print a secret.
 #[test]
 fn a_servers_last_lines_repeat_no_secret() {
     let lab = Lab::new();
@@ -104,7 +105,7 @@ fn a_servers_last_lines_repeat_no_secret() {
 }
 
 #[test]
-fn what_only_looks_like_a_secret_is_repeated() {
+fn words_that_only_look_like_a_secret_are_repeated() {
     let receiver = Receiver::start();
     let place = receiver.address.to_string();
     let table = rows(include_str!("lookalikes.txt"), &place);
@@ -121,7 +122,7 @@ fn what_only_looks_like_a_secret_is_repeated() {
 }
 
 #[test]
-fn what_longtail_keeps_is_its_owners_alone_and_older_files_are_mended() {
+fn kept_files_are_private_and_older_ones_are_made_private() {
     let receiver = Receiver::start();
     let lab = Lab::new();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;

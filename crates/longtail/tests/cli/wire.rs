@@ -1,6 +1,6 @@
-//! What goes over the wire, and what comes back: the headers that change the protocol, answers that
-//! are broken, handshakes that fail. The cases are tables, `wire/*.txt`; each says what a user must
-//! be told who has nothing but the message.
+//! What goes over the wire: headers that change the protocol, broken responses, failing handshakes.
+//! The cases are tables, `wire/*.txt`, with what the message must tell a user who knows nothing
+//! else.
 
 mod servers;
 
@@ -13,7 +13,7 @@ use testkit::http::{KeptRequest, Receiver};
 use self::servers::{CannedServer, HandshakeServer};
 use crate::lab::{Ended, LONGTAIL, Lab, end, split};
 
-/// The rows of a table, but for empty lines and remarks.
+/// The rows of a table, without empty lines and comments.
 fn rows(name: &str) -> Vec<String> {
     let path = format!("{}/tests/cli/wire/{name}.txt", env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(path).unwrap();
@@ -32,7 +32,8 @@ fn unescaped(text: &str) -> String {
     out
 }
 
-/// Whether the text has each part that `&&` joins: one of those that `||` joins; `!`: not this.
+/// The first part of `parts` that the text lacks. `&&` joins parts that must all be there, `||`
+/// alternatives; `!` marks a part that must not be there.
 fn missing_part<'a>(text: &str, parts: &'a str) -> Option<&'a str> {
     let has = |part: &str| match part.strip_prefix('!') {
         Some(absent) => !text.contains(&unescaped(absent)),
@@ -41,7 +42,7 @@ fn missing_part<'a>(text: &str, parts: &'a str) -> Option<&'a str> {
     parts.split(" && ").filter(|part| !part.is_empty()).find(|part| !has(part))
 }
 
-/// Runs longtail with these words, of which {url} and {port} are the server's.
+/// Runs longtail with these arguments, in which {url} and {port} stand for the server's.
 fn run(lab: &Lab, words: &str, receiver: &Receiver) -> Ended {
     let port = receiver.address.port().to_string();
     let mut words: Vec<String> =
@@ -58,7 +59,7 @@ fn run(lab: &Lab, words: &str, receiver: &Receiver) -> Ended {
 }
 
 #[test]
-fn a_header_that_changes_the_protocol_is_understood_or_refused() {
+fn headers_that_change_the_protocol_are_obeyed_or_refused() {
     let rows = rows("headers");
     assert!(rows.len() >= 60, "{}", rows.len());
     for row in rows {
@@ -66,11 +67,12 @@ fn a_header_that_changes_the_protocol_is_understood_or_refused() {
             let body = if request.head.starts_with("HEAD ") { "" } else { "hello" };
             format!("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{body}").into_bytes()
         };
-        let (receiver, lab) = (Receiver::by(greet), Lab::new());
+        let receiver = Receiver::by(greet);
+        let lab = Lab::new();
         let (words, outcome) = row.rsplit_once(" => ").unwrap();
         let (words, file) = words.split_once(" <<< ").unwrap_or((words, ""));
         let file = file.replace("{port}", &receiver.address.port().to_string());
-        // JSON has escapes of its own.
+        // JSON has its own escapes.
         let is_json = file.starts_with('{');
         lab.write(
             "requests",
@@ -82,18 +84,18 @@ fn a_header_that_changes_the_protocol_is_understood_or_refused() {
         let ended = run(&lab, words, &receiver);
         let requests = receiver.requests();
         if kind == "refused" {
-            let said = ended.refused("");
-            assert_eq!(missing_part(&said, &parts), None, "{row}: {said}");
+            let printed = ended.refused("");
+            assert_eq!(missing_part(&printed, &parts), None, "{row}: {printed}");
             assert!(requests.is_empty(), "{row}: {requests:?}");
             continue;
         }
-        // 3 where a busy machine is why no figure is the server's.
+        // 3 if a busy machine spoiled the run.
         assert!(matches!(ended.status.code(), Some(0 | 3)), "{row}: {ended:?}");
         assert_eq!(requests.len(), 2, "{row}: {ended:?}");
         for request in &requests {
             assert_eq!(missing_part(request, &parts), None, "{row}: {request}");
         }
-        let Study::Load(study) = lab.kept() else { panic!("{row}: no load") };
+        let Study::Load(study) = lab.kept() else { panic!("{row}: not a load") };
         let closes = kind == "closes";
         assert!(closes || kind == "sent", "{row}");
         assert_eq!(study.plan.load.keep_alive, !closes, "{row}");
@@ -103,26 +105,29 @@ fn a_header_that_changes_the_protocol_is_understood_or_refused() {
     }
 }
 
-/// All that the user is told, in one line.
-fn told(ended: &Ended) -> String {
+/// All that longtail printed, in one line.
+fn printed(ended: &Ended) -> String {
     let words = ended.stdout.split_whitespace().chain(ended.stderr.split_whitespace());
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// What no sentence for a person has in it: names of Rust's, and seconds since 1970.
-fn assert_plain(said: &str, row: &str) {
+/// Checks that no sentence has Rust identifiers or seconds since 1970 in it.
+fn assert_plain(printed: &str, row: &str) {
     for part in
         ["UnknownIssuer", "NotValid", "CaUsed", "Context", "InvalidCertificate", "Some(", "Err("]
     {
-        assert!(!said.contains(part), "{row}: {part}: {said}");
+        assert!(!printed.contains(part), "{row}: {part}: {printed}");
     }
     let is_seconds =
         |word: &str| word.len() == 10 && word.bytes().all(|byte| byte.is_ascii_digit());
-    assert!(!said.split(|char: char| !char.is_alphanumeric()).any(is_seconds), "{row}: {said}");
+    assert!(
+        !printed.split(|char: char| !char.is_alphanumeric()).any(is_seconds),
+        "{row}: {printed}"
+    );
 }
 
 #[test]
-fn of_a_broken_answer_is_told_what_came() {
+fn a_broken_response_is_described() {
     let rows = rows("answers");
     assert!(rows.len() >= 40, "{}", rows.len());
     for row in rows {
@@ -137,9 +142,9 @@ fn of_a_broken_answer_is_told_what_came() {
             _ => "-n 4",
         };
         let words = format!("load --no-calibrate -c 1 {length} http://{}/", server.address);
-        let said = told(&lab.answer(&words));
-        assert_eq!(missing_part(&said, sentence), None, "{row}: {said}");
-        let Study::Load(study) = lab.kept() else { panic!("{row}: no load") };
+        let printed = printed(&lab.answer(&words));
+        assert_eq!(missing_part(&printed, sentence), None, "{row}: {printed}");
+        let Study::Load(study) = lab.kept() else { panic!("{row}: not a load") };
         let counts = study.run.tally.counts.iter();
         let ended: BTreeSet<String> =
             counts.map(|(outcome, _)| model::counts::name(outcome)).collect();
@@ -149,7 +154,7 @@ fn of_a_broken_answer_is_told_what_came() {
 }
 
 #[test]
-fn of_a_handshake_that_fails_is_told_why_and_the_remedy_works() {
+fn a_failing_handshake_is_explained_and_the_advice_works() {
     let rows = rows("handshakes");
     assert!(rows.len() >= 20, "{}", rows.len());
     for row in rows {
@@ -171,15 +176,15 @@ fn of_a_handshake_that_fails_is_told_why_and_the_remedy_works() {
         let words = format!("load --no-calibrate -n 2 -c 1 --timeout 500ms {words} {url}");
         let words = if sentence == "good" { words.replace("500ms", "60s") } else { words };
         let ended = lab.answer(&words);
-        let said = told(&ended);
+        let printed = printed(&ended);
         if sentence == "good" {
-            let Study::Load(study) = lab.kept() else { panic!("{row}: no load") };
-            assert_eq!(study.run.tally.counts.good(), 2, "{row}: {said}");
+            let Study::Load(study) = lab.kept() else { panic!("{row}: not a load") };
+            assert_eq!(study.run.tally.counts.good(), 2, "{row}: {printed}");
         } else {
             assert_eq!(
-                missing_part(&said, &sentence.replace("{port}", &port)),
+                missing_part(&printed, &sentence.replace("{port}", &port)),
                 None,
-                "{row}: {said}"
+                "{row}: {printed}"
             );
             assert_plain(&ended.stderr, &row);
         }

@@ -1,10 +1,10 @@
-//! The analysis of a comparison: for each metric, what each arm has, its distance from the base,
-//! and whether that is a difference.
+//! The analysis of a comparison: for each metric, the figures of each arm, how far they are from
+//! the base, and whether that is a real difference.
 //!
-//! Compared are runs of the same block: d = ln(B / A), or B - A of shares. The metrics that decide
-//! share the chance of a false alarm of the look among them (Holm, Scandinavian Journal of
-//! Statistics 6, 1979), and so do the others, which are looked at once, when it is over. An
-//! interval is that of its test: it leaves 0 out exactly where the test does.
+//! Runs of the same block are compared: d = ln(B / A), or B - A for shares. The deciding metrics
+//! share the chance of a false alarm of each look (Holm, Scandinavian Journal of Statistics 6,
+//! 1979). So do the other metrics, which are tested once, at the end. Each interval belongs to its
+//! test: it excludes 0 exactly if the test does.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use super::{
 use super::{MissingFigure, counted};
 use crate::steadiness::mean;
 
-/// What a comparison says of a difference.
+/// What a comparison concludes about a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ComparisonVerdict {
@@ -29,13 +29,13 @@ pub enum ComparisonVerdict {
     Better,
     /// Whatever the difference is, it is within the margin.
     Same,
-    /// None of these can be said.
+    /// None of these can be concluded.
     CannotTell,
 }
 
 impl ComparisonVerdict {
-    /// What a difference of `metric` with that interval and estimate is, where one up to `margin`
-    /// does not matter.
+    /// The conclusion about a difference of `metric` with this interval and estimate, if one up to
+    /// `margin` does not matter.
     pub fn of(metric: Metric, interval: [f64; 2], estimate: f64, margin: f64) -> ComparisonVerdict {
         if interval.into_iter().all(|end| end.abs() < margin) {
             ComparisonVerdict::Same
@@ -54,102 +54,102 @@ pub fn excludes_zero([low, high]: [f64; 2]) -> bool {
     low > 0.0 || high < 0.0
 }
 
-/// Why it cannot be told.
+/// Why a difference cannot be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum ComparisonDoubt {
-    /// So many blocks cannot tell anything; `least` could.
+    /// This number of blocks can't show anything; `least` could.
     FewBlocks {
-        /// Blocks that could.
+        /// The fewest blocks that could.
         least: u32,
     },
     /// Runs that count have no figure.
     Missing {
         /// Why.
         figure: MissingFigure,
-        /// How many of both arms' runs.
+        /// How many runs of both arms.
         runs: u32,
     },
-    /// The control may differ from the base as much, although both are the same.
+    /// The control, which is the same as the base, may differ from it as much.
     Control,
     /// The runs differ too much from block to block.
     Noise,
 }
 
-/// How far an arm is from another one, in a metric. Differences are parts of the base's figure (.05
-/// is 5 % more), of shares they are shares. Arms are letters; the control's is that of the base
-/// with a prime.
+/// How far one arm is from another in a metric, relative to the base's figure (.05 is 5 % more);
+/// differences of shares are shares. Arms are letters; the control is the base's letter with a
+/// prime.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// What it is measured against.
+    /// The arm that it is compared with.
     pub base: String,
     /// Which arm.
     pub arm: String,
     /// Blocks that have both.
     pub blocks: u32,
-    /// Hodges and Lehmann's estimate; `None` of no block.
+    /// Hodges and Lehmann's estimate; `None` without blocks.
     pub estimate: Option<f64>,
-    /// The ends of its interval; `None` of too few blocks for its level.
+    /// The ends of its interval; `None` if there are too few blocks for its level.
     pub interval: Option<[f64; 2]>,
-    /// The chance that the interval leaves the difference out.
+    /// The chance that the interval misses the difference.
     pub level: f64,
-    /// What it is.
+    /// The conclusion.
     pub verdict: ComparisonVerdict,
-    /// Why it cannot be told; `None` where it can.
+    /// Why it cannot be told; `None` if it can.
     pub doubt: Option<ComparisonDoubt>,
-    /// Where it cannot be told: the smallest difference that these blocks could have shown.
+    /// If it cannot be told, the smallest difference that these blocks could have shown.
     pub smallest: Option<f64>,
-    /// Where it cannot be told: about how many blocks would show the margin, or of a difference
-    /// that is there that it is within the margin; `None` of more than a thousand.
+    /// If it cannot be told, about how many blocks would show a difference of the margin, or that a
+    /// small difference is within the margin; `None` if more than a thousand.
     pub blocks_needed: Option<u32>,
 }
 
-/// A metric and what the arms have of it.
+/// A metric and the arms' figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedMetric {
     /// Which, as `--metric` takes it.
     pub metric: Metric,
-    /// That of the medians: `ms`, `/s`, `MB` or `%`.
+    /// The unit of the medians: `ms`, `/s`, `MB` or `%`.
     pub unit: &'static str,
     /// Whether it is one of those that decide.
     pub decides: bool,
     /// The medians of the runs, by arm.
     pub medians: BTreeMap<String, Option<f64>>,
-    /// How the arms differ: from the base, or each from each; none where it is not tested.
+    /// The differences from the base, or between all pairs; empty if the metric is not tested.
     pub differences: Vec<Difference>,
     /// How far the control is from the base.
     pub control: Option<Difference>,
-    /// By how much the first run of a block is above the others, where it is; it was taken out.
+    /// How far the first run of each block was above the others, if it was; this was subtracted.
     pub first_run: Option<f64>,
 }
 
-/// Which arm is best in the metric that decides.
+/// Which arm is best in the deciding metric.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ArmRanking {
     /// The arm whose median is best.
     pub best: String,
-    /// Those that are within the margin of it.
+    /// Arms within the margin of it.
     pub level_with: Vec<String>,
-    /// Those that are worse.
+    /// Arms that are worse.
     pub ahead_of: Vec<String>,
-    /// Those that cannot be told from it.
+    /// Arms that cannot be told from it.
     pub unclear: Vec<String>,
 }
 
 impl ArmRanking {
-    /// Whether anything is known of the others: else the best is the best by chance.
+    /// Whether anything is known about the other arms; otherwise the best may be best by chance.
     pub fn is_decided(&self) -> bool {
         self.unclear.is_empty() || !self.level_with.is_empty() || !self.ahead_of.is_empty()
     }
 }
 
 impl ComparedMetric {
-    /// The difference of these two; of a pair that was taken the other way round, none.
+    /// The difference of this pair in this direction, if it was tested.
     pub fn difference(&self, base: &str, arm: &str) -> Option<&Difference> {
         self.differences.iter().find(|it| it.base == base && it.arm == arm)
     }
 
-    /// The difference of an arm from `base`, also where it was taken the other way round.
+    /// The difference of an arm from `base`, turned round if it was tested in the other direction.
     pub fn seen_from(&self, base: &str, arm: &str) -> Option<Difference> {
         if let Some(difference) = self.difference(base, arm) {
             return Some(difference.clone());
@@ -177,16 +177,16 @@ impl ComparedMetric {
     }
 }
 
-/// All of it.
+/// All results of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparisonFindings {
     /// Blocks that were begun.
     pub blocks: u32,
-    /// A row a metric, in the order of [`Metric`].
+    /// One row for each metric, in the order of [`Metric`].
     pub metrics: Vec<ComparedMetric>,
 }
 
-/// The figure of a run that counts; `None` where no run does.
+/// The figure of the run that counts; `None` if there is none.
 type Figures<'a> = dyn Fn(Metric, u32, usize) -> Option<Result<f64, MissingFigure>> + 'a;
 
 /// Whether another block is worth running.
@@ -207,7 +207,7 @@ fn blocks_of(runs: &[ComparisonRun]) -> u32 {
 }
 
 impl ComparisonFindings {
-    /// Of these runs.
+    /// The analysis of these runs.
     pub fn of(plan: &ComparisonPlan, runs: &[ComparisonRun]) -> ComparisonFindings {
         let figures =
             |metric: Metric, block, arm| counted(runs, block, arm).map(|run| metric.of(run));
@@ -219,9 +219,9 @@ impl ComparisonFindings {
         blocks: u32,
         figures: &Figures<'_>,
     ) -> ComparisonFindings {
-        let samples: Vec<Samples> = shown(plan, blocks, figures)
+        let samples: Vec<ArmSamples> = shown(plan, blocks, figures)
             .into_iter()
-            .map(|metric| Samples::of(plan, metric, blocks, figures))
+            .map(|metric| ArmSamples::of(plan, metric, blocks, figures))
             .collect();
         let mut metrics: Vec<ComparedMetric> =
             samples.iter().map(|samples| samples.compared(plan)).collect();
@@ -243,7 +243,8 @@ impl ComparisonFindings {
             for FamilyTest { row, pair, level, .. } in
                 shared_by_holm(tests.collect(), family.level(plan))
             {
-                let (samples, row) = (&samples[row], &mut metrics[row]);
+                let samples = &samples[row];
+                let row = &mut metrics[row];
                 let margin = samples.metric.margin(plan.margin);
                 row.control = plan.control.then(|| samples.difference(of_control, level, margin));
                 let difference = samples.difference(pair, level, margin);
@@ -254,12 +255,12 @@ impl ComparisonFindings {
         ComparisonFindings { blocks, metrics }
     }
 
-    /// What is said of a metric.
+    /// The results for a metric.
     pub fn metric(&self, metric: Metric) -> Option<&ComparedMetric> {
         self.metrics.iter().find(|row| row.metric == metric)
     }
 
-    /// Which arm is best; `None` where the metric that decides has no figures.
+    /// Which arm is best; `None` if the deciding metric has no figures.
     pub fn ranking(&self, plan: &ComparisonPlan) -> Option<ArmRanking> {
         let row = self.metric(*plan.deciding().first()?)?;
         let sign = if row.metric.is_worse_when_less() { -1.0 } else { 1.0 };
@@ -288,17 +289,17 @@ impl ComparisonFindings {
         self.metrics.iter().filter(|row| row.decides).flat_map(|row| &row.differences)
     }
 
-    /// Whether all that decides is known.
+    /// Whether all deciding differences are known.
     pub(crate) fn is_decided(&self) -> bool {
         self.deciding().count() > 0 && !self.cannot_tell()
     }
 
-    /// Whether some of what decides cannot be told.
+    /// Whether some deciding difference cannot be told.
     pub fn cannot_tell(&self) -> bool {
         self.deciding().any(|difference| difference.verdict == ComparisonVerdict::CannotTell)
     }
 
-    /// Whether an arm is worse in what decides, or fails more requests.
+    /// Whether an arm is worse in a deciding metric, or fails more requests.
     pub fn is_worse(&self) -> bool {
         let failed = self.metric(Metric::Failed).into_iter().flat_map(|row| &row.differences);
         self.deciding()
@@ -307,35 +308,35 @@ impl ComparisonFindings {
     }
 }
 
-/// Metrics whose tests share a chance of a false alarm.
+/// A group of metrics whose tests share a chance of a false alarm.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TestFamily {
-    /// Those that decide.
+    /// The deciding metrics.
     Deciding,
-    /// Failures, which are no noise.
+    /// Failures, which are not noise.
     Failed,
     /// The others.
     Others,
 }
 
 impl TestFamily {
-    /// That of a metric; `None` where it is only shown.
+    /// The family of a metric; `None` if it is only shown.
     fn of(plan: &ComparisonPlan, metric: Metric) -> Option<TestFamily> {
         match metric {
             _ if plan.deciding().contains(&metric) => Some(TestFamily::Deciding),
             Metric::Failed => Some(TestFamily::Failed),
-            // Which of several is best is asked of one metric.
+            // Only one metric decides which arm is best.
             _ if plan.question == ComparisonQuestion::Best => None,
-            // In an open loop it is what was offered.
+            // In an open loop, throughput is the offered rate.
             Metric::Throughput if !matches!(plan.load, ComparisonLoad::Closed { .. }) => None,
             Metric::Slow | Metric::Workers => None,
-            // Only the control keeps so many tests from false alarms.
+            // Without a control, that many tests would raise false alarms.
             _ if !plan.control => None,
             _ => Some(TestFamily::Others),
         }
     }
 
-    /// What its tests share.
+    /// The chance of a false alarm that its tests share.
     fn level(self, plan: &ComparisonPlan) -> f64 {
         match self {
             TestFamily::Deciding => plan.blocks.looks().first().map_or(LEVEL, |look| look.level),
@@ -344,8 +345,7 @@ impl TestFamily {
     }
 }
 
-/// The metrics that are shown: those that decide, and of the others those of which anything is
-/// known.
+/// The metrics to show: the deciding ones, and others with any figures.
 fn shown(plan: &ComparisonPlan, blocks: u32, figures: &Figures<'_>) -> Vec<Metric> {
     let known = |metric: Metric| {
         let runs =
@@ -367,18 +367,18 @@ struct FamilyTest {
     row: usize,
     pair: ArmPair,
     p: f64,
-    /// Its part of the family's chance of a false alarm.
+    /// Its share of the family's chance of a false alarm.
     level: f64,
 }
 
-/// These tests, which share a chance of `level` of a false alarm (Holm), in the order of their
-/// metrics and arms.
+/// Assigns the tests their shares of a false-alarm chance of `level` (Holm), and sorts them by
+/// metric and arm.
 fn shared_by_holm(mut tests: Vec<FamilyTest>, level: f64) -> Vec<FamilyTest> {
     tests.sort_by(|a, b| a.p.total_cmp(&b.p));
     let mut left = tests.len();
     for test in &mut tests {
         test.level = level / left.max(1) as f64;
-        // From the first that is not rejected on, all have its level.
+        // From the first test that is not rejected on, all have its level.
         if test.p <= test.level + 1e-12 {
             left -= 1;
         }
@@ -387,19 +387,19 @@ fn shared_by_holm(mut tests: Vec<FamilyTest>, level: f64) -> Vec<FamilyTest> {
     tests
 }
 
-/// The figures of a metric, block by block, ready to be subtracted: logarithms, or shares.
-struct Samples {
+/// The figures of a metric by block, as logarithms or shares, ready for subtraction.
+struct ArmSamples {
     metric: Metric,
     /// What the arms are called.
     letters: Vec<String>,
     /// By block, then by arm.
     blocks: Vec<Vec<Option<Result<f64, MissingFigure>>>>,
-    /// How far the first run of a block was above the others, which was taken out.
+    /// How far the first run of a block was above the others; this was subtracted.
     first_run: Option<f64>,
 }
 
-impl Samples {
-    fn of(plan: &ComparisonPlan, metric: Metric, blocks: u32, figures: &Figures<'_>) -> Samples {
+impl ArmSamples {
+    fn of(plan: &ComparisonPlan, metric: Metric, blocks: u32, figures: &Figures<'_>) -> ArmSamples {
         let figure = |block: u32, arm: usize| {
             let figure = figures(metric, block, arm)?;
             let in_logarithms = |value: f64| match value {
@@ -412,8 +412,12 @@ impl Samples {
         let arms = plan.arms_of_a_block();
         let row = |block: u32| (0..arms).map(|arm| figure(block, arm)).collect();
         let letters = (0..arms).map(|arm| plan.letter(arm)).collect();
-        let mut samples =
-            Samples { metric, letters, blocks: (1..=blocks).map(row).collect(), first_run: None };
+        let mut samples = ArmSamples {
+            metric,
+            letters,
+            blocks: (1..=blocks).map(row).collect(),
+            first_run: None,
+        };
         let first: Vec<usize> = (1..=blocks).map(|block| plan.order(block)[0]).collect();
         samples.first_run = samples.first_run_effect(&first);
         if let Some(shift) = samples.first_run {
@@ -430,11 +434,11 @@ impl Samples {
         self.blocks[block].get(arm)?.as_ref()?.ok()
     }
 
-    /// How far the first run of a block is above the others, where that is no noise. What an arm
-    /// has more than others is taken off before, by the median over the blocks.
+    /// How far the first run of a block is above the others, if that isn't noise. Differences
+    /// between arms are removed first, by their medians over the blocks.
     fn first_run_effect(&self, first: &[usize]) -> Option<f64> {
         let arms = self.blocks.first()?.len();
-        // Each block that is whole, less its mean.
+        // Each complete block, minus its mean.
         let centred = |block: usize| -> Option<Vec<f64>> {
             let values =
                 (0..arms).map(|arm| self.value(block, arm)).collect::<Option<Vec<f64>>>()?;
@@ -457,7 +461,7 @@ impl Samples {
         ranks.estimate().filter(|_| ranks.p_value() <= LEVEL)
     }
 
-    /// What the arms have, before any test.
+    /// The arms' figures, before any test.
     fn compared(&self, plan: &ComparisonPlan) -> ComparedMetric {
         ComparedMetric {
             metric: self.metric,
@@ -482,12 +486,12 @@ impl Samples {
         SignedRanks::of(&(0..self.blocks.len()).filter_map(difference).collect::<Vec<f64>>())
     }
 
-    /// How likely chance makes such a difference; 1 where a run has no figure.
+    /// The p-value of the difference; 1 if a run has no figure.
     fn p_value(&self, pair: ArmPair) -> f64 {
         if self.missing(pair).is_some() { 1.0 } else { self.ranks(pair).p_value() }
     }
 
-    /// Why a run of either has no figure, and how many have none.
+    /// Why runs of either arm have no figure, and how many.
     fn missing(&self, ArmPair { base, arm }: ArmPair) -> Option<ComparisonDoubt> {
         let runs = self
             .blocks
@@ -502,7 +506,8 @@ impl Samples {
     }
 
     fn difference(&self, pair: ArmPair, level: f64, margin: f64) -> Difference {
-        let (metric, ranks) = (self.metric, self.ranks(pair));
+        let metric = self.metric;
+        let ranks = self.ranks(pair);
         let relative = |value: f64| metric.relative(value);
         let interval = ranks.interval(level).map(|ends| ends.map(relative));
         let estimate = ranks.estimate().map(relative);
@@ -533,8 +538,7 @@ impl Samples {
             return Difference { verdict, doubt: None, ..difference };
         }
         let half = (high - estimate).max(estimate - low);
-        // A difference that is there, but small, is the same once its interval ends within the
-        // margin.
+        // A small but real difference counts as the same if its interval ends within the margin.
         let narrow = if excludes_zero([low, high]) { margin - estimate.abs() } else { margin };
         let blocks = f64::from(ranks.count()) * (half / narrow.max(1e-9)).powi(2);
         Difference {
@@ -545,13 +549,13 @@ impl Samples {
     }
 }
 
-/// To the nearest of so many parts of one.
+/// Rounds to the nearest multiple of 1 / `parts`.
 fn rounded(value: f64, parts: f64) -> f64 {
     (value * parts).round() / parts
 }
 
 impl Difference {
-    /// Undecided if the control, which runs the same settings, shows such a difference too.
+    /// Takes the control into account: a difference that the control also shows is not real.
     fn checked_against_control(self, control: Option<&Difference>, margin: f64) -> Difference {
         let Some([low, high]) = control.and_then(|control| control.interval) else { return self };
         let is_shown_too = match (self.verdict, self.estimate) {
@@ -561,7 +565,7 @@ impl Difference {
                     .is_some_and(|[own_low, own_high]| own_low <= high && low <= own_high);
                 low <= estimate && estimate <= high || excludes_zero([low, high]) && overlaps
             }
-            // What calls equal arms different cannot call any arms equal.
+            // If equal arms seem different, no arms can be called equal.
             (ComparisonVerdict::Same, _) => low > margin || high < -margin,
             _ => false,
         };

@@ -1,5 +1,5 @@
-//! The metrics of a comparison: where each is in a run, why there may be none, and which direction
-//! is worse.
+//! The metrics of a comparison: how to read each from a run, why it may be missing, and which
+//! direction is worse.
 
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, VariantArray};
@@ -8,8 +8,7 @@ use thiserror::Error;
 use super::ComparisonRun;
 use crate::{Nanos, Quantile};
 
-/// A figure of a run that is compared, in the order in which they are shown. Its word is what one
-/// types.
+/// A figure of a run that can be compared, in display order. Its word is what a user types.
 #[derive(
     Clone,
     Copy,
@@ -27,27 +26,27 @@ use crate::{Nanos, Quantile};
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "kebab-case", parse_err_ty = String, parse_err_fn = no_metric)]
 pub enum Metric {
-    /// Good answers per second.
+    /// Good responses per second.
     Throughput,
-    /// The mean response time of the good answers, in seconds.
+    /// The mean response time of the good responses, in seconds.
     Mean,
-    /// Half of the response times are shorter, in seconds.
+    /// The median response time, in seconds.
     P50,
-    /// 95 % are shorter.
+    /// The 95th percentile of the response times, in seconds.
     P95,
-    /// 99 % are shorter.
+    /// The 99th percentile of the response times, in seconds.
     P99,
     /// Share of the requests that failed, 0 to 1.
     Failed,
-    /// CPU time of the server's processes a request, in seconds.
+    /// CPU time of the server's processes per request, in seconds.
     Cpu,
-    /// CPU time of longtail's own process a request, in seconds.
+    /// CPU time of longtail's own process per request, in seconds.
     GeneratorCpu,
     /// Memory of the server's processes after the run, in bytes.
     Memory,
-    /// Share of the requests in the slow one of two groups; 0 where there is one group.
+    /// Share of the requests in the slow one of two groups; 0 if there is one group.
     Slow,
-    /// How far the worker furthest from an even share is from it, 0 to 1 and above.
+    /// The largest deviation of a worker from an even share, 0 to 1 or more.
     Workers,
 }
 
@@ -58,41 +57,41 @@ pub enum MissingFigure {
     /// Too many requests failed.
     #[error("too many requests failed")]
     Failures,
-    /// Too few answers.
-    #[error("too few answers")]
+    /// Too few responses.
+    #[error("too few responses")]
     TooFewAnswers,
     /// More was offered than the server can do: the times grow as long as the run lasts.
     #[error("overloaded")]
     Overloaded,
-    /// The machine does not tell, or there is nothing to tell of.
+    /// The machine doesn't report it, or there is nothing to report.
     #[error("not known")]
     NotKnown,
 }
 
 fn no_metric(word: &str) -> String {
     let all: Vec<String> = Metric::VARIANTS.iter().map(Metric::to_string).collect();
-    format!("'{word}' is no metric: {}", all.join(", "))
+    format!("'{word}' is not a metric: {}", all.join(", "))
 }
 
-/// A mean says nothing of a run in which more than this share of the requests failed.
+/// A mean says nothing if more than this share of the requests failed.
 const FAILED_AT_MOST: f64 = 0.01;
 
 /// Fewer failures than this do not matter.
 const FAILED_MARGIN: f64 = 0.001;
 
 impl Metric {
-    /// Whether less of it is worse.
+    /// Whether a smaller value is worse.
     pub fn is_worse_when_less(self) -> bool {
         self == Metric::Throughput
     }
 
-    /// Whether it is a share, which may be 0: two of them are subtracted and not divided. A ratio
-    /// to 0 says nothing, and from 0.1 % to 0.2 % is not the same news as from 10 % to 20 %.
+    /// Whether it is a share, which may be 0: shares are subtracted, not divided. A ratio to 0 says
+    /// nothing, and 0.2 % instead of 0.1 % is not the same as 20 % instead of 10 %.
     pub fn is_share(self) -> bool {
         matches!(self, Metric::Failed | Metric::Slow | Metric::Workers)
     }
 
-    /// The unit in which it is printed, and how many of that its figure's own unit is.
+    /// The unit for printing, and the factor from the figure's own unit.
     pub(super) fn unit(self) -> (&'static str, f64) {
         match self {
             Metric::Throughput => ("/s", 1.0),
@@ -102,14 +101,14 @@ impl Metric {
         }
     }
 
-    /// A difference up to this does not matter, where `margin` is the one of the plan: a part of
-    /// the base's figure, or of shares so much of all requests. One failure in a thousand requests
-    /// always matters.
+    /// A difference up to this does not matter. `margin`: the plan's margin, relative to the base's
+    /// figure, or for shares a share of all requests. One failure in a thousand requests always
+    /// matters.
     pub(super) fn margin(self, margin: f64) -> f64 {
         if self == Metric::Failed { margin.min(FAILED_MARGIN) } else { margin }
     }
 
-    /// A difference of logarithms as a part of the base's figure; of shares it is one already.
+    /// A difference of logarithms, relative to the base's figure; shares stay as they are.
     pub(super) fn relative(self, difference: f64) -> f64 {
         if self.is_share() { difference } else { difference.exp_m1() }
     }
@@ -117,10 +116,12 @@ impl Metric {
     /// The figure of a run.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why there is no figure.
     pub fn of(self, run: &ComparisonRun) -> Result<f64, MissingFigure> {
-        let (whole, tally) = (&run.run, &run.run.tally);
-        let (counts, answers) = (&tally.counts, tally.all_responses());
+        let whole = &run.run;
+        let tally = &run.run.tally;
+        let counts = &tally.counts;
+        let answers = tally.all_responses();
         let failed = counts.failed() as f64 / counts.total().max(1) as f64;
         let is_overloaded = || whole.statistics.as_ref().is_some_and(|it| it.is_overload(tally));
         let a_request = |cpu: Option<Nanos>| match cpu {
@@ -134,8 +135,7 @@ impl Metric {
                 Err(MissingFigure::TooFewAnswers)
             }
             Metric::Throughput => Ok(whole.completed_rate()),
-            // A request without an answer may have taken any time, and some kinds of failure take
-            // none.
+            // A request without a response may have taken any time, and some failures take none.
             Metric::Mean if failed > FAILED_AT_MOST || counts.censored() > 0 => {
                 Err(MissingFigure::Failures)
             }
@@ -146,11 +146,11 @@ impl Metric {
                 .mean_response_time()
                 .map(Nanos::as_secs_f64)
                 .ok_or(MissingFigure::TooFewAnswers),
-            // How well one run knows it does not matter: blocks tell that.
+            // The uncertainty within a run does not matter; the differences between blocks show it.
             Metric::P50 | Metric::P95 | Metric::P99 => self
                 .quantile()
                 .map_or(Err(MissingFigure::NotKnown), |q| seconds(tally.response_time_at(q))),
-            // A failure may have cost the server less than an answer, or more.
+            // A failure may have cost the server less than a response, or more.
             Metric::Cpu | Metric::GeneratorCpu | Metric::Slow if failed > FAILED_AT_MOST => {
                 Err(MissingFigure::Failures)
             }
@@ -172,7 +172,7 @@ impl Metric {
         }
     }
 
-    /// Of a percentile: which part of the answers takes no longer.
+    /// For a percentile: the share of the responses that take no longer.
     pub fn quantile(self) -> Option<f64> {
         match self {
             Metric::P50 => Some(0.50),

@@ -1,5 +1,5 @@
-//! What `longtail compare` was asked: the arms, the load, how many blocks, and in which order a
-//! block runs the arms.
+//! What `longtail compare` was asked to do: the arms, the load, the number of blocks, and the order
+//! of the arms in a block.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,31 +17,31 @@ use crate::{Probe, ServerPlan, StreamPlan};
 /// What `longtail compare` was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparisonPlan {
-    /// What is to be answered.
+    /// The question to answer.
     pub question: ComparisonQuestion,
-    /// What is compared, two or more. The first is the base.
+    /// The arms, two or more. The first is the base.
     pub arms: Vec<ArmPlan>,
-    /// Whether the base runs once more in each block, as one arm more: what differs between the two
-    /// is noise.
+    /// Whether the base runs a second time in each block, as another arm: any difference between
+    /// the two is noise.
     pub control: bool,
     /// The load on each arm.
     pub load: ComparisonLoad,
     /// How many blocks.
     pub blocks: ComparisonBlocks,
-    /// `--metric`: what decides. Empty: [`Metric::Mean`], and [`Metric::Throughput`] for which is
-    /// best.
+    /// `--metric`: the deciding metrics. Empty means [`Metric::Mean`], or [`Metric::Throughput`] to
+    /// find the best arm.
     pub gates: Vec<Metric>,
     /// `--margin`: a difference up to this does not matter; .05 is 5 %.
     pub margin: f64,
     /// Chooses the order of the arms in each block.
     pub seed: u64,
-    /// Whether each run is followed by a wait until the server is idle again.
+    /// Whether to wait after each run until the server is idle again.
     pub cool_down: bool,
     /// Whether the generator's own limit is measured first.
     pub calibrate: bool,
 }
 
-/// What a comparison is to answer.
+/// The question that a comparison answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ComparisonQuestion {
@@ -55,27 +55,27 @@ pub enum ComparisonQuestion {
 /// One way to run the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArmPlan {
-    /// What it is called.
+    /// Its name.
     pub name: MaskedText,
-    /// The settings in which it differs from what is common, in words, one a setting: `-k`,
-    /// `-t3:3`, `RUBY_YJIT_ENABLE=1`, `branch main 43b8bba1`.
+    /// The settings in which it differs from the common ones, in words: `-k`, `-t3:3`,
+    /// `RUBY_YJIT_ENABLE=1`, `branch main 43b8bba1`.
     pub settings: Vec<MaskedText>,
     /// The server and how to start it.
     pub server: ServerPlan,
     /// The stream of requests.
     pub stream: StreamPlan,
-    /// Its environment, beside longtail's own.
+    /// Its environment variables, in addition to longtail's own.
     pub env: Private<BTreeMap<String, String>>,
-    /// `--inspect`: what is read of server and kernel while a run goes on.
+    /// `--inspect`: what is read from server and kernel during a run.
     pub probe: Probe,
-    /// The folder that the server runs in, where that is not longtail's own: the copy of a commit.
+    /// The server's working directory if it isn't longtail's own: the copy of a commit.
     pub dir: Option<PathBuf>,
 }
 
-/// Two arms, by their places.
+/// Two arms, by their index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ArmPair {
-    /// What the other is measured against.
+    /// The arm that the other is compared with.
     pub base: usize,
     /// The other.
     pub arm: usize,
@@ -85,9 +85,9 @@ pub struct ArmPair {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ComparisonLoad {
-    /// Connections that send again as soon as they have an answer.
+    /// Connections that send again as soon as they have a response.
     Closed {
-        /// How many; `None`: twice as many as the base has slots, for every arm.
+        /// How many; `None` means twice the slots of the base, for every arm.
         connections: Option<u32>,
     },
     /// Requests at a fixed rate.
@@ -95,7 +95,7 @@ pub enum ComparisonLoad {
         /// Requests per second.
         per_s: f64,
     },
-    /// Requests at a share of what the slower arm can do at most.
+    /// Requests at a share of the slower arm's maximum.
     Share {
         /// 0 to 1.
         of_maximum: f64,
@@ -106,25 +106,25 @@ pub enum ComparisonLoad {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ComparisonBlocks {
-    /// So many, and one look at the end.
+    /// This number, with one look at the end.
     Fixed(u32),
-    /// Until the answer is there: a look after 8, 12, 16 and 20 blocks.
+    /// Until the question is decided, with a look after 8, 12, 16 and 20 blocks.
     UntilDecided,
 }
 
-/// A moment at which the runs are looked at, and may decide.
+/// A moment at which the runs are analyzed and may decide the question.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
-    /// After so many blocks.
+    /// After how many blocks.
     pub after: u32,
     /// The chance of a false alarm that this look may have.
     pub level: f64,
 }
 
-/// The chance of a false alarm that a comparison may have.
+/// The chance of a false alarm of a whole comparison.
 pub(super) const LEVEL: f64 = 0.05;
-/// The looks of [`ComparisonBlocks::UntilDecided`]. Each has a fourth of [`LEVEL`], so that all of
-/// them together have no more.
+/// The looks of [`ComparisonBlocks::UntilDecided`]. Each has a quarter of [`LEVEL`], so that all
+/// together have no more than that.
 const LOOKS: [u32; 4] = [8, 12, 16, 20];
 
 impl ComparisonBlocks {
@@ -138,7 +138,7 @@ impl ComparisonBlocks {
         }
     }
 
-    /// Blocks at the most.
+    /// The most blocks.
     pub fn most(self) -> u32 {
         match self {
             ComparisonBlocks::Fixed(blocks) => blocks,
@@ -150,11 +150,11 @@ impl ComparisonBlocks {
 /// Whether another block is worth running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// The answer is not there yet.
+    /// The question is not decided yet.
     GoOn,
-    /// It is.
+    /// The question is decided.
     Decided,
-    /// It is not, and all blocks are done.
+    /// The question is not decided, but all blocks are done.
     NoBlocksLeft,
 }
 
@@ -164,7 +164,7 @@ pub enum Decision {
 pub struct Infeasible {
     /// The blocks of the plan.
     pub blocks: u32,
-    /// Tests that share the chance of a false alarm: metrics that decide x arms.
+    /// Tests that share the chance of a false alarm: deciding metrics x arms.
     pub tests: u32,
     /// The fewest that could.
     pub least: u32,
@@ -174,25 +174,25 @@ fn tests_in_words(tests: u32) -> String {
     if tests == 1 {
         "anything".to_owned()
     } else {
-        format!("{tests} tests at once (metrics that decide x arms)")
+        format!("{tests} tests at once (deciding metrics x arms)")
     }
 }
 
 impl ComparisonPlan {
-    /// Arms that each block runs, the control among them.
+    /// Arms in each block, including the control.
     pub fn arms_of_a_block(&self) -> usize {
         self.arms.len() + usize::from(self.control)
     }
 
-    /// The arm at that place; the control's is the base.
+    /// The arm with this index; the base for the control.
     ///
     /// # Panics
-    /// Where there is none at all.
+    /// If there are no arms.
     pub fn arm(&self, arm: usize) -> &ArmPlan {
         self.arms.get(arm).unwrap_or(&self.arms[0])
     }
 
-    /// What it is called: a letter, from A; the control is the base's with a prime.
+    /// The letter of an arm, from A; the control is the base's with a prime.
     pub fn letter(&self, arm: usize) -> String {
         match u32::try_from(arm).ok().and_then(|arm| char::from_u32(u32::from('A') + arm)) {
             _ if arm == self.arms.len() => "A'".to_owned(),
@@ -212,13 +212,12 @@ impl ComparisonPlan {
 
     /// The order in which a block (from 1) runs its arms.
     ///
-    /// As many blocks as there are arms are a Latin square: every arm is once at each place. Which
-    /// arm stands where in the square, and which of its rows comes first, the seed decides anew for
-    /// each square.
+    /// As many blocks as there are arms form a Latin square: every arm is once at each place. The
+    /// seed shuffles arms and rows of each square anew.
     pub fn order(&self, block: u32) -> Vec<usize> {
         let arms = self.arms_of_a_block();
-        let (square, row) =
-            ((block.max(1) - 1) as usize / arms, (block.max(1) - 1) as usize % arms);
+        let square = (block.max(1) - 1) as usize / arms;
+        let row = (block.max(1) - 1) as usize % arms;
         let mut draws =
             (0..).map(|n| uniform(self.seed ^ 0x0062_6C6F_636B ^ ((square as u64) << 32), n));
         let symbols: Vec<usize> = shuffled((0..arms).collect(), &mut draws);
@@ -236,20 +235,18 @@ impl ComparisonPlan {
         (0..bases).flat_map(|base| (base + 1..arms).map(move |arm| ArmPair { base, arm })).collect()
     }
 
-    /// Whether the arms differ in what longtail reads meanwhile, so that its own CPU time is of
-    /// interest.
+    /// Whether the arms differ in `--inspect`, so that longtail's own CPU time matters.
     pub(crate) fn differs_in_instruments(&self) -> bool {
         let instruments =
             |arm: &ArmPlan| (arm.probe, arm.stream.timestamps, arm.stream.reads_app_times);
         self.arms.windows(2).any(|arms| instruments(&arms[0]) != instruments(&arms[1]))
     }
 
-    /// Whether any outcome at all would decide at the last look.
+    /// Whether some outcome could decide at the last look.
     ///
     /// # Errors
-    /// With the number of blocks that could: of `n` blocks that all show the same direction, the
-    /// signed-rank test says p = 2 / 2^n, and the first of so many tests needs its part of the
-    /// level (Holm).
+    /// The number of blocks that could. If all `n` blocks show the same direction, the signed-rank
+    /// test has p = 2 / 2^n, which must be below the first test's share of the level (Holm).
     pub fn feasible(&self) -> Result<(), Infeasible> {
         let tests = (self.pairs().len() * self.deciding().len()).max(1) as u32;
         let least = |look: &Look| least_blocks(look.level / f64::from(tests));
@@ -270,7 +267,7 @@ pub(super) mod tests {
     use super::*;
     use crate::{App, Nanos, test_fixtures};
 
-    /// Two arms and the control, until it is decided.
+    /// Two arms and the control, until the question is decided.
     pub(crate) fn plan() -> ComparisonPlan {
         let arm = |name: &str| ArmPlan {
             name: name.into(),
@@ -296,7 +293,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn as_many_blocks_as_arms_are_a_latin_square() {
+    fn as_many_blocks_as_arms_form_a_latin_square() {
         for (arms, control) in [(2, false), (2, true), (3, true), (5, true)] {
             let arm = plan().arms[0].clone();
             let plan = ComparisonPlan { arms: vec![arm; arms], control, seed: 7, ..plan() };
@@ -333,7 +330,7 @@ pub(super) mod tests {
         assert_eq!((two.tests, two.least), (2, 7));
         assert_eq!(
             two.to_string(),
-            "6 blocks can never decide 2 tests at once (metrics that decide x arms): at least 7 can (--blocks 7)"
+            "6 blocks can never decide 2 tests at once (deciding metrics x arms): at least 7 can (--blocks 7)"
         );
         assert_eq!(fixed(7, &[Metric::Mean, Metric::P99]).feasible(), Ok(()));
         assert_eq!(plan().feasible(), Ok(()));

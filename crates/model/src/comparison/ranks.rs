@@ -1,14 +1,14 @@
 //! Estimates a difference and its exact interval by ranks: Hodges and Lehmann.
 //!
-//! Of pairs (the runs of one block) it is Wilcoxon's signed ranks (Hollander, Wolfe, Chicken:
-//! Nonparametric Statistical Methods, chapter 3). All comes from the means of all pairs of
-//! differences, each with itself too (Walsh averages): the estimate is their median, an end of the
-//! interval one of them counted from an end, the test how many are above 0. So the test rejects 0
-//! exactly where the interval leaves it out. Of the differences nothing is assumed but that they
-//! are independent and symmetric about their middle. Where some are equal, or 0, those averages
-//! count on both sides: the interval is then at least as wide as it need be.
+//! Pairs (the runs of one block) use Wilcoxon's signed ranks (Hollander, Wolfe, Chicken:
+//! Nonparametric Statistical Methods, chapter 3). Everything follows from the means of all pairs of
+//! differences, including each with itself (Walsh averages): the estimate is their median, the ends
+//! of the interval are some of them counted from either end, and the test counts how many are above
+//! 0. So the test rejects 0 exactly if the interval excludes it. The only assumptions are that the
+//! differences are independent and symmetric about their middle. If some are equal, or 0, those
+//! averages count on both sides, which makes the interval at least as wide as needed.
 //!
-//! Of two sets that are not paired it is the rank sum (Mann and Whitney), in the same way.
+//! Unpaired sets use the rank sum (Mann and Whitney) in the same way.
 
 /// Differences and the means of their pairs.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct SignedRanks {
 }
 
 impl SignedRanks {
-    /// Of these differences; each is a finite number.
+    /// From these differences, which must be finite.
     pub fn of(differences: &[f64]) -> SignedRanks {
         let pair = |at: usize| {
             differences[at..].iter().map(move |other| f64::midpoint(differences[at], *other))
@@ -34,7 +34,7 @@ impl SignedRanks {
         self.n as u32
     }
 
-    /// The estimate of the middle; `None` of no difference.
+    /// The estimate of the middle; `None` without differences.
     pub fn estimate(&self) -> Option<f64> {
         middle(&self.averages)
     }
@@ -47,16 +47,15 @@ impl SignedRanks {
         (2.0 * tail).min(1.0)
     }
 
-    /// The ends of the interval that leaves the middle out with a chance of at most `level`; `None`
-    /// of too few differences.
+    /// The ends of the interval that misses the middle with a chance of at most `level`; `None` for
+    /// too few differences.
     pub fn interval(&self, level: f64) -> Option<[f64; 2]> {
         ends(&self.averages, distribution(self.n), level)
     }
 }
 
-/// The ends of the interval that leaves the middle out with a chance of at most `level`: so many of
-/// the rising values are left out on either side as have that chance together. `None` of too few
-/// values.
+/// The ends of the interval that misses the middle with a chance of at most `level`: each side
+/// excludes the most values whose chances add up to at most half of it. `None` for too few values.
 fn ends(rising: &[f64], chances: impl IntoIterator<Item = f64>, level: f64) -> Option<[f64; 2]> {
     let mut below = 0.0;
     let within = |chance: &f64| {
@@ -64,12 +63,13 @@ fn ends(rising: &[f64], chances: impl IntoIterator<Item = f64>, level: f64) -> O
         below <= level / 2.0 + 1e-12
     };
     let left_out = chances.into_iter().take_while(within).count();
-    let (low, high) = (left_out.checked_sub(1)?, rising.len().checked_sub(left_out)?);
+    let low = left_out.checked_sub(1)?;
+    let high = rising.len().checked_sub(left_out)?;
     Some([*rising.get(low)?, *rising.get(high)?])
 }
 
 /// The probability of each sum of the ranks of the positive ones among `n` differences, from 0 up,
-/// where each sign is as likely: one rank after the other is added or not.
+/// if both signs are equally likely. Each rank in turn is added or not.
 fn distribution(n: usize) -> Vec<f64> {
     let mut weights = vec![0.0; n * (n + 1) / 2 + 1];
     weights[0] = 1.0;
@@ -82,7 +82,7 @@ fn distribution(n: usize) -> Vec<f64> {
     weights
 }
 
-/// The fewest differences that can reject 0 at that level: all of one sign have p = 2 / 2^n.
+/// The fewest differences that can reject 0 at this level: p = 2 / 2^n if all have the same sign.
 pub(crate) fn least_blocks(level: f64) -> u32 {
     (1..64).find(|n| 2.0 * 0.5f64.powi(*n) <= level).unwrap_or(64) as u32
 }
@@ -104,12 +104,12 @@ fn middle(rising: &[f64]) -> Option<f64> {
 pub struct RankSum {
     base: usize,
     other: usize,
-    /// Each of the others less each of the base's, rising.
+    /// Every difference between one of the others and one of the base's, rising.
     shifts: Vec<f64>,
 }
 
 impl RankSum {
-    /// Of these values; each is a finite number.
+    /// From these values, which must be finite.
     pub fn of(base: &[f64], other: &[f64]) -> RankSum {
         let mut shifts: Vec<f64> =
             other.iter().flat_map(|other| base.iter().map(move |base| other - base)).collect();
@@ -117,24 +117,24 @@ impl RankSum {
         RankSum { base: base.len(), other: other.len(), shifts }
     }
 
-    /// How far the others are above the base; `None` where one set is empty.
+    /// How far the others are above the base; `None` if one set is empty.
     pub fn estimate(&self) -> Option<f64> {
         middle(&self.shifts)
     }
 
-    /// The ends of the interval of the shift that leaves it out with a chance of at most `level`;
-    /// `None` of too few values.
+    /// The ends of the interval that misses the shift with a chance of at most `level`; `None` for
+    /// too few values.
     pub fn interval(&self, level: f64) -> Option<[f64; 2]> {
         let RankSum { base, other, .. } = *self;
-        let sums = dealt(base + other, other);
+        let sums = ways_by_sum(base + other, other);
         let all: f64 = sums.iter().sum();
         let least = other * (other + 1) / 2;
         ends(&self.shifts, sums.into_iter().skip(least).map(|ways| ways / all), level)
     }
 }
 
-/// In how many ways so many of the ranks from 1 to `last` can be chosen, by their sum.
-fn dealt(last: usize, chosen: usize) -> Vec<f64> {
+/// For each sum, in how many ways `chosen` of the ranks from 1 to `last` add up to it.
+fn ways_by_sum(last: usize, chosen: usize) -> Vec<f64> {
     let most = last * (last + 1) / 2;
     let mut ways = vec![vec![0.0; most + 1]; chosen + 1];
     ways[0][0] = 1.0;
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn so_few_runs_can_tell_nothing() {
+    fn too_few_runs_can_show_nothing() {
         for (n, p) in
             [(5, 0.0625), (6, 0.031_25), (7, 0.015_625), (8, 0.007_812_5), (10, 0.001_953_125)]
         {
@@ -195,13 +195,13 @@ mod tests {
         );
         assert!(
             figures(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 3.0], 0.05).1 >= 1.0,
-            "one block in eight differs"
+            "one block in eight has the other sign"
         );
         for (n, p) in [(3, 0.1), (4, 0.028_571), (5, 0.007_937), (6, 0.002_165)] {
             let base: Vec<f64> = (0..n).map(f64::from).collect();
             let other: Vec<f64> = base.iter().map(|value| value + 100.0).collect();
             let ranks = RankSum::of(&base, &other);
-            // Two-sided, the least chance that sets of so many values can have.
+            // The smallest two-sided p-value of sets of this size.
             assert_eq!(
                 [p - 1e-6, p + 1e-6].map(|level| ranks.interval(level).is_some()),
                 [false, true],
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn half_widths_are_those_of_the_table() {
+    fn half_widths_match_the_published_table() {
         // In units of the standard deviation of normal differences.
         for (n, expected) in [(6, 1.23), (8, 0.86), (10, 0.70), (12, 0.66), (20, 0.47)] {
             let width = |seed| {
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn benchstats_examples() {
+    fn the_rank_sum_matches_benchstat() {
         let old = [1726., 1723., 1707., 1707., 1713., 1729., 1736., 1707., 1705., 1774.];
         let new = [1423., 1416., 1411., 1413., 1412., 1426., 1422., 1424., 1447., 1425.];
         let json = RankSum::of(&old, &new);
@@ -242,7 +242,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_test_rejects_what_the_interval_leaves_out(
+        fn the_test_rejects_exactly_what_the_interval_excludes(
             differences in prop::collection::vec((-40i32..60).prop_map(|d| f64::from(d) / 10.0), 1..14), level in 0.002f64..0.4,
         ) {
             let ranks = SignedRanks::of(&differences);

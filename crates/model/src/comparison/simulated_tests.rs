@@ -1,4 +1,4 @@
-//! What the analysis says of simulated studies whose truth is known.
+//! The analysis of simulated studies whose true differences are known.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use super::*;
 use crate::pace::uniform;
 use crate::test_fixtures;
 
-/// A law of the figures of a study.
+/// How the figures of a simulated study are distributed.
 #[derive(Clone, Copy)]
 struct Law {
     /// Standard deviation of the logarithm from run to run.
     noise: f64,
     /// How much longer B takes.
     effect: f64,
-    /// How much longer all take from one block to the next.
+    /// How much longer all runs take from one block to the next.
     drift: f64,
     /// How much longer the first run of a block takes.
     first: f64,
@@ -22,8 +22,8 @@ struct Law {
 
 const EQUAL: Law = Law { noise: 0.1, effect: 0.0, drift: 0.0, first: 0.0 };
 
-/// The figures of a study: times share half of the variance of their noise with each other, CPU and
-/// memory have their own.
+/// The figures of a study. The times share half of their noise variance; CPU and memory have their
+/// own.
 fn study(
     plan: &ComparisonPlan,
     law: Law,
@@ -39,7 +39,7 @@ fn study(
         let own = normal(1 + metric as u64);
         let noise = match metric {
             Metric::Cpu | Metric::Memory => own,
-            // In a closed loop the one is the other.
+            // In a closed loop throughput follows from the mean.
             Metric::Throughput | Metric::Mean => normal(0),
             _ => (normal(0) + own) / 2f64.sqrt(),
         };
@@ -58,7 +58,7 @@ fn study(
     }
 }
 
-/// Conducts it up to its decision.
+/// Runs a comparison until it is decided.
 fn conducted(plan: &ComparisonPlan, law: Law, seed: u64) -> ComparisonFindings {
     let figures = study(plan, law, seed);
     for look in plan.blocks.looks() {
@@ -67,7 +67,7 @@ fn conducted(plan: &ComparisonPlan, law: Law, seed: u64) -> ComparisonFindings {
             return found;
         }
     }
-    unreachable!("the last look ends it")
+    unreachable!("the last look decides")
 }
 
 fn has_alarm(found: &ComparisonFindings) -> bool {
@@ -92,8 +92,8 @@ fn of_mean(found: &ComparisonFindings) -> ComparisonVerdict {
 }
 
 #[test]
-fn equal_arms_are_seldom_called_different() {
-    // Noise of twice the margin: below it the margin alone would keep most alarms away.
+fn equal_arms_are_rarely_called_different() {
+    // Noise of twice the margin; below that, the margin alone prevents most false alarms.
     let without = ComparisonPlan { control: false, ..plan() };
     for (plan, law) in [
         (&plan(), EQUAL),
@@ -112,7 +112,7 @@ fn equal_arms_are_seldom_called_different() {
 }
 
 #[test]
-fn drift_and_who_runs_first_change_no_verdict() {
+fn drift_and_order_change_no_verdict() {
     for (effect, verdict) in [(0.0, ComparisonVerdict::Same), (0.1, ComparisonVerdict::Worse)] {
         let law = Law { noise: 0.01, effect, drift: 0.02, first: 0.1 };
         for seed in 1..=50 {
@@ -127,8 +127,7 @@ fn drift_and_who_runs_first_change_no_verdict() {
     }
 }
 
-/// Shares of "worse", by the noise from run to run and by how much slower B is, as docs/compare.md
-/// has them.
+/// Shares of "worse" by noise and by how much slower B is, as listed in docs/compare.md.
 #[test]
 fn slower_arms_are_found() {
     for (noise, effect, least) in [
@@ -144,8 +143,7 @@ fn slower_arms_are_found() {
             share(100, |seed| of_mean(&conducted(&plan(), law, seed)) == ComparisonVerdict::Worse);
         assert!(found >= least, "noise {noise}, {effect} slower: {found}");
     }
-    // At the margin itself either answer is right; what is never said is "better", and "same"
-    // seldom.
+    // At the margin itself either verdict is right, but never "better", and rarely "same".
     let law = Law { noise: 0.02, effect: 0.05, ..EQUAL };
     assert!(
         share(100, |seed| of_mean(&conducted(&plan(), law, seed)) == ComparisonVerdict::Same)
@@ -154,7 +152,7 @@ fn slower_arms_are_found() {
 }
 
 #[test]
-fn what_cannot_be_told_says_what_could_have_been() {
+fn an_undecided_difference_says_what_could_have_been_shown() {
     let found = conducted(&fixed(8), Law { noise: 0.1, effect: 0.05, ..EQUAL }, 3);
     let difference = &found.metric(Metric::Mean).unwrap().differences[0];
     assert_eq!(
@@ -169,7 +167,7 @@ fn what_cannot_be_told_says_what_could_have_been() {
         difference.blocks_needed.is_some_and(|blocks| (20..200).contains(&blocks)),
         "{difference:?}"
     );
-    // Three blocks tell nothing of anything.
+    // Three blocks can't show anything.
     let few = ComparisonFindings::of_figures(&fixed(3), 3, &study(&fixed(3), EQUAL, 1));
     assert_eq!(
         few.metric(Metric::Mean).unwrap().differences[0].doubt,
@@ -199,7 +197,7 @@ fn a_run_without_a_figure_is_not_left_out_silently() {
 }
 
 #[test]
-fn a_difference_that_the_control_shows_too_is_none() {
+fn a_difference_that_the_control_also_shows_is_not_real() {
     // The control is as far from the base as B is.
     let law = Law { noise: 0.01, effect: 0.1, ..EQUAL };
     let whole = study(&fixed(8), law, 1);
@@ -215,7 +213,7 @@ fn a_difference_that_the_control_shows_too_is_none() {
 }
 
 #[test]
-fn best_of_four_is_told_from_those_it_can_be_told_from() {
+fn the_best_of_four_is_named_with_the_arms_it_is_not_told_from() {
     let arm = plan().arms[0].clone();
     let plan = ComparisonPlan {
         question: ComparisonQuestion::Best,
@@ -224,7 +222,7 @@ fn best_of_four_is_told_from_those_it_can_be_told_from() {
         blocks: ComparisonBlocks::Fixed(8),
         ..plan()
     };
-    // Two at 100 requests a second, one at 80, one at 60.
+    // Two at 100 requests per second, one at 80, one at 60.
     let figures = |metric: Metric, block: u32, arm: usize| {
         let noise = 1.0 + 0.02 * uniform(block.into(), arm as u64);
         let rate = [60.0, 100.0, 100.0, 80.0][arm] * noise;

@@ -78,11 +78,9 @@ fn a_hint_that_several_runs_share_stands_once() {
     study.runs[0].judgement = study.runs[2].judgement.clone();
     study.runs[3].judgement = study.runs[1].judgement.clone();
     let text = pieces::closing(&study);
-    for shared in [
-        "1x, 2x: FAILS the hypervisor",
-        "1.5x, 3x: FAILS ",
-        "→ use a machine whose cores are its own",
-    ] {
+    for shared in
+        ["1x, 2x: FAILS the hypervisor", "1.5x, 3x: FAILS ", "→ use a machine with dedicated cores"]
+    {
         assert_eq!(text.matches(shared).count(), 1, "{text}");
     }
     study.runs[1].warnings =
@@ -131,7 +129,7 @@ fn why_a_run_is_held_against_no_order_of_service_is_said_also_where_no_run_is() 
         run.theory = Some(model::Theory::not_judged(model::theory::NotJudged::ShapeUnknown, 1.15));
     }
     let text = pieces::closing(&study);
-    assert!(text.contains("4x is held against no model: how many workers"), "{text}");
+    assert!(text.contains("4x is held against no model: the number of workers"), "{text}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Answers requests within a loop: into the pool, out of it, and to the client.
+//! Answers requests within a loop: through the pool and on to the client.
 
 use std::sync::atomic::Ordering;
 
@@ -17,7 +17,7 @@ use crate::slots::{FinishedRequest, SlotRequest};
 use crate::wire::WriteOutcome;
 
 impl<C: Clock + Clone> ServingLoop<C> {
-    /// Does all that a connection needs. Reads from the kernel only if `may_receive`.
+    /// Does everything that a connection needs. Reads from the kernel only if `may_receive`.
     pub(super) fn advance(&mut self, key: ConnectionKey, mut may_receive: bool) {
         while let Some(connection) = self.connections.at(key) {
             let goes_on = match connection.step(&mut self.buffer, &mut self.memo, &mut may_receive)
@@ -50,8 +50,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
         }
     }
 
-    /// Takes a request: into the pool, or answers it at once. Whether the connection may go on to
-    /// its next.
+    /// Puts a request into the pool, or answers it at once. Returns whether the connection may
+    /// continue with its next request.
     fn serve(&mut self, key: ConnectionKey, head: RequestHead, bytes: u64) -> bool {
         if head.route == RequestRoute::Ledger {
             return self.ask_for_ledger(key, head);
@@ -65,7 +65,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         self.ledger.requests += 1;
         self.ledger.received_bytes += bytes;
         self.arrived += 1;
-        // Relaxed: a number is taken once, and nothing else hangs on the order of takers.
+        // Relaxed is enough: each number is taken once, and nothing depends on the order.
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         let service = match head.route {
             RequestRoute::Sleep(duration) => duration,
@@ -74,7 +74,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
             }
         };
         if head.asks_for_stamps {
-            // It came after this turn's time was read, and its stamp shall not say otherwise.
+            // It arrived after this turn's time was read, and its stamp must not say otherwise.
             self.look_at_the_clock();
         }
         let last = head.fate == ConnectionFate::Close;
@@ -84,8 +84,9 @@ impl<C: Clock + Clone> ServingLoop<C> {
         }
     }
 
-    /// Takes a request for the ledger, which leaves no trace in it and is answered with the next
-    /// turn, when those of all loops can be read. Whether the connection may go on to its next.
+    /// Takes a request for the ledger. It isn't counted and is answered in the next turn, when the
+    /// ledgers of all loops can be read. Returns whether the connection may continue with its next
+    /// request.
     fn ask_for_ledger(&mut self, key: ConnectionKey, head: RequestHead) -> bool {
         let Some(connection) = self.connections.at(key) else { return false };
         if connection.booking == Booking::New {
@@ -131,11 +132,11 @@ impl<C: Clock + Clone> ServingLoop<C> {
         self.has_sent(key, bytes, sent)
     }
 
-    /// Answers all that is due by now, and what its connections sent ahead.
+    /// Sends all responses that are due, and serves what their connections sent ahead.
     pub(super) fn answer_the_due(&mut self) {
         while let Some(finished) = self.pool.finish(self.now) {
             let key = finished.request.connection;
-            // As it goes out, and not as this turn began.
+            // Use the time at which it is sent, not the start of this turn.
             self.ledger.lateness.record(self.time().saturating_sub(finished.due));
             if self.answer(finished) {
                 self.advance(key, false);
@@ -143,7 +144,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         }
     }
 
-    /// Answers a request, or does to it what its fault is. Whether the connection goes on.
+    /// Answers a request, or applies its fault. Returns whether the connection continues.
     fn answer(&mut self, finished: FinishedRequest) -> bool {
         let FinishedRequest {
             request: SlotRequest { connection: key, number, .. },
@@ -210,14 +211,14 @@ impl<C: Clock + Clone> ServingLoop<C> {
                 response::stamped(answer, [started, due].map(|instant| self.shared + instant));
             answer = &with_stamps;
         }
-        // A cut response's end is not announced: that it is cut must be seen in TLS, too.
+        // Don't announce the end of a cut response: it must look cut in TLS, too.
         let (bytes, sent) = connection
             .socket
             .send(answer, then == AfterResponse::Close && kind == ResponseKind::Answer);
         self.has_sent(key, bytes, sent)
     }
 
-    /// Books what the kernel took of a response. Whether the connection goes on.
+    /// Counts what the kernel took of a response. Returns whether the connection continues.
     pub(super) fn has_sent(
         &mut self,
         key: ConnectionKey,
@@ -225,7 +226,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         sent: WriteOutcome,
     ) -> bool {
         let Some(connection) = self.connections.at(key) else { return false };
-        // In another phase it is an interim response.
+        // In any other phase it is an interim response.
         let (then, kind) = match connection.phase {
             ConnectionPhase::Writing(then, kind) => (Some(then), kind),
             _ => (None, ResponseKind::Part),
@@ -249,7 +250,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         }
     }
 
-    /// What follows a response. Whether the connection goes on.
+    /// Does what follows a response. Returns whether the connection continues.
     fn after_response(&mut self, key: ConnectionKey, then: AfterResponse) -> bool {
         let stopping = self.stopping;
         let Some(connection) = self.connections.at(key) else { return false };
@@ -272,7 +273,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         }
     }
 
-    /// The kernel took a part only: it is to say when it takes more.
+    /// The kernel took only a part: ask for an event when there is room again.
     fn watch_for_room(&mut self, key: ConnectionKey) {
         let Some(connection) = self.connections.at(key) else { return };
         if std::mem::replace(&mut connection.watches_room, true) {

@@ -1,5 +1,5 @@
-//! Whatever clients do, the sink answers what can be answered, in order, and goes on serving the
-//! others. No duration is asserted.
+//! Whatever clients do, the sink answers valid requests in order, and keeps serving the others. No
+//! duration is asserted.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -8,7 +8,7 @@ use crate::support::{Client, assert_conserved, ledger_when, serving, start, stop
 use model::Nanos;
 use sink::Sink;
 
-/// The sink still serves, and its books are right.
+/// Checks that the sink still serves and its ledger is right.
 fn assert_well(sink: &Sink) {
     assert_eq!(Client::connect(sink.address()).get("/").status, 200);
     assert_conserved(&sink.ledger());
@@ -18,7 +18,8 @@ fn assert_well(sink: &Sink) {
 fn requests_sent_ahead_are_answered_in_order() {
     let sink = start(4, 4, Nanos::ZERO);
     let mut client = Client::connect(sink.address());
-    // The slow ones first: were they served at once, the quick ones would overtake them.
+    // The slow ones come first: if they were served at the same time, the quick ones would overtake
+    // them.
     client.send(
         "GET /sleep0.02 HTTP/1.1\r\n\r\nHEAD / HTTP/1.1\r\n\r\nGET /_ledger HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n",
     );
@@ -42,7 +43,7 @@ fn many_ledgers_asked_ahead_do_not_exhaust_the_stack() {
 }
 
 #[test]
-fn bodies_are_received_and_counted_however_they_come() {
+fn bodies_are_counted_in_any_framing_and_pieces() {
     let (sink, mut client) = serving();
     client.send("POST / HTTP/1.1\r\nContent-Length: 200000\r\n\r\n");
     client.send("x".repeat(200_000));
@@ -53,7 +54,7 @@ fn bodies_are_received_and_counted_however_they_come() {
     }
     assert_eq!(client.receive().status, 200);
     assert_eq!(client.get("/").status, 200);
-    // A client that asks is told to go on.
+    // A client that expects it gets 100 Continue.
     client.send("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
     assert_eq!(client.receive().status, 100);
     client.send("ab");
@@ -67,7 +68,7 @@ fn bodies_are_received_and_counted_however_they_come() {
 }
 
 #[test]
-fn old_clients_are_told_what_becomes_of_the_connection() {
+fn http_1_0_clients_are_told_whether_the_connection_stays_open() {
     let (_sink, mut client) = serving();
     client.send("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n");
     assert_eq!(client.receive().field("connection"), Some("keep-alive"));
@@ -77,7 +78,7 @@ fn old_clients_are_told_what_becomes_of_the_connection() {
 }
 
 #[test]
-fn a_client_that_is_refused_can_read_why_and_is_closed() {
+fn a_refused_client_can_read_the_reason_before_the_close() {
     let sink = start(1, 1, Nanos::ZERO);
     let endless = format!("GET / HTTP/1.1\r\na: {}", "b".repeat(300_000));
     for (status, garbage) in [
@@ -107,7 +108,7 @@ fn a_client_that_is_refused_can_read_why_and_is_closed() {
 }
 
 #[test]
-fn what_follows_a_last_request_does_not_lose_its_answer() {
+fn bytes_after_the_last_request_do_not_lose_its_response() {
     let (sink, mut client) = serving();
     client.send(format!(
         "GET / HTTP/1.1\r\nConnection: close\r\n\r\n{}",
@@ -119,7 +120,7 @@ fn what_follows_a_last_request_does_not_lose_its_answer() {
 }
 
 #[test]
-fn a_client_that_will_send_no_more_still_gets_its_answer() {
+fn a_client_that_has_shut_down_its_side_still_gets_its_response() {
     let sink = start(1, 1, Nanos::from_millis(5));
     let mut client = Client::connect(sink.address());
     client.send("GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n");
@@ -130,7 +131,7 @@ fn a_client_that_will_send_no_more_still_gets_its_answer() {
 }
 
 #[test]
-fn a_client_that_is_gone_leaves_its_request_in_the_slot() {
+fn a_request_keeps_its_slot_when_its_client_is_gone() {
     // Time stands still until the client is gone.
     let (sink, clock) = stopped(1, 1, Nanos::ZERO);
     let mut client = Client::connect(sink.address());
@@ -185,8 +186,8 @@ fn a_client_that_never_reads_is_stalled_and_the_others_are_not() {
     let (sink, deaf) = serving();
     deaf.stream.set_nonblocking(true).unwrap();
     let requests = b"GET / HTTP/1.1\r\n\r\n".repeat(1000);
-    // Until the sink takes no more of it: its responses fill both kernel buffers, and then it reads
-    // no more requests.
+    // Until the sink takes no more: its responses fill both kernel buffers, and then it stops
+    // reading requests.
     let stalled = |ledger: &sink::SinkLedger| {
         while matches!((&deaf.stream).write(&requests), Ok(taken) if taken > 0) {}
         ledger.stalled == 1
@@ -200,7 +201,7 @@ fn a_client_that_never_reads_is_stalled_and_the_others_are_not() {
 }
 
 #[test]
-fn a_client_that_reads_late_gets_every_answer() {
+fn a_client_that_reads_late_gets_every_response() {
     let (sink, mut late) = serving();
     let mut writer = late.stream.try_clone().unwrap();
     let request = b"GET / HTTP/1.1\r\n\r\n";

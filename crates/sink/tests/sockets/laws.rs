@@ -1,5 +1,5 @@
-//! What the sink does by law, seen from a client over real sockets: the counter, the faults, the
-//! queues, the listeners and the loops. Counts, bytes and order are asserted, never a duration.
+//! What a client sees over real sockets: the counter, the faults, the queues, the listeners and the
+//! loops. Counts, bytes and order are asserted, never a duration.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
@@ -66,7 +66,7 @@ fn each_number_is_given_once_across_all_loops() {
     let mut all = Vec::new();
     for client in clients {
         let numbers = client.join().unwrap();
-        assert!(numbers.is_sorted(), "it rises for each client: {numbers:?}");
+        assert!(numbers.is_sorted(), "the numbers rise for each client: {numbers:?}");
         all.extend(numbers);
     }
     all.sort_unstable();
@@ -84,7 +84,7 @@ fn each_number_is_given_once_across_all_loops() {
 }
 
 #[test]
-fn a_large_body_arrives_whole() {
+fn a_large_body_arrives_completely() {
     let sink = start(SinkSettings { body: SinkBody::Bytes(3_000_000), ..anywhere() });
     let mut client = Client::connect(sink.address());
     for _ in 0..3 {
@@ -99,10 +99,12 @@ fn a_large_body_arrives_whole() {
     assert_eq!(sink.stop().sent_bytes, client.received_bytes);
 }
 
-/// Asks `count` times, over a new connection where the last has ended; what the client counted, and
-/// the bytes it got.
+/// Sends `count` requests, over a new connection when the last has ended. Returns the client's
+/// counts and bytes.
 fn count(sink: &Sink, count: usize) -> (BTreeMap<Result<u16, Failure>, u64>, u64, u64) {
-    let (mut outcomes, mut received, mut connections) = (BTreeMap::new(), 0, 0);
+    let mut outcomes = BTreeMap::new();
+    let mut received = 0;
+    let mut connections = 0;
     let mut client = None;
     for _ in 0..count {
         let mut open = client.take().unwrap_or_else(|| {
@@ -151,7 +153,7 @@ fn both_ledgers_agree_on_every_fault() {
         assert_eq!(ledger.answers, 600 - ledger.faults.reset - ledger.faults.truncated);
         assert_eq!(ledger.sent_bytes, received);
         assert_conserved(&ledger);
-        // The same seed does the same to the same requests.
+        // The same seed has the same effect on the same requests.
         let again = start(SinkSettings {
             faults: faults.clone(),
             close_after: Some(6),
@@ -164,7 +166,7 @@ fn both_ledgers_agree_on_every_fault() {
 }
 
 #[test]
-fn a_connection_is_closed_after_its_answers_and_the_last_says_so() {
+fn a_connection_is_closed_after_its_responses_and_the_last_announces_it() {
     let sink = start(SinkSettings { close_after: Some(3), ..anywhere() });
     let (outcomes, _, connections) = count(&sink, 12);
     assert_eq!((outcomes, connections), ([(Ok(200), 12)].into(), 4));
@@ -172,7 +174,7 @@ fn a_connection_is_closed_after_its_answers_and_the_last_says_so() {
 }
 
 #[test]
-fn no_answer_is_silence_until_the_client_goes() {
+fn a_request_without_response_stays_silent_until_the_client_closes() {
     let faults = faults(&[(Fault::NoAnswer, "100%")]);
     let sink = start(SinkSettings { faults, ..anywhere() });
     let mut client = Client::connect(sink.address());
@@ -193,7 +195,7 @@ fn no_answer_is_silence_until_the_client_goes() {
 }
 
 #[test]
-fn a_delay_is_as_often_late_as_it_was_due() {
+fn every_delayed_response_has_a_lateness() {
     let delay: DelayLaw = "exp:1ms".parse().unwrap();
     let sink = start(SinkSettings { delay, ..anywhere() });
     let mut client = Client::connect(sink.address());
@@ -208,9 +210,9 @@ fn a_delay_is_as_often_late_as_it_was_due() {
 }
 
 #[test]
-fn answers_to_several_connections_come_in_the_order_of_their_delays() {
+fn responses_on_several_connections_arrive_in_the_order_of_their_delays() {
     // The first is held for longer than any test takes. Of the others, the one that asks last is
-    // held longer too: however late it asks, it is answered after the other.
+    // also held longer, so however late it asks, it is answered after the other.
     let delay: DelayLaw = "uniform:0s:1000s".parse().unwrap();
     let held = |seed, number| delay.of(seed, number);
     let second = Nanos::from_secs(1);
@@ -235,11 +237,11 @@ fn answers_to_several_connections_come_in_the_order_of_their_delays() {
     }
     assert_eq!(clients[1].receive().counter(), 1);
     let early = clients[0].stream.read(&mut [0]).map_err(|error| error.kind());
-    assert_eq!(early, Err(ErrorKind::WouldBlock), "it asked first, and is held");
+    assert_eq!(early, Err(ErrorKind::WouldBlock), "it asked first, but is held");
 }
 
 #[test]
-fn connections_are_dealt_to_workers_for_their_lives() {
+fn a_connection_keeps_its_worker() {
     for (queue, even) in [(SlotQueue::Split, true), (SlotQueue::SplitRandom, false)] {
         let sink = start(SinkSettings { queue, ..settings(3, 2, Nanos::ZERO) });
         let mut clients: Vec<_> = (0..12).map(|_| Client::connect(sink.address())).collect();
@@ -257,30 +259,31 @@ fn connections_are_dealt_to_workers_for_their_lives() {
 }
 
 #[test]
-fn inline_ten_lets_nobody_in_while_no_slot_is_free() {
+fn inline_ten_accepts_no_connection_while_all_slots_are_busy() {
     let sink = start(SinkSettings { queue: SlotQueue::Inline10, ..settings(1, 2, Nanos::ZERO) });
-    let (_first, gone) = (busy(&sink, 1), busy(&sink, 2));
+    let _first = busy(&sink, 1);
+    let gone = busy(&sink, 2);
     let mut late = Client::connect(sink.address());
     late.send("GET /sleep0 HTTP/1.1\r\n\r\n");
-    // Asked twice, the loop has had its turns.
+    // After two requests for the ledger, the loop has had its turns.
     assert_eq!([sink.ledger().connections, sink.ledger().connections], [2, 2]);
     gone.reset();
-    // The slot stays with the request, whose client is gone; so does its place.
+    // The slot stays with the request although its client is gone.
     assert_eq!(ledger_when(&sink, |ledger| ledger.open_connections == 1).connections, 2);
 }
 
 #[test]
-fn inline_ten_makes_room_for_who_waits_outside() {
+fn inline_ten_makes_room_for_a_waiting_connection() {
     let sink = start(SinkSettings { queue: SlotQueue::Inline10, ..settings(1, 1, Nanos::ZERO) });
     let mut first = Client::connect(sink.address());
     assert_eq!(first.get("/").field("connection"), None);
     let mut second = Client::connect(sink.address());
     second.send("GET / HTTP/1.1\r\n\r\n");
-    // Nine more, sent ahead: the slot is held for them. The tenth in a row ends the connection, as
-    // somebody waits.
+    // Nine more, sent ahead: the slot is held for them. The tenth in a row ends the connection,
+    // because another one waits.
     first.send("GET / HTTP/1.1\r\n\r\n".repeat(9));
     let last = (0..9).map(|_| first.receive()).last().unwrap();
-    // Where the hold ended before they came, the second was let in meanwhile and the row began
+    // If the hold ended before they arrived, the second was accepted meanwhile, and the row began
     // anew.
     if last.field("connection") == Some("close") {
         assert!(first.is_closed());
@@ -303,13 +306,14 @@ fn accepts_are_spaced_and_none_is_lost() {
 
 #[test]
 fn a_full_backlog_leaves_clients_outside() {
-    // The one slot is busy, so that nobody is accepted; the kernel keeps backlog + 1 and drops the
-    // others' attempts.
+    // The only slot is busy, so no connection is accepted; the kernel keeps backlog + 1 and drops
+    // further attempts.
     let sink = start(SinkSettings { queue: SlotQueue::Inline10, backlog: 2, ..anywhere() });
     let _busy = busy(&sink, 1);
     let (connected, news) = channel();
     for _ in 0..6 {
-        let (address, connected) = (sink.address(), connected.clone());
+        let address = sink.address();
+        let connected = connected.clone();
         std::thread::spawn(move || {
             if let Ok(stream) = TcpStream::connect(address) {
                 let _ = connected.send(stream);
@@ -345,11 +349,11 @@ fn it_listens_at_several_places_at_once() {
         }
         let ledger = sink.stop();
         assert_eq!((ledger.connections, ledger.answers), (3, 30));
-        assert!(!path.exists(), "the file goes with its sink");
+        assert!(!path.exists(), "the file is removed with its sink");
     }
 }
 
-/// A TLS client that trusts `certificate` alone.
+/// A TLS client that trusts only `certificate`.
 fn tls_client(
     sink: &Sink,
     certificate: CertificateDer<'static>,
@@ -369,7 +373,7 @@ fn tls_client(
     Client::over(StreamOwned::new(client, stream))
 }
 
-/// A TLS sink with a pair from files, and the certificate.
+/// A TLS sink with a certificate and key from files, and the certificate.
 fn tls_sink(test: &str, settings: SinkSettings) -> (Sink, CertificateDer<'static>) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let folder = std::env::temp_dir();
@@ -437,19 +441,19 @@ fn an_announced_end_is_distinguished_from_a_cut_over_tls() {
 }
 
 #[test]
-fn what_is_no_tls_is_counted_and_closed() {
+fn a_client_without_tls_is_counted_and_closed() {
     let (sink, _) = tls_sink("plain", anywhere());
     let mut stream = TcpStream::connect(sink.address()).unwrap();
     stream.write_all(REQUEST).unwrap();
     let mut alert = Vec::new();
-    // The close may be a reset, as our request was not read by anyone.
+    // The close may be a reset because our request was never read.
     let _ = stream.read_to_end(&mut alert);
     let ledger = ledger_when(&sink, |ledger| ledger.open_connections == 0);
     assert_eq!((ledger.failed_handshakes, ledger.requests), (1, 0));
 }
 
 #[test]
-fn a_pair_is_made_where_none_is_given() {
+fn without_files_a_certificate_is_made() {
     let listen: Vec<Listen> = vec!["tls://127.0.0.1:0".parse().unwrap()];
     let sink = start(SinkSettings { listen, ..anywhere() });
     assert!(sink.places()[0].tls);

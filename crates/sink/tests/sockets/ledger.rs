@@ -1,6 +1,5 @@
 //! The sink's ledger while it serves, when it stops and when it cannot start. No duration is
-//! asserted. That a client's ledger is the same, however long connections live, is
-//! `longtail/tests/cli/ledger.rs`.
+//! asserted. `longtail/tests/cli/ledger.rs` compares it with a client's ledger.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,7 +51,7 @@ fn requests_of_one_worker_are_answered_in_the_order_of_their_arrival() {
 }
 
 #[test]
-fn the_ledger_is_shown_at_once_and_leaves_no_trace() {
+fn the_ledger_is_shown_at_once_and_does_not_count_itself() {
     let sink = start(1, 1, Nanos::ZERO);
     let _busy = busy(&sink, 1);
     let before = sink.ledger();
@@ -81,8 +80,8 @@ fn an_onlooker_that_becomes_a_client_is_counted() {
 }
 
 #[test]
-fn a_stopped_sink_answers_what_it_has_and_takes_no_more() {
-    // Time stands still until it is stopping: then no response is due before.
+fn a_stopping_sink_answers_its_requests_and_takes_no_more() {
+    // Time stands still until it is stopping, so no response is due before.
     let (sink, clock) = stopped(1, 2, Nanos::from_millis(200));
     let address = sink.address();
     let mut idle = Client::connect(address);
@@ -96,7 +95,7 @@ fn a_stopped_sink_answers_what_it_has_and_takes_no_more() {
     while std::net::TcpStream::connect(address).is_ok() {
         std::thread::yield_now();
     }
-    // Two after the other on each slot.
+    // Two in a row on each slot.
     clock.advance(Nanos::from_millis(400));
     let ledger = stopping.join().unwrap();
     assert_eq!((ledger.requests, ledger.answers), (5, 5));
@@ -109,7 +108,7 @@ fn a_stopped_sink_answers_what_it_has_and_takes_no_more() {
 }
 
 #[test]
-fn a_request_that_takes_for_ever_does_not_keep_a_sink_from_stopping() {
+fn an_endless_request_does_not_keep_a_sink_from_stopping() {
     let (sink, mut client) = serving();
     client.send("GET /sleep1000000 HTTP/1.1\r\n\r\n");
     ledger_when(&sink, |ledger| ledger.busy == 1);

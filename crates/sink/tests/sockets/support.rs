@@ -1,6 +1,5 @@
-//! What the tests over real sockets share: a sink with default settings, and a client that reads
-//! what a server really says. Nothing here asserts a duration; time limits only end a test that
-//! would hang.
+//! Helpers of the tests over real sockets: a sink with default settings, and a client that reads
+//! real responses. Nothing here asserts a duration; time limits only end a test that would hang.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +10,7 @@ use rustix::net::sockopt::set_socket_linger;
 use sink::{Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue};
 use testkit::clock::{REAL_CLOCK, Stepped, eventually};
 
-/// Longer than a noisy machine takes for anything here; only a test that fails waits so long.
+/// Longer than anything here takes on a noisy machine; only a failing test waits this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The load sink, at a free port.
@@ -60,7 +59,7 @@ pub(crate) fn busy(sink: &Sink, n: u64) -> Client {
     client
 }
 
-/// A response as it came.
+/// A response as it was received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Response {
     pub(crate) status: u16,
@@ -78,7 +77,7 @@ impl Response {
         self.field("x-worker").unwrap().parse().unwrap()
     }
 
-    /// What the seed's body says: its counter.
+    /// The counter in the default body.
     pub(crate) fn counter(&self) -> u32 {
         assert_eq!(&self.body[..28], b"\xa2\x66status\x67replied\x65reply\xa1\x63arg\x44");
         u32::from_le_bytes(self.body[28..].try_into().unwrap())
@@ -88,7 +87,7 @@ impl Response {
 /// Why there was no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Failure {
-    /// It ends too early.
+    /// The response ended too early.
     Cut,
     /// The connection was reset.
     Reset,
@@ -152,7 +151,7 @@ impl<S: Read + Write> Client<S> {
                 }
                 // A TLS end that was not announced.
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Err(Failure::Cut),
-                // Whoever stops the tests and lets them go on.
+                // The tests were stopped and continued.
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => panic!("{error}"),
             }
@@ -192,26 +191,25 @@ impl<S: Read + Write> Client<S> {
         self.receive()
     }
 
-    /// Sends a request and says how it went: the status, or the failure.
+    /// Sends a request and returns the response, or the failure.
     pub(crate) fn ask(&mut self) -> Result<Response, Failure> {
         self.stream.write_all(REQUEST).map_err(|_| Failure::Closed)?;
         self.try_receive(false)
     }
 
-    /// Whether the server has closed, and without another byte.
+    /// Whether the server has closed the connection without sending another byte.
     pub(crate) fn is_closed(&mut self) -> bool {
         matches!(self.stream.read(&mut [0; 1]), Ok(0))
     }
 }
 
-/// The counts, when `settled` says that they are those the test waits for; a test that waits for
-/// ever fails.
+/// Waits until the counts are `settled`, and returns them.
 pub(crate) fn ledger_when(sink: &Sink, settled: impl Fn(&SinkLedger) -> bool) -> SinkLedger {
     let seen = || format!("{:?}", sink.ledger());
     eventually(PATIENCE.into(), seen, || Some(sink.ledger()).filter(&settled))
 }
 
-/// The law of every ledger.
+/// Checks the invariant of every ledger.
 pub(crate) fn assert_conserved(ledger: &SinkLedger) {
     let in_pool = ledger.waiting + ledger.busy;
     assert_eq!(ledger.per_worker.iter().sum::<u64>() + in_pool, ledger.requests, "{ledger:?}");

@@ -1,7 +1,6 @@
-//! Plays a load. The queue has two lines: in the generator for a free connection, and in the server
-//! for a free slot; both serve whoever came first. Only a Poisson pace takes logarithms, which may
-//! differ in their last bit from one machine to another: it moves a due time by a nanosecond at the
-//! most.
+//! Simulates a load with two queues, in the generator for a free connection and in the server for a
+//! free slot; both are first come, first served. Only a Poisson pace uses logarithms, which may
+//! differ in their last bit between machines and so move a due time by at most a nanosecond.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,9 +10,9 @@ use model::{Exchange, LatePolicy, LoadPlan, Nanos, Outcome, Tally, Window};
 
 use crate::machine::Recorder;
 
-/// The server that the load is played against.
+/// The simulated server.
 pub(super) struct Server {
-    /// 0 where it does not name its workers.
+    /// 0 if it does not name its workers.
     pub(super) workers: u32,
     pub(super) slots: u32,
     pub(super) delay: Nanos,
@@ -21,63 +20,52 @@ pub(super) struct Server {
 
 pub(super) const PUMA: Server = Server { workers: 2, slots: 20, delay: Nanos::from_millis(5) };
 
-// The streams of chance.
+// The random streams.
 const LAG: u64 = 11;
 const SERVICE: u64 = 12;
 const STALLS: u64 = 13;
 const CONNECT: u64 = 14;
 
-/// Plays the load, and says of each request when it was due and ended; `fault` says how the `n`-th
-/// request that is sent ends instead of well.
+/// Simulates the load. `fault` says how the `n`-th sent request fails, if it does.
 pub(super) fn play(
     plan: &LoadPlan,
     server: &Server,
     fault: impl Fn(u64) -> Option<Outcome>,
 ) -> (Recorder, Vec<(Nanos, Nanos)>) {
     let until = plan.measured().map_or(Nanos::MAX, |length| plan.load.warm_up + length);
-    let mut recorder = Recorder::new(
-        Window { from: plan.load.warm_up, until },
-        plan.load.connections,
-        plan.load.timestamps,
-    );
+    let window = Window { from: plan.load.warm_up, until };
+    let mut simulated = SimulatedLoad {
+        plan,
+        server,
+        recorder: Recorder::new(window, plan.load.connections, plan.load.timestamps),
+        slot_free: vec![Nanos::ZERO; server.slots as usize],
+        opened: vec![false; plan.load.connections as usize],
+        number: 0,
+    };
     let mut times = Vec::new();
     let mut schedule = plan.load.pace.schedule();
     // (free from, connection), the earliest first
     let mut free: BinaryHeap<_> = (0..plan.load.connections)
         .map(|c| Reverse((Nanos::from_micros(50) * u64::from(c), c)))
         .collect();
-    let mut slot_free = vec![Nanos::ZERO; server.slots as usize];
-    let mut opened = vec![false; plan.load.connections as usize];
-    let mut number = 0;
     let mut measured = 0;
     while let Some(Reverse((free_at, connection))) = free.pop() {
+        let number = simulated.number;
         let due = match &mut schedule {
             Some(schedule) => schedule.next().unwrap_or(Nanos::MAX),
-            None => {
-                free_at
-                    + if number < u64::from(plan.load.connections) {
-                        Nanos::ZERO
-                    } else {
-                        plan.load.think
-                    }
-            }
+            None if number < u64::from(plan.load.connections) => free_at,
+            None => free_at + plan.load.think,
         };
         if due >= until || plan.load.requests_total == Some(measured) {
             break;
         }
-        let tally = &mut recorder.tally;
+        let tally = &mut simulated.recorder.tally;
         measured += u64::from(tally.measures(due));
-        // A connection of an open loop is free from the start.
-        let waits = schedule.is_some() && opened[connection as usize] && free_at > due;
+        // The connections of an open loop are free from the start.
+        let is_open = simulated.opened[connection as usize];
+        let waits = schedule.is_some() && is_open && free_at > due;
         if waits && plan.load.late == LatePolicy::Skip {
-            let skipped = Exchange {
-                due,
-                sent: due,
-                ended: due,
-                received_bytes: 0,
-                outcome: Outcome::Skipped,
-            };
-            tally.record(&skipped, connection as usize);
+            tally.record(&skipped(due), connection as usize);
             free.push(Reverse((free_at, connection)));
             continue;
         }
@@ -86,52 +74,91 @@ pub(super) fn play(
         }
         let begins = if waits { free_at } else { due };
         let outcome = fault(number).unwrap_or(Outcome::Answered(200));
-        let opens = !opened[connection as usize] || !plan.load.keep_alive;
-        let connect = if opens { opening(plan, number) } else { [Nanos::ZERO; 2] };
-        let lag = Nanos::from_secs_f64(4e-6 + 30e-6 * sixth(uniform(LAG, number)));
-        let sent = begins + connect[0] + connect[1] + lag;
+        let exchange = simulated.exchange(connection, due, begins, outcome);
+        times.push((due, exchange.ended));
+        free.push(Reverse((exchange.ended, connection)));
+    }
+    (simulated.recorder, times)
+}
+
+/// A request that was due while no connection was free.
+fn skipped(due: Nanos) -> Exchange {
+    Exchange { due, sent: due, ended: due, received_bytes: 0, outcome: Outcome::Skipped }
+}
+
+/// The state of a simulated load.
+struct SimulatedLoad<'a> {
+    plan: &'a LoadPlan,
+    server: &'a Server,
+    recorder: Recorder,
+    /// When each slot becomes free.
+    slot_free: Vec<Nanos>,
+    /// Whether each connection has been opened.
+    opened: Vec<bool>,
+    /// How many requests were sent.
+    number: u64,
+}
+
+impl SimulatedLoad<'_> {
+    /// Sends a request that is due at this time and begins now, and records its exchange.
+    fn exchange(
+        &mut self,
+        connection: u32,
+        due: Nanos,
+        begins: Nanos,
+        outcome: Outcome,
+    ) -> Exchange {
+        let lag = Nanos::from_secs_f64(4e-6 + 30e-6 * sixth(uniform(LAG, self.number)));
         let exchange = if outcome == Outcome::Refused {
             let ended = begins + Nanos::from_micros(90);
             Exchange { due, sent: ended, ended, received_bytes: 0, outcome }
         } else {
-            opened[connection as usize] = true;
-            tally.connections_opened += u64::from(opens);
-            tally.sent_bytes += 64;
-            let slot = (0..slot_free.len()).min_by_key(|slot| slot_free[*slot]).unwrap_or(0);
-            let ended = match outcome {
-                Outcome::TimedOut => sent + plan.load.timeout,
-                Outcome::Answered(200) => sent.max(slot_free[slot]) + held(server.delay, number),
-                _ => sent + Nanos::from_secs_f64(0.000_4 + 0.002 * uniform(SERVICE, number)),
-            };
-            if outcome == Outcome::Answered(200) {
-                slot_free[slot] = ended;
-            }
-            let received_bytes = if matches!(outcome, Outcome::Answered(_)) { 120 } else { 0 };
-            let exchange = Exchange { due, sent, ended, received_bytes, outcome };
-            tally.received_bytes += u64::from(received_bytes);
-            if outcome == Outcome::Answered(200) {
-                note_good_answer(tally, &exchange, opens.then_some((connect, plan.tls)));
-                if server.workers > 0 {
-                    let worker =
-                        (slot as u32 * server.workers / server.slots * 4 + 162_895).to_string();
-                    let count = tally.per_worker.entry(worker).or_default();
-                    count.all += 1;
-                    count.measured += u64::from(exchange.due >= plan.load.warm_up);
-                }
-            }
-            exchange
+            self.served(connection, due, begins + lag, outcome)
         };
-        times.push((due, exchange.ended));
-        recorder.record(&exchange, connection, lag);
-        recorder.note_reason(&exchange, number / 200);
-        free.push(Reverse((exchange.ended, connection)));
-        number += 1;
+        self.recorder.record(&exchange, connection, lag);
+        self.recorder.note_reason(&exchange, self.number / 200);
+        self.number += 1;
+        exchange
     }
-    (recorder, times)
+
+    /// An exchange over a connection that is opened if necessary. `begins` includes the send lag.
+    fn served(&mut self, connection: u32, due: Nanos, begins: Nanos, outcome: Outcome) -> Exchange {
+        let number = self.number;
+        let opens = !self.opened[connection as usize] || !self.plan.load.keep_alive;
+        self.opened[connection as usize] = true;
+        let connect = if opens { opening(self.plan, number) } else { [Nanos::ZERO; 2] };
+        let sent = begins + connect[0] + connect[1];
+        let slot = (0..self.slot_free.len()).min_by_key(|slot| self.slot_free[*slot]).unwrap_or(0);
+        let ended = match outcome {
+            Outcome::TimedOut => sent + self.plan.load.timeout,
+            Outcome::Answered(200) => {
+                sent.max(self.slot_free[slot]) + held(self.server.delay, number)
+            }
+            _ => sent + Nanos::from_secs_f64(0.000_4 + 0.002 * uniform(SERVICE, number)),
+        };
+        let received_bytes = if matches!(outcome, Outcome::Answered(_)) { 120 } else { 0 };
+        let exchange = Exchange { due, sent, ended, received_bytes, outcome };
+        let tally = &mut self.recorder.tally;
+        tally.connections_opened += u64::from(opens);
+        tally.sent_bytes += 64;
+        tally.received_bytes += u64::from(received_bytes);
+        if outcome == Outcome::Answered(200) {
+            self.slot_free[slot] = ended;
+            note_good_answer(tally, &exchange, opens.then_some((connect, self.plan.tls)));
+            let Server { workers, slots, .. } = *self.server;
+            if workers > 0 {
+                let worker = (slot as u32 * workers / slots * 4 + 162_895).to_string();
+                let count = tally.per_worker.entry(worker).or_default();
+                count.all += 1;
+                count.measured += u64::from(due >= self.plan.load.warm_up);
+            }
+        }
+        exchange
+    }
 }
 
-/// The phases of a good answer; `opened` holds the times of the connect and the handshake before
-/// it.
+/// Records the phases of a good response. `opened`: the times of the connect and the handshake
+/// before it.
 fn note_good_answer(tally: &mut Tally, exchange: &Exchange, opened: Option<([Nanos; 2], bool)>) {
     if !tally.measures(exchange.due) {
         return;
@@ -162,7 +189,8 @@ fn held(delay: Nanos, number: u64) -> Nanos {
     delay + Nanos::from_secs_f64(jitter + stall)
 }
 
-/// Most of it near 0. By products: `powi` promises no last bit either.
+/// A distribution with most values near 0. Multiplied out, because the last bit of `powi` is not
+/// guaranteed.
 fn sixth(chance: f64) -> f64 {
     let cube = chance * chance * chance;
     cube * cube

@@ -1,5 +1,6 @@
-//! Plays a sweep: connections that send again as soon as they are answered, and slots that serve
-//! whoever came first, with a seeded jitter. Its exchanges are recorded into real tallies.
+//! Simulates a sweep: connections that send again as soon as they have a response, and slots that
+//! serve first come, first served, with seeded jitter. The exchanges are recorded into real
+//! tallies.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -20,8 +21,8 @@ use crate::{Made, once};
 const WARM_UP: Nanos = Nanos::from_secs(1);
 const DELAY: Nanos = Nanos::from_millis(200);
 
-/// A sweep of a Puma on so many workers (0: single mode) and threads: at these multiples of its
-/// slots, 100 requests a connection.
+/// The plan for a sweep of a Puma with these workers (0: single mode) and threads, at these
+/// multiples of its slots, with 100 requests per connection.
 pub(super) fn plan(workers: u32, threads: u32, multiples: &[f64]) -> Plan {
     Plan {
         server: puma(workers, threads),
@@ -43,8 +44,8 @@ pub(super) fn plan(workers: u32, threads: u32, multiples: &[f64]) -> Plan {
     }
 }
 
-/// The study of these words, of which no two studies have the same: of all multiples, each as often
-/// as it is to be repeated, in which all goes well.
+/// The study with these arguments, which must be unique: all multiples and repeats, without
+/// failures.
 pub(super) fn played(words: &str, plan: Plan) -> SweepStudy {
     static MADE: Made<SweepStudy> = Made::new(BTreeMap::new());
     once(&MADE, words, || played_anew(words, plan))
@@ -102,7 +103,7 @@ fn server(plan: &Plan) -> ServerFacts {
     }
 }
 
-/// Plays one run. `fault` says how the `n`-th request of the run ends instead of well.
+/// Simulates one run. `fault` says how the `n`-th request fails, if it does.
 pub(super) fn play(
     plan: &Plan,
     server: &ServerFacts,
@@ -157,18 +158,29 @@ pub(super) fn play(
         due_next.push(Reverse((ended, connection)));
         number += 1;
     }
-    let tally = &mut recorder.tally;
-    tally.connections_opened = if plan.stream.keep_alive { u64::from(connections) } else { number };
-    let shares = tally.per_worker.iter().map(|(worker, count)| WorkerShare {
+    recorder.tally.connections_opened =
+        if plan.stream.keep_alive { u64::from(connections) } else { number };
+    let last = if until == Nanos::MAX { recorder.tally.last_ended } else { until };
+    judged(recorder, server, repeat, multiple, [last - WARM_UP, elapsed])
+}
+
+/// The run of this recorder, with its forecast and judgement. The times are how long it was
+/// measured, and how long it took.
+fn judged(
+    recorder: Recorder,
+    server: &ServerFacts,
+    repeat: u32,
+    multiple: f64,
+    [measured, elapsed]: [Nanos; 2],
+) -> Run {
+    let shares = recorder.tally.per_worker.iter().map(|(worker, count)| WorkerShare {
         worker: worker.clone(),
         requests: count.measured,
         source: ShareSource::Header,
     });
-    let workers = if server.cluster { shares.collect() } else { Vec::new() };
-    let measured = if until == Nanos::MAX { tally.last_ended - WARM_UP } else { until - WARM_UP };
     let mut run = Run {
         repeat,
-        workers,
+        workers: if server.cluster { shares.collect() } else { Vec::new() },
         forecast: Some(Forecast {
             service_time: DELAY,
             maximum_rate: f64::from(server.slots()) / DELAY.as_secs_f64(),
@@ -183,7 +195,7 @@ pub(super) fn play(
     run
 }
 
-// The streams of chance.
+// The random streams.
 const SENDER: u64 = 1;
 const JITTER: u64 = 2;
 const STALLS: u64 = 3;
@@ -209,7 +221,7 @@ fn spread(slot: usize, number: u64) -> u64 {
     (uniform(CHOICE + slot as u64, number) * 1e9) as u64
 }
 
-/// A fresh server has fresh worker processes.
+/// The pid of a worker: a fresh server has new processes.
 fn pid(repeat: u32, worker: u32) -> String {
     (162_795 + 100 * repeat + 4 * worker).to_string()
 }

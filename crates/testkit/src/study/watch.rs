@@ -1,5 +1,5 @@
-//! What was seen of a run while it went on: by the probes, by the kernel's tracepoints, by the
-//! app's stamps.
+//! What was observed during a run: by the probes, by the kernel's tracepoints, and by the app's
+//! stamps.
 
 use model::app_time::{AppSource, AppTimeSums};
 use model::kernel::bucket_of;
@@ -7,8 +7,8 @@ use model::kernel::{PathSums, RequestPaths};
 use model::samples::{WatchCurve, WatchTrack};
 use model::{AppTimes, KernelView, Nanos, ProcessWaits, Run, Waits, Watch};
 
-/// What an app of 200 ms would have said, that sends its answer half a millisecond later; one
-/// answer has no stamps.
+/// The stamps of an app that takes 200 ms and sends its response half a millisecond later; one
+/// response has no stamps.
 pub(super) fn stamped(run: &Run) -> AppTimes {
     let parts = |requests: u64, response_time: Nanos| {
         let [app, rest, send_lag] = [200_000, 500, 20].map(|us| Nanos::from_micros(us) * requests);
@@ -19,16 +19,17 @@ pub(super) fn stamped(run: &Run) -> AppTimes {
     AppTimes { source: AppSource::Stamps, all, slowest, silent: 1, impossible: 0 }
 }
 
-/// What `parts` makes of the number and the sum of all response times but one, and of those of the
-/// slowest hundredth of them.
+/// `parts` of the number and the sum of all response times but one, and of those of the slowest
+/// hundredth.
 fn all_and_slowest<T>(run: &Run, parts: impl Fn(u64, Nanos) -> T) -> (T, Option<T>) {
     let times = &run.tally.response_time;
-    let (count, mean) = (times.count() - 1, times.mean().expect("there are some"));
+    let count = times.count() - 1;
+    let mean = times.mean().expect("there are some");
     let slowest = count.div_ceil(100);
     (parts(count, mean * count), times.max().map(|most| parts(slowest, most * slowest)))
 }
 
-/// What the kernel would have reported: all that is beyond 200 ms of the app waits in the accept
+/// What the kernel would have reported if all time beyond the app's 200 ms were spent in the accept
 /// queue.
 pub(super) fn kernel_view(run: &Run) -> KernelView {
     let waits = |count: u64, each: Nanos| {
@@ -77,8 +78,8 @@ pub(super) fn kernel_view(run: &Run) -> KernelView {
     }
 }
 
-/// What would have been seen: each worker's threads busy, and all others in line. One sample was
-/// not answered.
+/// What samples would have shown: each worker's threads busy, and all other requests in the accept
+/// queue. One sample failed.
 pub(super) fn seen(connections: u64, slots: u64) -> Watch {
     let curve = |of: &str, name: &str, unit: &str, values: Vec<Option<u64>>| WatchCurve {
         of: of.to_owned(),

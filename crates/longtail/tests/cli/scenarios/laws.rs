@@ -1,4 +1,4 @@
-//! What holds of every study, and of those of which it is asked.
+//! What must hold for every study, and for those that a scenario asks about.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +12,8 @@ use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use prost::Message as _;
 use testkit::http::KeptRequest;
 
-/// Every request of each run is in exactly one place, whichever way one counts, and the parts of
-/// the times are the whole.
+/// Every request of each run counts in exactly one place, and the parts of the times add up to the
+/// whole.
 pub(crate) fn assert_sound(study: &Study) {
     let measured = |run: &&Run| run.claim.is_none();
     for run in study.runs().into_iter().filter(measured) {
@@ -21,16 +21,19 @@ pub(crate) fn assert_sound(study: &Study) {
         assert_parts_are_the_whole(run);
         let tally = &run.tally;
         let out = tally.counts.of(Outcome::InFlight) + tally.unfinished.in_flight;
-        assert!(out <= u64::from(run.connections), "each connection has one request out");
+        assert!(
+            out <= u64::from(run.connections),
+            "each connection has at most one request in flight"
+        );
         let is_open = matches!(study, Study::Load(load) if load.plan.load.pace.is_open());
         let not_sent = tally.counts.of(Outcome::NotSent) + tally.unfinished.not_sent;
-        assert!(is_open || not_sent == 0, "a closed loop sends when a connection is free");
+        assert!(is_open || not_sent == 0, "a closed loop sends only when a connection is free");
     }
     if let Study::Load(load) = study
         && let (Some(planned), None, false) =
             (load.plan.load.requests_total, load.plan.length, load.interrupted)
     {
-        // What a generator that was lost did is not known.
+        // What a lost generator did is unknown.
         let is_lost = load.run.generator.far.iter().any(|far| far.lost.is_some());
         assert!(is_lost || load.run.claim.is_some() || load.run.tally.counts.total() == planned);
     }
@@ -57,11 +60,10 @@ pub(crate) fn assert_conserved(run: &Run) {
     }
 }
 
-/// Whether no run of a study has a figure, and all that is wrong with each is what a machine
-/// without a CPU for us does: a window that was over before a request was due, a generator that was
-/// told its start too late, or requests so slow at an edge of the window that the law of its
-/// middle, and its steadiness, are lost. That a count is another, or that answers fail, no machine
-/// excuses.
+/// Whether all runs of a study are invalid, but only for reasons that a busy machine explains: a
+/// window that was over before a request was due, a generator that got its start time too late, or
+/// requests so slow at an edge of the window that Little's law or steadiness fails. A wrong count
+/// or failed responses are no machine's fault.
 pub(crate) fn is_of_the_machine(study: &Study) -> bool {
     let is_so = |run: &Run| {
         let judgement =
@@ -80,9 +82,10 @@ pub(crate) fn is_of_the_machine(study: &Study) -> bool {
     !runs.is_empty() && runs.into_iter().all(is_so)
 }
 
-/// By the app's own account, and by the kernel's.
+/// For the app's own account of a request's time, and for the kernel's.
 fn assert_parts_are_the_whole(run: &Run) {
-    let (good, response_time) = (run.tally.counts.good(), run.tally.response_time.sum());
+    let good = run.tally.counts.good();
+    let response_time = run.tally.response_time.sum();
     if let Some(app_times) = &run.app_times {
         let left_out = app_times.silent + app_times.impossible;
         assert_eq!(app_times.all.requests + left_out, good);
@@ -111,7 +114,7 @@ fn assert_parts_are_the_whole(run: &Run) {
     }
 }
 
-/// Whether anything was found that speaks against the account of the client.
+/// Warnings that contradict the client's own count.
 pub(crate) fn ledger_warnings(study: &SweepStudy) -> Vec<&Diagnostic> {
     let all = study.warnings.iter().chain(study.runs.iter().flat_map(|run| &run.warnings));
     all.filter(|warning| {
@@ -120,7 +123,8 @@ pub(crate) fn ledger_warnings(study: &SweepStudy) -> Vec<&Diagnostic> {
     .collect()
 }
 
-/// The server's own count of each run is the client's, of the same workers in each.
+/// Checks that the server's own count of each run is the client's, with the same workers in all
+/// runs.
 pub(crate) fn assert_agreed(study: &SweepStudy) {
     assert_eq!(ledger_warnings(study), Vec::<&Diagnostic>::new());
     let mut servers = BTreeSet::new();
@@ -132,7 +136,7 @@ pub(crate) fn assert_agreed(study: &SweepStudy) {
         assert!(conserved.all(|check| judge::grade(check) == Grade::Passed), "{checks:?}");
         let is_by_header = run.workers.iter().all(|share| share.source == ShareSource::Header);
         assert_eq!(tally.per_worker.is_empty(), !is_by_header);
-        // By itself Puma counts what it answered, the warm-up too.
+        // Puma's own count includes the warm-up.
         let answers = if is_by_header { tally.counts.answered() } else { tally.all_responses() };
         assert_eq!(run.workers.iter().map(|share| share.requests).sum::<u64>(), answers);
         assert!(
@@ -146,9 +150,10 @@ pub(crate) fn assert_agreed(study: &SweepStudy) {
     assert_eq!(servers.len(), 1, "the same workers");
 }
 
-/// The kernel has seen each answer, of each worker as many as it was named in; of the `later` ones
-/// alone, where the first two did not go on. Processes are looked for once a second: of workers
-/// that were born a look at them is asked where it has gone on for two, at 0.02 s a request.
+/// Checks that the kernel saw each response, and for each worker as many as name it. With `later`,
+/// the first two workers were replaced, so only the others count. Longtail looks for processes once
+/// a second, so a new worker must have been seen only if it served for more than about two seconds,
+/// at 0.02 s per request.
 pub(super) fn assert_followed(run: &Run, later: bool) {
     let Some(view) = &run.kernel else { return };
     let sums = (view.unfollowed, view.lost, view.answers());
@@ -158,7 +163,7 @@ pub(super) fn assert_followed(run: &Run, later: bool) {
     let named: BTreeMap<u32, u64> = named.collect();
     for (pid, answers) in named.into_iter().skip(if later { 2 } else { 0 }) {
         let process =
-            view.processes.iter().find(|process| process.pid == pid).expect("it answered");
+            view.processes.iter().find(|process| process.pid == pid).expect("the worker responded");
         let is_looked_at =
             |watch: &Watch| watch.curves("cpu").any(|(_, curve)| curve.of == pid.to_string());
         assert_eq!(process.answers, answers, "{pid}");
@@ -167,13 +172,15 @@ pub(super) fn assert_followed(run: &Run, later: bool) {
     }
 }
 
-/// The log has each request once, in order of completion, and with the outcomes that the study
-/// counts.
+/// Checks that the log has each request once, in order of completion, with the outcomes that the
+/// study counts.
 pub(super) fn assert_logged(csv: &str, study: &LoadStudy) {
     let (header, lines) = csv.split_at(report::logs::csv_header().len());
     assert_eq!(header, report::logs::csv_header());
-    let (mut numbers, mut counted, mut bytes, mut last) =
-        (Vec::new(), BTreeMap::<String, u64>::new(), 0, f64::MIN);
+    let mut numbers = Vec::new();
+    let mut counted = BTreeMap::<String, u64>::new();
+    let mut bytes = 0;
+    let mut last = f64::MIN;
     for line in lines.lines() {
         let fields: Vec<&str> = line.split(',').collect();
         let [number, _, _, _, _, _, _, outcome, size, reason] = fields[..] else {
@@ -182,9 +189,9 @@ pub(super) fn assert_logged(csv: &str, study: &LoadStudy) {
         assert_eq!(
             reason.is_empty(),
             outcome != "bad_response",
-            "a reason of what is bad alone: {line}"
+            "only a bad response has a reason: {line}"
         );
-        // A request that was not sent has no such time, and one that was skipped no end.
+        // A request that was not sent has no time for that, and a skipped one has no end.
         let time = |n: usize| -> f64 {
             if fields[n].is_empty() { fields[1] } else { fields[n] }.parse().unwrap()
         };
@@ -215,26 +222,26 @@ pub(super) fn assert_logged(csv: &str, study: &LoadStudy) {
     assert!(bytes <= tally.received_bytes);
 }
 
-/// What was scraped last, or came in packets of statsd, is each figure of the study and no other.
+/// Checks that the last scrape, or the statsd packets, have exactly the figures of the study.
 pub(super) fn assert_exported(text: &str, study: &Study) {
     let families: Vec<MetricFamily> = match study {
         Study::Load(load) => of_load(load),
         Study::Sweep(sweep) => {
             sweep.runs.iter().zip(1..).flat_map(|(run, n)| of_sweep(sweep, run, n)).collect()
         }
-        _ => panic!("nothing is exported of it"),
+        _ => panic!("longtail exports no figures of this kind of study"),
     };
     if text.starts_with('#') {
         assert!(text.ends_with(&text_formats::exposition(&families)), "{text}");
         return;
     }
-    let came: BTreeSet<String> =
+    let received: BTreeSet<String> =
         text.lines().filter(|line| line.starts_with("longtail.run.")).map(str::to_owned).collect();
-    assert_eq!(came, text_formats::lines(&families).iter().map(ToString::to_string).collect());
+    assert_eq!(received, text_formats::lines(&families).iter().map(ToString::to_string).collect());
 }
 
-/// Each run was posted once, byte for byte what `export` makes of it; its tests decode that with
-/// the messages of `opentelemetry-proto`, and hold each figure against the run.
+/// Checks that each run was posted once, byte for byte as `export` encodes it. The tests of
+/// `export` compare each figure with the run.
 pub(super) fn assert_posted(posts: &[KeptRequest], study: &SweepStudy) {
     assert_eq!(posts.len(), study.runs.len());
     for ((post, run), number) in posts.iter().zip(&study.runs).zip(1..) {
@@ -243,7 +250,7 @@ pub(super) fn assert_posted(posts: &[KeptRequest], study: &SweepStudy) {
         let decoded = ExportMetricsServiceRequest::decode(post.body.as_slice()).unwrap();
         let metrics = &decoded.resource_metrics[0].scope_metrics[0].metrics;
         let Some(Data::Gauge(gauge)) = &metrics[0].data else { panic!("{:?}", metrics[0]) };
-        // The clock's time of a run is in no study.
+        // A study doesn't have the wall-clock time of its runs.
         let [begun, ended] =
             [gauge.data_points[0].start_time_unix_nano, gauge.data_points[0].time_unix_nano]
                 .map(Nanos);

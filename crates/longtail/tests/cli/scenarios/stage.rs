@@ -1,6 +1,5 @@
-//! What a scenario is played on: its folder, the servers and programs of it, the machines and
-//! control groups that it is given, and the studies that it has left. `is_there` says what this
-//! machine has of all that.
+//! What a scenario runs on: its folder, servers, programs, machines and control groups, and the
+//! studies that it leaves. `is_there` says what of this is available here.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,11 +23,10 @@ use crate::lab::{
 };
 use crate::load::sink_with;
 
-/// What {answer} says where the scenario has no answer.
+/// What {recorder} replies if the scenario has no `reply`.
 const GREETING: &str = "HTTP/1.1 200 OK\\r\\nContent-Length: 5\\r\\n\\r\\nhello";
 
-/// The sinks by their names, and where they listen: those of 10.77 and beyond on the machines of a
-/// wire.
+/// The sinks by name, and where they listen. The last six are on the machines of a `network`.
 const SINKS: [(&str, &str); 11] = [
     ("ok", "127.0.0.1:0"),
     ("counter", "127.0.0.1:0"),
@@ -43,21 +41,21 @@ const SINKS: [(&str, &str); 11] = [
     ("far-public", "203.0.113.7:0"),
 ];
 
-/// A scenario that is being played.
+/// A scenario that is running.
 pub(crate) struct Stage {
     pub(super) name: String,
     pub(super) lab: Lab,
-    /// What a word in braces stands for.
+    /// What names in braces stand for.
     pub(super) places: BTreeMap<String, String>,
     pub(super) sinks: Vec<Sink>,
     pub(super) receiver: Receiver,
-    /// Where packets of statsd may go.
+    /// A UDP socket that statsd packets may be sent to.
     pub(super) agent: UdpSocket,
-    /// What goes on until the end.
-    pub(super) beside: Vec<Running>,
+    /// Programs that run until the end of the scenario.
+    pub(super) background: Vec<Running>,
     pub(super) running: Option<Running>,
     pub(super) ended: Option<Ended>,
-    /// The machine that longtail is on, and another one.
+    /// Longtail's machine and another one.
     pub(super) machines: Option<Machines>,
     pub(super) quota: Option<Quota>,
     pub(super) port: u16,
@@ -65,10 +63,12 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new(scenario: &str) -> Stage {
-        let said = |verb: &str| scenario.lines().find_map(|line| line.strip_prefix(verb));
-        let answer = unescaped(said("answer").unwrap_or(GREETING).trim_start());
-        let statsd = said("statsd ").map(unescaped);
-        let (lab, port, agent) = (Lab::new(), free_port(), UdpSocket::bind("127.0.0.1:0").unwrap());
+        let setting = |word: &str| scenario.lines().find_map(|line| line.strip_prefix(word));
+        let reply = unescaped(setting("reply").unwrap_or(GREETING).trim_start());
+        let statsd = setting("statsd-packet ").map(unescaped);
+        let lab = Lab::new();
+        let port = free_port();
+        let agent = UdpSocket::bind("127.0.0.1:0").unwrap();
         agent.set_nonblocking(true).unwrap();
         let [free, web] =
             ["{free}", "{web}"].map(|name| if scenario.contains(name) { free_port() } else { 0 });
@@ -79,7 +79,7 @@ impl Stage {
                     .send_to(lines.as_bytes(), ("127.0.0.1", free))
                     .unwrap();
             }
-            answer.clone().into_bytes()
+            reply.clone().into_bytes()
         });
         let of_crates = |folder: &str| format!("{}/../{folder}", env!("CARGO_MANIFEST_DIR"));
         let ours = launch::affinity::ours().expect("Linux tells");
@@ -90,7 +90,7 @@ impl Stage {
             ("{web}", web.to_string()),
             ("{agent}", agent.local_addr().unwrap().to_string()),
             ("{agent-port}", agent.local_addr().unwrap().port().to_string()),
-            ("{answer}", receiver.address.to_string()),
+            ("{recorder}", receiver.address.to_string()),
             ("{taken}", receiver.address.port().to_string()),
             ("{version}", env!("CARGO_PKG_VERSION").to_owned()),
             ("{longtail}", LONGTAIL.to_owned()),
@@ -112,7 +112,7 @@ impl Stage {
             sinks: Vec::new(),
             receiver,
             agent,
-            beside: Vec::new(),
+            background: Vec::new(),
             running: None,
             ended: None,
             machines: None,
@@ -121,7 +121,8 @@ impl Stage {
         }
     }
 
-    /// The text with what its words in braces stand for; a sink begins where it is named first.
+    /// The text with all names in braces replaced. A sink starts when it is named for the first
+    /// time.
     pub(super) fn filled(&mut self, text: &str) -> String {
         for (name, place) in SINKS {
             let [address, port] = [format!("{{{name}}}"), format!("{{{name}-port}}")];
@@ -143,7 +144,7 @@ impl Stage {
             text = text
                 .replace("{served}", &(by_sinks + self.receiver.kept().len() as u64).to_string());
         }
-        while let Some((before, rest)) = text.split_once("{kept ") {
+        while let Some((before, rest)) = text.split_once("{study ") {
             let (path, after) = rest.split_once('}').unwrap();
             let study =
                 serde_json::from_str(&fs::read_to_string(self.newest().expect("a study")).unwrap())
@@ -172,7 +173,7 @@ impl Stage {
         host.enter(|| sink_with(place, SinkSettings { pem, ..settings }))
     }
 
-    /// A program, on the machine that longtail is on.
+    /// A program on longtail's machine.
     fn program(&self, program: &str) -> Command {
         match &self.machines {
             Some(machines) => on(&self.lab, &machines.here, program),
@@ -180,9 +181,9 @@ impl Stage {
         }
     }
 
-    /// Starts longtail with these words, or a line of a shell.
-    pub(super) fn start(&self, verb: &str, line: &str) -> Running {
-        if verb == "sh" {
+    /// Starts longtail with these arguments, or a shell with this line.
+    pub(super) fn start(&self, word: &str, line: &str) -> Running {
+        if word == "sh" {
             return Running::start(self.program("sh").args(["-c", line]));
         }
         let (line, input) =
@@ -197,7 +198,7 @@ impl Stage {
         )
     }
 
-    /// Starts a server, on the other machine where there is one.
+    /// Starts a server, on the other machine if there is one.
     pub(super) fn serve(&mut self, line: &str) {
         let server = split(line);
         let mut command = match &self.machines {
@@ -205,36 +206,37 @@ impl Stage {
             None => self.lab.program(&server[0]),
         };
         let server = Running::start(command.args(&server[1..]));
-        // The kernel's table is that of this process's own network.
+        // The kernel's table of sockets shows only this process's own network namespace.
         let connects = || TcpStream::connect(("10.77.0.2", self.port)).is_ok();
         let listens = || match &self.machines {
             Some(machines) => machines.there.enter(connects),
             None => sockets(self.port).listening,
         };
-        eventually(PATIENCE, || server.said(), || listens().then_some(()));
+        eventually(PATIENCE, || server.output_so_far(), || listens().then_some(()));
         self.places.insert("{served-pid}".to_owned(), server.pid().to_string());
-        self.beside.push(server);
+        self.background.push(server);
     }
 
     pub(crate) fn ended(&self) -> &Ended {
         self.ended.as_ref().expect("a command comes before what it must print")
     }
 
-    /// Whether it ended with this exit code: with 3 in place of 0 or 1 where a busy machine is why
-    /// no figure is the server's.
+    /// Whether it ended with this exit code. If a busy machine spoiled every run, 3 counts as
+    /// 0 or 1.
     pub(super) fn has_code(&self, code: i32) -> bool {
-        let came = self.ended().status.code();
+        let ended_with = self.ended().status.code();
         let is_excused = || self.newest_study().is_some_and(|study| is_of_the_machine(&study));
-        came == Some(code) || matches!(code, 0 | 1) && came == Some(3) && is_excused()
+        ended_with == Some(code) || matches!(code, 0 | 1) && ended_with == Some(3) && is_excused()
     }
 
-    /// Waits for the end of what is running.
+    /// Waits until what is running has ended.
     pub(crate) fn finish(&mut self) {
         self.ended = self.running.take().map(Running::end).or(self.ended.take());
     }
 
-    /// Writes into a file what a server says of this port and target: 200, and this in its body.
-    pub(super) fn get(&self, file: &str, what: &str) {
+    /// Saves a server's response for a port and target in a file, as soon as it is 200 with the
+    /// text in its body.
+    pub(super) fn fetch(&self, file: &str, what: &str) {
         let (place, part) = what.split_once(' ').unwrap_or((what, ""));
         let (port, target) = place.split_once('/').unwrap();
         let body = || get_well(port.parse().unwrap(), &format!("/{target}"));
@@ -242,9 +244,10 @@ impl Stage {
         self.lab.write(file, &eventually(PATIENCE, || format!("{place}: {:?}", body()), has_it));
     }
 
-    /// Writes into a file what has come to {agent}; whoever sent it has ended.
-    pub(super) fn packets(&self, file: &str) {
-        let (mut text, mut buffer) = (String::new(), vec![0; 65_536]);
+    /// Saves the packets that {agent} received in a file. Their sender must have ended.
+    pub(super) fn save_packets(&self, file: &str) {
+        let mut text = String::new();
+        let mut buffer = vec![0; 65_536];
         while let Ok(length) = self.agent.recv(&mut buffer) {
             assert!(length <= LONGEST_PACKET, "{length}");
             text += str::from_utf8(&buffer[..length]).unwrap();
@@ -258,7 +261,7 @@ impl Stage {
         self.lab.studies().into_iter().filter(is_one).collect()
     }
 
-    /// The file of the study that was kept last.
+    /// The file of the newest study.
     pub(super) fn newest(&self) -> Option<String> {
         let written = |path: &PathBuf| fs::metadata(path).unwrap().modified().unwrap();
         Some(self.studies().into_iter().max_by_key(written)?.display().to_string())
@@ -268,25 +271,29 @@ impl Stage {
         Some(lab::read(self.newest()?.as_ref()))
     }
 
-    /// What holds after every scenario.
+    /// Checks what must hold after every scenario.
     pub(crate) fn assert_sound(mut self) {
         let name = &self.name;
-        assert!(self.running.is_none(), "{name}: nobody looks at how it ends");
-        for running in std::mem::take(&mut self.beside) {
+        assert!(
+            self.running.is_none(),
+            "{name}: a command is still running that no line waits for"
+        );
+        for running in std::mem::take(&mut self.background) {
             running.send(Signal::TERM);
             running.send(Signal::CONT);
             running.end();
         }
-        // Connections, requests, bytes there, bytes back.
-        let (mut ours, mut is_counted, mut is_here) =
-            ([0; 4], !self.sinks.is_empty() && !self.studies().is_empty(), true);
+        // Connections, requests, bytes sent, bytes received.
+        let mut ours = [0; 4];
+        let mut is_counted = !self.sinks.is_empty() && !self.studies().is_empty();
+        let mut is_here = true;
         for study in self.studies().iter().map(|path| lab::read(path)) {
             assert_sound(&study);
             match study {
                 Study::Load(study) if study.run.claim.is_none() => {
                     let tally = &study.run.tally;
-                    // Elsewhere one more is made: of a server here the kernel says whether it
-                    // listens.
+                    // For a server elsewhere, one more connection is made to see whether it
+                    // listens; here the kernel says so.
                     let has_lost = study.run.generator.far.iter().any(|one| one.lost.is_some());
                     is_here &=
                         study.server == ServerLocation::Here && study.run.generator.far.is_empty();
@@ -314,13 +321,13 @@ impl Stage {
         let from = usize::from(!is_here);
         assert!(
             !is_counted || ours[from..] == theirs[from..],
-            "{name}: connections, requests, bytes there and back: {ours:?}, {theirs:?}"
+            "{name}: connections, requests, bytes sent and received: {ours:?}, {theirs:?}"
         );
         self.lab.assert_nothing_left(self.port);
     }
 }
 
-/// A study that is made and not measured.
+/// A ready-made study.
 pub(super) fn made(name: &str) -> Study {
     match name {
         "judged" => testkit::study::judged().into(),
@@ -329,15 +336,15 @@ pub(super) fn made(name: &str) -> Study {
         "closed" => testkit::load::closed().into(),
         "failing" => testkit::load::failing().into(),
         "poisson" => testkit::load::open_poisson().into(),
-        other => panic!("no study is called {other}"),
+        other => panic!("there is no study called {other}"),
     }
 }
 
-/// A control group with a part of a CPU; root makes one, and it is taken away when it is dropped.
+/// A control group with a share of a CPU. Only root can make one. It is removed when dropped.
 pub(super) struct Quota(pub(super) PathBuf);
 
 impl Quota {
-    /// So many hundredths of a CPU; `None` where none can be made.
+    /// A quota of this many hundredths of a CPU; `None` if it can't be made.
     pub(super) fn of(percent: u64) -> Option<Quota> {
         let name = format!("longtail-test-{}-{percent}", std::process::id());
         let quota = percent * 1000;
@@ -367,8 +374,8 @@ impl Drop for Quota {
     }
 }
 
-/// The command of the last Puma of such a major version among the checkouts that `LONGTAIL_PUMAS`
-/// names.
+/// The command of the last Puma with a matching major version among the checkouts that
+/// `LONGTAIL_PUMAS` names.
 fn puma_of(is_wanted: fn(u32) -> bool) -> Option<String> {
     let folders = std::env::var("LONGTAIL_PUMAS").unwrap_or_default();
     let is_one = |folder: &&str| {
@@ -391,12 +398,12 @@ fn puma_6() -> Option<String> {
 
 /// Whether this is on this machine.
 pub(crate) fn is_there(need: &str) -> bool {
-    // In no lab: a lab says that a test goes on.
-    let said = |program: &str, words: &[&str]| {
+    // Without a lab, because a lab announces that a test is running.
+    let output_of = |program: &str, words: &[&str]| {
         Command::new(program).args(words).env_remove("BUNDLE_GEMFILE").stdin(Stdio::null()).output()
     };
     let succeeds = |program: &str, words: &[&str]| {
-        said(program, words).is_ok_and(|output| output.status.success())
+        output_of(program, words).is_ok_and(|output| output.status.success())
     };
     let rails = ["-e", "require 'logger'; require 'action_controller/railtie'"];
     match need {
@@ -414,12 +421,12 @@ pub(crate) fn is_there(need: &str) -> bool {
                 )
         }
         "old" => {
-            let version = said("puma", &["--version"])
+            let version = output_of("puma", &["--version"])
                 .map(|output| String::from_utf8(output.stdout).unwrap());
             let is_old = |version: String| {
                 version.split(&[' ', '.']).any(|word| matches!(word, "3" | "4" | "5" | "6"))
             };
-            has("puma") && can(version.is_ok_and(is_old), "this Puma is of another age")
+            has("puma") && can(version.is_ok_and(is_old), "this Puma is newer than 6")
         }
         "new" => can(new_puma().is_some(), "LONGTAIL_PUMAS names no checkout of Puma 7 or later"),
         "six" => can(puma_6().is_some(), "LONGTAIL_PUMAS names no checkout of Puma 6"),

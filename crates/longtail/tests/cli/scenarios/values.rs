@@ -1,9 +1,9 @@
-//! Values of JSON by their paths, and what must be so of them.
+//! Values of JSON by their paths, and conditions on them.
 
 use serde_json::Value;
 
-/// The values at a path: a step is a key, a place, `*` for each, or `KEY=VALUE&KEY=VALUE` for those
-/// of a list that have them.
+/// The values at a path such as `runs.*.tally`. A step is a key, an index, `*` for every element,
+/// or `KEY=VALUE&KEY=VALUE` for the elements that have these values.
 pub(crate) fn at<'v>(whole: &'v Value, path: &str) -> Vec<&'v Value> {
     path.split('.').fold(vec![whole], |found, step| {
         let is_so = |one: &&Value| {
@@ -28,9 +28,9 @@ pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The numbers that a sum is, of numbers and of paths, such as `2 * runs.*.connections + 1`; `sum`,
-/// `count`, `median` or `max` before a path make one number of all. `None` where a value is no
-/// number.
+/// The value of a sum of numbers and paths, such as `2 * runs.*.connections + 1`: one number for
+/// each element. `sum`, `count`, `median` or `max` before a path make one number of all. `None` if
+/// a value is not a number.
 fn amounts(whole: &Value, sum: &str) -> Option<Vec<f64>> {
     let mut total = vec![0.0];
     for term in sum.split(" + ") {
@@ -72,21 +72,23 @@ fn amounts(whole: &Value, sum: &str) -> Option<Vec<f64>> {
     Some(total)
 }
 
-/// What is wrong with the values at a path, such as `runs.*.connections = 4`: all that are there
-/// must be so, or `||` as another says.
+/// Why a condition such as `runs.*.connections = 4` doesn't hold; `None` if it does. The signs are
+/// `=`, `!=`, `<`, `>`, `has` and `lacks` (text), and `~ VALUE OFF` (at most OFF apart). It must
+/// hold for every value at the path. `||` joins alternatives.
 pub(crate) fn unlike(whole: &Value, condition: &str) -> Option<String> {
     if let Some((one, other)) = condition.split_once(" || ") {
         return unlike(whole, one).and_then(|_| unlike(whole, other));
     }
     let is_sign = |word: &&str| ["=", "!=", "has", "lacks", "<", ">", "~"].contains(word);
     let sign =
-        condition.split(' ').find(is_sign).unwrap_or_else(|| panic!("{condition} has no sign"));
+        condition.split(' ').find(is_sign).unwrap_or_else(|| panic!("'{condition}' has no sign"));
     let (left, right) = condition.split_once(&format!(" {sign} ")).unwrap();
     let (right, off) = if sign == "~" { right.rsplit_once(' ').unwrap() } else { (right, "0") };
     let off: f64 = off.parse().unwrap();
     let json =
         serde_json::from_str::<Value>(right).ok().filter(|json| sign == "!=" || !json.is_number());
-    let (found, both) = (at(whole, left), || amounts(whole, left).zip(amounts(whole, right)));
+    let found = at(whole, left);
+    let both = || amounts(whole, left).zip(amounts(whole, right));
     let of_numbers = |holds: fn(f64, f64, f64) -> bool| {
         both().is_some_and(|(left, right)| {
             let is_alike = right.len() == 1 || left.len() == right.len();
@@ -115,7 +117,7 @@ pub(crate) fn unlike(whole: &Value, condition: &str) -> Option<String> {
 }
 
 pub(super) fn number(word: &str) -> u64 {
-    word.parse().unwrap_or_else(|_| panic!("{word} is no number"))
+    word.parse().unwrap_or_else(|_| panic!("{word} is not a number"))
 }
 
 pub(super) fn unescaped(text: &str) -> String {

@@ -1,4 +1,4 @@
-//! Servers that answer what a table says, and shake hands as it says.
+//! Servers that respond, and handshake, as a table says.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -21,7 +21,7 @@ use crate::lab::Lab;
 const GOOD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const NO_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
 
-/// Starts a thread for each connection; they end with the test's process.
+/// Starts a thread for each connection. The threads end with the test's process.
 fn listen(serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -35,7 +35,7 @@ fn listen(serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'static) -
     address
 }
 
-/// The bytes of a step: a character is a byte.
+/// The bytes of a step, one for each character.
 fn bytes(step: &str) -> Vec<u8> {
     unescaped(step).chars().map(|char| u8::try_from(u32::from(char)).unwrap()).collect()
 }
@@ -43,25 +43,25 @@ fn bytes(step: &str) -> Vec<u8> {
 /// Ends a connection as the last step says.
 fn finish(mut stream: TcpStream, how: &str) -> io::Result<()> {
     match how {
-        // Lingering for no time at all is a reset.
+        // Closing with a linger time of 0 sends a reset.
         "reset" => set_socket_linger(&stream, Some(std::time::Duration::ZERO))?,
         "close" => {
             stream.shutdown(Shutdown::Write)?;
             io::copy(&mut stream, &mut io::sink())?;
         }
         "wait" => _ = io::copy(&mut stream, &mut io::sink())?,
-        other => panic!("no end of a connection is called {other}"),
+        other => panic!("a connection can't end with '{other}'"),
     }
     Ok(())
 }
 
-/// A server of plain HTTP with the same bytes for each request.
+/// A plain HTTP server that sends the same bytes for each request.
 pub(super) struct CannedServer {
     pub(super) address: SocketAddr,
 }
 
 impl CannedServer {
-    /// With these steps, the last of which is how a connection ends.
+    /// Starts a server with these steps; the last one says how the connection ends.
     pub(super) fn start(steps: &str) -> CannedServer {
         let mut steps: Vec<&str> = steps.split("; ").collect();
         let how = steps.pop().unwrap().to_owned();
@@ -89,20 +89,21 @@ impl CannedServer {
     }
 }
 
-/// A server that a handshake is tried with.
+/// A server for trying a handshake.
 pub(super) struct HandshakeServer {
     pub(super) address: SocketAddr,
 }
 
 impl HandshakeServer {
-    /// As the words of a row say; the files that go with it are written into the lab.
+    /// Starts the server that a row describes, and writes its certificates into the lab.
     pub(super) fn start(words: &str, lab: &Lab) -> HandshakeServer {
         let (kind, rest) = words.split_once(' ').unwrap_or((words, ""));
         let address = match kind {
             "plain" => listen(|mut stream| answer_all(&mut stream)),
             "raw" => {
                 let (first, how) = rest.rsplit_once("; ").unwrap();
-                let (first, how) = (bytes(first), how.to_owned());
+                let first = bytes(first);
+                let how = how.to_owned();
                 listen(move |mut stream| {
                     _ = stream.read(&mut [0; 4096])?;
                     stream.write_all(&first)?;
@@ -110,7 +111,7 @@ impl HandshakeServer {
                 })
             }
             "tls" => tls(rest, lab),
-            other => panic!("no server is called {other}"),
+            other => panic!("there is no server called '{other}'"),
         };
         HandshakeServer { address }
     }
@@ -156,7 +157,7 @@ fn tls(words: &str, lab: &Lab) -> SocketAddr {
     listen(move |mut stream| {
         let mut first = [0];
         stream.peek(&mut first)?;
-        // A handshake begins with this byte (RFC 8446 section 5.1).
+        // A handshake begins with this byte (RFC 8446, section 5.1).
         if first != [0x16] && is_quiet {
             return finish(stream, "wait");
         }
@@ -170,7 +171,8 @@ fn tls(words: &str, lab: &Lab) -> SocketAddr {
     })
 }
 
-/// An authority, its certificate in ca.pem, and client certificates of its and of a stranger's.
+/// A certificate authority with its certificate in ca.pem, and client certificates from it and from
+/// another authority.
 fn authority(lab: &Lab) -> CertifiedIssuer<'static, KeyPair> {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -202,7 +204,7 @@ fn certificate(words: &str, authority: &CertifiedIssuer<'_, KeyPair>) -> (Certif
         "expired" => params.not_after = date_time_ymd(2001, 1, 1),
         "early" => params.not_before = date_time_ymd(2099, 1, 1),
         "self" | "named" => {}
-        other => panic!("no certificate is called {other}"),
+        other => panic!("there is no certificate called '{other}'"),
     }
     (params.self_signed(&key).unwrap(), key)
 }
