@@ -65,7 +65,7 @@ impl Contender {
     /// Longtail with extra flags, under another name, in each round.
     pub(crate) fn ours(name: &str, extra: &[&str]) -> Contender {
         let extra = extra.iter().map(|word| (*word).to_owned()).collect();
-        Contender { name: name.to_owned(), extra, ..Contender::of(Tool::Longtail) }
+        Contender { name: name.to_owned(), extra, ..Contender::of(Tool::LONGTAIL) }
     }
 }
 
@@ -233,7 +233,7 @@ mod tests {
             ..Sample::default()
         };
         let samples = values.iter().map(sample).collect();
-        Entry { contender: Contender::of(Tool::Wrk), samples, failures: vec![] }
+        Entry { contender: Contender::of(Tool::WRK), samples, failures: vec![] }
     }
 
     #[test]

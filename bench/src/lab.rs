@@ -63,11 +63,11 @@ impl Lab<'_> {
     /// The program of a tool.
     pub(crate) fn program(&self, tool: Tool) -> Option<PathBuf> {
         match tool {
-            Tool::Longtail => Some(self.longtail.clone()),
+            Tool::LONGTAIL => Some(self.longtail.clone()),
             Tool::Floor => {
                 Some(self.here.with_file_name("ping-pong")).filter(|file| file.is_file())
             }
-            _ => self.find(tool.name()),
+            Tool::Load(_) => self.find(tool.name()),
         }
     }
 

@@ -49,7 +49,7 @@ fn programs(lab: &Lab<'_>, extent: &Extent) -> (Vec<String>, Vec<String>) {
                 absent.push(tool.name().to_owned());
                 continue;
             }
-            (Tool::Longtail, Some(program)) => version_of(&program, "--version"),
+            (Tool::LONGTAIL, Some(program)) => version_of(&program, "--version"),
             (_, Some(program)) => tool.version(&program),
         };
         there.push(

@@ -30,7 +30,7 @@ use crate::case::{Done, Rounds};
 use crate::counters::Counters;
 use crate::lab::{CHILD, GUARD, Lab};
 use crate::sections::{Extent, Found, Section};
-use crate::tools::Tool;
+use crate::tools::{Tool, tool};
 use testkit::clock::REAL_CLOCK;
 
 const FAULT: u8 = 1;
@@ -70,7 +70,7 @@ struct Args {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Only these; what is not here is left out
-    #[arg(long, value_delimiter = ',', value_name = "TOOL")]
+    #[arg(long, value_parser = tool(), value_delimiter = ',', value_name = "TOOL")]
     tools: Vec<Tool>,
     /// Numbers of connections of small answers with keep-alive [default: 1,16,64,256,1024,10000,
     /// quick 16]

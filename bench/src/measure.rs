@@ -154,7 +154,7 @@ pub(crate) fn run(
     }
     let reported = parsed(tool, &output.printed, &lab.studies())
         .ok_or_else(|| format!("what it printed is not understood{}", output.last_words()))?;
-    if tool == Tool::Longtail {
+    if tool == Tool::LONGTAIL {
         let theirs = (
             received,
             after.answers - before.answers,

@@ -5,24 +5,32 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use clap::ValueEnum;
+use audit::LoadTool;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use model::{Histogram, LoadStudy, Nanos, Study};
 use rustix::fs::{Access, access};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-/// A load generator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
-#[serde(rename_all = "snake_case")]
+/// Who makes load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Tool {
-    Longtail,
+    Load(LoadTool),
     /// `ping-pong`: what the same bytes cost without HTTP.
     Floor,
-    Wrk,
-    Oha,
-    Hey,
-    H2load,
-    Ab,
-    Wrk2,
+}
+
+impl Serialize for Tool {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.name().serialize(serializer)
+    }
+}
+
+/// Reads the name of one of them.
+pub(crate) fn tool() -> impl TypedValueParser<Value = Tool> {
+    PossibleValuesParser::new(Tool::ALL.map(Tool::name)).map(|typed| {
+        let tool = Tool::ALL.into_iter().find(|tool| tool.name() == typed);
+        tool.expect("clap takes no other name")
+    })
 }
 
 /// The load to send.
@@ -54,48 +62,45 @@ pub(crate) enum End {
 }
 
 impl Tool {
-    /// All of them, in the order of the tables.
+    pub(crate) const LONGTAIL: Tool = Tool::Load(LoadTool::Longtail);
+    pub(crate) const WRK: Tool = Tool::Load(LoadTool::Wrk);
+    pub(crate) const OHA: Tool = Tool::Load(LoadTool::Oha);
+    pub(crate) const HEY: Tool = Tool::Load(LoadTool::Hey);
+    pub(crate) const H2LOAD: Tool = Tool::Load(LoadTool::H2load);
+    pub(crate) const AB: Tool = Tool::Load(LoadTool::Ab);
+    pub(crate) const WRK2: Tool = Tool::Load(LoadTool::Wrk2);
+
+    /// All, in the order of the tables.
     pub(crate) const ALL: [Tool; 8] = [
-        Tool::Longtail,
+        Tool::LONGTAIL,
         Tool::Floor,
-        Tool::Wrk,
-        Tool::Oha,
-        Tool::Hey,
-        Tool::H2load,
-        Tool::Ab,
-        Tool::Wrk2,
+        Tool::WRK,
+        Tool::OHA,
+        Tool::HEY,
+        Tool::H2LOAD,
+        Tool::AB,
+        Tool::WRK2,
     ];
 
     /// Its name in tables, which is also the program's name except for the floor.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Tool::Longtail => "longtail",
             Tool::Floor => "floor",
-            Tool::Wrk => "wrk",
-            Tool::Oha => "oha",
-            Tool::Hey => "hey",
-            Tool::H2load => "h2load",
-            Tool::Ab => "ab",
-            Tool::Wrk2 => "wrk2",
+            Tool::Load(tool) => tool.name(),
         }
     }
 
-    /// The tool whose output format it prints; `None` for our own.
-    pub(crate) fn claims_as(self) -> Option<audit::LoadTool> {
-        Some(match self {
-            Tool::Longtail | Tool::Floor => return None,
-            Tool::Wrk => audit::LoadTool::Wrk,
-            Tool::Oha => audit::LoadTool::Oha,
-            Tool::Hey => audit::LoadTool::Hey,
-            Tool::H2load => audit::LoadTool::H2load,
-            Tool::Ab => audit::LoadTool::Ab,
-            Tool::Wrk2 => audit::LoadTool::Wrk2,
-        })
+    /// Whose output it prints; `None` of ours.
+    pub(crate) fn claims_as(self) -> Option<LoadTool> {
+        match self {
+            Tool::Floor | Tool::LONGTAIL => None,
+            Tool::Load(tool) => Some(tool),
+        }
     }
 
     /// Whether it runs in every round. Those that do are compared with; the others are only shown.
     pub(crate) fn is_in_every_round(self) -> bool {
-        matches!(self, Tool::Longtail | Tool::Floor | Tool::Wrk)
+        matches!(self, Tool::LONGTAIL | Tool::Floor | Tool::WRK)
     }
 
     /// Why it cannot do this job; `None` if it can.
@@ -103,12 +108,12 @@ impl Tool {
         let is_counted = matches!(job.end, End::Requests(_));
         match self {
             Tool::Floor if job.tls => Some("it speaks no TLS"),
-            Tool::H2load if !job.keep_alive => Some("it cannot open a connection for each request"),
-            Tool::Wrk | Tool::H2load | Tool::Ab if job.rate.is_some() => {
+            Tool::H2LOAD if !job.keep_alive => Some("it cannot open a connection for each request"),
+            Tool::WRK | Tool::H2LOAD | Tool::AB if job.rate.is_some() => {
                 Some("it has no open loop")
             }
-            Tool::Wrk2 if job.rate.is_none() => Some("it has no closed loop"),
-            Tool::Floor | Tool::Wrk | Tool::Wrk2 if is_counted => Some("it ends by time only"),
+            Tool::WRK2 if job.rate.is_none() => Some("it has no closed loop"),
+            Tool::Floor | Tool::WRK | Tool::WRK2 if is_counted => Some("it ends by time only"),
             _ => None,
         }
     }
@@ -116,10 +121,10 @@ impl Tool {
     /// How long it runs when asked for `length`: some take only whole seconds.
     pub(crate) fn length(self, length: Nanos) -> Nanos {
         match self {
-            Tool::Wrk | Tool::Wrk2 | Tool::H2load | Tool::Ab => {
+            Tool::WRK | Tool::WRK2 | Tool::H2LOAD | Tool::AB => {
                 Nanos::from_secs(length.0.div_ceil(1_000_000_000).max(1))
             }
-            Tool::Longtail | Tool::Floor | Tool::Oha | Tool::Hey => length,
+            Tool::Floor | Tool::Load(_) => length,
         }
     }
 
@@ -140,7 +145,7 @@ impl Tool {
         let where_close = |flag: &'static str| if job.keep_alive { "" } else { flag };
         let where_tls = |flag: &'static str| if job.tls { flag } else { "" };
         let line = match self {
-            Tool::Longtail => format!(
+            Tool::LONGTAIL => format!(
                 "load --no-calibrate --threads 1 -c {c} {} {} {} {}",
                 is_for("--for"),
                 job.rate.map(|rate| format!("--rate {rate}/s")).unwrap_or_default(),
@@ -153,7 +158,7 @@ impl Tool {
                 let keep = job.rate.map_or_else(|| keep.to_owned(), |rate| rate.to_string());
                 return words(&format!("{address} {c} {} {keep}", length.unwrap_or_default().0));
             }
-            Tool::Wrk | Tool::Wrk2 => {
+            Tool::WRK | Tool::WRK2 => {
                 let line = format!(
                     "-t1 -c{c} -d{}s --latency {}",
                     seconds.unwrap_or_default(),
@@ -166,7 +171,7 @@ impl Tool {
                 line.push(url.into());
                 return line;
             }
-            Tool::Oha => {
+            Tool::OHA => {
                 let corrected = if job.rate.is_some() { "--latency-correction" } else { "" };
                 let close = where_close("--disable-keepalive");
                 let insecure = where_tls("--insecure");
@@ -176,7 +181,7 @@ impl Tool {
                     rate("-q")
                 )
             }
-            Tool::Hey => {
+            Tool::HEY => {
                 let rate = job
                     .rate
                     .map(|rate| format!("-q {}", f64::from(rate) / f64::from(c)))
@@ -190,36 +195,34 @@ impl Tool {
                     where_close("-disable-keepalive")
                 )
             }
-            Tool::H2load => {
+            Tool::H2LOAD => {
                 let time = seconds.map_or_else(|| is_for(""), |seconds| format!("-D {seconds}"));
                 format!("--h1 -t1 -c{c} {time}")
             }
-            Tool::Ab => {
-                // With -t alone it ends after 50 000 requests.
+            Tool::AB => {
+                // -t alone ends it after 50 000 requests.
                 let much = |seconds: u64| (1_000_000 * seconds).max(u64::from(c));
                 let time = seconds.map(|seconds| format!("-t {seconds} -n {}", much(seconds)));
                 let keep = if job.keep_alive { "-k" } else { "" };
                 format!("-q -l -c {c} {keep} {}", time.unwrap_or_else(|| is_for("")))
             }
+            Tool::Load(
+                LoadTool::Bombardier
+                | LoadTool::Vegeta
+                | LoadTool::LongTailHey
+                | LoadTool::ResponseTimeWrk
+                | LoadTool::Attack
+                | LoadTool::Workload,
+            ) => unreachable!("{} is in no table", self.name()),
         };
         let mut line = words(&line);
         line.push(url.into());
         line
     }
 
-    /// The flag that prints its version, if there is one.
-    fn version_flag(self) -> Option<&'static str> {
-        match self {
-            Tool::Wrk | Tool::Wrk2 => Some("-v"),
-            Tool::Ab => Some("-V"),
-            Tool::Oha | Tool::H2load => Some("--version"),
-            Tool::Longtail | Tool::Floor | Tool::Hey => None,
-        }
-    }
-
-    /// Its version, if it prints one.
+    /// Its version, as far as it tells it.
     pub(crate) fn version(self, program: &Path) -> Option<String> {
-        version_of(program, self.version_flag()?)
+        version_of(program, self.claims_as()?.version_flag()?)
     }
 }
 
@@ -366,7 +369,7 @@ mod tests {
     #[test]
     fn the_count_of_each_tool_is_read() {
         let read = |tool, text| parsed(tool, text, Path::new("/nonexistent"));
-        let wrk = read(Tool::Wrk, testkit::output::WRK).unwrap();
+        let wrk = read(Tool::WRK, testkit::output::WRK).unwrap();
         assert_eq!((wrk.requests, wrk.failed), (Some(10_000), Some(0)));
         assert_eq!(wrk.times, Times { p50: Some(1e6), p99: Some(1.5e6), p999: None });
         assert_eq!(read(Tool::Floor, "1234\n").unwrap().requests, Some(1234));

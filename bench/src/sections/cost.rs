@@ -29,7 +29,7 @@ pub(super) fn cases(extent: &Extent) -> Vec<Case> {
     };
     let case = |name: &str, bytes: u64, job: Job| {
         let tools: &[Tool] = if extent.quick && name.contains(',') {
-            &[Tool::Longtail, Tool::Floor, Tool::Wrk]
+            &[Tool::LONGTAIL, Tool::Floor, Tool::WRK]
         } else {
             &Tool::ALL
         };
@@ -42,7 +42,7 @@ pub(super) fn cases(extent: &Extent) -> Vec<Case> {
     };
     let mut all: Vec<Case> =
         extent.connections.iter().map(|c| case(&format!("{c} conn."), SMALL, job(*c))).collect();
-    if extent.tools.contains(&Tool::Longtail) {
+    if extent.tools.contains(&Tool::LONGTAIL) {
         let own_clock = || Contender::ours(OWN_CLOCK, &["--timestamps", "user"]);
         for case in &mut all {
             case.contenders.insert(1, own_clock());
@@ -70,9 +70,9 @@ pub(super) fn idle_cases(extent: &Extent) -> Vec<Case> {
         server: Kind::Nginx,
         job: Job { tls, ..Job::closed(*connections, End::After(extent.length)) },
         contenders: extent.contenders(if extent.quick || tls {
-            &[Tool::Longtail, Tool::Wrk]
+            &[Tool::LONGTAIL, Tool::WRK]
         } else {
-            &[Tool::Longtail, Tool::Floor, Tool::Wrk]
+            &[Tool::LONGTAIL, Tool::Floor, Tool::WRK]
         }),
     };
     let plain = all.iter().map(|connections| case(connections, false));
@@ -179,7 +179,7 @@ pub(super) fn micros(ns: f64) -> String {
 
 /// System calls per request, of all threads of a program, from its start to its end.
 pub(super) fn call_cases(extent: &Extent) -> Vec<Case> {
-    let quick = [Tool::Longtail, Tool::Floor, Tool::Wrk];
+    let quick = [Tool::LONGTAIL, Tool::Floor, Tool::WRK];
     vec![Case {
         name: "system calls, 64 conn.".to_owned(),
         server: Kind::Sink { bytes: SMALL, delay: None },
@@ -240,11 +240,11 @@ mod tests {
             job: Job::closed(16, End::Requests(1)),
             contenders: vec![],
         };
-        let mut hey = entry(Tool::Hey, 4.0);
+        let mut hey = entry(Tool::HEY, 4.0);
         hey.samples.iter_mut().for_each(|sample| sample.counted = Counted::default());
         hey.samples.truncate(1);
         let entries =
-            vec![entry(Tool::Longtail, 0.5), entry(Tool::Floor, 0.25), entry(Tool::Wrk, 1.0), hey];
+            vec![entry(Tool::LONGTAIL, 0.5), entry(Tool::Floor, 0.25), entry(Tool::WRK, 1.0), hey];
         Done { case, entries, failure: None, lateness: None }
     }
 

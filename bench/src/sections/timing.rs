@@ -21,7 +21,7 @@ pub(super) fn cases(extent: &Extent) -> Vec<Case> {
     let timed =
         |timing| Contender::ours(&format!("longtail --timing {timing}"), &["--timing", timing]);
     let mut contenders: Vec<Contender> = ["coalesce", "precise", "spin"].map(timed).into();
-    contenders.extend(extent.contenders(&[Tool::Floor, Tool::Oha, Tool::Hey, Tool::Wrk2]));
+    contenders.extend(extent.contenders(&[Tool::Floor, Tool::OHA, Tool::HEY, Tool::WRK2]));
     contenders.retain(|one| extent.tools.contains(&one.tool));
     vec![Case {
         name: format!("{RATE} req/s over {CONNECTIONS} conn., answers after {DELAY}"),

@@ -4,84 +4,9 @@ use std::collections::BTreeMap;
 
 use model::MaskedText;
 use serde::Serialize;
-use strum::Display;
 
 use crate::figure::{FigureRange, PrintedFigure};
-
-/// Whose output it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Display)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum LoadTool {
-    /// wg/wrk.
-    #[default]
-    Wrk,
-    /// giltene/wrk2: wrk with a rate.
-    Wrk2,
-    /// rakyll/hey.
-    Hey,
-    /// hatoo/oha.
-    Oha,
-    /// `ApacheBench`.
-    Ab,
-    /// codesenberg/bombardier.
-    Bombardier,
-    /// nghttp2's h2load.
-    H2load,
-    /// tsenart/vegeta.
-    Vegeta,
-    /// A row of Puma's `long_tail_hey`: hey's figures with the workers' shares.
-    #[strum(serialize = "long_tail_hey")]
-    LongTail,
-    /// A row of Puma's `response_time_wrk`: wrk's figures.
-    ResponseTimeWrk,
-    /// `attack.cr`: one line a request.
-    #[strum(serialize = "attack.cr")]
-    Attack,
-    /// `ic-workload-generator`.
-    #[strum(serialize = "ic-workload-generator")]
-    Workload,
-}
-
-impl LoadTool {
-    /// Whether its times went through wrk's `stats_correct`.
-    pub fn is_corrected_by_wrk(self) -> bool {
-        matches!(self, LoadTool::Wrk | LoadTool::ResponseTimeWrk)
-    }
-
-    /// Whether hey made the load.
-    pub(crate) fn is_heys(self) -> bool {
-        matches!(self, LoadTool::Hey | LoadTool::LongTail)
-    }
-
-    /// Whether a connection sends its next request only when the last was answered, and times run
-    /// from the send: then rate times mean is at most the connections.
-    pub(crate) fn is_closed_loop(self) -> bool {
-        !matches!(self, LoadTool::Wrk2 | LoadTool::Vegeta | LoadTool::Attack | LoadTool::Workload)
-    }
-
-    /// How far its percentiles may be off by the way it keeps them, as a fraction: wrk2's histogram
-    /// has three digits, vegeta's digest estimates.
-    pub(crate) fn percentile_error(self) -> f64 {
-        match self {
-            LoadTool::Wrk2 => 0.001,
-            LoadTool::Vegeta => 0.01,
-            _ => 0.0,
-        }
-    }
-
-    /// Whether its rate counts requests without an answer.
-    pub(crate) fn rates_errors(self) -> bool {
-        matches!(
-            self,
-            LoadTool::Hey
-                | LoadTool::Oha
-                | LoadTool::LongTail
-                | LoadTool::Vegeta
-                | LoadTool::Bombardier
-        )
-    }
-}
+use crate::load_tool::LoadTool;
 
 /// One run's figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -12,8 +12,9 @@
 use std::collections::HashMap;
 
 pub use check::{AuditFinding, CHECKS, CheckOutcome, ClaimCheck};
-pub use claim::{Claim, LoadTool};
+pub use claim::Claim;
 pub use figure::{FigureRange, PrintedFigure};
+pub use load_tool::LoadTool;
 use model::{Believable, ClaimGrade};
 pub use parse::TooManyClaims;
 use report::number::{count_of, percentile as percentile_name};
@@ -23,6 +24,7 @@ use serde::Serialize;
 mod check;
 pub mod claim;
 mod figure;
+mod load_tool;
 pub mod parse;
 
 /// A claim with all that was found.
@@ -125,7 +127,7 @@ fn groups(audited: &[AuditedClaim]) -> Vec<Vec<&AuditedClaim>> {
 }
 
 fn is_row_to_group(audited: &AuditedClaim) -> bool {
-    let is_row = matches!(audited.claim.tool, LoadTool::LongTail | LoadTool::ResponseTimeWrk);
+    let is_row = matches!(audited.claim.tool, LoadTool::LongTailHey | LoadTool::ResponseTimeWrk);
     let is_explained =
         audited.findings.iter().any(|finding| finding.outcome.is == ClaimGrade::Explains);
     is_row && !is_explained && audited.verdict.is != Believable::Impossible

@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use audit::LoadTool;
 use launch::{Addresses, GuardCommand, LaunchSpec, Server, free_address};
 use model::comparison::median;
 use model::diagnostic::ClaimGrade;
@@ -25,7 +26,7 @@ use sweep::ClaimedRun;
 use crate::GUARD;
 use crate::exit::Mistake;
 use crate::generators::{
-    Generator, GeneratorRunner, InstalledGenerator, LoadOrder, ProcessReport, claimed_run,
+    GeneratorRunner, InstalledGenerator, LoadOrder, ProcessReport, claimed_run,
 };
 use crate::selftest::machine;
 
@@ -48,13 +49,13 @@ pub(crate) struct CalibrationFindings {
     #[serde(rename = "tools")]
     pub(crate) compared: Vec<ComparedGenerator>,
     /// Those that are not on PATH.
-    pub(crate) missing: Vec<Generator>,
+    pub(crate) missing: Vec<LoadTool>,
 }
 
 /// One generator, and all that was seen of it.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ComparedGenerator {
-    pub(crate) tool: Generator,
+    pub(crate) tool: LoadTool,
     #[serde(skip)]
     installed: InstalledGenerator,
     /// By the sink's count, of all its runs.
@@ -136,17 +137,17 @@ impl OwnFigures {
     /// # Errors
     /// Where that is not understood.
     fn read(
-        generator: Generator,
+        tool: LoadTool,
         report: ProcessReport,
         order: &LoadOrder,
     ) -> Result<OwnFigures, String> {
-        if generator == Generator::Longtail {
+        if tool == LoadTool::Longtail {
             return match report::json::read(&report.printed) {
                 Ok(Study::Load(study)) => Ok(OwnFigures::of(&study.run, &[])),
                 _ => Err("what it printed is not understood".to_owned()),
             };
         }
-        let ClaimedRun { claim, elapsed, found } = claimed_run(generator, report, order)?;
+        let ClaimedRun { claim, elapsed, found } = claimed_run(tool, report, order)?;
         Ok(OwnFigures::of(&Run::claimed(order.load.connections, claim, elapsed), &found))
     }
 }
@@ -162,7 +163,7 @@ pub(crate) struct CalibrationRounds<'a> {
 impl ComparedGenerator {
     pub(crate) fn new(installed: InstalledGenerator) -> ComparedGenerator {
         ComparedGenerator {
-            tool: installed.generator,
+            tool: installed.tool,
             installed,
             rate_per_s: None,
             runs: Vec::new(),
@@ -467,7 +468,7 @@ mod tests {
                 elapsed: Nanos::ZERO,
                 cpu: None,
             };
-            OwnFigures::read(Generator::Wrk, report, &LoadOrder::get("", LoadSettings::closed(10)))
+            OwnFigures::read(LoadTool::Wrk, report, &LoadOrder::get("", LoadSettings::closed(10)))
                 .unwrap()
         };
         let said = read(WRK);

@@ -10,7 +10,7 @@ use model::MaskedText;
 use model::plan::quoted;
 use model::secret::{SECRET, is_secret_name, masked_word, masked_words};
 
-use crate::args::other_lines::Tool;
+use crate::args::other_lines::KnownLines;
 use crate::args::others;
 use crate::exit::{Mistake, wrong};
 
@@ -143,9 +143,9 @@ impl MaskedWords {
     fn take_command(&mut self, whole: &Command, words: &[String]) {
         let mut named = words
             .iter()
-            .filter(|word| Tool::named(word).is_some() || whole.find_subcommand(word).is_some());
+            .filter(|word| KnownLines::of(word).is_some() || whole.find_subcommand(word).is_some());
         if let Some(name) = named.next()
-            && Tool::named(name).is_some()
+            && KnownLines::of(name).is_some()
             && let Some(load) = whole.find_subcommand("load")
             && let Some(at) = words.iter().position(|word| word == name)
         {

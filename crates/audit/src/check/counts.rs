@@ -6,9 +6,10 @@ use std::fmt::Write as _;
 use report::number::{count_of, exact, significant, times};
 
 use super::{ABSENT, CheckOutcome, NamedFigure, judged, unchecked};
-use crate::claim::{Claim, LoadTool};
+use crate::claim::Claim;
 use crate::figure::{FigureRange, PrintedFigure};
 use crate::figure::{percent, printed_rate, rate};
+use crate::load_tool::LoadTool;
 
 /// More than rounding explains, and yet possibly another clock or another end of the run.
 const SLIGHT: f64 = 0.01;
@@ -148,7 +149,9 @@ fn of_division(asked: u64, among: u64, used: u64) -> [NamedFigure; 3] {
 pub(super) fn samples_kept(claim: &Claim) -> Option<CheckOutcome> {
     let (requests, kept) = match claim.tool {
         LoadTool::Hey => claim.answered().map(|answered| (answered, answered.min(HEY_KEEPS)))?,
-        LoadTool::LongTail => claim.requests.map(|requests| (requests, requests.min(HEY_KEEPS)))?,
+        LoadTool::LongTailHey => {
+            claim.requests.map(|requests| (requests, requests.min(HEY_KEEPS)))?
+        }
         _ => (claim.ended()?, claim.samples?),
     };
     let too_large = (claim.tool.is_heys() && kept > 0 && kept < requests)

@@ -4,8 +4,9 @@
 use report::number::percentile;
 
 use super::{CheckOutcome, judged};
-use crate::claim::{Claim, LoadTool};
+use crate::claim::Claim;
 use crate::figure::{FigureRange, printed_time};
+use crate::load_tool::LoadTool;
 
 /// Ranks by which tools differ in what they call a percentile: some round up, some down, some count
 /// from 0.

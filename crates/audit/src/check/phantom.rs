@@ -159,8 +159,9 @@ fn straight(corners: &[Corner], interval: f64) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claim::{LoadTool, PrintedPercentile};
+    use crate::claim::PrintedPercentile;
     use crate::figure::PrintedFigure;
+    use crate::load_tool::LoadTool;
     use proptest::prelude::*;
 
     /// As wrk does it, on whole microseconds.

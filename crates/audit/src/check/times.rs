@@ -3,9 +3,10 @@
 use report::number::{percentile, significant, times};
 
 use super::{ABSENT, CheckOutcome, judged, unchecked};
-use crate::claim::{Claim, LoadTool};
+use crate::claim::Claim;
 use crate::figure::{FigureRange, PrintedFigure};
 use crate::figure::{printed_rate, printed_time, time};
+use crate::load_tool::LoadTool;
 
 /// Above 1, and yet explained by requests under way at the run's two ends.
 const EDGE: f64 = 0.01;

@@ -2,8 +2,9 @@
 
 use super::words::{self, bytes, count, first, key_and_value, percentile, time, time_in_words};
 use super::{ToolReport, count_option};
-use crate::claim::{Claim, LoadTool};
+use crate::claim::Claim;
 use crate::figure::PrintedFigure;
+use crate::load_tool::LoadTool;
 
 /// `ApacheBench`. Its first `Time per request` is concurrency x duration / requests, and so keeps
 /// Little's law whatever happened; the mean taken here is that of the table, of measured times,

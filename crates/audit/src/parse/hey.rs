@@ -8,10 +8,9 @@ use std::collections::BTreeMap;
 
 use super::words::{self, bytes, count, first, key_and_value, time_in_words};
 use super::{Line, MOST_CLAIMS, ToolReport, bare, command_line, count_option, option, server};
-use crate::claim::{
-    Claim, ClaimedServer, ClaimedShares, HistogramBin, LoadTool, PrintedPercentile,
-};
+use crate::claim::{Claim, ClaimedServer, ClaimedShares, HistogramBin, PrintedPercentile};
 use crate::figure::{FigureRange, PrintedFigure};
+use crate::load_tool::LoadTool;
 
 /// What `-c` is when it is not given.
 const CONNECTIONS: u64 = 50;
@@ -196,7 +195,7 @@ fn row(line: &Line<'_>) -> Option<Claim> {
     let (figures, rest) = rest.split_at_checked(9)?;
     let figures: Vec<PrintedFigure> =
         figures.iter().map(|word| PrintedFigure::parse(word)).collect::<Option<_>>()?;
-    let mut claim = Claim::new(LoadTool::LongTail, line.number);
+    let mut claim = Claim::new(LoadTool::LongTailHey, line.number);
     claim.connections = count(connections);
     claim.name = Some(format!("{multiple} x").into());
     claim.rate_per_s = Some(figures[0]);

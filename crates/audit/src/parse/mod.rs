@@ -12,7 +12,8 @@ use std::borrow::Cow;
 use model::MaskedText;
 use model::secret::SECRET;
 
-use crate::claim::{Claim, ClaimedServer, LoadTool};
+use crate::claim::{Claim, ClaimedServer};
+use crate::load_tool::LoadTool;
 
 /// A report: whether a line is its first, and what it claims.
 type ReportParser = (fn(&str) -> bool, fn(&ToolReport<'_>) -> Claim);

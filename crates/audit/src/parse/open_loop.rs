@@ -2,8 +2,9 @@
 
 use super::words::{self, count, key_and_value, percentile, time, time_in_words};
 use super::{Line, MOST_CLAIMS, ToolReport, command_line, option};
-use crate::claim::{Claim, LoadTool, RequestLine};
+use crate::claim::{Claim, RequestLine};
 use crate::figure::PrintedFigure;
+use crate::load_tool::LoadTool;
 
 /// vegeta's text report: heads that name what their figures are.
 pub(super) fn vegeta(report: &ToolReport<'_>) -> Claim {

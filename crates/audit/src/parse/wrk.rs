@@ -4,8 +4,9 @@
 
 use super::words::{bytes, count, key_and_value, percentile, time};
 use super::{Line, MOST_CLAIMS, ToolReport, command_line, count_option, server};
-use crate::claim::{Claim, ClaimedServer, HistogramBin, LoadTool};
+use crate::claim::{Claim, ClaimedServer, HistogramBin};
 use crate::figure::PrintedFigure;
+use crate::load_tool::LoadTool;
 
 /// From `Running 30s test @ …` to `Transfer/sec`.
 pub(super) fn wrk_and_wrk2(report: &ToolReport<'_>) -> Claim {

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use audit::LoadTool;
 use clap::Args;
 use clap::builder::ArgPredicate;
 use engine::{IpVersion, Resolver, StaticAddresses};
@@ -14,7 +15,7 @@ use requests::RequestsFormat;
 use super::limits::{CONNECTIONS, TIMESTAMPS, WantedTimestamps, above_zero, from_1_to, words};
 use super::{ADVANCED, OutletArgs, OutputArgs, ThresholdArgs};
 use crate::exit::{Mistake, refuse_if, wrong};
-use crate::generators::Generator;
+use crate::generators::load_tool;
 use crate::load::Check;
 
 const EXAMPLES: &str = "\
@@ -87,11 +88,11 @@ pub(crate) struct LoadArgs {
     #[arg(long, alias = "lanes", alias = "threads", value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(1024))]
     pub(crate) generator_threads: Option<u32>,
     /// Let wrk, hey, oha, ab, h2load, bombardier, wrk2 or vegeta make the load
-    #[arg(long, alias = "with", value_enum, value_name = "TOOL", help_heading = "Load", conflicts_with_all = [
+    #[arg(long, alias = "with", value_parser = load_tool(), value_name = "TOOL", help_heading = "Load", conflicts_with_all = [
         "unix", "connect_to", "source_ip", "requests", "think", "ramp", "steps", "arrivals", "burst", "late", "timing",
         "timestamps", "reconnect_after", "connect_timeout", "cacert", "cert", "stop_if", "checks", "log", "service", "from",
     ])]
-    pub(crate) generator: Option<Generator>,
+    pub(crate) generator: Option<LoadTool>,
 
     /// http:// or https://, any host
     #[arg(required_unless_present = "requests", help_heading = "Requests")]

@@ -4,19 +4,11 @@
 //! has no meaning here is named, because a flag that is silently ignored would make two results
 //! look comparable that are not.
 
+use audit::LoadTool;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
 use crate::exit::{Mistake, wrong};
-
-/// Whose command line it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tool {
-    /// rakyll/hey
-    Hey,
-    /// wg/wrk
-    Wrk,
-}
 
 /// A flag of the other tool, under its names, and what it becomes. A name that ends in `=` takes a
 /// value.
@@ -79,57 +71,48 @@ struct OthersDefault {
     words: [&'static str; 2],
 }
 
-const HEY_DEFAULTS: &[OthersDefault] = &[
-    OthersDefault { id: "connections", words: ["-c", "50"] },
-    OthersDefault { id: "timeout", words: ["--timeout", "20s"] },
-];
+/// A tool whose command lines are known here, as a whole.
+pub(crate) struct KnownLines {
+    tool: LoadTool,
+    flags: &'static [OthersFlag],
+    defaults: &'static [OthersDefault],
+}
 
-const WRK_DEFAULTS: &[OthersDefault] = &[
-    OthersDefault { id: "connections", words: ["-c", "10"] },
-    OthersDefault { id: "length", words: ["--for", "10s"] },
-    OthersDefault { id: "generator_threads", words: ["--generator-threads", "2"] },
-    OthersDefault { id: "timeout", words: ["--timeout", "2s"] },
+const KNOWN: [KnownLines; 2] = [
+    KnownLines {
+        tool: LoadTool::Hey,
+        flags: HEY,
+        defaults: &[
+            OthersDefault { id: "connections", words: ["-c", "50"] },
+            OthersDefault { id: "timeout", words: ["--timeout", "20s"] },
+        ],
+    },
+    KnownLines {
+        tool: LoadTool::Wrk,
+        flags: WRK,
+        defaults: &[
+            OthersDefault { id: "connections", words: ["-c", "10"] },
+            OthersDefault { id: "length", words: ["--for", "10s"] },
+            OthersDefault { id: "generator_threads", words: ["--generator-threads", "2"] },
+            OthersDefault { id: "timeout", words: ["--timeout", "2s"] },
+        ],
+    },
 ];
 
 /// Identifiers of flags that choose what is printed, or have no layout of hey or wrk.
 const OTHER_LAYOUTS: [&str; 6] = ["style", "format", "markdown", "json", "csv", "generator"];
 
-impl Tool {
-    /// The one of that name.
-    pub(crate) fn named(name: &str) -> Option<Tool> {
-        match name {
-            "hey" => Some(Tool::Hey),
-            "wrk" => Some(Tool::Wrk),
-            _ => None,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Tool::Hey => "hey",
-            Tool::Wrk => "wrk",
-        }
-    }
-
-    fn flags(self) -> &'static [OthersFlag] {
-        match self {
-            Tool::Hey => HEY,
-            Tool::Wrk => WRK,
-        }
-    }
-
-    fn defaults(self) -> &'static [OthersDefault] {
-        match self {
-            Tool::Hey => HEY_DEFAULTS,
-            Tool::Wrk => WRK_DEFAULTS,
-        }
+impl KnownLines {
+    /// Those of the tool of that name.
+    pub(crate) fn of(name: &str) -> Option<&'static KnownLines> {
+        KNOWN.iter().find(|lines| lines.tool.name() == name)
     }
 
     /// The flag that `word` is, and the value that is glued to it (`-c=50` of hey, `-c50` and
     /// `--timeout=2s` of wrk).
-    fn find(self, word: &str) -> Option<(&'static OthersFlag, Option<&str>)> {
+    fn find<'a>(&self, word: &'a str) -> Option<(&'static OthersFlag, Option<&'a str>)> {
         let bare = word.trim_start_matches('-');
-        let called = |name: &str| self.flags().iter().find(|flag| flag.is_called(name));
+        let called = |name: &str| self.flags.iter().find(|flag| flag.is_called(name));
         let (name, glued) = match bare.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (bare, None),
@@ -137,7 +120,7 @@ impl Tool {
         if let Some(flag) = called(name) {
             return Some((flag, glued));
         }
-        if self != Tool::Wrk || word.starts_with("--") {
+        if self.tool != LoadTool::Wrk || word.starts_with("--") {
             return None;
         }
         let (letter, value) = bare.split_at_checked(1)?;
@@ -145,13 +128,15 @@ impl Tool {
     }
 
     /// A value of its flag as ours has it.
-    fn value(self, flag: &OthersFlag, value: &str) -> String {
-        match self {
-            Tool::Wrk => without_unit(value),
-            // Its -t 0 waits for ever; a day is as good.
-            Tool::Hey if flag.is_called("t") && value == "0" => "24h".to_owned(),
-            Tool::Hey => value.to_owned(),
+    fn value(&self, flag: &OthersFlag, value: &str) -> String {
+        if self.tool == LoadTool::Wrk {
+            return without_unit(value);
         }
+        // hey's -t 0 waits for ever; a day is as good.
+        if flag.is_called("t") && value == "0" {
+            return "24h".to_owned();
+        }
+        value.to_owned()
     }
 }
 
@@ -179,27 +164,27 @@ struct Translation {
 
 /// # Errors
 /// One line, where a flag is not that tool's or cannot be done.
-fn translate(tool: Tool, words: &[String]) -> Result<Translation, String> {
-    let name = tool.name();
+fn translate(lines: &KnownLines, words: &[String]) -> Result<Translation, String> {
+    let name = lines.tool.name();
     let mut ours = Translation::default();
     // Of hey: a count ends no run that -z ends.
-    let is_timed = tool == Tool::Hey
-        && words.iter().any(|word| tool.find(word).is_some_and(|(flag, _)| flag.is_called("z")));
+    let is_timed = lines.tool == LoadTool::Hey
+        && words.iter().any(|word| lines.find(word).is_some_and(|(flag, _)| flag.is_called("z")));
     let mut words = words.iter();
     while let Some(word) = words.next() {
         if !word.starts_with('-') || word == "-" {
             ours.operands.push(word.clone());
             continue;
         }
-        let (flag, glued) = tool
+        let (flag, glued) = lines
             .find(word)
             .ok_or_else(|| format!("{word} is no flag of {name} that is known here"))?;
         let value = match glued {
             _ if !flag.takes_value() => String::new(),
-            Some(glued) => tool.value(flag, glued),
+            Some(glued) => lines.value(flag, glued),
             None => {
                 let next = words.next().ok_or_else(|| format!("{name}'s {word} needs a value"))?;
-                tool.value(flag, next)
+                lines.value(flag, next)
             }
         };
         let typed = word.trim_start_matches('-').split('=').next().unwrap_or_default();
@@ -226,12 +211,12 @@ fn translate(tool: Tool, words: &[String]) -> Result<Translation, String> {
 /// Where it has no counterpart.
 pub(crate) fn answer(
     all: &Command,
-    tool: Tool,
+    lines: &KnownLines,
     refusal: &str,
     beside: &[String],
     theirs: &[String],
 ) -> Result<PastedLine, Mistake> {
-    let Translation { flags, operands, remarks } = translate(tool, theirs).map_err(wrong)?;
+    let Translation { flags, operands, remarks } = translate(lines, theirs).map_err(wrong)?;
     let mut words = vec!["load".to_owned()];
     words.extend_from_slice(beside);
     words.extend(flags);
@@ -240,7 +225,7 @@ pub(crate) fn answer(
     if let Ok(found) = all.clone().try_get_matches_from(typed)
         && let Some(load) = found.subcommand_matches("load")
     {
-        words.extend(defaults(tool, load));
+        words.extend(defaults(lines, load));
     }
     words.extend(operands);
     let remarks =
@@ -267,7 +252,7 @@ pub(crate) fn after_as(
         None => (before.get(at + 1).map_or("", String::as_str), 2),
     };
     let refusal = format!("load has no {flag}");
-    let Some(tool) = Tool::named(name) else {
+    let Some(lines) = KnownLines::of(name) else {
         return Some(Err(wrong(format!(
             "{refusal}: only command lines of hey and wrk are known here; longtail load -h lists the flags"
         ))));
@@ -278,7 +263,7 @@ pub(crate) fn after_as(
         beside.remove(command);
     }
     let theirs = after.get(1..).unwrap_or_default();
-    Some(answer(all, tool, &refusal, &beside, theirs))
+    Some(answer(all, lines, &refusal, &beside, theirs))
 }
 
 /// A line of ours to paste.
@@ -289,16 +274,16 @@ pub(crate) struct PastedLine {
     pub(crate) words: Vec<String>,
 }
 
-/// What is added to a load so that it does what `tool` does by default, and looks like it.
-fn defaults(tool: Tool, load: &ArgMatches) -> Vec<String> {
+/// What is added to a load so that it does what that tool does by default, and looks like it.
+fn defaults(lines: &KnownLines, load: &ArgMatches) -> Vec<String> {
     let is_given = |id: &str| load.value_source(id) == Some(ValueSource::CommandLine);
     let mut words = Vec::new();
-    for OthersDefault { id, words: [flag, value] } in tool.defaults() {
+    for OthersDefault { id, words: [flag, value] } in lines.defaults {
         if !is_given(id) {
             words.extend([*flag, *value]);
         }
     }
-    if tool == Tool::Hey && !is_given("number") && !is_given("length") {
+    if lines.tool == LoadTool::Hey && !is_given("number") && !is_given("length") {
         words.extend(["-n", "200"]);
     }
     // Neither verifies certificates.
@@ -307,7 +292,7 @@ fn defaults(tool: Tool, load: &ArgMatches) -> Vec<String> {
         words.push("--insecure");
     }
     if !OTHER_LAYOUTS.into_iter().any(is_given) {
-        words.extend(["--style", tool.name()]);
+        words.extend(["--style", lines.tool.name()]);
     }
     words.into_iter().map(str::to_owned).collect()
 }
@@ -318,9 +303,10 @@ mod tests {
     use crate::commands::definition;
     use model::plan::quoted;
 
-    fn line(tool: Tool, beside: &str, theirs: &str) -> String {
+    fn line(tool: LoadTool, beside: &str, theirs: &str) -> String {
         let words = |line: &str| shlex::split(line).unwrap();
-        let answered = answer(&definition(), tool, "no", &words(beside), &words(theirs));
+        let lines = KnownLines::of(tool.name()).unwrap();
+        let answered = answer(&definition(), lines, "no", &words(beside), &words(theirs));
         match answered {
             Ok(PastedLine { refusal, words }) => {
                 let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
@@ -349,7 +335,7 @@ mod tests {
             ),
             ("-o csv -n 5 http://h/", "--log=-.csv -n 5 -c 50 --timeout 20s --style hey http://h/"),
         ] {
-            assert_eq!(line(Tool::Hey, "", theirs), format!("no: type longtail load {ours}"));
+            assert_eq!(line(LoadTool::Hey, "", theirs), format!("no: type longtail load {ours}"));
         }
     }
 
@@ -365,7 +351,7 @@ mod tests {
                 "--timeout 5s --for 3 -c 2000 --generator-threads 2 --style wrk http://h/",
             ),
         ] {
-            assert_eq!(line(Tool::Wrk, "", theirs), format!("no: type longtail load {ours}"));
+            assert_eq!(line(LoadTool::Wrk, "", theirs), format!("no: type longtail load {ours}"));
         }
     }
 
@@ -379,25 +365,27 @@ mod tests {
                 "--fail-if 'p99 > 1s' --generator hey -c 50 --timeout 20s -n 200 http://h/",
             ),
         ] {
-            let said = line(Tool::Hey, beside, "http://h/");
+            let said = line(LoadTool::Hey, beside, "http://h/");
             assert_eq!(said, format!("no: type longtail load {ours}"));
         }
     }
 
     #[test]
     fn what_has_no_counterpart_is_named() {
-        let said = line(Tool::Wrk, "", "-c4 -d1s --latency http://h/");
+        let said = line(LoadTool::Wrk, "", "-c4 -d1s --latency http://h/");
         assert!(
             said.starts_with("no (--latency changes nothing here): type longtail load"),
             "{said}"
         );
-        let said = line(Tool::Hey, "", "-n 5 -z 1s -disable-compression http://h/");
+        let said = line(LoadTool::Hey, "", "-n 5 -z 1s -disable-compression http://h/");
         let remarks = "hey ignores -n beside -z; -disable-compression changes nothing here";
         assert!(
             said.starts_with(&format!("no ({remarks}): type longtail load --for 1s")),
             "{said}"
         );
-        assert!(line(Tool::Wrk, "", "-s x.lua http://h/").contains("wrk's -s cannot be done here"));
-        assert!(line(Tool::Hey, "", "-Z http://h/").contains("-Z is no flag of hey"));
+        assert!(
+            line(LoadTool::Wrk, "", "-s x.lua http://h/").contains("wrk's -s cannot be done here")
+        );
+        assert!(line(LoadTool::Hey, "", "-Z http://h/").contains("-Z is no flag of hey"));
     }
 }

@@ -8,7 +8,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use clap::{Args, ValueEnum as _};
+use audit::LoadTool;
+use clap::Args;
 use launch::{GuardCommand, LaunchError, Surroundings, find_program, puma};
 use model::{LoadSettings, Nanos, SystemClock};
 use probe::doctor::{
@@ -26,7 +27,7 @@ use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::generator_rates::{
     self, CalibrationFindings, CalibrationRounds, ComparedGenerator, SinkUnderLoad,
 };
-use crate::generators::{Generator, GeneratorRunner, InstalledGenerator, LoadOrder};
+use crate::generators::{GeneratorRunner, InstalledGenerator, LoadOrder, load_tool, program_of};
 use crate::selftest::{self, CaseResult};
 use crate::store::wall_time;
 use crate::ui::{self, Ui};
@@ -179,7 +180,7 @@ fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
     } else {
         ui::print(&generator_rates::table(&found));
     }
-    let ours = found.compared.iter().find(|one| one.tool == Generator::Longtail);
+    let ours = found.compared.iter().find(|one| one.tool == LoadTool::Longtail);
     // longtail ran, but brought no figures.
     let is_without_figures = ours.is_some_and(|ours| ours.runs.is_empty());
     let is_interrupted = Exit::Interrupted.if_so(found.interrupted);
@@ -189,19 +190,18 @@ fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
 /// Finds the generators on PATH that the user wants, and longtail itself.
 fn find_generators(args: &DoctorArgs, longtail: &OsStr, found: &mut CalibrationFindings) {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    for generator in Generator::value_variants().iter().copied() {
-        let is_wanted = generator == Generator::Longtail
-            || args.tools.is_empty()
-            || args.tools.contains(&generator);
+    for tool in LoadTool::GENERATORS {
+        let is_wanted =
+            tool == LoadTool::Longtail || args.tools.is_empty() || args.tools.contains(&tool);
         if !is_wanted {
             continue;
         }
-        match generator.program(&path, longtail) {
+        match program_of(tool, &path, longtail) {
             Some(program) => {
-                let installed = InstalledGenerator { generator, program };
+                let installed = InstalledGenerator { tool, program };
                 found.compared.push(ComparedGenerator::new(installed));
             }
-            None => found.missing.push(generator),
+            None => found.missing.push(tool),
         }
     }
 }
@@ -276,8 +276,8 @@ pub(crate) struct DoctorArgs {
     #[arg(long, value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(1000))]
     rounds: Option<u32>,
     /// With --generators: which ones, besides longtail [default: all on PATH]
-    #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', help_heading = ADVANCED)]
-    tools: Vec<Generator>,
+    #[arg(long, value_parser = load_tool(), value_name = "LIST", value_delimiter = ',', help_heading = ADVANCED)]
+    tools: Vec<LoadTool>,
     /// With --self-test: shorter runs
     #[arg(long, help_heading = ADVANCED)]
     pub(crate) quick: bool,

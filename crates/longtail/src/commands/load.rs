@@ -14,6 +14,7 @@ use super::conducted::StudyStart;
 use crate::args::LoadArgs;
 use crate::args::output::StudyKind;
 use crate::exit::{Exit, Mistake, refuse_if};
+use crate::generators;
 use crate::load::{Recorder, order_load, prepare};
 use crate::metrics::{Outlets, StatsdInput};
 use crate::results::Results;
@@ -128,7 +129,7 @@ fn check_flags(args: &LoadArgs) -> Result<(), Mistake> {
     let kind = if args.generator.is_some() { StudyKind::ClaimedLoad } else { StudyKind::Load };
     args.output.check(kind)?;
     if let Some(generator) = args.generator {
-        generator.check(&args.thresholds.all())?;
+        generators::check_thresholds(generator, &args.thresholds.all())?;
     }
     let Some(log) = &args.log else { return Ok(()) };
     if logs_to_stdout(args) {

@@ -36,7 +36,7 @@ use self::report::{AuditArgs, ReportArgs};
 use self::sink::SinkArgs;
 use self::sweep::SweepArgs;
 use self::watch::WatchArgs;
-use crate::args::other_lines::{self, Tool};
+use crate::args::other_lines::{self, KnownLines};
 use crate::args::{ADVANCED, LoadArgs, others};
 use crate::exit::{Exit, Mistake, wrong};
 use crate::secrets::{self, MaskedWords};
@@ -250,10 +250,10 @@ fn of_other_tool(
     let answer = match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let name = context(ContextKind::InvalidSubcommand);
-            let tool = Tool::named(name)?;
+            let lines = KnownLines::of(name)?;
             let at = words.iter().position(|word| word == name)?;
             let refusal = format!("there is no command '{name}'");
-            other_lines::answer(whole, tool, &refusal, &words[..at], &words[at + 1..])
+            other_lines::answer(whole, lines, &refusal, &words[..at], &words[at + 1..])
         }
         ErrorKind::UnknownArgument if command.get_name() == "load" => {
             let flag = context(ContextKind::InvalidArg);

@@ -1,6 +1,7 @@
 //! `longtail sweep`, also with `--bodies`: its flags, among them those of Puma's scripts, and the
 //! plan that is made of them.
 
+use audit::LoadTool;
 use clap::Args;
 use engine::Resolver;
 use launch::puma;
@@ -16,7 +17,7 @@ use crate::args::output::StudyKind;
 use crate::args::server::{ServerArgs, ServerWord, addresses, server_command, with_environment};
 use crate::args::{ADVANCED, OutletArgs, OutputArgs, ThresholdArgs};
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
-use crate::generators::{Generator, GeneratorDriver, InstalledGenerator, LoadOrder};
+use crate::generators::{self, GeneratorDriver, InstalledGenerator, LoadOrder, load_tool};
 use crate::metrics::{Outlets, StatsdInput};
 use crate::results::Results;
 use crate::{secrets, signals};
@@ -147,11 +148,11 @@ pub(crate) struct SweepArgs {
         long,
         alias = "with",
         conflicts_with = "from",
-        value_enum,
+        value_parser = load_tool(),
         value_name = "TOOL",
         help_heading = "Load"
     )]
-    pub(crate) generator: Option<Generator>,
+    pub(crate) generator: Option<LoadTool>,
 
     #[command(flatten)]
     pub(crate) thresholds: ThresholdArgs,
@@ -387,7 +388,7 @@ impl SweepArgs {
     }
 
     /// Refuses what the other generator cannot do, whatever the number of connections will be.
-    fn check_with(&self, with: Generator) -> Result<(), Mistake> {
+    fn check_with(&self, with: LoadTool) -> Result<(), Mistake> {
         let name = with.name();
         let socket = self.server.socket_kind()?;
         if socket.is_unix() {
@@ -395,8 +396,8 @@ impl SweepArgs {
                 "--generator {name}: it knows no Unix socket: leave out -s {socket}"
             )));
         }
-        with.check(&self.thresholds.all())?;
-        let shares_evenly = matches!(with, Generator::Hey | Generator::H2load);
+        generators::check_thresholds(with, &self.thresholds.all())?;
+        let shares_evenly = matches!(with, LoadTool::Hey | LoadTool::H2load);
         if self.requests_per_connection.is_some() && !shares_evenly {
             return Err(wrong(format!(
                 "--generator {name}: it cannot give each connection -R requests: give --for"
@@ -412,7 +413,7 @@ impl SweepArgs {
         };
         let time = self.requests_per_connection.is_none().then_some(self.length);
         let order = LoadOrder { time, ..LoadOrder::get("", load) };
-        with.check_order(&order)?;
+        generators::check_order(with, &order)?;
         refuse_if(
             self.server.body.is_some() && self.server.puma.rackup.is_some(),
             format_args!(

@@ -1,131 +1,44 @@
-//! Other load generators: a table of each one's flags, from which its command line is made. What a
-//! generator has no flag for is refused in one line before any load is sent.
+//! Starts other load tools: makes the command line of a load out of what `audit` knows of the tool.
+//! What a tool has no flag for is refused in one line before any load is sent.
 
 mod process;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use audit::LoadTool;
 use audit::claim::ClaimedServer;
-use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use launch::find_program;
 use model::objective::ObjectiveFigure;
 use model::{LoadSettings, Nanos, Pace, Profile, Rate, Threshold};
-use serde::Serialize;
-use strum::IntoStaticStr;
 
 pub(crate) use self::process::{GeneratorDriver, GeneratorRunner, ProcessReport, claimed_run};
 use crate::exit::{Mistake, wrong};
 use crate::this_program;
 
-/// What can make load, in the order of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, IntoStaticStr)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub(crate) enum Generator {
-    #[value(hide = true)]
-    Longtail,
-    Wrk,
-    Hey,
-    Oha,
-    Ab,
-    H2load,
-    Bombardier,
-    Wrk2,
-    Vegeta,
+/// Reads the name of a tool that can make the load.
+pub(crate) fn load_tool() -> impl TypedValueParser<Value = LoadTool> {
+    let names = LoadTool::GENERATORS
+        .map(|tool| PossibleValue::new(tool.name()).hide(tool == LoadTool::Longtail));
+    PossibleValuesParser::new(names).map(|typed| {
+        let tool = LoadTool::GENERATORS.into_iter().find(|tool| tool.name() == typed);
+        tool.expect("clap takes no other name")
+    })
 }
 
-impl Generator {
-    /// Its program, and what people call it.
-    pub(crate) fn name(self) -> &'static str {
-        self.into()
+/// The program of a tool in `path`, the value of PATH; `this_program` is our own.
+pub(crate) fn program_of(tool: LoadTool, path: &OsStr, this_program: &OsStr) -> Option<OsString> {
+    if tool == LoadTool::Longtail {
+        return Some(this_program.to_owned());
     }
-
-    /// What makes it print its version; `None` of one that does not, and of our own.
-    fn version_flag(self) -> Option<&'static str> {
-        match self {
-            Generator::Longtail | Generator::Hey => None,
-            Generator::Wrk | Generator::Wrk2 => Some("-v"),
-            Generator::Ab => Some("-V"),
-            Generator::Vegeta => Some("-version"),
-            Generator::Oha | Generator::H2load | Generator::Bombardier => Some("--version"),
-        }
-    }
-
-    /// The percentiles that it prints, rising; without the longest.
-    fn percentiles(self) -> &'static [f64] {
-        match self {
-            Generator::Longtail | Generator::H2load => &[],
-            Generator::Wrk => &[0.50, 0.75, 0.90, 0.99],
-            Generator::Hey => &[0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99],
-            Generator::Oha => &[0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 0.999, 0.9999],
-            Generator::Ab => &[0.50, 0.66, 0.75, 0.80, 0.90, 0.95, 0.98, 0.99],
-            Generator::Bombardier => &[0.50, 0.75, 0.90, 0.95, 0.99],
-            Generator::Wrk2 => &[0.50, 0.75, 0.90, 0.99, 0.999, 0.9999, 0.99999],
-            Generator::Vegeta => &[0.50, 0.90, 0.95, 0.99],
-        }
-    }
-
-    /// How a load is put into its words: see [`LoadOrder::argument`] for what stands in braces.
-    /// Brackets enclose what is left out where a load has no such thing. What has no place here it
-    /// cannot do.
-    fn words(self) -> &'static str {
-        match self {
-            Generator::Longtail => {
-                "load --format study --no-calibrate --generator-threads {t} -c {c} [--for {time}s] {url}"
-            }
-            Generator::Wrk => {
-                "-t{t} -c{c} --latency --timeout {s}s [-d {time}s] [-H {close}] [-H {header}] {url}"
-            }
-            Generator::Hey => {
-                "-cpus {t} -c {c} -t {s} -disable-redirects [-z {time}s] [-n {n}] [-q {each}] [-m {m}] \
-                 [-disable-keepalive{closes}] [-host {host}] [-H {header}] [-D {body}] {url}"
-            }
-            Generator::Oha => {
-                "--no-tui -c {c} -t {s}s --redirect 0 --insecure [-z {time}s] [-n {n}] [-q {rate}] [-m {m}] \
-                 [--disable-keepalive{closes}] [-H {header}] [-D {body}] {url}"
-            }
-            // Without -l an answer of another length than the first is a failed one. -t alone ends
-            // it after 50 000 requests.
-            Generator::Ab => {
-                "-q -l -c {c} -s {s} [-k{keeps}] [-t {time} -n {enough}] [-n {n}] [-m {bodiless}] [-H {header}] [-p {body}] {url}"
-            }
-            Generator::H2load => {
-                "--h1 -t{t} -c{c} -N {s}s [-D {time}s] [-n {n}] [-H {header}] [-d {body}] {url}"
-            }
-            Generator::Bombardier => {
-                "-l -p r -k -c {c} -t {s}s [-d {time}s] [-n {n}] [-r {rate}] [-m {m}] [-a{closes}] [-H {header}] [-f {body}] {url}"
-            }
-            Generator::Wrk2 => {
-                "-t{t} -c{c} --latency --timeout {s}s [-d {time}s] [-R {rate}] [-R 10000000{floods}] [-H {close}] [-H {header}] {url}"
-            }
-            // Method and URL are in its file of targets.
-            Generator::Vegeta => {
-                "-cpus={t} attack -max-workers={c} -connections={c} -max-connections={c} -redirects=-1 -insecure \
-                 -timeout={s}s [-keepalive=false{closes}] [-rate={rate}/s] [-rate=0 -workers={c}{floods}] [-duration={time}s] \
-                 -output={folder}/vegeta.bin -targets={folder}/targets [-header {header}] [-body {body}]"
-            }
-        }
-    }
-
-    /// Whether its words have a place for one of these.
-    fn takes(self, placeholders: &[&str]) -> bool {
-        placeholders.iter().any(|one| self.words().contains(one))
-    }
-
-    /// Its program in `path`, the value of PATH; `this_program` is our own.
-    pub(crate) fn program(self, path: &OsStr, this_program: &OsStr) -> Option<OsString> {
-        if self == Generator::Longtail {
-            return Some(this_program.to_owned());
-        }
-        find_program(OsStr::new(self.name()), Path::new(""), path).map(Into::into)
-    }
+    find_program(OsStr::new(tool.name()), Path::new(""), path).map(Into::into)
 }
 
 /// A generator that was found on PATH.
 #[derive(Clone, Debug)]
 pub(crate) struct InstalledGenerator {
-    pub(crate) generator: Generator,
+    pub(crate) tool: LoadTool,
     pub(crate) program: OsString,
 }
 
@@ -134,16 +47,16 @@ impl InstalledGenerator {
     ///
     /// # Errors
     /// Where it is not on PATH.
-    pub(crate) fn on_path(generator: Generator) -> Result<InstalledGenerator, Mistake> {
+    pub(crate) fn on_path(tool: LoadTool) -> Result<InstalledGenerator, Mistake> {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let name = generator.name();
+        let name = tool.name();
         let missing = || {
             wrong(format!(
                 "--generator {name}: {name} is not on PATH; install it, or leave out --generator"
             ))
         };
-        let program = generator.program(&path, &this_program()).ok_or_else(missing)?;
-        Ok(InstalledGenerator { generator, program })
+        let program = program_of(tool, &path, &this_program()).ok_or_else(missing)?;
+        Ok(InstalledGenerator { tool, program })
     }
 }
 
@@ -284,140 +197,137 @@ pub(crate) struct GeneratorCommand {
     pub(crate) env: Vec<(&'static str, OsString)>,
 }
 
-impl Generator {
-    /// The command of this load. `folder` is for its files.
-    pub(crate) fn command(
-        self,
-        program: &OsStr,
-        order: &LoadOrder,
-        folder: &Path,
-    ) -> GeneratorCommand {
-        let words = order.words_of(self.words(), folder);
-        let threads = || order.even_threads().to_string().into();
-        let env = match self {
-            // Its studies are none that the user made.
-            Generator::Longtail => vec![("XDG_DATA_HOME", folder.into())],
-            Generator::Oha => vec![("TOKIO_WORKER_THREADS", threads())],
-            Generator::Bombardier => vec![("GOMAXPROCS", threads())],
-            _ => Vec::new(),
-        };
-        let argv = std::iter::once(program.to_owned())
-            .chain(words.into_iter().map(OsString::from))
-            .collect();
-        GeneratorCommand { argv, env }
+/// The command with which a tool makes this load. `folder` is for its files.
+pub(crate) fn command(
+    tool: LoadTool,
+    program: &OsStr,
+    order: &LoadOrder,
+    folder: &Path,
+) -> GeneratorCommand {
+    let mut argv = vec![program.to_owned()];
+    let words = order.words_of(tool.command_words().unwrap_or_default(), folder);
+    argv.extend(words.into_iter().map(OsString::from));
+    let mut env = Vec::new();
+    if tool == LoadTool::Longtail {
+        // The user did not make these studies, so they are kept apart from the user's.
+        env.push(("XDG_DATA_HOME", folder.into()));
     }
-
-    /// Refuses what it cannot run, naming the flag.
-    ///
-    /// # Errors
-    /// Where there is such a thing.
-    pub(crate) fn check_order(self, order: &LoadOrder) -> Result<(), Mistake> {
-        let refused = |why: &str| Err(wrong(format!("--generator {}: {why}", self.name())));
-        let times = [
-            (order.time, "--for"),
-            (Some(order.load.warm_up), "--warm-up"),
-            (Some(order.load.timeout), "--timeout"),
-        ];
-        let odd = times
-            .into_iter()
-            .find(|(time, _)| time.is_some_and(|time| !time.0.is_multiple_of(1_000_000_000)));
-        if let Some((_, flag)) = odd {
-            return refused(&format!("{flag} wants whole seconds here, such as {flag} 5s"));
-        }
-        let each = u64::from(order.load.connections);
-        if let Some(total) = order
-            .load
-            .requests_total
-            .filter(|total| self == Generator::Hey && !total.is_multiple_of(each))
-        {
-            let sent = total / each * each;
-            return refused(&format!(
-                "it sends -n / -c requests on each connection: {total} over {each} would be {sent}; give a multiple of {each}"
-            ));
-        }
-        let rate = order.rate().or(order.rate_per_connection);
-        let (is_get, has_body) = (order.method.is_none(), order.body.is_some());
-        let is_post_with_body = order.method.as_deref() == Some("POST") && has_body;
-        let reasons = [
-            (
-                order.load.requests_total.is_some() && !self.takes(&["{n}"]),
-                "it ends by time only: give --for instead of -n or -R",
-            ),
-            (
-                rate.is_some() && !self.takes(&["{rate}", "{each}"]),
-                "it has no open loop: leave out --rate and -q",
-            ),
-            (
-                order.rate().is_some() && !self.takes(&["{rate}"]),
-                "it has no rate in total: give -q, which is of each connection, instead of --rate",
-            ),
-            (rate.is_none() && self.takes(&["{floods}"]), "it has no closed loop: give --rate"),
-            (
-                order.rate_per_connection.is_some() && !self.takes(&["{each}"]),
-                "its rate is in total: give --rate instead of -q",
-            ),
-            (
-                rate.is_some_and(|rate| rate.per_second().fract() != 0.0),
-                "it takes whole numbers of requests per second only",
-            ),
-            (
-                !order.load.keep_alive && !self.takes(&["{closes}", "{close}", "{keeps}"]),
-                "it cannot open a connection for each request: leave out -k",
-            ),
-            (
-                (!is_get || has_body) && !self.takes(&["{body}"]),
-                "it sends GET without a body (more would need Lua): leave out -m, -d and -D",
-            ),
-            (
-                !is_get && !is_post_with_body && self == Generator::H2load,
-                "it sends GET, or POST with a body: leave out -m",
-            ),
-            // -p is a POST, whatever -m says.
-            (
-                has_body && !is_post_with_body && self == Generator::Ab,
-                "a body makes it POST: leave out -m",
-            ),
-        ];
-        reasons.into_iter().find(|(is_so, _)| *is_so).map_or(Ok(()), |(_, why)| refused(why))
+    if let Some(variable) = tool.thread_variable() {
+        env.push((variable, order.even_threads().to_string().into()));
     }
-
-    /// Refuses to be asked at all where we make the load ourselves, and to be judged by what it
-    /// does not print.
-    ///
-    /// # Errors
-    /// Where it is ours, or there is such a threshold.
-    pub(crate) fn check(self, thresholds: &[Threshold]) -> Result<(), Mistake> {
-        if self == Generator::Longtail {
-            return Err(wrong(
-                "--generator longtail: it is longtail that makes the load anyway; leave it out",
-            ));
-        }
-        let percentiles = self.percentiles();
-        let prints = |q: f64| percentiles.iter().any(|known| (known - q).abs() < 1e-9);
-        for Threshold { condition, is_expected } in thresholds {
-            let what = match condition.figure {
-                ObjectiveFigure::ResponseTime(q) if prints(q) => continue,
-                ObjectiveFigure::ResponseTime(_) if percentiles.is_empty() => {
-                    "no percentile at all".to_owned()
-                }
-                ObjectiveFigure::ResponseTime(_) => {
-                    let all: Vec<String> =
-                        percentiles.iter().map(|q| report::number::percentile(*q)).collect();
-                    format!("of percentiles {} only", all.join(" "))
-                }
-                ObjectiveFigure::ServiceTime(_) => {
-                    "one kind of time only, judged without the word service".to_owned()
-                }
-                ObjectiveFigure::SentShare => "not what was sent of what was due".to_owned(),
-                _ => continue,
-            };
-            let flag = if *is_expected { "--expect" } else { "--fail-if" };
-            return Err(wrong(format!("{flag} '{condition}': {} reports {what}", self.name())));
-        }
-        Ok(())
-    }
+    GeneratorCommand { argv, env }
 }
 
+/// Refuses what the tool cannot run, naming the flag.
+///
+/// # Errors
+/// Where there is such a thing.
+pub(crate) fn check_order(tool: LoadTool, order: &LoadOrder) -> Result<(), Mistake> {
+    let refused = |why: &str| Err(wrong(format!("--generator {}: {why}", tool.name())));
+    let times = [
+        (order.time, "--for"),
+        (Some(order.load.warm_up), "--warm-up"),
+        (Some(order.load.timeout), "--timeout"),
+    ];
+    let odd = times
+        .into_iter()
+        .find(|(time, _)| time.is_some_and(|time| !time.0.is_multiple_of(1_000_000_000)));
+    if let Some((_, flag)) = odd {
+        return refused(&format!("{flag} wants whole seconds here, such as {flag} 5s"));
+    }
+    let each = u64::from(order.load.connections);
+    if let Some(total) = order
+        .load
+        .requests_total
+        .filter(|total| tool == LoadTool::Hey && !total.is_multiple_of(each))
+    {
+        let sent = total / each * each;
+        return refused(&format!(
+            "it sends -n / -c requests on each connection: {total} over {each} would be {sent}; give a multiple of {each}"
+        ));
+    }
+    let rate = order.rate().or(order.rate_per_connection);
+    let is_get = order.method.is_none();
+    let has_body = order.body.is_some();
+    let is_post_with_body = order.method.as_deref() == Some("POST") && has_body;
+    let reasons = [
+        (
+            order.load.requests_total.is_some() && !tool.takes(&["{n}"]),
+            "it ends by time only: give --for instead of -n or -R",
+        ),
+        (
+            rate.is_some() && !tool.takes(&["{rate}", "{each}"]),
+            "it has no open loop: leave out --rate and -q",
+        ),
+        (
+            order.rate().is_some() && !tool.takes(&["{rate}"]),
+            "it has no rate in total: give -q, which is of each connection, instead of --rate",
+        ),
+        (rate.is_none() && tool.takes(&["{floods}"]), "it has no closed loop: give --rate"),
+        (
+            order.rate_per_connection.is_some() && !tool.takes(&["{each}"]),
+            "its rate is in total: give --rate instead of -q",
+        ),
+        (
+            rate.is_some_and(|rate| rate.per_second().fract() != 0.0),
+            "it takes whole numbers of requests per second only",
+        ),
+        (
+            !order.load.keep_alive && !tool.takes(&["{closes}", "{close}", "{keeps}"]),
+            "it cannot open a connection for each request: leave out -k",
+        ),
+        (
+            (!is_get || has_body) && !tool.takes(&["{body}"]),
+            "it sends GET without a body (more would need Lua): leave out -m, -d and -D",
+        ),
+        (
+            !is_get && !is_post_with_body && tool == LoadTool::H2load,
+            "it sends GET, or POST with a body: leave out -m",
+        ),
+        // -p is a POST, whatever -m says.
+        (
+            has_body && !is_post_with_body && tool == LoadTool::Ab,
+            "a body makes it POST: leave out -m",
+        ),
+    ];
+    reasons.into_iter().find(|(is_so, _)| *is_so).map_or(Ok(()), |(_, why)| refused(why))
+}
+
+/// Refuses to be asked at all where we make the load ourselves, and to be judged by what it
+/// does not print.
+///
+/// # Errors
+/// Where it is ours, or there is such a threshold.
+pub(crate) fn check_thresholds(tool: LoadTool, thresholds: &[Threshold]) -> Result<(), Mistake> {
+    if tool == LoadTool::Longtail {
+        return Err(wrong(
+            "--generator longtail: it is longtail that makes the load anyway; leave it out",
+        ));
+    }
+    let percentiles = tool.percentiles();
+    let prints = |q: f64| percentiles.iter().any(|known| (known - q).abs() < 1e-9);
+    for Threshold { condition, is_expected } in thresholds {
+        let what = match condition.figure {
+            ObjectiveFigure::ResponseTime(q) if prints(q) => continue,
+            ObjectiveFigure::ResponseTime(_) if percentiles.is_empty() => {
+                "no percentile at all".to_owned()
+            }
+            ObjectiveFigure::ResponseTime(_) => {
+                let all: Vec<String> =
+                    percentiles.iter().map(|q| report::number::percentile(*q)).collect();
+                format!("of percentiles {} only", all.join(" "))
+            }
+            ObjectiveFigure::ServiceTime(_) => {
+                "one kind of time only, judged without the word service".to_owned()
+            }
+            ObjectiveFigure::SentShare => "not what was sent of what was due".to_owned(),
+            _ => continue,
+        };
+        let flag = if *is_expected { "--expect" } else { "--fail-if" };
+        return Err(wrong(format!("{flag} '{condition}': {} reports {what}", tool.name())));
+    }
+    Ok(())
+}
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -425,9 +335,9 @@ mod tests {
     #[test]
     fn a_program_that_is_not_on_path_is_missing() {
         let found =
-            |one: Generator| one.program(OsStr::new("/nowhere:/proc/self"), OsStr::new("/bin/us"));
+            |tool| program_of(tool, OsStr::new("/nowhere:/proc/self"), OsStr::new("/bin/us"));
         assert_eq!(
-            (found(Generator::Wrk), found(Generator::Longtail)),
+            (found(LoadTool::Wrk), found(LoadTool::Longtail)),
             (None, Some("/bin/us".into()))
         );
     }
@@ -437,10 +347,10 @@ mod tests {
         LoadOrder { time: Some(Nanos::from_secs(2)), ..LoadOrder::get("http://127.0.0.1:1/", load) }
     }
 
-    fn line(generator: Generator, change: impl FnOnce(&mut LoadOrder)) -> String {
+    fn line(tool: LoadTool, change: impl FnOnce(&mut LoadOrder)) -> String {
         let mut order = LoadOrder { url: "http://127.0.0.1:1/x".to_owned(), ..two_seconds() };
         change(&mut order);
-        let command = generator.command(OsStr::new("it"), &order, Path::new("/f"));
+        let command = command(tool, OsStr::new("it"), &order, Path::new("/f"));
         command.argv.join(OsStr::new(" ")).into_string().unwrap()
     }
 
@@ -470,40 +380,40 @@ mod tests {
         // None of them follows a redirect to where nobody asked it to go.
         let cases: [(_, Change<'_>, _); 14] = [
             // Ten connections on four threads would be eight: two threads share them evenly.
-            (Generator::Wrk, &plain, "-t2 -c10 --latency --timeout 30s -d 2s"),
+            (LoadTool::Wrk, &plain, "-t2 -c10 --latency --timeout 30s -d 2s"),
             (
-                Generator::Wrk,
+                LoadTool::Wrk,
                 &other,
                 "-t2 -c10 --latency --timeout 30s -d 2s -H Connection: close -H Host: app.test -H X-A: {url}",
             ),
-            (Generator::Wrk2, &plain, "-t2 -c10 --latency --timeout 30s -d 2s -R 10000000"),
-            (Generator::Hey, &count, "-cpus 2 -c 10 -t 30 -disable-redirects -n 1000"),
+            (LoadTool::Wrk2, &plain, "-t2 -c10 --latency --timeout 30s -d 2s -R 10000000"),
+            (LoadTool::Hey, &count, "-cpus 2 -c 10 -t 30 -disable-redirects -n 1000"),
             (
-                Generator::Hey,
+                LoadTool::Hey,
                 &other,
                 "-cpus 2 -c 10 -t 30 -disable-redirects -z 2s -disable-keepalive -host app.test -H X-A: {url}",
             ),
             (
-                Generator::Hey,
+                LoadTool::Hey,
                 &post,
                 "-cpus 2 -c 10 -t 30 -disable-redirects -z 2s -m POST -D /f/body",
             ),
-            (Generator::Ab, &plain, "-q -l -c 10 -s 30 -k -t 2 -n 4000000"),
-            (Generator::Ab, &post, "-q -l -c 10 -s 30 -k -t 2 -n 4000000 -p /f/body"),
-            (Generator::Ab, &count, "-q -l -c 10 -s 30 -k -n 1000"),
-            (Generator::H2load, &post, "--h1 -t2 -c10 -N 30s -D 2s -d /f/body"),
-            (Generator::Vegeta, &plain, &vegeta),
-            (Generator::Oha, &rate, "--no-tui -c 10 -t 30s --redirect 0 --insecure -z 2s -q 5"),
-            (Generator::Bombardier, &rate, "-l -p r -k -c 10 -t 30s -d 2s -r 5"),
+            (LoadTool::Ab, &plain, "-q -l -c 10 -s 30 -k -t 2 -n 4000000"),
+            (LoadTool::Ab, &post, "-q -l -c 10 -s 30 -k -t 2 -n 4000000 -p /f/body"),
+            (LoadTool::Ab, &count, "-q -l -c 10 -s 30 -k -n 1000"),
+            (LoadTool::H2load, &post, "--h1 -t2 -c10 -N 30s -D 2s -d /f/body"),
+            (LoadTool::Vegeta, &plain, &vegeta),
+            (LoadTool::Oha, &rate, "--no-tui -c 10 -t 30s --redirect 0 --insecure -z 2s -q 5"),
+            (LoadTool::Bombardier, &rate, "-l -p r -k -c 10 -t 30s -d 2s -r 5"),
             (
-                Generator::Longtail,
+                LoadTool::Longtail,
                 &plain,
                 "load --format study --no-calibrate --generator-threads 2 -c 10 --for 2s",
             ),
         ];
-        for (generator, change, words) in cases {
-            let url = if generator == Generator::Vegeta { "" } else { " http://127.0.0.1:1/x" };
-            assert_eq!(line(generator, change), format!("it {words}{url}"));
+        for (tool, change, words) in cases {
+            let url = if tool == LoadTool::Vegeta { "" } else { " http://127.0.0.1:1/x" };
+            assert_eq!(line(tool, change), format!("it {words}{url}"));
         }
     }
 }

@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use audit::LoadTool;
 use audit::claim::ClaimedServer;
 use audit::{AuditFinding, AuditedClaim, PrintedFigure};
 use launch::{GuardCommand, LaunchSpec, Scratch, Server, ServerExit};
@@ -23,7 +24,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use sweep::{ClaimedRun, OtherGenerator, Task};
 
-use super::{Generator, GeneratorCommand, InstalledGenerator, LoadOrder};
+use super::{GeneratorCommand, InstalledGenerator, LoadOrder};
 use crate::GUARD;
 use crate::exit::{Mistake, unwritable};
 
@@ -97,7 +98,7 @@ impl GeneratorRunner {
         // Of those that read their targets from a file.
         let targets = format!("{} {}\n", order.method.as_deref().unwrap_or("GET"), order.url);
         fs::write(self.folder().join("targets"), targets).map_err(|why| why.to_string())?;
-        let command = installed.generator.command(&installed.program, order, self.folder());
+        let command = super::command(installed.tool, &installed.program, order, self.folder());
         let env =
             command.env.iter().map(|(name, value)| format!("{name}={}", value.to_string_lossy()));
         let words: Vec<String> =
@@ -142,7 +143,7 @@ impl GeneratorRunner {
                 complaint.map(|line| format!(": {line}")).unwrap_or_default()
             ));
         }
-        let printed = if installed.generator == Generator::Vegeta {
+        let printed = if installed.tool == LoadTool::Vegeta {
             // It only writes a file while it makes load; what prints the report is not measured.
             let file = self.folder().join("vegeta.bin");
             self.printed_within(
@@ -158,7 +159,7 @@ impl GeneratorRunner {
 
     /// Its version, where it prints one.
     fn version(&self, installed: &InstalledGenerator) -> Option<String> {
-        let argv = vec![installed.program.clone(), installed.generator.version_flag()?.into()];
+        let argv = vec![installed.program.clone(), installed.tool.version_flag()?.into()];
         let (printed, complaint) = self.printed_within(argv, VERSION_WITHIN).ok()?;
         version_in(&printed).or_else(|| version_in(&complaint?))
     }
@@ -271,9 +272,7 @@ impl GeneratorDriver {
     ) -> Result<Option<ClaimedRun>, String> {
         let process = |order: &LoadOrder| {
             let report = self.runner.run(&self.installed, order, &mut |_| ended())?;
-            Ok::<_, String>(
-                report.map(|report| claimed_run(self.installed.generator, report, order)),
-            )
+            Ok::<_, String>(report.map(|report| claimed_run(self.installed.tool, report, order)))
         };
         let mut warm_up_requests = None;
         if order.load.warm_up > Nanos::ZERO {
@@ -291,7 +290,7 @@ impl GeneratorDriver {
 
 impl OtherGenerator for GeneratorDriver {
     fn name(&self) -> &'static str {
-        self.installed.generator.name()
+        self.installed.tool.name()
     }
 
     fn run(&self, task: &Task<'_>, ended: &dyn Fn() -> bool) -> Result<Option<ClaimedRun>, String> {
@@ -325,7 +324,7 @@ impl OtherGenerator for GeneratorDriver {
 /// # Errors
 /// Where what it printed is not understood.
 pub(crate) fn claimed_run(
-    generator: Generator,
+    tool: LoadTool,
     report: ProcessReport,
     order: &LoadOrder,
 ) -> Result<ClaimedRun, String> {
@@ -334,7 +333,7 @@ pub(crate) fn claimed_run(
     let claim = audit::parse::claims(&text)
         .map_err(|why| why.to_string())?
         .into_iter()
-        .find(|claim| claim.tool.to_string() == generator.name());
+        .find(|claim| claim.tool == tool);
     let not_understood = || {
         let last = report.printed.lines().rev().map(str::trim).find(|line| !line.is_empty());
         format!(
@@ -350,7 +349,7 @@ pub(crate) fn claimed_run(
     let nanos = |printed: PrintedFigure| Nanos((printed.value * 1e9).round() as u64);
     let percentile = |quantile, time_s| PercentileTime { quantile, time: nanos(time_s) };
     let figures = GeneratorClaim {
-        by: generator.name().to_owned(),
+        by: tool.name().to_owned(),
         command_line: report.command_line.into(),
         requests: claim.ended(),
         failed: claim.failed(),
@@ -373,7 +372,7 @@ pub(crate) fn claimed_run(
     };
     let audited = audit::audit_claim(claim);
     let claim = GeneratorClaim { audit: audited.verdict.is, ..figures };
-    Ok(ClaimedRun { claim, elapsed: report.elapsed, found: findings(&audited, generator.name()) })
+    Ok(ClaimedRun { claim, elapsed: report.elapsed, found: findings(&audited, tool.name()) })
 }
 
 /// What the audit has to say: what cannot be first, then what is doubtful, then why.
@@ -404,7 +403,7 @@ mod tests {
             elapsed: Nanos::ZERO,
             cpu: None,
         };
-        claimed_run(Generator::Wrk, report, &LoadOrder::get("", LoadSettings::closed(10)))
+        claimed_run(LoadTool::Wrk, report, &LoadOrder::get("", LoadSettings::closed(10)))
     }
 
     #[test]

@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
+use audit::LoadTool;
 use engine::{Endpoint, LoadSpec, Resolver, TlsOptions, TlsSettings, Transport};
 use launch::{CpuRestriction, affinity};
 use model::paths::what_is_there;
@@ -32,7 +33,7 @@ use self::listeners::Listeners;
 use crate::args::LoadArgs;
 use crate::args::limits::resolved_timestamps;
 use crate::exit::{Mistake, refuse_if, wrong};
-use crate::generators::{Generator, GeneratorDriver, InstalledGenerator, LoadOrder};
+use crate::generators::{self, GeneratorDriver, InstalledGenerator, LoadOrder};
 use crate::ui::{self, Ui};
 
 /// How long each step of a first handshake may take.
@@ -294,7 +295,7 @@ pub(crate) struct OrderedLoad {
 pub(crate) fn order_load(
     args: &LoadArgs,
     resolver: &Resolver,
-    generator: Generator,
+    generator: LoadTool,
     prepared: &PreparedLoad,
     clock: SystemClock,
 ) -> Result<OrderedLoad, Mistake> {
@@ -319,7 +320,7 @@ pub(crate) fn order_load(
         body: template.body.is_some().then(|| "body".into()),
         ..LoadOrder::get(&url, plan.load.clone())
     };
-    generator.check_order(&order)?;
+    generators::check_order(generator, &order)?;
     let driver = GeneratorDriver::new(InstalledGenerator::on_path(generator)?, clock)?;
     order.body = template.body.map(|body| driver.keep_body(&body)).transpose()?;
     Ok(OrderedLoad { driver, order })
@@ -387,11 +388,7 @@ fn ordered_target(
 }
 
 /// Warns that another generator gets a secret on its command line.
-fn warn_of_visible_secrets(
-    generator: Generator,
-    template: &RequestTemplate,
-    has_credentials: bool,
-) {
+fn warn_of_visible_secrets(generator: LoadTool, template: &RequestTemplate, has_credentials: bool) {
     let secret = template.headers.iter().map(RequestHeader::name).find(|name| is_secret_name(name));
     let of_url = if has_credentials { Some("Authorization") } else { None };
     if let Some(name) = secret.or(of_url) {
