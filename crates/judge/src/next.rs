@@ -6,8 +6,8 @@ use model::plan::quoted;
 use model::secret::what_to_put;
 use model::theory::ServiceTime;
 use model::{
-    ComparisonStudy, Limit, LoadStudy, Nanos, Pace, Profile, Quantile, ServerCpu, ServerKind,
-    Statistics, Stop, Strength, Study, SweepStudy, Verdict, number,
+    ComparisonStudy, Limit, LoadStudy, Nanos, Pace, Profile, Quantile, ServerCpu, Statistics, Stop,
+    Strength, Study, SweepStudy, Verdict, number,
 };
 use serde::Serialize;
 
@@ -129,13 +129,13 @@ fn about_limit(study: &SweepStudy, limit: &Limit) -> Option<NextCommand> {
     let with = |flags: String, dropped: &[&str], why: &str| {
         Some(command(edited(&study.command_line, &flags, dropped), why))
     };
-    let is_puma = matches!(study.plan.server.kind, ServerKind::Puma { .. });
+    let has_ruby_workers = study.plan.server.kind.has_ruby_workers();
     let workers = study.server.workers.max(1);
     match limit {
-        Limit::RubyLock { .. } if is_puma => {
+        Limit::RubyLock { .. } if has_ruby_workers => {
             with(format!("-w{}", 2 * workers), &["-w", "--workers"], "twice as many workers")
         }
-        Limit::InsideApp { .. } if is_puma => with(
+        Limit::InsideApp { .. } if has_ruby_workers => with(
             format!("-w{}", 2 * workers),
             &["-w", "--workers"],
             "is it inside each worker, or shared by all?",
@@ -148,7 +148,7 @@ fn about_limit(study: &SweepStudy, limit: &Limit) -> Option<NextCommand> {
                 "fewer than can pass: times as alone mean a pool, longer ones a lock",
             )
         }
-        Limit::Threads { slots, strength: Strength::MayBe, .. } if is_puma => {
+        Limit::Threads { slots, strength: Strength::MayBe, .. } if has_ruby_workers => {
             let threads = 2 * slots / workers;
             with(
                 format!("-t{threads}:{threads}"),
@@ -305,8 +305,8 @@ fn prediction(study: &SweepStudy) -> Option<NextCommand> {
     let threads = study.server.threads;
     let server = run.generator.server.as_ref();
     let cpu = server.and_then(ServerCpu::per_request).or(service.cpu);
-    let is_puma = matches!(study.plan.server.kind, ServerKind::Puma { .. });
-    let cpu = cpu.filter(|cpu| is_puma && cpu.0 > 0 && cpu.0 < service.mean.0);
+    let has_ruby_workers = study.plan.server.kind.has_ruby_workers();
+    let cpu = cpu.filter(|cpu| has_ruby_workers && cpu.0 > 0 && cpu.0 < service.mean.0);
     let cpus = server.filter(|server| cpu.is_some() && server.of > 0.0);
     let cpu = cpu.map(|cpu| format!(" --cpu {}", in_millis(cpu))).unwrap_or_default();
     let cpus = cpus.map(|server| format!(" --cpus {}", cpus_in_words(server.of)));

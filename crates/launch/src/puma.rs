@@ -212,13 +212,9 @@ pub fn prepare(
     })
 }
 
-/// What a Puma that was asked for this has said it lacks, where it has said so. It need not have
-/// ended: in cluster mode the master starts one worker after the other, each of which fails to load
-/// the app.
+/// What this Puma lacks, if it has said so. It may still run: in cluster mode the master starts one
+/// worker after the other, each of which fails to load the app.
 pub fn missing_dependency(plan: &ServerPlan, output: &ServerOutput) -> Option<LaunchError> {
-    if !matches!(plan.kind, ServerKind::Puma { .. }) {
-        return None;
-    }
     let is_ssl = matches!(plan.socket, Socket::Ssl4 | Socket::Ssl6);
     let brings_rails = plan.rackup.is_none() && plan.app == App::Rails;
     output.lines().find_map(|line| {
@@ -258,14 +254,11 @@ fn build_extension(output: &ServerOutput) -> String {
     }
 }
 
-/// What a Puma's workers say where they cannot start: its master tries again for ever. The first
-/// may be a passing trouble, such as a database that is not there yet; `None` until a second one
-/// has failed.
-pub fn failed_workers(plan: &ServerPlan, output: &ServerOutput) -> Option<Vec<String>> {
+/// What a Puma's workers say if they cannot start: its master tries again for ever. The first may
+/// fail for a moment only, for instance because the database is not there yet; so `None` until a
+/// second one has failed.
+pub fn failed_workers(output: &ServerOutput) -> Option<Vec<String>> {
     const LINES: usize = 12;
-    if !matches!(plan.kind, ServerKind::Puma { .. }) {
-        return None;
-    }
     let said: Vec<&str> = output.lines().skip_while(|line| !line.contains(NO_WORKER)).collect();
     let failed = said.iter().filter(|line| line.contains(NO_WORKER)).count();
     // Its reason is in the lines behind it; those of two workers may be mixed.

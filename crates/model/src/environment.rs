@@ -57,6 +57,17 @@ pub struct ServerFacts {
     pub settings: Option<PumaSettings>,
 }
 
+impl ServerFacts {
+    /// What a Puma is called.
+    pub const PUMA: &str = "Puma";
+
+    /// The major version of this Puma; `None` if it is another server, or does not say.
+    pub fn puma_major(&self) -> Option<u32> {
+        let version = self.version.as_ref().filter(|_| self.name == ServerFacts::PUMA)?;
+        version.split('.').next()?.parse().ok()
+    }
+}
+
 /// Puma's settings that affect the order of service. `None` means this version's default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PumaSettings {

@@ -37,6 +37,7 @@ pub mod run;
 mod run_figure;
 pub mod samples;
 pub mod secret;
+mod server_kind;
 mod service_time;
 mod silence;
 pub mod statistics;
@@ -82,6 +83,7 @@ pub use self::{
     run::*,
     samples::*,
     secret::{Maskable, MaskedText, Private},
+    server_kind::*,
     silence::{Silence, common_silences},
     statistics::*,
     study::*,

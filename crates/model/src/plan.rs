@@ -11,6 +11,7 @@ use strum::{Display, IntoStaticStr};
 
 use crate::app_time::STAMPS;
 use crate::secret::{MaskedText, Private};
+use crate::server_kind::ServerKind;
 use crate::{Body, Cpus, Nanos, Objective, Pace, Threshold};
 
 /// What `longtail sweep` was asked to do.
@@ -125,28 +126,6 @@ pub struct ServerPlan {
     /// `--server-address`: the address of this machine that it listens on, for generators on other
     /// machines; `None` is loopback.
     pub address: Option<IpAddr>,
-}
-
-/// Which server to start.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum ServerKind {
-    /// Puma, by this command (words split as a shell does at spaces), or the one that is found.
-    Puma {
-        /// `--puma`: the command that starts it.
-        command: Option<Private<String>>,
-    },
-    /// The server inside longtail.
-    Builtin,
-    /// Any other command that serves `url` with `slots` slots.
-    Command {
-        /// Program and arguments.
-        argv: Private<Vec<String>>,
-        /// What it can process at once.
-        slots: u32,
-        /// Where it will respond.
-        url: Private<String>,
-    },
 }
 
 /// The apps that longtail brings, for a Puma without a rackup file.

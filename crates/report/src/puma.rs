@@ -15,7 +15,7 @@
 
 use std::fmt::Write as _;
 
-use model::{BodiesStudy, Body, Run, ServerKind, Socket, Stop, SweepStudy, Threads};
+use model::{BodiesStudy, Body, Run, Socket, Stop, SweepStudy, Threads};
 
 use crate::details::{PivotPlace, median_of_body};
 use crate::labels;
@@ -76,7 +76,7 @@ fn title(study: &SweepStudy) -> String {
 /// `-w4  -t5:5`; a server whose slots the user gave has neither flag.
 fn size(study: &SweepStudy) -> String {
     let server = &study.server;
-    if matches!(study.plan.server.kind, ServerKind::Command { .. }) {
+    if study.plan.server.kind.stated_slots().is_some() {
         return format!("slots {}", server.slots());
     }
     let workers = if server.cluster { format!("-w{}", server.workers) } else { String::new() };

@@ -18,10 +18,10 @@ use model::{
 };
 use probe::host;
 
+use crate::block::Block;
 use crate::conduct::{Experiment, conduct};
 use crate::context::{Context, Observer, Phase, SweepError};
 use crate::kernel;
-use crate::server::Block;
 use crate::session::{FinishedRun, Job, Session};
 
 /// How long the run that measures an arm's maximum takes.

@@ -5,10 +5,11 @@
 //! sweep, a measurement of bodies, a comparison.
 
 use engine::ensure_descriptors;
-use model::{ServerKind, ServerPlan};
+use model::ServerPlan;
 
+use crate::block::Block;
 use crate::context::{Context, Observer, Phase, SweepError};
-use crate::server::{Block, ServerUnderTest};
+use crate::server::StartedServer;
 use crate::session::{Job, Session};
 
 /// What is done with servers.
@@ -65,7 +66,7 @@ fn conduct_block(
 ) -> Result<(), SweepError> {
     observer.phase(&Phase::Starting);
     // Without one the user has interrupted.
-    let Some(server) = ServerUnderTest::start(block, context, observer)? else { return Ok(()) };
+    let Some(server) = StartedServer::start(block, context, observer)? else { return Ok(()) };
     let mut session = Session::new(block, context, server, observer);
     let done = conduct_jobs(experiment, &mut session);
     experiment.judge(&mut session, done.is_ok() && !context.is_interrupted());
@@ -99,9 +100,12 @@ pub(crate) fn ensure_connections(
     server: &ServerPlan,
     on_slots: impl Fn(u32) -> u32,
 ) -> Result<(), SweepError> {
-    let slots = match &server.kind {
-        ServerKind::Command { slots, .. } => Some(*slots),
-        _ => server.threads.map(|threads| threads.max * server.workers.unwrap_or(0).max(1)),
+    let planned = || {
+        let threads = server.threads?.max;
+        Some(threads * server.workers.unwrap_or(0).max(1))
     };
-    Ok(slots.map_or(Ok(()), |slots| ensure_descriptors(u64::from(on_slots(slots))))?)
+    if let Some(slots) = server.kind.stated_slots().or_else(planned) {
+        ensure_descriptors(u64::from(on_slots(slots)))?;
+    }
+    Ok(())
 }

@@ -4,6 +4,7 @@
 //! This is where the other crates meet. It prints nothing and writes no file: an [`Observer`]
 //! learns what happens.
 
+mod block;
 mod bodies;
 mod ceiling;
 mod compare;
@@ -17,6 +18,7 @@ mod other_generator;
 mod samples;
 mod server;
 mod server_count;
+mod servers;
 pub mod service_time;
 mod session;
 mod statsd;

@@ -5,16 +5,14 @@ use std::sync::Arc;
 
 use judge::Grade;
 use model::theory::ServiceTime;
-use model::{
-    Clock, Diagnostic, GeneratorClaim, GeneratorFacts, Nanos, Run, ServerKind, WorkerShare,
-};
-use probe::control;
+use model::{Clock, Diagnostic, GeneratorClaim, GeneratorFacts, Nanos, Run, WorkerShare};
 use probe::host::HostCounters;
 use probe::processes::tree;
 use probe::puma_stats::{PumaStats, WorkerStats};
 
 use crate::context::{ClaimedRun, OtherGenerator, Phase, SweepError, Task};
 use crate::server_count::{new_workers, shares_between};
+use crate::servers::under_test;
 use crate::session::{Job, Session};
 
 /// Runs another generator, and adds to its findings what the machine did meanwhile. If the server
@@ -112,7 +110,9 @@ impl Session<'_> {
     fn shares_since(&self, before: Option<&PumaStats>) -> Vec<WorkerShare> {
         let single = self.server.workers.first().map_or("", String::as_str);
         match before.zip(self.stats.as_ref()) {
-            Some((before, after)) if !self.is_builtin() => shares_between(before, after, single),
+            Some((before, after)) if self.server.reached.control.is_some() => {
+                shares_between(before, after, single)
+            }
             _ => Vec::new(),
         }
     }
@@ -147,16 +147,11 @@ impl Session<'_> {
 
     /// What the server has counted so far; `None` if it does not say.
     fn counted(&self) -> Option<PumaStats> {
-        if self.is_builtin() {
-            let requests_count =
-                Some(control::sink_requests(self.server.reached.bind.place.tcp()?).ok()?);
+        if let Some(counted) = under_test(&self.block.server).ledger(&self.server.reached) {
+            let requests_count = Some(counted.ok()?);
             let workers = vec![WorkerStats { requests_count, ..WorkerStats::default() }];
             return Some(PumaStats { workers, ..PumaStats::default() });
         }
         self.fresh_stats().filter(|stats| stats.requests_count().is_some())
-    }
-
-    fn is_builtin(&self) -> bool {
-        self.block.server.kind == ServerKind::Builtin
     }
 }

@@ -5,59 +5,16 @@
 //! then waits in the kernel. So nothing is sent before the statistics are there, and the one
 //! request that follows is answered by a booted worker.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-
 use engine::{EngineError, FetchedResponse, TlsOptions, TlsSettings, Transport, fetch, render};
-use launch::puma::{self, BootLines, PumaConfig};
-use launch::{LaunchSpec, Server, ServerBind, TlsPair, affinity};
-use model::{
-    Clock, ControlServer, Nanos, Pace, Request, ServerFacts, ServerKind, ServerPlan, StreamPlan,
-    SystemClock,
-};
+use launch::puma::BootLines;
+use launch::{Server, ServerBind, TlsPair, affinity};
+use model::{Clock, Nanos, Request, ServerFacts, StreamPlan, SystemClock};
 use probe::puma_stats::{self, PumaStats};
 use probe::sockets::ServerListener;
 
+use crate::block::Block;
 use crate::context::{Context, Observer, SweepError};
-
-/// One server's life.
-pub(crate) struct Block {
-    /// The server, and how to start it.
-    pub(crate) server: ServerPlan,
-    /// What it is asked for, unless a job says otherwise.
-    pub(crate) stream: StreamPlan,
-    /// When requests are due.
-    pub(crate) pace: Pace,
-    /// Settings in its environment, beside those of the context.
-    pub(crate) env: BTreeMap<OsString, OsString>,
-    /// The folder that it runs in; `None` is the context's.
-    pub(crate) dir: Option<PathBuf>,
-    /// Whether each run is followed by a wait until it is idle again.
-    pub(crate) cool_down: bool,
-    /// Which pass over the plan, from 1.
-    pub(crate) repeat: u32,
-}
-
-impl Block {
-    /// A closed loop on a server as it is found.
-    pub(crate) fn closed(
-        server: ServerPlan,
-        stream: StreamPlan,
-        cool_down: bool,
-        repeat: u32,
-    ) -> Block {
-        Block {
-            server,
-            stream,
-            pace: Pace::Closed,
-            env: BTreeMap::new(),
-            dir: None,
-            cool_down,
-            repeat,
-        }
-    }
-}
+use crate::servers::{Preparation, ServerAddress, ServerUnderTest, under_test};
 
 /// How long a server may take to finish its requests when it is told to stop, before it is killed.
 const GRACE: Nanos = Nanos::from_secs(30);
@@ -67,7 +24,7 @@ const STEP: Nanos = Nanos::from_millis(20);
 const LAST_LINES: usize = 20;
 
 /// A server that runs, and how to reach it.
-pub(crate) struct ServerUnderTest {
+pub(crate) struct StartedServer {
     pub(crate) server: Server,
     pub(crate) reached: ServerAddress,
     pub(crate) transport: Transport,
@@ -78,26 +35,7 @@ pub(crate) struct ServerUnderTest {
     pub(crate) first_response: FetchedResponse,
 }
 
-/// Where a server answers.
-pub(crate) struct ServerAddress {
-    pub(crate) bind: ServerBind,
-    /// For the Host header.
-    authority: String,
-    /// What is requested where the stream says nothing else.
-    path: String,
-    pub(crate) control: Option<ControlServer>,
-}
-
-/// What is to be started.
-struct Preparation {
-    spec: LaunchSpec,
-    name: String,
-    /// Without the path, where the plan says that.
-    url: String,
-    reached: ServerAddress,
-}
-
-impl ServerUnderTest {
+impl StartedServer {
     /// Starts the server of a block and waits until it is ready; `Ok(None)` where the user
     /// interrupted.
     ///
@@ -107,60 +45,37 @@ impl ServerUnderTest {
         block: &Block,
         context: &Context<'_>,
         observer: &mut dyn Observer,
-    ) -> Result<Option<ServerUnderTest>, SweepError> {
-        let plan = &block.server;
-        let mut prepared = prepare(block, context)?;
-        // What its kind needs stands last, and so counts.
+    ) -> Result<Option<StartedServer>, SweepError> {
+        let kind = under_test(&block.server);
+        let mut prepared = kind.prepare(block, context)?;
+        // What the kind itself sets stands last, and so counts.
         let own = std::mem::take(&mut prepared.spec.env);
         prepared.spec.env =
             context.server_env.clone().into_iter().chain(block.env.clone()).chain(own).collect();
-        let config = match plan.kind {
-            ServerKind::Puma { .. } => {
-                let is_interrupted = || context.is_interrupted();
-                puma::ask_config(
-                    plan.config.as_deref(),
-                    &prepared.spec,
-                    &context.guard,
-                    &context.clock,
-                    is_interrupted,
-                )?
-            }
-            ServerKind::Builtin | ServerKind::Command { .. } => PumaConfig::default(),
-        };
+        let config = kind.read_config(&prepared.spec, context)?;
         for remark in &config.remarks {
             observer.remark(remark);
         }
         let server = Server::start(&prepared.spec, &context.guard, &context.clock)?;
         let transport = transport(&prepared.reached.bind)?;
-        let Some(first_response) =
-            wait_until_ready(&server, &prepared.reached, &transport, block, context)?
-        else {
+        let booting = BootingServer {
+            kind: kind.as_ref(),
+            server: &server,
+            reached: &prepared.reached,
+            transport: &transport,
+        };
+        let Some(first_response) = wait_until_ready(&booting, &block.stream, context)? else {
             server.stop(GRACE, &context.clock);
             return Ok(None);
         };
-        let first_stats = prepared
-            .reached
-            .control
-            .as_ref()
-            .and_then(|control| puma_stats::read(control, context.interrupt).ok());
-        let facts = ServerFacts {
-            settings: config.settings,
-            ..describe(block, &prepared, &server, first_stats.as_ref())
-        };
-        let workers = match (&plan.kind, &first_stats) {
-            (ServerKind::Puma { .. }, Some(stats)) if stats.cluster => stats
-                .workers
-                .iter()
-                .filter_map(|worker| worker.pid)
-                .map(|pid| pid.to_string())
-                .collect(),
-            (ServerKind::Puma { .. }, Some(_)) => vec![server.pid().to_string()],
-            (ServerKind::Builtin, _) => {
-                (0..facts.workers).map(|worker| worker.to_string()).collect()
-            }
-            _ => Vec::new(),
-        };
-        Ok(Some(ServerUnderTest {
+        let control = prepared.reached.control.as_ref();
+        let first_stats =
+            control.and_then(|control| puma_stats::read(control, context.interrupt).ok());
+        let first_stats = first_stats.as_ref();
+        let mut facts = describe(block, kind.as_ref(), &prepared, &server, first_stats);
+        facts.settings = config.settings;
+        let workers = kind.worker_names(&facts, first_stats, server.pid());
+        Ok(Some(StartedServer {
             server,
             reached: prepared.reached,
             transport,
@@ -217,48 +132,60 @@ impl ServerUnderTest {
     }
 }
 
-/// Waits until the server is ready; `Ok(None)` where the user interrupted.
+/// A server that may not be ready yet.
+struct BootingServer<'a> {
+    kind: &'a dyn ServerUnderTest,
+    server: &'a Server,
+    reached: &'a ServerAddress,
+    transport: &'a Transport,
+}
+
+impl BootingServer<'_> {
+    fn not_serving(&self, what: String) -> SweepError {
+        SweepError::NotServing { what, last_lines: last_lines(self.server) }
+    }
+
+    /// Why it will never be ready.
+    fn failure(&self) -> Option<SweepError> {
+        // Whether it has ended is read first: then all that it wrote is there.
+        let exit = self.server.exited();
+        // What it says itself comes first. It may say so and go on, if only a worker has failed.
+        if let Some(error) = self.kind.boot_failure(&self.server.output()) {
+            return Some(error);
+        }
+        Some(self.not_serving(format!(
+            "the server ended during its start ({}); its last lines are above: no load was sent",
+            exit?
+        )))
+    }
+}
+
+/// Waits until the server is ready; `Ok(None)` if the user interrupted.
 ///
 /// # Errors
-/// Where it lacks something, ends, takes longer than the boot timeout, or answers with a client's
-/// or server's error.
+/// If it lacks something, ends, takes longer than the boot timeout, or answers with a client's or
+/// server's error.
 fn wait_until_ready(
-    server: &Server,
-    reached: &ServerAddress,
-    transport: &Transport,
-    block: &Block,
+    booting: &BootingServer<'_>,
+    stream: &StreamPlan,
     context: &Context<'_>,
 ) -> Result<Option<FetchedResponse>, SweepError> {
-    let Block { server: plan, stream, .. } = block;
-    let ServerAddress { authority, path, control, .. } = reached;
-    // Its own connection, so closed after the response: a connection left open would hold one of
-    // the server's threads.
+    let ServerAddress { authority, path, control, .. } = booting.reached;
+    // Its own connection, so closed after the response: a connection left open would hold one of the
+    // server's threads.
     let request = render("GET", authority, path, &stream.headers(), false);
     // A slow app may well take its time for the first response too.
     let boot_timeout = context.boot_timeout + stream.delay.unwrap_or(Nanos::ZERO);
     let clock = &context.clock;
     let begun = clock.now();
-    let left = || boot_timeout.saturating_sub(clock.now() - begun);
-    let not_serving = |what| Err(SweepError::NotServing { what, last_lines: last_lines(server) });
     let mut reported = control.is_none();
     let mut what = "its statistics are not there yet".to_owned();
     loop {
         if context.is_interrupted() {
             return Ok(None);
         }
-        let exit = server.exited();
-        // What it lacks is said once it has ended, or by a worker whose master goes on.
-        if let Some(error) = puma::missing_dependency(plan, &server.output()) {
-            return Err(error.into());
-        }
-        if let Some(last_lines) = puma::failed_workers(plan, &server.output()) {
-            let what = "Puma cannot start its workers: what they said is above, and with -w0 it says more; no load was sent";
-            return Err(SweepError::NotServing { what: what.to_owned(), last_lines });
-        }
-        if let Some(exit) = exit {
-            return not_serving(format!(
-                "the server ended during its start ({exit}); its last lines are above: no load was sent"
-            ));
+        if let Some(error) = booting.failure() {
+            return Err(error);
         }
         if let (false, Some(control)) = (reported, control) {
             match puma_stats::read(control, context.interrupt) {
@@ -267,29 +194,25 @@ fn wait_until_ready(
             }
         }
         if reported {
-            // A Puma with statistics responses; another server may only have a listening socket
-            // yet.
-            let patience = left().max(STEP);
-            match fetch(
-                transport,
-                &request,
-                &stream.worker_header,
-                patience,
-                clock,
-                context.interrupt,
-            ) {
-                Ok(answer) => return check(server, path, stream, &answer).map(|()| Some(answer)),
-                // What is wrong with a response says more than that a later try had no time for
-                // one.
+            // A server with statistics responds; any other may only listen so far.
+            let patience = boot_timeout.saturating_sub(clock.now() - begun).max(STEP);
+            let header = &stream.worker_header;
+            let transport = booting.transport;
+            match fetch(transport, &request, header, patience, clock, context.interrupt) {
+                Ok(answer) => {
+                    check(booting.server, path, stream, &answer)?;
+                    return Ok(Some(answer));
+                }
+                // What is wrong with a response says more than that a later try had no time for one.
                 Err(error) if error == "timed out" && what.contains(": bad response: ") => {}
                 Err(error) => what = format!("GET {path} is not answered: {error}"),
             }
         }
-        if left() == Nanos::ZERO {
+        if clock.now() - begun >= boot_timeout {
             let seconds = boot_timeout.0 / 1_000_000_000;
-            return not_serving(format!(
+            return Err(booting.not_serving(format!(
                 "the server was not ready after {seconds} s ({what}); its last lines are above: raise --boot-timeout, or fix it"
-            ));
+            )));
         }
         clock.sleep(STEP);
     }
@@ -351,163 +274,35 @@ fn transport(bind: &ServerBind) -> Result<Transport, EngineError> {
     Ok(Transport { tls, ..Transport::plain(vec![bind.place.clone()]) })
 }
 
-fn prepare(block: &Block, context: &Context<'_>) -> Result<Preparation, SweepError> {
-    let Block { server: plan, stream, .. } = block;
-    let path = stream.target_path().exposed().clone();
-    let dir = block.dir.as_ref().unwrap_or(&context.dir);
-    match &plan.kind {
-        ServerKind::Puma { .. } => {
-            let around = puma::Surroundings::here()?.of(block.dir.as_deref(), &block.env);
-            let puma = puma::prepare(plan, &context.addresses, &around)?;
-            let authority = puma.bind.host();
-            let url = puma.bind.to_string();
-            let reached =
-                ServerAddress { bind: puma.bind, authority, path, control: Some(puma.control) };
-            Ok(Preparation { spec: puma.spec, name: "Puma".to_owned(), url, reached })
-        }
-        ServerKind::Builtin => {
-            let address = launch::free_address(plan.socket, plan.address, &context.addresses)?;
-            let threads = plan.threads.map_or(5, |threads| threads.max);
-            let mut argv = vec![context.program.clone(), OsString::from("sink")];
-            argv.extend(
-                [
-                    format!("--listen={address}"),
-                    "--queue=shared".to_owned(),
-                    "--body=3".to_owned(),
-                    format!("--workers={}", plan.workers.unwrap_or(0).max(1)),
-                    format!("--threads={threads}"),
-                    format!("--delay={}", stream.delay.unwrap_or(Nanos::ZERO)),
-                    format!("--worker-header={}", stream.worker_header),
-                ]
-                .map(OsString::from),
-            );
-            Ok(Preparation {
-                spec: LaunchSpec { cpus: plan.cpus.clone(), ..LaunchSpec::command(argv, dir) },
-                name: "built-in server".to_owned(),
-                url: format!("http://{address}"),
-                reached: ServerAddress {
-                    bind: ServerBind::tcp(address),
-                    authority: address.to_string(),
-                    path,
-                    control: None,
-                },
-            })
-        }
-        ServerKind::Command { argv, url, .. } => {
-            let bad =
-                |why: &str| SweepError::Unusable(format!("'{url}' cannot be used as --url: {why}"));
-            let argv = argv.exposed();
-            let rest = url
-                .exposed()
-                .strip_prefix("http://")
-                .ok_or_else(|| bad("write http://HOST:PORT/PATH"))?;
-            let (authority, own_path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
-            let (host, port) = if has_port(authority) { authority.rsplit_once(':') } else { None }
-                .unwrap_or((authority, "80"));
-            let port = port.parse().map_err(|_| bad("its port is no number from 1 to 65535"))?;
-            let address =
-                context.resolver.resolve(host, port).map_err(|error| bad(&error.to_string()))?[0];
-            if !address.ip().is_loopback() {
-                return Err(bad(
-                    "a server that is started here must answer on this machine's loopback",
-                ));
-            }
-            if ServerListener::of_port(address.port())
-                .sample()
-                .is_ok_and(|sockets| sockets.listening)
-            {
-                return Err(bad(
-                    "something listens on that port already, and would be measured in its place",
-                ));
-            }
-            let asked = stream.path.as_ref().map(|path| path.exposed().clone());
-            let asked = asked.or_else(|| (own_path == "/").then_some(path));
-            let path = asked.unwrap_or_else(|| own_path.to_owned());
-            let program =
-                Path::new(&argv[0]).file_name().map(|name| name.to_string_lossy().into_owned());
-            Ok(Preparation {
-                spec: LaunchSpec { cpus: plan.cpus.clone(), ..LaunchSpec::command(argv, dir) },
-                name: program.unwrap_or_else(|| argv[0].clone()),
-                url: format!("http://{authority}{path}"),
-                reached: ServerAddress {
-                    bind: ServerBind::tcp(address),
-                    authority: authority.to_owned(),
-                    path,
-                    control: None,
-                },
-            })
-        }
-    }
-}
-
-/// Whether an authority (`host`, `host:port`, `[::1]`, `[::1]:port`) names a port.
-fn has_port(authority: &str) -> bool {
-    authority
-        .rsplit_once(':')
-        .is_some_and(|(_, port)| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()))
-}
-
 fn describe(
     block: &Block,
+    kind: &dyn ServerUnderTest,
     prepared: &Preparation,
     server: &Server,
     stats: Option<&PumaStats>,
 ) -> ServerFacts {
-    let plan = &block.server;
-    let dir = &prepared.spec.dir;
     let output = server.output();
     let boot = BootLines::read(output.lines());
-    let (planned_workers, planned_threads) = match &plan.kind {
-        ServerKind::Command { slots, .. } => match (plan.workers, plan.threads) {
-            (None, None) => (1, *slots),
-            (workers, threads) => {
-                (workers.unwrap_or(1).max(1), threads.map_or(1, |threads| threads.max))
-            }
-        },
-        _ => (plan.workers.unwrap_or(0), plan.threads.map_or(5, |threads| threads.max)),
-    };
-    let cluster = stats.map_or(planned_workers > 0, |stats| stats.cluster);
-    let workers = stats.map_or(planned_workers, |stats| stats.workers.len() as u32).max(1);
+    let planned = kind.planned_size();
+    let cluster = stats.map_or(planned.workers > 0, |stats| stats.cluster);
+    let workers = stats.map_or(planned.workers, |stats| stats.workers.len() as u32).max(1);
     let stated_threads =
         stats.and_then(|stats| stats.workers.iter().filter_map(|worker| worker.max_threads).max());
-    // Our own app on an installed Puma has nothing to do with the folder that we happen to be in.
-    let is_puma = |folder: &Path| folder.join("puma.gemspec").is_file();
-    let checkout = match &plan.kind {
-        // A copy of a commit is no checkout: whose folder it lies in says nothing.
-        _ if block.dir.is_some() => None,
-        ServerKind::Builtin => None,
-        ServerKind::Command { .. } => Some(dir.as_path()),
-        ServerKind::Puma { command: Some(command) } if is_puma(Path::new(command.exposed())) => {
-            Some(Path::new(command.exposed())).filter(|folder| folder.join(".git").exists())
-        }
-        ServerKind::Puma { .. } => {
-            (plan.rackup.is_some() || dir.ancestors().any(is_puma)).then_some(dir.as_path())
-        }
-    };
+    // A copy of a commit is no checkout: whose folder it lies in says nothing.
+    let checkout =
+        if block.dir.is_some() { None } else { kind.checkout(prepared.spec.dir.as_path()) };
+    let placement = affinity::placement(&[server.pid()]);
     ServerFacts {
         name: prepared.name.clone(),
         version: boot.version,
         runtime: boot.runtime,
-        git: checkout.and_then(launch::git_head),
+        git: checkout.and_then(|folder| launch::git_head(&folder)),
         command_line: server.command_line().into(),
         url: prepared.url.as_str().into(),
         workers,
-        threads: stated_threads.unwrap_or(planned_threads),
+        threads: stated_threads.unwrap_or(planned.threads),
         cluster,
-        placement: affinity::placement(&[server.pid()])
-            .map(|placement| placement.with_generators(&block.stream.from)),
+        placement: placement.map(|placement| placement.with_generators(&block.stream.from)),
         settings: None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_authority_without_a_port_is_seen() {
-        let with_port = ["h:80", "[::1]:80", "127.0.0.1:9"];
-        let without = ["h", "[::1]", "127.0.0.1", "h:"];
-        assert!(with_port.into_iter().all(has_port) && !without.into_iter().any(has_port));
     }
 }

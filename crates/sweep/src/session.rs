@@ -11,20 +11,21 @@ use model::run::PERCENTILES;
 use model::theory::ServiceTime;
 use model::{
     Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, LoadSettings, Nanos, Probe, Run,
-    ServerKind, ServerUse, Stop, StreamPlan, Tally, Timing, WorkerShare,
+    ServerUse, Stop, StreamPlan, Tally, Timing, WorkerShare,
 };
-use probe::control;
 use probe::processes::{memory_of_tree, tree};
 use probe::puma_stats::PumaStats;
 use probe::sampler::Sampler;
 use probe::sockets::ServerSockets;
 
+use crate::block::Block;
 use crate::ceiling::ceilings;
 use crate::context::{Context, Observer, Phase, SweepError};
 use crate::observe::{ObservedRun, RunObservers, Sampling, drive_observed};
 use crate::samples::{LiveReadings, SAMPLING};
-use crate::server::{Block, ServerUnderTest};
+use crate::server::StartedServer;
 use crate::server_count::{Ledger, fresh_stats, new_workers, shares_between, shares_by_header};
+use crate::servers::under_test;
 use crate::statsd::StatsdListener;
 
 /// One run, and its place in the study.
@@ -115,7 +116,7 @@ pub(crate) struct FinishedRun {
 pub(crate) struct Session<'a> {
     pub(crate) block: &'a Block,
     pub(crate) context: &'a Context<'a>,
-    pub(crate) server: ServerUnderTest,
+    pub(crate) server: StartedServer,
     /// Is told what is going on.
     pub(crate) observer: &'a mut dyn Observer,
     /// Keeps this thread off the server's CPUs, if there are others.
@@ -133,7 +134,7 @@ impl<'a> Session<'a> {
     pub(crate) fn new(
         block: &'a Block,
         context: &'a Context<'a>,
-        server: ServerUnderTest,
+        server: StartedServer,
         observer: &'a mut dyn Observer,
     ) -> Self {
         let restriction = CpuRestriction::off_the_server(server.facts.placement.as_ref());
@@ -429,11 +430,8 @@ impl Session<'_> {
         if self.has_unanswered_requests {
             return unknown("some requests got no response, so it may have counted more");
         }
-        if self.block.server.kind == ServerKind::Builtin
-            && let Some(address) = self.server.reached.bind.place.tcp()
-        {
-            let server = control::sink_requests(address).map_err(Some)?;
-            return Ok(self.ledger.compare_with(server));
+        if let Some(counted) = under_test(&self.block.server).ledger(&self.server.reached) {
+            return Ok(self.ledger.compare_with(counted.map_err(Some)?));
         }
         if self.server.reached.control.is_none() {
             return unknown("this server has no statistics that longtail can read");
@@ -450,7 +448,7 @@ impl Session<'_> {
 }
 
 /// What is read of server and kernel during a run; `None` for `--inspect none`.
-fn sampling<'a>(server: &'a ServerUnderTest, watching: &'a Watching<'_>) -> Option<Sampling<'a>> {
+fn sampling<'a>(server: &'a StartedServer, watching: &'a Watching<'_>) -> Option<Sampling<'a>> {
     let tcp = server.reached.bind.place.tcp();
     let traced = match watching.probe {
         Probe::None => return None,

@@ -13,10 +13,10 @@ use model::theory::ServiceTime;
 use model::{Ceiling, Clock, Nanos, Plan, Probe, Run, Stop, StreamPlan, SweepStudy};
 use probe::host;
 
+use crate::block::Block;
 use crate::conduct::{Experiment, conduct, ensure_connections};
 use crate::context::{Context, Observer, Phase, SweepError};
 use crate::observe::ObservedRun;
-use crate::server::Block;
 use crate::service_time::OneConnection as _;
 use crate::session::{Job, Session, Watching};
 use crate::{kernel, service_time, theory, trend};

@@ -1,21 +1,15 @@
-//! Derives the order of service that a server should have from its kind, version, configuration and
-//! load, and from how many connections each worker held.
-//!
-//! Source: Puma 5.6.5, 6.6.1, 7.0.4, 7.2.1, 8.0.2 and its main branch of 2026-07,
-//! `lib/puma/server.rb` (`process_client`, `handle_servers`), `thread_pool.rb`, `request.rb`,
-//! `response.rb`, `cluster_accept_loop_delay.rb`: see `queueing::puma`.
+//! What theory says beside a run: which worker was seen to hold which connections, whether the app
+//! scatters, and the order of service of this kind of server.
 
 use std::collections::BTreeSet;
 
 use model::samples::HELD_CONNECTIONS;
 use model::theory::NotJudged;
 use model::theory::ServiceTime;
-use model::{
-    Discipline, Histogram, Nanos, PumaSettings, Run, ServerFacts, ServerKind, ServerPlan,
-    StreamPlan, Theory,
-};
-use queueing::discipline::{self, ClosedLoopServer, ConnectionDealing, ServiceOrder, TOLERANCE};
-use queueing::puma;
+use model::{Histogram, Run, ServerFacts, ServerPlan, StreamPlan, Theory};
+use queueing::discipline::{self, ClosedLoopServer, TOLERANCE};
+
+use crate::servers::{OrderedLoad, under_test};
 
 /// What theory says of a run under the load of `stream`; `None` without a service time.
 /// `app_scatters`: the app takes many times longer for some requests even if none waits for a slot.
@@ -32,7 +26,12 @@ pub(crate) fn of_run(
     if app_scatters && scatters && run.connections > server.slots() {
         return Some(Theory::not_judged(NotJudged::AppScatters, TOLERANCE));
     }
-    let order = order(&plan.kind, server, stream.keep_alive, known.mean, run.connections);
+    let load = OrderedLoad {
+        keep_alive: stream.keep_alive,
+        connections: run.connections,
+        service_time: known.mean,
+    };
+    let order = under_test(plan).service_order(server, &load);
     let held = ConnectionHolders::of(run);
     let Some((workers, threads)) = shape(plan, server, &held) else {
         return Some(Theory::not_judged(NotJudged::ShapeUnknown, TOLERANCE));
@@ -87,9 +86,8 @@ impl ConnectionHolders {
 /// processes that held connections; `None` if none did, or if their number does not divide the
 /// slots.
 fn shape(plan: &ServerPlan, server: &ServerFacts, held: &ConnectionHolders) -> Option<(u32, u32)> {
-    let is_given = !matches!(plan.kind, ServerKind::Command { .. })
-        || plan.workers.is_some()
-        || plan.threads.is_some();
+    let is_given =
+        plan.kind.stated_slots().is_none() || plan.workers.is_some() || plan.threads.is_some();
     if is_given {
         return Some((server.workers, server.threads));
     }
@@ -128,148 +126,15 @@ fn scatters(plan: &ServerPlan, stream: &StreamPlan, known: &ServiceTime) -> bool
     let is_ours = plan.rackup.is_none()
         && stream.path.is_none()
         && stream.body.is_none()
-        && !matches!(plan.kind, ServerKind::Command { .. });
+        && plan.kind.stated_slots().is_none();
     !(is_ours && known.given.is_some())
-}
-
-/// The order of service of this server under `connections` connections.
-fn order(
-    kind: &ServerKind,
-    server: &ServerFacts,
-    keep_alive: bool,
-    service_time: Nanos,
-    connections: u32,
-) -> ServiceOrder {
-    let unknown = ServiceOrder {
-        discipline: None,
-        is_kept: keep_alive,
-        dealing: ConnectionDealing::ByChance,
-        turn: puma::TURN,
-    };
-    match kind {
-        ServerKind::Builtin => ServiceOrder { discipline: Some(Discipline::Shared), ..unknown },
-        ServerKind::Command { .. } => {
-            ServiceOrder { dealing: ConnectionDealing::Unknown, ..unknown }
-        }
-        ServerKind::Puma { .. } => {
-            let version = server.version.as_deref().and_then(version);
-            let (Some(version), Some(settings)) = (version, &server.settings) else {
-                return unknown;
-            };
-            if version[0] <= 6 {
-                up_to_6(settings, unknown)
-            } else {
-                let connections_each = f64::from(connections) / f64::from(server.workers.max(1));
-                from_7(version, settings, server, service_time, connections_each, unknown)
-            }
-        }
-    }
-}
-
-/// Puma up to 6. Workers accept only while a thread is free, so connections wait in the kernel's
-/// queue, which all workers share. A thread serves a connection for a turn and then closes it if
-/// another one waits.
-fn up_to_6(settings: &PumaSettings, unknown: ServiceOrder) -> ServiceOrder {
-    let is_kept = unknown.is_kept && keeps_alive(settings);
-    ServiceOrder {
-        discipline: Some(if is_kept { Discipline::Turns } else { Discipline::Shared }),
-        is_kept,
-        turn: settings.max_fast_inline.unwrap_or(puma::TURN),
-        ..unknown
-    }
-}
-
-/// Puma from 7 on. Workers accept every connection, and requests wait in the worker's own queue
-/// (`@todo`), first come, first served. With keep-alive the next request of a connection goes to
-/// the end of that queue, through the reactor or directly (7.0.3), unless a thread is free anyway
-/// (7.1). From 7.0.4 on a busy worker accepts later, so that another one may be first.
-fn from_7(
-    version: [u32; 3],
-    settings: &PumaSettings,
-    server: &ServerFacts,
-    service_time: Nanos,
-    connections_each: f64,
-    unknown: ServiceOrder,
-) -> ServiceOrder {
-    let is_kept = unknown.is_kept && keeps_alive(settings);
-    let longest = settings.wait_for_less_busy_worker.unwrap_or(LONGEST);
-    let is_throttled = version >= [7, 0, 4] && server.workers > 1 && longest > Nanos::ZERO;
-    // If a worker accepts no faster than it serves, connections wait in the kernel, too: then
-    // requests wait neither in one queue nor in one for each worker.
-    let waits_in_the_kernel = || {
-        let rest =
-            puma::held_at_rest(longest.as_secs_f64(), server.threads, service_time.as_secs_f64());
-        matches!(rest, Ok(Some(held)) if held < connections_each)
-    };
-    let discipline = match settings.queue_requests {
-        _ if server.workers <= 1 => Some(Discipline::Shared),
-        // After 8.0.2 a worker without the reactor accepts only while a thread is free, as up to 6.
-        Some(false) if settings.waits_until_not_full == Some(true) => Some(Discipline::Shared),
-        _ if is_kept => Some(Discipline::Split),
-        _ if is_throttled && waits_in_the_kernel() => None,
-        _ => Some(Discipline::Split),
-    };
-    let dealing = if is_throttled {
-        ConnectionDealing::Throttled(longest)
-    } else {
-        ConnectionDealing::ByChance
-    };
-    ServiceOrder { discipline, is_kept, dealing, ..unknown }
-}
-
-/// The default of `wait_for_less_busy_worker` from Puma 6 on.
-const LONGEST: Nanos = Nanos::from_millis(5);
-
-/// Whether a Puma with these settings keeps a connection for the next request.
-fn keeps_alive(settings: &PumaSettings) -> bool {
-    settings.queue_requests != Some(false) && settings.enable_keep_alives != Some(false)
-}
-
-/// The numbers of a version such as `7.0.4` or `8.0.0.dev`; missing ones are 0.
-fn version(text: &str) -> Option<[u32; 3]> {
-    let mut parts = text.split('.');
-    let major = parts.next()?.parse().ok()?;
-    let mut next = || parts.next().and_then(|part| part.parse().ok()).unwrap_or(0);
-    Some([major, next(), next()])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::Watch;
     use model::samples::{WatchCurve, WatchTrack};
-
-    const PUMA: ServerKind = ServerKind::Puma { command: None };
-
-    #[test]
-    fn version_workers_and_settings_determine_the_order_of_service() {
-        let of = |given: &str| {
-            let [version, connections, workers, ms, settings]: [&str; 5] =
-                given.split(' ').collect::<Vec<_>>().try_into().expect(given);
-            let known = |text: &str| (text != "-").then(|| text.to_owned());
-            let server = ServerFacts {
-                version: known(version),
-                workers: workers.parse().unwrap(),
-                threads: 5,
-                settings: known(settings).map(|json| serde_json::from_str(&json).unwrap()),
-                ..ServerFacts::default()
-            };
-            order(
-                &PUMA,
-                &server,
-                connections == "kept",
-                Nanos::from_millis(ms.parse().unwrap()),
-                30,
-            )
-        };
-        testkit::golden::expect_rows(
-            concat!(env!("CARGO_MANIFEST_DIR"), "/src/orders_of_service.txt"),
-            of,
-        );
-        let builtin =
-            order(&ServerKind::Builtin, &ServerFacts::default(), true, Nanos::from_millis(5), 1);
-        assert_eq!(builtin.discipline, Some(Discipline::Shared));
-    }
+    use model::{Nanos, ServerKind, Watch};
 
     /// A run in which each process held this many of the connections, sample by sample.
     fn run(connections: u32, held: &[Vec<Option<u64>>]) -> Run {

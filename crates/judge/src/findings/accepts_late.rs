@@ -34,8 +34,7 @@ pub(super) fn of(study: &SweepStudy, point: &SweepPoint<'_>) -> Option<Finding> 
     let slots = study.server.slots();
     let inside = free_threads::inside(point.run, &alone, slots)?;
     let after_queue = free_threads::time_inside(point.run, &alone)?;
-    let version = study.server.version.as_deref().unwrap_or_default();
-    let is_puma_6 = study.server.name == "Puma" && version.starts_with("6.");
+    let is_puma_6 = study.server.puma_major() == Some(6);
     Some(
         AcceptsLate {
             multiple: point.multiple,

@@ -43,9 +43,7 @@ pub(super) fn of(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Findin
 }
 
 pub(super) fn is_old_puma(study: &SweepStudy) -> bool {
-    let version = study.server.version.as_ref();
-    let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
-    study.server.name == "Puma" && major.is_some_and(|major| major < 7)
+    study.server.puma_major().is_some_and(|major| major < 7)
 }
 
 impl ServedInTurns {

@@ -4,12 +4,13 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use launch::{Addresses, affinity};
 use model::plan::quoted;
 use model::{
-    App, Body, Cpus, MaskedText, Nanos, Private, Probe, ServerKind, ServerPlan, Socket, Stop,
-    StreamPlan, Threads,
+    App, Body, Cpus, MaskedText, NamedServer, Nanos, Private, Probe, ServerKind, ServerPlan,
+    Socket, Stop, StreamPlan, Threads,
 };
 
 use super::ADVANCED;
@@ -18,14 +19,13 @@ use super::limits::{
 };
 use crate::exit::{Mistake, refuse_if, wrong};
 
-/// The servers that longtail knows how to start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]
-pub(crate) enum ServerWord {
-    /// Puma, as --puma says or as it is found
-    #[default]
-    Puma,
-    /// The server inside longtail: the same workers x threads, and a sleep
-    Builtin,
+/// Reads the name of a server that longtail knows how to start.
+fn named_server() -> impl TypedValueParser<Value = NamedServer> {
+    let names = ServerKind::NAMED.map(|named| PossibleValue::new(named.name).help(named.help));
+    PossibleValuesParser::new(names).map(|typed| {
+        let named = ServerKind::NAMED.into_iter().find(|named| named.name == typed);
+        named.expect("clap takes no other name")
+    })
 }
 
 /// The kinds of socket that a server can be bound to, in the words of Puma's scripts.
@@ -114,9 +114,8 @@ impl PumaArgs {
 
     /// A server of that kind with that app on that socket, and everything else as these flags say.
     pub(crate) fn server(&self, kind: ServerKind, app: App, socket: Socket) -> ServerPlan {
-        let is_command = matches!(kind, ServerKind::Command { .. });
-        let default_threads =
-            (self.config.is_none() && !is_command).then_some(Threads { min: 5, max: 5 });
+        let default_threads = (self.config.is_none() && kind.stated_slots().is_none())
+            .then_some(Threads { min: 5, max: 5 });
         ServerPlan {
             kind,
             workers: self.workers,
@@ -142,8 +141,8 @@ pub(crate) struct ServerArgs {
           default_value = "tcp4", help_heading = "Server")]
     pub(crate) socket: Vec<Socket>,
     /// puma, or builtin: a test server inside longtail
-    #[arg(long = "server", value_enum, value_name = "NAME", default_value_t, help_heading = ADVANCED)]
-    pub(crate) which: ServerWord,
+    #[arg(long = "server", value_parser = named_server(), value_name = "NAME", default_value = ServerKind::NAMED[0].name, help_heading = ADVANCED)]
+    pub(crate) which: NamedServer,
     /// Where the server of COMMAND responds
     #[arg(long, value_name = "URL", help_heading = "Server")]
     pub(crate) url: Option<String>,
@@ -202,16 +201,18 @@ impl ServerArgs {
     pub(crate) fn server(&self) -> Result<ServerPlan, Mistake> {
         let kind = self.kind()?;
         let socket = self.socket_kind()?;
-        let is_puma = matches!(kind, ServerKind::Puma { .. });
-        if !socket.is_plain_tcp() && !is_puma {
-            let server =
-                if self.command.is_empty() { "--server builtin" } else { "a command after --" };
+        if !kind.listens_on(socket) {
+            let server = if self.command.is_empty() {
+                format!("--server {}", self.which.name)
+            } else {
+                "a command after --".to_owned()
+            };
             return Err(wrong(format!(
                 "-s {socket} is for Puma: {server} listens on tcp4 or tcp6 only"
             )));
         }
         refuse_if(
-            self.body.is_some() && !is_puma,
+            self.body.is_some() && !kind.serves_bodies(),
             "--body is for Puma: no other server has an app that goes by it",
         )?;
         self.reached(self.puma.server(kind, self.app(), socket))
@@ -246,21 +247,25 @@ impl ServerArgs {
     fn kind(&self) -> Result<ServerKind, Mistake> {
         let asks_for_puma = self.puma.asks_for_puma() || self.app.is_some();
         if self.command.is_empty() {
-            return match (self.which, self.slots.is_some() || self.url.is_some()) {
-                (_, true) => Err(wrong(
-                    "--slots and --url belong to another server's command: add -- COMMAND at the end",
-                )),
-                (ServerWord::Builtin, _) if asks_for_puma => Err(wrong(
-                    "--server builtin takes no -r, --app, -C, -Y or --puma: they are Puma's",
-                )),
-                (ServerWord::Builtin, _) => Ok(ServerKind::Builtin),
-                (ServerWord::Puma, _) => {
-                    Ok(ServerKind::Puma { command: self.puma.puma.clone().map(Private::from) })
-                }
-            };
+            refuse_if(
+                self.slots.is_some() || self.url.is_some(),
+                "--slots and --url belong to another server's command: add -- COMMAND at the end",
+            )?;
+            let named = self.which.clone();
+            refuse_if(
+                asks_for_puma && !named.kind.takes_puma_flags(),
+                format_args!(
+                    "--server {} takes no -r, --app, -C, -Y or --puma: they are Puma's",
+                    named.name
+                ),
+            )?;
+            return Ok(match &self.puma.puma {
+                Some(command) => ServerKind::Puma { command: Some(Private::from(command.clone())) },
+                None => named.kind,
+            });
         }
         refuse_if(
-            self.which == ServerWord::Builtin || asks_for_puma,
+            self.which != ServerKind::NAMED[0] || asks_for_puma,
             "a command after -- is a server of its own: it takes --slots or -w and -t, and --url, not -r, --app, -C, -Y, --puma or --server",
         )?;
         let of_size = self.puma.size();

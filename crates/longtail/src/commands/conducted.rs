@@ -117,7 +117,7 @@ pub(crate) fn bind_for_remote_generators(server: &mut ServerPlan, far: Option<&F
 /// Replaces Puma by the built-in server if none is found and no flag needs a real one; whether it
 /// did.
 pub(crate) fn fall_back_to_builtin(server: &mut ServerPlan) -> Result<bool, Mistake> {
-    if server.kind != (ServerKind::Puma { command: None }) {
+    if !server.kind.has_to_be_found() {
         return Ok(false);
     }
     let wants_puma = server.rackup.is_some()

@@ -14,7 +14,7 @@ use super::conducted::{
 };
 use crate::args::limits::{CONNECTIONS, above_zero, from_1_to, multiple};
 use crate::args::output::StudyKind;
-use crate::args::server::{ServerArgs, ServerWord, addresses, server_command, with_environment};
+use crate::args::server::{ServerArgs, addresses, server_command, with_environment};
 use crate::args::{ADVANCED, OutletArgs, OutputArgs, ThresholdArgs};
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::generators::{self, GeneratorDriver, InstalledGenerator, LoadOrder, load_tool};
@@ -70,7 +70,7 @@ fn run_bodies(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     let mut plan = args.bodies_plan()?;
     let addresses = addresses()?;
     check_probe_available(plan.probe)?;
-    if plan.server.kind == (model::ServerKind::Puma { command: None }) {
+    if plan.server.kind.has_to_be_found() {
         puma::discover(&puma::Surroundings::here()?)?;
     }
     let mut here = StudyStart::now()?;
@@ -265,12 +265,13 @@ impl SweepArgs {
     /// # Errors
     /// Where flags contradict each other or a value cannot be.
     pub(crate) fn bodies_plan(&self) -> Result<BodiesPlan, Mistake> {
+        let server_flag = format!("--server {}", self.server.which.name);
         // What says something about other sweeps only.
         let of_others = [
             (self.server.path.is_some(), "--path"),
             (self.server.body.is_some(), "--body"),
             (self.server.app.is_some(), "--app"),
-            (self.server.which != ServerWord::Puma, "--server builtin"),
+            (!self.server.which.kind.serves_bodies(), server_flag.as_str()),
             (self.server.url.is_some(), "--url"),
             (self.server.slots.is_some(), "--slots"),
             (!self.server.command.is_empty(), "-- COMMAND"),

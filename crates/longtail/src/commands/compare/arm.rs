@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as _;
 use model::comparison::ArmPlan;
-use model::{Probe, ServerKind, Stop};
+use model::{Probe, Stop};
 
 use super::{ArmArgs, CompareArgs};
 use crate::args::server::server_command;
@@ -155,7 +155,7 @@ impl ArmRequest {
         let env = self.env()?;
         let started = server.server()?;
         refuse_if(
-            started.kind == ServerKind::Builtin && !env.is_empty(),
+            !started.kind.reads_environment() && !env.is_empty(),
             "--server builtin has no app that reads --env or --ruby: leave them out, or measure Puma",
         )?;
         Ok(ArmPlan {
