@@ -134,6 +134,9 @@ pub(crate) enum Mistake {
     /// Theory has no answer to that.
     #[error(transparent)]
     Theory(#[from] queueing::QueueingError),
+    /// The self-test could not start.
+    #[error(transparent)]
+    Selftest(#[from] selftest::SelftestError),
     /// There is no such server to watch.
     #[error(transparent)]
     Watch(#[from] watch::WatchError),
@@ -160,6 +163,7 @@ impl Mistake {
             | Mistake::Launch(_)
             | Mistake::Sink(_)
             | Mistake::Theory(_)
+            | Mistake::Selftest(_)
             | Mistake::Watch(_)
             | Mistake::Read { .. } => Exit::Mistake,
         }

@@ -28,7 +28,6 @@ use crate::exit::Mistake;
 use crate::generators::{
     GeneratorRunner, InstalledGenerator, LoadOrder, ProcessReport, claimed_run,
 };
-use crate::selftest::machine;
 
 const COLUMNS: usize = 100;
 /// Longest wait for the sink to have nothing open any more.
@@ -332,11 +331,15 @@ pub(crate) fn table(found: &CalibrationFindings) -> String {
                   count, such as what was under way at the end. Own: what it prints itself. Little: its rate x its mean / connections; below 1 \
                   connections idled, above 1 times were made up. longtail's p50 and p99 are from the due time, the others' \
                   from where each starts its watch.";
-    let sections = [
-        Some(ReportSection::new(title).table(table)),
-        ReportSection::new("").lines(remarks(found)).filled(),
-        Some(ReportSection::new("").lines([legend.to_owned(), machine(&found.environment)])),
-    ];
+    let sections =
+        [
+            Some(ReportSection::new(title).table(table)),
+            ReportSection::new("").lines(remarks(found)).filled(),
+            Some(ReportSection::new("").lines([
+                legend.to_owned(),
+                report::labels::longtail_and_machine(&found.environment),
+            ])),
+        ];
     text::sections(&sections.into_iter().flatten().collect::<Vec<_>>(), Width::of(COLUMNS))
 }
 

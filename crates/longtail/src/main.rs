@@ -15,7 +15,6 @@ mod load;
 mod metrics;
 mod results;
 mod secrets;
-mod selftest;
 mod signals;
 mod store;
 mod ui;

@@ -71,6 +71,11 @@ pub(crate) fn connections(keep_alive: bool) -> &'static str {
     if keep_alive { "keep-alive" } else { "a new connection for each request" }
 }
 
+/// Which longtail measured, and on what machine.
+pub fn longtail_and_machine(environment: &Environment) -> String {
+    format!("longtail {}, {}", environment.longtail_version, hardware(environment))
+}
+
 /// Processor, memory and system, as far as they are known.
 pub fn hardware(machine: &Environment) -> String {
     let cores = if machine.cores > 0 { count_of(machine.cores, "core") } else { String::new() };

@@ -18,6 +18,7 @@ use probe::doctor::{
 use report::number::count_of;
 use report::tree::{ListItem, ReportSection};
 use report::{Width, text};
+use selftest::CaseResult;
 use serde_json::json;
 
 use crate::args::ADVANCED;
@@ -28,7 +29,6 @@ use crate::generator_rates::{
     self, CalibrationFindings, CalibrationRounds, ComparedGenerator, SinkUnderLoad,
 };
 use crate::generators::{GeneratorRunner, InstalledGenerator, LoadOrder, load_tool, program_of};
-use crate::selftest::{self, CaseResult};
 use crate::store::wall_time;
 use crate::ui::{self, Ui};
 use crate::{GUARD, signals, this_program};

@@ -1,5 +1,6 @@
-//! `longtail doctor --self-test`: loads sinks whose right answers are known, and prints how far off
-//! longtail was. The right answers are computed from the seed and the due times alone.
+//! Tests longtail itself: loads sinks whose right answers are known, and says how far off the
+//! measured times were (`longtail doctor --self-test`). The right answers are computed from the seed
+//! and the due times alone.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,19 +19,29 @@ use report::tree::{ColumnBand, DataTable, ReportSection, TableColumn, TableRow};
 use report::{Width, text};
 use serde::Serialize;
 use sink::{DelayLaw, RequestShare, Sink, SinkLedger, SinkSettings, SlotQueue, StallLaw};
-
-use crate::exit::Mistake;
+use thiserror::Error;
 
 const COLUMNS: usize = 100;
+
+/// Why a case could not be run.
+#[derive(Debug, Error)]
+pub enum SelftestError {
+    /// The sink could not start.
+    #[error(transparent)]
+    Sink(#[from] sink::SinkError),
+    /// The engine could not start.
+    #[error(transparent)]
+    Engine(#[from] engine::EngineError),
+}
 
 /// Of arrivals and delays: the same seed, the same numbers.
 const SEED: u64 = 1;
 
 /// One law.
 #[derive(Clone, Debug)]
-pub(crate) struct SelftestCase {
+pub struct SelftestCase {
     /// Its name in the table.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     delay: DelayLaw,
     /// How many requests the sink serves at once, the first that came first; `None`: all.
     slots: Option<u32>,
@@ -43,51 +54,52 @@ pub(crate) struct SelftestCase {
 
 /// What came of it.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct CaseResult {
+pub struct CaseResult {
     /// The law.
-    pub(crate) case: &'static str,
+    pub case: &'static str,
     /// Requests that the schedule holds.
-    pub(crate) planned: u64,
+    pub planned: u64,
     /// Response times that exactly these requests should have had.
-    pub(crate) expected: ResponseFigures,
+    pub expected: ResponseFigures,
     /// As the engine has measured them, from the due time.
-    pub(crate) measured: Option<ResponseFigures>,
+    pub measured: Option<ResponseFigures>,
     /// Of laws that tell the time of each single request: how far the worst of them was off.
-    pub(crate) worst_error_ns: Option<Nanos>,
+    pub worst_error_ns: Option<Nanos>,
     /// How late requests were sent, at the 99th percentile.
-    pub(crate) send_lag_p99_ns: Option<Nanos>,
+    pub send_lag_p99_ns: Option<Nanos>,
     /// How late the sink itself was with its answers, likewise: a part of the error that is not the
     /// engine's.
-    pub(crate) sink_lateness_p99_ns: Option<Nanos>,
+    pub sink_lateness_p99_ns: Option<Nanos>,
     /// How long the engine's lane stood in the kernel's run queue, where the kernel says: time that
     /// others had.
-    pub(crate) run_queue_ns: Option<Nanos>,
+    pub run_queue_ns: Option<Nanos>,
     /// What must be equal, whatever the machine does.
-    pub(crate) balances: Vec<CountBalance>,
+    pub balances: Vec<CountBalance>,
 }
 
 impl CaseResult {
     /// Whether all that must be equal is.
-    pub(crate) fn is_conserved(&self) -> bool {
+    pub fn is_conserved(&self) -> bool {
         self.balances.iter().all(|balance| balance.expected == balance.found)
     }
 }
 
 /// One count from two sides: the plan, the engine's ledger or the sink's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct CountBalance {
+pub struct CountBalance {
     /// What is counted.
-    pub(crate) what: &'static str,
+    pub what: &'static str,
     /// As it should be.
-    pub(crate) expected: u64,
+    pub expected: u64,
     /// As it was found.
-    pub(crate) found: u64,
+    pub found: u64,
 }
 
 /// All that is counted of a run that was not interrupted: `planned` requests are due, and the sink
 /// answers all.
 fn balances(planned: u64, done: &LaneOutcome, ledger: &SinkLedger) -> Vec<CountBalance> {
-    let (tally, good) = (&done.tally, done.tally.counts.good());
+    let tally = &done.tally;
+    let good = tally.counts.good();
     let balances = [
         ("requests planned, and ended in one way or another", planned, tally.counts.total()),
         ("requests planned, and answered well", planned, good),
@@ -112,7 +124,7 @@ fn balances(planned: u64, done: &LaneOutcome, ledger: &SinkLedger) -> Vec<CountB
 }
 
 /// All laws, each for a while: 5 s in all where it shall be quick.
-pub(crate) fn all(quick: bool) -> Vec<SelftestCase> {
+pub fn all(quick: bool) -> Vec<SelftestCase> {
     let ms = Nanos::from_millis;
     let case = |name, delay, common, short| SelftestCase {
         name,
@@ -123,14 +135,13 @@ pub(crate) fn all(quick: bool) -> Vec<SelftestCase> {
         arrivals: Arrivals::Constant,
         length: ms(if quick { short } else { common }),
     };
-    let share = RequestShare::new(0.02).expect("a share");
+    let share = two_percent();
     let stalls = StallLaw::new(ms(1000), ms(100));
     let bimodal = DelayLaw::Bimodal { common: ms(1), other: ms(50), share };
-    // Twice what five slots of 100 ms can do; and 5 slots of 10 ms at 0.8.
-    let (twice, loaded) = (
-        case("D/D/5 at twice", ms(100).into(), 1000, 300),
-        case("M/D/5 at 0.8", ms(10).into(), 10_000, 700),
-    );
+    // Five slots of 100 ms at twice what they can do.
+    let twice = case("D/D/5 at twice", ms(100).into(), 1000, 300);
+    // Five slots of 10 ms at a utilisation of 0.8.
+    let loaded = case("M/D/5 at 0.8", ms(10).into(), 10_000, 700);
     vec![
         case("constant 1ms", ms(1).into(), 3000, 300),
         case("exp:5ms", DelayLaw::Exponential { mean: ms(5) }, 3000, 300),
@@ -140,6 +151,10 @@ pub(crate) fn all(quick: bool) -> Vec<SelftestCase> {
         SelftestCase { slots: Some(5), rate: 400.0, arrivals: Arrivals::Poisson, ..loaded },
         case("rate 1000/s", Nanos::ZERO.into(), 3000, 500),
     ]
+}
+
+fn two_percent() -> RequestShare {
+    RequestShare::new(0.02).expect("it is between 0 and 1")
 }
 
 impl SelftestCase {
@@ -160,16 +175,15 @@ impl SelftestCase {
     }
 
     fn settings(&self) -> SinkSettings {
-        let (delay, stalls, seed) = (self.delay, self.stalls, SEED);
         let listen = vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()];
         let queue = if self.slots.is_some() { SlotQueue::Shared } else { SlotQueue::Unlimited };
         SinkSettings {
             listen,
             queue,
             threads: self.slots.unwrap_or(1),
-            delay,
-            stalls,
-            seed,
+            delay: self.delay,
+            stalls: self.stalls,
+            seed: SEED,
             ..SinkSettings::default()
         }
     }
@@ -191,14 +205,15 @@ impl SelftestCase {
     ///
     /// # Errors
     /// Where the sink or the engine cannot start.
-    pub(crate) fn run(
+    pub fn run(
         &self,
         clock: SystemClock,
         interrupt: &AtomicBool,
-    ) -> Result<Option<CaseResult>, Mistake> {
+    ) -> Result<Option<CaseResult>, SelftestError> {
         let sink = Sink::start(self.settings(), clock)?;
         let due = self.due();
-        let (host, transport) = (sink.address().to_string(), Transport::tcp(sink.address()));
+        let host = sink.address().to_string();
+        let transport = Transport::tcp(sink.address());
         // As many connections as there are requests: none waits for one.
         let connections = due.len() as u32;
         let load = LoadSettings {
@@ -215,7 +230,8 @@ impl SelftestCase {
         };
         let (journal, records) = sync_channel(due.len());
         let done = drive(&spec, &clock, interrupt, &RunProgress::new(1), Some(&journal))?;
-        let (offset, done) = (done.start.saturating_sub(sink.started()), done.outcome);
+        let offset = done.start.saturating_sub(sink.started());
+        let done = done.outcome;
         let ledger = sink.stop();
         if done.interrupted_at.is_some() {
             return Ok(None);
@@ -256,17 +272,15 @@ impl SelftestCase {
 }
 
 /// What was found, law by law.
-pub(crate) fn table(results: &[CaseResult], environment: &Environment) -> String {
-    let (expected, error, late) = (
-        ColumnBand::new("expected, ms", ""),
-        ColumnBand::new("error, ms", ""),
-        ColumnBand::new("late, µs", ""),
-    );
-    let under = |band: &ColumnBand, name: &str| TableColumn::new(name).under(band);
-    let columns = [TableColumn::new("law"), under(&expected, "mean"), under(&expected, "p99")]
-        .into_iter()
-        .chain(["mean", "p50", "p99", "p99.9"].map(|name| under(&error, name)))
-        .chain(["send", "sink"].map(|name| under(&late, name)));
+pub fn table(results: &[CaseResult], environment: &Environment) -> String {
+    let expected = ColumnBand::new("expected, ms", "");
+    let error = ColumnBand::new("error, ms", "");
+    let late = ColumnBand::new("late, µs", "");
+    let mut columns = vec![TableColumn::new("law")];
+    columns.extend(["mean", "p99"].map(|name| TableColumn::new(name).under(&expected)));
+    columns
+        .extend(["mean", "p50", "p99", "p99.9"].map(|name| TableColumn::new(name).under(&error)));
+    columns.extend(["send", "sink"].map(|name| TableColumn::new(name).under(&late)));
     let sections = [
         ReportSection::new("").table(DataTable::of_columns(columns, results.iter().map(row))),
         ReportSection::new("").lines(ledgers(results)),
@@ -275,7 +289,7 @@ pub(crate) fn table(results: &[CaseResult], environment: &Environment) -> String
              in it are the network, the machine's wake-ups, the sink's own lateness and up to 0.1 % of the histogram. \
              Late: p99 of the sends and of the sink's answers. Times are printed and never fail the test; counts do."
                 .to_owned(),
-            machine(environment),
+            report::labels::longtail_and_machine(environment),
         ]),
     ];
     text::sections(&sections, Width::of(COLUMNS))
@@ -329,35 +343,35 @@ fn ledgers(results: &[CaseResult]) -> Vec<String> {
     let waits = results.iter().filter_map(|result| Some((result.run_queue_ns?, result.case)));
     if let Some((most, case)) = waits.clone().max() {
         let sum: Nanos = waits.map(|(wait, _)| wait).sum();
-        let (sum, most) = (number::time(sum), number::time(most));
         lines.push(format!(
-            "The engine waited {sum} for a CPU that others had, {most} of it in {case}."
+            "The engine waited {} for a CPU that others had, {} of it in {case}.",
+            number::time(sum),
+            number::time(most)
         ));
     }
     lines
 }
 
-/// Where it was measured.
-pub(crate) fn machine(environment: &Environment) -> String {
-    format!("longtail {}, {}", environment.longtail_version, report::labels::hardware(environment))
-}
-
 /// The figures of a distribution that are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct ResponseFigures {
+pub struct ResponseFigures {
+    /// The mean.
     #[serde(rename = "mean_ns")]
-    pub(crate) mean: Nanos,
+    pub mean: Nanos,
+    /// The median.
     #[serde(rename = "p50_ns")]
-    pub(crate) p50: Nanos,
+    pub p50: Nanos,
+    /// Longer than 99 % of all.
     #[serde(rename = "p99_ns")]
-    pub(crate) p99: Nanos,
+    pub p99: Nanos,
+    /// Longer than 99.9 % of all.
     #[serde(rename = "p999_ns")]
-    pub(crate) p999: Nanos,
+    pub p999: Nanos,
 }
 
 impl ResponseFigures {
     /// Exactly, by nearest rank; `None` of nothing.
-    pub(crate) fn exactly(times: &[Nanos]) -> Option<ResponseFigures> {
+    fn exactly(times: &[Nanos]) -> Option<ResponseFigures> {
         let mut sorted = times.to_vec();
         sorted.sort_unstable();
         let count = sorted.len() as u64;
@@ -367,7 +381,7 @@ impl ResponseFigures {
     }
 
     /// Of a histogram, `None` of an empty one.
-    pub(crate) fn of(times: &Histogram) -> Option<ResponseFigures> {
+    fn of(times: &Histogram) -> Option<ResponseFigures> {
         let at = |q| times.quantile(q);
         Some(ResponseFigures {
             mean: times.mean()?,
@@ -378,26 +392,21 @@ impl ResponseFigures {
     }
 
     /// In the order they are printed.
-    pub(crate) fn all(self) -> [Nanos; 4] {
+    fn all(self) -> [Nanos; 4] {
         [self.mean, self.p50, self.p99, self.p999]
     }
 }
 
 /// Requests due at `due` that take `service` each and go out when no pause holds them. Due times
 /// are counted from `offset` after the sink's start.
-pub(crate) fn stalled(
-    due: &[Nanos],
-    offset: Nanos,
-    service: Nanos,
-    stalls: StallLaw,
-) -> Vec<Nanos> {
+fn stalled(due: &[Nanos], offset: Nanos, service: Nanos, stalls: StallLaw) -> Vec<Nanos> {
     due.iter().map(|due| stalls.release(offset + *due + service) - (offset + *due)).collect()
 }
 
 /// First come, first served by `slots` slots, each request holding one for `service`: Kiefer and
 /// Wolfowitz's recursion (1955). Request k starts when it came or when a slot is free, whichever is
 /// later.
-pub(crate) fn first_come(due: &[Nanos], slots: u32, service: Nanos) -> Vec<Nanos> {
+fn first_come(due: &[Nanos], slots: u32, service: Nanos) -> Vec<Nanos> {
     let mut free: BinaryHeap<Reverse<Nanos>> = (0..slots).map(|_| Reverse(Nanos::ZERO)).collect();
     let serve = |due: &Nanos| {
         let start = free.pop().map_or(*due, |Reverse(free)| free.max(*due));
