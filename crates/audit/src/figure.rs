@@ -187,8 +187,8 @@ mod tests {
 
     #[test]
     fn arithmetic_keeps_all_that_rounding_allows() {
-        let (rate, mean) =
-            (FigureRange { low: 99.0, high: 101.0 }, FigureRange { low: 0.9, high: 1.1 });
+        let rate = FigureRange { low: 99.0, high: 101.0 };
+        let mean = FigureRange { low: 0.9, high: 1.1 };
         assert_eq!(rate.times(mean), FigureRange { low: 99.0 * 0.9, high: 101.0 * 1.1 });
         assert_eq!(rate.over(mean), Some(FigureRange { low: 99.0 / 1.1, high: 101.0 / 0.9 }));
         assert_eq!(rate.over(FigureRange { low: 0.0, high: 1.0 }), None);

@@ -72,9 +72,11 @@ impl Revision {
         let unwritable = unwritable(&folder);
         // It goes with us, and is on the same disk.
         let scratch = Scratch::new(&folder).map_err(&unwritable)?;
-        let (tree, archive) = (scratch.path().join("tree"), scratch.path().join("tree.tar"));
+        let tree = scratch.path().join("tree");
+        let archive = scratch.path().join("tree.tar");
         fs::create_dir(&tree).map_err(&unwritable)?;
-        let (root, output) = (self.root.as_os_str(), with_path("--output=", &archive));
+        let root = self.root.as_os_str();
+        let output = with_path("--output=", &archive);
         build.run(
             &[
                 "git".as_ref(),

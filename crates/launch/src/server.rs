@@ -203,7 +203,8 @@ impl Server {
         }
         let mut link = self.link();
         link.bury();
-        let (exit, is_beyond_reach) = (link.exit(), link.is_beyond_reach);
+        let exit = link.exit();
+        let is_beyond_reach = link.is_beyond_reach;
         if link.state == GuardState::Lost {
             let begun = clock.now();
             while link.kill_group() && clock.now().saturating_sub(begun) <= LAST_PATIENCE {

@@ -105,7 +105,8 @@ struct OwnFigures {
 impl OwnFigures {
     fn of(run: &Run, found: &[Diagnostic]) -> OwnFigures {
         let at = |quantile| run.response_time(quantile).time();
-        let (rate_per_s, mean) = (run.rate(), run.mean_response_time());
+        let rate_per_s = run.rate();
+        let mean = run.mean_response_time();
         let under_way = rate_per_s.zip(mean).map(|(rate, mean)| rate * mean.as_secs_f64());
         let claim = run.claim.as_deref();
         let doubt = claim.and_then(|claim| match claim.audit {
@@ -267,7 +268,8 @@ struct RateRange {
 impl RateRange {
     /// `None` of nothing.
     fn of(values: impl Iterator<Item = f64> + Clone) -> Option<RateRange> {
-        let (min, max) = (values.clone().reduce(f64::min)?, values.clone().reduce(f64::max)?);
+        let min = values.clone().reduce(f64::min)?;
+        let max = values.clone().reduce(f64::max)?;
         Some(RateRange { median: median(values)?, min, max })
     }
 }
@@ -392,7 +394,8 @@ impl SinkUnderLoad {
         let address: SocketAddr = free_address(Socket::Tcp4, None, &Addresses::default())?;
         let words = [program.to_owned(), "sink".into(), format!("--listen={address}").into()];
         let dir = std::env::current_dir().unwrap_or_else(|_| ".".into());
-        let (spec, guard) = (LaunchSpec::command(words, &dir), GuardCommand::this_program(GUARD));
+        let spec = LaunchSpec::command(words, &dir);
+        let guard = GuardCommand::this_program(GUARD);
         let server =
             sweep::start_sink(&spec, &guard, &clock, || control::sink_requests(address).is_ok())?;
         let mut process = ServerProcesses::of(&[server.pid()]);
@@ -462,8 +465,8 @@ mod tests {
     #[test]
     fn wrk_is_held_against_the_connections_it_was_given() {
         let read = |printed: &str| {
-            let (printed, command_line) =
-                (printed.to_owned(), "wrk -t1 -c10 -d1s http://127.0.0.1:1/".to_owned());
+            let printed = printed.to_owned();
+            let command_line = "wrk -t1 -c10 -d1s http://127.0.0.1:1/".to_owned();
             let report = ProcessReport {
                 printed,
                 complaint: None,

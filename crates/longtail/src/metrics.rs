@@ -148,7 +148,8 @@ impl Outlets {
         match phase {
             Phase::Running { number, connections, progress: Some(progress), live, .. } => {
                 self.present.begun = self.clock.wall();
-                let (progress, samples) = (Arc::clone(progress), Arc::clone(live));
+                let progress = Arc::clone(progress);
+                let samples = Arc::clone(live);
                 let run = PresentRun {
                     number: *number as u64,
                     connections: *connections,

@@ -97,8 +97,8 @@ impl CpuTicks {
     /// What passed since `before`, if anything did. The kernel's iowait may fall (proc(5)).
     pub(crate) fn since(&self, before: &CpuTicks) -> Option<CpuTicks> {
         let all = self.all.checked_sub(before.all).filter(|all| *all > 0)?;
-        let (idle, steal) =
-            (self.idle.saturating_sub(before.idle), self.steal.saturating_sub(before.steal));
+        let idle = self.idle.saturating_sub(before.idle);
+        let steal = self.steal.saturating_sub(before.steal);
         Some(CpuTicks { all, idle: idle.min(all), steal })
     }
 }
@@ -107,7 +107,8 @@ impl CpuTicks {
 /// prefix.
 fn counter(table: &str, prefix: &str, name: &str) -> Option<u64> {
     let mut lines = table.lines().filter_map(|line| line.strip_prefix(prefix));
-    let (names, values) = (lines.next()?, lines.next()?);
+    let names = lines.next()?;
+    let values = lines.next()?;
     let at = names.split_ascii_whitespace().position(|other| other == name)?;
     values.split_ascii_whitespace().nth(at)?.parse().ok()
 }

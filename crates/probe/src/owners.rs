@@ -165,7 +165,8 @@ mod tests {
             .filter_map(|address| TcpListener::bind(address).ok())
             .collect();
         let connected = TcpStream::connect(listeners[0].local_addr().unwrap()).unwrap();
-        let (diag, table) = (by_sock_diag().unwrap(), tcp_table().unwrap());
+        let diag = by_sock_diag().unwrap();
+        let table = tcp_table().unwrap();
         for listener in &listeners {
             let place = Endpoint::Tcp(listener.local_addr().unwrap());
             let is_it = |one: &&KernelSocket| one.is_listener && one.place == place;

@@ -153,7 +153,8 @@ impl Sampler {
         over: &AtomicBool,
         mut tell: impl FnMut(Observation) -> bool,
     ) {
-        let (mut next_queue, mut next_sample) = (clock.now(), clock.now());
+        let mut next_queue = clock.now();
+        let mut next_sample = clock.now();
         while clock.sleep_until(next_queue.min(next_sample), over) {
             let before = this_threads_cpu();
             let at = clock.now();
@@ -284,7 +285,8 @@ pub fn poll(
         if stats.is_err() && over.load(Ordering::Relaxed) {
             return;
         }
-        let (at, wall) = (clock.now(), clock.wall());
+        let at = clock.now();
+        let wall = clock.wall();
         if !tell(Observation::Statistics { at, wall, cpu: this_threads_cpu(), stats }) {
             return;
         }

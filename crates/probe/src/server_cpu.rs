@@ -104,7 +104,8 @@ impl CpuRoom {
             .iter()
             .filter(|cpu| CpuTicks::named(&stat, &format!("cpu{cpu}")).is_some())
             .collect();
-        let (last, all) = (*pids.last()?, cpus.len() as f64);
+        let last = *pids.last()?;
+        let all = cpus.len() as f64;
         let is_ruby = is_ruby(last);
         if let Some((quota, _)) = quota_below(all, last) {
             return Some(CpuRoom { cpus: quota, busy: None, is_ruby });
@@ -154,7 +155,8 @@ pub(crate) fn cpu_groups(list: &str) -> Vec<String> {
     let folder = |line: &str| {
         // hierarchy:controllers:path (cgroups(7)); the one of v2 names no controllers.
         let mut parts = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (parts.next()?, parts.next()?.trim_end_matches('/'));
+        let controllers = parts.next()?;
+        let path = parts.next()?.trim_end_matches('/');
         let is_v2 = controllers.is_empty();
         let root = if is_v2 { "/sys/fs/cgroup" } else { "/sys/fs/cgroup/cpu" };
         (is_v2 || controllers.split(',').any(|one| one == "cpu")).then(|| format!("{root}{path}"))
@@ -187,7 +189,8 @@ pub(crate) fn tightest_quota(
 /// `50000 100000` is half a CPU; `max` and `-1` are no quota.
 fn quota(text: &str) -> Option<f64> {
     let (quota, period) = text.trim().split_once(' ')?;
-    let (quota, period) = (quota.parse::<f64>().ok()?, period.parse::<f64>().ok()?);
+    let quota = quota.parse::<f64>().ok()?;
+    let period = period.parse::<f64>().ok()?;
     (quota > 0.0 && period > 0.0).then_some(quota / period)
 }
 

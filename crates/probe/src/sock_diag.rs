@@ -125,7 +125,8 @@ impl SocketQuery {
         } else {
             IpAddr::V6(Ipv6Addr::from(bytes::<16>(message, SOURCE)))
         };
-        let (state, port) = (message[STATE], u16::from_be_bytes(bytes(message, SOURCE_PORT)));
+        let state = message[STATE];
+        let port = u16::from_be_bytes(bytes(message, SOURCE_PORT));
         let is_state =
             1_u32.checked_shl(state.into()).is_some_and(|state| self.states & state != 0);
         let is_asked_for = is_state && (self.port == 0 || port == self.port);

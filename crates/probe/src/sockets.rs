@@ -286,7 +286,8 @@ fn unix_line(line: &str) -> Option<KernelSocket> {
 
 /// The first words of a line, and the rest of it.
 fn columns<const N: usize>(line: &str) -> Option<([&str; N], &str)> {
-    let (mut words, mut rest) = ([""; N], line);
+    let mut words = [""; N];
+    let mut rest = line;
     for word in &mut words {
         rest = rest.trim_start_matches(' ');
         let end = rest.find(' ').unwrap_or(rest.len());

@@ -247,7 +247,9 @@ fn birth_and_death(
         logs.push(log);
     }
     let highest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let (mut all, mut rate, mut inside) = (0.0, 0.0, 0.0);
+    let mut all = 0.0;
+    let mut rate = 0.0;
+    let mut inside = 0.0;
     for (n, log) in (0..).zip(logs) {
         let weight = (log - highest).exp();
         all += weight;
@@ -521,7 +523,8 @@ mod tests {
             connections in 1u32..500, slots in 1u32..50, service in 0.001f64..10.0, think in 0.001f64..100.0
         ) {
             let means = machine_repair(connections, slots, service, think).unwrap();
-            let (n, c) = (f64::from(connections), f64::from(slots));
+            let n = f64::from(connections);
+            let c = f64::from(slots);
             // Little's law for the whole cycle.
             prop_assert!((means.rate * (means.response + think) / n - 1.0).abs() < 1e-9);
             prop_assert!(means.rate <= f64::min(c / service, n / (think + service)) * (1.0 + 1e-9));

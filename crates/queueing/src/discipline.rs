@@ -303,7 +303,8 @@ fn fit(
     scale: f64,
     rate_off: f64,
 ) -> DisciplineFit {
-    let (mut worst, mut worst_at) = (rate_off, None);
+    let mut worst = rate_off;
+    let mut worst_at = None;
     for quantile in &measured.quantiles {
         let (low, high) = prediction.range(quantile.share);
         let off = (low * scale / quantile.high).max(quantile.low / (high * scale));

@@ -241,7 +241,8 @@ pub fn highest_utilisation(
     }
     let kept =
         |utilisation: f64| at(utilisation).and_then(&figure).is_ok_and(|figure| figure <= limit);
-    let (mut low, mut high) = (AT_REST, 1.0);
+    let mut low = AT_REST;
+    let mut high = 1.0;
     while high - low > width {
         let next = f64::midpoint(low, high);
         if kept(next) { low = next } else { high = next }
@@ -332,8 +333,8 @@ mod tests {
         // By least squares over arrivals `gap` ms apart.
         let slots = |gap: f64| {
             let at: Vec<f64> = (0..30).map(|k| (f64::from(k) - 14.5) * gap).collect();
-            let (mean, spread) =
-                (times.iter().sum::<f64>() / 30.0, at.iter().map(|t| t * t).sum::<f64>());
+            let mean = times.iter().sum::<f64>() / 30.0;
+            let spread = at.iter().map(|t| t * t).sum::<f64>();
             let slope = at.iter().zip(&times).map(|(t, r)| t * (r - mean)).sum::<f64>() / spread;
             let off: f64 = at.iter().zip(&times).map(|(t, r)| (r - mean - slope * t).powi(2)).sum();
             let capacity =
@@ -379,7 +380,8 @@ mod tests {
         fn every_answer_is_a_number(slots in 1u32..5000, rho in 1e-6f64..0.999_999, share in 0.0f64..0.9999) {
             let queue = erlang(slots, rho);
             prop_assert!((0.0..=1.0).contains(&queue.delayed));
-            let (w, r) = (queue.wait_quantile(share).unwrap(), queue.response_quantile(share).unwrap());
+            let w = queue.wait_quantile(share).unwrap();
+            let r = queue.response_quantile(share).unwrap();
             prop_assert!(w.is_finite() && r.is_finite() && w >= 0.0 && r >= w);
         }
 

@@ -261,7 +261,8 @@ pub fn open(
         // Times from 0 on are in the order of their bits.
         let mut free: BinaryHeap<Reverse<u64>> = (0..load.slots()).map(|_| Reverse(0)).collect();
         let mut run = Replication::default();
-        let (mut now, mut began) = (0.0, 0.0);
+        let mut now = 0.0;
+        let mut began = 0.0;
         let warm_up = u64::from(effort.warm_up);
         for number in 0..warm_up + u64::from(effort.requests) {
             now += gaps(arrivals, number);

@@ -453,7 +453,8 @@ mod tests {
             assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
             text
         };
-        let (lost, whole) = (table_of(6), table_of(7));
+        let lost = table_of(6);
+        let whole = table_of(7);
         let named =
             "NOT CONSERVED bimodal:1ms:50ms:0.02: requests sent, and received by the sink: 7 and 6";
         assert!(lost.contains(named) && !lost.contains("in both ledgers"), "{lost}");
@@ -470,7 +471,8 @@ mod tests {
 
     #[test]
     fn a_long_path_of_random_arrivals_comes_to_the_steady_state() {
-        let (service, rate) = (Nanos::from_millis(10), Rate::new(400.0).unwrap());
+        let service = Nanos::from_millis(10);
+        let rate = Rate::new(400.0).unwrap();
         let pace = Pace::Open {
             profile: Profile::Flat { rate },
             arrivals: Arrivals::Poisson,

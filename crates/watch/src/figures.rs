@@ -179,7 +179,8 @@ mod tests {
                 vec![sample(1, [member(11, 0, None), member(12, 0, None)]), single()],
             ),
         ];
-        let (mut board, mut text) = (WatchBoard::default(), String::new());
+        let mut board = WatchBoard::default();
+        let mut text = String::new();
         for (name, observations) in cases {
             if name.is_empty() {
                 board = WatchBoard::default();

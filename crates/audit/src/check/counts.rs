@@ -41,8 +41,8 @@ impl From<PrintedFigure> for Stated {
 /// Holds where the printed figure may be what follows from others, is doubtful where it nearly may.
 fn equal(printed: &Stated, expected: &Stated, slight: f64) -> Option<CheckOutcome> {
     let allowed = expected.range;
-    let (is_other, is_nearly) =
-        (!allowed.widened(slight).meets(printed.range), !allowed.meets(printed.range));
+    let is_other = !allowed.widened(slight).meets(printed.range);
+    let is_nearly = !allowed.meets(printed.range);
     let figures = [
         ("printed", printed.value),
         ("expected", expected.value),
@@ -62,7 +62,8 @@ fn same_count(printed: u64, expected: u64) -> Option<CheckOutcome> {
 }
 
 pub(super) fn rate_times_duration(claim: &Claim) -> Option<CheckOutcome> {
-    let (rate, duration) = (claim.rate_per_s?, claim.duration_s?);
+    let rate = claim.rate_per_s?;
+    let duration = claim.duration_s?;
     let Some(requests) = claim.ended() else { return unchecked("requests are not counted") };
     // bombardier's rate is a mean of samples; any other is a quotient.
     let slight = if claim.tool == LoadTool::Bombardier { 0.05 } else { SLIGHT };
@@ -85,7 +86,8 @@ pub(super) fn bins(claim: &Claim) -> Option<CheckOutcome> {
 
 /// An answer's size times the answers is the total.
 pub(super) fn bytes_per_answer(claim: &Claim) -> Option<CheckOutcome> {
-    let (total, each) = (claim.received_bytes?, claim.answer_bytes?);
+    let total = claim.received_bytes?;
+    let each = claim.answer_bytes?;
     // vegeta divides by all requests, hey by the times that it kept.
     let answers = match claim.tool {
         LoadTool::Vegeta => claim.requests,
@@ -106,7 +108,8 @@ pub(super) fn bytes_per_answer(claim: &Claim) -> Option<CheckOutcome> {
 
 /// The total over the duration is the rate of bytes.
 pub(super) fn transfer_rate(claim: &Claim) -> Option<CheckOutcome> {
-    let (rate, total) = (claim.transfer_bytes_per_s?, claim.received_bytes?);
+    let rate = claim.transfer_bytes_per_s?;
+    let total = claim.received_bytes?;
     let Some(duration) = claim.duration_s else { return unchecked("the duration is not stated") };
     let Some(range) = total.range().over(duration.range()) else {
         return unchecked("the duration has too few digits");
@@ -116,7 +119,9 @@ pub(super) fn transfer_rate(claim: &Claim) -> Option<CheckOutcome> {
 
 /// wrk gives each thread connections / threads, without the rest.
 pub(super) fn connections_opened(claim: &Claim) -> Option<CheckOutcome> {
-    let (asked, among, used) = (claim.connections?, claim.threads?, claim.used_connections()?);
+    let asked = claim.connections?;
+    let among = claim.threads?;
+    let used = claim.used_connections()?;
     judged(false, used != asked, &of_division(asked, among, used), || {
         format!(
             "{asked} connections were asked for and {used} opened: each of {among} threads takes {asked} / {among}, without the rest."
@@ -126,7 +131,8 @@ pub(super) fn connections_opened(claim: &Claim) -> Option<CheckOutcome> {
 
 /// hey gives each connection requests / connections, without the rest.
 pub(super) fn requests_sent(claim: &Claim) -> Option<CheckOutcome> {
-    let (asked, among) = (claim.asked?, claim.connections.filter(|n| *n > 0)?);
+    let asked = claim.asked?;
+    let among = claim.connections.filter(|n| *n > 0)?;
     if !claim.tool.is_heys() {
         return None;
     }
@@ -176,7 +182,8 @@ pub(super) fn samples_kept(claim: &Claim) -> Option<CheckOutcome> {
 
 /// A rate that was asked for, against the one that the tool itself says it reached.
 pub(super) fn offered_rate(claim: &Claim) -> Option<CheckOutcome> {
-    let (offered, achieved) = (claim.offered_per_s?, claim.rate_per_s?);
+    let offered = claim.offered_per_s?;
+    let achieved = claim.rate_per_s?;
     let missing = 1.0 - achieved.value / offered.value;
     let under_way = claim.mean_s.map(|mean| achieved.value * mean.value);
     let figures = [
@@ -186,8 +193,9 @@ pub(super) fn offered_rate(claim: &Claim) -> Option<CheckOutcome> {
         ("in_flight", under_way.unwrap_or(ABSENT)),
     ];
     judged(false, achieved.range().high < offered.value * KEPT_UP, &figures, || {
-        let ([asked, reached], part) =
-            ([offered, achieved].map(|rate| printed_rate(rate.value)), percent(missing));
+        let asked = printed_rate(offered.value);
+        let reached = printed_rate(achieved.value);
+        let part = percent(missing);
         let under_way = under_way.map_or_else(String::new, |n| {
             format!(" On average {} requests were under way.", significant(n))
         });
@@ -201,7 +209,9 @@ pub(super) fn offered_rate(claim: &Claim) -> Option<CheckOutcome> {
 /// answer.
 pub(super) fn failures(claim: &Claim) -> Option<CheckOutcome> {
     let requests = claim.ended().filter(|_| claim.counts_failures())?;
-    let (bad_answers, lost, timeouts) = (claim.bad(), claim.lost(), claim.timeouts.unwrap_or(0));
+    let bad_answers = claim.bad();
+    let lost = claim.lost();
+    let timeouts = claim.timeouts.unwrap_or(0);
     let failed = bad_answers.saturating_add(lost).saturating_add(timeouts);
     // Only errors that the rate counts, and bad answers, make it larger than what came back good.
     let in_rate =

@@ -50,7 +50,8 @@ pub(super) fn against_percentiles(claim: &Claim) -> Option<CheckOutcome> {
         ("times", total as f64),
     ];
     judged(true, false, &figures, || {
-        let (name, time) = (percentile(quantile), printed_time(printed.time_s.value));
+        let name = percentile(quantile);
+        let time = printed_time(printed.time_s.value);
         let counted = match (count.least, count.most) {
             (least, most) if least == most => least.to_string(),
             (least, most) => format!("{least} to {most}"),
@@ -73,7 +74,8 @@ fn slack(claim: &Claim, total: u64) -> f64 {
 fn not_above(claim: &Claim, time: FigureRange) -> CountRange {
     let spread = usize::from(claim.tool == LoadTool::Oha);
     let ends: Vec<FigureRange> = claim.bins.iter().map(|bin| bin.up_to_s.range()).collect();
-    let (mut least, mut most) = (0_u64, 0_u64);
+    let mut least = 0_u64;
+    let mut most = 0_u64;
     for (at, bin) in claim.bins.iter().enumerate() {
         let end = ends[(at + spread).min(ends.len() - 1)];
         let begin = at.checked_sub(1 + spread).map_or(0.0, |before| ends[before].low);

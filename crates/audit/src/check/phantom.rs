@@ -116,7 +116,8 @@ fn real_samples(corners: &[Corner], interval: FigureRange) -> RealSamples {
     let part_high = outside.map_or(1.0, |at| corners[at].quantile);
     // The mean's part up to the corner `inside`, and from there on up to 2E, at the least and at
     // the most.
-    let (mut least, mut most) = (0.0, 0.0);
+    let mut least = 0.0;
+    let mut most = 0.0;
     for pair in corners[..=inside].windows(2) {
         let width = pair[1].quantile - pair[0].quantile;
         least += width * pair[0].time.low;
@@ -139,9 +140,11 @@ fn real_samples(corners: &[Corner], interval: FigureRange) -> RealSamples {
 /// F(2E) and the real mean, were the distribution straight between its corners.
 fn straight(corners: &[Corner], interval: f64) -> Option<(f64, f64)> {
     let twice = 2.0 * interval;
-    let (mut part, mut sum) = (0.0, 0.0);
+    let mut part = 0.0;
+    let mut sum = 0.0;
     for pair in corners.windows(2) {
-        let (from, to) = (pair[0].time.middle(), pair[1].time.middle());
+        let from = pair[0].time.middle();
+        let to = pair[1].time.middle();
         let width = pair[1].quantile - pair[0].quantile;
         if to <= twice {
             part += width;
@@ -197,7 +200,8 @@ mod tests {
                 .collect();
             let corners_end = real.len() as f64 / n as f64;
             let figures = samples(&claim).unwrap().figures;
-            let (step, added) = (2.0 / n as f64, 1.0 - corners_end);
+            let step = 2.0 / n as f64;
+            let added = 1.0 - corners_end;
             prop_assert!(
                 figures["share_least"] - step <= added && added <= figures["share_most"] + step,
                 "{figures:?} {added}"

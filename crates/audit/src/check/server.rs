@@ -40,7 +40,8 @@ pub(super) fn floor(claim: &Claim) -> Option<CheckOutcome> {
 /// = min(N, c) / sleep, mean = N / rate, exactly, for any order of service.
 pub(super) fn maximum(claim: &Claim) -> Option<CheckOutcome> {
     let delay = claim.delay_s.filter(|delay| *delay > 0.0)?;
-    let (server, printed) = (claim.server?, claim.rate_per_s?);
+    let server = claim.server?;
+    let printed = claim.rate_per_s?;
     let (Some(at_once), Some(cycle)) = (claim.at_once(), claim.cycle_s()) else {
         return unchecked("connections are not stated");
     };
@@ -53,9 +54,11 @@ pub(super) fn maximum(claim: &Claim) -> Option<CheckOutcome> {
         ("ideal_s", ideal_s),
     ];
     judged(printed.range().low > maximum_per_s * (1.0 + TICK), false, &figures, || {
-        let (mean, ideal, part) =
-            (time(cycle.middle()), time(ideal_s), percent(printed.value / maximum_per_s));
-        let (printed, maximum) = (printed_rate(printed.value), rate(maximum_per_s));
+        let mean = time(cycle.middle());
+        let ideal = time(ideal_s);
+        let part = percent(printed.value / maximum_per_s);
+        let printed = printed_rate(printed.value);
+        let maximum = rate(maximum_per_s);
         format!(
             "{printed} is {part} of the {maximum} that the slots allow; the mean is {mean}, and {ideal} if nothing but the sleep took time."
         )
@@ -66,12 +69,14 @@ pub(super) fn maximum(claim: &Claim) -> Option<CheckOutcome> {
 /// N / rate. Where half get far less and a tenth far more, either the server prefers some
 /// connections or the samples are not of requests.
 pub(super) fn first_come_first_served(claim: &Claim) -> Option<CheckOutcome> {
-    let (slots, connections) = (claim.server?.slots(), claim.at_once()?);
+    let slots = claim.server?.slots();
+    let connections = claim.at_once()?;
     if connections < slots.saturating_mul(MANY) {
         return None;
     }
     let cycle = claim.cycle_s()?;
-    let (median, p90) = (claim.percentile(0.5)?, claim.percentile(0.9)?);
+    let median = claim.percentile(0.5)?;
+    let p90 = claim.percentile(0.9)?;
     let figures = [
         ("cycle_s", cycle.middle()),
         ("median_s", median.value),
@@ -81,8 +86,9 @@ pub(super) fn first_come_first_served(claim: &Claim) -> Option<CheckOutcome> {
     ];
     let is_unfair = median.range().high < cycle.low / FAR && p90.range().low > cycle.high * FAR;
     judged(false, is_unfair, &figures, || {
-        let ([median, p90], everybody) =
-            ([median, p90].map(|it| printed_time(it.value)), time(cycle.middle()));
+        let median = printed_time(median.value);
+        let p90 = printed_time(p90.value);
+        let everybody = time(cycle.middle());
         let cause = if claim.tool.is_corrected_by_wrk() {
             " (Puma up to 6 does, with keep-alive), or the slow samples are wrk's own, or both"
         } else {
@@ -119,7 +125,8 @@ pub(super) fn fullest_worker(claim: &Claim) -> Option<CheckOutcome> {
     ];
     let text = || {
         let [predicted, even] = [predicted_per_s, even_per_s].map(rate);
-        let (share, printed) = (percent(largest_share), printed_rate(printed_per_s));
+        let share = percent(largest_share);
+        let printed = printed_rate(printed_per_s);
         format!(
             "one worker got {share} of a fixed number of requests, and the run ends with it: that alone gives {predicted} instead of {even}, and {printed} is printed. The dip is imbalance, and not capacity."
         )
@@ -195,8 +202,9 @@ pub(super) fn staircase(claim: &Claim) -> Option<CheckOutcome> {
     if spacing(hold_s) <= 0.0 {
         return unchecked("answers rise by more than a request takes");
     }
-    let (spacing_s, sent_at_most, sent_estimate) =
-        (spacing(hold_s), 1.0 / spacing(hold_s), 1.0 / spacing(hold_measured_s));
+    let spacing_s = spacing(hold_s);
+    let sent_at_most = 1.0 / spacing(hold_s);
+    let sent_estimate = 1.0 / spacing(hold_measured_s);
     let offered = claim.offered_per_s.map(|offered| offered.value);
     let expected_s = offered.map(|offered| hold_s - slots as f64 / offered);
     let missing = offered.map(|offered| 1.0 - sent_at_most / offered);

@@ -58,7 +58,8 @@ pub(super) fn littles_law(claim: &Claim) -> Option<CheckOutcome> {
         ("cycle_s", cycle_s),
     ];
     judged(is_impossible, is_doubtful, &figures, || {
-        let (rate, mean) = (printed_rate(rate.middle()), printed_time(mean.value));
+        let rate = printed_rate(rate.middle());
+        let mean = printed_time(mean.value);
         let product = format!("{rate} x {mean} is {} requests at once", significant(under_way));
         let [low, high] = [allowed.low, allowed.high].map(times);
         let rounded = if low == high {
@@ -66,7 +67,8 @@ pub(super) fn littles_law(claim: &Claim) -> Option<CheckOutcome> {
         } else {
             format!("{low} to {high} as rounded")
         };
-        let (shown, cycle) = (times(ratio), time(cycle_s));
+        let shown = times(ratio);
+        let cycle = time(cycle_s);
         if ratio >= 1.0 {
             return format!(
                 "{product}, and there can be {at_once}: {shown} times too many ({rounded}). At that rate the true mean is {cycle} at the most."
@@ -130,7 +132,8 @@ fn forced_by_percentiles(claim: &Claim) -> Option<ForcedMean> {
     }
     let slack = claim.samples.or(claim.ended()).filter(|n| *n > 0).map_or(0.0, |n| 1.0 / n as f64);
     let mut least = 0.0;
-    let (mut from, mut time) = (0.0_f64, claim.min_s.map_or(0.0, |min| min.range().low));
+    let mut from = 0.0_f64;
+    let mut time = claim.min_s.map_or(0.0, |min| min.range().low);
     for (quantile, range) in claim.percentile_ranges() {
         let to = (quantile + slack).clamp(from, 1.0);
         least += time * (to - from);
@@ -139,7 +142,9 @@ fn forced_by_percentiles(claim: &Claim) -> Option<ForcedMean> {
     }
     least += time * (1.0 - from);
     let most = claim.max_s.map(|max| {
-        let (mut to, mut time, mut most) = (1.0_f64, max.range().high, 0.0);
+        let mut to = 1.0_f64;
+        let mut time = max.range().high;
+        let mut most = 0.0;
         for (quantile, range) in claim.percentile_ranges().rev() {
             let from = (quantile - slack).clamp(0.0, to);
             most += time * (to - from);
@@ -173,7 +178,8 @@ pub(super) fn histogram_against_mean(claim: &Claim) -> Option<CheckOutcome> {
         return None;
     }
     let mut low = claim.min_s.map_or(0.0, |min| min.range().low);
-    let (mut least, mut most) = (0.0, 0.0);
+    let mut least = 0.0;
+    let mut most = 0.0;
     for bin in &claim.bins {
         let share = bin.count as f64 / total as f64;
         let edge = bin.up_to_s.range();
@@ -220,7 +226,8 @@ pub(super) fn spread(claim: &Claim) -> Option<CheckOutcome> {
     let (Some(mean), Some(max)) = (claim.mean_s, claim.max_s) else {
         return unchecked("mean or longest is missing");
     };
-    let (mean, max) = (mean.range(), max.range());
+    let mean = mean.range();
+    let max = max.range();
     let min = claim.min_s.map_or(0.0, |min| min.range().low);
     // The product is largest where the mean is in the middle; over its range, at whichever end is
     // nearer to that.
@@ -238,7 +245,8 @@ pub(super) fn spread(claim: &Claim) -> Option<CheckOutcome> {
         false,
         &[("stdev_s", stdev.value), ("most_s", most_s)],
         || {
-            let (stdev, most) = (printed_time(stdev.value), time(most_s));
+            let stdev = printed_time(stdev.value);
+            let most = time(most_s);
             format!("{stdev} is printed; with this mean and longest it is at most {most}.")
         },
     )

@@ -58,7 +58,8 @@ fn vegeta_rate(word: &str) -> Option<PrintedFigure> {
 /// time.
 pub(super) fn attack(lines: &[Line<'_>]) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
-    let (mut floor, mut at) = (0, 0);
+    let mut floor = 0;
+    let mut at = 0;
     while at < lines.len() {
         let answers: Vec<RequestLine> =
             lines[at..].iter().map_while(|line| request_line(&line.text)).collect();
@@ -100,7 +101,9 @@ fn request_line(line: &str) -> Option<RequestLine> {
     if !"request".ends_with(words.next()?) {
         return None;
     }
-    let (number, outcome, last) = (words.next()?, words.next()?, words.next()?);
+    let number = words.next()?;
+    let outcome = words.next()?;
+    let last = words.next()?;
     if words.next().is_some() {
         return None;
     }

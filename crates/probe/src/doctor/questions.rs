@@ -211,7 +211,8 @@ fn steal(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
 fn memory(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let kib =
         |name| evidence.field("/proc/meminfo", name)?.strip_suffix(" kB")?.parse::<u64>().ok();
-    let (total, available) = (kib("MemTotal")?, kib("MemAvailable")?);
+    let total = kib("MemTotal")?;
+    let available = kib("MemAvailable")?;
     let gib = |kib: u64| format!("{:.1} GiB", kib as f64 / f64::from(1 << 20));
     let seen = format!("{} of {} available", gib(available), gib(total));
     // In MiB that are lacking: 512 are comfortable for a small server, below 128 it is about to be
@@ -273,7 +274,8 @@ fn descriptors(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     let limit = |word: &str| if word == "unlimited" { Some(u64::MAX) } else { word.parse().ok() };
     let mut words = line.split_ascii_whitespace();
-    let (soft, hard) = (words.next()?, words.next()?);
+    let soft = words.next()?;
+    let hard = words.next()?;
     let room = limit(hard)?.saturating_sub(OTHER_DESCRIPTORS);
     let raised = if limit(soft)? < limit(hard)? { ", longtail raises its own" } else { "" };
     // Lacking is the negative of having.
@@ -291,7 +293,8 @@ fn ports(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let reuse = evidence.number("/proc/sys/net/ipv4/tcp_tw_reuse")?;
     // Reused after a second: 1 everywhere, 2 on loopback only.
     let per_second = |is_reused: bool| if is_reused { ports } else { ports / TIME_WAIT };
-    let (loopback, elsewhere) = (per_second(reuse == 1 || reuse == 2), per_second(reuse == 1));
+    let loopback = per_second(reuse == 1 || reuse == 2);
+    let elsewhere = per_second(reuse == 1);
     // `TCP: inuse 19 orphan 0 tw 3453 alloc 19 mem 119`
     let sockets = evidence.field("/proc/net/sockstat", "TCP").unwrap_or_default();
     let held = sockets.split_ascii_whitespace().skip_while(|word| *word != "tw").nth(1);

@@ -28,7 +28,8 @@ pub(super) struct Activity {
 impl Activity {
     /// Sleeps for the sample. `None` where nothing was counted.
     pub(super) fn sample(clock: &impl Clock) -> Option<Activity> {
-        let (before, processes_before) = (CpuTicks::now(), proctree::all());
+        let before = CpuTicks::now();
+        let processes_before = proctree::all();
         clock.sleep(SAMPLE);
         let ticks = CpuTicks::now()?.since(&before?)?;
         Some(Activity { ticks, busiest: busiest(&processes_before, &proctree::all()) })

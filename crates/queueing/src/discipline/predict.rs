@@ -29,7 +29,8 @@ pub(super) struct ResponsePrediction {
 impl ResponsePrediction {
     /// The least and the most that the quantile at `share`, or at a share beside it, is by any law.
     pub(super) fn range(&self, share: f64) -> (f64, f64) {
-        let (from, to) = ((share - EDGE).max(0.0), (share + EDGE).min(1.0));
+        let from = (share - EDGE).max(0.0);
+        let to = (share + EDGE).min(1.0);
         let lows = self.laws.iter().map(|law| nearest_rank(law, from));
         let highs = self.laws.iter().map(|law| nearest_rank(law, to));
         (lows.fold(f64::INFINITY, f64::min), highs.fold(0.0, f64::max))

@@ -264,7 +264,8 @@ fn a_forecast_is_of_the_closed_forms() {
     near(&turns, 0.95, 3.1, 3.1);
     // Chance: twenty of eighty on average, and the fullest has about twenty-five.
     let split = forecast(Split, 80, &of(Split, 80)).percentiles[2];
-    let (low, high) = (split.low.as_secs_f64(), split.high.as_secs_f64());
+    let low = split.low.as_secs_f64();
+    let high = split.high.as_secs_f64();
     assert!((0.4..0.55).contains(&low) && (0.5..0.8).contains(&high), "{low} to {high}");
 }
 

@@ -12,14 +12,17 @@ fn mdc(slots: u32, rho: f64) -> ConstantServiceQueue {
 /// [`ConstantServiceQueue`]: `Wq / s = Σ [P(N ≥ i·c) - P(N ≥ i·c + 1) / ρ]` over `i ≥ 1`, `N`
 /// Poisson with mean `i·c·ρ`. Near ρ = 1 it takes for ever.
 fn mean_wait_by_series(load: OfferedLoad) -> f64 {
-    let (slots, rho) = (f64::from(load.slots()), load.utilisation());
+    let slots = f64::from(load.slots());
+    let rho = load.utilisation();
     let mut sum = 0.0;
     for i in 1u32.. {
         let n = f64::from(i) * slots;
         let mean = n * rho;
         // P(N = n), and the ratio of each next term: below 1, since mean < n.
         let log_first = (1..=n as u64).map(|j| (mean / j as f64).ln()).sum::<f64>() - mean;
-        let (mut term, mut j, mut beyond) = (log_first.exp(), n, 0.0);
+        let mut term = log_first.exp();
+        let mut j = n;
+        let mut beyond = 0.0;
         let first = term;
         while term > first * 1e-18 && term > 0.0 {
             j += 1.0;
@@ -41,8 +44,8 @@ fn the_mean_is_crommelins_series() {
     for slots in [1, 2, 3, 5, 8, 20, 40, 100] {
         for rho in [0.05, 0.3, 0.5, 0.8, 0.9, 0.95] {
             let load = OfferedLoad::of_utilisation(slots, rho);
-            let (seen, series) =
-                (ConstantServiceQueue::new(load).unwrap().mean_wait(), mean_wait_by_series(load));
+            let seen = ConstantServiceQueue::new(load).unwrap().mean_wait();
+            let series = mean_wait_by_series(load);
             assert!(
                 (seen - series).abs() < 1e-11 + 1e-10 * series,
                 "M/D/{slots} at {rho}: {seen}, series {series}"
@@ -83,7 +86,8 @@ fn many_slots_and_nearly_full_ones_have_an_answer() {
         let queue = mdc(slots, rho);
         // The wait of half an exponential service, within some percent at such loads.
         let half = 0.5 * ErlangQueue::new(queue.load()).unwrap().mean_wait();
-        let (wait, p99) = (queue.mean_wait(), queue.wait_quantile(0.99).unwrap());
+        let wait = queue.mean_wait();
+        let p99 = queue.wait_quantile(0.99).unwrap();
         let is_near = wait >= half * 0.999_999 - 1e-9 && wait <= half * 1.35 + 1e-9;
         assert!(
             is_near && p99.is_finite() && p99 >= 0.0,
@@ -109,7 +113,8 @@ proptest! {
     #[test]
     fn it_is_a_distribution(slots in 1u32..40, rho in 0.01f64..0.985, x in 0.0f64..5.0) {
         let queue = mdc(slots, rho);
-        let (here, later) = (queue.wait_above(x), queue.wait_above(x + 0.1));
+        let here = queue.wait_above(x);
+        let later = queue.wait_above(x + 0.1);
         prop_assert!((0.0..=1.0).contains(&here) && later <= here + 1e-12, "{} {}", here, later);
         // A constant service waits less than an exponential one.
         let exponential = ErlangQueue::new(queue.load()).unwrap();

@@ -102,7 +102,8 @@ pub fn dealt_by_throttle(
         all.into_iter().map(|count| ThreadPool::first_come(threads, count)).collect();
     let effort = SimulationEffort { replications: 1, requests: 1, warm_up: 0, seed };
     // Nobody is answered before all are accepted.
-    let (at_once, forever) = (super::constant(0.0), super::constant(1e9));
+    let at_once = super::constant(0.0);
+    let forever = super::constant(1e9);
     let streams = |stream| effort.stream(0, stream);
     let mut simulation = ClosedSimulation::new(
         &pools,
@@ -237,7 +238,9 @@ impl<'a> ClosedSimulation<'a> {
 
     fn run(&mut self, effort: SimulationEffort) -> Result<Replication, QueueingError> {
         let mut run = Replication::default();
-        let (mut done, mut began, mut now) = (0u32, 0.0, 0.0);
+        let mut done = 0u32;
+        let mut began = 0.0;
+        let mut now = 0.0;
         while run.waits.len() < effort.requests as usize {
             let answered;
             (now, answered) = self.step();
@@ -308,7 +311,8 @@ impl<'a> ClosedSimulation<'a> {
                 continue;
             }
             queue.accepts_later = true;
-            let (busy, threads) = (queue.busy(), queue.pool.threads);
+            let busy = queue.busy();
+            let threads = queue.pool.threads;
             let drawn = self.chance.next();
             // Where nothing runs there is no sleep before it.
             let late = throttle.late * if busy == 0 { drawn } else { 1.0 + 2.0 * drawn };
@@ -351,13 +355,15 @@ impl<'a> ClosedSimulation<'a> {
     fn done(&mut self, now: f64, client: usize) {
         let think = self.thinks.next();
         let it = &mut self.clients[client];
-        let (pool, queue) = (it.pool, &self.queues[it.pool]);
+        let pool = it.pool;
+        let queue = &self.queues[it.pool];
         let has_turns = self.arrivals == PoolArrivals::Kept && queue.pool.turn > 1;
         let stays = has_turns && (it.turn < queue.pool.turn || queue.waiting.is_empty());
         if stays {
             it.held = true;
             it.holds += 1;
-            let (which, hold) = (it.holds, queue.pool.hold);
+            let which = it.holds;
+            let hold = queue.pool.hold;
             if think > hold {
                 self.plan(now + hold, SimulatedEvent::HoldEnds(client, which));
             }

@@ -43,7 +43,8 @@ fn open_loops_are_their_formulas() {
         [(1, 0.5, Some(0.255_000_974_9)), (5, 0.8, Some(0.194_707_310_1)), (20, 0.7, None)]
     {
         let load = OfferedLoad::of_utilisation(slots, rho);
-        let (random, even) = (exponential(1.0 / load.rate()), constant(1.0 / load.rate()));
+        let random = exponential(1.0 / load.rate());
+        let even = constant(1.0 / load.rate());
         let exact = ConstantServiceQueue::new(load).unwrap();
         let simulated = one_queue(load, &random, &constant(1.0));
         let waits = |run: &Replication| run.waits.iter().filter(|wait| **wait > 0.0).count() as f64;
@@ -86,7 +87,8 @@ fn a_quantile_at_a_jump_is_a_time_that_somebody_has() {
     // One in twenty takes 50 times as long, and nobody waits: p95 is on the edge of both.
     let service =
         |seed, number| if model::pace::uniform(seed, number) <= 0.05 { 50.0 } else { 1.0 };
-    let (alone, pools) = (constant(0.0), [ThreadPool::first_come(10, 8)]);
+    let alone = constant(0.0);
+    let pools = [ThreadPool::first_come(10, 8)];
     let simulated = kept(&pools, &alone, &service);
     let of_both = levels(&[(1.0, 0.95), (50.0, 0.05)]);
     let quantile = |at| simulated.response_quantile_of(&of_both, at).unwrap();
@@ -149,7 +151,8 @@ fn a_held_thread_does_nothing_for_a_fifth_of_a_second() {
     // hold) = 10/s done. Measured on Puma 5.6.5: 20/s over 40 connections overload it.
     let pool = ThreadPool { threads: 2, connections: 40, turn: TURN, hold: HOLD_SECONDS };
     let simulated = kept(&[pool], &exponential(2.0), &constant(0.0001));
-    let (rate, bound) = (simulated.rate().value, 2.0 / (0.0001 + HOLD_SECONDS));
+    let rate = simulated.rate().value;
+    let bound = 2.0 / (0.0001 + HOLD_SECONDS);
     // A little above: some do come within the hold.
     assert!(rate > bound && rate < 1.1 * bound, "{rate}, held {bound}");
     // The same with a connection for each request: all are done, and at once.
@@ -171,9 +174,11 @@ fn a_seed_is_an_answer() {
 
 #[test]
 fn what_cannot_be_simulated_is_refused() {
-    let (one, nothing) = (constant(1.0), constant(0.0));
+    let one = constant(1.0);
+    let nothing = constant(0.0);
     let open = |load, gaps, effort| super::open(load, gaps, &one, effort).map(|_| ());
-    let (half, full) = (OfferedLoad::of_utilisation(6, 0.5), OfferedLoad::of_utilisation(1, 1.0));
+    let half = OfferedLoad::of_utilisation(6, 0.5);
+    let full = OfferedLoad::of_utilisation(1, 1.0);
     assert!(matches!(open(full, &one, EFFORT), Err(QueueingError::NoSteadyState { .. })));
     for (replications, requests) in [(0, 10), (2, 0)] {
         assert!(open(half, &one, SimulationEffort { replications, requests, ..EFFORT }).is_err());
@@ -202,7 +207,8 @@ fn a_network_that_deals_anew_is_its_product_form() {
             SimulationEffort { replications: 10, requests: 20_000, warm_up: 4000, seed: 5 };
         let seen = closed(&pools, PoolArrivals::Random, &constant(0.0), &exponential(1.0), effort)
             .unwrap();
-        let (n, w) = (f64::from(connections), f64::from(workers));
+        let n = f64::from(connections);
+        let w = f64::from(workers);
         let rate = w * n / (n + w - 1.0);
         assert_covers("rate", seen.rate(), rate, 0.1);
         assert_covers("response", seen.mean_response(), n / rate, 0.1);
@@ -230,7 +236,8 @@ fn throttled(
     effort: SimulationEffort,
 ) -> Simulated {
     let pools = [ThreadPool::first_come(5, connections_each); 2];
-    let (reconnect, service) = (constant(0.0001), constant(service));
+    let reconnect = constant(0.0001);
+    let service = constant(service);
     closed(&pools, PoolArrivals::Throttled(throttle), &reconnect, &service, effort).unwrap()
 }
 
