@@ -1,12 +1,11 @@
-//! How a thread waits for many sockets: epoll, with timeouts to the nanosecond. The generator's
-//! threads and the sink's wait with it.
+//! Waits for many sockets on one thread: epoll with timeouts to the nanosecond. The generator and
+//! the sink wait with it.
 //!
-//! `epoll_pwait2` (Linux 5.11) takes them as they are. Where it is refused (an older kernel says
+//! `epoll_pwait2` (Linux 5.11) takes such timeouts. If it is refused (an older kernel says
 //! `ENOSYS`, a sandbox `EPERM` or whatever its author chose), the epoll descriptor itself is polled
-//! from then on, with `ppoll`, which has always had nanoseconds, and then emptied. A system call
-//! more where nothing was ready, and no other difference. Where `ppoll` is refused too, waits end
-//! at whole milliseconds. Whether one can wait at all is tried when the poller is made, so that no
-//! wait has an error.
+//! with `ppoll`, which has always taken nanoseconds, and then read without waiting. That costs one
+//! more system call when nothing was ready. If `ppoll` is refused too, waits last whole
+//! milliseconds. All of that is tried when the poller is made, so that no later wait can fail.
 
 use std::os::fd::AsFd;
 
@@ -17,23 +16,24 @@ pub use rustix::event::epoll::{Event, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
 
-/// Events taken from the kernel in one wait without `epoll_pwait2`; with it, as many as the caller
-/// has room for.
+/// The most events that one wait without `epoll_pwait2` takes; with it, the caller's buffer is the
+/// limit.
 const EVENTS: usize = 1024;
 
 /// The descriptors that a thread waits for.
 #[derive(Debug)]
 pub struct Poller {
     epoll: Epoll,
-    /// Where there is no `epoll_pwait2`: its events in the other crate's form.
+    /// The buffer for events without `epoll_pwait2`, in the other crate's form.
     old: Option<Box<[EpollEvent]>>,
 }
 
 impl Poller {
-    /// Waits for nothing yet.
+    /// Makes a poller that waits for nothing yet.
     ///
     /// # Errors
-    /// Where the kernel gives no epoll instance (out of descriptors), or refuses every way to wait.
+    /// If the kernel gives no epoll instance (out of descriptors), or refuses every way to
+    /// wait.
     pub fn new() -> Result<Poller, Errno> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(of_nix)?;
         let mut poller = Poller { epoll, old: None };
@@ -44,8 +44,8 @@ impl Poller {
         Ok(poller)
     }
 
-    /// Reports from now on all that `interest` names of `fd`, with `data`; until the descriptor is
-    /// closed.
+    /// Reports the events of `interest` on `fd` from now on, marked with `data`, until the
+    /// descriptor is closed.
     ///
     /// # Errors
     /// As `epoll_ctl(2)`.
@@ -53,7 +53,7 @@ impl Poller {
         epoll::add(&self.epoll.0, fd, EventData::new_u64(data), interest)
     }
 
-    /// Reports that `interest` instead.
+    /// Reports the events of this `interest` from now on.
     ///
     /// # Errors
     /// As `epoll_ctl(2)`.
@@ -61,15 +61,15 @@ impl Poller {
         epoll::modify(&self.epoll.0, fd, EventData::new_u64(data), interest)
     }
 
-    /// Waits `at_most` this long, and puts what is new into `events`, which need room. An
-    /// interrupted wait is one without news.
+    /// Waits at most this long and puts what is ready into `events`, which must have room. A wait
+    /// that a signal interrupts returns no events.
     #[inline]
     pub fn wait(&mut self, at_most: Nanos, events: &mut Vec<Event>) {
         events.clear();
         if self.old.is_none() {
             match epoll::wait(&self.epoll.0, spare_capacity(events), Some(&timespec(at_most))) {
                 Ok(_) | Err(Errno::INTR) => return,
-                // Whatever the reason: to ask again and again would be a wait that does not wait.
+                // Whatever the reason is, asking again would only spin.
                 Err(_) => self.old = Some(vec![EpollEvent::empty(); EVENTS].into_boxed_slice()),
             }
         }
@@ -103,7 +103,7 @@ fn timespec(time: Nanos) -> Timespec {
     }
 }
 
-/// Rounded up: a wait that ends early would be waited again, for no time at all.
+/// Rounded up: after a wait that ends early the caller would only wait again, for no time at all.
 fn milliseconds(time: Nanos) -> EpollTimeout {
     EpollTimeout::from(u16::try_from(time.0.div_ceil(1_000_000)).unwrap_or(u16::MAX))
 }

@@ -1,7 +1,7 @@
-//! Asks servers about themselves: Puma's control server, and where it is found; and the built-in
-//! server's own count at `/_ledger`.
+//! Asks a server about itself: Puma through its control server, the built-in server for its count
+//! at `/_ledger`.
 //!
-//! A control server has one thread and no keep-alive, so each question is a connection of its own.
+//! A control server has one thread and no keep-alive, so each request has a connection of its own.
 
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
@@ -12,14 +12,14 @@ use serde::de::DeserializeOwned;
 
 use crate::http::{self, LONGEST_EXCHANGE, NEVER};
 
-/// Finds the address of a host and port; why there is none, in a line.
+/// Finds the address of a host and port, or says in a line why there is none.
 pub type FindAddress<'a> = &'a dyn Fn(&str, u16) -> Result<SocketAddr, String>;
 
-/// The address as Puma takes it, `tcp://HOST:PORT` or `unix://PATH`. A server that listens on every
-/// address is asked on loopback.
+/// Reads an address as Puma writes it, `tcp://HOST:PORT` or `unix://PATH`. A server that listens on
+/// every address is asked on loopback.
 ///
 /// # Errors
-/// Where it is no such URL, or its host has no address, in a line.
+/// If it is no such URL, or its host has no address: why, in a line.
 pub fn parse_address(url: &str, find: FindAddress<'_>) -> Result<Endpoint, String> {
     let wrong =
         || format!("'{url}' is no control server: write tcp://127.0.0.1:9293 or unix:///PATH");
@@ -42,7 +42,7 @@ pub fn parse_address(url: &str, find: FindAddress<'_>) -> Result<Endpoint, Strin
 /// …` (`lib/puma/state_file.rb`).
 ///
 /// # Errors
-/// Where it names none, or none that can be found.
+/// If it names none, or none that can be found.
 pub fn from_state_file(text: &str, find: FindAddress<'_>) -> Result<ControlServer, String> {
     let field = |name: &str| {
         let value =
@@ -53,7 +53,7 @@ pub fn from_state_file(text: &str, find: FindAddress<'_>) -> Result<ControlServe
     };
     let url =
         field("control_url").ok_or("it names no control server: start Puma with --control-url")?;
-    // Puma writes this word where it wants no token.
+    // Puma writes this word if it wants no token.
     let token = field("control_auth_token").filter(|token| token != "none").unwrap_or_default();
     Ok(ControlServer { address: parse_address(&url, find)?, token })
 }
@@ -61,7 +61,7 @@ pub fn from_state_file(text: &str, find: FindAddress<'_>) -> Result<ControlServe
 /// The body of `GET /<command>`, within `time` and until `over`.
 ///
 /// # Errors
-/// Where it cannot be reached in time, or refuses (during boot and shutdown it does).
+/// If it cannot be reached in time, or refuses, as it does during boot and shutdown.
 pub(crate) fn ask(
     server: &ControlServer,
     command: &str,
@@ -79,16 +79,16 @@ pub(crate) fn ask(
     }
 }
 
-/// What was asked for, of the body of a response.
+/// Reads what was asked for from the body of a response.
 pub(crate) fn understood<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     serde_json::from_slice(body)
         .map_err(|error| format!("the control server's answer is not understood: {error}"))
 }
 
-/// Requests that the built-in server at `address` has taken since its start.
+/// The requests that the built-in server at `address` has received since its start.
 ///
 /// # Errors
-/// Where it does not answer, or not with a ledger.
+/// If it does not respond, or not with a ledger.
 pub fn sink_requests(address: SocketAddr) -> Result<u64, String> {
     #[derive(Deserialize)]
     struct SinkRequests {
@@ -97,10 +97,10 @@ pub fn sink_requests(address: SocketAddr) -> Result<u64, String> {
     sink_ledger::<SinkRequests>(address).map(|ledger| ledger.requests)
 }
 
-/// As much as `T` wants of the ledger of the sink at `address`.
+/// Reads the fields of `T` from the ledger of the sink at `address`.
 ///
 /// # Errors
-/// Where it does not answer, or not with such a ledger.
+/// If it does not respond, or not with such a ledger.
 pub fn sink_ledger<T: DeserializeOwned>(address: SocketAddr) -> Result<T, String> {
     let sink = ControlServer { address: Endpoint::Tcp(address), token: String::new() };
     understood(&ask(&sink, "_ledger", LONGEST_EXCHANGE, &NEVER)?)

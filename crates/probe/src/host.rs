@@ -1,18 +1,18 @@
-//! The machine that a study is made on: what it is, and what happened to the whole of it between
-//! two moments (stolen time, connects dropped by full accept queues).
+//! The machine that a study is made on: what it is, and what happened to it between two moments
+//! (stolen time, connects dropped by full accept queues).
 //!
-//! Both of the latter are of the machine (the drops: of its network namespace), not of the server
-//! alone; on a machine that does other things they are an upper bound.
+//! Both counts are the whole machine's (the drops: its network namespace's). If it does other
+//! things, they are an upper bound of what happened to the server.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use model::{Endpoint, Environment};
 
-/// Ticks (of 10 ms, of all processors) that tell a share to the percent.
+/// With this many ticks (10 ms each, of all processors) a share is known to the percent.
 const LEAST_TICKS: u64 = 100;
 
-/// Counters at one moment; what cannot be read is absent.
+/// Counters at one moment; those that cannot be read are absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostCounters {
     /// Time of all processors.
@@ -34,8 +34,8 @@ impl HostCounters {
         }
     }
 
-    /// Share of all processors' time since `before` that the hypervisor gave to others, 0 to 1.
-    /// `None` where so little time has passed that a single tick would be a share worth a word.
+    /// The share of all processors' time since `before` that the hypervisor gave to others, 0 to 1.
+    /// `None` if so little time has passed that a single tick would look like a notable share.
     pub fn steal_since(&self, before: &HostCounters) -> Option<f64> {
         let passed = self.cpu?.since(&before.cpu?).filter(|passed| passed.all >= LEAST_TICKS)?;
         Some(passed.steal as f64 / passed.all as f64)
@@ -46,7 +46,7 @@ impl HostCounters {
         self.listen_overflows?.checked_sub(before.listen_overflows?)
     }
 
-    /// Connects since `before` that the kernel tried again because nobody answered.
+    /// Connects since `before` that the kernel sent again because nobody responded.
     pub fn syn_retransmits_since(&self, before: &HostCounters) -> Option<u64> {
         self.syn_retransmits?.checked_sub(before.syn_retransmits?)
     }
@@ -70,7 +70,7 @@ fn source_address(address: SocketAddr) -> Option<IpAddr> {
     Some(socket.local_addr().ok()?.ip().to_canonical())
 }
 
-/// What processors have done since boot, in ticks: a line of `/proc/stat`.
+/// What processors did since boot, in ticks: a line of `/proc/stat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CpuTicks {
     pub(crate) all: u64,
@@ -79,13 +79,13 @@ pub(crate) struct CpuTicks {
 }
 
 impl CpuTicks {
-    /// Of all processors, up to now.
+    /// All processors together, up to now.
     pub(crate) fn now() -> Option<CpuTicks> {
         CpuTicks::named(&fs::read_to_string("/proc/stat").ok()?, "cpu")
     }
 
-    /// Of the line of this name: user nice system idle iowait irq softirq steal … (proc(5)); guest
-    /// time is in user's.
+    /// Reads the line of this name: user nice system idle iowait irq softirq steal … (proc(5)).
+    /// Guest time is part of user's.
     pub(crate) fn named(stat: &str, name: &str) -> Option<CpuTicks> {
         let line = stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
         let ticks: Vec<u64> =
@@ -113,7 +113,7 @@ fn counter(table: &str, prefix: &str, name: &str) -> Option<u64> {
     values.split_ascii_whitespace().nth(at)?.parse().ok()
 }
 
-/// What is known of this machine; what is not stays empty or 0.
+/// What is known of this machine; the rest stays empty or 0.
 pub fn environment(longtail_version: &str) -> Environment {
     let os_release = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let cpu_info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -134,7 +134,7 @@ pub fn environment(longtail_version: &str) -> Environment {
     }
 }
 
-/// The value of the first line `name<separator>value`, trimmed; empty where there is none.
+/// The value of the first line `name<separator>value`, trimmed; empty if there is none.
 fn field<'a>(text: &'a str, name: &str, separator: char) -> &'a str {
     text.lines()
         .filter_map(|line| line.split_once(separator))

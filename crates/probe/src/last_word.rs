@@ -1,39 +1,39 @@
-//! Whose turn it is on a connection: a request is out where the last byte came from the client.
+//! Tells whether a request is out on a connection: it is if the last byte came from the client.
 //!
-//! An open connection is not a waiting one: a proxy, a browser or a pool of clients keeps idle
-//! ones. The kernel tells how long ago it got data and how long ago it sent some, in ticks of its
-//! clock (1 to 10 ms). A client that sends its next request at once does so within the tick of the
-//! response, and a server that answers at once within the tick of the request: then the two are
-//! equal, and what decides is whether the response has been acknowledged since, or the count of
-//! segments, where all requests and all responses of the connection are of the same number of them.
+//! An open connection need not have a request: proxies, browsers and pools of clients keep idle
+//! ones. The kernel says how long ago it received data and how long ago it sent some, in ticks of
+//! its clock (1 to 10 ms). If a client sends its next request within the tick of the response, or a
+//! server responds within the tick of the request, the two are equal. Then what decides is whether
+//! the response has been acknowledged since; or the count of segments, if all requests and all
+//! responses of the connection have the same number of them.
 
-/// Offsets in `struct tcp_info` (`include/uapi/linux/tcp.h`); the counts are there from Linux 4.6
-/// on.
+/// Offsets in `struct tcp_info` (`include/uapi/linux/tcp.h`); Linux has the counts from 4.6 on.
 const LAST_DATA_SENT: usize = 44;
 const LAST_DATA_RECEIVED: usize = 52;
 const LAST_ACK_RECEIVED: usize = 56;
 const DATA_SEGMENTS_IN: usize = 152;
 const DATA_SEGMENTS_OUT: usize = 156;
 
-/// Who has said nothing since the client's last byte for so many milliseconds may serve a stream (a
-/// websocket, server-sent events), to which the client says something now and then, or nobody.
+/// A server that has sent nothing for this many milliseconds since the client's last byte may serve
+/// a stream (a websocket, server-sent events), on which the client sends something now and then, or
+/// may not serve that client at all.
 const LONGEST_REQUEST: u32 = 60_000;
 
-/// Who has sent the last byte of a connection.
+/// Who sent the last byte on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LastWord {
-    /// Nobody has sent any.
+    /// Nobody has sent a byte.
     Nobody,
     /// The client: a request is out.
     Client,
-    /// The server: it has answered, or has begun to.
+    /// The server: it has responded, or has begun to.
     Server,
-    /// Both within a tick, and nothing tells who was later.
+    /// Both within one tick, and nothing tells who was later.
     Unclear,
 }
 
 impl LastWord {
-    /// By the server's `struct tcp_info` of the connection; `None` where the kernel's has no such
+    /// Reads the server's `struct tcp_info` of the connection; `None` if the kernel's has no such
     /// fields.
     pub(crate) fn of(info: &[u8]) -> Option<LastWord> {
         let word = |at: usize| {
@@ -49,7 +49,8 @@ impl LastWord {
             (_, std::cmp::Ordering::Less) if received_ago > LONGEST_REQUEST => LastWord::Unclear,
             (_, std::cmp::Ordering::Less) => LastWord::Client,
             (_, std::cmp::Ordering::Greater) => LastWord::Server,
-            // An acknowledgement alone, later than the client's last data: that of a response.
+            // An acknowledgement without data, later than the client's last data, acknowledges a
+            // response.
             _ if word(LAST_ACK_RECEIVED)? < received_ago => LastWord::Server,
             _ => by_segments(received, sent),
         })

@@ -1,9 +1,8 @@
-//! Who listens where: listening sockets with their inodes, and the processes that hold them open.
+//! Finds listening sockets, and the processes that hold them open.
 //!
-//! TCP sockets are asked for by `sock_diag`, and where there is none read from
-//! `/proc/net/{tcp,tcp6}`; those of Unix are in `/proc/net/unix`. Everybody may do so. Which
-//! process holds a socket is only in its `/proc/PID/fd`, which root and the process's own user may
-//! read (proc(5)).
+//! TCP sockets come from `sock_diag`, or from `/proc/net/{tcp,tcp6}` if there is none; Unix sockets
+//! come from `/proc/net/unix`. Any user may read these. Which process holds a socket is only in its
+//! `/proc/PID/fd`, which root and the process's own user may read (proc(5)).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,10 +15,10 @@ use rustix::io::Errno;
 use crate::sock_diag::{FAMILIES, SockDiag, SocketQuery};
 use crate::sockets::{KernelSocket, tcp_table, unix_table};
 
-/// All sockets of this network namespace that listen; several may share one place (`SO_REUSEPORT`).
+/// All listening sockets of this network namespace; several may share an address (`SO_REUSEPORT`).
 ///
 /// # Errors
-/// Where there is no `sock_diag`, and `/proc/net` cannot be read either.
+/// If there is no `sock_diag`, and `/proc/net` cannot be read either.
 pub fn listening() -> io::Result<Vec<KernelSocket>> {
     let mut all = by_sock_diag().or_else(|_| tcp_table())?;
     all.extend(unix_table().unwrap_or_default());
@@ -27,7 +26,7 @@ pub fn listening() -> io::Result<Vec<KernelSocket>> {
     Ok(all)
 }
 
-/// TCP listeners, as the kernel lists them by themselves. It may lack IPv6.
+/// TCP listeners by `sock_diag`. The kernel may lack IPv6.
 fn by_sock_diag() -> io::Result<Vec<KernelSocket>> {
     let mut kernel = SockDiag::open()?;
     let listeners = SocketQuery::listeners(0);
@@ -39,15 +38,15 @@ fn by_sock_diag() -> io::Result<Vec<KernelSocket>> {
 /// The processes that hold some of these sockets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SocketHolders {
-    /// Each with those that it holds.
+    /// Each process with the sockets that it holds.
     pub pids: BTreeMap<u32, BTreeSet<u64>>,
-    /// Processes whose descriptors this user may not see.
+    /// How many processes have descriptors that this user may not see.
     pub hidden: usize,
 }
 
 impl SocketHolders {
-    /// Those whose parent holds none: the first process of each server. A service manager that
-    /// keeps a socket for its server (`systemd`, process 1) is none.
+    /// Processes whose parent holds none of the sockets: the first process of each server. A
+    /// service manager that keeps a socket for its server (`systemd`, process 1) does not count.
     pub fn roots(&self) -> Vec<u32> {
         let stats: BTreeMap<u32, Option<ProcessStat>> =
             self.pids.keys().map(|pid| (*pid, ProcessStat::of(*pid))).collect();
@@ -59,12 +58,12 @@ impl SocketHolders {
     }
 }
 
-/// Whether `/proc` lists no processes of other users to this one.
+/// Whether `/proc` hides other users' processes from this user.
 pub fn are_hidden() -> bool {
     !rustix::process::geteuid().is_root() && proctree::hides_processes()
 }
 
-/// All processes that hold one of the sockets with these inodes, as far as this user may see.
+/// The processes that hold the sockets with these inodes, as far as this user may see.
 pub fn holders(inodes: &BTreeSet<u64>) -> SocketHolders {
     let mut found = SocketHolders::default();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -79,21 +78,21 @@ pub fn holders(inodes: &BTreeSet<u64>) -> SocketHolders {
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => found.hidden += 1,
-            // It has ended meanwhile.
+            // It has just ended.
             Err(_) => {}
         }
     }
     found
 }
 
-/// Inodes of all sockets that a process holds open.
+/// The inodes of all sockets that a process holds open.
 ///
 /// # Errors
-/// `PermissionDenied` where it is another user's, `NotFound` where there is no such process.
+/// `PermissionDenied` if it is another user's, `NotFound` if there is no such process.
 pub fn sockets_of(pid: u32) -> io::Result<BTreeSet<u64>> {
     let mut inodes = BTreeSet::new();
-    // All descriptors of the machine may be looked at: relative to their folder that takes a third
-    // of the time.
+    // Opening each link relative to its folder takes a third of the time, which matters when all
+    // descriptors of the machine are read.
     let folder =
         open(format!("/proc/{pid}/fd"), OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let mut entries = Vec::with_capacity(8192);
@@ -104,9 +103,9 @@ pub fn sockets_of(pid: u32) -> io::Result<BTreeSet<u64>> {
         }
         match readlinkat(&folder, entry.file_name(), Vec::with_capacity(64)) {
             Ok(link) => inodes.extend(link.to_str().ok().and_then(inode)),
-            // Of some processes the folder may be read, and no link in it.
+            // Some processes let this user read the folder, but no link in it.
             Err(refused @ (Errno::ACCESS | Errno::PERM)) => return Err(refused.into()),
-            // It was closed meanwhile.
+            // It has just been closed.
             Err(_) => {}
         }
     }
@@ -118,7 +117,7 @@ fn inode(link: &str) -> Option<u64> {
     link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 
-/// Whether a process is in this network namespace; `None` where this user may not see it.
+/// Whether a process is in this network namespace; `None` if this user may not see it.
 pub fn is_in_our_network(pid: u32) -> Option<bool> {
     let of = |whose: &str| fs::read_link(format!("/proc/{whose}/ns/net")).ok();
     Some(of(&pid.to_string())? == of("self")?)

@@ -1,10 +1,11 @@
 //! Samples a server and the kernel again and again, from threads of its own: for a sweep while a
 //! run goes on, for `watch` until it ends.
 //!
-//! The accept queue is looked at 20 times a second. Connections and processes are rarer, as a
-//! [`SamplingPlan`] says: the kernel walks its hash of sockets for the connections, and we all of
-//! `/proc` for new processes. A sample that took long makes the next one wait, so that all together
-//! take a twentieth of one CPU at the most. Nothing is kept here.
+//! The accept queue is sampled 20 times a second. Connections and processes are sampled less often,
+//! as a [`SamplingPlan`] says, because the kernel walks its hash of all sockets for the
+//! connections, and finding new processes means reading all of `/proc`. After a sample that took
+//! long the next one waits, so that sampling takes at most a twentieth of one CPU. Nothing is kept
+//! here.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,26 +20,27 @@ use crate::server_cpu::CpuRoom;
 use crate::sockets::{ServerListener, ServerSockets};
 use crate::threads::{PoolLook, ThreadPools};
 
-/// Between two samples of the accept queue.
+/// The time between two samples of the accept queue.
 const QUEUE_PERIOD: Nanos = Nanos::from_millis(50);
-/// Of so many samples of it one is followed by a look at the threads that serve requests.
+/// One in this many samples of the queue is followed by a look at the threads that serve requests.
 const QUEUES_PER_LOOK: usize = 4;
-/// Sampling may take this part of one CPU: a twentieth.
+/// The part of one CPU that sampling may take: a twentieth.
 const CPU_PART: u64 = 20;
 /// The server's statistics are not asked for more often.
 const STATISTICS_PERIOD: Nanos = Nanos::from_secs(1);
-/// Processes that are followed, at the most.
+/// The most processes that are followed.
 const MOST_PROCESSES: usize = 256;
-/// Beside a run, whose connections are whose is looked at where there are no more of them than
-/// this: each is a link to be read.
+/// With more connections than this, a sweep does not look up which process holds which: each is a
+/// link to read.
 const MOST_CONNECTIONS: usize = 2000;
 
-/// How closely a server is looked at.
+/// How often a server is sampled, and how much of it.
 #[derive(Clone, Copy, Debug)]
 pub struct SamplingPlan {
-    /// Between two samples of connections and processes.
+    /// The time between two samples of connections and processes.
     pub period: Nanos,
-    /// So many of them to one search for new processes, and for whose connections are whose.
+    /// One in this many samples searches for new processes, and for which process holds which
+    /// connection.
     pub search_every: usize,
     /// Whether titles, memory and the machine's counters are wanted too.
     pub has_details: bool,
@@ -54,11 +56,11 @@ pub enum Observation {
         /// What was seen of the listener.
         queue: Option<ServerSockets>,
     },
-    /// All that is looked at once a period.
+    /// Everything that is sampled once a period.
     Server(Box<ServerSample>),
-    /// What the threads that serve requests do, where details are wanted.
+    /// What the threads that serve requests do, if details are wanted.
     Threads {
-        /// Of each process that has any.
+        /// Each process that has such threads.
         pools: Vec<PoolLook>,
     },
     /// What the server says of itself.
@@ -67,16 +69,16 @@ pub enum Observation {
         at: Nanos,
         /// When, by the wall clock.
         wall: Nanos,
-        /// CPU time that asking has taken so far.
+        /// CPU time that asking took so far.
         cpu: Nanos,
-        /// What it said, or why nothing.
+        /// What it said, or why it said nothing.
         stats: Result<PumaStats, String>,
     },
     /// A connection to a server on another machine was made.
     Connected {
         /// When.
         at: Nanos,
-        /// How long that took, or why none was.
+        /// How long that took, or why it failed.
         took: Result<Nanos, String>,
     },
     /// The server has ended.
@@ -93,27 +95,27 @@ pub struct ServerSample {
     pub at: Nanos,
     /// `None` where the kernel did not tell.
     pub sockets: Option<ServerSockets>,
-    /// Those that live.
+    /// The processes that live.
     pub processes: Vec<ProcessSample>,
-    /// The machine's counters, where details are wanted.
+    /// The machine's counters, if details are wanted.
     pub host: HostCounters,
-    /// The CPUs that the server may use, where details are wanted.
+    /// The CPUs that the server may use, if details are wanted.
     pub room: Option<CpuRoom>,
-    /// How long the server's first process has lived.
+    /// The age of the server's first process.
     pub age: Option<Nanos>,
     /// What could not be read.
     pub missing: Vec<String>,
-    /// CPU time that sampling has taken so far.
+    /// CPU time that sampling took so far.
     pub cpu: Nanos,
 }
 
-/// Looks at one server.
+/// Samples one server.
 #[derive(Debug)]
 pub struct Sampler {
     listener: ServerListener,
     processes: ServerProcesses,
-    /// The listening sockets whose holders are followed; of a process that was named, nobody else
-    /// is.
+    /// The listening sockets whose holders are followed; `None` if a process was named, which is
+    /// then followed alone.
     listening: Option<BTreeSet<u64>>,
     plan: SamplingPlan,
     samples: usize,
@@ -122,8 +124,8 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Of the server behind `listener` whose first processes are `roots`. Where `listening` has the
-    /// inodes of its sockets, whoever holds these is followed, and otherwise nobody else.
+    /// A sampler of the server behind `listener` whose first processes are `roots`. If `listening`
+    /// has the inodes of its sockets, every process that holds one is followed, too.
     pub fn new(
         listener: ServerListener,
         roots: &[u32],
@@ -141,12 +143,13 @@ impl Sampler {
         }
     }
 
-    /// Where the sockets are looked at.
+    /// The listener whose sockets are sampled.
     pub fn source(&self) -> &'static str {
         self.listener.source()
     }
 
-    /// Looks until `over`, or until `tell` wants no more. Who listens no more has ended.
+    /// Samples until `over`, or until `tell` returns false. A server that does not listen any more
+    /// has ended.
     pub fn run(
         mut self,
         clock: &impl Clock,
@@ -158,7 +161,7 @@ impl Sampler {
         while clock.sleep_until(next_queue.min(next_sample), over) {
             let before = this_threads_cpu();
             let at = clock.now();
-            // The queue first: it is the quicker one.
+            // The queue comes first because it is quick.
             let is_sample = next_queue > at;
             let seen = if is_sample {
                 self.sample(at)
@@ -180,8 +183,7 @@ impl Sampler {
             } else {
                 (&mut next_queue, QUEUE_PERIOD)
             };
-            // A sample that came late is not made up for, and one that was dear is not soon
-            // repeated.
+            // A late sample is not made up for, and after an expensive one the next waits.
             *next = (*next + period).max(clock.now()).max(at + rest);
         }
     }
@@ -258,7 +260,7 @@ impl Sampler {
         }))
     }
 
-    /// Finds the processes anew where other sockets listen now, or where those that did are gone.
+    /// Searches for the processes again if other sockets listen now, or those that did are gone.
     fn follow(&mut self, now: Option<&BTreeSet<u64>>) {
         let (Some(known), Some(now)) = (&mut self.listening, now) else { return };
         let is_lost = self.processes.is_known() && !self.processes.is_alive();
@@ -270,7 +272,7 @@ impl Sampler {
     }
 }
 
-/// Asks the server for its statistics once a period until `over`, or until `tell` wants no more.
+/// Asks the server for its statistics once a period until `over`, or until `tell` returns false.
 pub fn poll(
     control: &ControlServer,
     clock: &impl Clock,
@@ -281,7 +283,7 @@ pub fn poll(
     let mut next = clock.now();
     while clock.sleep_until(next, over) {
         let stats = puma_stats::read_soon(control, over);
-        // Cut off by the end: it says nothing of the server.
+        // The end of the watch cut it off, so it says nothing about the server.
         if stats.is_err() && over.load(Ordering::Relaxed) {
             return;
         }
@@ -294,8 +296,8 @@ pub fn poll(
     }
 }
 
-/// A list that is bounded: where it is full every second item goes, and from then on every second
-/// is left out.
+/// A bounded list: when it is full, every second item is dropped, and from then on every second new
+/// one is left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThinnedList<T, const MOST: usize> {
     items: Vec<T>,
@@ -310,7 +312,7 @@ impl<T, const MOST: usize> Default for ThinnedList<T, MOST> {
 }
 
 impl<T, const MOST: usize> ThinnedList<T, MOST> {
-    /// Adds the last item, or leaves it out.
+    /// Adds an item, or leaves it out.
     pub fn push(&mut self, item: T) {
         if self.offered.is_multiple_of(self.stride) {
             self.items.push(item);
@@ -326,7 +328,7 @@ impl<T, const MOST: usize> ThinnedList<T, MOST> {
         }
     }
 
-    /// What was kept: every item of a stride.
+    /// The items that were kept, evenly spaced.
     pub fn items(&self) -> &[T] {
         &self.items
     }

@@ -1,5 +1,5 @@
-//! CPU time of a server's processes from one moment to another, and how many CPUs they may use:
-//! read before a run and after it.
+//! CPU time of a server's processes between two moments, before and after a run, and how many CPUs
+//! they may use.
 
 use std::fs;
 use std::path::Path;
@@ -33,7 +33,7 @@ pub fn before(roots: &[u32], placement: &Placement, at: Nanos) -> ServerCpuBefor
 }
 
 impl ServerCpuBefore {
-    /// The second sample, at the instant `at`, after so many requests. `None` where none of the
+    /// The second sample, at the instant `at`, after this many requests. `None` if none of the
     /// processes can be read any more.
     pub fn after(mut self, at: Nanos, requests: u64) -> Option<ServerCpu> {
         self.processes.search(usize::MAX);
@@ -59,7 +59,7 @@ impl ServerCpuBefore {
             requests,
             of: quota.as_ref().map_or(cpus, |(quota, _)| *quota),
             by_quota: quota.is_some(),
-            // Under a quota only who is in the same group takes of it.
+            // Only processes of the same group use up its quota.
             is_shared: match &quota {
                 Some((_, group)) => {
                     cgroups(std::process::id()).iter().any(|own| Path::new(own).starts_with(group))
@@ -78,15 +78,15 @@ impl ServerCpuBefore {
 pub struct CpuRoom {
     /// How many, by its affinity and the quota of its control group.
     pub cpus: f64,
-    /// How long these CPUs were busy since the start of the machine, with anybody's work, in
-    /// seconds of one CPU. Absent under a quota, which others do not take from.
+    /// How long these CPUs were busy since the machine's boot, with anybody's work, in seconds of
+    /// one CPU. Absent under a quota, which others do not use up.
     pub busy: Option<f64>,
     /// Whether the server runs the Ruby that lets one thread of a process compute at a time.
     pub is_ruby: bool,
 }
 
 impl CpuRoom {
-    /// Of the processes `pids`, now; `None` where the kernel tells of none of them.
+    /// The CPUs of these processes, now; `None` if the kernel says nothing about any of them.
     pub fn of(pids: &[u32]) -> Option<CpuRoom> {
         let allowed = |pid: &u32| {
             let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
@@ -98,7 +98,7 @@ impl CpuRoom {
                 .ok()
         };
         let cpus = pids.iter().filter_map(allowed).reduce(|all, one| all.with(&one))?;
-        // The affinity names CPUs that are not plugged in too.
+        // The affinity may name CPUs that are offline.
         let stat = fs::read_to_string("/proc/stat").ok()?;
         let cpus: Cpus = cpus
             .iter()
@@ -115,7 +115,7 @@ impl CpuRoom {
     }
 }
 
-/// What some CPUs have done since the start of the machine, in sum.
+/// What some CPUs did since the machine's boot, together.
 fn ticks_of(cpus: &Cpus) -> Option<CpuTicks> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     cpus.iter().try_fold(CpuTicks::default(), |sum, cpu| {
@@ -140,7 +140,7 @@ fn is_ruby(pid: u32) -> bool {
     name.is_some_and(|name| name.starts_with("ruby"))
 }
 
-/// The quota of a process that leaves it less than so many CPUs, and the folder that has it.
+/// The quota of a process, if it leaves less than this many CPUs, and the folder of its group.
 fn quota_below(cpus: f64, pid: u32) -> Option<(f64, String)> {
     let read = |path: &str| fs::read_to_string(path).ok();
     tightest_quota(&cgroups(pid), &read).filter(|(quota, _)| *quota < cpus)
@@ -150,10 +150,10 @@ fn cgroups(pid: u32) -> Vec<String> {
     cpu_groups(&fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default())
 }
 
-/// The folders of the control groups that may give a process a quota, by its `/proc/PID/cgroup`.
+/// The folders of the control groups that may limit a process, from its `/proc/PID/cgroup`.
 pub(crate) fn cpu_groups(list: &str) -> Vec<String> {
     let folder = |line: &str| {
-        // hierarchy:controllers:path (cgroups(7)); the one of v2 names no controllers.
+        // hierarchy:controllers:path (cgroups(7)); the line of v2 names no controllers.
         let mut parts = line.splitn(3, ':').skip(1);
         let controllers = parts.next()?;
         let path = parts.next()?.trim_end_matches('/');
@@ -164,8 +164,8 @@ pub(crate) fn cpu_groups(list: &str) -> Vec<String> {
     list.lines().filter_map(folder).collect()
 }
 
-/// The tightest quota of these groups and of those above them, in CPUs, with the folder that has
-/// it; `None` where there is none.
+/// The tightest quota of these groups and the groups above them, in CPUs, with its folder; `None`
+/// if there is none.
 pub(crate) fn tightest_quota(
     groups: &[String],
     read: &dyn Fn(&str) -> Option<String>,

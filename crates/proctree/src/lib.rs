@@ -1,40 +1,40 @@
-//! Processes as `/proc/PID/stat` shows them, and who descends from whom.
+//! Reads processes from `/proc/PID/stat`, and which descend from which.
 //!
-//! The one place that reads that file: the guard kills by it, the samplers follow a server by it.
-//! Everybody may read it.
+//! Nothing else reads that file. The guard finds what to kill by it, and samplers follow a server
+//! by it. Any user may read it.
 
 use std::fs::{self, File};
 use std::io::Read as _;
 
-/// A process, by `/proc/PID/stat` (proc(5)).
+/// A process as `/proc/PID/stat` shows it (proc(5)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessStat {
     /// Its id.
     pub pid: u32,
-    /// Its program's name, which may hold anything.
+    /// The name of its program, which may contain any character.
     pub name: String,
     /// Its parent's id.
     pub parent: u32,
-    /// Whether it has ended and only its parent has not waited for it yet (state Z or X).
+    /// Whether it has ended, but its parent has not waited for it yet (state Z or X).
     pub is_dead: bool,
-    /// Its time on a CPU, in user and kernel mode, in ticks.
+    /// The CPU time that it used, in user and in kernel mode, in ticks.
     pub cpu_ticks: u64,
-    /// When it started, in ticks after the machine's boot: with its id this names a process for
-    /// ever.
+    /// When it started, in ticks since the machine's boot. A process id is used again; with the
+    /// start it is unique.
     pub started: u64,
 }
 
 impl ProcessStat {
-    /// The process `pid`, dead or alive; `None` where there is none.
+    /// The process with this id, ended or not; `None` if there is none.
     pub fn of(pid: u32) -> Option<ProcessStat> {
-        // In one read: all processes of a machine may be asked for. 52 numbers and a name are
-        // shorter.
+        // One read is enough, since 52 numbers and a name are shorter, and it matters when all
+        // processes of a machine are read.
         let mut line = [0; 2048];
         let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
         ProcessStat::parse(&String::from_utf8_lossy(&line[..length]))
     }
 
-    /// `pid (name) state ppid …`: the name may hold parentheses too, so the last one ends it.
+    /// `pid (name) state ppid …`: the name may contain parentheses, so the last one ends it.
     fn parse(text: &str) -> Option<ProcessStat> {
         let (start, rest) = text.rsplit_once(')')?;
         let (pid, name) = start.split_once(" (")?;
@@ -57,8 +57,8 @@ pub fn hides_processes() -> bool {
     is_hiding(&fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
 }
 
-/// By `/proc/self/mountinfo`: its fifth field is where, the last ones are the file system's own
-/// options. Of several mounts on one place the last is seen.
+/// Reads `/proc/self/mountinfo`: the fifth field is the mount point, the last ones are the options.
+/// If there are several mounts on one point, the last counts.
 fn is_hiding(mounts: &str) -> bool {
     let of_proc = mounts.lines().rfind(|line| line.split(' ').nth(4) == Some("/proc"));
     let options = of_proc.and_then(|line| line.rsplit(' ').next()).unwrap_or_default();
@@ -66,7 +66,7 @@ fn is_hiding(mounts: &str) -> bool {
     options.split(',').any(|option| hiding.contains(&option))
 }
 
-/// Every process that can be seen, by its id.
+/// Every process that this user can see, by id.
 pub fn all() -> Vec<ProcessStat> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -75,13 +75,12 @@ pub fn all() -> Vec<ProcessStat> {
     all
 }
 
-/// All that descend from a process, without itself.
+/// The descendants of a process, without itself.
 pub fn descendants(ancestor: u32) -> Vec<ProcessStat> {
     below(ancestor, all())
 }
 
-/// A process and all that descend from it, by their ids, rising. Only itself where `/proc` does not
-/// tell.
+/// The ids of a process and its descendants, rising. Only its own if `/proc` does not say more.
 pub fn tree(root: u32) -> Vec<u32> {
     let mut tree = vec![root];
     let mut asked = 0;
@@ -97,9 +96,9 @@ pub fn tree(root: u32) -> Vec<u32> {
     tree
 }
 
-/// The children of a process's threads (`/proc/PID/task/TID/children`), none of one that has ended;
-/// `None` where the kernel does not tell, and `/proc` must be read as a whole. A child that ends at
-/// this moment may hide another, so nobody is killed by it.
+/// The children of all threads of a process (`/proc/PID/task/TID/children`); none if it has ended.
+/// `None` if the kernel has no such file, so that all of `/proc` must be read. A child that ends at
+/// this moment may hide another, so this list is not used for killing.
 fn children(parent: u32) -> Option<Vec<u32>> {
     let mut all = Vec::new();
     for thread in fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten() {
