@@ -1,12 +1,12 @@
-//! The processes of a server, followed while workers come and go; and what this process itself has
-//! of the CPU.
+//! Follows the processes of a server while workers come and go; and reads the CPU time of this
+//! process.
 //!
-//! Read of each: time on a CPU, waits for one, and threads; where details are wanted also its title
-//! (`/proc/PID/cmdline`) and resident memory (`/proc/PID/statm`). `/proc/PID/schedstat` is of the
-//! main thread alone, so the threads' are summed up: `/proc/PID/task/TID/schedstat` has ns on a
-//! CPU, ns on a run queue, and time slices (Documentation/scheduler/sched-stats.rst). Which of the
-//! server's connections it holds is in `/proc/PID/fd`, which root and its own user may read; all
-//! the rest everybody may.
+//! Of each process it reads the time on a CPU, the time waiting for one, and the threads; if
+//! details are wanted also the title (`/proc/PID/cmdline`) and resident memory (`/proc/PID/statm`).
+//! `/proc/PID/schedstat` covers the main thread alone, so those of all threads are added:
+//! `/proc/PID/task/TID/schedstat` has ns on a CPU, ns on a run queue, and time slices
+//! (Documentation/scheduler/sched-stats.rst). Which of the server's connections it holds is in
+//! `/proc/PID/fd`, which root and its own user may read; any user may read the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,7 +19,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::owners;
 use crate::sockets::KernelSocket;
 
-/// Of a title, so much is kept.
+/// The most bytes of a title that are kept.
 const LONGEST_TITLE: usize = 200;
 
 /// CPU time of the calling thread so far.
@@ -27,19 +27,19 @@ pub fn this_threads_cpu() -> Nanos {
     time_of(ClockId::ThreadCPUTime)
 }
 
-/// CPU time of this process so far, of threads that have ended too.
+/// CPU time of this process so far, with threads that have ended.
 pub fn this_process_cpu() -> Nanos {
     time_of(ClockId::ProcessCPUTime)
 }
 
-/// What one of the kernel's clocks shows.
+/// The reading of one of the kernel's clocks.
 fn time_of(clock: ClockId) -> Nanos {
     let time = clock_gettime(clock);
     Nanos::from_secs(time.tv_sec.cast_unsigned()) + Nanos(time.tv_nsec.cast_unsigned())
 }
 
-/// Resident memory of a process and its descendants, what is shared counted once: the sum of the
-/// proportional set sizes (PSS). Absent where the kernel does not say it of all of them.
+/// Resident memory of a process and its descendants, with shared pages counted once: the sum of the
+/// proportional set sizes (PSS). Absent if the kernel does not give it for all of them.
 pub fn memory_of_tree(root: u32) -> Option<u64> {
     let all = proctree::descendants(root);
     all.iter().map(|process| process.pid).chain([root]).map(proportional_set_size).sum()
@@ -51,33 +51,32 @@ fn proportional_set_size(pid: u32) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// What a process's threads had of the CPU since the first sample.
+/// The CPU time of a process's threads since the first sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuShare {
     /// On a CPU, in ns.
     pub cpu: u64,
-    /// Ready to run, and waiting for a CPU, in ns.
+    /// Ready to run but waiting for a CPU, in ns.
     pub run_queue: u64,
-    /// Threads that it has now.
+    /// The threads that it has now.
     pub threads: u64,
 }
 
-/// One process at one look. What could not be read, or was not asked for, is absent.
+/// One sample of a process. What could not be read, or was not asked for, is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessSample {
     /// Its id.
     pub pid: u32,
     /// What it calls itself: its command line, or its name.
     pub title: String,
-    /// CPU time and run-queue wait since it was first looked at, or born, and threads.
+    /// CPU time and run-queue wait since it was first sampled, or started, and its threads.
     pub used: Option<CpuShare>,
-    /// Resident memory; what is shared with others is counted in each.
+    /// Resident memory; shared pages count in each process.
     pub memory_bytes: Option<u64>,
-    /// Of the server's accepted connections those that it holds; one that several hold is the first
-    /// one's.
+    /// How many of the server's accepted connections it holds; one that several processes hold
+    /// counts for the first.
     pub connections: Option<u32>,
-    /// Of those the ones with a request that is not answered; `None` where the kernel does not
-    /// tell.
+    /// How many of those have a request without a response; `None` if the kernel does not tell.
     pub requests_out: Option<u32>,
 }
 
@@ -86,12 +85,12 @@ pub struct ProcessSample {
 pub struct AcceptedConnections {
     /// All of them.
     pub all: BTreeSet<u64>,
-    /// Those with a request that is not answered; `None` where the kernel does not tell.
+    /// Those with a request without a response; `None` if the kernel does not tell.
     pub out: Option<BTreeSet<u64>>,
 }
 
 impl AcceptedConnections {
-    /// Of a server's sockets.
+    /// The accepted connections among a server's sockets.
     pub fn of(sockets: &[KernelSocket]) -> AcceptedConnections {
         let accepted = || sockets.iter().filter(|socket| socket.is_accepted());
         let is_told = accepted().all(|socket| socket.last_word.is_some());
@@ -102,8 +101,8 @@ impl AcceptedConnections {
         }
     }
 
-    /// Those that a process holds, which are then nobody else's; `None` where this user may not see
-    /// that.
+    /// Takes out those that a process holds, so that no other process counts them; `None` if this
+    /// user may not see that.
     fn claim(&mut self, pid: u32) -> Option<HeldConnections> {
         let held = owners::sockets_of(pid).ok()?;
         let take = |of: &mut BTreeSet<u64>| {
@@ -126,7 +125,7 @@ struct HeldConnections {
 #[derive(Debug)]
 pub struct ServerProcesses {
     roots: Vec<ProcessStat>,
-    /// Whether they are below us: then all that descends from them is the server's.
+    /// Whether longtail started them: then all their descendants are the server's.
     are_ours: bool,
     followed: BTreeMap<u32, FollowedProcess>,
     left_out: usize,
@@ -135,13 +134,14 @@ pub struct ServerProcesses {
 
 #[derive(Debug, Default)]
 struct FollowedProcess {
-    /// With its id this names it for ever; unknown until it is looked at.
+    /// When it started. A process id is used again; with the start it is unique. Unknown until the
+    /// first sample.
     started: Option<u64>,
     cpu: ThreadCounters,
 }
 
 impl FollowedProcess {
-    /// One that was born meanwhile: all that it has used counts.
+    /// A process that started after the first sample: all that it used counts.
     fn newborn() -> FollowedProcess {
         FollowedProcess {
             started: None,
@@ -149,7 +149,7 @@ impl FollowedProcess {
         }
     }
 
-    /// What is to be seen of it now; `None` where it has ended.
+    /// A sample of it; `None` if it has ended.
     fn sample(
         &mut self,
         pid: u32,
@@ -184,8 +184,8 @@ impl FollowedProcess {
 }
 
 impl ServerProcesses {
-    /// Of the trees of these processes, without this process and its own: of a shell that started
-    /// both, what is ours is not the server's.
+    /// Follows the trees of these processes, without longtail and its children: if one shell
+    /// started both, what is ours is not the server's.
     pub fn of(roots: &[u32]) -> ServerProcesses {
         let mut all = ServerProcesses {
             roots: Vec::new(),
@@ -198,7 +198,8 @@ impl ServerProcesses {
         all
     }
 
-    /// Follows the trees of these from now on. Who was followed already keeps its counts.
+    /// Follows the trees of these processes from now on. A process that was followed already keeps
+    /// its counts.
     pub(crate) fn re_root(&mut self, roots: &[u32]) {
         let own = std::process::id();
         let ours = tree(own);
@@ -211,13 +212,13 @@ impl ServerProcesses {
         !self.roots.is_empty()
     }
 
-    /// Whether one of its first processes still lives: a later process of the same number is
-    /// another.
+    /// Whether one of its first processes still lives. A later process with the same id does not
+    /// count.
     pub(crate) fn is_alive(&self) -> bool {
         self.roots.iter().any(is_same)
     }
 
-    /// How long the eldest of its first processes has lived.
+    /// The age of the oldest of its first processes.
     pub(crate) fn age(&self) -> Option<Nanos> {
         let started = self.roots.iter().map(|root| root.started).min()?;
         let started =
@@ -225,13 +226,13 @@ impl ServerProcesses {
         Some(time_of(ClockId::Boottime).saturating_sub(started))
     }
 
-    /// How many of its processes are not followed, because they are too many.
+    /// How many of its processes are not followed because there are too many.
     pub(crate) fn left_out(&self) -> usize {
         self.left_out
     }
 
-    /// Looks for all that live now, `most` at the most. Who was born since the last search is
-    /// followed from its birth.
+    /// Searches for all processes that live now, at most `most`. One that started since the last
+    /// search is followed from its start.
     pub fn search(&mut self, most: usize) {
         let roots = self.roots.iter().filter(|root| is_same(root));
         let mut pids: BTreeSet<u32> = roots.flat_map(|root| tree(root.pid)).collect();
@@ -250,13 +251,13 @@ impl ServerProcesses {
         self.has_searched = true;
     }
 
-    /// All that live now, by their ids. `accepted` are the server's connections.
+    /// Samples all that live now, by id. `accepted` are the server's connections.
     pub fn sample(
         &mut self,
         accepted: Option<&AcceptedConnections>,
         has_details: bool,
     ) -> Vec<ProcessSample> {
-        // First of all: connections come and go meanwhile.
+        // This comes first because connections come and go.
         let mut unclaimed = accepted.cloned();
         let held: Vec<Option<HeldConnections>> = self
             .followed
@@ -270,7 +271,7 @@ impl ServerProcesses {
     }
 }
 
-/// `None` where there is no such process, or only what its parent has not waited for yet.
+/// `None` if there is no such process, or only a zombie.
 fn living(pid: u32) -> Option<ProcessStat> {
     ProcessStat::of(pid).filter(|process| !process.is_dead)
 }
@@ -279,12 +280,12 @@ fn is_same(known: &ProcessStat) -> bool {
     living(known.pid).is_some_and(|now| now.started == known.started)
 }
 
-/// Its command line in one line, or its name where it has none.
+/// Its command line in one line, or its name if it has none.
 fn title(pid: u32, name: &str) -> String {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let line = String::from_utf8_lossy(&line);
     let line = if line.trim_matches('\0').is_empty() { name } else { &line };
-    // What would move the cursor has no place on a terminal.
+    // Control characters would move the cursor of a terminal.
     let plain: String =
         line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST_TITLE).collect();
     plain.trim_end().to_owned()
@@ -296,9 +297,9 @@ fn resident_pages(pid: u32) -> Option<u64> {
     text.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Two counters that each thread of a process has, summed up from the first look on; of a process
-/// that was born meanwhile (`begun`) from its birth. The sums never fall: a thread that ends leaves
-/// what it had at the last look.
+/// Two counters of each thread of a process, summed up since the first sample, or since its start
+/// if it started later (`begun`). The sums never fall: of a thread that ends, the counts of the
+/// last sample stay.
 #[derive(Debug, Default)]
 struct ThreadCounters {
     threads: BTreeMap<u32, [u64; 2]>,
@@ -307,14 +308,14 @@ struct ThreadCounters {
 }
 
 impl ThreadCounters {
-    /// The sums with what the threads have `now`; `None` where there are none.
+    /// The sums, with the threads' counters `now`; `None` if there are no threads.
     fn take(&mut self, now: BTreeMap<u32, [u64; 2]>) -> Option<[u64; 2]> {
         if now.is_empty() {
             return None;
         }
         if self.begun {
             for (thread, counts) in &now {
-                // A thread that was not there, or a later one of the same number, began at 0.
+                // A thread that is new, or has the id of an ended one, began at 0.
                 let before = match self.threads.get(thread) {
                     Some(before)
                         if before.iter().zip(counts).all(|(before, now)| before <= now) =>
@@ -334,7 +335,7 @@ impl ThreadCounters {
     }
 }
 
-/// What `schedstat` says of each thread of a process. One that ends meanwhile is left out.
+/// The `schedstat` of each thread of a process. A thread that is just ending is left out.
 fn each_thread(pid: u32) -> BTreeMap<u32, [u64; 2]> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let of_thread = |entry: fs::DirEntry| {

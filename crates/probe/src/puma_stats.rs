@@ -1,9 +1,9 @@
-//! Puma's `/stats`, of every version: what each worker counts, and how old it is.
+//! Reads `/stats` of any Puma: what each worker counts, and how old that is.
 //!
 //! In cluster mode each worker sends its figures to the master every `worker_check_interval`
-//! (default 5 s), and that is what the master hands out: a poll that comes sooner sees the same
-//! figures again. `requests_count` counts requests that were *started*, from Puma 5.0 on. A field
-//! that a version does not have is absent.
+//! (default 5 s), and the master hands out the last ones: whoever asks sooner gets the same figures
+//! again. `requests_count` counts requests that were *started*, from Puma 5.0 on. A field that a
+//! version does not have is absent.
 
 use std::sync::atomic::AtomicBool;
 
@@ -15,8 +15,8 @@ use serde_json::Value;
 use crate::control;
 use crate::http::{LONGEST_EXCHANGE, LONGEST_POLL};
 
-/// No server has more workers, no worker more threads or requests that wait, and none has begun
-/// more requests: what says so is no Puma, and sums of it would have no room.
+/// No Puma has more workers, threads or waiting requests, or has started more requests, than these
+/// limits. A response that says so is not Puma's, and its sums might overflow.
 const MOST_WORKERS: usize = 10_000;
 const MOST_THREADS: u32 = 100_000;
 const MOST_REQUESTS: u64 = 1 << 48;
@@ -44,33 +44,34 @@ pub struct WorkerStats {
     /// When the master last had its report, as it writes it (whole seconds); absent in single mode,
     /// where figures are live.
     pub last_checkin: Option<String>,
-    /// Threads at the most.
+    /// The most threads that it may have.
     pub max_threads: Option<u32>,
-    /// Requests started since it booted; Puma 5.0 and later.
+    /// Requests that it has started since it booted; Puma 5.0 and later.
     pub requests_count: Option<u64>,
     /// Requests that wait in the worker for a thread.
     pub backlog: Option<u32>,
     /// Threads that are free or could still be started.
     pub pool_capacity: Option<u32>,
-    /// Threads that there are. From Puma 8 on these may be more than at the most: a request that
-    /// says that it waits (`puma.mark_as_io_bound`) lets another thread be started
+    /// Threads that it has. From Puma 8 on there may be more than that maximum: for a request that
+    /// says that it waits (`puma.mark_as_io_bound`) another thread may be started
     /// (`max_io_threads`).
     pub running: Option<u32>,
-    /// Of those: threads whose request has said that it waits; Puma 8 and later.
+    /// Threads among these whose request has said that it waits; Puma 8 and later.
     pub io_threads: Option<u32>,
-    /// Threads that are taken, and requests that wait for one, in sum; newer versions.
+    /// Busy threads plus requests that wait for one; newer versions.
     pub busy_and_waiting: Option<u32>,
 }
 
 /// Asks for the statistics, until `over`.
 ///
 /// # Errors
-/// Where the control server does not answer, or not with statistics (it may not yet have any).
+/// If the control server does not respond, or not with statistics (it may not have any
+/// yet).
 pub fn read(control: &ControlServer, over: &AtomicBool) -> Result<PumaStats, String> {
     parse(&control::ask(control, "stats", LONGEST_EXCHANGE, over)?)
 }
 
-/// As [`read`], but gives up soon: for who asks again anyway.
+/// As [`read`], but gives up soon, for callers that ask again anyway.
 ///
 /// # Errors
 /// As [`read`].
@@ -78,10 +79,10 @@ pub fn read_soon(control: &ControlServer, over: &AtomicBool) -> Result<PumaStats
     parse(&control::ask(control, "stats", LONGEST_POLL, over)?)
 }
 
-/// Understands the body of `/stats`.
+/// Parses the body of `/stats`.
 ///
 /// # Errors
-/// Where it is not JSON of that form.
+/// If it is not JSON of that form.
 pub fn parse(text: &[u8]) -> Result<PumaStats, String> {
     #[derive(Deserialize)]
     struct InCluster {
@@ -144,9 +145,10 @@ fn worker(named: WorkerStats, status: &Value) -> WorkerStats {
 }
 
 impl WorkerStats {
-    /// Threads that are taken, by a request or by a connection that may send one: those at the most
-    /// less those that are free. Where there are more than that, `pool_capacity` says 0 also while
-    /// some are free, and what Puma calls busy counts, less the requests that wait.
+    /// Busy threads: those with a request, or with a connection that may send one. That is the
+    /// maximum less the free ones. If there are more threads than the maximum, `pool_capacity` is 0
+    /// even while some are free; then Puma's own count of busy threads is taken, less the requests
+    /// that wait.
     pub fn busy_threads(&self) -> Option<u32> {
         match (self.busy_and_waiting, self.backlog) {
             (Some(sum), Some(waiting)) if self.slots() > self.max_threads => {
@@ -156,15 +158,15 @@ impl WorkerStats {
         }
     }
 
-    /// Requests that it can serve at once just now: threads at the most, or all that there are
-    /// where these are more.
+    /// Requests that it can process at a time just now: the maximum of threads, or all threads if
+    /// there are more.
     pub fn slots(&self) -> Option<u32> {
         Some(self.max_threads?.max(self.running.unwrap_or(0)))
     }
 
     /// How old the figures may be at the wall-clock time `wall`: since the worker last reported,
-    /// which Puma tells in whole seconds, rounded down. Zero in single mode; `None` where the time
-    /// is not understood or lies ahead.
+    /// which Puma tells in whole seconds, rounded down. Zero in single mode; `None` if the time is
+    /// not understood or lies ahead.
     pub fn age(&self, wall: Nanos) -> Option<Nanos> {
         if self.last_checkin.is_none() {
             return Some(Nanos::ZERO);
@@ -172,8 +174,8 @@ impl WorkerStats {
         wall.0.checked_sub(self.reported_at()?.0).map(Nanos)
     }
 
-    /// When it last reported, by the wall clock of its machine; `None` in single mode, and where
-    /// the time is not understood.
+    /// When it last reported, by the wall clock of its machine; `None` in single mode, and if the
+    /// time is not understood.
     pub fn reported_at(&self) -> Option<Nanos> {
         let checkin = self.last_checkin.as_ref()?.parse::<Timestamp>().ok()?.as_nanosecond();
         u64::try_from(checkin).ok().map(Nanos)
@@ -198,7 +200,7 @@ impl PumaStats {
         })
     }
 
-    /// Requests started in all workers, where every one says.
+    /// Requests started in all workers, if each of them says.
     pub fn requests_count(&self) -> Option<u64> {
         self.workers.iter().map(|worker| worker.requests_count).sum()
     }

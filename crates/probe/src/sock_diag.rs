@@ -1,7 +1,7 @@
-//! The kernel's TCP sockets by `sock_diag` netlink (`sock_diag(7)`). Needs no privilege.
+//! Lists the kernel's TCP sockets by `sock_diag` netlink (`sock_diag(7)`). Needs no privilege.
 //!
-//! A dump of listeners walks their small hash alone; `/proc/net/tcp` walks that of all connections
-//! too, and prints each.
+//! For a dump of listeners the kernel walks only their small hash; for `/proc/net/tcp` it walks
+//! that of all connections, too, and prints each.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -14,27 +14,27 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
 };
 
-/// A socket as the kernel lists it: a listener, or the end of a connection that nobody here has
-/// closed.
+/// A socket as the kernel lists it: a listener, or the end of a connection that is not closed on
+/// this side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelSocket {
-    /// Where it is bound; of the server's end of a connection that is where its listener is.
+    /// Where it is bound; the server's end of a connection has the address of its listener.
     pub place: Endpoint,
     /// Whether it is a listener.
     pub is_listener: bool,
-    /// Its number in `/proc/PID/fd`; 0 of a connection that nobody has accepted yet.
+    /// Its number in `/proc/PID/fd`; 0 for a connection that nobody has accepted yet.
     pub inode: u64,
-    /// Of a TCP listener the length of its accept queue, of a TCP connection its unread bytes; of
-    /// Unix sockets the kernel does not tell.
+    /// The length of a TCP listener's accept queue, or the unread bytes of a TCP connection; the
+    /// kernel does not tell for Unix sockets.
     pub queue: Option<u32>,
-    /// Of a listener the longest queue that it allows, where the kernel tells.
+    /// The longest queue that a listener allows, if the kernel tells.
     pub limit: Option<u32>,
-    /// Whose it is; of a Unix socket the kernel's table does not tell.
+    /// The user that owns it; the kernel's table does not tell for Unix sockets.
     pub user: Option<u32>,
-    /// Whether a listener takes IPv6 alone (`IPV6_V6ONLY`); false where the kernel does not say, as
-    /// what listens at `[::]` takes both unless it is set otherwise.
+    /// Whether a listener takes IPv6 alone (`IPV6_V6ONLY`). False if the kernel does not say,
+    /// because a listener at `[::]` takes both unless that option is set.
     pub is_v6_only: bool,
-    /// Of a TCP connection who sent its last byte, where that was asked for and the kernel tells.
+    /// Who sent the last byte on a TCP connection, if that was asked for and the kernel tells.
     pub last_word: Option<LastWord>,
 }
 
@@ -44,8 +44,8 @@ impl KernelSocket {
         !self.is_listener && self.inode != 0
     }
 
-    /// Whether a request is surely not answered: the server has not read all, or the last byte came
-    /// from the client.
+    /// Whether a request certainly has no response yet: the server has not read everything, or the
+    /// last byte came from the client.
     pub(crate) fn has_request_out(&self) -> bool {
         let is_unread = !self.is_listener && self.queue > Some(0);
         is_unread || self.last_word == Some(LastWord::Client)
@@ -87,23 +87,24 @@ const INODE: usize = 68;
 /// What may follow it: attributes (`struct rtattr`), each a length with its header, a type, and a
 /// value that begins at this offset.
 const VALUE: usize = 4;
-/// One byte, 1 where a socket of IPv6 takes no IPv4 (`IPV6_V6ONLY`). Told of each IPv6 listener,
-/// unasked (`inet_diag_msg_attrs_fill`, `net/ipv4/inet_diag.c`); old kernels do not know it.
+/// One byte, 1 where a socket of IPv6 takes no IPv4 (`IPV6_V6ONLY`). The kernel sends it for each
+/// IPv6 listener unasked (`inet_diag_msg_attrs_fill`, `net/ipv4/inet_diag.c`); old kernels do not
+/// know it.
 const INET_DIAG_SKV6ONLY: u16 = 11;
 /// `struct tcp_info`, told where the bit of its type is set in what is asked for (`idiag_ext`).
 const INET_DIAG_INFO: u16 = 2;
 
-/// The kernel writes no larger piece of a dump (`NLMSG_GOODSIZE` and what a reader offers, up to 32
+/// The kernel writes no larger part of a dump (`NLMSG_GOODSIZE` and what a reader offers, up to 32
 /// KiB).
 const BUFFER: usize = 64 * 1024;
 
-/// What is asked for: sockets in one of these states (bit 1 is state 1) that are bound to this
-/// port; 0 is any.
+/// A question for sockets in one of these states (bit 1 is state 1) that are bound to this port; 0
+/// is any.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SocketQuery {
     pub(crate) states: u32,
     pub(crate) port: u16,
-    /// Whether it is asked who sent the last byte of each connection.
+    /// Whether to ask who sent the last byte on each connection.
     pub(crate) has_last_words: bool,
 }
 
@@ -113,8 +114,8 @@ impl SocketQuery {
         SocketQuery { states: 1 << LISTEN, port, has_last_words: false }
     }
 
-    /// One socket, by `struct inet_diag_msg` and the attributes that follow it. The kernel filters
-    /// by state and port; what it tells is held against them all the same.
+    /// Reads one socket from `struct inet_diag_msg` and the attributes behind it. The kernel
+    /// filters by state and port; the filter is checked here again.
     fn socket(self, message: &[u8; MESSAGE], attributes: &[u8]) -> Option<KernelSocket> {
         fn bytes<const N: usize>(message: &[u8; MESSAGE], at: usize) -> [u8; N] {
             std::array::from_fn(|n| message[at + n])
@@ -162,7 +163,7 @@ fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
     }
 }
 
-/// A netlink socket for such questions.
+/// A netlink socket for these questions.
 #[derive(Debug)]
 pub(crate) struct SockDiag {
     socket: OwnedFd,
@@ -172,7 +173,7 @@ pub(crate) struct SockDiag {
 
 impl SockDiag {
     /// # Errors
-    /// Where the kernel has no `sock_diag`, or nobody may ask it.
+    /// If the kernel has no `sock_diag`, or this process may not use it.
     pub(crate) fn open() -> io::Result<SockDiag> {
         let socket = socket_with(
             AddressFamily::NETLINK,
@@ -183,10 +184,10 @@ impl SockDiag {
         Ok(SockDiag { socket, sequence: 0, buffer: vec![0; BUFFER] })
     }
 
-    /// The TCP sockets of these families that are asked for.
+    /// The TCP sockets of these families that match the question.
     ///
     /// # Errors
-    /// Where the kernel does not know a family, or does not answer as it should.
+    /// If the kernel does not know a family, or does not respond as it should.
     pub(crate) fn ask(
         &mut self,
         families: &[u8],
@@ -215,7 +216,8 @@ fn malformed(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("sock_diag: {what}"))
 }
 
-/// `struct nlmsghdr` and `struct inet_diag_req_v2`: the source port filters, all else is any.
+/// `struct nlmsghdr` and `struct inet_diag_req_v2`: the source port filters, everything else
+/// matches any.
 fn request(family: u8, query: SocketQuery, sequence: u32) -> [u8; HEADER + REQUEST] {
     let mut bytes = [0; HEADER + REQUEST];
     let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
@@ -230,7 +232,7 @@ fn request(family: u8, query: SocketQuery, sequence: u32) -> [u8; HEADER + REQUE
     bytes
 }
 
-/// Adds the sockets of one datagram of the response; `true` where it was the last.
+/// Adds the sockets of one datagram of the response; `true` if it was the last.
 fn take(
     mut datagram: &[u8],
     sequence: u32,
@@ -249,7 +251,7 @@ fn take(
         };
         // The lower half of the second word is the type, the upper the flags.
         match kind.to_ne_bytes() {
-            // The rest of a dump that was not read to its end.
+            // The rest of an earlier dump that was not read to its end.
             _ if of != sequence => {}
             [a, b, ..] if u16::from_ne_bytes([a, b]) == NLMSG_DONE => return Ok(true),
             [a, b, ..] if u16::from_ne_bytes([a, b]) == NLMSG_ERROR => {
@@ -287,7 +289,7 @@ mod tests {
         for cut in 0..all.len() - 3 {
             assert_eq!(attribute(&all[..cut], INET_DIAG_SKV6ONLY), None, "{cut}");
         }
-        // Of no length it would never end.
+        // A length of 0 would loop for ever.
         assert_eq!(attribute(&attribute_of(0, 8, &[0; 4]), 9), None);
     }
 

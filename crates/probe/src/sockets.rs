@@ -1,18 +1,18 @@
-//! A server's sockets as the kernel lists them: its listener, the accept queue, its ends of
+//! Reads a server's sockets from the kernel: its listener, the accept queue, its ends of
 //! connections. Needs no privilege.
 //!
-//! **TCP** by `sock_diag` where there is netlink, else by `/proc/net/tcp` and `tcp6`. Of a listener
-//! the receive queue is the length of its accept queue (`sk_ack_backlog`; Linux `tcp_diag_get_info`
-//! and `get_tcp4_sock`), of a connection its unread bytes. A connection that nobody has accepted
-//! yet has no inode. The kernel walks its whole hash of sockets for a dump, but hands out those of
-//! the port alone, so that a sample costs a fraction of what `/proc/net/tcp` costs where there are
-//! many others.
+//! **TCP** sockets come from `sock_diag` if there is netlink, else from `/proc/net/tcp` and `tcp6`.
+//! The receive queue of a listener is the length of its accept queue (`sk_ack_backlog`; Linux
+//! `tcp_diag_get_info` and `get_tcp4_sock`), that of a connection its unread bytes. A connection
+//! that nobody has accepted yet has no inode. For a dump the kernel walks its whole hash of sockets
+//! but returns only those of the port, so if there are many others a sample costs a fraction of
+//! what `/proc/net/tcp` costs.
 //!
-//! **Unix** by `/proc/net/unix`. There are no queues in that table, but the server's end of each
-//! connection has the listener's address, path or abstract name alike, while ours has none
-//! (`net/unix/af_unix.c`, `unix_stream_connect`); before it is accepted it is in state
-//! `SS_CONNECTING` and has no inode (`unix_seq_show`: no `sk_socket`). It stays, as with TCP, until
-//! the server closes it, whatever we did.
+//! **Unix** sockets come from `/proc/net/unix`. That table has no queues, but the server's end of
+//! each connection has the listener's address, a path or an abstract name, while ours has none
+//! (`net/unix/af_unix.c`, `unix_stream_connect`). Before it is accepted it is in state
+//! `SS_CONNECTING` and has no inode (`unix_seq_show`: no `sk_socket`). As with TCP it stays until
+//! the server closes it, whatever the client did.
 
 use std::fs;
 use std::io;
@@ -24,10 +24,10 @@ pub use crate::last_word::LastWord;
 pub use crate::sock_diag::KernelSocket;
 use crate::sock_diag::{CLOSE_WAIT, ESTABLISHED, FAMILIES, LISTEN, SockDiag, SocketQuery};
 
-/// Those of a listener, and of a connection that the server has not closed.
+/// The states of a listener, and of a connection that the server has not closed.
 const OPEN: u32 = 1 << LISTEN | 1 << ESTABLISHED | 1 << CLOSE_WAIT;
 
-/// What the kernel holds for one listener of a server.
+/// The kernel's counts for one listener of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerSockets {
     /// Whether anything listens there.
@@ -39,15 +39,15 @@ pub struct ServerSockets {
     pub open: u32,
     /// Those of them that it has accepted.
     pub accepted: u32,
-    /// Those of them with bytes that the server has not read; of a Unix socket the kernel does not
-    /// tell.
+    /// Those of them with bytes that the server has not read; the kernel does not tell for Unix
+    /// sockets.
     pub unread: Option<u32>,
-    /// The longest accept queue that the listener allows; of the kernel's tables nobody can tell.
+    /// The longest accept queue that the listener allows; the tables in `/proc` do not say.
     pub limit: Option<u32>,
-    /// Of the accepted ones those with a request that is not answered; `None` where there are none,
-    /// and where the kernel was not asked or does not tell.
+    /// Accepted connections with a request without a response; `None` if there are none, or the
+    /// kernel was not asked or does not tell.
     pub out: Option<u32>,
-    /// Of the accepted ones those of which that is not clear.
+    /// Accepted connections for which that is not clear.
     pub maybe_out: u32,
 }
 
@@ -67,7 +67,7 @@ impl ServerSockets {
             } else {
                 seen.open += 1;
                 seen.accepted += u32::from(socket.is_accepted());
-                // A Unix listener has no length to tell: who waits there has no inode.
+                // A Unix listener shows no queue length; connections that wait have no inode.
                 seen.accept_queue += u32::from(socket.queue.is_none() && !socket.is_accepted());
             }
             let is_unread = !socket.is_listener && socket.queue > Some(0);
@@ -84,21 +84,21 @@ impl ServerSockets {
         seen
     }
 
-    /// Whether the server has nothing left to do for anybody.
+    /// Whether the server has no connections left.
     pub fn is_idle(self) -> bool {
         self.accept_queue == 0 && self.open == 0
     }
 }
 
-/// A listener, and the cheapest way that this kernel has to look at it many times a second.
+/// A listener, and the cheapest way to sample it many times a second on this kernel.
 #[derive(Debug)]
 pub struct ServerListener(SocketSource);
 
 #[derive(Debug)]
 enum SocketSource {
-    /// TCP, by netlink, at a port, of the families of IP that have a listener there.
+    /// TCP by netlink: a port, and the IP families that have a listener there.
     Diag(SockDiag, u16, Vec<u8>),
-    /// TCP, where there is no netlink: by the kernel's table.
+    /// TCP without netlink: by the kernel's table.
     Table(u16),
     /// A Unix socket, by its address.
     Unix(Endpoint),
@@ -110,7 +110,7 @@ impl ServerListener {
         ServerListener(diag(port).unwrap_or(SocketSource::Table(port)))
     }
 
-    /// The listener that connections to this place come to.
+    /// The listener of connections to this address.
     pub fn of(place: &Endpoint) -> ServerListener {
         match place.port() {
             Some(port) => ServerListener::of_port(port),
@@ -118,7 +118,7 @@ impl ServerListener {
         }
     }
 
-    /// Where it is looked at.
+    /// The address that is sampled.
     pub fn source(&self) -> &'static str {
         match self.0 {
             SocketSource::Diag(..) => "sock_diag",
@@ -127,11 +127,11 @@ impl ServerListener {
         }
     }
 
-    /// The accept queue alone; with netlink only the hash of listeners is walked, a hundredth of
-    /// the work of [`ServerListener::all`].
+    /// The accept queue alone. With netlink the kernel walks only the hash of listeners, a
+    /// hundredth of the work of [`ServerListener::all`].
     ///
     /// # Errors
-    /// Where the kernel does not tell.
+    /// If the kernel does not tell.
     pub fn queue(&mut self) -> io::Result<ServerSockets> {
         let all = match &mut self.0 {
             SocketSource::Diag(kernel, port, families) => {
@@ -142,26 +142,26 @@ impl ServerListener {
         Ok(ServerSockets::of(&all))
     }
 
-    /// What the kernel holds now, in sum.
+    /// The kernel's counts now.
     ///
     /// # Errors
-    /// Where it does not tell.
+    /// If the kernel does not tell.
     pub fn sample(&mut self) -> io::Result<ServerSockets> {
         Ok(ServerSockets::of(&self.all()?))
     }
 
-    /// What the kernel holds now, one by one.
+    /// The sockets that the kernel lists now.
     ///
     /// # Errors
-    /// Where it does not tell.
+    /// If the kernel does not tell.
     pub fn all(&mut self) -> io::Result<Vec<KernelSocket>> {
         self.each(false)
     }
 
-    /// The same, and of each connection who sent its last byte, where there is netlink.
+    /// The same, and who sent the last byte on each connection, if there is netlink.
     ///
     /// # Errors
-    /// Where it does not tell.
+    /// If the kernel does not tell.
     pub fn all_with_last_words(&mut self) -> io::Result<Vec<KernelSocket>> {
         self.each(true)
     }
@@ -181,8 +181,8 @@ impl ServerListener {
     }
 }
 
-/// A family without a listener has no connections either, and asking for them is half of the cost;
-/// the kernel may lack IPv6.
+/// Only the families with a listener are asked for: the other has no connections, and asking costs
+/// half of the time. The kernel may lack IPv6.
 fn diag(port: u16) -> io::Result<SocketSource> {
     let mut kernel = SockDiag::open()?;
     let listeners = SocketQuery::listeners(port);
@@ -202,7 +202,8 @@ fn at_place(table: Vec<KernelSocket>, place: &Endpoint) -> Vec<KernelSocket> {
     table.into_iter().filter(|socket| socket.place == *place).collect()
 }
 
-/// Of a Unix socket as the kernel's table has it, its path or `@` and its abstract name.
+/// The endpoint of a Unix socket as the kernel's table shows it: its path, or `@` and its abstract
+/// name.
 pub fn unix_place(address: &str) -> Endpoint {
     match address.strip_prefix('@') {
         Some(name) => Endpoint::Abstract(name.as_bytes().to_vec()),
@@ -210,11 +211,11 @@ pub fn unix_place(address: &str) -> Endpoint {
     }
 }
 
-/// All TCP sockets, by the kernel's table.
+/// All TCP sockets in the kernel's table.
 pub(crate) fn tcp_table() -> io::Result<Vec<KernelSocket>> {
     let mut all: Vec<KernelSocket> =
         fs::read_to_string("/proc/net/tcp")?.lines().filter_map(tcp_line).collect();
-    // Absent where the kernel has no IPv6.
+    // Absent if the kernel has no IPv6.
     all.extend(
         fs::read_to_string("/proc/net/tcp6").unwrap_or_default().lines().filter_map(tcp_line),
     );
@@ -254,7 +255,7 @@ fn address(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, port))
 }
 
-/// All Unix sockets that have an address. Any byte may be in a path.
+/// All Unix sockets that have an address. A path may contain any byte.
 pub(crate) fn unix_table() -> io::Result<Vec<KernelSocket>> {
     Ok(String::from_utf8_lossy(&fs::read("/proc/net/unix")?)
         .lines()
@@ -268,7 +269,7 @@ fn unix_line(line: &str) -> Option<KernelSocket> {
     const SS_CONNECTED: &str = "03";
     const ACCEPTS: u32 = 1 << 16;
     // Num: RefCount Protocol Flags Type St Inode Path; the inode is padded with blanks, the path
-    // may hold some.
+    // may contain some.
     let ([_, _, _, flags, _, state, inode], address) = columns(line)?;
     let address = address.strip_prefix(' ').filter(|address| !address.is_empty())?;
     let is_listener = u32::from_str_radix(flags, 16).ok()? & ACCEPTS != 0;

@@ -1,17 +1,18 @@
-//! The threads of a Puma that serve requests, and what each waits for, as the kernel sees it.
+//! Finds the threads of a Puma that serve requests, and what each waits for in the kernel.
 //!
-//! Puma names them from 5.0 on: `puma srv tp 001` (`thread_pool.rb`). Before, the kernel cuts the
-//! names so that those that serve and those that trim the pool have the same. Everybody may read
-//! the names (`/proc/PID/task/TID/comm`). In which system call a thread sleeps
-//! (`/proc/PID/task/TID/syscall`) is for root and whoever may trace the process. A thread that
-//! waits on a futex without a time limit waits for another thread of its process: for a lock, a
-//! queue, or the next request. Sleeping, and waiting for a pool with a time limit, both have one.
+//! Puma names them from 5.0 on: `puma srv tp 001` (`thread_pool.rb`). In older versions the kernel
+//! cuts the names, so that threads that serve and threads that trim the pool have the same one. Any
+//! user may read the names (`/proc/PID/task/TID/comm`). In which system call a thread sleeps
+//! (`/proc/PID/task/TID/syscall`) may be read by root and by users who may trace the process. A
+//! thread that waits on a futex without a time limit waits for another thread of its process: for a
+//! lock, a queue, or the next request. A sleep, or a wait for a pool with a timeout, has a time
+//! limit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
-/// What the threads of a process that serve requests do at one instant.
+/// How many of a process's threads that serve requests do what, at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadWaits {
     /// They wait for another thread, without a time limit: for a lock, or for the next request.
@@ -22,7 +23,7 @@ pub struct ThreadWaits {
     pub timed: u32,
     /// They wait for a socket or a pipe: for a backend, or for a client.
     pub socket: u32,
-    /// They run, or could.
+    /// They run, or wait for a CPU.
     pub runnable: u32,
     /// They are in another system call.
     pub other: u32,
@@ -35,7 +36,7 @@ pub struct PoolLook {
     pub pid: u32,
     /// How many there are.
     pub threads: u32,
-    /// What they do; `None` where this user may not see it.
+    /// What they do; `None` if this user may not see it.
     pub waits: Option<ThreadWaits>,
 }
 
@@ -46,8 +47,8 @@ pub struct ThreadPools {
 }
 
 impl ThreadPools {
-    /// Looks for threads that have come or gone. Names are read again of those alone that were none
-    /// of the pool: a thread is named after it has begun.
+    /// Looks for threads that have started or ended. Only names that were not a pool thread's are
+    /// read again, because a thread gets its name after it has started.
     pub fn search(&mut self, pids: &[u32]) {
         self.pools.retain(|pid, _| pids.contains(pid));
         for pid in pids {
@@ -65,7 +66,7 @@ impl ThreadPools {
         }
     }
 
-    /// What they do now, of each process that has any.
+    /// What they do now, for each process that has such threads.
     pub fn look(&self) -> Vec<PoolLook> {
         let pools = self.pools.iter().filter(|(_, pool)| !pool.is_empty());
         pools
@@ -82,7 +83,7 @@ fn file_of(pid: u32, thread: u32, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}/task/{thread}/{name}"))
 }
 
-/// Whether a thread of this name serves requests; others reap and trim the pool. The kernel keeps
+/// Whether a thread with this name serves requests; others reap and trim the pool. The kernel keeps
 /// 15 letters of a name.
 fn serves(name: &str) -> bool {
     let number = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
@@ -93,7 +94,7 @@ fn serves(name: &str) -> bool {
     }
 }
 
-/// `None` where the file of one of them may not be read. One that ends meanwhile is left out.
+/// `None` if the file of one of them may not be read. A thread that is just ending is left out.
 fn waits_of(pid: u32, pool: &BTreeSet<u32>) -> Option<ThreadWaits> {
     let mut waits = ThreadWaits::default();
     for thread in pool {
@@ -107,8 +108,8 @@ fn waits_of(pid: u32, pool: &BTreeSet<u32>) -> Option<ThreadWaits> {
 }
 
 impl ThreadWaits {
-    /// Where a thread counts whose `/proc/PID/task/TID/syscall` is `text`; `None` on a machine
-    /// whose numbers of system calls are not known here.
+    /// How a thread with this `/proc/PID/task/TID/syscall` counts; `None` on a processor whose
+    /// system-call numbers are not known here.
     fn count_of(&mut self, text: &str) -> Option<&mut u32> {
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
         let Some(number) = words.first().and_then(|word| word.parse::<i64>().ok()) else {
@@ -120,7 +121,7 @@ impl ThreadWaits {
         // futex(address, operation, value, timeout): the number comes first.
         let has_time_limit = words.get(4).is_some_and(|limit| *limit != "0x0");
         Some(if number < 0 {
-            // Not in a system call, and not on a CPU: a page is read, or it was stopped.
+            // Neither in a system call nor on a CPU: it waits for a page, or it was stopped.
             &mut self.other
         } else if is(&calls.file_locks) {
             &mut self.file_lock
@@ -136,7 +137,7 @@ impl ThreadWaits {
     }
 }
 
-/// Numbers of the system calls in which threads wait (`asm/unistd.h`).
+/// The numbers of the system calls in which threads wait (`asm/unistd.h`).
 #[derive(Clone, Copy, Debug)]
 struct SystemCalls {
     futex: i64,
@@ -144,7 +145,7 @@ struct SystemCalls {
     file_locks: [i64; 2],
     /// `nanosleep`, `clock_nanosleep`.
     sleeps: [i64; 2],
-    /// Of poll, select and epoll all forms, `read`, `recvfrom`, `recvmsg`, `connect`.
+    /// All forms of poll, select and epoll, `read`, `recvfrom`, `recvmsg`, `connect`.
     sockets: &'static [i64],
 }
 
