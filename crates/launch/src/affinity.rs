@@ -1,16 +1,16 @@
-//! CPU affinity: which processors a thread or process may use, which it shares with whom, and
-//! threads kept to some of them.
+//! CPU affinity: which CPUs a thread or process may use, which ones the server and the generator
+//! share, and how to keep a thread on some of them.
 //!
-//! A thread passes its processors on to the threads and processes that it starts
-//! (`sched_setaffinity(2)`). Everybody may ask for any process's; of a process of many threads it
-//! is the first one's that is told.
+//! A thread passes its affinity on to the threads and processes that it starts
+//! (`sched_setaffinity(2)`). Anybody may ask for any process's; for a process with many threads the
+//! kernel gives that of the first.
 
 use model::{Cpus, Placement};
 use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Those of the calling thread; `None` where the kernel does not say.
+/// The CPUs of the calling thread; `None` if the kernel does not say.
 pub fn ours() -> Option<Cpus> {
     of(None)
 }
@@ -35,10 +35,10 @@ fn of(pid: Option<Pid>) -> Option<Cpus> {
     Some(all.collect::<Cpus>()).filter(|cpus| !cpus.is_empty())
 }
 
-/// Keeps the calling thread to these, and what it starts from now on.
+/// Keeps the calling thread, and whatever it starts from now on, on these CPUs.
 ///
 /// # Errors
-/// Where there is none of them, or a cpuset leaves none (`EINVAL`).
+/// If none of them exists, or a cpuset leaves none (`EINVAL`).
 pub(crate) fn keep_to(cpus: &Cpus) -> Result<(), Errno> {
     let mut set = CpuSet::new();
     cpus.iter()
@@ -47,15 +47,14 @@ pub(crate) fn keep_to(cpus: &Cpus) -> Result<(), Errno> {
     sched_setaffinity(None, &set)
 }
 
-/// The calling thread is kept to some processors as long as this lives, and has its own again then.
+/// Keeps the calling thread on some CPUs as long as this lives; then it gets its own back.
 #[derive(Debug)]
 pub struct CpuRestriction {
     before: Cpus,
 }
 
 impl CpuRestriction {
-    /// Off the server's processors, where some are left without it; `None` where nothing is
-    /// changed.
+    /// Keeps it off the server's CPUs, if others are left; `None` if nothing is changed.
     pub fn off_the_server(placement: Option<&Placement>) -> Option<CpuRestriction> {
         let placement = placement.filter(|placement| !placement.is_shared())?;
         let before = ours().filter(|before| *before != placement.lanes)?;

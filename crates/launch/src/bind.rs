@@ -1,5 +1,5 @@
-//! Where a server listens: a loopback address that was free a moment ago, in Puma's words (`-b`)
-//! and in a person's; and the certificate that is made for TLS.
+//! Chooses where a server listens, a loopback address that was free a moment ago; writes it as
+//! Puma's `-b` and for people; and makes the certificate for TLS.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -15,7 +15,7 @@ use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 
 use crate::LaunchError;
 
-/// Where a server listens, and how it is spoken to there.
+/// Where a server listens, and whether with TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerBind {
     /// The address.
@@ -66,7 +66,7 @@ impl fmt::Display for ServerBind {
 
 /// The files of a self-signed certificate (ECDSA on P-256), in PEM.
 ///
-/// No authority knows it: whoever is to trust it must be given the certificate itself.
+/// No authority signed it: a client has to be given the certificate itself to trust it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsPair {
     /// The certificate: for `localhost`, 127.0.0.1, `::1` and the address that the server listens
@@ -77,10 +77,10 @@ pub struct TlsPair {
 }
 
 impl TlsPair {
-    /// Makes one in `dir`, which has none yet, for a server that listens on `host`.
+    /// Makes a pair in `dir`, which has none yet, for a server that listens on `host`.
     ///
     /// # Errors
-    /// Where a file cannot be written, or a key not be made.
+    /// If a file cannot be written, or a key cannot be made.
     pub fn make(dir: &Path, host: IpAddr) -> io::Result<TlsPair> {
         let (certificate, key) = pem(host).map_err(io::Error::other)?;
         let pair = TlsPair { certificate: dir.join("cert.pem"), key: dir.join("key.pem") };
@@ -140,7 +140,7 @@ impl Default for Addresses {
 /// As [`puma::prepare`](crate::puma::prepare), of hosts and ports.
 ///
 /// # Panics
-/// Where the kind has no address: such a server takes none of those.
+/// If this kind of socket has no address; callers check that before.
 pub fn free_address(
     socket: Socket,
     reached_at: Option<IpAddr>,
@@ -181,7 +181,7 @@ impl ChosenAddresses {
                 "PUMA_TEST_PORT and PUMA_TEST_CTRL are both {port}: unset one"
             )));
         }
-        // Both are held until both are chosen, so that they differ.
+        // Both sockets stay open until both ports are chosen, so that they differ.
         let control = addresses
             .control_port
             .map(|port| hold(host4, Some(port), "PUMA_TEST_CTRL"))
@@ -192,7 +192,7 @@ impl ChosenAddresses {
     }
 }
 
-/// Listens there, to know that it can be done; on a port of our choice where none was asked for.
+/// Listens there to see that it is possible; on a free port if none was asked for.
 fn hold(
     host: IpAddr,
     port: Option<u16>,
@@ -205,7 +205,7 @@ fn hold(
     };
     let bound = match port {
         Some(port) => listen(port),
-        // The kernel's own choice is the last resort: see `quiet_ports`.
+        // The kernel's own choice comes last: see `quiet_ports`.
         None => quiet_ports().find_map(|port| listen(port).ok()).map_or_else(|| listen(0), Ok),
     };
     let wanted = SocketAddr::new(host, port.unwrap_or(0));
@@ -226,10 +226,10 @@ fn hold(
     })
 }
 
-/// Ports to try for a server that will bind its own only when it has booted: below those that the
-/// kernel deals out, since one of these may be a connection's meanwhile ("Address already in use"),
-/// and beginning elsewhere in each process and at each call, so that two that start beside each
-/// other do not choose the same. None where the kernel deals out nearly all of them.
+/// Ports to try for a server that binds its port only when it has booted. They are below the
+/// kernel's ephemeral ports, because a connection may take one of those meanwhile ("Address already
+/// in use"). Each process and each call begins at another port, so that two servers that start at
+/// the same time do not choose the same one. None if nearly all ports are ephemeral.
 fn quiet_ports() -> impl Iterator<Item = u16> {
     const DEALT_OUT: &str = "/proc/sys/net/ipv4/ip_local_port_range";
     static CALLS: AtomicU32 = AtomicU32::new(0);
@@ -245,7 +245,7 @@ fn quiet_ports() -> impl Iterator<Item = u16> {
     })
 }
 
-/// The address of `host`, which must be one of loopback and of the family of `localhost`.
+/// The address of `host`, which must be on loopback and of the same IP version as `localhost`.
 fn loopback(host: &str, localhost: IpAddr) -> Result<IpAddr, LaunchError> {
     let is_v6 = localhost.is_ipv6();
     let bare = host

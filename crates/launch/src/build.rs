@@ -1,6 +1,5 @@
-//! Makes servers that are not there yet: copies and builds a commit of a checkout, installs a
-//! version of Puma. Both go into longtail's own folder, once; nothing is written into the user's
-//! repository.
+//! Builds servers: copies and builds a commit of a checkout, or installs a version of Puma. Both go
+//! into longtail's own folder and are kept there; nothing is written into the user's repository.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -26,15 +25,15 @@ pub struct Revision {
     pub commit: String,
     /// The checkout's folder.
     pub root: PathBuf,
-    /// Whether files of the checkout are changed, and in no commit.
+    /// Whether the checkout has changes that are not committed.
     pub is_dirty: bool,
 }
 
 impl Revision {
-    /// The commit that `reference` means in the checkout that `dir` is in.
+    /// Finds the commit that `reference` names in the checkout around `dir`.
     ///
     /// # Errors
-    /// Where that is no checkout, or has no such reference.
+    /// If there is no checkout, or it has no such reference.
     pub fn find(reference: &str, dir: &Path) -> Result<Revision, LaunchError> {
         let root = ask_git(dir, &["rev-parse", "--show-toplevel"]).ok_or_else(|| {
             let place = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
@@ -54,15 +53,15 @@ impl Revision {
         Ok(Revision { reference: reference.to_owned(), commit, root: root.into(), is_dirty })
     }
 
-    /// The hash as people write it.
+    /// The abbreviated hash.
     pub fn short(&self) -> &str {
         self.commit.get(..8).unwrap_or(&self.commit)
     }
 
-    /// A copy of the commit's files; of Puma, with its extension.
+    /// Copies the commit's files; for Puma, builds its extension, too.
     ///
     /// # Errors
-    /// Where it cannot be made, or built.
+    /// If it cannot be copied or built.
     pub fn copy(&self, build: &Build<'_>) -> Result<PathBuf, LaunchError> {
         let folder = build.folder("checkouts")?;
         let own = folder.join(format!("{}-{}", self.commit, build.ruby()?));
@@ -70,7 +69,7 @@ impl Revision {
             return Ok(own);
         }
         let unwritable = unwritable(&folder);
-        // It goes with us, and is on the same disk.
+        // It is removed with us, and is on the same disk.
         let scratch = Scratch::new(&folder).map_err(&unwritable)?;
         let tree = scratch.path().join("tree");
         let archive = scratch.path().join("tree.tar");
@@ -98,7 +97,7 @@ impl Revision {
             fs::copy(objects.join("puma_http11.so"), tree.join("lib/puma/puma_http11.so"))
                 .map_err(&unwritable)?;
         }
-        // Another longtail may have been quicker.
+        // Another longtail may have made it meanwhile.
         fs::rename(&tree, &own)
             .or_else(|error| if own.is_dir() { Ok(()) } else { Err(error) })
             .map_err(unwritable)?;
@@ -111,15 +110,15 @@ impl Revision {
 pub struct InstalledGem {
     /// Its command.
     pub command: String,
-    /// What it wants in its environment, beside the arm's own.
+    /// What it needs in its environment, beside the arm's own variables.
     pub env: BTreeMap<String, String>,
 }
 
-/// The Puma of that version: installed already, or put into longtail's own folder now; `note`
-/// learns of that.
+/// The Puma of that version: one that is installed, or one that is installed now into longtail's
+/// own folder, which is said by `note`.
 ///
 /// # Errors
-/// Where there is none, and none can be had.
+/// If there is none, and it cannot be installed.
 pub fn puma_gem(
     version: &str,
     build: &Build<'_>,
@@ -135,7 +134,7 @@ pub fn puma_gem(
         return Ok(gem(BTreeMap::new()));
     }
     let folder = build.folder("gems")?.join(build.ruby()?);
-    // Behind its last colon RubyGems puts the folders that it always has.
+    // After the last colon RubyGems adds its usual folders.
     let env = BTreeMap::from([("GEM_PATH".to_owned(), format!("{}:", folder.display()))]);
     let mut with_ours = build.clone();
     with_ours.env.extend(env.clone());
@@ -168,7 +167,7 @@ fn with_path(flag: &str, path: &Path) -> OsString {
     word
 }
 
-/// What commands that build a server need of the world.
+/// What the commands that build a server need.
 #[derive(Clone)]
 pub struct Build<'a> {
     /// Runs them, so that none outlives longtail.
@@ -190,12 +189,12 @@ impl Build<'_> {
         Ok(folder)
     }
 
-    /// The Ruby that would be used, as far as what is built for it depends on that.
+    /// The Ruby that would be used, as far as the built files depend on it.
     fn ruby(&self) -> Result<String, LaunchError> {
         let ask = "print RUBY_ENGINE, '-', RbConfig::CONFIG['ruby_version'], '-', RUBY_PLATFORM";
         match self.run(&["ruby".as_ref(), "-e".as_ref(), ask.as_ref()], Path::new("/")) {
             Ok(output) => Ok(output.lines().next_back().unwrap_or("ruby").to_owned()),
-            // A server that is no Ruby needs none.
+            // A server without Ruby needs none.
             Err(LaunchError::ProgramNotFound { .. } | LaunchError::NotExecuted { .. }) => {
                 Ok("no-ruby".to_owned())
             }
@@ -206,7 +205,7 @@ impl Build<'_> {
     /// Runs a command to its end.
     ///
     /// # Errors
-    /// Where it fails, with its last line; or the user interrupts.
+    /// If it fails, with its last line; or if the user interrupts.
     fn run(&self, words: &[&OsStr], dir: &Path) -> Result<ServerOutput, LaunchError> {
         let env = self.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let spec = LaunchSpec { env, ..LaunchSpec::command(words.iter().copied(), dir) };

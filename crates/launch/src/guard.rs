@@ -15,11 +15,11 @@
 //! | the server | the guard kills what it left behind, reports, and exits |
 //! | the guard, by SIGKILL | the kernel kills the server (parent-death signal) and longtail kills its process group |
 //!
-//! Not covered: with the guard *and* longtail killed by SIGKILL, the server's own process dies but
-//! its children are not told. Puma's workers notice a dead master by themselves and exit; other
-//! servers' children may stay, as may those that left the process group where the guard alone is
-//! killed. A server that runs as another user (`sudo`) cannot be killed by us at all: it is
-//! reported as beyond reach.
+//! Not covered: if SIGKILL hits the guard *and* longtail, the server's own process ends but its
+//! children are not told. Puma's workers notice that their master is gone and exit; other servers'
+//! children may stay. If the guard alone is killed, children that left the process group may stay.
+//! A server that runs as another user (`sudo`) cannot be killed at all: it is reported as beyond
+//! reach.
 
 use std::ffi::OsString;
 use std::io::Read as _;
@@ -43,14 +43,14 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use crate::affinity;
 
-/// In the place of a scratch directory, or of processors, where there are none.
+/// Stands for the scratch directory, or the CPUs, if there are none.
 pub(crate) const NONE: &str = "-";
 
-/// Runs a server under guard until nothing of it lives; gives the guard's own exit code.
+/// Runs a server under guard until none of its processes lives. Returns the guard's own exit code.
 ///
-/// `arguments` are those after the hidden subcommand, unaltered: only
-/// [`Server::start`](crate::Server::start) makes them. To be called from the main thread of a
-/// process that does nothing else: the server is killed when the thread that started it ends.
+/// `arguments` are those after the hidden subcommand, as [`Server::start`](crate::Server::start)
+/// makes them. Call this from the main thread of a process that does nothing else: the server is
+/// killed when the thread that started it ends.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
     let mut arguments = arguments.into_iter();
     let scratch = arguments.next().filter(|path| path != NONE).map(PathBuf::from);
@@ -69,7 +69,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
     }
 }
 
-/// Keeps the guard, and so what it starts, to these processors.
+/// Keeps the guard, and so what it starts, on these CPUs.
 fn keep_to(cpus: &str) -> Result<(), GuardReport> {
     let wrong = |why: String| {
         GuardReport::Failed(format!("the server cannot be kept to the processors {cpus}: {why}"))
@@ -135,7 +135,7 @@ impl Guard {
         Ok(Guard { server, deaths })
     }
 
-    /// Keeps the server until it ends or must end; then ends all that is left of it.
+    /// Waits until the server ends or must end; then ends everything that is left of it.
     fn keep(self, scratch: Option<&Path>) {
         let mut grace: Option<OwnedFd> = None;
         let mut forced = false;
@@ -145,10 +145,11 @@ impl Guard {
             match self.next_event(grace.as_ref()) {
                 GuardEvent::Death => exit = self.reap_dead().exit,
                 GuardEvent::Ordered(GuardOrder::Stop(time)) if grace.is_none() => {
-                    // It is not reaped yet, so its number cannot be another process's.
+                    // It is not reaped yet, so its id cannot be another process's.
                     let asked = rustix::process::kill_process(self.server, Signal::TERM);
                     grace = alarm(time);
-                    // Who was not asked, or whose grace nobody can measure, is not waited for.
+                    // Without an order to stop, or without a timer for the grace, it is not waited
+                    // for.
                     forced = asked.is_err() || grace.is_none();
                 }
                 GuardEvent::Ordered(GuardOrder::Stop(_)) => {}
@@ -172,7 +173,7 @@ impl Guard {
             tell(&GuardReport::BeyondReach);
         }
         if let Some(scratch) = scratch.filter(|_| longtail_gone) {
-            // Its owner can no longer do it, and nobody is left to tell.
+            // longtail can no longer remove it, and there is nobody left to tell.
             let _ = fs::remove_dir_all(scratch);
         }
         tell(&GuardReport::Ended);
@@ -185,7 +186,7 @@ impl Guard {
                 PollFd::from_borrowed_fd(stdio::stdin(), PollFlags::IN),
             ];
             waits.extend(grace.map(|timer| PollFd::new(timer, PollFlags::IN)));
-            // A signal interrupts the wait; what it means is in the pipe then.
+            // A signal interrupted the wait; the handler has written to the pipe.
             if poll(&mut waits, None).is_err() {
                 continue;
             }
@@ -199,9 +200,8 @@ impl Guard {
                 let mut bytes = [0; 256];
                 match rustix::io::read(stdio::stdin(), &mut bytes) {
                     Ok(0) => return GuardEvent::LongtailGone,
-                    // An order is one write of fewer than PIPE_BUF bytes, and so whole. One at a
-                    // time is ever of use: whoever says more after `stop` says `kill`, which comes
-                    // last.
+                    // An order is one write of fewer than PIPE_BUF bytes, so it arrives whole. Only
+                    // the last one counts: after `stop` only `kill` may follow.
                     Ok(n) => {
                         let mut lines = bytes[..n].split(|byte| *byte == b'\n').rev();
                         match lines.find_map(|line| serde_json::from_slice(line).ok()) {
@@ -219,7 +219,7 @@ impl Guard {
         }
     }
 
-    /// Reaps every child that is dead, the server or what it left to us.
+    /// Reaps every child that has ended: the server, or what it left behind.
     fn reap_dead(&self) -> ReapedChildren {
         let mut reaped = ReapedChildren { exit: None, childless: false };
         let mut refusals = 0;
@@ -230,8 +230,8 @@ impl Guard {
                 }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return reaped,
-                // Only of this error nothing is left to wait for; where the call itself is refused,
-                // its news must not be lost.
+                // Only this error means that there are no children; if the call itself is refused,
+                // there may be some.
                 Err(errno) if errno == Errno::CHILD || refusals > MOST_REFUSALS => {
                     reaped.childless = true;
                     return reaped;
@@ -241,11 +241,11 @@ impl Guard {
         }
     }
 
-    /// Kills every descendant until there is none, whatever they fork meanwhile. As a subreaper
-    /// without children, this process has no descendants.
+    /// Kills every descendant until there is none, even if they fork meanwhile. This process is a
+    /// subreaper, so when it has no children it has no descendants.
     fn kill_all(&self) -> LastDeaths {
-        // A scan of /proc can miss what is forked meanwhile: it is repeated. What it never shows we
-        // cannot reach.
+        // A scan of /proc can miss what is forked meanwhile, so it is repeated. A process that it
+        // never shows cannot be killed.
         const BLIND_SCANS: u32 = 1000;
         let me = std::process::id();
         let mut exit = None;
@@ -263,12 +263,12 @@ impl Guard {
                 match rustix::process::kill_process(pid, Signal::KILL) {
                     Ok(()) => one_will_die |= process.parent == me,
                     Err(Errno::PERM) => end.is_beyond_reach = true,
-                    // Gone meanwhile.
+                    // It has just ended.
                     Err(_) => {}
                 }
             }
             if one_will_die {
-                // Without this wait we would spin until the kernel has done its work.
+                // Without this pause the loop would spin until the kernel has ended them.
                 if let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::empty())
                     && pid == self.server
                 {
@@ -283,14 +283,14 @@ impl Guard {
     }
 }
 
-/// So often in a row the kernel may refuse to tell of a child's death.
+/// How often in a row the kernel may refuse to report an ended child before the guard gives up.
 const MOST_REFUSALS: u32 = 10;
 
 /// What was found among the dead.
 struct ReapedChildren {
-    /// How the server ended, where it was among them.
+    /// How the server ended, if it was among them.
     exit: Option<ServerExit>,
-    /// Whether no child is left, dead or alive.
+    /// Whether no child is left, ended or not.
     childless: bool,
 }
 
@@ -308,7 +308,7 @@ fn exit_of(status: WaitStatus) -> ServerExit {
     }
 }
 
-/// A timer that becomes readable after `time`; `None` where the kernel gives none.
+/// A timer that becomes readable after `time`; `None` if the kernel gives none.
 fn alarm(time: Nanos) -> Option<OwnedFd> {
     let timer =
         rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).ok()?;
@@ -324,13 +324,13 @@ fn alarm(time: Nanos) -> Option<OwnedFd> {
 }
 
 fn tell(report: &GuardReport) {
-    // One write of fewer than PIPE_BUF bytes is never torn. Where nobody listens any more, the work
-    // goes on.
+    // A write of fewer than PIPE_BUF bytes arrives whole. If nobody reads any more, the work goes
+    // on.
     let _ = rustix::io::write(stdio::stdout(), line(report).as_bytes());
 }
 
-/// What longtail tells a guard. The end of the pipe is an order too: longtail is dead, kill
-/// everything.
+/// What longtail orders a guard to do. The end of the pipe is an order, too: longtail is gone, so
+/// kill everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum GuardOrder {
     /// SIGTERM, and SIGKILL after this grace.
@@ -339,8 +339,8 @@ pub(crate) enum GuardOrder {
     Kill,
 }
 
-/// What a guard tells longtail. The end of the pipe without [`GuardReport::Ended`] means that the
-/// guard was killed.
+/// What a guard reports to longtail. The end of the pipe without [`GuardReport::Ended`] means that
+/// the guard was killed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum GuardReport {
     /// The server runs, with this process id.
@@ -353,18 +353,18 @@ pub(crate) enum GuardReport {
     Exited(ServerExit),
     /// Processes of it could not be killed.
     BeyondReach,
-    /// Nothing lives any more (but what is beyond reach).
+    /// No process lives any more, except those beyond reach.
     Ended,
 }
 
-/// How a server's process ended. Not why: that is in its [`ServerOutput`](crate::ServerOutput).
+/// How a server's process ended. Why is in its [`ServerOutput`](crate::ServerOutput).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ServerExit {
     /// By itself, with this exit code (0 to 255).
     Code(i32),
     /// By this signal.
     Signal(i32),
-    /// It is gone, but so is its guard, which alone could have said how.
+    /// It is gone, and so is its guard, which alone could have reported how.
     Unknown,
 }
 
@@ -383,10 +383,10 @@ pub(crate) fn line(words: &impl Serialize) -> String {
     serde_json::to_string(words).expect("words and numbers are JSON") + "\n"
 }
 
-/// Has the kernel kill the command's process as soon as the *thread* that spawns it ends, however
-/// that comes about (prctl(2), `PR_SET_PDEATHSIG`). So it must be the main thread, or the process
-/// goes sooner than it should. The one unsafe act of this crate is what a child does between fork
-/// and exec.
+/// Has the kernel kill the command's process as soon as the *thread* that spawns it ends, for
+/// whatever reason (prctl(2), `PR_SET_PDEATHSIG`). So that must be the main thread, or the process
+/// is killed too early. What the child does between fork and exec is the only unsafe code of this
+/// crate.
 #[expect(
     unsafe_code,
     reason = "std gives no safe way to ask for the parent-death signal before exec"
@@ -399,8 +399,7 @@ pub fn dies_with_us(command: &mut Command) {
     unsafe {
         command.pre_exec(move || {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-            // The parent may have died before that call; then nobody would send the signal any
-            // more.
+            // The parent may have ended before that call; then the signal would never be sent.
             if rustix::process::getppid() == Some(parent) {
                 Ok(())
             } else {

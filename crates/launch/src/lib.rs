@@ -1,8 +1,8 @@
 //! Starts a server process, keeps it under guard, stops it, and knows why it did not start.
 //!
-//! It neither asks the server anything (that is `probe`) nor decides when it is ready (that is
-//! `sweep`). It prints nothing and reads no clock. What stays true: however longtail ends, nothing
-//! of a server that it started lives on; [`guard`] says how, and what cannot be covered.
+//! It neither asks the server anything (`probe` does) nor decides when it is ready (`sweep` does).
+//! It prints nothing and reads no clock. However longtail ends, nothing of a server that it started
+//! lives on; [`guard`] says how, and what cannot be covered.
 
 pub mod affinity;
 mod bind;
@@ -26,7 +26,7 @@ pub use server::{Server, ServerOutput};
 pub use spec::{GuardCommand, LaunchSpec, Scratch, data_folder, find_program, remove_noted};
 
 /// Why a server was not started: a mistake that the user can fix, as one line that says how. A
-/// server that started and died later is no error but a [`ServerExit`].
+/// server that started and ended later is not an error but a [`ServerExit`].
 #[derive(Debug, Error)]
 pub enum LaunchError {
     /// Neither a bundle with Puma, nor a checkout of it, nor `puma` on PATH. The caller may use
@@ -35,7 +35,7 @@ pub enum LaunchError {
         "no puma found: run `gem install puma`, or give --puma COMMAND, or use --server builtin"
     )]
     NoPuma,
-    /// Something else that the user can do something about.
+    /// Something else that the user can fix.
     #[error("{0}")]
     Unusable(String),
     /// The program to start is not on PATH, or not at its path, or may not be executed.
@@ -43,7 +43,7 @@ pub enum LaunchError {
     ProgramNotFound {
         /// As it would have been started.
         program: String,
-        /// What is there in its place.
+        /// What is wrong with it.
         why: &'static str,
         /// What to install or which flag to give.
         hint: String,
@@ -58,7 +58,7 @@ pub enum LaunchError {
         /// Its last line.
         line: String,
     },
-    /// The user wants to end.
+    /// The user interrupted.
     #[error("interrupted before the first run")]
     Interrupted,
     /// The guard process did not start, died, or did not answer.
@@ -77,7 +77,7 @@ pub enum LaunchError {
     },
 }
 
-/// Of a directory or a file that cannot be made within that one.
+/// The error for a directory or file that cannot be made in `within`.
 pub(crate) fn unwritable(within: &Path) -> impl Fn(io::Error) -> LaunchError + use<> {
     let within = within.display().to_string();
     move |error| {

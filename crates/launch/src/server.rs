@@ -1,9 +1,9 @@
 //! Starts a server under guard, reads its output, stops it ([`Server`]).
 //!
-//! Whether it is *ready* is not known here. What stays true: when [`Server::stop`] has returned, or
-//! a `Server` was dropped, nothing of it lives (but what is beyond our rights). Whatever it writes
-//! to stdout and stderr is read, so that it never blocks; what is in the middle of much is
-//! forgotten.
+//! Whether it is *ready* is not known here. When [`Server::stop`] has returned, or a `Server` was
+//! dropped, none of its processes lives, except those that we may not kill. Everything that it
+//! writes to stdout and stderr is read, so that it never blocks; of a long output the middle is
+//! dropped.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -25,13 +25,13 @@ use crate::{GuardCommand, LaunchError, LaunchSpec, find_program};
 /// How long a guard may take to say that its server runs, and, beyond the grace, that it has ended.
 /// Generous: only a guard that is itself stuck takes seconds.
 const GUARD_PATIENCE: Nanos = Nanos::from_secs(30);
-/// How long we wait for what should come at once: the last lines of a server that is gone, the end
-/// of what was killed.
+/// How long to wait for what should come at once: the last lines of an ended server, the end of a
+/// killed process.
 const LAST_PATIENCE: Nanos = Nanos::from_secs(5);
-/// Between two looks whether a command has ended.
+/// How often to check whether a command has ended.
 const STEP: Nanos = Nanos::from_millis(10);
 const MOMENT: Nanos = Nanos::from_millis(1);
-/// How long one reading of the guard's reports may wait for more.
+/// How long one read of the guard's reports may wait for more.
 const REPORT_PERIOD: Nanos = Nanos::from_millis(50);
 
 /// A server that was started. Dropping it kills it.
@@ -43,7 +43,7 @@ pub struct Server {
     link: Mutex<GuardLink>,
 }
 
-/// Our end of the pipes to the guard, and all it has said.
+/// Our end of the pipes to the guard, and everything that it has reported.
 #[derive(Debug)]
 struct GuardLink {
     guard: Child,
@@ -54,28 +54,27 @@ struct GuardLink {
     group: Option<Pid>,
     refused: Option<GuardReport>,
     exit: Option<ServerExit>,
-    /// Whether processes of it live on that we may not kill.
+    /// Whether some of its processes live on that we may not kill.
     is_beyond_reach: bool,
     state: GuardState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GuardState {
-    /// The guard is there and keeps its server.
+    /// The guard runs, and so may its server.
     Kept,
-    /// The guard said that nothing lives any more.
+    /// The guard reported that no process lives any more.
     Ended,
-    /// The guard is gone and did not say so: it was killed.
+    /// The guard is gone without that report: it was killed.
     Lost,
 }
 
 impl Server {
-    /// Starts the command under a guard and returns when the server's process exists, which says
-    /// nothing about its being ready. `clock` only bounds the wait for the guard.
+    /// Starts the command under a guard and returns when the server's process exists; it need not
+    /// be ready then. `clock` only bounds the wait for the guard.
     ///
     /// # Errors
-    /// Where the program or its directory does not exist, where it cannot be executed, or where the
-    /// guard fails.
+    /// If the program or its directory does not exist, it cannot be executed, or the guard fails.
     ///
     /// # Panics
     /// Where `spec.argv` is empty.
@@ -152,7 +151,7 @@ impl Server {
         })
     }
 
-    /// The process id of the server's own process: of Puma's master, in cluster mode.
+    /// The id of the server's own process; of Puma in cluster mode, the master's.
     pub fn pid(&self) -> u32 {
         self.pid.as_raw_nonzero().get().cast_unsigned()
     }
@@ -162,8 +161,9 @@ impl Server {
         self.spec.command_line()
     }
 
-    /// How the server ended by itself, or `None` while anything of it lives. Does not wait. With
-    /// `Some`, all it wrote is in [`Server::output`], and what it left behind was killed.
+    /// How the server ended by itself, or `None` while one of its processes lives. Does not wait.
+    /// If it is `Some`, all that it wrote is in [`Server::output`], and what it left behind was
+    /// killed.
     pub fn exited(&self) -> Option<ServerExit> {
         let mut link = self.link();
         link.listen(Nanos::ZERO);
@@ -183,14 +183,14 @@ impl Server {
         self.transcript.so_far()
     }
 
-    /// Asks it to stop (SIGTERM), kills it when `grace` has passed, and returns when nothing of it
-    /// lives. Where it has ended already, says how: by SIGKILL where it outlived the grace.
+    /// Asks it to stop (SIGTERM), kills it after `grace`, and returns when none of its processes
+    /// lives. Returns how it ended: by SIGKILL if it outlived the grace.
     pub fn stop(&self, grace: Nanos, clock: &dyn Clock) -> ServerExit {
         self.link().order(GuardOrder::Stop(grace));
         let begun = clock.now();
         let patience = grace.saturating_add(GUARD_PATIENCE);
         loop {
-            // The lock is taken anew each time, so that others may look at the server meanwhile.
+            // The lock is taken again each time, so that others can look at the server meanwhile.
             let mut link = self.link();
             link.listen(REPORT_PERIOD);
             if link.state != GuardState::Kept {
@@ -219,7 +219,7 @@ impl Server {
     }
 
     fn link(&self) -> MutexGuard<'_, GuardLink> {
-        // A report is taken whole, so a panic elsewhere cannot have left it half taken.
+        // Reports are taken whole, so a panic elsewhere cannot have left half of one.
         self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -235,19 +235,19 @@ impl Drop for Server {
 }
 
 impl GuardLink {
-    /// How the server ended; unknown where nobody said.
+    /// How the server ended; unknown if nobody reported it.
     fn exit(&self) -> ServerExit {
         self.exit.unwrap_or(ServerExit::Unknown)
     }
 
     fn order(&mut self, order: GuardOrder) {
         if let Some(orders) = &mut self.orders {
-            // Where the guard is gone already, the end of its reports says so.
+            // If the guard is gone already, the end of its reports says so.
             let _ = orders.write_all(line(&order).as_bytes());
         }
     }
 
-    /// Takes in what the guard has said, waiting at most so long for it to say something.
+    /// Reads what the guard has reported, and waits at most this long for more.
     fn listen(&mut self, wait: Nanos) {
         let mut wait = Duration::from(wait);
         while self.state == GuardState::Kept {
@@ -289,22 +289,22 @@ impl GuardLink {
     }
 
     fn kill_guard(&mut self) {
-        // It is our child and not reaped yet, so this can only fail where it is dead.
+        // It is our child and not reaped yet, so this can only fail if it is dead.
         let _ = self.guard.kill();
     }
 
-    /// Reaps the guard, which has said its last word.
+    /// Reaps the guard, which will not report any more.
     fn bury(&mut self) {
         self.orders = None;
         let _ = self.guard.wait();
     }
 
-    /// Kills the server's process group where its guard no longer can; says whether anybody may
+    /// Kills the server's process group if its guard no longer can. Returns whether a process may
     /// still be in it.
     ///
-    /// While a process group has members, its number is not given to another process. Once it has
-    /// none it is left alone, so that only a group whose number went round within the moment since
-    /// the guard died could be mistaken.
+    /// As long as a process group has members, its number is not given to another process. Once it
+    /// is empty it is left alone. So another group could only be killed by mistake if it got the
+    /// same number in the moment since the guard died.
     fn kill_group(&mut self) -> bool {
         let killed = self
             .group
@@ -316,9 +316,9 @@ impl GuardLink {
     }
 }
 
-/// Runs a command that ends by itself: how it ended, and what it printed. Where `gives_up`, asked
-/// again and again with the time that has passed, says so, it is stopped as [`Server::stop`] does,
-/// and its end is `None`.
+/// Runs a command that ends by itself. Returns how it ended and what it printed. `gives_up` is
+/// called again and again with the time that has passed; if it returns true, the command is stopped
+/// as [`Server::stop`] does, and its end is `None`.
 ///
 /// # Errors
 /// As [`Server::start`].
@@ -343,8 +343,8 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<()>
     std::thread::Builder::new().name(name.to_owned()).spawn(run).map(drop)
 }
 
-/// Waits until all is read that the server wrote. Bounded: a process that nobody could kill may
-/// hold the pipe.
+/// Waits until everything that the server wrote is read. The wait is bounded, because a process
+/// that could not be killed may keep the pipe open.
 fn wait_for(transcript: &Transcript, clock: &dyn Clock) {
     let begun = clock.now();
     while !transcript.is_finished() && clock.now().saturating_sub(begun) <= LAST_PATIENCE {
@@ -352,8 +352,7 @@ fn wait_for(transcript: &Transcript, clock: &dyn Clock) {
     }
 }
 
-/// Finds what would fail anyway, before anything is started and with a better message than the
-/// kernel's.
+/// Finds out before anything is started what would fail, with a better message than the kernel's.
 fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
     let program = spec.argv.first().expect("a command has a program");
     if !spec.dir.is_dir() {
@@ -380,12 +379,12 @@ fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
     }
 }
 
-/// Lines kept of the beginning, and as many of the end.
+/// This many lines are kept of the beginning, and as many of the end.
 const KEPT: usize = 200;
-/// Bytes kept of one line.
+/// The most bytes that are kept of one line.
 const LINE_LIMIT: usize = 4096;
 
-/// What a server has written so far, stdout and stderr as they came.
+/// What a server has written so far, stdout and stderr mixed as they came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerOutput {
     first: Vec<String>,
@@ -438,12 +437,12 @@ impl ServerOutput {
     }
 }
 
-/// An output in the making, shared by the thread that reads it and those who look at it.
+/// An output that is still being read, shared by the thread that reads it and others.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Transcript(Arc<Mutex<ServerOutput>>);
 
 impl Transcript {
-    /// Reads to the end, however much there is. Meant for a thread of its own.
+    /// Reads to the end, however long that is. Runs on a thread of its own.
     pub(crate) fn read(&self, mut from: impl Read) {
         let mut bytes = vec![0; 64 * 1024];
         loop {
@@ -466,13 +465,13 @@ impl Transcript {
         output
     }
 
-    /// Whether all was read that will ever be written.
+    /// Whether the output has ended and all of it was read.
     pub(crate) fn is_finished(&self) -> bool {
         self.with(|output| output.is_finished)
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut ServerOutput) -> T) -> T {
-        // Lines are taken whole, so a panic elsewhere cannot have left an output half changed.
+        // Lines are added whole, so a panic elsewhere cannot have left half of one.
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

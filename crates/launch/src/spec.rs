@@ -1,5 +1,5 @@
-//! What to start and who guards it, as values; the private directory of a server's files; and
-//! commands as people type them: words out of a text, and a program's name to its file. No shell is
+//! Describes what to start and under which guard; makes the private directory for a server's files;
+//! splits commands as people type them into words and finds the program's file. No shell is
 //! started: `$`, `*` and `|` stand for themselves.
 
 use std::collections::BTreeMap;
@@ -23,13 +23,13 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 pub struct LaunchSpec {
     /// Program and arguments; never empty.
     pub argv: Vec<OsString>,
-    /// Variables set beside those that longtail itself has.
+    /// Variables that are set beside longtail's own.
     pub env: BTreeMap<OsString, OsString>,
     /// The directory it runs in.
     pub dir: PathBuf,
-    /// Files that must be there as long as the server lives.
+    /// A directory that must exist as long as the server lives.
     pub scratch: Option<Arc<Scratch>>,
-    /// The processors that it may run on; `None` for those of longtail itself.
+    /// The CPUs that it may run on; `None` for those of longtail itself.
     pub cpus: Option<Cpus>,
 }
 
@@ -43,7 +43,7 @@ impl LaunchSpec {
         LaunchSpec { argv, env: BTreeMap::new(), dir: dir.to_owned(), scratch: None, cpus: None }
     }
 
-    /// The command as a shell takes it, what is set in the environment first.
+    /// The command as a shell takes it, with the variables in front.
     pub fn command_line(&self) -> String {
         let text = |word: &OsStr| quoted(&word.to_string_lossy());
         let settings = self
@@ -69,10 +69,10 @@ pub struct GuardCommand {
 }
 
 impl GuardCommand {
-    /// This very executable, with this hidden subcommand.
+    /// The running executable, with this hidden subcommand.
     pub fn this_program(subcommand: &str) -> GuardCommand {
-        // The name may be gone (an upgrade, a rebuild): the kernel's link still leads to what is
-        // running.
+        // The file may have been replaced (an upgrade, a rebuild): the kernel's link still leads to
+        // what is running.
         let program = std::env::current_exe()
             .ok()
             .filter(|path| path.exists())
@@ -82,7 +82,7 @@ impl GuardCommand {
 }
 
 impl GuardCommand {
-    /// What is wrong where the kernel did not start it.
+    /// Why the kernel did not start it.
     pub(crate) fn why_not_started(&self, error: &io::Error) -> String {
         if !Path::new("/proc/self").exists() {
             return "/proc is not mounted, which says where longtail itself is: mount it"
@@ -97,10 +97,10 @@ impl GuardCommand {
     }
 }
 
-/// The words of a text, split as a POSIX shell does at blanks, quotes and backslashes.
+/// Splits a text into words as a POSIX shell does, at blanks, quotes and backslashes.
 ///
 /// # Errors
-/// What is wrong, to follow "is no command:".
+/// What is wrong, to stand after "is no command:".
 pub(crate) fn words(text: &str) -> Result<Vec<String>, &'static str> {
     let words = shlex::split(text).ok_or("a quote has no end, or it ends with a backslash")?;
     if words.is_empty() {
@@ -110,8 +110,8 @@ pub(crate) fn words(text: &str) -> Result<Vec<String>, &'static str> {
     }
 }
 
-/// The file that would be executed: `program` itself, from `dir`, where it holds a slash, else the
-/// first in `path`.
+/// The file that would be executed: `program` itself, relative to `dir`, if it contains a slash,
+/// else the first in `path`.
 #[must_use]
 pub fn find_program(program: &OsStr, dir: &Path, path: &OsStr) -> Option<PathBuf> {
     let executable = |file: &PathBuf| {
@@ -124,7 +124,7 @@ pub fn find_program(program: &OsStr, dir: &Path, path: &OsStr) -> Option<PathBuf
     std::env::split_paths(path).map(|folder| dir.join(folder).join(program)).find(executable)
 }
 
-/// Why there is no such program, as the end of a sentence that begins with its name.
+/// Why there is no such program; to stand after its name.
 pub(crate) fn why_no_program(program: &OsStr, dir: &Path) -> &'static str {
     let path = dir.join(program);
     if !program.to_string_lossy().contains('/') {
@@ -136,36 +136,36 @@ pub(crate) fn why_no_program(program: &OsStr, dir: &Path) -> &'static str {
     }
 }
 
-/// What the names of all of them begin with; eight hexadecimal digits follow.
+/// The names of all private directories begin with this; eight hexadecimal digits follow.
 const PREFIX: &str = "longtail-run-";
 
-/// The folder, within the data folder, of the notes which say where private directories are.
+/// The folder in the data folder that holds a note for each private directory, saying where it is.
 const NOTES: &str = "temporary";
 
-/// A fresh directory that only this user can enter; removed, with all in it, when dropped.
+/// A new directory that only this user can enter. Dropped, it is removed with everything in it.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
     /// The file that says where it is.
     note: Option<PathBuf>,
-    /// Locked, as long as we live.
+    /// Locked as long as we live.
     _ours: File,
 }
 
 impl Scratch {
-    /// Makes it within `within`, and takes away what killed ones left there.
+    /// Makes one in `within`, and removes those that a killed longtail left there.
     ///
     /// # Errors
-    /// What the kernel says where it cannot be made.
+    /// What the kernel says if it cannot be made.
     pub fn new(within: &Path) -> io::Result<Scratch> {
         Scratch::noted(within, None)
     }
 
-    /// The same. Before it is made, its place is noted in the data folder `data`, so that the next
-    /// longtail finds it if we are killed, wherever its own temporary files are.
+    /// Does the same, but first notes its path in the data folder `data`. If we are killed, the
+    /// next longtail finds it there, wherever its own temporary files are.
     ///
     /// # Errors
-    /// What the kernel says where it cannot be made. A note that cannot be written is no error.
+    /// What the kernel says if it cannot be made. A note that cannot be written is no error.
     pub fn noted(within: &Path, data: Option<&Path>) -> io::Result<Scratch> {
         remove_the_abandoned(within);
         let within = std::path::absolute(within)?;
@@ -175,7 +175,7 @@ impl Scratch {
             let note = data.and_then(|data| write_note(data, &name, &path).ok());
             // `create` fails where the name exists, so nobody can have put a link there before us.
             let made = DirBuilder::new().mode(0o700).create(&path);
-            // Another longtail that looks for abandoned ones may have found it before it was
+            // Another longtail that removes abandoned directories may have found it before it was
             // locked.
             match made.and_then(|()| lock(&path)) {
                 Ok(Some(ours)) => return Ok(Scratch { path, note, _ours: ours }),
@@ -196,13 +196,14 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Nobody is left to tell, and a directory in /tmp that stays does no harm.
+        // There is nobody left to tell, and a directory that stays in /tmp does no harm.
         let _ = fs::remove_dir_all(&self.path);
         forget(self.note.as_deref());
     }
 }
 
-/// Where all that longtail keeps is; `None` where neither `XDG_DATA_HOME` nor `HOME` names a place.
+/// The data folder, where longtail keeps its files; `None` if neither `XDG_DATA_HOME` nor `HOME` is
+/// set.
 #[must_use]
 pub fn data_folder() -> Option<PathBuf> {
     let absolute =
@@ -215,7 +216,7 @@ pub fn data_folder() -> Option<PathBuf> {
 pub fn remove_noted(data: &Path) {
     let entries = fs::read_dir(data.join(NOTES)).into_iter().flatten().flatten();
     for note in entries.filter(|entry| is_scratch_name(&entry.file_name())) {
-        // The path is noted whole, in one write of a new file: what is not whole names nothing.
+        // A note is written in one write of a new file; one that is not complete names nothing.
         let Ok(bytes) = fs::read(note.path()) else { continue };
         let path = PathBuf::from(OsString::from_vec(bytes));
         let is_noted = path.is_absolute() && path.file_name() == Some(&note.file_name());
@@ -233,7 +234,8 @@ pub fn remove_noted(data: &Path) {
     }
 }
 
-/// A note without its directory is that of one that is being made, as long as it is no older.
+/// If a note has no directory, the directory may still be being made as long as the note is not
+/// older than this.
 const NOTE_BEFORE_FOLDER: Duration = Duration::from_secs(60);
 
 fn write_note(data: &Path, name: &str, path: &Path) -> io::Result<PathBuf> {
@@ -246,13 +248,13 @@ fn write_note(data: &Path, name: &str, path: &Path) -> io::Result<PathBuf> {
 
 fn forget(note: Option<&Path>) {
     if let Some(note) = note {
-        // Where it stays, the next longtail finds that its directory is gone.
+        // If the note stays, the next longtail finds that its directory is gone.
         let _ = fs::remove_file(note);
     }
 }
 
-/// The directory, locked by us; `None` where another has it, or it is gone. Where the file system
-/// knows no locks it is ours unlocked.
+/// Locks the directory; `None` if another process has it, or it is gone. On a file system without
+/// locks it is taken unlocked.
 fn lock(path: &Path) -> io::Result<Option<File>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = match open(path, flags, Mode::empty()) {
@@ -270,7 +272,7 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
     Ok((is_there && !is_others).then_some(directory))
 }
 
-/// Removes those of this user that nobody has locked.
+/// Removes this user's directories that nobody has locked.
 fn remove_the_abandoned(within: &Path) {
     let entries = fs::read_dir(within).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| is_scratch_name(&entry.file_name())) {
@@ -283,8 +285,8 @@ fn is_scratch_name(name: &OsStr) -> bool {
     digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Removes a directory that is this user's, as [`Scratch`] makes them, and that nobody has locked;
-/// whether it has.
+/// Removes a directory if it is this user's, looks as [`Scratch`] makes them, and nobody has locked
+/// it. Returns whether it did.
 fn remove_if_abandoned(path: &Path) -> bool {
     let user = rustix::process::geteuid().as_raw();
     let is_ours = fs::symlink_metadata(path)
@@ -292,9 +294,9 @@ fn remove_if_abandoned(path: &Path) -> bool {
     if !is_ours {
         return false;
     }
-    // Kept locked while it is removed.
+    // It stays locked while it is removed.
     let Ok(Some(_locked)) = lock(path) else { return false };
-    // What cannot be removed is in nobody's way.
+    // If it cannot be removed, it is in nobody's way.
     fs::remove_dir_all(path).is_ok()
 }
 
