@@ -11,19 +11,19 @@ use crate::load_tool::LoadTool;
 /// One run's figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Claim {
-    /// Whose.
+    /// The tool that printed it.
     pub tool: LoadTool,
-    /// Where it starts: the first line is 1.
+    /// The line on which it starts, from 1.
     pub line: usize,
     /// What distinguishes it from its neighbours: the row's name, or the address.
     pub name: Option<MaskedText>,
-    /// The command line that goes with it, where one stands near it.
+    /// The command line that belongs to it, if one is near it.
     pub command: Option<MaskedText>,
     /// Connections that were asked for, all together.
     pub connections: Option<u64>,
     /// The generator's threads.
     pub threads: Option<u64>,
-    /// Requests at once on each connection; one where nothing is said.
+    /// Requests at once on each connection; one if nothing is said.
     pub streams: Option<u64>,
     /// Requests that were asked for.
     pub asked: Option<u64>,
@@ -31,7 +31,7 @@ pub struct Claim {
     pub duration_s: Option<PrintedFigure>,
     /// Requests that ended.
     pub requests: Option<u64>,
-    /// Requests whose times the figures are of, where that is said.
+    /// Requests whose times are in the figures, if that is said.
     pub samples: Option<u64>,
     /// Requests per second.
     pub rate_per_s: Option<PrintedFigure>,
@@ -49,25 +49,25 @@ pub struct Claim {
     pub percentiles: Vec<PrintedPercentile>,
     /// Histogram: how many took longer than the bin before and at most this.
     pub bins: Vec<HistogramBin>,
-    /// Answers by status, `200`, or by class, `2xx`.
+    /// Responses by status, `200`, or by class, `2xx`.
     pub statuses: BTreeMap<String, u64>,
-    /// Requests without an answer.
+    /// Requests without a response.
     pub errors: Option<u64>,
-    /// Those of the errors that were only under way when time was up.
+    /// Errors that are only requests still out when the time was up.
     pub unfinished: Option<u64>,
-    /// Answers that the tool itself counts as bad.
+    /// Responses that the tool itself counts as bad.
     pub bad_answers: Option<u64>,
-    /// Answers slower than the tool's timeout, which have no time.
+    /// Responses slower than the tool's timeout, which have no time.
     pub timeouts: Option<u64>,
     /// Bytes received.
     pub received_bytes: Option<PrintedFigure>,
-    /// Bytes an answer.
+    /// Bytes of a response.
     pub answer_bytes: Option<PrintedFigure>,
     /// Bytes received per second.
     pub transfer_bytes_per_s: Option<PrintedFigure>,
-    /// The server's workers and threads, where they are stated.
+    /// The server's workers and threads, if they are stated.
     pub server: Option<ClaimedServer>,
-    /// How long the server sleeps over each request, where that is stated: none can be faster.
+    /// How long the server sleeps in each request, if that is stated; no response can be faster.
     pub delay_s: Option<f64>,
     /// How the server's workers shared the requests.
     pub shares: Option<ClaimedShares>,
@@ -89,14 +89,14 @@ pub struct PrintedPercentile {
 pub struct HistogramBin {
     /// Its upper end.
     pub up_to_s: PrintedFigure,
-    /// How many are in it.
+    /// How many times are in it.
     pub count: u64,
 }
 
 /// What is known of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ClaimedServer {
-    /// Processes, one at the least.
+    /// Processes, at least one.
     pub workers: u64,
     /// Threads of each.
     pub threads: u64,
@@ -117,8 +117,8 @@ pub struct ClaimedShares {
     pub deviations: Vec<PrintedFigure>,
     /// The printed standard deviation of the shares, in percentage points of all requests.
     pub stdev_points: Option<PrintedFigure>,
-    /// What a request occupies a slot for when none has to wait, from the row of the same table
-    /// where slots were enough: connections / rate.
+    /// How long a request occupies a slot if none has to wait: connections / rate, from the row of
+    /// the same table where slots were enough.
     pub unloaded_s: Option<FigureRange>,
 }
 
@@ -127,19 +127,19 @@ pub struct ClaimedShares {
 pub struct RequestLine {
     /// The request's number.
     pub number: u64,
-    /// The answer's status; `None` where none came.
+    /// The status of the response; `None` if there was none.
     pub status: Option<u16>,
     /// Its time.
     pub time_s: PrintedFigure,
 }
 
 impl Claim {
-    /// Nothing but whose it is and where it stands.
+    /// A claim with nothing but its tool and its line.
     pub fn new(tool: LoadTool, line: usize) -> Claim {
         Claim { tool, line, ..Claim::default() }
     }
 
-    /// Percentiles that stand in columns, without a word for each.
+    /// Percentiles from columns that have no word for each.
     pub(crate) fn set_percentiles(
         &mut self,
         quantiles: &[f64],
@@ -159,13 +159,13 @@ impl Claim {
             || !self.percentiles.is_empty()
     }
 
-    /// All answers, by the statuses.
+    /// All responses, by the statuses.
     pub fn answered(&self) -> Option<u64> {
         (!self.statuses.is_empty())
             .then(|| self.statuses.values().copied().fold(0, u64::saturating_add))
     }
 
-    /// The percentile `quantile`, 0 to 1, where it is printed.
+    /// The percentile `quantile`, 0 to 1, if it is printed.
     pub fn percentile(&self, quantile: f64) -> Option<PrintedFigure> {
         self.percentiles
             .iter()
@@ -178,13 +178,13 @@ impl Claim {
         self.bins.iter().fold(0, |sum, bin| sum.saturating_add(bin.count))
     }
 
-    /// Each percentile with all that it may have been.
+    /// Each percentile with the range that rounding leaves for it.
     pub(crate) fn percentile_ranges(&self) -> impl DoubleEndedIterator<Item = (f64, FigureRange)> {
         let error = self.tool.percentile_error();
         self.percentiles.iter().map(move |p| (p.quantile, p.time_s.range().widened(error)))
     }
 
-    /// Requests that ended: as printed, else answers and errors added up.
+    /// Requests that ended: as printed, else responses and errors added up.
     pub fn ended(&self) -> Option<u64> {
         self.requests.or_else(|| match (self.answered(), self.errors) {
             (None, None) => None,
@@ -192,10 +192,10 @@ impl Claim {
         })
     }
 
-    /// Requests that failed: answers of 4xx and 5xx, or as many as the tool itself calls bad, those
-    /// without an answer, and those whose time was too long to be kept; not what was only under way
-    /// when time was up. `None` where none of it is counted. wrk, wrk2 and hey name them only where
-    /// there are some.
+    /// Requests that failed: responses of 4xx and 5xx, or as many as the tool itself calls bad;
+    /// those without a response; and those whose time was too long to be kept. Requests that were
+    /// only still out at the end don't count. `None` if the tool counts none of these. wrk, wrk2
+    /// and hey print failures only if there are some.
     pub fn failed(&self) -> Option<u64> {
         let failed =
             self.bad().saturating_add(self.lost()).saturating_add(self.timeouts.unwrap_or(0));
@@ -204,12 +204,13 @@ impl Claim {
         (self.counts_failures() || silent_without).then_some(failed)
     }
 
-    /// Whether it says anything of failures.
+    /// Whether it says anything about failures.
     pub(crate) fn counts_failures(&self) -> bool {
         !self.statuses.is_empty() || self.errors.is_some() || self.bad_answers.is_some()
     }
 
-    /// Answers of 4xx and 5xx, and those without a status, or as many as the tool itself calls bad.
+    /// Responses of 4xx and 5xx, and those without a status; or as many as the tool itself calls
+    /// bad.
     pub(crate) fn bad(&self) -> u64 {
         let is_failure =
             |status: &str| matches!(status.as_bytes().first(), Some(b'0' | b'4' | b'5'));
@@ -218,13 +219,13 @@ impl Claim {
         by_status.fold(0, u64::saturating_add).max(self.bad_answers.unwrap_or(0))
     }
 
-    /// Requests without an answer; not those that were only under way when time was up.
+    /// Requests without a response, but not those that were only still out at the end.
     pub(crate) fn lost(&self) -> u64 {
         self.errors.unwrap_or(0).saturating_sub(self.unfinished.unwrap_or(0))
     }
 
-    /// Connections that were really opened: wrk gives each thread `connections / threads`, without
-    /// the rest.
+    /// Connections that were really opened: wrk gives each thread `connections / threads`, rounded
+    /// down.
     pub fn used_connections(&self) -> Option<u64> {
         let stated = self.connections?;
         match self.threads {
@@ -235,12 +236,12 @@ impl Claim {
         }
     }
 
-    /// Requests that can be under way at once.
+    /// The most requests that can be out at once.
     pub fn at_once(&self) -> Option<u64> {
         Some(self.used_connections()?.saturating_mul(self.streams.unwrap_or(1))).filter(|n| *n > 0)
     }
 
-    /// The rate of requests that have a time: errors, which have none, are taken out.
+    /// The rate of requests that have a time, so without errors.
     pub(crate) fn timed_rate(&self) -> Option<FigureRange> {
         let rate = self.rate_per_s?.range();
         match (self.answered(), self.errors) {
@@ -252,8 +253,8 @@ impl Claim {
         }
     }
 
-    /// The time from one request of a connection to its next, by Little's law the largest mean that
-    /// there can be: at once / rate.
+    /// The time from one request of a connection to its next: requests at once / rate. By Little's
+    /// law no mean can be larger.
     pub fn cycle_s(&self) -> Option<FigureRange> {
         FigureRange::exactly(self.at_once()? as f64).over(self.timed_rate()?)
     }

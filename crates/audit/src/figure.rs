@@ -1,17 +1,17 @@
-//! A printed figure and the range of values that rounding leaves for it and for what follows from
-//! it; and figures as text: printed ones with their own digits, up to six, computed ones with
+//! Printed figures, with the range that rounding leaves for them and for what is computed from
+//! them; and figures as text: printed ones with their own digits, up to six, computed ones with
 //! three.
 
 use model::Nanos;
 use report::number::{self, fixed};
 use serde::Serialize;
 
-/// A printed number. What was printed as `2.31` was anything from 2.305 to 2.315.
+/// A printed number. `2.31` may have been anything from 2.305 to 2.315.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PrintedFigure {
-    /// As it stands there.
+    /// The value as printed.
     pub value: f64,
-    /// Half of its last digit: the true figure is at most this far away.
+    /// Half of the last digit: the true value is at most this far away.
     pub half_width: f64,
     /// Decimals as printed, so that it can be shown with the same digits.
     pub decimals: u8,
@@ -41,31 +41,32 @@ impl PrintedFigure {
         }
     }
 
-    /// Truncated instead of rounded, or perhaps so: up to a whole last digit away.
+    /// The same figure if it may have been truncated instead of rounded: the true value is up to a
+    /// whole last digit away.
     #[must_use]
     pub fn truncated(self) -> PrintedFigure {
         PrintedFigure { half_width: self.half_width * 2.0, ..self }
     }
 
-    /// Not rounded at all: what a user asked for.
+    /// The same figure if it was not rounded: a number that the user gave.
     #[must_use]
     pub fn exact(self) -> PrintedFigure {
         PrintedFigure { half_width: 0.0, ..self }
     }
 
-    /// All that it may have been; never below zero.
+    /// The range of values that it may have been; never below zero.
     pub fn range(self) -> FigureRange {
         FigureRange::exactly(self.value).widened_by(self.half_width)
     }
 }
 
-/// A number that lies between two others, both included. Only for numbers that are not negative:
-/// products and quotients take the ends as they are.
+/// A range of numbers, both ends included. It is only for numbers that are not negative, because
+/// products and quotients are computed from the ends.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FigureRange {
-    /// Not less than this.
+    /// The lower end.
     pub low: f64,
-    /// Not more than this.
+    /// The upper end.
     pub high: f64,
 }
 
@@ -75,13 +76,13 @@ impl FigureRange {
         FigureRange { low: value, high: value }
     }
 
-    /// The product of any two in the ranges.
+    /// The range of the products.
     #[must_use]
     pub fn times(self, other: FigureRange) -> FigureRange {
         FigureRange { low: self.low * other.low, high: self.high * other.high }
     }
 
-    /// The quotient of any two in the ranges; `None` where the divisor may be zero.
+    /// The range of the quotients; `None` if the divisor may be zero.
     pub fn over(self, other: FigureRange) -> Option<FigureRange> {
         let is_divisor = other.low > 0.0;
         is_divisor.then(|| FigureRange {
@@ -90,25 +91,25 @@ impl FigureRange {
         })
     }
 
-    /// `by` times each.
+    /// The range times `by`.
     #[must_use]
     pub fn scaled(self, by: f64) -> FigureRange {
         FigureRange { low: self.low * by, high: self.high * by }
     }
 
-    /// A fraction more at either end.
+    /// Wider by a fraction at either end.
     #[must_use]
     pub(crate) fn widened(self, fraction: f64) -> FigureRange {
         FigureRange { low: self.low * (1.0 - fraction), high: self.high * (1.0 + fraction) }
     }
 
-    /// `by` more at either end, but not below zero.
+    /// Wider by `by` at either end, but not below zero.
     #[must_use]
     pub(crate) fn widened_by(self, by: f64) -> FigureRange {
         FigureRange { low: (self.low - by).max(0.0), high: self.high + by }
     }
 
-    /// Whether a value in one may equal a value in the other.
+    /// Whether the ranges have a value in common.
     pub(crate) fn meets(self, other: FigureRange) -> bool {
         self.low <= other.high && other.low <= self.high
     }

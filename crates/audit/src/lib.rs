@@ -1,13 +1,12 @@
-//! Is this published table even possible? Reads what load generators print, and holds their figures
-//! against each other: Little's law, what percentiles force the mean to be, counts, bytes, and what
+//! Is this published table even possible? Reads what load tools print and checks their figures
+//! against each other: Little's law, the mean that the percentiles allow, counts, bytes, and what
 //! each tool is known to do to its samples.
 //!
-//! Pure functions on text: nothing here opens a file, prints, or measures. A figure counts as
-//! printed, with the half of its last digit that rounding may have moved it: a check fails only
-//! where no rounding can save it.
+//! Pure functions on text: nothing here opens a file, prints, or measures. A figure may have been
+//! rounded by half of its last digit: a check fails only if no rounding can explain the difference.
 //!
-//! [`audit`] is the whole of it: [`parse`] makes claims of the text, [`CHECKS`] make findings of a
-//! claim, and [`text()`] says them.
+//! [`audit`] does all of it: [`parse`] reads the text as claims, [`CHECKS`] turn a claim into
+//! findings, and [`text()`] lays them out.
 
 use std::collections::HashMap;
 
@@ -41,15 +40,15 @@ pub struct AuditedClaim {
 /// Whether a claim can be true, and by which checks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClaimVerdict {
-    /// Whether it can.
+    /// Whether it can be true.
     pub is: Believable,
-    /// The checks that say so, of one that is doubtful or impossible.
+    /// The checks that say so, if it is doubtful or impossible.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by: Vec<ClaimCheck>,
 }
 
 impl ClaimVerdict {
-    /// What the findings amount to: one failed check is enough.
+    /// The verdict from these findings: one failed check is enough.
     pub(crate) fn from_findings(findings: &[AuditFinding]) -> ClaimVerdict {
         let by = |is: ClaimGrade| -> Vec<ClaimCheck> {
             findings
@@ -75,7 +74,7 @@ impl ClaimVerdict {
 /// Every claim in the text, in its order, checked.
 ///
 /// # Errors
-/// Where there are too many.
+/// If there are too many.
 pub fn audit(text: &str) -> Result<Vec<AuditedClaim>, TooManyClaims> {
     Ok(parse::claims(text)?.into_iter().map(audit_claim).collect())
 }
@@ -87,10 +86,10 @@ pub fn audit_claim(claim: Claim) -> AuditedClaim {
     AuditedClaim { claim, verdict, findings }
 }
 
-/// Wider lines are broken.
+/// Wider lines are wrapped.
 const WIDTH: usize = 100;
 
-/// The whole of it; ends with a newline.
+/// All findings as text, which ends with a newline.
 pub fn text(audited: &[AuditedClaim]) -> String {
     let mut text = summary(audited);
     for alike in groups(audited) {
@@ -105,8 +104,8 @@ pub fn text(audited: &[AuditedClaim]) -> String {
     text
 }
 
-/// Rows of a table of which the same was found are printed once. What is impossible is printed of
-/// each: the evidence counts.
+/// Rows of a table with the same findings are printed once. Impossible rows are all printed,
+/// because their evidence differs.
 fn groups(audited: &[AuditedClaim]) -> Vec<Vec<&AuditedClaim>> {
     let mut groups: Vec<Vec<&AuditedClaim>> = Vec::new();
     let mut group_of_row = HashMap::new();

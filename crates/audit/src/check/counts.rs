@@ -1,4 +1,4 @@
-//! Checks of counts: requests, answers, bytes and connections must add up or multiply; and what
+//! Checks of counts: requests, responses, bytes and connections must add up or multiply; and what
 //! each tool is known to lose.
 
 use std::fmt::Write as _;
@@ -11,16 +11,16 @@ use crate::figure::{FigureRange, PrintedFigure};
 use crate::figure::{percent, printed_rate, rate};
 use crate::load_tool::LoadTool;
 
-/// More than rounding explains, and yet possibly another clock or another end of the run.
+/// More than rounding explains, but another clock or another end of the run may explain it.
 const SLIGHT: f64 = 0.01;
 /// hey keeps no more times than this.
 const HEY_KEEPS: u64 = 1_000_000;
-/// Less than this of what was asked for was not kept up.
+/// If less than this part of the offered rate was reached, the tool did not keep up.
 pub(super) const KEPT_UP: f64 = 0.995;
-/// Fewer failures, or phantoms, than this change no percentile that is printed.
+/// A smaller share of failures, or phantoms, than this changes no printed percentile.
 pub(super) const FEW: f64 = 0.001;
 
-/// A figure as it is stated, and all that it may have been.
+/// A figure as it is printed, and the range that it may have had.
 struct Stated {
     value: f64,
     range: FigureRange,
@@ -38,7 +38,7 @@ impl From<PrintedFigure> for Stated {
     }
 }
 
-/// Holds where the printed figure may be what follows from others, is doubtful where it nearly may.
+/// Holds if the printed figure can be what follows from others; is doubtful if it nearly can.
 fn equal(printed: &Stated, expected: &Stated, slight: f64) -> Option<CheckOutcome> {
     let allowed = expected.range;
     let is_other = !allowed.widened(slight).meets(printed.range);
@@ -162,7 +162,7 @@ pub(super) fn samples_kept(claim: &Claim) -> Option<CheckOutcome> {
     };
     let too_large = (claim.tool.is_heys() && kept > 0 && kept < requests)
         .then(|| requests as f64 / kept as f64);
-    // Some may be under way when the run ends.
+    // Some may be out when the run ends.
     let is_doubtful = too_large.is_some() || (kept as f64) < requests as f64 * (1.0 - SLIGHT);
     let figures = [
         ("requests", requests as f64),
@@ -205,15 +205,16 @@ pub(super) fn offered_rate(claim: &Claim) -> Option<CheckOutcome> {
     })
 }
 
-/// Requests that failed, and are in the figures nevertheless: a refused connection is a fast
-/// answer.
+/// Requests that failed, and are in the figures nevertheless: a refused connection looks like a
+/// fast response.
 pub(super) fn failures(claim: &Claim) -> Option<CheckOutcome> {
     let requests = claim.ended().filter(|_| claim.counts_failures())?;
     let bad_answers = claim.bad();
     let lost = claim.lost();
     let timeouts = claim.timeouts.unwrap_or(0);
     let failed = bad_answers.saturating_add(lost).saturating_add(timeouts);
-    // Only errors that the rate counts, and bad answers, make it larger than what came back good.
+    // Only errors that the rate counts, and bad responses, make it larger than the rate of good
+    // ones.
     let in_rate =
         if claim.tool.rates_errors() { bad_answers.saturating_add(lost) } else { bad_answers };
     let good = 1.0 - in_rate.min(requests) as f64 / requests.max(1) as f64;

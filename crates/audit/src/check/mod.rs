@@ -1,7 +1,7 @@
 //! The checks: pure functions from a claim to what was found, with the figures that prove it and
 //! the sentence that says it.
 //!
-//! A check that does not concern a claim says nothing; one that does, and lacks a figure, says
+//! A check that does not apply to a claim says nothing; one that applies but lacks a figure says
 //! which.
 
 mod counts;
@@ -20,8 +20,7 @@ use crate::claim::Claim;
 /// What a check does with a claim.
 type CheckFunction = fn(&Claim) -> Option<CheckOutcome>;
 
-/// The table of checks: what is held against what, the name in JSON, the name in text, and what
-/// does it.
+/// The table of checks: what is compared, the name in JSON, the name in text, and the function.
 macro_rules! checks {
     ($($(#[doc = $doc:literal])* $check:ident = $name:literal $run:path;)*) => {
         /// The checks by name, as JSON has them.
@@ -31,7 +30,7 @@ macro_rules! checks {
             $($(#[doc = $doc])* $check,)*
         }
 
-        /// Each check, its name in text, and what it does, in the order of a report.
+        /// Each check, its name in text and its function, in the order of a report.
         pub const CHECKS: &[(ClaimCheck, &str, CheckFunction)] = &[$((ClaimCheck::$check, $name, $run),)*];
     };
 }
@@ -39,15 +38,15 @@ macro_rules! checks {
 checks! {
     /// Rate x mean = requests at once.
     LittlesLaw = "Little's law" times::littles_law;
-    /// The mean that the percentiles force, against the one that Little's law leaves.
+    /// The mean that the percentiles allow, against the one that Little's law allows.
     PercentilesAgainstRate = "percentiles against rate" times::percentiles_against_rate;
-    /// The mean that the percentiles force, against the printed one.
+    /// The mean that the percentiles allow, against the printed one.
     PercentilesAgainstMean = "percentiles against mean" times::percentiles_against_mean;
-    /// The mean that the histogram forces, against the printed one.
+    /// The mean that the histogram allows, against the printed one.
     HistogramAgainstMean = "histogram against mean" times::histogram_against_mean;
-    /// As many times below each percentile as its rank says, by the histogram.
+    /// By the histogram, as many times lie below each percentile as its rank says.
     HistogramAgainstPercentiles = "histogram against percentiles" histogram::against_percentiles;
-    /// Percentiles rise, and lie between shortest and longest; so does the mean.
+    /// Percentiles rise and lie between the shortest and the longest time, and so does the mean.
     Order = "order of percentiles" times::order;
     /// A standard deviation that this mean, shortest and longest allow.
     Spread = "standard deviation" times::spread;
@@ -94,24 +93,24 @@ impl ClaimCheck {
     }
 }
 
-/// A check with what it came to.
+/// A check and its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AuditFinding {
-    /// Which.
+    /// The check.
     pub check: ClaimCheck,
-    /// And what.
+    /// Its outcome.
     pub outcome: CheckOutcome,
 }
 
-/// What a check came to.
+/// The outcome of a check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CheckOutcome {
-    /// In a word.
+    /// The outcome in a word.
     pub is: ClaimGrade,
-    /// What was found, for whoever has to decide whether to believe the claim; of a check that
-    /// could not be made, which figure is missing. Empty where all is well.
+    /// What was found, for a reader who has to decide whether to believe the claim; if the check
+    /// could not be made, which figure is missing. Empty if all is well.
     pub text: String,
-    /// The figures that prove it, by name; times in seconds. What is not known is absent.
+    /// The figures that prove it, by name, with times in seconds. Unknown ones are absent.
     pub figures: BTreeMap<&'static str, f64>,
 }
 
@@ -122,8 +121,8 @@ type NamedFigure = (&'static str, f64);
 const ABSENT: f64 = f64::NAN;
 
 impl CheckOutcome {
-    /// Its evidence is `figures`, of which those that are [`ABSENT`] or no numbers otherwise are
-    /// left out.
+    /// An outcome with this evidence, without the figures that are [`ABSENT`] or otherwise not
+    /// numbers.
     fn new(is: ClaimGrade, figures: &[NamedFigure], text: String) -> CheckOutcome {
         CheckOutcome {
             is,
@@ -133,7 +132,7 @@ impl CheckOutcome {
     }
 }
 
-/// Fails where it cannot be so, else is doubtful where it is not what a reader takes it for, else
+/// Fails if the claim is impossible; else is doubtful if it is not what a reader takes it for; else
 /// holds.
 #[expect(clippy::unnecessary_wraps, reason = "a check ends with it, and some have nothing to say")]
 fn judged(

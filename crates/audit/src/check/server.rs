@@ -1,4 +1,4 @@
-//! Checks against the server: what known workers, threads and sleep can have done at most.
+//! Checks against the server: the most that the known workers, threads and sleep allow.
 
 use std::fmt::Write as _;
 
@@ -14,13 +14,13 @@ use crate::figure::{exact_time, percent, printed_rate, printed_time, rate, time}
 const TICK: f64 = 0.005;
 /// With this many connections a slot, one service time more or less does not matter.
 const MANY: u64 = 4;
-/// This many times away from the mean, on both sides.
+/// How many times above and below the mean the two groups must be.
 const FAR: f64 = 2.0;
-/// A prediction this near is the explanation, and so much of the rate lost to imbalance is worth a
-/// word.
+/// A prediction this near counts as the explanation, and a loss of rate by imbalance is mentioned
+/// from this part on.
 const NEAR: f64 = 0.03;
 
-/// No answer is faster than the server's own sleep.
+/// No response is faster than the server's own sleep.
 pub(super) fn floor(claim: &Claim) -> Option<CheckOutcome> {
     let delay_s = claim.delay_s?;
     let percentiles = claim.percentiles.iter().map(|p| p.time_s);
@@ -65,8 +65,8 @@ pub(super) fn maximum(claim: &Claim) -> Option<CheckOutcome> {
     })
 }
 
-/// With many more connections than slots, first come, first served gives everybody about the same:
-/// N / rate. Where half get far less and a tenth far more, either the server prefers some
+/// With many more connections than slots, first come, first served gives all requests about the
+/// same time: N / rate. If half get far less and a tenth far more, either the server prefers some
 /// connections or the samples are not of requests.
 pub(super) fn first_come_first_served(claim: &Claim) -> Option<CheckOutcome> {
     let slots = claim.server?.slots();
@@ -135,8 +135,8 @@ pub(super) fn fullest_worker(claim: &Claim) -> Option<CheckOutcome> {
     if is_near && predicted_per_s < even_per_s * (1.0 - NEAR) {
         return Some(CheckOutcome::new(ClaimGrade::Explains, &figures, text()));
     }
-    // Faster than the fullest worker can have been: then its threads were not all, or the shares
-    // are of another run.
+    // Faster than the fullest worker can have been: then it had more threads, or the shares belong
+    // to another run.
     judged(false, !is_near && printed_per_s >= predicted_per_s, &figures, text)
 }
 

@@ -8,21 +8,21 @@ use crate::figure::{FigureRange, PrintedFigure};
 use crate::figure::{printed_rate, printed_time, time};
 use crate::load_tool::LoadTool;
 
-/// Above 1, and yet explained by requests under way at the run's two ends.
+/// Above 1, but explained by requests that were out at the two ends of the run.
 const EDGE: f64 = 0.01;
-/// Above 1 by more than any edge.
+/// Further above 1 than the ends of the run can explain.
 const IMPOSSIBLE: f64 = 0.05;
-/// Below 1 by so much, connections that should have been busy were not.
+/// This far below 1, connections that should have been busy were not.
 const OWN_TIME: f64 = 0.05;
-/// Rounding that leaves more than this says nothing.
+/// If rounding leaves a wider range than this, the check says nothing.
 const COARSE: f64 = 0.25;
 
 /// Little's law: in a closed loop without think time, rate x mean = requests at once.
 ///
 /// It is strict on one side. Each connection is busy with one request at a time, so the times of
-/// all requests add up to at most connections x duration: more is impossible. Less is what the
-/// generator itself took between an answer and the next request, or what a connection idled that
-/// had sent its part of a fixed count. (J. D. C. Little, 1961.)
+/// all requests add up to at most connections x duration: more is impossible. It is less if the
+/// generator itself took time between a response and the next request, or if a connection that had
+/// sent its part of a fixed count was idle. (J. D. C. Little, 1961.)
 pub(super) fn littles_law(claim: &Claim) -> Option<CheckOutcome> {
     if claim.answers.is_empty() && claim.mean_s.is_none() && claim.rate_per_s.is_none() {
         return None;
@@ -86,7 +86,8 @@ fn is_idle(claim: &Claim, busy_at_most: f64) -> bool {
     claim.offered_per_s.is_none() && busy_at_most < 1.0 - OWN_TIME
 }
 
-/// What a distribution forces its mean to be; the upper end is unknown without the longest.
+/// The range of means that a distribution allows; the upper end is unknown without the longest
+/// time.
 struct ForcedMean {
     by: &'static str,
     least_s: f64,
@@ -94,7 +95,7 @@ struct ForcedMean {
 }
 
 impl ForcedMean {
-    /// Held against a mean that is `said` to be so.
+    /// Compares it with the mean that is `said`.
     fn against(
         &self,
         mean_s: f64,
@@ -171,7 +172,7 @@ pub(super) fn percentiles_against_mean(claim: &Claim) -> Option<CheckOutcome> {
     forced_by_percentiles(claim)?.against_printed(claim.mean_s?)
 }
 
-/// Bins bound the mean as percentiles do. hey's first is of the fastest alone.
+/// Bins bound the mean as percentiles do. hey's first bin has only the fastest request.
 pub(super) fn histogram_against_mean(claim: &Claim) -> Option<CheckOutcome> {
     let total = claim.counted_in_bins();
     if total == 0 {

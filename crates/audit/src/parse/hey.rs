@@ -1,8 +1,8 @@
-//! hey's summary, oha's, which has the same lines with other units, and the rows of Puma's
-//! `long_tail_hey`.
+//! Reads the summary of hey, that of oha, which has the same lines with other units, and the rows
+//! of Puma's `long_tail_hey`.
 //!
-//! hey and oha name neither connections nor requests: the first come from a command line above (50
-//! where that says nothing), the second from statuses and errors.
+//! hey and oha print neither connections nor requests: connections come from a command line above
+//! (50 if it does not say), requests from statuses and errors.
 
 use std::collections::BTreeMap;
 
@@ -67,7 +67,7 @@ fn figures(claim: &mut Claim, report: &ToolReport<'_>) {
                 Some((n, what)) => {
                     let n = count(n).unwrap_or(0);
                     claim.errors = Some(claim.errors.unwrap_or(0).saturating_add(n));
-                    // They were under way when oha's time was up: no fault of anybody.
+                    // They were still out when oha's time was up, so they are not failures.
                     if what.contains("aborted due to deadline") {
                         claim.unfinished = Some(claim.unfinished.unwrap_or(0).saturating_add(n));
                     }
@@ -109,7 +109,7 @@ fn bin(line: &str) -> Option<HistogramBin> {
 /// `99% in 0.0172 secs`.
 fn percentile(line: &str) -> Option<PrintedPercentile> {
     let (percent, time) = line.split_once(" in ")?;
-    // Where it has too few times for a percentile, hey prints an empty one: `0% in 0.0000 secs`.
+    // If it has too few times for a percentile, hey prints an empty one: `0% in 0.0000 secs`.
     words::percentile(percent.trim(), time_in_words(time)).filter(|found| found.quantile > 0.0)
 }
 
@@ -176,7 +176,7 @@ fn delay_s(line: &str) -> Option<f64> {
         .map(|it| it.value)
 }
 
-/// What a request occupies its slot for, from a row where every request found one free.
+/// How long a request occupies its slot, from a row where every request found one free.
 fn unloaded_s(claim: &Claim, server: ClaimedServer) -> Option<FigureRange> {
     let connections = claim.connections.filter(|n| *n <= server.slots())?;
     let is_even =
@@ -184,7 +184,7 @@ fn unloaded_s(claim: &Claim, server: ClaimedServer) -> Option<FigureRange> {
     is_even.then(|| FigureRange::exactly(connections as f64).over(claim.rate_per_s?.range()))?
 }
 
-/// A row of a table; the head of the next one is none.
+/// A row of a table; the head of the next table is not a row.
 fn row(line: &Line<'_>) -> Option<Claim> {
     if is_head(&line.text) {
         return None;
@@ -210,7 +210,7 @@ fn row(line: &Line<'_>) -> Option<Claim> {
     Some(claim)
 }
 
-/// `0.935   -3.6 -1.6 -1.1  6.3    3000`; a single process has but the total.
+/// `0.935   -3.6 -1.6 -1.1  6.3    3000`; a single process has only the total.
 fn shares(words: &[&str]) -> Option<ClaimedShares> {
     let [stdev, deviations @ .., _] = words else { return None };
     let deviations: Vec<PrintedFigure> =

@@ -1,5 +1,4 @@
-//! Reads the text of a load generator into claims. What is not understood is absent; nothing here
-//! fails.
+//! Reads the output of load tools as claims. What is not understood is absent; nothing here fails.
 
 mod closed_loop;
 mod hey;
@@ -37,8 +36,8 @@ const REPORTS: [ReportParser; 7] = [
 ];
 const ROWS: [RowParser; 3] = [wrk::response_time_wrk, hey::long_tail, open_loop::attack];
 
-/// So many claims are audited. Nobody reads more, and a file of nothing but first lines of reports
-/// has hundreds of thousands.
+/// The most claims that are audited. Nobody reads more, and a file of nothing but first lines of
+/// reports would have hundreds of thousands.
 pub const MOST_CLAIMS: usize = 10_000;
 
 /// A text with more than [`MOST_CLAIMS`] claims.
@@ -46,10 +45,10 @@ pub const MOST_CLAIMS: usize = 10_000;
 #[error("more than {MOST_CLAIMS} reports and rows are in it: audit a part of it")]
 pub struct TooManyClaims;
 
-/// Every claim in the text, in its order, whosever it is.
+/// Every claim in the text, of any tool, in the order of the text.
 ///
 /// # Errors
-/// Where there are too many.
+/// If there are too many.
 pub fn claims(text: &str) -> Result<Vec<Claim>, TooManyClaims> {
     let lines = cleaned(text);
     let mut claims = Vec::new();
@@ -67,15 +66,15 @@ pub fn claims(text: &str) -> Result<Vec<Claim>, TooManyClaims> {
     Ok(claims)
 }
 
-/// A line of the text, as the tool printed it: without what only a terminal, a mail or another
-/// system adds (colours, quotation marks, carriage returns), and without spaces around it.
+/// A line of the text as the tool printed it: without what a terminal, a mail or another system
+/// adds (colours, quotation marks, carriage returns), and without spaces around it.
 struct Line<'a> {
     /// Counted from 1.
     number: usize,
     text: Cow<'a, str>,
 }
 
-/// Blank lines in a row that are kept: no tool's command line is looked for further away.
+/// The most blank lines in a row that are kept: no tool's command line is searched further away.
 const BLANK_LINES: usize = 40;
 
 /// The lines of a text.
@@ -84,7 +83,7 @@ fn cleaned(text: &str) -> Vec<Line<'_>> {
     let mut blank = 0;
     let mut number = 0;
     for line in text.split('\n') {
-        // A progress bar ends its frames with a bare carriage return: each is a line.
+        // A progress bar ends each frame with a bare carriage return, so each is a line.
         for line in line.strip_suffix('\r').unwrap_or(line).split('\r') {
             number += 1;
             let text = trimmed(without_colours(quoted(line)));
@@ -130,14 +129,14 @@ fn without_colours(line: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// One output in a text: its own lines, and those above it that belong to no output before it.
+/// One report in a text: its own lines, and the lines above it that belong to no earlier report.
 struct ToolReport<'a> {
     above: &'a [Line<'a>],
     /// The first one names the tool.
     lines: &'a [Line<'a>],
 }
 
-/// Each output that begins with a line that `opens` recognises, up to the next one.
+/// Each report: from a line that `opens` recognises to the next such line.
 fn reports<'a>(
     lines: &'a [Line<'a>],
     opens: fn(&str) -> bool,
@@ -153,19 +152,19 @@ fn reports<'a>(
 }
 
 impl<'a> ToolReport<'a> {
-    /// A claim of nothing but whose it is and where it stands.
+    /// A claim with nothing but its tool and its line.
     fn bare_claim(&self, tool: LoadTool) -> Claim {
         Claim::new(tool, self.lines[0].number)
     }
 
-    /// The same with the nearest command line above that calls one of `programs`.
+    /// A claim with the nearest command line above it that calls one of `programs`.
     fn claim(&self, tool: LoadTool, programs: &[&str]) -> Claim {
         let calls = |program: &&str| self.near(40).map(bare).find(|line| is_call(line, program));
         let command = programs.iter().find_map(calls).map(command_line);
         Claim { command, ..self.bare_claim(tool) }
     }
 
-    /// So many lines above it, the nearest first.
+    /// The lines above it, the nearest first.
     fn near(&self, lines: usize) -> impl Iterator<Item = &'a str> + use<'a> {
         self.above.iter().rev().take(lines).map(|line| &*line.text)
     }
@@ -178,7 +177,7 @@ impl<'a> ToolReport<'a> {
 
 /// A tool's command line without its secrets, as it is repeated.
 fn command_line(line: &str) -> MaskedText {
-    // Nobody types a longer one, and there may be many.
+    // Nobody types a longer one, and there may be many lines to look at.
     const LONGEST: usize = 16 * 1024;
     if line.len() > LONGEST {
         return MaskedText::of_masked(SECRET.to_owned());
@@ -198,7 +197,7 @@ fn user_and_password<'a>(before: &str, word: &'a str) -> Option<&'a str> {
     (!is_url && !password.is_empty()).then_some(value)
 }
 
-/// What stands behind a shell's prompt, or the line itself.
+/// What follows a shell's prompt, or the line itself.
 fn bare(line: &str) -> &str {
     let behind =
         ["$ ", "% ", "# "].iter().filter_map(|prompt| line.rfind(prompt).map(|at| at + 2)).max();
@@ -206,7 +205,7 @@ fn bare(line: &str) -> &str {
     line.trim().trim_matches('`').trim()
 }
 
-/// Whether the line calls the program, and is no prose about it.
+/// Whether the line calls the program, rather than being prose about it.
 fn is_call(line: &str, program: &str) -> bool {
     let mut words = line.split_whitespace();
     words.next().is_some_and(|first| first.rsplit('/').next() == Some(program))

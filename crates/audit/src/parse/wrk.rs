@@ -1,6 +1,6 @@
-//! wrk's and wrk2's reports, and the rows of Puma's `response_time_wrk`. `stats_correct` has been
-//! over wrk's times: see the check of phantom samples. wrk2's run from when the schedule wanted a
-//! request sent.
+//! wrk's and wrk2's reports, and the rows of Puma's `response_time_wrk`. wrk's times went through
+//! `stats_correct`: see the check of phantom samples. wrk2's times begin when the schedule wanted
+//! the request sent.
 
 use super::words::{bytes, count, key_and_value, percentile, time};
 use super::{Line, MOST_CLAIMS, ToolReport, command_line, count_option, server};
@@ -17,7 +17,7 @@ pub(super) fn wrk_and_wrk2(report: &ToolReport<'_>) -> Claim {
     let mut claim =
         report.claim(if is_wrk2 { LoadTool::Wrk2 } else { LoadTool::Wrk }, &["wrk", "wrk2"]);
     claim.name = report.lines[0].text.split_once(" @ ").map(|(_, url)| url.trim().into());
-    // Without `--latency` there are none.
+    // Without `--latency` there are no percentiles.
     let mut is_distribution = false;
     for line in block().skip(1) {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -69,8 +69,8 @@ fn socket_errors(claim: &mut Claim, words: &[&str]) {
 }
 
 /// The rows of wrk2's detailed spectrum, `8.215     0.999000        39461      1000.00`: a time in
-/// milliseconds, and how many times are not above it. With `--u_latency` another follows, of which
-/// nothing is read.
+/// milliseconds, and how many times are not above it. With `--u_latency` a second spectrum follows,
+/// which is not read.
 fn spectrum<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<HistogramBin> {
     let rows = lines.skip_while(|line| !line.starts_with("Detailed Percentile spectrum"));
     let (mut bins, mut counted): (Vec<HistogramBin>, u64) = (Vec::new(), 0);
@@ -196,7 +196,7 @@ impl ServerLines {
         ServerLines(found.collect())
     }
 
-    /// Of a table whose head is there: the nearest above, else the first below.
+    /// The line for a table with this head: the nearest above, else the first below.
     fn nearest(&self, head: usize) -> Option<ClaimedServer> {
         let below = self.0.partition_point(|line| line.at < head);
         let nearest = below.saturating_sub(1);
