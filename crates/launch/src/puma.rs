@@ -10,6 +10,7 @@ mod installation;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
@@ -98,12 +99,12 @@ pub struct Puma {
     pub control: ControlServer,
 }
 
-/// Makes the command out of the plan, chooses ports or names, and writes our app where none is
-/// given, and a certificate where one is needed.
+/// Makes the command out of the plan, chooses ports or names, and writes an app of longtail's if the
+/// plan has none, and a certificate if one is needed.
 ///
-/// As always with Puma, where no config file is given it reads `config/puma.rb` if there is one
-/// (`apart.rb` sees to that), and what neither the plan nor a file says it takes from `WEB_CONCURRENCY` and
-/// `PUMA_MAX_THREADS`.
+/// As always with Puma, it reads `config/puma.rb` if there is one and no config file is given
+/// (`apart.rb` sees to that), and takes what neither the plan nor a file says from `WEB_CONCURRENCY`
+/// and `PUMA_MAX_THREADS`.
 ///
 /// A port that is free now may be taken by another program before Puma binds it; Puma then says so
 /// at boot.
@@ -113,7 +114,7 @@ pub struct Puma {
 /// not loopback.
 ///
 /// # Panics
-/// Where the plan is for another server than Puma.
+/// If the plan is for another server than Puma.
 pub fn prepare(
     plan: &ServerPlan,
     addresses: &Addresses,
@@ -124,6 +125,54 @@ pub fn prepare(
         Some(text) => given(text.exposed(), around)?,
         None => discover(around)?,
     };
+    check_files(plan, around)?;
+    let listeners = ChosenAddresses::choose(plan.socket, plan.address, addresses)?;
+    let scratch = scratch(&around.temporary, around.data.as_deref())?;
+    let dir = scratch.path();
+    let rackup = match &plan.rackup {
+        Some(rackup) => rackup.clone(),
+        None => write_app(plan.app, dir).map_err(unwritable(dir))?,
+    };
+    let bind = server_bind(plan.socket, listeners.server, dir)?;
+    let control = control_server(listeners.control, dir);
+    let control_url = control_url(&control.address);
+    let bind_url = bind.argument();
+    let apart = ApartSettings {
+        reads_usual_files: plan.config.is_none(),
+        bind: &bind_url,
+        control_url: &control_url,
+        control_token: &control.token,
+    };
+    let last_config = apart.write(dir)?;
+
+    argv.extend(["-q", "-b"].map(OsString::from));
+    argv.push(bind_url.into());
+    argv.extend(plan.workers.map(|workers| format!("-w{workers}").into()));
+    argv.extend(plan.threads.map(|threads| format!("-t{threads}").into()));
+    // `-C -` is left out: with another file beside it, `-` would be the name of a file.
+    if let Some(config) = config_file(plan) {
+        argv.extend(["-C".into(), config.into()]);
+    }
+    argv.extend(["-C".into(), last_config.into()]);
+    argv.push(format!("--control-url={control_url}").into());
+    argv.push(rackup.into());
+    let spec = LaunchSpec {
+        argv,
+        env: environment(plan, around, dir),
+        dir: around.dir.clone(),
+        scratch: Some(Arc::new(scratch)),
+        cpus: plan.cpus.clone(),
+    };
+    Ok(Puma { spec, bind, control })
+}
+
+/// The config file of the plan. To Puma `-C -` is "no config file at all".
+fn config_file(plan: &ServerPlan) -> Option<&Path> {
+    plan.config.as_deref().filter(|path| *path != Path::new("-"))
+}
+
+/// Refuses a rackup or config file that does not exist.
+fn check_files(plan: &ServerPlan, around: &Surroundings) -> Result<(), LaunchError> {
     let why_no_file = |path: &Path| why_no_file(&around.dir.join(path));
     if let Some(rackup) = &plan.rackup
         && let Some(why) = why_no_file(rackup)
@@ -133,8 +182,7 @@ pub fn prepare(
             rackup.display()
         )));
     }
-    // To Puma `-C -` is "no config file at all".
-    if let Some(config) = plan.config.as_ref().filter(|path| **path != Path::new("-"))
+    if let Some(config) = config_file(plan)
         && let Some(why) = why_no_file(config)
     {
         return Err(LaunchError::Unusable(format!(
@@ -142,54 +190,49 @@ pub fn prepare(
             config.display()
         )));
     }
-    let listeners = ChosenAddresses::choose(plan.socket, plan.address, addresses)?;
-    let scratch = scratch(&around.temporary, around.data.as_deref())?;
-    let dir = scratch.path();
-    let unwritable = unwritable(dir);
-    let control_socket = dir.join("control.sock");
-    let rackup = match &plan.rackup {
-        Some(rackup) => rackup.clone(),
-        None => write_app(plan.app, dir).map_err(&unwritable)?,
-    };
-    let bind = match (plan.socket, listeners.server) {
+    Ok(())
+}
+
+/// Where Puma listens: at `address`, with a certificate in `dir` for TLS, or on a Unix socket.
+fn server_bind(
+    socket: Socket,
+    address: Option<SocketAddr>,
+    dir: &Path,
+) -> Result<ServerBind, LaunchError> {
+    match (socket, address) {
         (Socket::Ssl4 | Socket::Ssl6, Some(address)) => {
-            let pair = TlsPair::make(dir, address.ip()).map_err(&unwritable)?;
-            ServerBind { tls: Some(pair), ..ServerBind::tcp(address) }
+            let pair = TlsPair::make(dir, address.ip()).map_err(unwritable(dir))?;
+            Ok(ServerBind { tls: Some(pair), ..ServerBind::tcp(address) })
         }
-        (_, Some(address)) => ServerBind::tcp(address),
-        (Socket::Aunix, None) => ServerBind {
+        (_, Some(address)) => Ok(ServerBind::tcp(address)),
+        (Socket::Aunix, None) => Ok(ServerBind {
             place: Endpoint::Abstract(format!("longtail-{}", random_hex(32)).into()),
             tls: None,
-        },
-        (_, None) => ServerBind { place: Endpoint::Unix(dir.join("server.sock")), tls: None },
-    };
-    let (control, control_url) = match listeners.control {
-        Some(address) => (Endpoint::Tcp(address), format!("tcp://{address}")),
-        None => {
-            (Endpoint::Unix(control_socket.clone()), format!("unix://{}", control_socket.display()))
-        }
-    };
-    let token = random_hex(32);
+        }),
+        (_, None) => Ok(ServerBind { place: Endpoint::Unix(dir.join("server.sock")), tls: None }),
+    }
+}
 
-    let bind_url = bind.argument();
-    let apart = ApartSettings {
-        reads_usual_files: plan.config.is_none(),
-        bind: &bind_url,
-        control_url: &control_url,
-        control_token: &token,
+/// The control server, at `address` or on a Unix socket in `dir`, with a new token.
+fn control_server(address: Option<SocketAddr>, dir: &Path) -> ControlServer {
+    let address = match address {
+        Some(address) => Endpoint::Tcp(address),
+        None => Endpoint::Unix(dir.join("control.sock")),
     };
-    let last_config = apart.write(dir)?;
+    ControlServer { address, token: random_hex(32) }
+}
 
-    argv.extend(["-q", "-b"].map(OsString::from));
-    argv.push(bind_url.into());
-    argv.extend(plan.workers.map(|workers| format!("-w{workers}").into()));
-    argv.extend(plan.threads.map(|threads| format!("-t{threads}").into()));
-    // With another file beside it, `-` would be the name of one.
-    let config = plan.config.as_ref().filter(|config| config.as_path() != Path::new("-"));
-    argv.extend(config.into_iter().flat_map(|config| ["-C".into(), config.clone().into()]));
-    argv.extend(["-C".into(), last_config.into()]);
-    argv.push(format!("--control-url={control_url}").into());
-    argv.push(rackup.into());
+fn control_url(address: &Endpoint) -> String {
+    let scheme = if address.tcp().is_some() { "tcp" } else { "unix" };
+    format!("{scheme}://{}", address.address())
+}
+
+/// What is set in Puma's environment.
+fn environment(
+    plan: &ServerPlan,
+    around: &Surroundings,
+    dir: &Path,
+) -> BTreeMap<OsString, OsString> {
     let mut env = BTreeMap::new();
     if plan.yjit {
         let mut options = around.rubyopt.clone().unwrap_or_default();
@@ -199,17 +242,7 @@ pub fn prepare(
     if plan.rackup.is_none() {
         env.extend(app_environment(plan.app, dir));
     }
-    Ok(Puma {
-        spec: LaunchSpec {
-            argv,
-            env,
-            dir: around.dir.clone(),
-            scratch: Some(Arc::new(scratch)),
-            cpus: plan.cpus.clone(),
-        },
-        bind,
-        control: ControlServer { address: control, token },
-    })
+    env
 }
 
 /// What this Puma lacks, if it has said so. It may still run: in cluster mode the master starts one

@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -84,22 +84,11 @@ impl Server {
         clock: &dyn Clock,
     ) -> Result<Server, LaunchError> {
         check(spec)?;
-        let mut command = Command::new(&guard.program);
-        let scratch =
-            spec.scratch.as_ref().map_or(NONE.as_ref(), |scratch| scratch.path().as_os_str());
-        let cpus = spec.cpus.as_ref().map_or_else(|| NONE.to_owned(), ToString::to_string);
-        command.args(&guard.args).arg(scratch).arg(cpus).args(&spec.argv);
-        command.envs(&spec.env).current_dir(&spec.dir);
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
-        let mut guard =
-            command.spawn().map_err(|error| LaunchError::NoGuard(guard.why_not_started(&error)))?;
-
-        let (output, reports) =
-            guard.stderr.take().zip(guard.stdout.take()).expect("they were asked for");
+        let mut guard = guard_command(spec, guard)
+            .spawn()
+            .map_err(|error| LaunchError::NoGuard(guard.why_not_started(&error)))?;
+        let output = guard.stderr.take().expect("it is a pipe");
+        let reports = guard.stdout.take().expect("it is a pipe");
         let (tell, told) = channel();
         let mut link = GuardLink {
             orders: guard.stdin.take(),
@@ -113,27 +102,13 @@ impl Server {
         };
         let transcript = Transcript::default();
         let reader = transcript.clone();
-        let pass_on = move || {
-            BufReader::new(reports)
-                .lines()
-                .map_while(Result::ok)
-                .try_for_each(|line| tell.send(line))
-        };
-        let spawned = spawn("guard-reports", move || drop(pass_on()))
+        let spawned = spawn("guard-reports", move || pass_on(reports, &tell))
             .and_then(|()| spawn("server-output", move || reader.read(output)));
         if let Err(error) = spawned {
             link.kill();
             return Err(LaunchError::Guard(error.to_string()));
         }
-
-        let begun = clock.now();
-        while link.group.is_none() && link.refused.is_none() && link.state == GuardState::Kept {
-            link.listen(REPORT_PERIOD);
-            if clock.now().saturating_sub(begun) > GUARD_PATIENCE {
-                link.kill();
-                return Err(LaunchError::Guard("it does not answer".to_owned()));
-            }
-        }
+        link.wait_for_first_report(clock)?;
         if let Some(pid) = link.group {
             return Ok(Server { pid, spec: spec.clone(), transcript, link: Mutex::new(link) });
         }
@@ -247,6 +222,19 @@ impl GuardLink {
         }
     }
 
+    /// Waits until the guard has reported that the server runs, or why it does not, or has ended.
+    fn wait_for_first_report(&mut self, clock: &dyn Clock) -> Result<(), LaunchError> {
+        let begun = clock.now();
+        while self.group.is_none() && self.refused.is_none() && self.state == GuardState::Kept {
+            self.listen(REPORT_PERIOD);
+            if clock.now().saturating_sub(begun) > GUARD_PATIENCE {
+                self.kill();
+                return Err(LaunchError::Guard("it does not answer".to_owned()));
+            }
+        }
+        Ok(())
+    }
+
     /// Reads what the guard has reported, and waits at most this long for more.
     fn listen(&mut self, wait: Nanos) {
         let mut wait = Duration::from(wait);
@@ -313,6 +301,37 @@ impl GuardLink {
             self.group = None;
         }
         killed
+    }
+}
+
+/// The command of the guard of this server.
+fn guard_command(spec: &LaunchSpec, guard: &GuardCommand) -> Command {
+    let scratch = match &spec.scratch {
+        Some(scratch) => scratch.path().as_os_str(),
+        None => NONE.as_ref(),
+    };
+    let cpus = spec.cpus.as_ref().map_or_else(|| NONE.to_owned(), ToString::to_string);
+    let mut command = Command::new(&guard.program);
+    command
+        .args(&guard.args)
+        .arg(scratch)
+        .arg(cpus)
+        .args(&spec.argv)
+        .envs(&spec.env)
+        .current_dir(&spec.dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    command
+}
+
+/// Sends each line of the guard's reports on, until it ends or nobody listens any more.
+fn pass_on(reports: ChildStdout, tell: &Sender<String>) {
+    for line in BufReader::new(reports).lines().map_while(Result::ok) {
+        if tell.send(line).is_err() {
+            return;
+        }
     }
 }
 

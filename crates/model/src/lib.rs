@@ -40,6 +40,7 @@ pub mod secret;
 mod server_kind;
 mod service_time;
 mod silence;
+mod socket;
 pub mod statistics;
 pub mod steadiness;
 pub mod study;
@@ -85,6 +86,7 @@ pub use self::{
     secret::{Maskable, MaskedText, Private},
     server_kind::*,
     silence::{Silence, common_silences},
+    socket::*,
     statistics::*,
     study::*,
     tally::*,

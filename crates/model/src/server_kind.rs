@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Socket;
 use crate::secret::Private;
+use crate::socket::Socket;
 
 /// Which server to start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -17,6 +17,7 @@ use crate::owners;
 use crate::processes::{AcceptedConnections, ProcessSample, ServerProcesses, this_threads_cpu};
 use crate::puma_stats::{self, PumaStats};
 use crate::server_cpu::CpuRoom;
+use crate::sock_diag::KernelSocket;
 use crate::sockets::{ServerListener, ServerSockets};
 use crate::threads::{PoolLook, ThreadPools};
 
@@ -218,24 +219,8 @@ impl Sampler {
         if is_search {
             self.processes.search(MOST_PROCESSES);
         }
+        let processes = self.sample_processes(sockets.as_deref(), is_search, &mut missing);
         let has_details = self.plan.has_details;
-        let accepted = sockets.as_ref().filter(|_| is_search);
-        let accepted = accepted.map(|sockets| AcceptedConnections::of(sockets));
-        let accepted =
-            accepted.filter(|accepted| has_details || accepted.all.len() <= MOST_CONNECTIONS);
-        let processes = self.processes.sample(accepted.as_ref(), has_details);
-        if self.processes.left_out() > 0 {
-            missing.push(format!("{} more processes of the server", self.processes.left_out()));
-        }
-        if has_details
-            && !processes.is_empty()
-            && processes.iter().all(|process| process.connections.is_none())
-        {
-            missing.push(
-                "connections of each process: only root and the server's own user may see them"
-                    .to_owned(),
-            );
-        }
         let sockets = sockets.as_deref().map(ServerSockets::of);
         let pids: Vec<u32> = processes.iter().map(|process| process.pid).collect();
         if has_details {
@@ -258,6 +243,35 @@ impl Sampler {
             missing,
             cpu,
         }))
+    }
+
+    /// Samples the processes; after a search also which of them holds which connection, unless there
+    /// are too many.
+    fn sample_processes(
+        &mut self,
+        sockets: Option<&[KernelSocket]>,
+        is_search: bool,
+        missing: &mut Vec<String>,
+    ) -> Vec<ProcessSample> {
+        let has_details = self.plan.has_details;
+        let accepted = sockets
+            .filter(|_| is_search)
+            .map(AcceptedConnections::of)
+            .filter(|accepted| has_details || accepted.all.len() <= MOST_CONNECTIONS);
+        let processes = self.processes.sample(accepted.as_ref(), has_details);
+        if self.processes.left_out() > 0 {
+            missing.push(format!("{} more processes of the server", self.processes.left_out()));
+        }
+        if has_details
+            && !processes.is_empty()
+            && processes.iter().all(|process| process.connections.is_none())
+        {
+            missing.push(
+                "connections of each process: only root and the server's own user may see them"
+                    .to_owned(),
+            );
+        }
+        processes
     }
 
     /// Searches for the processes again if other sockets listen now, or those that did are gone.

@@ -9,7 +9,7 @@ use model::theory::ServiceTime;
 use model::{Histogram, Run, ServerFacts, ServerPlan, StreamPlan, Theory};
 use queueing::discipline::{self, ClosedLoopServer, TOLERANCE};
 
-use crate::servers::{OrderedLoad, under_test};
+use crate::servers::{ServedLoad, under_test};
 
 /// What theory says of a run under the load of `stream`; `None` without a service time.
 /// `app_scatters`: the app takes many times longer for some requests even if none waits for a slot.
@@ -26,7 +26,7 @@ pub(crate) fn of_run(
     if app_scatters && scatters && run.connections > server.slots() {
         return Some(Theory::not_judged(NotJudged::AppScatters, TOLERANCE));
     }
-    let load = OrderedLoad {
+    let load = ServedLoad {
         keep_alive: stream.keep_alive,
         connections: run.connections,
         service_time: known.mean,

@@ -10,73 +10,123 @@ use super::samples::{Activity, SENDS, WAITS, WaitLateness};
 use super::{FoundPuma, MachineAnswer, MachineCheck, MachineEvidence, MachineGrade};
 use crate::server_cpu::{cpu_groups, tightest_quota};
 
+/// A question about the machine.
+struct Question {
+    group: &'static str,
+    name: &'static str,
+    /// `None` if it cannot be answered here.
+    answer: fn(&MachineEvidence<'_>) -> Option<MachineAnswer>,
+    /// Which results a bad answer spoils.
+    spoils: &'static str,
+}
+
+const QUESTIONS: [Question; 15] = [
+    Question {
+        group: "processors",
+        name: "processors",
+        answer: allowed_processors,
+        spoils: "rate and times: server and generator share a CPU",
+    },
+    Question {
+        group: "processors",
+        name: "cpu quota",
+        answer: quota,
+        spoils: "percentiles: a process out of quota stands still",
+    },
+    Question {
+        group: "processors",
+        name: "SMT siblings",
+        answer: siblings,
+        spoils: "rates and tails: two halves of a core slow each other",
+    },
+    Question {
+        group: "processors",
+        name: "frequency",
+        answer: frequency,
+        spoils: "comparisons: the processor's speed follows load and heat",
+    },
+    Question {
+        group: "right now",
+        name: "busy",
+        answer: busy,
+        spoils: "every number: server and generator wait while others run",
+    },
+    Question {
+        group: "right now",
+        name: "stolen time",
+        answer: steal,
+        spoils: "percentiles: the hypervisor runs others meanwhile",
+    },
+    Question {
+        group: "right now",
+        name: "memory",
+        answer: memory,
+        spoils: "tails: the kernel takes pages away while requests wait",
+    },
+    Question {
+        group: "timers",
+        name: "clocksource",
+        answer: clocksource,
+        spoils: "the generator's ceiling: a request reads it several times",
+    },
+    Question {
+        group: "timers",
+        name: "late waits",
+        answer: late_waits,
+        spoils: "open loop: due requests are sent so much later",
+    },
+    Question {
+        group: "timers",
+        name: "sends",
+        answer: sends,
+        spoils: "open loop: requests that are due closer together leave that far apart",
+    },
+    Question {
+        group: "network",
+        name: "file descriptors",
+        answer: descriptors,
+        spoils: "many connections: each is one, here and in the server",
+    },
+    Question {
+        group: "network",
+        name: "ephemeral ports",
+        answer: ports,
+        spoils: "-k: without a free port a connect fails",
+    },
+    Question {
+        group: "network",
+        name: "accept queue",
+        answer: accept_queue,
+        spoils: "many connections: a full queue drops connects for seconds",
+    },
+    Question {
+        group: "kernel",
+        name: "BPF",
+        answer: tracepoints,
+        spoils: "where the wait is: no times from inside the kernel",
+    },
+    Question {
+        group: "programs",
+        name: "Puma",
+        answer: puma,
+        spoils: "sweep: it measures the built-in server instead",
+    },
+];
+
 /// The answer to every question.
 pub(super) fn all(evidence: &MachineEvidence<'_>) -> Vec<MachineCheck> {
-    let ask = |group, name, answer: fn(&MachineEvidence<'_>) -> Option<MachineAnswer>, spoils| {
+    QUESTIONS.iter().map(|question| question.ask(evidence)).collect()
+}
+
+impl Question {
+    fn ask(&self, evidence: &MachineEvidence<'_>) -> MachineCheck {
         let unknown = || MachineAnswer {
             grade: MachineGrade::Unknown,
             ..MachineAnswer::fine("cannot be read here")
         };
-        let MachineAnswer { grade, seen, hint } = answer(evidence).unwrap_or_else(unknown);
-        MachineCheck { group, name, seen, grade, spoils, hint }
-    };
-    vec![
-        ask(
-            "processors",
-            "processors",
-            allowed_processors,
-            "rate and times: server and generator share a CPU",
-        ),
-        ask("processors", "cpu quota", quota, "percentiles: a process out of quota stands still"),
-        ask(
-            "processors",
-            "SMT siblings",
-            siblings,
-            "rates and tails: two halves of a core slow each other",
-        ),
-        ask(
-            "processors",
-            "frequency",
-            frequency,
-            "comparisons: the processor's speed follows load and heat",
-        ),
-        ask("right now", "busy", busy, "every number: server and generator wait while others run"),
-        ask("right now", "stolen time", steal, "percentiles: the hypervisor runs others meanwhile"),
-        ask(
-            "right now",
-            "memory",
-            memory,
-            "tails: the kernel takes pages away while requests wait",
-        ),
-        ask(
-            "timers",
-            "clocksource",
-            clocksource,
-            "the generator's ceiling: a request reads it several times",
-        ),
-        ask("timers", "late waits", late_waits, "open loop: due requests are sent so much later"),
-        ask(
-            "timers",
-            "sends",
-            sends,
-            "open loop: requests that are due closer together leave that far apart",
-        ),
-        ask(
-            "network",
-            "file descriptors",
-            descriptors,
-            "many connections: each is one, here and in the server",
-        ),
-        ask("network", "ephemeral ports", ports, "-k: without a free port a connect fails"),
-        ask(
-            "network",
-            "accept queue",
-            accept_queue,
-            "many connections: a full queue drops connects for seconds",
-        ),
-        ask("kernel", "BPF", tracepoints, "where the wait is: no times from inside the kernel"),
-        ask("programs", "Puma", puma, "sweep: it measures the built-in server instead"),
-    ]
+        let MachineAnswer { grade, seen, hint } = (self.answer)(evidence).unwrap_or_else(unknown);
+        MachineCheck { group: self.group, name: self.name, seen, grade, spoils: self.spoils, hint }
+    }
 }
 
 /// The processors that this process may run on, and a server that it starts.

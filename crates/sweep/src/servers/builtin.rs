@@ -9,7 +9,7 @@ use probe::puma_stats::PumaStats;
 use queueing::discipline::ServiceOrder;
 
 use super::server_under_test::{
-    OrderedLoad, PlannedSize, Preparation, ServerAddress, ServerUnderTest,
+    PlannedSize, Preparation, ServedLoad, ServerAddress, ServerUnderTest,
 };
 use crate::block::Block;
 use crate::context::{Context, SweepError};
@@ -64,7 +64,7 @@ impl ServerUnderTest for BuiltinServer<'_> {
         reached.bind.place.tcp().map(control::sink_requests)
     }
 
-    fn service_order(&self, _: &ServerFacts, load: &OrderedLoad) -> ServiceOrder {
+    fn service_order(&self, _: &ServerFacts, load: &ServedLoad) -> ServiceOrder {
         ServiceOrder { discipline: Some(Discipline::Shared), ..load.unknown_order() }
     }
 }

@@ -8,7 +8,7 @@ use probe::sockets::ServerListener;
 use queueing::discipline::{ConnectionDealing, ServiceOrder};
 
 use super::server_under_test::{
-    OrderedLoad, PlannedSize, Preparation, ServerAddress, ServerUnderTest,
+    PlannedSize, Preparation, ServedLoad, ServerAddress, ServerUnderTest,
 };
 use crate::block::Block;
 use crate::context::{Context, SweepError};
@@ -86,7 +86,7 @@ impl ServerUnderTest for CommandServer<'_> {
         Some(dir.to_owned())
     }
 
-    fn service_order(&self, _: &ServerFacts, load: &OrderedLoad) -> ServiceOrder {
+    fn service_order(&self, _: &ServerFacts, load: &ServedLoad) -> ServiceOrder {
         ServiceOrder { dealing: ConnectionDealing::Unknown, ..load.unknown_order() }
     }
 }

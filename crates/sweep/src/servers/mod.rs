@@ -9,9 +9,7 @@ mod server_under_test;
 
 use model::{ServerKind, ServerPlan};
 
-pub(crate) use self::server_under_test::{
-    OrderedLoad, Preparation, ServerAddress, ServerUnderTest,
-};
+pub(crate) use self::server_under_test::{Preparation, ServedLoad, ServerAddress, ServerUnderTest};
 
 use self::builtin::BuiltinServer;
 use self::command::CommandServer;

@@ -10,7 +10,7 @@ use queueing::discipline::ServiceOrder;
 
 use super::puma_order;
 use super::server_under_test::{
-    OrderedLoad, PlannedSize, Preparation, ServerAddress, ServerUnderTest,
+    PlannedSize, Preparation, ServedLoad, ServerAddress, ServerUnderTest,
 };
 use crate::block::Block;
 use crate::context::{Context, SweepError};
@@ -86,7 +86,7 @@ impl ServerUnderTest for PumaServer<'_> {
         is_measured.then(|| dir.to_owned())
     }
 
-    fn service_order(&self, server: &ServerFacts, load: &OrderedLoad) -> ServiceOrder {
+    fn service_order(&self, server: &ServerFacts, load: &ServedLoad) -> ServiceOrder {
         puma_order::service_order(server, load)
     }
 }

@@ -8,10 +8,10 @@ use model::{Discipline, Nanos, PumaSettings, ServerFacts};
 use queueing::discipline::{ConnectionDealing, ServiceOrder};
 use queueing::puma;
 
-use super::server_under_test::OrderedLoad;
+use super::server_under_test::ServedLoad;
 
 /// The order of this Puma; unknown if its version or its settings are.
-pub(super) fn service_order(server: &ServerFacts, load: &OrderedLoad) -> ServiceOrder {
+pub(super) fn service_order(server: &ServerFacts, load: &ServedLoad) -> ServiceOrder {
     let version = server.version.as_deref().and_then(version);
     match (version, &server.settings) {
         (Some(version), Some(settings)) if version[0] <= 6 => {
@@ -43,7 +43,7 @@ fn from_7(
     version: [u32; 3],
     settings: &PumaSettings,
     server: &ServerFacts,
-    load: &OrderedLoad,
+    load: &ServedLoad,
 ) -> ServiceOrder {
     let unknown = load.unknown_order();
     let connections_each = f64::from(load.connections) / f64::from(server.workers.max(1));
@@ -106,7 +106,7 @@ mod tests {
                 settings: known(settings).map(|json| serde_json::from_str(&json).unwrap()),
                 ..ServerFacts::default()
             };
-            let load = OrderedLoad {
+            let load = ServedLoad {
                 keep_alive: connections == "kept",
                 connections: 30,
                 service_time: Nanos::from_millis(ms.parse().unwrap()),

@@ -40,14 +40,14 @@ pub(crate) struct PlannedSize {
 }
 
 /// A load, as far as it decides in which order a server serves it.
-pub(crate) struct OrderedLoad {
+pub(crate) struct ServedLoad {
     pub(crate) keep_alive: bool,
     pub(crate) connections: u32,
     /// The mean time that a request holds a slot.
     pub(crate) service_time: Nanos,
 }
 
-impl OrderedLoad {
+impl ServedLoad {
     /// The order of a server of which nothing is known.
     pub(crate) fn unknown_order(&self) -> ServiceOrder {
         ServiceOrder {
@@ -101,5 +101,5 @@ pub(crate) trait ServerUnderTest {
     }
 
     /// The order in which it serves the requests of this load.
-    fn service_order(&self, server: &ServerFacts, load: &OrderedLoad) -> ServiceOrder;
+    fn service_order(&self, server: &ServerFacts, load: &ServedLoad) -> ServiceOrder;
 }
