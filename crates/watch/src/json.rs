@@ -21,11 +21,6 @@ pub fn watch_json(
     let places: Vec<String> = target.places.iter().map(model::Endpoint::address).collect();
     let found = Diagnosis::of(seen);
     let trend = seen.span.and_then(|span| span.trend);
-    let trend_name = |trend: f64| match trend {
-        0.0 => "steady",
-        _ if trend > 0.0 => "grows",
-        _ => "shrinks",
-    };
     let mut all = json!({
         "kind": "watch",
         "schema": SCHEMA,
@@ -69,16 +64,29 @@ pub fn watch_json(
         "not_visible": seen.not_visible,
     });
     if let Some(board) = board {
-        all["sampling_cpu_ns"] = json!(board.sampling_cpu());
-        all["processes"] =
-            board.living().map(|(pid, title)| json!({ "pid": pid, "title": title })).collect();
-        let figures = board.series.iter().map(|((whose, quantity), series)| {
-            let QuantitySeries { least, most, last, .. } = series;
-            json!({ "pid": whose, "name": quantity, "min": least, "mean": series.mean(), "max": most, "last": last })
-        });
-        all["figures"] = figures.collect();
+        add_figures(&mut all, board);
     }
     all
+}
+
+/// Adds all figures, of the server and of each of its processes.
+fn add_figures(all: &mut Value, board: &WatchBoard) {
+    let figures = board.series.iter().map(|((whose, quantity), series)| {
+        let QuantitySeries { least, most, last, .. } = series;
+        json!({ "pid": whose, "name": quantity, "min": least, "mean": series.mean(), "max": most, "last": last })
+    });
+    all["sampling_cpu_ns"] = json!(board.sampling_cpu());
+    all["processes"] =
+        board.living().map(|(pid, title)| json!({ "pid": pid, "title": title })).collect();
+    all["figures"] = figures.collect();
+}
+
+fn trend_name(trend: f64) -> &'static str {
+    match trend {
+        0.0 => "steady",
+        _ if trend > 0.0 => "grows",
+        _ => "shrinks",
+    }
 }
 
 /// As a study's `limit` names it.

@@ -45,11 +45,7 @@ pub(super) fn samples(claim: &Claim) -> Option<CheckOutcome> {
     let Some(max) = claim.max_s else { return unchecked("the longest is not stated") };
     let cycle = claim.cycle_s()?;
     let shortest = FigureRange::exactly(claim.min_s.map_or(0.0, |min| min.value));
-    let mut corners = vec![Corner { quantile: 0.0, time: shortest }];
-    corners.extend(
-        claim.percentiles.iter().map(|p| Corner { quantile: p.quantile, time: p.time_s.range() }),
-    );
-    corners.push(Corner { quantile: 1.0, time: max.range() });
+    let corners = corners(claim, shortest, max.range());
     let RealSamples { phantoms, mean_s: allowed_s } = real_samples(&corners, interval);
     let (part, mean_without_s) = straight(&corners, interval.middle())?;
     let mean_ratios = claim.mean_s.map(|mean| mean.value / mean_without_s);
@@ -90,6 +86,16 @@ pub(super) fn samples(claim: &Claim) -> Option<CheckOutcome> {
         return Some(CheckOutcome::new(ClaimGrade::Explains, &figures, text()));
     }
     judged(false, phantoms.low > FEW, &figures, text)
+}
+
+/// The corners of the printed distribution, from the shortest to the longest time.
+fn corners(claim: &Claim, shortest: FigureRange, longest: FigureRange) -> Vec<Corner> {
+    let printed =
+        claim.percentiles.iter().map(|p| Corner { quantile: p.quantile, time: p.time_s.range() });
+    let mut corners = vec![Corner { quantile: 0.0, time: shortest }];
+    corners.extend(printed);
+    corners.push(Corner { quantile: 1.0, time: longest });
+    corners
 }
 
 /// wrk's E: it divides by the connections that were asked for, opened or not.

@@ -189,33 +189,25 @@ pub(super) fn staircase(claim: &Claim) -> Option<CheckOutcome> {
             "answers do not rise in steps: the server kept up, and the lines do not say when they were sent",
         );
     };
-    let whole: Vec<&[f64]> = times[first..].chunks_exact(slots).collect();
-    let rest = |step: &[f64]| step[1..].iter().sum::<f64>() / (step.len() - 1) as f64;
-    let means: Vec<f64> = whole.iter().map(|step| rest(step)).collect();
-    let steps = means.len();
-    let step_s = (means[steps - 1] - means[0]) / (steps - 1) as f64;
-    let first_excess_s = whole.iter().zip(&means).map(|(step, mean)| step[0] - mean).sum::<f64>()
-        / whole.len() as f64;
-    let hold_measured_s = means[0];
-    let hold_s = claim.delay_s.unwrap_or(hold_measured_s);
-    let spacing = |hold: f64| (hold - step_s) / slots as f64;
-    if spacing(hold_s) <= 0.0 {
+    let staircase = Staircase::of(&times[first..], slots);
+    let hold_s = claim.delay_s.unwrap_or(staircase.hold_s);
+    let spacing_s = staircase.spacing_s(hold_s);
+    if spacing_s <= 0.0 {
         return unchecked("answers rise by more than a request takes");
     }
-    let spacing_s = spacing(hold_s);
-    let sent_at_most = 1.0 / spacing(hold_s);
-    let sent_estimate = 1.0 / spacing(hold_measured_s);
+    let sent_at_most = 1.0 / spacing_s;
+    let sent_estimate = 1.0 / staircase.spacing_s(staircase.hold_s);
     let offered = claim.offered_per_s.map(|offered| offered.value);
     let expected_s = offered.map(|offered| hold_s - slots as f64 / offered);
     let missing = offered.map(|offered| 1.0 - sent_at_most / offered);
     let figures = [
         ("slots", slots as f64),
-        ("steps", steps as f64),
-        ("step_s", step_s),
+        ("steps", staircase.steps as f64),
+        ("step_s", staircase.step_s),
         ("step_expected_s", expected_s.unwrap_or(ABSENT)),
-        ("first_excess_s", first_excess_s),
+        ("first_excess_s", staircase.first_excess_s),
         ("hold_s", hold_s),
-        ("hold_measured_s", hold_measured_s),
+        ("hold_measured_s", staircase.hold_s),
         ("spacing_least_s", spacing_s),
         ("sent_at_most_per_s", sent_at_most),
         ("sent_estimate_per_s", sent_estimate),
@@ -224,37 +216,85 @@ pub(super) fn staircase(claim: &Claim) -> Option<CheckOutcome> {
     ];
     let is_late = offered.is_some_and(|offered| sent_at_most < offered * KEPT_UP);
     judged(is_late && claim.delay_s.is_some(), is_late, &figures, || {
-        let expected = expected_s
-            .map_or_else(String::new, |step| format!(" ({} at the offered rate)", time(step)));
+        staircase.in_words(hold_s, claim.delay_s.is_some(), offered)
+    })
+}
+
+/// What successive response times say that rise in steps.
+struct Staircase {
+    slots: usize,
+    /// Whole steps.
+    steps: usize,
+    /// By how much each step is longer than the one before.
+    step_s: f64,
+    /// How much longer the first response of a step takes than the others, in the mean.
+    first_excess_s: f64,
+    /// The mean of the first step: how long a request holds a slot.
+    hold_s: f64,
+}
+
+impl Staircase {
+    /// Of these times, the first of which begins a step of `slots` responses.
+    fn of(times: &[f64], slots: usize) -> Staircase {
+        let whole: Vec<&[f64]> = times.chunks_exact(slots).collect();
+        let without_first = |step: &[f64]| step[1..].iter().sum::<f64>() / (step.len() - 1) as f64;
+        let means: Vec<f64> = whole.iter().map(|step| without_first(step)).collect();
+        let steps = means.len();
+        let excesses = whole.iter().zip(&means).map(|(step, mean)| step[0] - mean);
+        Staircase {
+            slots,
+            steps,
+            step_s: (means[steps - 1] - means[0]) / (steps - 1) as f64,
+            first_excess_s: excesses.sum::<f64>() / steps as f64,
+            hold_s: means[0],
+        }
+    }
+
+    /// What it says, with the rate that was offered if that is known. `is_stated`: the server sleeps
+    /// for `hold_s`, and that was not only measured.
+    fn in_words(&self, hold_s: f64, is_stated: bool, offered: Option<f64>) -> String {
+        let slots = self.slots;
+        let expected = offered.map_or_else(String::new, |offered| {
+            format!(" ({} at the offered rate)", time(hold_s - slots as f64 / offered))
+        });
+        let spacing_s = self.spacing_s(hold_s);
+        let sent_at_most = 1.0 / spacing_s;
         let mut text = format!(
             "every {slots} answers take {} longer{expected}, {} times: {slots} are processed at once. As each {} {} at the least, requests were {} or more apart: at most {} were sent",
-            exact_time(step_s),
-            steps - 1,
-            if claim.delay_s.is_some() { "sleeps" } else { "takes" },
+            exact_time(self.step_s),
+            self.steps - 1,
+            if is_stated { "sleeps" } else { "takes" },
             printed_time(hold_s),
             exact_time(spacing_s),
             rate(sent_at_most)
         );
-        if let (Some(offered), Some(missing)) = (offered, missing.filter(|part| *part > 0.0)) {
+        if let Some(offered) = offered
+            && sent_at_most < offered
+        {
             _ = write!(
                 text,
                 ", not {}: {} or more is missing (with the {} measured, {} was sent). The delay grows with every request, as when a generator sleeps after each send",
                 printed_rate(offered),
-                percent(missing),
-                exact_time(hold_measured_s),
-                rate(sent_estimate)
+                percent(1.0 - sent_at_most / offered),
+                exact_time(self.hold_s),
+                rate(1.0 / self.spacing_s(self.hold_s))
             );
         }
         text.push('.');
-        if first_excess_s > 0.02 * hold_s {
-            let excess = time(first_excess_s);
+        if self.first_excess_s > 0.02 * hold_s {
+            let excess = time(self.first_excess_s);
             _ = write!(
                 text,
                 " The first of every {slots} takes {excess} more than the others: one slow start is never forgotten."
             );
         }
         text
-    })
+    }
+
+    /// The time between two sends, if a request holds a slot for `hold_s`.
+    fn spacing_s(&self, hold_s: f64) -> f64 {
+        (hold_s - self.step_s) / self.slots as f64
+    }
 }
 
 /// How many answers make a step, and where the first whole step starts: answers rise sharply at

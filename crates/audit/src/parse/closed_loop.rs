@@ -145,19 +145,22 @@ pub(super) fn h2load(report: &ToolReport<'_>) -> Claim {
             "time for request" => {
                 let figures: Vec<&str> = value.split_whitespace().collect();
                 if let [min, max, mean, stdev, ..] = figures[..] {
-                    // Whole microseconds are truncated, not rounded.
-                    let read = |word| {
-                        time(word)
-                            .map(|time| if time.decimals == 0 { time.truncated() } else { time })
-                    };
-                    [claim.min_s, claim.max_s, claim.mean_s, claim.stdev_s] =
-                        [min, max, mean, stdev].map(read);
+                    claim.min_s = h2load_time(min);
+                    claim.max_s = h2load_time(max);
+                    claim.mean_s = h2load_time(mean);
+                    claim.stdev_s = h2load_time(stdev);
                 }
             }
             _ => {}
         }
     }
     claim
+}
+
+/// A time of h2load, which truncates whole microseconds instead of rounding them.
+fn h2load_time(word: &str) -> Option<PrintedFigure> {
+    let time = time(word)?;
+    Some(if time.decimals == 0 { time.truncated() } else { time })
 }
 
 /// `spawning thread #0: 8 total client(s). 20000 total requests`
