@@ -9,7 +9,7 @@ use crate::words::rate_in_words;
 /// Open loop with a changing rate: more was offered than the server can do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Peaked {
-    /// The highest throughput over [`PEAK`] seconds in a row, in requests per second.
+    /// The highest throughput over 3 seconds in a row, in requests per second.
     pub completed_per_s: f64,
 }
 
