@@ -62,6 +62,7 @@ fn a_mistake_is_one_line_that_names_it_before_any_load() {
     ];
     let lab = Lab::new();
     files(&lab);
+    let mut faults = Vec::new();
     for line in include_str!("mistakes.txt")
         .lines()
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
@@ -70,10 +71,15 @@ fn a_mistake_is_one_line_that_names_it_before_any_load() {
         let line = places.fold(line.to_owned(), |line, (name, value)| line.replace(name, value));
         let (words, part) = line.split_once(" =>").unwrap();
         let (settings, words) = settings_and_words(words);
-        let complaint =
-            end(lab.program(LONGTAIL).args(words).envs(settings)).refused(part.trim_start());
-        assert!(complaint.starts_with("longtail: "), "{line}: {complaint}");
+        let ended = end(lab.program(LONGTAIL).args(words).envs(settings));
+        let is_one_line =
+            ended.stderr.starts_with("longtail: ") && ended.stderr.lines().count() == 1;
+        let is_refused = ended.status.code() == Some(2) && ended.stdout.is_empty();
+        if !is_one_line || !is_refused || !ended.stderr.contains(part.trim_start()) {
+            faults.push(format!("{line}\n  {ended:?}"));
+        }
         assert!(lab.living().is_empty() && lab.studies().is_empty(), "{line}");
     }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
     assert!(receiver.requests().is_empty(), "no request was sent");
 }
