@@ -874,7 +874,17 @@ fn limit(run: &Run) -> &'static str {
         (Verdict::ServerBound, Some(Limit::MoreThanStated { .. })) => "more",
         (Verdict::ServerBound, Some(Limit::Refusals { .. })) => "refuses",
         (Verdict::ServerBound, Some(Limit::AcceptQueue { .. })) => "accept",
-        (Verdict::ServerBound, _) => "server",
+        // The other limits belong to other verdicts.
+        (
+            Verdict::ServerBound,
+            Some(
+                Limit::NotKnown { .. }
+                | Limit::Network { .. }
+                | Limit::Generator { .. }
+                | Limit::SharedCpus(_),
+            )
+            | None,
+        ) => "server",
         (Verdict::GeneratorBound, _) => "GENERATOR",
         (Verdict::NetworkBound, _) => "network",
         (Verdict::SharedCpus, _) => "CPUs",
