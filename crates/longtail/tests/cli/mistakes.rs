@@ -72,10 +72,7 @@ fn a_mistake_is_one_line_that_names_it_before_any_load() {
         let (words, part) = line.split_once(" =>").unwrap();
         let (settings, words) = settings_and_words(words);
         let ended = end(lab.program(LONGTAIL).args(words).envs(settings));
-        let is_one_line =
-            ended.stderr.starts_with("longtail: ") && ended.stderr.lines().count() == 1;
-        let is_refused = ended.status.code() == Some(2) && ended.stdout.is_empty();
-        if !is_one_line || !is_refused || !ended.stderr.contains(part.trim_start()) {
+        if !ended.is_refusal(part.trim_start()) || !ended.stderr.starts_with("longtail: ") {
             faults.push(format!("{line}\n  {ended:?}"));
         }
         assert!(lab.living().is_empty() && lab.studies().is_empty(), "{line}");
