@@ -8,6 +8,7 @@
 mod family;
 mod figures;
 pub mod otlp;
+mod protobuf;
 pub mod statsd;
 pub mod text_formats;
 

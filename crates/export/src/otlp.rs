@@ -4,9 +4,9 @@
 //! is a cumulative histogram with explicit bounds. A quantile is an attribute of its gauge.
 
 use model::Nanos;
-use prost::Message as _;
 
 use crate::family::{MetricFamily, MetricPoint, PointValue};
+use crate::protobuf::{FieldValue, ProtobufMessage, fields};
 
 /// The content type of a request and of its response.
 pub const CONTENT_TYPE: &str = "application/x-protobuf";
@@ -23,86 +23,191 @@ pub struct RunOrigin<'a> {
     pub ended: Nanos,
 }
 
+/// The numbers that `opentelemetry/proto` gives the fields that are written or read here: metrics/v1,
+/// common/v1, resource/v1, collector/metrics/v1. The published crate of all its messages brings an
+/// SDK of a dozen crates; the tests use it to decode what is encoded here.
+mod field {
+    /// `ExportMetricsServiceRequest` and `ExportMetricsServiceResponse`.
+    pub(super) const RESOURCE_METRICS: u64 = 1;
+    pub(super) const PARTIAL_SUCCESS: u64 = 1;
+    /// `ExportMetricsPartialSuccess`.
+    pub(super) const REJECTED_DATA_POINTS: u64 = 1;
+    pub(super) const ERROR_MESSAGE: u64 = 2;
+    /// `ResourceMetrics` and `Resource`.
+    pub(super) const RESOURCE: u64 = 1;
+    pub(super) const SCOPE_METRICS: u64 = 2;
+    pub(super) const RESOURCE_ATTRIBUTES: u64 = 1;
+    /// `ScopeMetrics` and `InstrumentationScope`.
+    pub(super) const SCOPE: u64 = 1;
+    pub(super) const METRICS: u64 = 2;
+    pub(super) const SCOPE_NAME: u64 = 1;
+    pub(super) const SCOPE_VERSION: u64 = 2;
+    /// `KeyValue` and `AnyValue`.
+    pub(super) const KEY: u64 = 1;
+    pub(super) const VALUE: u64 = 2;
+    pub(super) const STRING_VALUE: u64 = 1;
+    /// `Metric`.
+    pub(super) const NAME: u64 = 1;
+    pub(super) const DESCRIPTION: u64 = 2;
+    pub(super) const UNIT: u64 = 3;
+    pub(super) const GAUGE: u64 = 5;
+    pub(super) const HISTOGRAM: u64 = 9;
+    /// `Gauge` and `Histogram`.
+    pub(super) const DATA_POINTS: u64 = 1;
+    pub(super) const AGGREGATION_TEMPORALITY: u64 = 2;
+    /// `NumberDataPoint` and `HistogramDataPoint`.
+    pub(super) const START_TIME_UNIX_NANO: u64 = 2;
+    pub(super) const TIME_UNIX_NANO: u64 = 3;
+    /// `NumberDataPoint`.
+    pub(super) const AS_DOUBLE: u64 = 4;
+    pub(super) const NUMBER_ATTRIBUTES: u64 = 7;
+    /// `HistogramDataPoint`.
+    pub(super) const COUNT: u64 = 4;
+    pub(super) const SUM: u64 = 5;
+    pub(super) const BUCKET_COUNTS: u64 = 6;
+    pub(super) const EXPLICIT_BOUNDS: u64 = 7;
+    pub(super) const HISTOGRAM_ATTRIBUTES: u64 = 9;
+}
+
+/// `AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE`.
+const CUMULATIVE: u64 = 2;
+
 /// The request that carries `families`.
 pub fn request(families: &[MetricFamily], origin: &RunOrigin<'_>) -> Vec<u8> {
-    let resource = Resource {
-        attributes: vec![
-            attribute("service.name", "longtail"),
-            attribute("service.version", VERSION),
-            attribute("longtail.study", origin.study),
-        ],
-    };
-    let scope = InstrumentationScope { name: "longtail".to_owned(), version: VERSION.to_owned() };
-    // A distribution may have no known quantile.
-    let is_empty = |metric: &OtlpMetric| metric.gauge.is_none() && metric.histogram.is_none();
-    let metrics = families
-        .iter()
-        .map(|family| metric(family, origin))
-        .filter(|metric| !is_empty(metric))
-        .collect();
-    let scope_metrics = vec![ScopeMetrics { scope: Some(scope), metrics }];
-    let resource_metrics = ResourceMetrics { resource: Some(resource), scope_metrics };
-    ExportRequest { resource_metrics: vec![resource_metrics] }.encode_to_vec()
+    let mut resource = ProtobufMessage::default();
+    for (key, value) in [
+        ("service.name", "longtail"),
+        ("service.version", VERSION),
+        ("longtail.study", origin.study),
+    ] {
+        resource.message(field::RESOURCE_ATTRIBUTES, &attribute(key, value));
+    }
+    let mut scope = ProtobufMessage::default();
+    scope.text(field::SCOPE_NAME, "longtail");
+    scope.text(field::SCOPE_VERSION, VERSION);
+    let mut scope_metrics = ProtobufMessage::default();
+    scope_metrics.message(field::SCOPE, &scope);
+    for metric in families.iter().filter_map(|family| metric(family, origin)) {
+        scope_metrics.message(field::METRICS, &metric);
+    }
+    let mut resource_metrics = ProtobufMessage::default();
+    resource_metrics.message(field::RESOURCE, &resource);
+    resource_metrics.message(field::SCOPE_METRICS, &scope_metrics);
+    let mut request = ProtobufMessage::default();
+    request.message(field::RESOURCE_METRICS, &resource_metrics);
+    request.into_bytes()
 }
 
 /// How many data points the receiver rejected, and why; `None` where it accepted all, or its
 /// response cannot be read.
 pub fn rejected(response: &[u8]) -> Option<(i64, String)> {
-    let partial = ExportResponse::decode(response).ok()?.partial_success?;
-    (partial.rejected_data_points > 0)
-        .then_some((partial.rejected_data_points, partial.error_message))
+    let partial_success = fields(response)?.into_iter().rev().find_map(|field| match field {
+        (field::PARTIAL_SUCCESS, FieldValue::Bytes(message)) => Some(message),
+        _ => None,
+    })?;
+    let mut rejected = 0;
+    let mut why = "";
+    for field in fields(partial_success)? {
+        match field {
+            (field::REJECTED_DATA_POINTS, FieldValue::Number(points)) => {
+                rejected = points.cast_signed();
+            }
+            (field::ERROR_MESSAGE, FieldValue::Bytes(text)) => why = str::from_utf8(text).ok()?,
+            _ => {}
+        }
+    }
+    (rejected > 0).then(|| (rejected, why.to_owned()))
 }
 
-fn attribute(key: &str, value: &str) -> KeyValue {
-    KeyValue { key: key.to_owned(), value: Some(AnyValue { string: Some(value.to_owned()) }) }
+/// Attributes are strings here.
+fn attribute(key: &str, value: &str) -> ProtobufMessage {
+    let mut any_value = ProtobufMessage::default();
+    any_value.text(field::STRING_VALUE, value);
+    let mut pair = ProtobufMessage::default();
+    pair.text(field::KEY, key);
+    pair.message(field::VALUE, &any_value);
+    pair
 }
 
-/// A family is one metric; its points are numbers or distributions, never both.
-fn metric(family: &MetricFamily, origin: &RunOrigin<'_>) -> OtlpMetric {
+/// A family is one metric; its points are numbers or distributions, never both. A distribution may
+/// have no known quantile: `None` where there is no point at all.
+fn metric(family: &MetricFamily, origin: &RunOrigin<'_>) -> Option<ProtobufMessage> {
     let mut numbers = Vec::new();
     let mut histograms = Vec::new();
     for MetricPoint { labels, value } in &family.points {
-        let attributes: Vec<KeyValue> =
+        let attributes: Vec<_> =
             labels.iter().map(|(name, value)| attribute(name, value)).collect();
         match value {
-            PointValue::Number(value) => numbers.push(number(attributes, *value, origin)),
+            PointValue::Number(value) => numbers.push(number(&attributes, *value, origin)),
             PointValue::Quantiles { quantiles, .. } => {
                 numbers.extend(quantiles.iter().map(|(quantile, value)| {
                     let quantile = attribute("quantile", &quantile.to_string());
-                    let attributes = attributes.iter().cloned().chain([quantile]);
-                    number(attributes.collect(), *value, origin)
+                    let attributes: Vec<_> = attributes.iter().cloned().chain([quantile]).collect();
+                    number(&attributes, *value, origin)
                 }));
             }
-            PointValue::Buckets { edges, sum, count } => histograms.push(HistogramDataPoint {
-                attributes,
-                start_time_unix_nano: origin.begun.0,
-                time_unix_nano: origin.ended.0,
-                count: *count,
-                sum: Some(*sum),
-                bucket_counts: counts_of_buckets(edges.iter().map(|(_, below)| *below), *count),
-                explicit_bounds: edges.iter().map(|(edge, _)| *edge).collect(),
-            }),
+            PointValue::Buckets { edges, sum, count } => {
+                histograms.push(distribution(&attributes, edges, *sum, *count, origin));
+            }
         }
     }
-    let gauge = (!numbers.is_empty()).then_some(OtlpGauge { data_points: numbers });
-    let histogram = (!histograms.is_empty())
-        .then_some(OtlpHistogram { data_points: histograms, aggregation_temporality: CUMULATIVE });
-    OtlpMetric {
-        name: family.metric.name.to_owned(),
-        description: family.metric.help.to_owned(),
-        unit: family.metric.unit.ucum().to_owned(),
-        gauge,
-        histogram,
+    let mut metric = ProtobufMessage::default();
+    metric.text(field::NAME, family.metric.name);
+    metric.text(field::DESCRIPTION, family.metric.help);
+    metric.text(field::UNIT, family.metric.unit.ucum());
+    let is_histogram = !histograms.is_empty();
+    let points = if is_histogram { histograms } else { numbers };
+    if points.is_empty() {
+        return None;
     }
+    let mut data = ProtobufMessage::default();
+    for point in &points {
+        data.message(field::DATA_POINTS, point);
+    }
+    if is_histogram {
+        data.varint(field::AGGREGATION_TEMPORALITY, CUMULATIVE);
+        metric.message(field::HISTOGRAM, &data);
+    } else {
+        metric.message(field::GAUGE, &data);
+    }
+    Some(metric)
 }
 
-fn number(attributes: Vec<KeyValue>, value: f64, origin: &RunOrigin<'_>) -> NumberDataPoint {
-    NumberDataPoint {
-        start_time_unix_nano: origin.begun.0,
-        time_unix_nano: origin.ended.0,
-        as_double: Some(value),
-        attributes,
+/// A point of either kind, with its times.
+fn point(origin: &RunOrigin<'_>) -> ProtobufMessage {
+    let mut point = ProtobufMessage::default();
+    point.fixed64(field::START_TIME_UNIX_NANO, origin.begun.0);
+    point.fixed64(field::TIME_UNIX_NANO, origin.ended.0);
+    point
+}
+
+fn number(attributes: &[ProtobufMessage], value: f64, origin: &RunOrigin<'_>) -> ProtobufMessage {
+    let mut number = point(origin);
+    number.double(field::AS_DOUBLE, value);
+    for attribute in attributes {
+        number.message(field::NUMBER_ATTRIBUTES, attribute);
     }
+    number
+}
+
+/// `edges` are the upper bounds with how many measurements are below each.
+fn distribution(
+    attributes: &[ProtobufMessage],
+    edges: &[(f64, u64)],
+    sum: f64,
+    count: u64,
+    origin: &RunOrigin<'_>,
+) -> ProtobufMessage {
+    let counts = counts_of_buckets(edges.iter().map(|(_, below)| *below), count);
+    let mut distribution = point(origin);
+    distribution.fixed64(field::COUNT, count);
+    distribution.double(field::SUM, sum);
+    distribution.packed(field::BUCKET_COUNTS, counts.into_iter());
+    distribution.packed(field::EXPLICIT_BOUNDS, edges.iter().map(|(edge, _)| edge.to_bits()));
+    for attribute in attributes {
+        distribution.message(field::HISTOGRAM_ATTRIBUTES, attribute);
+    }
+    distribution
 }
 
 /// How many measurements are in each bucket, from how many are below each of its edges, and how many
@@ -115,76 +220,4 @@ fn counts_of_buckets(below_edges: impl Iterator<Item = u64>, all: u64) -> Vec<u6
         before = below;
     }
     counts
-}
-
-/// `AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE`.
-const CUMULATIVE: i32 = 2;
-
-/// Declares messages of protobuf, with a line `FIELD: TYPE = NUMBER KIND;` for each field.
-macro_rules! messages {
-    ($($name:ident { $($field:ident: $type:ty = $number:tt $($how:ident)+;)* })*) => {
-        $(#[derive(Clone, PartialEq, prost::Message)]
-        struct $name {
-            $(#[prost($($how,)+ tag = $number)]
-            $field: $type,)*
-        })*
-    };
-}
-
-// Only what is sent or read here. Numbers and types are those of `opentelemetry/proto` (metrics/v1,
-// common/v1, resource/v1, collector/metrics/v1). The published crate of all messages brings an SDK
-// of a dozen crates; the tests use it to decode what is encoded here. Attributes are strings, and a
-// metric has either a gauge or a histogram.
-messages! {
-    ExportRequest { resource_metrics: Vec<ResourceMetrics> = "1" message repeated; }
-    ExportResponse { partial_success: Option<PartialSuccess> = "1" message optional; }
-    PartialSuccess {
-        rejected_data_points: i64 = "1" int64;
-        error_message: String = "2" string;
-    }
-    ResourceMetrics {
-        resource: Option<Resource> = "1" message optional;
-        scope_metrics: Vec<ScopeMetrics> = "2" message repeated;
-    }
-    Resource { attributes: Vec<KeyValue> = "1" message repeated; }
-    ScopeMetrics {
-        scope: Option<InstrumentationScope> = "1" message optional;
-        metrics: Vec<OtlpMetric> = "2" message repeated;
-    }
-    InstrumentationScope {
-        name: String = "1" string;
-        version: String = "2" string;
-    }
-    KeyValue {
-        key: String = "1" string;
-        value: Option<AnyValue> = "2" message optional;
-    }
-    AnyValue { string: Option<String> = "1" string optional; }
-    OtlpMetric {
-        name: String = "1" string;
-        description: String = "2" string;
-        unit: String = "3" string;
-        gauge: Option<OtlpGauge> = "5" message optional;
-        histogram: Option<OtlpHistogram> = "9" message optional;
-    }
-    OtlpGauge { data_points: Vec<NumberDataPoint> = "1" message repeated; }
-    NumberDataPoint {
-        start_time_unix_nano: u64 = "2" fixed64;
-        time_unix_nano: u64 = "3" fixed64;
-        as_double: Option<f64> = "4" double optional;
-        attributes: Vec<KeyValue> = "7" message repeated;
-    }
-    OtlpHistogram {
-        data_points: Vec<HistogramDataPoint> = "1" message repeated;
-        aggregation_temporality: i32 = "2" int32;
-    }
-    HistogramDataPoint {
-        start_time_unix_nano: u64 = "2" fixed64;
-        time_unix_nano: u64 = "3" fixed64;
-        count: u64 = "4" fixed64;
-        sum: Option<f64> = "5" double optional;
-        bucket_counts: Vec<u64> = "6" fixed64 repeated;
-        explicit_bounds: Vec<f64> = "7" double repeated;
-        attributes: Vec<KeyValue> = "9" message repeated;
-    }
 }
