@@ -11,6 +11,7 @@ mod exit;
 mod files;
 mod generator_rates;
 mod generators;
+mod keys;
 mod load;
 mod metrics;
 mod results;

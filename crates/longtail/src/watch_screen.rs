@@ -1,18 +1,25 @@
 //! The live screen of a watch: the answer, and with `d` all figures. The terminal is restored at
 //! the end, at an error, and after a panic.
 
-use std::io::{self, IsTerminal as _, Write};
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal as _, Write as _};
 use std::panic;
-use std::time::Duration;
 
-use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
-use crossterm::style::{Attribute, Print, SetAttribute};
-use crossterm::terminal::{self, BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
-use crossterm::{cursor, execute, queue};
-
+use rustix::termios::{OptionalActions, Termios, Winsize, tcgetattr, tcgetwinsize, tcsetattr};
 use watch::AnswerLine;
 
 use crate::exit::Mistake;
+use crate::keys::{self, Key};
+
+/// The other screen, which does not scroll; lines are not wrapped; no cursor.
+const ENTER: &str = "\x1b[?1049h\x1b[?7l\x1b[?25l";
+const LEAVE: &str = "\x1b[?25h\x1b[?7h\x1b[?1049l";
+/// A terminal that knows these shows what is between them at once.
+const BEGIN_UPDATE: &str = "\x1b[?2026h";
+const END_UPDATE: &str = "\x1b[?2026l";
+const CLEAR_LINE: &str = "\x1b[2K";
+const BOLD: &str = "\x1b[1m";
+const PLAIN: &str = "\x1b[0m";
 
 /// Whether there is somebody who looks and can press a key.
 pub(crate) fn is_a_terminal() -> bool {
@@ -27,6 +34,24 @@ pub(crate) struct WatchScreen {
     pub(crate) is_stale: bool,
     /// The first line that is drawn.
     scroll: u16,
+    /// The terminal's size when it was drawn on.
+    size: TerminalSize,
+    /// The terminal's settings before.
+    before: Termios,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct TerminalSize {
+    columns: u16,
+    rows: u16,
+}
+
+impl TerminalSize {
+    fn now() -> Result<TerminalSize, Mistake> {
+        let Winsize { ws_col, ws_row, .. } =
+            tcgetwinsize(io::stdout()).map_err(|why| unusable(&why.into()))?;
+        Ok(TerminalSize { columns: ws_col, rows: ws_row })
+    }
 }
 
 impl WatchScreen {
@@ -35,23 +60,28 @@ impl WatchScreen {
     /// # Errors
     /// Where it is none that can be drawn on.
     pub(crate) fn take(is_full: bool) -> Result<WatchScreen, Mistake> {
+        let before = tcgetattr(io::stdin()).map_err(|why| unusable(&why.into()))?;
         let say = panic::take_hook();
+        let for_hook = before.clone();
         panic::set_hook(Box::new(move |panicked| {
-            give_back();
+            give_back(&for_hook);
             say(panicked);
         }));
         // Before the terminal is changed: where one of the steps below fails, dropping this gives
         // the terminal back.
-        let screen = WatchScreen { is_full, is_stale: true, scroll: 0 };
-        let enter = || {
-            execute!(
-                io::stdout(),
-                terminal::EnterAlternateScreen,
-                terminal::DisableLineWrap,
-                cursor::Hide
-            )
+        let screen = WatchScreen {
+            is_full,
+            is_stale: true,
+            scroll: 0,
+            size: TerminalSize::default(),
+            before,
         };
-        terminal::enable_raw_mode().and_then(|()| enter()).map_err(|why| unusable(&why))?;
+        let mut raw = screen.before.clone();
+        raw.make_raw();
+        tcsetattr(io::stdin(), OptionalActions::Now, &raw)
+            .map_err(io::Error::from)
+            .and_then(|()| write(ENTER))
+            .map_err(|why| unusable(&why))?;
         Ok(screen)
     }
 
@@ -64,9 +94,9 @@ impl WatchScreen {
         self.scroll = self.scroll.min(lines.len().saturating_sub(1) as u16);
         let keys = if self.is_full { "d the answer   arrows scroll" } else { "d all figures" };
         let shown = lines.get(usize::from(self.scroll)..).unwrap_or_default();
-        let (columns, rows) = terminal::size().map_err(|why| unusable(&why))?;
-        draw(&mut io::stdout().lock(), columns, rows, shown, &format!("  q quits   {keys}"))
-            .map_err(|why| unusable(&why))
+        self.size = TerminalSize::now()?;
+        let text = picture(self.size, shown, &format!("  q quits   {keys}"));
+        write(&text).map_err(|why| unusable(&why))
     }
 
     /// Whether a key that ends it has been pressed, at once; other keys do what they do.
@@ -74,26 +104,22 @@ impl WatchScreen {
     /// # Errors
     /// Where the terminal is gone.
     pub(crate) fn wants_to_end(&mut self) -> Result<bool, Mistake> {
-        while event::poll(Duration::ZERO).map_err(|why| unusable(&why))? {
-            let event = event::read().map_err(|why| unusable(&why))?;
+        if TerminalSize::now()? != self.size {
             self.is_stale = true;
-            let Event::Key(key) = event else { continue };
-            if key.kind == KeyEventKind::Release {
-                continue;
-            }
-            match key.code {
-                KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => {
-                    return Ok(true);
+        }
+        for key in keys::pressed(&io::stdin()).map_err(|why| unusable(&why))? {
+            self.is_stale = true;
+            match key {
+                Key::ControlC | Key::Escape | Key::Character('q' | 'Q') => return Ok(true),
+                Key::Character('d' | 'D') => {
+                    self.is_full = !self.is_full;
+                    self.scroll = 0;
                 }
-                KeyCode::Char('q' | 'Q') | KeyCode::Esc => return Ok(true),
-                KeyCode::Char('d' | 'D') => (self.is_full, self.scroll) = (!self.is_full, 0),
-                KeyCode::Down | KeyCode::Char('j') => self.scroll = self.scroll.saturating_add(1),
-                KeyCode::Up | KeyCode::Char('k') => self.scroll = self.scroll.saturating_sub(1),
-                KeyCode::PageDown | KeyCode::Char(' ') => {
-                    self.scroll = self.scroll.saturating_add(20);
-                }
-                KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(20),
-                _ => {}
+                Key::Down | Key::Character('j') => self.scroll = self.scroll.saturating_add(1),
+                Key::Up | Key::Character('k') => self.scroll = self.scroll.saturating_sub(1),
+                Key::PageDown | Key::Character(' ') => self.scroll = self.scroll.saturating_add(20),
+                Key::PageUp => self.scroll = self.scroll.saturating_sub(20),
+                Key::Character(_) | Key::Other => {}
             }
         }
         Ok(false)
@@ -102,42 +128,36 @@ impl WatchScreen {
 
 impl Drop for WatchScreen {
     fn drop(&mut self) {
-        give_back();
+        give_back(&self.before);
     }
 }
 
 /// The terminal as it was, as far as it still can be.
-fn give_back() {
-    let _ = execute!(
-        io::stdout(),
-        cursor::Show,
-        terminal::EnableLineWrap,
-        terminal::LeaveAlternateScreen
-    );
-    let _ = terminal::disable_raw_mode();
+fn give_back(before: &Termios) {
+    let _ = write(LEAVE);
+    let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
 }
 
-/// As many of the lines as there is room for, and the foot in the last row.
-fn draw(
-    out: &mut impl Write,
-    columns: u16,
-    rows: u16,
-    lines: &[AnswerLine],
-    foot: &str,
-) -> io::Result<()> {
-    queue!(out, BeginSynchronizedUpdate)?;
-    let foot = AnswerLine::plain(foot);
-    let last = rows.saturating_sub(1);
-    for row in 0..rows {
-        queue!(out, cursor::MoveTo(0, row), Clear(ClearType::CurrentLine))?;
-        let line = if row == last { Some(&foot) } else { lines.get(usize::from(row)) };
-        let Some(AnswerLine { text, is_bold }) = line else { continue };
-        let text: String = text.chars().filter(|c| !c.is_control()).take(columns.into()).collect();
-        let attribute = if *is_bold { Attribute::Bold } else { Attribute::Reset };
-        queue!(out, SetAttribute(attribute), Print(text), SetAttribute(Attribute::Reset))?;
-    }
-    queue!(out, EndSynchronizedUpdate)?;
+fn write(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
     out.flush()
+}
+
+/// What draws as many of the lines as there is room for, and the foot in the last row.
+fn picture(size: TerminalSize, lines: &[AnswerLine], foot: &str) -> String {
+    let mut drawn = BEGIN_UPDATE.to_owned();
+    let foot = AnswerLine::plain(foot);
+    for row in 0..size.rows {
+        let _ = write!(drawn, "\x1b[{};1H{CLEAR_LINE}", row + 1);
+        let is_last = row + 1 == size.rows;
+        let line = if is_last { Some(&foot) } else { lines.get(usize::from(row)) };
+        let Some(AnswerLine { text, is_bold }) = line else { continue };
+        drawn.push_str(if *is_bold { BOLD } else { PLAIN });
+        drawn.extend(text.chars().filter(|c| !c.is_control()).take(size.columns.into()));
+        drawn.push_str(PLAIN);
+    }
+    drawn + END_UPDATE
 }
 
 fn unusable(why: &io::Error) -> Mistake {
@@ -153,9 +173,7 @@ mod tests {
         let lines: Vec<_> =
             (0..40).map(|n| AnswerLine::plain(format!("line {n}\x1b[2J"))).collect();
         for (columns, rows) in [(0, 0), (1, 1), (5, 3), (22, 2), (300, 100)] {
-            let mut drawn = Vec::new();
-            draw(&mut drawn, columns, rows, &lines, "foot").unwrap();
-            let drawn = String::from_utf8(drawn).unwrap();
+            let drawn = picture(TerminalSize { columns, rows }, &lines, "foot");
             assert_eq!(drawn.matches("\x1b[2K").count(), usize::from(rows), "each row is cleared");
             assert_eq!(drawn.contains("line 1"), columns > 5 && rows > 2, "{drawn:?}");
             assert_eq!(drawn.contains("foot"), columns > 3 && rows > 0, "{drawn:?}");
