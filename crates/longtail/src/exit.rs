@@ -137,6 +137,9 @@ pub(crate) enum Mistake {
     /// The self-test could not start.
     #[error(transparent)]
     Selftest(#[from] selftest::SelftestError),
+    /// Another generator cannot make the load.
+    #[error(transparent)]
+    Generator(#[from] generators::GeneratorError),
     /// There is no such server to watch.
     #[error(transparent)]
     Watch(#[from] watch::WatchError),
@@ -164,6 +167,7 @@ impl Mistake {
             | Mistake::Sink(_)
             | Mistake::Theory(_)
             | Mistake::Selftest(_)
+            | Mistake::Generator(_)
             | Mistake::Watch(_)
             | Mistake::Read { .. } => Exit::Mistake,
         }

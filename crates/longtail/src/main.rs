@@ -9,8 +9,6 @@ mod args;
 mod commands;
 mod exit;
 mod files;
-mod generator_rates;
-mod generators;
 mod keys;
 mod load;
 mod metrics;
@@ -24,6 +22,7 @@ mod watch_screen;
 use std::ffi::OsString;
 
 use engine::Resolver;
+use launch::GuardCommand;
 
 use crate::commands::Invocation;
 use crate::exit::Exit;
@@ -31,9 +30,14 @@ use crate::exit::Exit;
 /// The hidden subcommand that guards a server: it takes what follows as it is.
 const GUARD: &str = "guard-server";
 
+/// The command that guards a server.
+fn guard() -> GuardCommand {
+    GuardCommand::this_program(GUARD)
+}
+
 /// This very program, which also has the built-in server in it.
 fn this_program() -> OsString {
-    launch::GuardCommand::this_program(GUARD).program.into()
+    guard().program.into()
 }
 
 fn main() {

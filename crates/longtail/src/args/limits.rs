@@ -1,6 +1,7 @@
 //! Value parsers for clap: what a number, time, path or word on the command line may be.
 
-use clap::builder::{PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
+use audit::LoadTool;
+use clap::builder::{PossibleValue, PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
 use model::{Nanos, Objective, Threads, Timestamps};
 use queueing::prediction::TimeGoal;
 
@@ -26,6 +27,16 @@ pub(crate) fn words<T: Copy + Send + Sync + 'static>(
     let words = PossibleValuesParser::new(table.iter().map(|(word, _)| *word));
     words.map(|typed| {
         table.iter().find(|(word, _)| *word == typed).expect("clap takes no other word").1
+    })
+}
+
+/// Reads the name of a tool that can make the load.
+pub(crate) fn load_tool() -> impl TypedValueParser<Value = LoadTool> {
+    let names = LoadTool::GENERATORS
+        .map(|tool| PossibleValue::new(tool.name()).hide(tool == LoadTool::Longtail));
+    PossibleValuesParser::new(names).map(|typed| {
+        let tool = LoadTool::GENERATORS.into_iter().find(|tool| tool.name() == typed);
+        tool.expect("clap takes no other name")
     })
 }
 

@@ -12,10 +12,11 @@ use model::{
 };
 use requests::RequestsFormat;
 
-use super::limits::{CONNECTIONS, TIMESTAMPS, WantedTimestamps, above_zero, from_1_to, words};
+use super::limits::{
+    CONNECTIONS, TIMESTAMPS, WantedTimestamps, above_zero, from_1_to, load_tool, words,
+};
 use super::{ADVANCED, OutletArgs, OutputArgs, ThresholdArgs};
 use crate::exit::{Mistake, refuse_if, wrong};
-use crate::generators::load_tool;
 use crate::load::Check;
 
 const EXAMPLES: &str = "\

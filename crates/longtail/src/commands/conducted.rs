@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use engine::Resolver;
 use launch::puma;
-use launch::{Addresses, GuardCommand, LaunchError};
+use launch::{Addresses, LaunchError};
 use model::comparison::{ComparisonFindings, Difference, Metric};
 use model::plan::quoted;
 use model::{
@@ -23,7 +23,7 @@ use crate::metrics::Outlets;
 use crate::results::Results;
 use crate::store::{CeilingFile, wall_time};
 use crate::ui::Ui;
-use crate::{GUARD, signals, this_program, ui};
+use crate::{guard, signals, this_program, ui};
 
 /// What a study starts with: its clock, the user's interruption, generators on other machines.
 pub(crate) struct StudyStart {
@@ -66,7 +66,7 @@ impl StudyStart {
     pub(crate) fn context(&self, command_line: MaskedText, resolver: Resolver) -> Context<'_> {
         Context {
             clock: self.clock,
-            guard: GuardCommand::this_program(GUARD),
+            guard: guard(),
             program: this_program(),
             dir: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             addresses: Addresses::default(),

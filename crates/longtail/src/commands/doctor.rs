@@ -10,7 +10,9 @@ use std::sync::atomic::Ordering;
 
 use audit::LoadTool;
 use clap::Args;
-use launch::{GuardCommand, LaunchError, Surroundings, find_program, puma};
+use generators::rates::{CalibrationFindings, CalibrationRounds, SinkUnderLoad};
+use generators::{GeneratorRunner, LoadOrder, rates};
+use launch::{LaunchError, Surroundings, find_program, puma};
 use model::{LoadSettings, Nanos, SystemClock};
 use probe::doctor::{
     FoundPuma, MachineCheck, MachineFitness, MachineGrade, PumaInstallation, examine,
@@ -22,16 +24,12 @@ use selftest::CaseResult;
 use serde_json::json;
 
 use crate::args::ADVANCED;
-use crate::args::limits::from_1_to;
+use crate::args::limits::{from_1_to, load_tool};
 use crate::args::output::FormatArgs;
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
-use crate::generator_rates::{
-    self, CalibrationFindings, CalibrationRounds, ComparedGenerator, SinkUnderLoad,
-};
-use crate::generators::{GeneratorRunner, InstalledGenerator, LoadOrder, load_tool, program_of};
 use crate::store::wall_time;
 use crate::ui::{self, Ui};
-use crate::{GUARD, signals, this_program};
+use crate::{guard, signals, this_program};
 
 /// How long Puma may take to print its version.
 const LONGEST_VERSION: Nanos = Nanos::from_millis(1500);
@@ -67,8 +65,7 @@ fn examine_machine(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let around = Surroundings::here()?;
     let clock = SystemClock::start();
     let version = |argv: Vec<OsString>| -> Result<FoundPuma, LaunchError> {
-        let guard = GuardCommand::this_program(GUARD);
-        let printed = puma::printed_version(&argv, &around.dir, &guard, &clock, LONGEST_VERSION)?;
+        let printed = puma::printed_version(&argv, &around.dir, &guard(), &clock, LONGEST_VERSION)?;
         Ok(FoundPuma {
             command: argv.join(OsStr::new(" ")).to_string_lossy().into_owned(),
             printed,
@@ -149,7 +146,6 @@ fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let order = LoadOrder { time: Some(length), ..LoadOrder::get("", load) };
     let interrupt = signals::interruption()?;
     let clock = SystemClock::start();
-    let program = this_program();
     signals::begin();
     let mut found = CalibrationFindings {
         started_at: wall_time(),
@@ -161,9 +157,9 @@ fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
         compared: Vec::new(),
         missing: Vec::new(),
     };
-    find_generators(args, &program, &mut found);
-    let runner = GeneratorRunner::new(clock)?;
-    let sink = SinkUnderLoad::start(&program, clock)?;
+    found.find_generators(&args.tools, &this_program());
+    let runner = GeneratorRunner::new(guard(), clock)?;
+    let sink = SinkUnderLoad::start(&guard(), clock)?;
     let rounds =
         CalibrationRounds { sink: &sink, order: &order, runner: &runner, interrupt: &interrupt };
     let progress = Ui::new();
@@ -178,32 +174,10 @@ fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
     if args.output.is_json() {
         ui::print_json(&found);
     } else {
-        ui::print(&generator_rates::table(&found));
+        ui::print(&rates::table(&found));
     }
-    let ours = found.compared.iter().find(|one| one.tool == LoadTool::Longtail);
-    // longtail ran, but brought no figures.
-    let is_without_figures = ours.is_some_and(|ours| ours.runs.is_empty());
     let is_interrupted = Exit::Interrupted.if_so(found.interrupted);
-    Ok(is_interrupted.and(Exit::Invalid.if_so(is_without_figures)))
-}
-
-/// Finds the generators on PATH that the user wants, and longtail itself.
-fn find_generators(args: &DoctorArgs, longtail: &OsStr, found: &mut CalibrationFindings) {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    for tool in LoadTool::GENERATORS {
-        let is_wanted =
-            tool == LoadTool::Longtail || args.tools.is_empty() || args.tools.contains(&tool);
-        if !is_wanted {
-            continue;
-        }
-        match program_of(tool, &path, longtail) {
-            Some(program) => {
-                let installed = InstalledGenerator { tool, program };
-                found.compared.push(ComparedGenerator::new(installed));
-            }
-            None => found.missing.push(tool),
-        }
-    }
+    Ok(is_interrupted.and(Exit::Invalid.if_so(found.is_longtail_without_figures())))
 }
 
 /// Runs the self-test and prints how far off the engine was. A wrong count is exit code 1.

@@ -14,7 +14,6 @@ use super::conducted::StudyStart;
 use crate::args::LoadArgs;
 use crate::args::output::StudyKind;
 use crate::exit::{Exit, Mistake, refuse_if};
-use crate::generators;
 use crate::load::{Recorder, order_load, prepare};
 use crate::metrics::{Outlets, StatsdInput};
 use crate::results::Results;

@@ -4,6 +4,7 @@
 use audit::LoadTool;
 use clap::Args;
 use engine::Resolver;
+use generators::{GeneratorDriver, InstalledGenerator, LoadOrder};
 use launch::puma;
 use model::{App, Bodies, BodiesPlan, LoadSettings, Nanos, Plan, Private, Probe, ServerKind, Stop};
 use sweep::{Context, OtherGenerator, conduct_bodies, conduct_sweep};
@@ -12,15 +13,14 @@ use super::conducted::{
     StudyStart, TerminalObserver, bind_for_remote_generators, check_probe_available,
     fall_back_to_builtin,
 };
-use crate::args::limits::{CONNECTIONS, above_zero, from_1_to, multiple};
+use crate::args::limits::{CONNECTIONS, above_zero, from_1_to, load_tool, multiple};
 use crate::args::output::StudyKind;
 use crate::args::server::{ServerArgs, addresses, server_command, with_environment};
 use crate::args::{ADVANCED, OutletArgs, OutputArgs, ThresholdArgs};
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
-use crate::generators::{self, GeneratorDriver, InstalledGenerator, LoadOrder, load_tool};
 use crate::metrics::{Outlets, StatsdInput};
 use crate::results::Results;
-use crate::{secrets, signals};
+use crate::{guard, secrets, signals};
 
 /// Conducts a sweep, shows each run as it is done, and saves the study.
 ///
@@ -44,7 +44,10 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     bind_for_remote_generators(&mut plan.server, here.far.as_ref());
     let results = Results::open("sweep", &here.started_at, &args.output)?;
     signals::begin();
-    let driver = found.map(|found| GeneratorDriver::new(found, here.clock)).transpose()?;
+    let driver = match found {
+        Some(found) => Some(GeneratorDriver::new(found, guard(), here.clock)?),
+        None => None,
+    };
     let context = Context {
         addresses,
         boot_timeout: args.server.puma.boot_timeout,

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use audit::LoadTool;
 use engine::{Endpoint, LoadSpec, Resolver, TlsOptions, TlsSettings, Transport};
+use generators::{GeneratorDriver, InstalledGenerator, LoadOrder};
 use launch::{CpuRestriction, affinity};
 use model::paths::what_is_there;
 use model::secret::is_secret_name;
@@ -33,7 +34,7 @@ use self::listeners::Listeners;
 use crate::args::LoadArgs;
 use crate::args::limits::resolved_timestamps;
 use crate::exit::{Mistake, refuse_if, wrong};
-use crate::generators::{self, GeneratorDriver, InstalledGenerator, LoadOrder};
+use crate::guard;
 use crate::ui::{self, Ui};
 
 /// How long each step of a first handshake may take.
@@ -321,7 +322,7 @@ pub(crate) fn order_load(
         ..LoadOrder::get(&url, plan.load.clone())
     };
     generators::check_order(generator, &order)?;
-    let driver = GeneratorDriver::new(InstalledGenerator::on_path(generator)?, clock)?;
+    let driver = GeneratorDriver::new(InstalledGenerator::on_path(generator)?, guard(), clock)?;
     order.body = template.body.map(|body| driver.keep_body(&body)).transpose()?;
     Ok(OrderedLoad { driver, order })
 }

@@ -1,8 +1,8 @@
-//! Runs another generator as a child process: a warm-up that is thrown away, then the run; and
-//! reads what it printed and what CPU time it took. Nothing is computed that it did not print, but
-//! the sum of its errors.
+//! Runs another generator as a child process, first a warm-up whose figures are dropped, then the
+//! run; and reads what it printed and how much CPU time it took. Nothing is computed that it did not
+//! print, except the sum of its errors.
 //!
-//! It runs under the guard that servers run under, so that it and all that it starts die with us,
+//! It runs under the guard that servers run under, so that it and all its children die with us,
 //! whatever happens.
 
 use std::ffi::OsString;
@@ -24,161 +24,188 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use sweep::{ClaimedRun, OtherGenerator, Task};
 
-use super::{GeneratorCommand, InstalledGenerator, LoadOrder};
-use crate::GUARD;
-use crate::exit::{Mistake, unwritable};
+use crate::{GeneratorCommand, GeneratorError, InstalledGenerator, LoadOrder, command};
 
-/// A generator that has not ended so long after its time (and its last answer's timeout) is taken
-/// for stuck.
+/// A generator that has not ended this long after its time and the timeout of its last request is
+/// stuck.
 const STUCK_AFTER: Nanos = Nanos::from_secs(20);
-/// Time for a program to print its version.
+/// How long a program may take to print its version.
 const VERSION_WITHIN: Nanos = Nanos::from_secs(5);
 const POLL_EVERY: Nanos = Nanos::from_millis(10);
 
-/// Sends the two streams into files, so that no pipe can be full and neither is lost in the other,
-/// takes away what would send the load to a proxy, and becomes the generator.
+/// Redirects the generator's two streams to files, which cannot block as a full pipe does, unsets
+/// the variables that would send the load to a proxy, and becomes the generator.
 const INTO_FILES: &str = r#"out=$1 err=$2; shift 2
 unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY
 exec "$@" >"$out" 2>"$err" </dev/null"#;
 
-/// Runs generators, one at a time; their files are in a folder that goes with us where we are
+/// Runs generators, one at a time. Their files are in a folder that is removed even if we are
 /// killed.
-pub(crate) struct GeneratorRunner {
+pub struct GeneratorRunner {
     scratch: Arc<Scratch>,
     guard: GuardCommand,
     clock: SystemClock,
 }
 
-/// What a process that ended well came to.
-pub(crate) struct ProcessReport {
-    /// Its report.
-    pub(crate) printed: String,
-    /// The last line of what it complained about.
-    pub(crate) complaint: Option<String>,
-    /// The command, as a shell takes it.
-    pub(crate) command_line: String,
+/// What a process printed and used that ended with exit code 0.
+pub struct ProcessReport {
+    /// What it printed to stdout.
+    pub printed: String,
+    /// The last line that it printed to stderr.
+    pub complaint: Option<String>,
+    /// The command, quoted for a shell.
+    pub command_line: String,
     /// From its start to its end.
-    pub(crate) elapsed: Nanos,
-    /// CPU time of it and of all that it started, user and system.
-    pub(crate) cpu: Option<(Nanos, Nanos)>,
+    pub elapsed: Nanos,
+    /// CPU time of it and all its children; `None` if the kernel does not tell.
+    pub cpu: Option<CpuUse>,
+}
+
+/// CPU time, as `getrusage` reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuUse {
+    /// In user mode.
+    pub user: Nanos,
+    /// In the kernel.
+    pub system: Nanos,
+}
+
+impl CpuUse {
+    /// CPU time of all children that have been waited for, with their children. Between two
+    /// readings only one child ends here, with its guard, which takes about a millisecond itself.
+    fn of_children() -> Option<CpuUse> {
+        let nanos = |time: TimeVal| {
+            Nanos((time.tv_sec() as u64) * 1_000_000_000 + (time.tv_usec() as u64) * 1000)
+        };
+        let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
+        Some(CpuUse { user: nanos(usage.user_time()), system: nanos(usage.system_time()) })
+    }
+
+    fn since(self, before: CpuUse) -> CpuUse {
+        CpuUse {
+            user: self.user.saturating_sub(before.user),
+            system: self.system.saturating_sub(before.system),
+        }
+    }
+}
+
+/// How a generator's process ended.
+enum ProcessEnd {
+    Exited(ServerExit),
+    /// It was killed because `meanwhile` said so.
+    GivenUp,
 }
 
 impl GeneratorRunner {
+    /// A runner with an empty folder. `guard` is the command that guards children.
+    ///
     /// # Errors
-    /// Where no folder can be made.
-    pub(crate) fn new(clock: SystemClock) -> Result<GeneratorRunner, Mistake> {
+    /// If no folder can be made.
+    pub fn new(guard: GuardCommand, clock: SystemClock) -> Result<GeneratorRunner, GeneratorError> {
         let within = std::env::temp_dir();
-        let hint = "set TMPDIR to a folder you can write";
         let data = launch::data_folder();
-        let scratch = Scratch::noted(&within, data.as_deref())
-            .map_err(|why| unwritable(&within, &why, hint))?;
-        Ok(GeneratorRunner {
-            scratch: Arc::new(scratch),
-            guard: GuardCommand::this_program(GUARD),
-            clock,
-        })
+        let scratch = match Scratch::noted(&within, data.as_deref()) {
+            Ok(scratch) => Arc::new(scratch),
+            Err(why) => {
+                let hint = "set TMPDIR to a folder you can write";
+                return Err(GeneratorError::Unwritable { path: within, why, hint });
+            }
+        };
+        Ok(GeneratorRunner { scratch, guard, clock })
     }
 
     /// Where generators have their files.
-    pub(crate) fn folder(&self) -> &Path {
+    fn folder(&self) -> &Path {
         self.scratch.path()
     }
 
-    /// One process of it, to its end; `meanwhile` is called again and again with the time since its
-    /// start, and says whether to give up: then there is no report.
+    /// Runs one process of the generator to its end. `meanwhile` is called again and again with the
+    /// time since the start, and says whether to give up: then there is no report.
     ///
     /// # Errors
-    /// Where it cannot be started, fails, or does not end: why, in a line.
-    pub(crate) fn run(
+    /// If it cannot be started, fails, or does not end: why, in one line.
+    pub fn run(
         &self,
         installed: &InstalledGenerator,
         order: &LoadOrder,
         meanwhile: &mut dyn FnMut(Nanos) -> bool,
     ) -> Result<Option<ProcessReport>, String> {
-        // Of those that read their targets from a file.
+        // vegeta reads its targets from a file.
         let targets = format!("{} {}\n", order.method.as_deref().unwrap_or("GET"), order.url);
         fs::write(self.folder().join("targets"), targets).map_err(|why| why.to_string())?;
-        let command = super::command(installed.tool, &installed.program, order, self.folder());
-        let env =
-            command.env.iter().map(|(name, value)| format!("{name}={}", value.to_string_lossy()));
-        let words: Vec<String> =
-            command.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        let argv = masked_words(&words);
-        let argv = argv.iter().map(|word| quoted(word));
-        let command_line = env.chain(argv).collect::<Vec<_>>().join(" ");
-        let cpu_before = used_by_children();
+        let command = command(installed.tool, &installed.program, order, self.folder());
+        let cpu_before = CpuUse::of_children();
         let begun = self.clock.now();
         let process = self.start(&command)?;
-        let exit = loop {
-            if let Some(exit) = process.exited() {
-                break exit;
-            }
-            let since = self.clock.now() - begun;
-            if meanwhile(since) {
-                return Ok(None);
-            }
-            // However slow the server is, each request of a count ends by its timeout.
-            if order.time.is_some_and(|time| since > time + order.load.timeout + STUCK_AFTER) {
-                return Err(format!(
-                    "it had not ended {} after its time, and was killed",
-                    order.load.timeout + STUCK_AFTER
-                ));
-            }
-            self.clock.sleep(POLL_EVERY);
-        };
+        let end = self.wait_for(&process, order, begun, meanwhile)?;
+        let ProcessEnd::Exited(exit) = end else { return Ok(None) };
         let elapsed = self.clock.now() - begun;
-        let (printed, complaint) = (self.text("stdout"), self.complaint());
-        // Its guard has to be gone before its CPU time is known.
+        let mut printed = self.text("stdout");
+        let complaint = self.complaint();
+        // Its CPU time is complete only when its guard is gone.
         drop(process);
-        let cpu = used_by_children().zip(cpu_before);
-        let cpu = cpu.map(|(after, before)| {
-            (after.0.saturating_sub(before.0), after.1.saturating_sub(before.1))
-        });
+        let cpu_after = CpuUse::of_children();
         if meanwhile(elapsed) {
             return Ok(None);
         }
         if exit != ServerExit::Code(0) {
-            return Err(format!(
-                "{exit}{}",
-                complaint.map(|line| format!(": {line}")).unwrap_or_default()
-            ));
+            let why = complaint.map(|line| format!(": {line}")).unwrap_or_default();
+            return Err(format!("{exit}{why}"));
         }
-        let printed = if installed.tool == LoadTool::Vegeta {
-            // It only writes a file while it makes load; what prints the report is not measured.
+        if installed.tool == LoadTool::Vegeta {
+            // While it makes load it only writes a file; the report is printed by another process.
             let file = self.folder().join("vegeta.bin");
-            self.printed_within(
-                vec![installed.program.clone(), "report".into(), file.into()],
-                STUCK_AFTER,
-            )?
-            .0
-        } else {
-            printed
-        };
+            let argv = vec![installed.program.clone(), "report".into(), file.into()];
+            printed = self.printed_within(argv, STUCK_AFTER)?.stdout;
+        }
+        let cpu = cpu_after.zip(cpu_before).map(|(after, before)| after.since(before));
+        let command_line = command.for_shell();
         Ok(Some(ProcessReport { printed, complaint, command_line, elapsed, cpu }))
     }
 
-    /// Its version, where it prints one.
-    fn version(&self, installed: &InstalledGenerator) -> Option<String> {
-        let argv = vec![installed.program.clone(), installed.tool.version_flag()?.into()];
-        let (printed, complaint) = self.printed_within(argv, VERSION_WITHIN).ok()?;
-        version_in(&printed).or_else(|| version_in(&complaint?))
+    /// Waits until the process ends, is stuck, or `meanwhile` says to give up.
+    fn wait_for(
+        &self,
+        process: &Server,
+        order: &LoadOrder,
+        begun: Nanos,
+        meanwhile: &mut dyn FnMut(Nanos) -> bool,
+    ) -> Result<ProcessEnd, String> {
+        // However slow the server is, each request ends by its timeout.
+        let grace = order.load.timeout + STUCK_AFTER;
+        loop {
+            if let Some(exit) = process.exited() {
+                return Ok(ProcessEnd::Exited(exit));
+            }
+            let since = self.clock.now() - begun;
+            if meanwhile(since) {
+                return Ok(ProcessEnd::GivenUp);
+            }
+            if order.time.is_some_and(|time| since > time + grace) {
+                return Err(format!("it had not ended {grace} after its time, and was killed"));
+            }
+            self.clock.sleep(POLL_EVERY);
+        }
     }
 
-    /// What a short command prints and complains about.
-    fn printed_within(
-        &self,
-        argv: Vec<OsString>,
-        time: Nanos,
-    ) -> Result<(String, Option<String>), String> {
+    /// The tool's version, if it prints one.
+    fn version(&self, installed: &InstalledGenerator) -> Option<String> {
+        let argv = vec![installed.program.clone(), installed.tool.version_flag()?.into()];
+        let printed = self.printed_within(argv, VERSION_WITHIN).ok()?;
+        version_in(&printed.stdout).or_else(|| version_in(&printed.complaint?))
+    }
+
+    /// What a short command prints within this time.
+    fn printed_within(&self, argv: Vec<OsString>, time: Nanos) -> Result<PrintedText, String> {
         let process = self.start(&GeneratorCommand { argv, env: Vec::new() })?;
         let begun = self.clock.now();
         while process.exited().is_none() && self.clock.now() - begun < time {
             self.clock.sleep(POLL_EVERY);
         }
-        Ok((self.text("stdout"), self.complaint()))
+        Ok(PrintedText { stdout: self.text("stdout"), complaint: self.complaint() })
     }
 
-    /// The last line of what it has complained about, or of what it has printed.
+    /// The last line of stderr, or else of stdout.
     fn complaint(&self) -> Option<String> {
         let last = |text: &str| {
             text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(masked)
@@ -186,13 +213,13 @@ impl GeneratorRunner {
         last(&self.text("stderr")).or_else(|| last(&self.text("stdout")))
     }
 
-    /// What the last process has printed into one of its two files.
+    /// What the last process printed to `stdout` or `stderr`.
     fn text(&self, file: &str) -> String {
         String::from_utf8_lossy(&fs::read(self.folder().join(file)).unwrap_or_default())
             .into_owned()
     }
 
-    /// A child that makes load. Dropping it kills it and all that it has started.
+    /// Starts a generator. Dropping it kills it and all its children.
     fn start(&self, command: &GeneratorCommand) -> Result<Server, String> {
         let files = ["stdout", "stderr"].map(|name| self.folder().join(name));
         let shell = ["/bin/sh", "-c", INTO_FILES, "longtail"].map(OsString::from);
@@ -206,21 +233,31 @@ impl GeneratorRunner {
             command.env.iter().map(|(name, value)| (OsString::from(name), value.clone())).collect();
         spec.scratch = Some(Arc::clone(&self.scratch));
         for file in &files {
-            // What the one before has left is not its.
+            // They are the last process's.
             let _ = fs::remove_file(file);
         }
         Server::start(&spec, &self.guard, &self.clock).map_err(|why| why.to_string())
     }
 }
 
-/// CPU time of all children that have been waited for, and theirs: user and system. Between two
-/// readings only one child ends here, with its guard, which takes about a millisecond for itself.
-fn used_by_children() -> Option<(Nanos, Nanos)> {
-    let nanos = |time: TimeVal| {
-        Nanos((time.tv_sec() as u64) * 1_000_000_000 + (time.tv_usec() as u64) * 1000)
-    };
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
-    Some((nanos(usage.user_time()), nanos(usage.system_time())))
+/// What a process printed.
+struct PrintedText {
+    stdout: String,
+    /// The last line of stderr, or else of stdout.
+    complaint: Option<String>,
+}
+
+impl GeneratorCommand {
+    /// The command with its environment, quoted for a shell, without secrets.
+    fn for_shell(&self) -> String {
+        let env =
+            self.env.iter().map(|(name, value)| format!("{name}={}", value.to_string_lossy()));
+        let words: Vec<String> =
+            self.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let argv = masked_words(&words);
+        let argv = argv.iter().map(|word| quoted(word));
+        env.chain(argv).collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// The first thing that looks like a version: `wrk debian/4.1.0-3+b2 [epoll]` is 4.1.0.
@@ -231,41 +268,45 @@ fn version_in(text: &str) -> Option<String> {
 }
 
 /// A generator, ready to run.
-pub(crate) struct GeneratorDriver {
+pub struct GeneratorDriver {
     installed: InstalledGenerator,
     version: Option<String>,
     runner: GeneratorRunner,
 }
 
 impl GeneratorDriver {
-    /// Makes it ready: asks for its version, and makes a folder for its files.
+    /// Asks the generator for its version, and makes a folder for its files. `guard` is the command
+    /// that guards children.
     ///
     /// # Errors
-    /// Where no folder can be made.
-    pub(crate) fn new(
+    /// If no folder can be made.
+    pub fn new(
         installed: InstalledGenerator,
+        guard: GuardCommand,
         clock: SystemClock,
-    ) -> Result<GeneratorDriver, Mistake> {
-        let runner = GeneratorRunner::new(clock)?;
+    ) -> Result<GeneratorDriver, GeneratorError> {
+        let runner = GeneratorRunner::new(guard, clock)?;
         let version = runner.version(&installed);
         Ok(GeneratorDriver { installed, version, runner })
     }
 
-    /// A body for it, in a file.
+    /// Writes a request body to a file for the generator.
     ///
     /// # Errors
-    /// Where it cannot be written.
-    pub(crate) fn keep_body(&self, body: &[u8]) -> Result<PathBuf, Mistake> {
+    /// If it cannot be written.
+    pub fn keep_body(&self, body: &[u8]) -> Result<PathBuf, GeneratorError> {
         let path = self.runner.folder().join("body");
-        fs::write(&path, body).map_err(|why| unwritable(&path, &why, "is the disk full?"))?;
-        Ok(path)
+        match fs::write(&path, body) {
+            Ok(()) => Ok(path),
+            Err(why) => Err(GeneratorError::Unwritable { path, why, hint: "is the disk full?" }),
+        }
     }
 
-    /// One run; `Ok(None)` where `ended` says to give up.
+    /// Runs the warm-up, then the load; `Ok(None)` if `ended` says to give up.
     ///
     /// # Errors
-    /// Where it fails, or what it prints is not understood.
-    pub(crate) fn run(
+    /// If the generator fails, or what it prints is not understood.
+    pub fn run(
         &self,
         order: &LoadOrder,
         ended: &dyn Fn() -> bool,
@@ -299,7 +340,7 @@ impl OtherGenerator for GeneratorDriver {
             Stop::After(time) => (Some(time), None),
             Stop::RequestsPerConnection(each) => (None, Some(each * u64::from(task.connections))),
         };
-        // A path of the user's own need not sleep.
+        // Another path than ours need not sleep.
         let delay = stream.delay.filter(|_| stream.path.is_none() && task.started.rackup.is_none());
         let server = ClaimedServer {
             workers: task.server.workers.into(),
@@ -319,16 +360,16 @@ impl OtherGenerator for GeneratorDriver {
     }
 }
 
-/// What a process of `generator` claims, audited.
+/// What the tool claims, audited.
 ///
 /// # Errors
-/// Where what it printed is not understood.
+/// If what it printed is not understood.
 pub(crate) fn claimed_run(
     tool: LoadTool,
     report: ProcessReport,
     order: &LoadOrder,
 ) -> Result<ClaimedRun, String> {
-    // The command line says what the output does not: connections, and what was asked for.
+    // The command line says what the output leaves out, such as connections.
     let text = format!("{}\n{}", report.command_line, report.printed);
     let claim = audit::parse::claims(&text)
         .map_err(|why| why.to_string())?
@@ -345,7 +386,7 @@ pub(crate) fn claimed_run(
     claim.connections.get_or_insert(u64::from(order.load.connections));
     claim.server = claim.server.or(order.server);
     claim.delay_s = claim.delay_s.or(order.delay.map(Nanos::as_secs_f64));
-    // To the nanosecond: it has at most as many digits.
+    // Printed times have at most nine decimals.
     let nanos = |printed: PrintedFigure| Nanos((printed.value * 1e9).round() as u64);
     let percentile = |quantile, time_s| PercentileTime { quantile, time: nanos(time_s) };
     let figures = GeneratorClaim {
@@ -366,7 +407,7 @@ pub(crate) fn claimed_run(
             .collect(),
         statuses: claim.statuses.clone(),
         received_bytes: claim.received_bytes.map(|bytes| bytes.value),
-        cpu: report.cpu.map(|(user, system)| user + system),
+        cpu: report.cpu.map(|cpu| cpu.user + cpu.system),
         output: report.printed.into(),
         ..GeneratorClaim::default()
     };
@@ -375,11 +416,11 @@ pub(crate) fn claimed_run(
     Ok(ClaimedRun { claim, elapsed: report.elapsed, found: findings(&audited, tool.name()) })
 }
 
-/// What the audit has to say: what cannot be first, then what is doubtful, then why.
+/// The audit's findings against the claim: what is impossible first, then what is doubtful.
 fn findings(audited: &AuditedClaim, by: &str) -> Vec<Diagnostic> {
-    let is_worth_a_word = |is| !matches!(is, ClaimGrade::Holds | ClaimGrade::Unchecked);
+    let speaks_against = |is| !matches!(is, ClaimGrade::Holds | ClaimGrade::Unchecked);
     let mut findings: Vec<_> =
-        audited.findings.iter().filter(|finding| is_worth_a_word(finding.outcome.is)).collect();
+        audited.findings.iter().filter(|finding| speaks_against(finding.outcome.is)).collect();
     findings.sort_by_key(|finding| finding.outcome.is);
     let diagnostic = |finding: &AuditFinding| Diagnostic::Audited {
         by: by.to_owned(),
@@ -407,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_printed_is_a_figure() {
+    fn figures_are_those_that_were_printed_and_no_others() {
         let figures = read(WRK).unwrap().claim;
         let quantiles: Vec<f64> = figures.percentiles.iter().map(|one| one.quantile).collect();
         assert_eq!(quantiles, [0.5, 0.75, 0.9, 0.99]);
@@ -419,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_those_that_it_tells() {
+    fn socket_errors_of_all_kinds_add_up_to_failed_requests() {
         let with_errors = WRK.replace(
             "Requests/sec",
             "  Socket errors: connect 1, read 2, write 3, timeout 4\nRequests/sec",
@@ -428,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_beyond_littles_law_is_found_out() {
+    fn a_mean_above_littles_law_is_impossible() {
         let read = read(&WRK.replace("Latency     1.00ms", "Latency     1.90ms")).unwrap();
         assert_eq!(read.claim.audit, model::Believable::Impossible);
         assert!(
@@ -441,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_known_is_nothing_understood() {
+    fn output_without_figures_is_refused_with_its_last_line() {
         assert_eq!(
             read("unable to connect").unwrap_err(),
             "what it printed is not understood: unable to connect"

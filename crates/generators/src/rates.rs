@@ -1,9 +1,9 @@
-//! `longtail doctor --generators`: runs each generator against one load sink, in rounds of
-//! alternating order, and prints the sink's count beside each claim. The generators' own words are
-//! in `crate::generators`.
+//! What each generator reaches on this machine (`longtail doctor --generators`): runs each against
+//! one load sink, in rounds of alternating order, and lays out the sink's count beside what the
+//! generator claims.
 
 use std::cell::RefCell;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,71 +23,76 @@ use serde::Serialize;
 use sink::SinkLedger;
 use sweep::ClaimedRun;
 
-use crate::GUARD;
-use crate::exit::Mistake;
-use crate::generators::{
-    GeneratorRunner, InstalledGenerator, LoadOrder, ProcessReport, claimed_run,
+use crate::process::claimed_run;
+use crate::{
+    GeneratorError, GeneratorRunner, InstalledGenerator, LoadOrder, ProcessReport, program_of,
 };
 
 const COLUMNS: usize = 100;
-/// Longest wait for the sink to have nothing open any more.
+/// How long to wait until no connection to the sink is open.
 const PATIENCE: Nanos = Nanos::from_secs(30);
 const STEP: Nanos = Nanos::from_millis(10);
 
-/// All that was found, as it is in JSON.
+/// All that was measured, as it stands in JSON.
 #[derive(Debug, Serialize)]
-pub(crate) struct CalibrationFindings {
-    pub(crate) started_at: String,
-    pub(crate) environment: Environment,
-    pub(crate) connections: u32,
-    /// Of each run.
+pub struct CalibrationFindings {
+    /// When it began, by the wall clock.
+    pub started_at: String,
+    /// The machine.
+    pub environment: Environment,
+    /// Connections of each run.
+    pub connections: u32,
+    /// The length of each run.
     #[serde(rename = "length_ns")]
-    pub(crate) length: Nanos,
-    pub(crate) rounds: u32,
-    pub(crate) interrupted: bool,
+    pub length: Nanos,
+    /// How often each generator was to run.
+    pub rounds: u32,
+    /// Whether the user ended it early.
+    pub interrupted: bool,
+    /// The generators that were found, longtail among them.
     #[serde(rename = "tools")]
-    pub(crate) compared: Vec<ComparedGenerator>,
-    /// Those that are not on PATH.
-    pub(crate) missing: Vec<LoadTool>,
+    pub compared: Vec<ComparedGenerator>,
+    /// Generators that are not on PATH.
+    pub missing: Vec<LoadTool>,
 }
 
-/// One generator, and all that was seen of it.
+/// One generator and its runs.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct ComparedGenerator {
-    pub(crate) tool: LoadTool,
+pub struct ComparedGenerator {
+    /// Which one it is.
+    pub tool: LoadTool,
     #[serde(skip)]
     installed: InstalledGenerator,
-    /// By the sink's count, of all its runs.
+    /// Requests per second of all its runs, by the sink's count.
     rate_per_s: Option<RateRange>,
     /// Its runs.
-    pub(crate) runs: Vec<CalibrationRun>,
+    pub runs: Vec<CalibrationRun>,
     /// Why runs are missing.
-    pub(crate) failures: Vec<String>,
+    pub failures: Vec<String>,
 }
 
-/// A run that was done: what the sink says, what the kernel says, and what the generator says of
-/// itself.
+/// A finished run: what the sink counted, what the kernel measured, and what the generator claims.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct CalibrationRun {
-    /// In which round, from 1.
+pub struct CalibrationRun {
+    /// Its round, from 1.
     round: u32,
-    /// As a shell takes it.
+    /// The command, quoted for a shell.
     command_line: String,
-    /// Requests per second, by the sink's count over the middle of the run.
+    /// Requests per second, by the sink's count in the middle of the run.
     rate_per_s: f64,
     /// The generator's CPU per request that the sink received.
     user_cpu_per_request_ns: f64,
     system_cpu_per_request_ns: f64,
-    /// The part of a CPU that the sink used.
+    /// CPUs that the sink used.
     sink_busy: Option<f64>,
-    /// Requests that the sink received, from the first to the last.
+    /// Requests that the sink received, start and end of the run included.
     received: u64,
     /// Connections that it accepted.
     connections: u64,
     said: OwnFigures,
 }
 
-/// What a generator says of its own run; absent is absent.
+/// What a generator claims of its own run; `None` if it does not print that.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct OwnFigures {
     /// Requests that ended.
@@ -98,7 +103,7 @@ struct OwnFigures {
     p99_ns: Option<Nanos>,
     /// Rate x mean / connections: at most 1, in a closed loop.
     littles_law: Option<f64>,
-    /// What the audit finds wrong with them, in words; of others' alone.
+    /// What the audit finds wrong with another generator's figures, in words.
     doubt: Option<String>,
 }
 
@@ -107,35 +112,27 @@ impl OwnFigures {
         let at = |quantile| run.response_time(quantile).time();
         let rate_per_s = run.rate();
         let mean = run.mean_response_time();
-        let under_way = rate_per_s.zip(mean).map(|(rate, mean)| rate * mean.as_secs_f64());
+        let requests_out = rate_per_s.zip(mean).map(|(rate, mean)| rate * mean.as_secs_f64());
         let claim = run.claim.as_deref();
-        let doubt = claim.and_then(|claim| match claim.audit {
-            Believable::Doubtful => Some(("doubtful", ClaimGrade::Doubtful)),
-            Believable::Impossible => Some(("impossible", ClaimGrade::Fails)),
-            Believable::Possible | Believable::Unchecked => None,
-        });
-        let checks = |grade: ClaimGrade| {
-            let found = found.iter().filter_map(|found| match found {
-                Diagnostic::Audited { check, is, .. } if *is == grade => Some(check.as_str()),
-                _ => None,
-            });
-            found.collect::<Vec<_>>().join(", ")
+        let claimed = match claim {
+            Some(claim) => claim.requests,
+            None => Some(run.tally.all_responses()),
         };
         OwnFigures {
-            claimed: claim.map_or_else(|| Some(run.tally.all_responses()), |claim| claim.requests),
+            claimed,
             rate_per_s,
             mean_ns: mean,
             p50_ns: at(0.5),
             p99_ns: at(0.99),
-            littles_law: under_way.map(|requests| requests / f64::from(run.connections)),
-            doubt: doubt.map(|(word, grade)| format!("{word}: {}", checks(grade))),
+            littles_law: requests_out.map(|requests| requests / f64::from(run.connections)),
+            doubt: claim.and_then(|claim| doubt(claim.audit, found)),
         }
     }
 
-    /// Of what it printed.
+    /// The figures in what a generator printed.
     ///
     /// # Errors
-    /// Where that is not understood.
+    /// If that is not understood.
     fn read(
         tool: LoadTool,
         report: ProcessReport,
@@ -152,16 +149,63 @@ impl OwnFigures {
     }
 }
 
-/// What a round needs.
-pub(crate) struct CalibrationRounds<'a> {
-    pub(crate) sink: &'a SinkUnderLoad,
-    pub(crate) order: &'a LoadOrder,
-    pub(crate) runner: &'a GeneratorRunner,
-    pub(crate) interrupt: &'a AtomicBool,
+/// The audit's verdict on a claim, with the checks that decided it; `None` if nothing speaks
+/// against the claim.
+fn doubt(audit: Believable, found: &[Diagnostic]) -> Option<String> {
+    let (word, grade) = match audit {
+        Believable::Doubtful => ("doubtful", ClaimGrade::Doubtful),
+        Believable::Impossible => ("impossible", ClaimGrade::Fails),
+        Believable::Possible | Believable::Unchecked => return None,
+    };
+    let checks = found.iter().filter_map(|found| match found {
+        Diagnostic::Audited { check, is, .. } if *is == grade => Some(check.as_str()),
+        _ => None,
+    });
+    Some(format!("{word}: {}", checks.collect::<Vec<_>>().join(", ")))
+}
+
+/// What all rounds have in common.
+pub struct CalibrationRounds<'a> {
+    /// Receives the load, and counts.
+    pub sink: &'a SinkUnderLoad,
+    /// The load of each run.
+    pub order: &'a LoadOrder,
+    /// Runs the generators.
+    pub runner: &'a GeneratorRunner,
+    /// Set when the user presses Ctrl-C.
+    pub interrupt: &'a AtomicBool,
+}
+
+impl CalibrationFindings {
+    /// Finds the generators on PATH that are wanted (all, if none is named), and longtail itself,
+    /// whose program is `longtail`.
+    pub fn find_generators(&mut self, wanted: &[LoadTool], longtail: &OsStr) {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        for tool in LoadTool::GENERATORS {
+            let is_ours = tool == LoadTool::Longtail;
+            if !is_ours && !wanted.is_empty() && !wanted.contains(&tool) {
+                continue;
+            }
+            let program = if is_ours { Some(longtail.to_owned()) } else { program_of(tool, &path) };
+            match program {
+                Some(program) => {
+                    self.compared
+                        .push(ComparedGenerator::new(InstalledGenerator { tool, program }));
+                }
+                None => self.missing.push(tool),
+            }
+        }
+    }
+
+    /// Whether longtail ran but brought no figures.
+    pub fn is_longtail_without_figures(&self) -> bool {
+        let ours = self.compared.iter().find(|one| one.tool == LoadTool::Longtail);
+        ours.is_some_and(|ours| ours.runs.is_empty())
+    }
 }
 
 impl ComparedGenerator {
-    pub(crate) fn new(installed: InstalledGenerator) -> ComparedGenerator {
+    fn new(installed: InstalledGenerator) -> ComparedGenerator {
         ComparedGenerator {
             tool: installed.tool,
             installed,
@@ -173,13 +217,8 @@ impl ComparedGenerator {
 }
 
 impl CalibrationRounds<'_> {
-    /// One run of each, from the last on where the round is even.
-    pub(crate) fn round(
-        &self,
-        round: u32,
-        compared: &mut [ComparedGenerator],
-        tell: &impl Fn(&str),
-    ) {
+    /// One run of each generator; even rounds go backwards. `tell` is given the name of each.
+    pub fn round(&self, round: u32, compared: &mut [ComparedGenerator], tell: &impl Fn(&str)) {
         let mut order: Vec<&mut ComparedGenerator> = compared.iter_mut().collect();
         if round.is_multiple_of(2) {
             order.reverse();
@@ -195,7 +234,7 @@ impl CalibrationRounds<'_> {
                     generator.rate_per_s =
                         RateRange::of(generator.runs.iter().map(|run| run.rate_per_s));
                 }
-                // What the user ended has not failed.
+                // A run that the user ended did not fail.
                 Err(_) if self.interrupted() => return,
                 Err(why) => generator.failures.push(why),
             }
@@ -210,7 +249,7 @@ impl CalibrationRounds<'_> {
         let silent = || "the sink does not answer any more".to_owned();
         let before = self.sink.at_rest().ok_or_else(silent)?;
         let order = LoadOrder { url: self.sink.url.clone(), ..self.order.clone() };
-        // Its start and its end are not its speed: the rate is of what is between.
+        // Starting and stopping take time: the rate is that of the middle of the run.
         let length = order.time.unwrap_or_default();
         let read_at = [length.0 / 4, length.0 * 9 / 10].map(Nanos);
         let mut readings = Vec::new();
@@ -237,19 +276,14 @@ impl CalibrationRounds<'_> {
         if last.requests == first.requests {
             return Err(why("the sink got no request of it"));
         }
-        let span = (last.at - first.at).as_secs_f64();
-        let (user, system) =
-            report.cpu.ok_or("the kernel does not tell the CPU time of children")?;
+        let cpu = report.cpu.ok_or("the kernel does not tell the CPU time of children")?;
         Ok(CalibrationRun {
             round,
             command_line: report.command_line.clone(),
-            rate_per_s: (last.requests - first.requests) as f64 / span,
-            user_cpu_per_request_ns: user.0 as f64 / received as f64,
-            system_cpu_per_request_ns: system.0 as f64 / received as f64,
-            sink_busy: last
-                .cpu
-                .zip(first.cpu)
-                .map(|(last, first)| (last - first).as_secs_f64() / span),
+            rate_per_s: last.rate_since(&first),
+            user_cpu_per_request_ns: cpu.user.0 as f64 / received as f64,
+            system_cpu_per_request_ns: cpu.system.0 as f64 / received as f64,
+            sink_busy: last.busy_since(&first),
             received,
             connections: after.connections - before.connections,
             said: OwnFigures::read(generator.tool, report, &order)?,
@@ -257,7 +291,7 @@ impl CalibrationRounds<'_> {
     }
 }
 
-/// The middle of several, with the smallest and the largest.
+/// The median of several rates, with the smallest and the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct RateRange {
     median: f64,
@@ -266,7 +300,7 @@ struct RateRange {
 }
 
 impl RateRange {
-    /// `None` of nothing.
+    /// `None` if there are no values.
     fn of(values: impl Iterator<Item = f64> + Clone) -> Option<RateRange> {
         let min = values.clone().reduce(f64::min)?;
         let max = values.clone().reduce(f64::max)?;
@@ -285,7 +319,7 @@ impl ComparedGenerator {
             middle(&|run| time(run).map(Nanos::as_millis_f64), number::significant)
         };
         let received: u64 = self.runs.iter().map(|run| run.received).sum();
-        // Where one run does not say, the sum is not known.
+        // If one run does not say, the sum is not known.
         let claimed = self.runs.iter().map(|run| run.said.claimed).sum::<Option<u64>>();
         let unclaimed = claimed.map(|claimed| received.cast_signed() - claimed.cast_signed());
         TableRow::new([
@@ -306,7 +340,8 @@ impl ComparedGenerator {
     }
 }
 
-pub(crate) fn table(found: &CalibrationFindings) -> String {
+/// The text of `longtail doctor --generators`.
+pub fn table(found: &CalibrationFindings) -> String {
     let title = format!(
         "{} of each to one load sink, 1 thread, {} a run, {} in turns; medians",
         number::count_of(found.connections, "connection"),
@@ -327,25 +362,23 @@ pub(crate) fn table(found: &CalibrationFindings) -> String {
         TableColumn::new("Little"),
     ];
     let table = DataTable::of_columns(columns, found.compared.iter().map(ComparedGenerator::row));
-    let legend = "Requests/s is what the sink counted in the middle of each run: the most that this generator can measure \
-                  here. A faster server is not what its tables show; and where the sink is near 100 % of a CPU, it may be more. \
-                  CPU: the generator's, of each request. Unclaimed: received by the sink and not in the generator's own \
-                  count, such as what was under way at the end. Own: what it prints itself. Little: its rate x its mean / connections; below 1 \
-                  connections idled, above 1 times were made up. longtail's p50 and p99 are from the due time, the others' \
-                  from where each starts its watch.";
-    let sections =
-        [
-            Some(ReportSection::new(title).table(table)),
-            ReportSection::new("").lines(remarks(found)).filled(),
-            Some(ReportSection::new("").lines([
-                legend.to_owned(),
-                report::labels::longtail_and_machine(&found.environment),
-            ])),
-        ];
-    text::sections(&sections.into_iter().flatten().collect::<Vec<_>>(), Width::of(COLUMNS))
+    let machine = report::labels::longtail_and_machine(&found.environment);
+    let mut sections = vec![ReportSection::new(title).table(table)];
+    sections.extend(ReportSection::new("").lines(remarks(found)).filled());
+    sections.push(ReportSection::new("").lines([LEGEND.to_owned(), machine]));
+    text::sections(&sections, Width::of(COLUMNS))
 }
 
-/// What failed, what the audit finds wrong, and who is not here.
+const LEGEND: &str = "\
+Requests/s is what the sink counted in the middle of each run: the most that this generator can \
+measure here. A faster server cannot be told from its tables; if the sink is near 100 % of a CPU, \
+the generator may reach more. CPU: the generator's, for each request. Unclaimed: received by the \
+sink and not in the generator's own count, such as requests in flight at the end. Own: what it \
+prints itself. Little: its rate x its mean / connections; below 1, connections were idle; above 1, \
+times were made up. longtail's p50 and p99 count from the due time, the others' from where each \
+starts its watch.";
+
+/// Failed runs, what the audit finds wrong, and missing generators.
 fn remarks(found: &CalibrationFindings) -> Vec<String> {
     let mut lines = Vec::new();
     for generator in &found.compared {
@@ -365,39 +398,54 @@ fn remarks(found: &CalibrationFindings) -> Vec<String> {
 }
 
 /// A sink that runs as a process of its own, under guard.
-pub(crate) struct SinkUnderLoad {
+pub struct SinkUnderLoad {
     server: Server,
     address: SocketAddr,
     clock: SystemClock,
     process: RefCell<ServerProcesses>,
-    /// Where it is.
-    pub(crate) url: String,
+    url: String,
 }
 
-/// The sink at an instant, while it works.
+/// What the busy sink has counted at an instant.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SinkReading {
-    /// When.
-    pub(crate) at: Nanos,
+struct SinkReading {
+    at: Nanos,
     /// Requests that it has received.
-    pub(crate) requests: u64,
+    requests: u64,
     /// CPU time that it has used since it was first read.
-    pub(crate) cpu: Option<Nanos>,
+    cpu: Option<Nanos>,
+}
+
+impl SinkReading {
+    /// Requests per second between two readings.
+    fn rate_since(&self, earlier: &SinkReading) -> f64 {
+        (self.requests - earlier.requests) as f64 / (self.at - earlier.at).as_secs_f64()
+    }
+
+    /// CPUs that the sink used between two readings.
+    fn busy_since(&self, earlier: &SinkReading) -> Option<f64> {
+        let cpu = self.cpu? - earlier.cpu?;
+        Some(cpu.as_secs_f64() / (self.at - earlier.at).as_secs_f64())
+    }
 }
 
 impl SinkUnderLoad {
-    /// Starts it and waits until it answers.
+    /// Starts the sink that is built into longtail, which is also `guard`'s program, and waits until
+    /// it answers.
     ///
     /// # Errors
-    /// Where it cannot be started.
-    pub(crate) fn start(program: &OsStr, clock: SystemClock) -> Result<SinkUnderLoad, Mistake> {
+    /// If it cannot be started.
+    pub fn start(
+        guard: &GuardCommand,
+        clock: SystemClock,
+    ) -> Result<SinkUnderLoad, GeneratorError> {
         let address: SocketAddr = free_address(Socket::Tcp4, None, &Addresses::default())?;
-        let words = [program.to_owned(), "sink".into(), format!("--listen={address}").into()];
+        let program: OsString = guard.program.clone().into();
+        let words = [program, "sink".into(), format!("--listen={address}").into()];
         let dir = std::env::current_dir().unwrap_or_else(|_| ".".into());
         let spec = LaunchSpec::command(words, &dir);
-        let guard = GuardCommand::this_program(GUARD);
         let server =
-            sweep::start_sink(&spec, &guard, &clock, || control::sink_requests(address).is_ok())?;
+            sweep::start_sink(&spec, guard, &clock, || control::sink_requests(address).is_ok())?;
         let mut process = ServerProcesses::of(&[server.pid()]);
         process.search(1);
         let process = RefCell::new(process);
@@ -409,25 +457,21 @@ impl SinkUnderLoad {
         control::sink_ledger(self.address).ok()
     }
 
-    /// The sink now, while it is busy.
-    pub(crate) fn read(&self) -> Option<SinkReading> {
+    /// Reads the sink while it is busy.
+    fn read(&self) -> Option<SinkReading> {
         let before = self.clock.now();
         let requests = self.ledger()?.requests;
         let after = self.clock.now();
+        let sample = self.process.borrow_mut().sample(None, false).pop();
         Some(SinkReading {
             at: before + Nanos((after - before).0 / 2),
             requests,
-            cpu: self
-                .process
-                .borrow_mut()
-                .sample(None, false)
-                .pop()
-                .and_then(|sample| Some(Nanos(sample.used?.cpu))),
+            cpu: sample.and_then(|sample| Some(Nanos(sample.used?.cpu))),
         })
     }
 
-    /// Its account when nobody is connected any more; `None` where somebody stays.
-    pub(crate) fn at_rest(&self) -> Option<SinkLedger> {
+    /// Its ledger once no connection is open any more; `None` if one stays open.
+    fn at_rest(&self) -> Option<SinkLedger> {
         let begun = self.clock.now();
         loop {
             let ledger = self.ledger()?;
@@ -441,8 +485,8 @@ impl SinkUnderLoad {
         }
     }
 
-    /// Ends it.
-    pub(crate) fn stop(self) {
+    /// Stops it.
+    pub fn stop(self) {
         self.server.stop(Nanos::from_secs(5), &self.clock);
     }
 }
@@ -455,7 +499,7 @@ mod tests {
     use testkit::output::WRK;
 
     #[test]
-    fn the_middle_of_an_even_number_is_between_two() {
+    fn the_median_of_an_even_number_lies_between_two() {
         let of = |values: &[f64]| RateRange::of(values.iter().copied());
         assert_eq!(of(&[3.0, 1.0]), Some(RateRange { median: 2.0, min: 1.0, max: 3.0 }));
         assert_eq!(of(&[3.0, 1.0, 9.0]), Some(RateRange { median: 3.0, min: 1.0, max: 9.0 }));
@@ -463,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn wrk_is_held_against_the_connections_it_was_given() {
+    fn littles_law_of_a_claim_counts_the_connections_that_were_ordered() {
         let read = |printed: &str| {
             let printed = printed.to_owned();
             let command_line = "wrk -t1 -c10 -d1s http://127.0.0.1:1/".to_owned();
