@@ -295,6 +295,7 @@ impl<'a> Seen<'a> {
             locked: None,
             hindered,
             busy: self.last.busy.filter(|_| self.busy.is_none()),
+            computes: None,
         }
     }
 

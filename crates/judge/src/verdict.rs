@@ -89,6 +89,9 @@ fn of_loads(run: &Run, server: &ServerSeen) -> Option<Limit> {
         {
             None
         }
+        Some(inside @ Limit::InsideApp { .. }) => {
+            Some(limits::cpus::or_ruby_lock(inside, &run.generator))
+        }
         limit => limit,
     }
 }

@@ -59,6 +59,10 @@ pub enum Limit {
         /// Busy threads by the server's own count, if they are fewer than was stated.
         #[serde(default)]
         busy: Option<f64>,
+        /// How much of a CPU the least busy of Ruby's processes used, if it is enough for Ruby's
+        /// lock to be what holds requests up.
+        #[serde(default)]
+        computes: Option<f64>,
     },
     /// The server takes more requests at once than was stated.
     MoreThanStated {
@@ -89,8 +93,8 @@ pub enum Limit {
     },
     /// The CPUs that the server may use.
     Cpu(CpuUsage),
-    /// Ruby's lock lets one thread of a process run at a time, and each process always had one
-    /// running.
+    /// Ruby's lock lets one thread of a process run at a time, and each process always, or nearly
+    /// always, had one running.
     RubyLock {
         /// Processes that serve.
         processes: u32,
@@ -98,6 +102,10 @@ pub enum Limit {
         each: f64,
         /// The server's use of its CPUs.
         cpu: CpuUsage,
+        /// How certain it is. `Probably`, if the processes were not always running or ready to run,
+        /// but requests wait inside the app.
+        #[serde(default = "Strength::certain")]
+        strength: Strength,
     },
     /// Each process uses a whole CPU and no more, and CPUs are left: it computes in one thread at a
     /// time.
@@ -187,6 +195,13 @@ pub enum Strength {
     Probably,
     /// Two sources show it.
     Is,
+}
+
+impl Strength {
+    /// For a limit whose older studies recorded it only if it was certain.
+    fn certain() -> Strength {
+        Strength::Is
+    }
 }
 
 /// How long a typical request takes when each has a thread, compared with alone or with fewer

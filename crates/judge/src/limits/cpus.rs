@@ -1,6 +1,6 @@
 //! The CPUs, whether the server's own or shared ones, and a lock that keeps a process to one CPU.
 
-use model::{CpuUsage, GeneratorFacts, Limit, Nanos, ProcessCpu, Run, ServerCpu, number};
+use model::{CpuUsage, GeneratorFacts, Limit, Nanos, ProcessCpu, Run, ServerCpu, Strength, number};
 
 use crate::words::{listed, tenths};
 
@@ -58,11 +58,40 @@ pub(crate) fn of_server(server: &ServerCpu, cpu: CpuUsage) -> Option<Limit> {
     let waits = cpu.by_quota && each < WHOLE_CPU;
     match (is_taken, is_used_up || waits) {
         (true, true) => Some(on_cpus(cpu)),
-        (true, false) if server.is_ruby && each >= WHOLE_CPU => {
-            Some(Limit::RubyLock { processes: serving.len() as u32, each, cpu })
-        }
+        (true, false) if server.is_ruby && each >= WHOLE_CPU => Some(Limit::RubyLock {
+            processes: serving.len() as u32,
+            each,
+            cpu,
+            strength: Strength::Is,
+        }),
         (true | false, _) => None,
     }
+}
+
+/// If a process of Ruby computes for at least this share of the time while requests wait inside,
+/// its lock may be what holds them up. Handing the lock from thread to thread takes part of the
+/// time, in which the process neither runs nor is ready to.
+const MAY_BE_THE_LOCK: f64 = 0.5;
+
+/// A limit inside the app, or Ruby's lock in its place: the probable limit if each process computes
+/// for most of the time.
+pub(crate) fn or_ruby_lock(mut inside: Limit, facts: &GeneratorFacts) -> Limit {
+    let Some(server) = facts.server.as_ref().filter(|server| server.is_ruby) else { return inside };
+    let Some(cpu) = CpuUsage::of(facts).filter(|cpu| !cpu.by_quota) else { return inside };
+    let serving = server.serving();
+    let each = serving.iter().map(|(used, _)| *used).fold(f64::INFINITY, f64::min);
+    let is_more_than_one = serving.iter().any(|(used, _)| *used > MORE_THAN_ONE_CPU);
+    if serving.is_empty() || is_more_than_one || each < MAY_BE_THE_LOCK {
+        return inside;
+    }
+    if each >= WHOLE_CPU {
+        let processes = serving.len() as u32;
+        return Limit::RubyLock { processes, each, cpu, strength: Strength::Probably };
+    }
+    if let Limit::InsideApp { computes, .. } = &mut inside {
+        *computes = Some(each);
+    }
+    inside
 }
 
 /// A server that uses at least this share of its quota is busy computing.
@@ -109,7 +138,7 @@ fn one_cpu_each(server: &ServerCpu, cpu: CpuUsage) -> Option<Limit> {
     let processes = serving.len() as u32;
     let each = serving.iter().map(|(used, _)| *used).fold(f64::INFINITY, f64::min);
     Some(if server.is_ruby {
-        Limit::RubyLock { processes, each, cpu }
+        Limit::RubyLock { processes, each, cpu, strength: Strength::Is }
     } else {
         Limit::OneCpuEach { processes, each, cpu }
     })
@@ -184,6 +213,27 @@ mod tests {
         };
         let lane = LaneFacts { cpu: tenths(lane), elapsed, ..LaneFacts::default() };
         GeneratorFacts { lanes: vec![lane], server: Some(server), ..GeneratorFacts::default() }
+    }
+
+    #[test]
+    fn what_holds_requests_up_in_a_ruby_that_computes_may_be_its_lock() {
+        let inside = Limit::InsideApp {
+            slots: 5,
+            workers: 1,
+            at_once: None,
+            held: None,
+            locked: None,
+            hindered: None,
+            busy: None,
+            computes: None,
+        };
+        let of = |tenths: u64, is_ruby: bool| {
+            or_ruby_lock(inside.clone(), &facts(&[tenths], 2, tenths + 2, (is_ruby, true)))
+        };
+        let Limit::RubyLock { strength: Strength::Probably, .. } = of(81, true) else { panic!() };
+        let Limit::InsideApp { computes: Some(_), .. } = of(66, true) else { panic!() };
+        let Limit::InsideApp { computes: None, .. } = of(40, true) else { panic!() };
+        let Limit::InsideApp { computes: None, .. } = of(81, false) else { panic!() };
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use model::{AtOnce, Limit, LockWaiters, Nanos};
 
 use super::threads::with_fewer;
-use crate::words::{at_once_in_words, brief, brief_count, count_of, tenths};
+use crate::words::{at_once_in_words, brief, brief_count, count_of, share, tenths};
 
 pub(super) fn evidence(
     slots: u32,
@@ -69,7 +69,9 @@ fn sentence_without_evidence(slots: u32) -> String {
 
 /// The sentence for [`Limit::InsideApp`].
 pub(super) fn sentence(limit: &Limit) -> String {
-    let Limit::InsideApp { slots, workers, at_once, held, locked, hindered, busy } = limit else {
+    let Limit::InsideApp { slots, workers, at_once, held, locked, hindered, busy, computes } =
+        limit
+    else {
         return String::new();
     };
     let workers = *workers;
@@ -96,17 +98,24 @@ pub(super) fn sentence(limit: &Limit) -> String {
         "Probably not the threads: the server does {worth} requests' worth of work at a time and \
          has {slots} threads.{idle}{longer} Something inside the app holds them up"
     );
+    let first = match computes {
+        Some(computes) => format!(
+            "{first}: it may be Ruby's lock, since a process computes for {} of the time. Otherwise",
+            share(*computes)
+        ),
+        None => format!("{first}:"),
+    };
     let per_worker = at_once.mean / f64::from(workers.max(1));
     let high = at_once.high.unwrap_or(f64::INFINITY);
     if workers > 1 && at_once.low <= f64::from(workers) && f64::from(workers) <= high {
         return format!(
-            "{first}: it may be one request at a time in each of the {}, or {} in all.",
+            "{first} it may be one request at a time in each of the {}, or {} in all.",
             count_of(workers, "worker"),
             tenths(at_once.mean)
         );
     }
     if at_once.low <= 1.0 && high >= 1.0 {
-        return format!("{first}: it may be a lock or a backend that takes one request at a time.");
+        return format!("{first} it may be a lock or a backend that takes one request at a time.");
     }
     let pool = if workers > 1 && (per_worker - per_worker.round()).abs() < 0.1 && per_worker > 0.9 {
         format!("a pool of {:.0} in each worker", per_worker.round())
@@ -114,5 +123,5 @@ pub(super) fn sentence(limit: &Limit) -> String {
         format!("a pool of {:.0}", at_once.mean.round())
     };
     let held = held.map(|held| format!(" that each request holds for {}", brief(held)));
-    format!("{first}: it may be {pool}, or a lock or backend{}.", held.unwrap_or_default())
+    format!("{first} it may be {pool}, or a lock or backend{}.", held.unwrap_or_default())
 }

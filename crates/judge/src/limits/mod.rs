@@ -54,7 +54,9 @@ pub fn evidence(limit: &Limit) -> String {
             refusals::evidence(at_once.as_ref(), *refused_per_s, *status)
         }
         Limit::Cpu(cpu) | Limit::SharedCpus(cpu) => cpu.to_string(),
-        Limit::RubyLock { processes, cpu, .. } => ruby_lock::evidence(*processes, cpu),
+        Limit::RubyLock { processes, each, cpu, strength } => {
+            ruby_lock::evidence(*processes, *each, cpu, *strength)
+        }
         Limit::OneCpuEach { processes, cpu, .. } => one_cpu_each::evidence(*processes, cpu),
         Limit::AcceptQueue { dropped, retried, longest } => {
             accept_queue::evidence(*dropped, *retried, *longest)
@@ -82,8 +84,8 @@ pub fn sentence(limit: &Limit, slots: Option<u32>) -> String {
         }
         Limit::Cpu(cpu) => cpus::sentence(cpu),
         Limit::SharedCpus(cpu) => cpus::sentence_shared(cpu),
-        Limit::RubyLock { processes, each, cpu } => {
-            ruby_lock::sentence(*processes, *each, cpu, slots)
+        Limit::RubyLock { processes, each, cpu, strength } => {
+            ruby_lock::sentence(*processes, *each, cpu, *strength, slots)
         }
         Limit::OneCpuEach { processes, cpu, .. } => one_cpu_each::sentence(*processes, cpu),
         Limit::AcceptQueue { dropped, longest, .. } => accept_queue::sentence(*dropped, *longest),

@@ -1,14 +1,20 @@
-//! Ruby's lock: it lets one thread of a process run at a time, and each process always had one
-//! running.
+//! Ruby's lock: it lets one thread of a process run at a time, and each process always, or nearly
+//! always, had one running.
 
-use model::CpuUsage;
+use model::{CpuUsage, Strength};
 
 use crate::words::{count_of, share, tenths};
 
-pub(super) fn evidence(processes: u32, cpu: &CpuUsage) -> String {
+pub(super) fn evidence(processes: u32, each: f64, cpu: &CpuUsage, strength: Strength) -> String {
+    let did = match strength {
+        Strength::Is => "one did".to_owned(),
+        Strength::Probably | Strength::MayBe => {
+            format!("one did {} of the time", share(each.min(1.0)))
+        }
+    };
     let who = match processes {
-        1 => "the process runs at a time, and one did".to_owned(),
-        _ => format!("a process runs at a time, and in each of the {processes} one did"),
+        1 => format!("the process runs at a time, and {did}"),
+        _ => format!("a process runs at a time, and in each of the {processes} {did}"),
     };
     format!("one thread of {who}; {cpu}")
 }
@@ -17,20 +23,40 @@ pub(super) fn evidence(processes: u32, cpu: &CpuUsage) -> String {
 const LITTLE_MORE: f64 = 0.03;
 
 /// `each`: how much of a CPU the least busy process used.
-pub(super) fn sentence(processes: u32, each: f64, cpu: &CpuUsage, slots: Option<u32>) -> String {
-    let processes = count_of(processes, "process").replace("processs", "processes");
+pub(super) fn sentence(
+    processes: u32,
+    each: f64,
+    cpu: &CpuUsage,
+    strength: Strength,
+    slots: Option<u32>,
+) -> String {
+    let who = count_of(processes, "process").replace("processs", "processes");
+    let used = format!("({} of {} CPUs used)", tenths(cpu.server), cpu.of);
     let more = slots.map_or("More threads", |_| "More threads a worker");
-    let of_its_own = 1.0 / each.max(0.01) - 1.0;
-    let of_its_own = if (LITTLE_MORE..=1.0).contains(&of_its_own) {
-        format!("; CPUs of its own at most {} more", share(of_its_own))
+    let advice = "more workers do more, as far as CPUs are idle";
+    match strength {
+        Strength::Is => format!(
+            "Ruby's lock is the limit: it runs one thread of a process at a time, and {who} did \
+             {used}. {more} add waiting, not throughput{}; {advice}.",
+            with_own_cpus(each)
+        ),
+        // The process was not always ready to run, so a CPU of its own need not gain anything.
+        Strength::Probably | Strength::MayBe => format!(
+            "Ruby's lock is probably the limit: it runs one thread of a process at a time, {} for {} \
+             of the time {used}, and requests wait inside. {more} add waiting, not throughput; \
+             {advice}.",
+            if processes == 1 { "the process computed" } else { "each process computed" },
+            share(each.min(1.0))
+        ),
+    }
+}
+
+/// What the processes could do in addition if each had a CPU of its own.
+fn with_own_cpus(each: f64) -> String {
+    let more = 1.0 / each.max(0.01) - 1.0;
+    if (LITTLE_MORE..=1.0).contains(&more) {
+        format!("; CPUs of its own at most {} more", share(more))
     } else {
         String::new()
-    };
-    format!(
-        "Ruby's lock is the limit: it runs one thread of a process at a time, and {processes} did \
-         ({} of {} CPUs used). {more} add waiting, not throughput{of_its_own}; more workers do more, \
-         as far as CPUs are idle.",
-        tenths(cpu.server),
-        cpu.of
-    )
+    }
 }

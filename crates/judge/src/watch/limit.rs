@@ -190,5 +190,6 @@ fn inside_app(seen: &WatchEvidence, locked: LockWaiters) -> Limit {
         locked: Some(locked),
         hindered: None,
         busy: None,
+        computes: None,
     }
 }

@@ -28,6 +28,7 @@
 //! lines|max-width OF N        of out, err or a file; count OF N TEXT: how often it contains TEXT
 //! same-as|differs-from ARGS   longtail prints the same, or something else, with ARGS; same-as-file NAME
 //! json|study PATH = VALUE     a value of the JSON that was printed, or of the newest study; see values.rs
+//! witness PATH = VALUE        what the app's processes counted themselves (an array); see witness.rb
 //! check CODE GRADE            the grade of a check in the newest study; schema NAME: the JSON fits docs/NAME.schema.json
 //! server-count-agrees         the server counted what we did; kernel-count-agrees, log-agrees FILE, metrics-agree FILE, otlp-agrees
 //! studies N                   the number of kept studies; no-study-has TEXT; absent FILE; no-processes;
@@ -332,6 +333,19 @@ impl Stage {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
 
+    /// What each process of the app wrote down about itself; see witness.rb.
+    fn witnesses(&self) -> Value {
+        let files = fs::read_dir(self.lab.path("")).unwrap().map(|file| file.unwrap().path());
+        let is_witness = |path: &std::path::PathBuf| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("witness."))
+        };
+        let read = |path| fs::read_to_string(path).unwrap();
+        files
+            .filter(is_witness)
+            .map(|path| serde_json::from_str::<Value>(&read(path)).unwrap())
+            .collect()
+    }
+
     /// Why an expectation isn't met; `None` if it is.
     fn unmet(&self, word: &str, rest: &str) -> Option<String> {
         let (first, more) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -361,6 +375,7 @@ impl Stage {
             "differs-from" => self.ended().stdout != self.output_of(rest, None),
             "json" => return unlike(&self.json("out"), rest),
             "study" => return unlike(&self.json(&self.newest().expect("a study")), rest),
+            "witness" => return unlike(&self.witnesses(), rest),
             "no-study-has" => {
                 let texts = self.studies().into_iter().map(fs::read_to_string);
                 texts.map(Result::unwrap).all(|text| !text.contains(rest))
@@ -450,9 +465,12 @@ fn matches(text: &str, condition: &str) -> bool {
     }
 }
 
-/// Whether a text contains all parts joined by `&&`, or those on one side of a `||`.
+/// Whether a text contains all parts joined by `&&`, or those on one side of a `||`, wherever its
+/// lines are broken.
 fn contains(text: &str, parts: &str) -> bool {
-    let has_all = |parts: &str| parts.split(" && ").all(|part| text.contains(&unescaped(part)));
+    let in_one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let has = |part: &str| text.contains(part) || in_one_line.contains(part);
+    let has_all = |parts: &str| parts.split(" && ").all(|part| has(&unescaped(part)));
     parts.split(" || ").any(has_all)
 }
 

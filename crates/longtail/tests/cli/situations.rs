@@ -455,6 +455,11 @@ fn limits_are_named() {
 }
 
 #[test]
+fn apps_are_judged_as_they_count_themselves() {
+    run_group("apps");
+}
+
+#[test]
 fn overloads_are_found() {
     run_group("overload");
 }

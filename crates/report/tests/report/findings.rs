@@ -114,7 +114,7 @@ fn failing() -> SweepStudy {
 fn situations() -> Vec<(&'static str, Study)> {
     let cpu =
         CpuUsage { server: 1.02, generator: 0.05, others: Some(0.0), of: 2.0, by_quota: false };
-    let lock = Limit::RubyLock { processes: 2, each: 0.98, cpu };
+    let lock = Limit::RubyLock { processes: 2, each: 0.98, cpu, strength: Strength::Is };
     let computes = |n: u64| 53.0 + (n % 5) as f64;
     let free = |connections, rate| Run {
         judgement: Some(judgement(Verdict::Unloaded, None)),

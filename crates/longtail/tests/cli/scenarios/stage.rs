@@ -98,6 +98,7 @@ impl Stage {
             ("{puma-6}", puma_6().unwrap_or_default()),
             ("{lab}", lab.path("").display().to_string()),
             ("{root}", of_crates("..")),
+            ("{witness}", of_crates("longtail/tests/cli/witness.rb")),
             ("{goldens}", of_crates("report/tests/golden")),
             ("{fixtures}", of_crates("audit/tests/fixtures")),
             ("{cpus}", ours.len().to_string()),
