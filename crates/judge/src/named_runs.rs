@@ -8,7 +8,7 @@ use crate::verdict::{grade_in, troubles};
 
 /// A run and its name.
 pub struct NamedRun<'a> {
-    /// `1.5x`, `tcp4 s10`; with several passes `1.5x run 2`; in a comparison `B, block 3`; empty
+    /// `1.5x`, `tcp4 s10`; with several passes `1.5x run 2`; in a comparison `main, block 3`; empty
     /// for a load.
     pub name: String,
     /// The run.
@@ -46,7 +46,7 @@ pub fn named_runs(study: &Study) -> Vec<NamedRun<'_>> {
         Study::Compare(it) => {
             let again = |run: &ComparisonRun| if run.attempt > 1 { ", again" } else { "" };
             let name = |run: &ComparisonRun| {
-                format!("{}, block {}{}", it.plan.letter(run.arm), run.block, again(run))
+                format!("{}, block {}{}", it.plan.called(run.arm), run.block, again(run))
             };
             it.runs.iter().map(|row| NamedRun { name: name(row), run: &row.run }).collect()
         }

@@ -84,7 +84,9 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
                 _ => difference.blocks_needed,
             }
         });
-        let blocks = needed.max().filter(|blocks| *blocks <= MOST_BLOCKS);
+        // Runs that were lost to failed checks are not made up for by the same number again.
+        let blocks =
+            needed.max().filter(|blocks| (found.blocks + 1..=MOST_BLOCKS).contains(blocks));
         blocks.map(|blocks| {
             with(
                 format!("--blocks {blocks}"),

@@ -178,6 +178,12 @@ impl<'a> AnswerLayout<'a> {
     }
 
     fn table(&self) -> String {
+        let others = self.summary.comparison.as_ref().and_then(comparison::other_pairs);
+        let others = others.map(|pairs| format!("\n{}", crate::text::table(&pairs, 0, self.width)));
+        self.main_table() + &others.unwrap_or_default()
+    }
+
+    fn main_table(&self) -> String {
         let table = table(self.summary);
         if table.rows.is_empty() && self.summary.command == "load" {
             return String::new();
@@ -308,6 +314,8 @@ pub fn markdown(study: &Study, saved: Option<&str>) -> String {
     }
     if !table.rows.is_empty() {
         parts.push(crate::markdown::pipe_table(&table));
+        let others = summary.comparison.as_ref().and_then(comparison::other_pairs);
+        parts.extend(others.map(|pairs| crate::markdown::pipe_table(&pairs)));
         parts.extend(
             legend(&summary).filter(|_| summary.comparison.is_none()).map(|legend| line(&legend)),
         );

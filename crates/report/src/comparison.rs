@@ -28,11 +28,31 @@ pub(crate) fn summary(study: &ComparisonStudy) -> SummaryComparison {
 
 /// The table.
 pub(crate) fn table(summary: &SummaryComparison) -> DataTable {
-    if summary.question == ComparisonQuestion::Change && summary.compared().count() == 2 {
+    if summary.question != ComparisonQuestion::Best && summary.compared().count() == 2 {
         by_metric(summary)
     } else {
         by_arm(summary)
     }
+}
+
+/// The pairs without the base, where all pairs are compared: a row for each, and for each deciding
+/// metric.
+pub(crate) fn other_pairs(summary: &SummaryComparison) -> Option<DataTable> {
+    if summary.question != ComparisonQuestion::Pairs {
+        return None;
+    }
+    let base = &summary.arms[0].letter;
+    let columns = ["", "", "change", "interval, %"].map(TableColumn::new);
+    let rows = summary.deciding().flat_map(|row| {
+        let others = row.differences.iter().filter(|difference| difference.base != *base);
+        others.map(move |difference| {
+            let pair = format!("{} against {}", difference.arm, difference.base);
+            let cells = [pair, words::name(row.metric)].into_iter().chain(change(difference));
+            TableRow::new(cells).noted(words::verdict(difference.verdict))
+        })
+    });
+    let table = DataTable { lead: 2, ..DataTable::of_columns(columns, rows) };
+    (!table.rows.is_empty()).then_some(table)
 }
 
 /// A note for readers who divide the medians and find another change.
@@ -172,7 +192,7 @@ fn arms(study: &ComparisonStudy) -> Vec<String> {
         lines.push(common);
     }
     // A ranking's table names its arms.
-    let named = if plan.question == ComparisonQuestion::Change { count.min(MOST) } else { 0 };
+    let named = if plan.question == ComparisonQuestion::Best { 0 } else { count.min(MOST) };
     for at in 0..named {
         let own = labels::joined([
             (!is_one_server).then(|| servers[at].clone()),
@@ -216,11 +236,23 @@ fn how(study: &ComparisonStudy) -> String {
     };
     let load = labels::listed([pace(study), load_detail(study)]);
     let blocks = study.runs.iter().map(|run| run.block).max().unwrap_or(0);
-    let control = if plan.control { ", A once more as control" } else { "" };
+    let control = if plan.control {
+        format!(", {} once more as control", plan.called(0))
+    } else {
+        String::new()
+    };
     let deciding: Vec<String> = plan.deciding().into_iter().map(words::name).collect();
     let verb = if deciding.len() == 1 { "decides" } else { "decide" };
+    let pairs = if plan.question == ComparisonQuestion::Pairs {
+        format!(
+            " in each of {}, which share one chance of a false alarm (Holm)",
+            count_of(plan.pairs().len() as u64, "pair")
+        )
+    } else {
+        String::new()
+    };
     format!(
-        "{load} · {}: each arm once{control}, {length}{warm_up}, a fresh server each time, in balanced order · {} {verb} (*), margin {} %",
+        "{load} · {}: each arm once{control}, {length}{warm_up}, a fresh server each time, in balanced order · {} {verb} (*){pairs}, margin {} %",
         count_of(blocks, "block"),
         judge::words::listed(&deciding),
         number::shortest((plan.margin * 1e4).round() / 100.0),
@@ -255,7 +287,7 @@ pub(crate) fn sound_runs(study: &ComparisonStudy) -> Vec<NamedRun<'_>> {
     let mut runs: Vec<_> = study.runs.iter().filter(|run| run.is_sound()).collect();
     runs.sort_by_key(|run| run.arm);
     runs.into_iter()
-        .map(|row| NamedRun { name: study.plan.letter(row.arm), run: &row.run })
+        .map(|row| NamedRun { name: study.plan.called(row.arm), run: &row.run })
         .collect()
 }
 
@@ -296,17 +328,18 @@ fn trust_by_control(study: &ComparisonStudy, summary: &SummaryComparison) -> Tru
         return TrustLine::new(Grade::Uncertain, "Too few blocks for the control to say anything.");
     };
     let name = words::name(row.metric);
+    let base = summary.base();
     if is_shown(control) {
         let interval = words::interval_of(control).unwrap_or_default();
         let sentence = format!(
-            "The control, A once more, differs from A in {name}: {interval} %. Something drifts; no difference as small as that counts."
+            "The control, {base} once more, differs from {base} in {name}: {interval} %. Something drifts; no difference as small as that counts."
         );
         return TrustLine::new(Grade::Doubtful, sentence)
             .hint("leave the machine alone meanwhile, and run longer (--for)");
     }
     let estimate = words::estimate_of(control).unwrap_or_default();
     let sentence = format!(
-        "The control, A once more, cannot be told from A; it is at most {estimate} off ({name})."
+        "The control, {base} once more, cannot be told from {base}; it is at most {estimate} off ({name})."
     );
     TrustLine::new(Grade::Passed, sentence)
 }
@@ -335,13 +368,14 @@ fn reasons(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<String> 
         .map(|arm| (arm, differing_settings(study, arm)))
         .filter(|(_, differing)| differing.len() > 1)
         .map(|(arm, differing)| {
-            format!("{} in {} ({})", plan.letter(arm), differing.len(), differing.join(", "))
+            format!("{} in {} ({})", plan.called(arm), differing.len(), differing.join(", "))
         })
         .collect();
-    if !several.is_empty() && plan.question == ComparisonQuestion::Change {
+    if !several.is_empty() && plan.question != ComparisonQuestion::Best {
         let several = several.join("; ");
+        let base = summary.base();
         reasons.push(format!(
-            "More than one setting differs from A: {several}. A difference cannot be given to one of them."
+            "More than one setting differs from {base}: {several}. A difference cannot be given to one of them."
         ));
     }
     let lost = study.lost.first().map(|lost| {
@@ -351,7 +385,7 @@ fn reasons(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<String> 
         };
         format!(
             "{}, block {}: {}{more}.",
-            plan.letter(lost.arm),
+            plan.called(lost.arm),
             lost.block,
             lost.reason.trim_end_matches('.')
         )
@@ -400,15 +434,15 @@ fn turns(study: &ComparisonStudy) -> Option<String> {
     let (with, without): (Vec<usize>, Vec<usize>) =
         (0..study.plan.arms.len()).partition(|arm| has_turns(*arm));
     let [serve, others] = [&with, &without].map(|arms| {
-        let letters: Vec<String> = arms.iter().map(|arm| study.plan.letter(*arm)).collect();
-        listed(&letters)
+        let names: Vec<String> = arms.iter().map(|arm| study.plan.called(*arm)).collect();
+        listed(&names)
     });
     let serve = format!("{serve} serve{}", if with.len() == 1 { "s" } else { "" });
     let do_not = format!("{others} {} not", if without.len() == 1 { "does" } else { "do" });
     (!with.is_empty() && !without.is_empty()).then(|| {
-        format!(
+        words::sentence_of(format!(
             "{serve} a keep-alive connection several times in a row while others wait, {do_not}: the one makes a few requests slow, the other lets each wait its turn."
-        )
+        ))
     })
 }
 
@@ -424,9 +458,9 @@ fn slots(study: &ComparisonStudy) -> Option<String> {
         return None;
     }
     let each: Vec<String> =
-        known.iter().map(|(arm, slots)| format!("{} {slots}", study.plan.letter(*arm))).collect();
+        known.iter().map(|(arm, slots)| format!("{}: {slots}", study.plan.called(*arm))).collect();
     Some(format!(
-        "The arms process different numbers of requests at a time ({}) under the same load.",
+        "The arms process different numbers of requests at a time under the same load ({}).",
         each.join(", ")
     ))
 }
@@ -442,7 +476,7 @@ fn edge(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> 
     if let Some(cpu) = used.first().filter(|_| 2 * used.len() > sound.len()) {
         let cpus =
             if cpu.of > 1.0 { format!("the {} CPUs are", cpu.of) } else { "its CPU is".to_owned() };
-        let at = &ranking.best;
+        let at = study.plan.called(best);
         return Some(format!(
             "At {at} {cpus} used up: more workers or threads would hardly do more."
         ));
@@ -453,8 +487,9 @@ fn edge(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> 
         |arm: usize| slots(arm) == slots(best) || slots(arm) < slots(best) && is_behind(arm);
     let is_largest = (0..study.plan.arms.len()).all(|arm| arm == best || is_smaller(arm));
     let is_larger = (0..study.plan.arms.len()).any(|arm| slots(arm) < slots(best));
+    let name = study.plan.called(best);
     let sentence =
-        || format!("{} is the largest size tried: a larger one may do better still.", ranking.best);
+        || format!("{name} is the largest size tried: a larger one may do better still.");
     (is_largest && is_larger).then(sentence)
 }
 
@@ -479,7 +514,7 @@ fn extra_cpu(summary: &SummaryComparison) -> Option<String> {
                 Some("The same throughput for more CPU holds while CPUs are idle; where they are the limit, it is lost throughput.".to_owned())
             }
             ComparisonVerdict::Better if is_slower => {
-                Some(format!("{} takes less CPU, but its requests wait longer: that is no gain by itself.", arm.letter))
+                Some(words::sentence_of(format!("{} takes less CPU, but its requests wait longer: that is no gain by itself.", arm.called)))
             }
             _ => None,
         }

@@ -50,7 +50,7 @@ pub(crate) fn details(study: &Study) -> ReportTree {
         }
         Study::Compare(it) => {
             let lost = it.lost.iter().map(|lost| {
-                format!("{}, block {}: {}", it.plan.letter(lost.arm), lost.block, lost.reason)
+                format!("{}, block {}: {}", it.plan.called(lost.arm), lost.block, lost.reason)
             });
             let lost = ReportSection::new("runs that came to nothing").lines(lost).filled();
             (it.plan.arms.iter().map(|arm| arm.server.socket).collect(), vec![lost], Vec::new())

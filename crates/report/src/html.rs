@@ -11,7 +11,7 @@ use model::Study;
 use crate::plot::{escaped, joined};
 use crate::summary::{Summary, SummaryVerdict};
 use crate::tree::{DataTable, ListItem, NamedFact, ReportSection, SectionBlock, TableColumn};
-use crate::{answer, details, load_answer};
+use crate::{answer, comparison, details, load_answer};
 use judge::Grade;
 use judge::next::NextCommand;
 use judge::trust::TrustLine;
@@ -147,7 +147,9 @@ fn table_of_answer(summary: &Summary<'_>) -> String {
     let legend = answer::legend(summary).filter(|_| summary.comparison.is_none());
     let legend = legend.map(|legend| format!("<small>{}</small>", escaped(&legend)));
     let shown = if answer.rows.is_empty() { String::new() } else { table(&answer) };
-    rates.unwrap_or_default() + &shown + &legend.unwrap_or_default()
+    let others = summary.comparison.as_ref().and_then(comparison::other_pairs);
+    let others = others.map(|pairs| table(&pairs)).unwrap_or_default();
+    rates.unwrap_or_default() + &shown + &others + &legend.unwrap_or_default()
 }
 
 /// What speaks for the figures and against them, and the next commands.

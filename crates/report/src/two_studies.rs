@@ -72,12 +72,13 @@ pub fn side_by_side<'a>(
             &format!("{letter}  {}: {}", file.name, measured::lines(file.study)[0]),
         );
     }
+    let names = names(base, other);
     text.push('\n');
     text.push_str(&crate::text::table(&table(&rows), 0, width));
     text.push('\n');
-    wrap(&mut text, width, "", &conclusion(&rows));
+    wrap(&mut text, width, "", &conclusion(&rows, &names));
     text.push('\n');
-    for (at, limit) in limits(base.study, other.study).iter().enumerate() {
+    for (at, limit) in limits(base.study, other.study, &names).iter().enumerate() {
         wrap(&mut text, width, if at == 0 { "  Limits " } else { "         " }, limit);
     }
     wrap(
@@ -176,12 +177,23 @@ fn table(rows: &[SideRow<'_>]) -> DataTable {
     DataTable { lead: 2, ..DataTable::of_columns(columns, rows.iter().enumerate().map(line)) }
 }
 
-fn conclusion(rows: &[SideRow<'_>]) -> String {
+/// What sentences call the two studies: by their files' names without folder and ending, if these
+/// differ.
+fn names(base: StudyFile<'_>, other: StudyFile<'_>) -> [String; 2] {
+    let short = |file: StudyFile<'_>| {
+        let name = file.name.rsplit('/').next().unwrap_or(file.name);
+        name.trim_end_matches(".json").trim_end_matches(".study").to_owned()
+    };
+    let names = [short(base), short(other)];
+    if names[0] == names[1] { [base.name.to_owned(), other.name.to_owned()] } else { names }
+}
+
+fn conclusion(rows: &[SideRow<'_>], [base, other]: &[String; 2]) -> String {
     let mut parts = Vec::new();
     for (verdict, word) in [
-        (ComparisonVerdict::Worse, "B was worse"),
-        (ComparisonVerdict::Better, "B was better"),
-        (ComparisonVerdict::Same, "The same within 5 %"),
+        (ComparisonVerdict::Worse, format!("{other} was worse")),
+        (ComparisonVerdict::Better, format!("{other} was better")),
+        (ComparisonVerdict::Same, "The same within 5 %".to_owned()),
     ] {
         let said = rows.iter().filter(|row| row.verdict == verdict);
         let said: Vec<String> =
@@ -191,18 +203,20 @@ fn conclusion(rows: &[SideRow<'_>]) -> String {
     if parts.is_empty() {
         let runs = count_of(rows.iter().map(|row| row.runs).min().unwrap_or(0) as u64, "run");
         parts.push(format!(
-            "Whether A and B differ cannot be told from {runs} of each load in a study."
+            "Whether {base} and {other} differ cannot be told from {runs} of each load in a study."
         ));
     }
     parts.join(" ")
 }
 
 /// What such a comparison cannot tell.
-fn limits(base: &Study, other: &Study) -> Vec<String> {
+fn limits(base: &Study, other: &Study, names: &[String; 2]) -> Vec<String> {
     let [a, b] = [base, other].map(StudyHead::of);
     let mut limits = vec![format!(
-        "A was measured at {}, B at {}: what the machine did in between is in every difference.",
+        "{} was measured at {}, {} at {}: what the machine did in between is in every difference.",
+        names[0],
         a.when(),
+        names[1],
         b.when()
     )];
     let machine = |head: &StudyHead<'_>| {

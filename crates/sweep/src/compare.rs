@@ -144,13 +144,13 @@ impl Comparison<'_> {
 
     fn job(&self, stream: StreamPlan, slots: u32, probe: Probe) -> Job {
         let Turn { block, arm, attempt } = self.turn;
-        let letter = self.plan.letter(arm);
+        let name = self.plan.called(arm);
         let what = if self.is_trial() {
-            format!("the maximum of {letter}")
+            format!("the maximum of {name}")
         } else if attempt > 1 {
-            format!("block {block}, {letter}, once more")
+            format!("block {block}, {name}, once more")
         } else {
-            format!("block {block}, {letter}")
+            format!("block {block}, {name}")
         };
         let connections = self.connections();
         Job {

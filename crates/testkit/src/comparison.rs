@@ -40,8 +40,19 @@ const PLAIN: ArmLaw =
     ArmLaw { usual: 40.0, slow: 44.0, one_in: 10, noise: 0.01, cpu: 1.9, fails_one_in: 0 };
 
 /// All of these comparisons.
-pub fn every() -> [ComparisonStudy; 9] {
-    [keep_alive(), slower(), unclear(), few(), failing(), repeated(), three(), best(), undecided()]
+pub fn every() -> [ComparisonStudy; 10] {
+    [
+        keep_alive(),
+        slower(),
+        unclear(),
+        few(),
+        failing(),
+        repeated(),
+        three(),
+        pairs(),
+        best(),
+        undecided(),
+    ]
 }
 
 /// Without keep-alive the tail is shorter, but mean and median are longer, with more CPU.
@@ -98,6 +109,13 @@ pub fn repeated() -> ComparisonStudy {
 pub fn three() -> ComparisonStudy {
     let faster = ArmLaw { usual: 30.0, slow: 33.0, ..PLAIN };
     played(&[("main", &["main"], PLAIN), ("one", &["one"], faster), ("two", &["two"], PLAIN)], 12)
+}
+
+/// The same three, each compared with each other.
+pub fn pairs() -> ComparisonStudy {
+    let mut study = three();
+    study.plan.question = ComparisonQuestion::Pairs;
+    study
 }
 
 /// A search for the best of four.

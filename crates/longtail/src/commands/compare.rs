@@ -236,6 +236,7 @@ Examples:
   longtail compare a.study.json b.study.json                two results that are saved already
   longtail compare -w2 --arm -t3:3 --arm -t5:5 -r config.ru --path /posts    3 threads or 5?
   longtail compare -w2 -t5:5 --puma 6.6.1,7.2.1             two versions of Puma, installed where they are missing
+  longtail compare -w2 -t5:5 --puma 6.6.1,7.2.1,8.0.2 --pairs    three, each with each other
   longtail compare -w2 -t5:5 --arm 'old=--puma ~/puma6' --arm 'new=--puma ~/puma7'    two checkouts, with names
   longtail compare -t5:5 -r config.ru --arm '' --arm '--env RUBY_YJIT_ENABLE=1'    a setting in the environment
   longtail compare -t5:5 --arm '' --arm '--ruby /opt/ruby-3.4/bin'    another Ruby
@@ -245,7 +246,7 @@ Examples:
 
 An arm is options of the server and of what is requested of it, put behind the common ones; '' is these as they stand. A word without
 a dash is a branch, tag or commit, of the checkout that --puma names or of this folder; NAME=OPTIONS gives it a name. The first arm is
-the base; it runs once more in each block as a control.";
+the base, unless --base names another; it runs once more in each block as a control.";
 
 /// What an arm can set.
 #[derive(Debug, Args)]
@@ -276,6 +277,18 @@ pub(crate) struct CompareArgs {
         help_heading = "Arms"
     )]
     arms: Vec<String>,
+    /// Which of them the others are compared with [default: the first]
+    #[arg(
+        long,
+        value_name = "ARM",
+        allow_hyphen_values = true,
+        conflicts_with = "studies",
+        help_heading = "Arms"
+    )]
+    base: Option<String>,
+    /// Compare each arm with each other, too; the exit code goes by the base
+    #[arg(long, conflicts_with_all = ["studies", "best"], help_heading = ADVANCED)]
+    pairs: bool,
     /// Leave out the base's second run in each block, which shows the noise
     #[arg(long, help_heading = ADVANCED)]
     no_control: bool,
@@ -392,7 +405,23 @@ impl CompareArgs {
                 }
             }));
         }
-        texts.iter().map(|text| ArmRequest::read(text, &self.words)).collect()
+        let arms: Result<Vec<_>, _> =
+            texts.iter().map(|text| ArmRequest::read(text, &self.words)).collect();
+        self.with_base_first(arms?)
+    }
+
+    /// The arms with the one that `--base` names as the first.
+    fn with_base_first(&self, mut arms: Vec<ArmRequest>) -> Result<Vec<ArmRequest>, Mistake> {
+        let Some(base) = &self.base else { return Ok(arms) };
+        let Some(at) = arms.iter().position(|arm| arm.is_called(base)) else {
+            let names: Vec<String> = arms.iter().map(|arm| format!("'{}'", arm.name())).collect();
+            return Err(wrong(format!(
+                "--base '{base}': no arm is called so; choose among {}",
+                names.join(", ")
+            )));
+        };
+        arms[..=at].rotate_right(1);
+        Ok(arms)
     }
 
     /// All that was asked, every default made explicit; the arms are those that were found.
@@ -404,7 +433,11 @@ impl CompareArgs {
         arms: Vec<model::comparison::ArmPlan>,
     ) -> Result<ComparisonPlan, Mistake> {
         let plan = ComparisonPlan {
-            question: if self.best { ComparisonQuestion::Best } else { ComparisonQuestion::Change },
+            question: match (self.best, self.pairs) {
+                (true, _) => ComparisonQuestion::Best,
+                (false, true) => ComparisonQuestion::Pairs,
+                (false, false) => ComparisonQuestion::Change,
+            },
             arms,
             control: !self.no_control,
             load: match (self.rate, self.share) {

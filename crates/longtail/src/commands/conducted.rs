@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use engine::Resolver;
 use launch::puma;
 use launch::{Addresses, LaunchError};
-use model::comparison::{ComparisonFindings, Difference, Metric};
+use model::comparison::{ComparedMetric, ComparisonFindings, ComparisonQuestion, Difference};
 use model::plan::quoted;
 use model::{
     App, ComparisonStudy, MaskedText, Nanos, Probe, ServerKind, ServerPlan, Socket, Study,
@@ -268,26 +268,33 @@ impl Observer for TerminalObserver<'_> {
     }
 }
 
-/// What is known of the deciding metrics after a block: estimates, with intervals once there are
-/// enough blocks.
+/// What is known of the deciding metrics after a block: how far each arm is from the base, or from
+/// the best so far, with intervals once there are enough blocks.
 fn progress(study: &ComparisonStudy, block: usize) -> String {
-    let found = ComparisonFindings::of(&study.plan, &study.runs);
+    let plan = &study.plan;
+    let found = ComparisonFindings::of(plan, &study.runs);
+    let best = match plan.question {
+        ComparisonQuestion::Best => found.ranking(plan).map(|ranking| ranking.best),
+        ComparisonQuestion::Change | ComparisonQuestion::Pairs => None,
+    };
+    let base = best.unwrap_or_else(|| plan.letter(0));
     let percent = report::number::deviation;
-    let known = |metric: Metric, difference: &Difference| {
-        let Difference { arm, base, .. } = difference;
+    let distance = |arm: usize, difference: &Difference| {
         let interval = difference
             .interval
-            .map(|[low, high]| format!(" [{}, {}]", percent(low), percent(high)));
-        let estimate = percent(difference.estimate?);
-        Some(format!(
-            "{metric} of {arm} against {base} {estimate} %{}",
-            interval.unwrap_or_default()
-        ))
+            .map(|[low, high]| format!(" [{}, {}]", percent(low), percent(high)))
+            .unwrap_or_default();
+        Some(format!("{} {} %{interval}", plan.called(arm), percent(difference.estimate?)))
+    };
+    let of_metric = |row: &ComparedMetric| {
+        let arms = (0..plan.arms.len())
+            .filter_map(|arm| distance(arm, &row.seen_from(&base, &plan.letter(arm))?));
+        let arms: Vec<String> = arms.collect();
+        let base = plan.called_by_letter(&base);
+        (!arms.is_empty()).then(|| format!("{} against {base}: {}", row.metric, arms.join(", ")))
     };
     let deciding = found.metrics.iter().filter(|row| row.decides);
-    let known: Vec<String> = deciding
-        .flat_map(|row| row.differences.iter().filter_map(|it| known(row.metric, it)))
-        .collect();
+    let known: Vec<String> = deciding.filter_map(of_metric).collect();
     let colon = if known.is_empty() { "" } else { ": " };
-    format!("block {block} of at most {}{colon}{}", study.plan.blocks.most(), known.join(", "))
+    format!("block {block} of at most {}{colon}{}", plan.blocks.most(), known.join("; "))
 }

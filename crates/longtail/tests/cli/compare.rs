@@ -63,3 +63,24 @@ fn the_load_may_be_a_share_of_the_slower_arms_maximum() {
     let slower = share.maxima_per_s.iter().copied().min_by(f64::total_cmp).unwrap();
     assert_eq!((share.maxima_per_s.len(), share.rate_per_s()), (2, Some(slower / 2.0)));
 }
+
+/// The base that is named comes first, with the letter A; progress and answer call arms by name.
+#[test]
+fn any_arm_may_be_the_base_and_pairs_are_compared_with_each_other() {
+    let lab = Lab::new();
+    let arms = "--arm -d5ms --arm slow=-d9ms --arm ''";
+    let done = lab.run(&format!(
+        "{SHORT} -d7ms --blocks 8 --no-control --pairs {arms} --base slow --format study"
+    ));
+    let found = study(&done.stdout);
+    let names: Vec<&str> = found.plan.arms.iter().map(|arm| &*arm.name).collect();
+    assert_eq!(names, ["slow", "-d5ms", "default"]);
+    assert_eq!(found.plan.pairs().len(), 3);
+    for said in ["block 1, slow, 4 connections", "block 8 of at most 8: mean against slow: -d5ms "]
+    {
+        assert!(done.stderr.contains(said), "{said}: {}", done.stderr);
+    }
+    let answer = lab.run("report").stdout;
+    assert!(answer.contains("-d5ms") && !answer.contains(" than A"), "{answer}");
+    assert!(answer.contains("decides (*) in each of 3 pairs"), "{answer}");
+}

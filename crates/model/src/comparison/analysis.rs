@@ -180,6 +180,10 @@ impl ComparedMetric {
 /// All results of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparisonFindings {
+    /// The question that they answer.
+    question: ComparisonQuestion,
+    /// The letter of the base.
+    base: String,
     /// Blocks that were begun.
     pub blocks: u32,
     /// One row for each metric, in the order of [`Metric`].
@@ -252,7 +256,7 @@ impl ComparisonFindings {
                     .push(difference.checked_against_control(row.control.as_ref(), margin));
             }
         }
-        ComparisonFindings { blocks, metrics }
+        ComparisonFindings { question: plan.question, base: plan.letter(0), blocks, metrics }
     }
 
     /// The results for a metric.
@@ -289,22 +293,35 @@ impl ComparisonFindings {
         self.metrics.iter().filter(|row| row.decides).flat_map(|row| &row.differences)
     }
 
-    /// Whether all deciding differences are known.
+    /// Whether all deciding differences are known, between any two arms that are compared.
     pub(crate) fn is_decided(&self) -> bool {
-        self.deciding().count() > 0 && !self.cannot_tell()
+        let is_told = |difference: &Difference| difference.verdict != ComparisonVerdict::CannotTell;
+        self.deciding().count() > 0 && self.deciding().all(is_told)
     }
 
-    /// Whether some deciding difference cannot be told.
+    /// Whether some deciding difference cannot be told: of those from the base, or, where the best
+    /// arm is asked for, of all.
     pub fn cannot_tell(&self) -> bool {
-        self.deciding().any(|difference| difference.verdict == ComparisonVerdict::CannotTell)
+        self.deciding()
+            .filter(|difference| match self.question {
+                ComparisonQuestion::Change | ComparisonQuestion::Pairs => {
+                    difference.base == self.base
+                }
+                ComparisonQuestion::Best => true,
+            })
+            .any(|difference| difference.verdict == ComparisonVerdict::CannotTell)
     }
 
-    /// Whether an arm is worse in a deciding metric, or fails more requests.
+    /// Whether an arm is worse than the base in a deciding metric, or fails more requests. Where the
+    /// best arm is asked for, there is no base, and some arm is always worse than another.
     pub fn is_worse(&self) -> bool {
         let failed = self.metric(Metric::Failed).into_iter().flat_map(|row| &row.differences);
-        self.deciding()
-            .chain(failed)
-            .any(|difference| difference.verdict == ComparisonVerdict::Worse)
+        self.question != ComparisonQuestion::Best
+            && self
+                .deciding()
+                .chain(failed)
+                .filter(|difference| difference.base == self.base)
+                .any(|difference| difference.verdict == ComparisonVerdict::Worse)
     }
 }
 

@@ -48,6 +48,8 @@ pub enum ComparisonQuestion {
     /// What differs from the base? `longtail compare`.
     #[default]
     Change,
+    /// Which arms differ from which? `longtail compare --pairs`.
+    Pairs,
     /// Which is best? `longtail sweep --try`: every arm against every other.
     Best,
 }
@@ -164,7 +166,7 @@ pub enum Decision {
 pub struct Infeasible {
     /// The blocks of the plan.
     pub blocks: u32,
-    /// Tests that share the chance of a false alarm: deciding metrics x arms.
+    /// Tests that share the chance of a false alarm: deciding metrics x pairs of arms.
     pub tests: u32,
     /// The fewest that could.
     pub least: u32,
@@ -174,7 +176,7 @@ fn tests_in_words(tests: u32) -> String {
     if tests == 1 {
         "anything".to_owned()
     } else {
-        format!("{tests} tests at once (deciding metrics x arms)")
+        format!("{tests} tests at once (deciding metrics x pairs of arms)")
     }
 }
 
@@ -201,11 +203,36 @@ impl ComparisonPlan {
         }
     }
 
+    /// What an arm is called in a sentence: by its name, which is cut in its middle if it is long,
+    /// and with its letter if another arm is called the same. Tables have letters alone.
+    pub fn called(&self, arm: usize) -> String {
+        if arm == self.arms.len() {
+            return "the control".to_owned();
+        }
+        let short = |arm: &ArmPlan| match &*arm.name {
+            "default" => "the default".to_owned(),
+            name => cut_in_the_middle(name.strip_prefix("-- ").unwrap_or(name)),
+        };
+        let name = short(self.arm(arm));
+        let is_same = |other: &&ArmPlan| short(other) == name;
+        if self.arms.iter().filter(is_same).count() > 1 {
+            format!("{name} ({})", self.letter(arm))
+        } else {
+            name
+        }
+    }
+
+    /// What the arm with this letter is called in a sentence.
+    pub fn called_by_letter(&self, letter: &str) -> String {
+        let arm = (0..self.arms_of_a_block()).find(|arm| self.letter(*arm) == letter);
+        arm.map_or_else(|| letter.to_owned(), |arm| self.called(arm))
+    }
+
     /// The metrics that decide.
     pub fn deciding(&self) -> Vec<Metric> {
         match self.question {
             _ if !self.gates.is_empty() => self.gates.clone(),
-            ComparisonQuestion::Change => vec![Metric::Mean],
+            ComparisonQuestion::Change | ComparisonQuestion::Pairs => vec![Metric::Mean],
             ComparisonQuestion::Best => vec![Metric::Throughput],
         }
     }
@@ -230,7 +257,7 @@ impl ComparisonPlan {
         let arms = self.arms.len();
         let bases = match self.question {
             ComparisonQuestion::Change => 1,
-            ComparisonQuestion::Best => arms,
+            ComparisonQuestion::Pairs | ComparisonQuestion::Best => arms,
         };
         (0..bases).flat_map(|base| (base + 1..arms).map(move |arm| ArmPair { base, arm })).collect()
     }
@@ -260,6 +287,20 @@ impl ComparisonPlan {
             least: least(&Look { after: 0, level: LEVEL }),
         })
     }
+}
+
+/// A long name with its beginning and its end, which is where commands and paths differ.
+fn cut_in_the_middle(name: &str) -> String {
+    const MOST: usize = 48;
+    const BEGINNING: usize = 12;
+    let letters = name.chars().count();
+    if letters <= MOST {
+        return name.to_owned();
+    }
+    let left_out = letters - (MOST - 1);
+    let beginning = name.chars().take(BEGINNING);
+    let end = name.chars().skip(BEGINNING + left_out);
+    beginning.chain(['…']).chain(end).collect()
 }
 
 #[cfg(test)]
@@ -318,6 +359,24 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn sentences_call_an_arm_by_its_name_and_only_twins_by_their_letters() {
+        let arm = |name: &str| ArmPlan { name: name.into(), ..plan().arms[0].clone() };
+        let called = |names: &[&str]| -> Vec<String> {
+            let plan = ComparisonPlan { arms: names.iter().copied().map(arm).collect(), ..plan() };
+            (0..=names.len()).map(|arm| plan.called(arm)).collect()
+        };
+        assert_eq!(called(&["main", "-k"]), ["main", "-k", "the control"]);
+        assert_eq!(called(&["default", "-k"])[..1], ["the default"]);
+        assert_eq!(called(&["-- ./a", "-- ./b"])[..2], ["./a", "./b"]);
+        assert_eq!(called(&["x", "y", "x"])[..3], ["x (A)", "y", "x (C)"]);
+        let puma =
+            |version: &str| format!("--puma 'ruby -I /srv/{version}/lib /srv/{version}/bin/puma'");
+        let long = called(&[&puma("6.6.1"), &puma("8.0.2")]);
+        assert_eq!(long[1], "--puma 'ruby…/srv/8.0.2/lib /srv/8.0.2/bin/puma'");
+        assert_ne!(long[0], long[1]);
+    }
+
+    #[test]
     fn a_plan_that_can_never_decide_names_the_blocks_that_could() {
         let fixed = |blocks, gates: &[Metric]| ComparisonPlan {
             blocks: ComparisonBlocks::Fixed(blocks),
@@ -330,7 +389,7 @@ pub(super) mod tests {
         assert_eq!((two.tests, two.least), (2, 7));
         assert_eq!(
             two.to_string(),
-            "6 blocks can never decide 2 tests at once (deciding metrics x arms): at least 7 can (--blocks 7)"
+            "6 blocks can never decide 2 tests at once (deciding metrics x pairs of arms): at least 7 can (--blocks 7)"
         );
         assert_eq!(fixed(7, &[Metric::Mean, Metric::P99]).feasible(), Ok(()));
         assert_eq!(plan().feasible(), Ok(()));

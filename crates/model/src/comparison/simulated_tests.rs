@@ -234,3 +234,45 @@ fn the_best_of_four_is_named_with_the_arms_it_is_not_told_from() {
     assert!(ranking.best == "B" || ranking.best == "C", "{ranking:?}");
     assert_eq!((ranking.level_with.len(), ranking.ahead_of.len()), (1, 2), "{ranking:?}");
 }
+
+/// Three arms, each compared with each other.
+fn in_pairs(blocks: ComparisonBlocks) -> ComparisonPlan {
+    let arm = plan().arms[0].clone();
+    let question = ComparisonQuestion::Pairs;
+    ComparisonPlan { question, arms: vec![arm; 3], blocks, ..plan() }
+}
+
+#[test]
+fn all_pairs_of_equal_arms_together_are_rarely_called_different() {
+    let plan = in_pairs(ComparisonBlocks::UntilDecided);
+    let alarms = share(200, |seed| has_alarm(&conducted(&plan, EQUAL, seed)));
+    assert!(alarms <= 0.05, "{alarms} over all pairs, looks and metrics");
+}
+
+#[test]
+fn among_pairs_only_those_with_the_base_decide_the_result() {
+    // B is 20 % faster than A and C, so that C is worse than B, and as good as the base.
+    let plan = in_pairs(ComparisonBlocks::Fixed(12));
+    let found = conducted(&plan, Law { noise: 0.01, effect: -0.2, ..EQUAL }, 1);
+    let row = found.metric(Metric::Mean).unwrap();
+    let verdicts = [("A", "B"), ("A", "C"), ("B", "C")]
+        .map(|(base, arm)| row.difference(base, arm).map(|difference| difference.verdict));
+    let expected = [ComparisonVerdict::Better, ComparisonVerdict::Same, ComparisonVerdict::Worse];
+    assert_eq!(verdicts, expected.map(Some));
+    assert!(!found.is_worse());
+    let slower = conducted(&plan, Law { noise: 0.01, effect: 0.2, ..EQUAL }, 1);
+    assert!(slower.is_worse());
+}
+
+#[test]
+fn where_the_best_is_asked_for_no_arm_counts_as_worse() {
+    let best = ComparisonPlan {
+        question: ComparisonQuestion::Best,
+        control: false,
+        ..in_pairs(ComparisonBlocks::Fixed(12))
+    };
+    let found = conducted(&best, Law { noise: 0.01, effect: 0.2, ..EQUAL }, 1);
+    let row = found.metric(Metric::Throughput).unwrap();
+    assert_eq!(row.difference("A", "B").unwrap().verdict, ComparisonVerdict::Worse);
+    assert!(!found.is_worse());
+}

@@ -14,7 +14,8 @@ use judge::words::listed;
 /// The result of a comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct SummaryComparison {
-    /// Whether the arms are compared with the base (`change`), or which is `best`.
+    /// Whether the arms are compared with the base (`change`) or each with each other (`pairs`), or
+    /// which is `best`.
     pub question: ComparisonQuestion,
     /// The arms: the base first, the control last.
     pub arms: Vec<SummaryArm>,
@@ -24,9 +25,9 @@ pub struct SummaryComparison {
     pub margin: f64,
     /// The metrics.
     pub metrics: Vec<ComparedMetric>,
-    /// Whether an arm is worse in a metric that decides, or fails more requests.
+    /// Whether an arm is worse than the base in a metric that decides, or fails more requests.
     pub worse: bool,
-    /// Whether a metric that decides gives no verdict.
+    /// Whether a metric that decides gives no verdict against the base.
     pub cannot_tell: bool,
     /// Which is best, where that was asked.
     pub ranking: Option<ArmRanking>,
@@ -41,6 +42,9 @@ pub struct SummaryArm {
     pub letter: String,
     /// What it is called.
     pub name: String,
+    /// What sentences call it.
+    #[serde(skip)]
+    pub called: String,
     /// The settings in which it differs.
     pub settings: Vec<String>,
     /// The server, its version and revision; `null` where it never started.
@@ -61,6 +65,7 @@ impl SummaryComparison {
             SummaryArm {
                 letter: plan.letter(at),
                 name: plan.arm(at).name.to_string(),
+                called: plan.called(at),
                 settings: plan.arm(at).settings.iter().map(ToString::to_string).collect(),
                 server: study.server(at).map(labels::server),
                 runs: (1..=found.blocks).filter(|block| counts(*block)).count() as u32,
@@ -84,8 +89,15 @@ impl SummaryComparison {
         self.arms.iter().filter(|arm| !arm.letter.ends_with('\''))
     }
 
-    pub(crate) fn arm(&self, letter: &str) -> Option<&SummaryArm> {
-        self.arms.iter().find(|arm| arm.letter == letter)
+    /// What sentences call the arm with this letter.
+    pub(crate) fn called<'a>(&'a self, letter: &'a str) -> &'a str {
+        let arm = self.arms.iter().find(|arm| arm.letter == letter);
+        arm.map_or(letter, |arm| arm.called.as_str())
+    }
+
+    /// What sentences call the base.
+    pub(crate) fn base(&self) -> &str {
+        &self.arms[0].called
     }
 
     pub(crate) fn metric(&self, metric: Metric) -> Option<&ComparedMetric> {
@@ -163,14 +175,6 @@ pub(crate) fn plain_percent(part: f64) -> String {
     )
 }
 
-/// `B (-k)`
-fn called(summary: &SummaryComparison, letter: &str) -> String {
-    match summary.arm(letter).map(|arm| arm.name.as_str()) {
-        Some(name) if !name.is_empty() && name != letter => format!("{letter} ({name})"),
-        _ => letter.to_owned(),
-    }
-}
-
 /// `3225 → 406 ms (-87 %)`
 fn figures(row: &ComparedMetric, difference: &Difference) -> String {
     let shown = |letter: &str| number::or_none(row.median(letter), number::significant);
@@ -189,11 +193,44 @@ pub(crate) fn sentence(summary: &SummaryComparison) -> String {
     }
     let base = summary.arms[0].letter.as_str();
     let others: Vec<&str> = summary.compared().skip(1).map(|arm| arm.letter.as_str()).collect();
-    others
-        .iter()
-        .map(|arm| of_arm(summary, base, arm, others.len() > 1))
-        .collect::<Vec<_>>()
-        .join(" ")
+    let is_short = others.len() > 1;
+    let against_base = others.iter().map(|arm| of_arm(summary, base, arm, is_short));
+    against_base.chain(of_other_pairs(summary)).collect::<Vec<_>>().join(" ")
+}
+
+/// What is said of the pairs without the base, where all pairs are compared: of a few each, of many
+/// how many differ. The table has them all.
+fn of_other_pairs(summary: &SummaryComparison) -> Option<String> {
+    const MOST: usize = 3;
+    if summary.question != ComparisonQuestion::Pairs {
+        return None;
+    }
+    let base = &summary.arms[0].letter;
+    let pairs: Vec<ComparedRow<'_>> = summary
+        .deciding()
+        .flat_map(|row| {
+            row.differences.iter().map(move |difference| ComparedRow { row, difference })
+        })
+        .filter(|it| it.difference.base != *base)
+        .collect();
+    if pairs.len() <= MOST {
+        let each = pairs.iter().map(|it| of_deciding(summary, it.row, it.difference));
+        return Some(each.collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty());
+    }
+    let count = |verdicts: &[ComparisonVerdict]| {
+        pairs.iter().filter(|it| verdicts.contains(&it.verdict())).count()
+    };
+    let differ = count(&[ComparisonVerdict::Worse, ComparisonVerdict::Better]);
+    let same = count(&[ComparisonVerdict::Same]);
+    let unclear = count(&[ComparisonVerdict::CannotTell]);
+    let each = [
+        (differ, "differ".to_owned()),
+        (same, format!("are the same within {}", plain_percent(summary.margin))),
+        (unclear, "cannot be told apart".to_owned()),
+    ];
+    let each = each.into_iter().filter(|(count, _)| *count > 0);
+    let each: Vec<String> = each.map(|(count, what)| format!("{count} {what}")).collect();
+    Some(format!("Of the {} comparisons of others, {}.", pairs.len(), listed(&each)))
 }
 
 /// What is said of one arm against the base: failures and what decides first, then what else is
@@ -204,7 +241,7 @@ fn of_arm(summary: &SummaryComparison, base: &str, arm: &str, is_short: bool) ->
         .iter()
         .filter_map(|row| Some(ComparedRow { row, difference: row.difference(base, arm)? }))
         .collect();
-    let tail = tail_against_median(&rows, arm);
+    let tail = tail_against_median(&rows, summary.called(arm));
     let mut parts: Vec<String> = more_failures(summary, &rows, base, arm).into_iter().collect();
     let deciding = rows.iter().filter(|it| it.row.decides);
     parts.extend(deciding.map(|it| of_deciding(summary, it.row, it.difference)));
@@ -231,7 +268,11 @@ fn more_failures(
     let [ours, others] = [arm, base].map(|letter| {
         number::or_none(row.median(letter), |value| number::or_zero(value, number::significant))
     });
-    Some(format!("{} fails {ours} % of its requests, {base} {others} %.", called(summary, arm)))
+    Some(sentence_of(format!(
+        "{} fails {ours} % of its requests, {} {others} %.",
+        summary.called(arm),
+        summary.called(base)
+    )))
 }
 
 /// That tail and median change in opposite directions, where neither decides: many requests pay for
@@ -249,7 +290,7 @@ fn tail_against_median(rows: &[ComparedRow<'_>], arm: &str) -> Option<String> {
         _ => return None,
     };
     Some(format!(
-        "{arm}'s {} is shorter, {}, and its {} longer, {}.",
+        "The {} of {arm} is shorter, {}, and its {} longer, {}.",
         shorter.0,
         shorter.1.change(),
         longer.0,
@@ -340,12 +381,12 @@ fn of_deciding(
     row: &ComparedMetric,
     difference: &Difference,
 ) -> String {
-    let arm = called(summary, &difference.arm);
-    let base = &difference.base;
+    let arm = summary.called(&difference.arm);
+    let base = summary.called(&difference.base);
     let name = name(row.metric);
     let margin = plain_percent(summary.margin);
     let figures = figures(row, difference);
-    match difference.verdict {
+    sentence_of(match difference.verdict {
         ComparisonVerdict::Worse => format!("{arm} is worse than {base}: {name} {figures}."),
         ComparisonVerdict::Better => format!("{arm} is better than {base}: {name} {figures}."),
         ComparisonVerdict::Same => {
@@ -364,6 +405,15 @@ fn of_deciding(
                 "{arm} has a {lower} {name} than {base}, but whether by {margin} or more cannot be told: {why}."
             )
         }
+    })
+}
+
+/// A sentence that may begin with what an arm is called: `the default` gets its capital, while a name
+/// that somebody chose stays as it is.
+pub(super) fn sentence_of(text: String) -> String {
+    match text.strip_prefix("the default") {
+        Some(rest) => format!("The default{rest}"),
+        None => text,
     }
 }
 
@@ -387,7 +437,7 @@ fn why(summary: &SummaryComparison, row: &ComparedMetric, difference: &Differenc
         }
         Some(ComparisonDoubt::Control) => {
             let control = row.control.as_ref().and_then(interval_of).unwrap_or_default();
-            format!("it is {estimate}, and the control, the same server once more, {control} %")
+            format!("it is {estimate}, and the control, {} once more, {control} %", summary.base())
         }
         Some(ComparisonDoubt::Noise) | None => {
             let smallest = difference.smallest.filter(|_| !is_small(difference));
@@ -413,7 +463,7 @@ fn best(summary: &SummaryComparison) -> String {
         row.seen_from(&ranking.best, letter).and_then(|it| it.estimate).unwrap_or_default()
     };
     let with_estimate = |letter: &String, decimals| {
-        format!("{} ({} %)", called(summary, letter), percent(estimate(letter), decimals))
+        format!("{} ({} %)", summary.called(letter), percent(estimate(letter), decimals))
     };
     let mut behind: Vec<&String> = ranking.ahead_of.iter().collect();
     behind.sort_by(|a, b| estimate(b).abs().total_cmp(&estimate(a).abs()));
@@ -425,12 +475,13 @@ fn best(summary: &SummaryComparison) -> String {
         .collect();
     let figure = number::or_none(row.median(&ranking.best), number::significant);
     let figure = format!("{figure} {}", row.unit).replace(" /s", "/s");
-    let best = called(summary, &ranking.best);
+    let best = summary.called(&ranking.best);
     let name = name(row.metric);
     let unclear = listed(&unclear);
     if !ranking.is_decided() {
+        let are = if ranking.unclear.len() == 1 { "is" } else { "are" };
         return format!(
-            "Which is best cannot be told: against {best} ({name} {figure}) {unclear} may be noise."
+            "Which is best cannot be told: {best} has the best {name}, {figure}, but that {unclear} {are} behind may be noise."
         );
     }
     let is_alone = ranking.level_with.is_empty() && ranking.unclear.is_empty();
@@ -441,7 +492,7 @@ fn best(summary: &SummaryComparison) -> String {
     }];
     if !ranking.level_with.is_empty() {
         let level: Vec<String> =
-            ranking.level_with.iter().map(|letter| called(summary, letter)).collect();
+            ranking.level_with.iter().map(|letter| summary.called(letter).to_owned()).collect();
         let are = if level.len() == 1 { "is" } else { "are" };
         parts.push(format!(
             "{} {are} the same within {}.",

@@ -93,6 +93,7 @@ fn comparisons() {
     of("failing", comparison::failing(), "answer.txt");
     of("repeated", comparison::repeated(), "answer.txt");
     of("three", comparison::three(), "answer.txt answer.md");
+    of("pairs", comparison::pairs(), "answer.txt answer.md");
     of("best", comparison::best(), "answer.txt");
     of("undecided", comparison::undecided(), "answer.txt");
     of("largest", comparison::largest_is_best(false), "answer.txt");

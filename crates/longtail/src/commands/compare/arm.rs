@@ -44,7 +44,7 @@ impl ArmRequest {
     /// What is wrong with it.
     pub(crate) fn read(text: &str, common: &[String]) -> Result<ArmRequest, Mistake> {
         let in_arm = |why: String| wrong(format!("--arm '{text}': {why}"));
-        let (name, rest) = match text.split_once('=') {
+        let (mut name, rest) = match text.split_once('=') {
             Some((name, rest)) if !name.starts_with('-') && !name.trim().is_empty() => {
                 (Some(name.trim()), rest)
             }
@@ -60,6 +60,7 @@ impl ArmRequest {
             words.remove(0);
             if is_version(word) {
                 words.splice(0..0, ["--puma".to_owned(), word.clone()]);
+                name = name.or(Some(text.trim()));
             }
         }
         let reference = reference.filter(|word| !is_version(word));
@@ -77,6 +78,22 @@ impl ArmRequest {
             settings,
             args,
         })
+    }
+
+    /// What it is called: as it was named, else by its branch and its options.
+    pub(crate) fn name(&self) -> String {
+        if let Some(name) = &self.name {
+            return name.clone();
+        }
+        let words: Vec<&str> =
+            self.reference.iter().chain(&self.settings).map(String::as_str).collect();
+        if words.is_empty() { "default".to_owned() } else { words.join(" ") }
+    }
+
+    /// Whether this is the arm that `--base` names: by what it is called, or as it was typed.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        let name = name.trim();
+        name == self.name() || name == self.text.trim()
     }
 
     /// A mistake in it.
@@ -143,14 +160,6 @@ impl ArmRequest {
 
     fn read_plan(&self) -> Result<ArmPlan, Mistake> {
         let server = &self.args.own.server;
-        let words = self
-            .reference
-            .iter()
-            .chain(&self.settings)
-            .map(String::as_str)
-            .collect::<Vec<_>>()
-            .join(" ");
-        let default_name = || if words.is_empty() { "default".to_owned() } else { words.clone() };
         server.puma.check()?;
         let env = self.env()?;
         let started = server.server()?;
@@ -159,7 +168,7 @@ impl ArmRequest {
             "--server builtin has no app that reads --env or --ruby: leave them out, or measure Puma",
         )?;
         Ok(ArmPlan {
-            name: self.name.clone().unwrap_or_else(default_name).into(),
+            name: self.name().into(),
             settings: self.settings.iter().map(|setting| setting.as_str().into()).collect(),
             server: started,
             stream: server.stream(Stop::After(self.args.length), Some(self.args.warm_up))?,
