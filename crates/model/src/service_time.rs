@@ -194,6 +194,17 @@ impl ServiceTime {
         ServiceTime { mean, low: self.low.min(mean), high, round_trip: Nanos::ZERO, ..self }
     }
 
+    /// How long the longest request of a load may have been in service: as long as it took, but for
+    /// the usual wait if there were more connections than slots.
+    pub fn longest_in(&self, load: &Histogram, connections: u32, slots: u32) -> Nanos {
+        let longest = load.max().unwrap_or_default();
+        if connections <= slots {
+            return longest;
+        }
+        let usual = load.quantile(0.5).unwrap_or_default();
+        longest.saturating_sub(usual.saturating_sub(self.mean))
+    }
+
     /// The same, allowing for requests as long as `longest` that are too rare to have been met: `n`
     /// responses say nothing about one in `n`.
     fn with_rare(self, longest: Nanos, n: u64) -> ServiceTime {

@@ -177,7 +177,8 @@ impl Experiment for Sweep<'_> {
             let at_most = service_time::LONGEST_REPETITION;
             session.observer.phase(&Phase::MeasuringServiceTime { at_most });
             let again = session.measure_service_time_again()?;
-            let longest = longest_in_lowest_load(&self.study.runs);
+            let slots = self.study.server.slots();
+            let longest = longest_in_lowest_load(&self.study.runs, &known, slots);
             self.study.service_time = Some(known.with_later(&again, longest));
         }
         let runs: Vec<&Run> = self.study.runs.iter().collect();
@@ -263,10 +264,13 @@ impl Sweep<'_> {
 }
 
 /// The longest service time in the runs with the fewest connections.
-fn longest_in_lowest_load(runs: &[Run]) -> Nanos {
+fn longest_in_lowest_load(runs: &[Run], alone: &ServiceTime, slots: u32) -> Nanos {
     let fewest = runs.iter().map(|run| run.connections).min();
     let lowest = runs.iter().filter(|run| Some(run.connections) == fewest);
-    lowest.filter_map(|run| run.tally.service_time.max()).max().unwrap_or_default()
+    lowest
+        .map(|run| alone.longest_in(&run.tally.service_time, run.connections, slots))
+        .max()
+        .unwrap_or_default()
 }
 
 /// Connections / slots in a probe: enough to see who waits for whom.

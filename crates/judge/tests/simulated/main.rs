@@ -69,7 +69,9 @@ fn sweep(life: &mut Life) -> SweepStudy {
         warm_up = Nanos::from_secs_f64((2.0 * round).clamp(0.1, 1.0));
         study.runs.push(run);
     }
-    let longest = study.runs[0].tally.service_time.max().unwrap_or_default();
+    let lowest = &study.runs[0];
+    let longest =
+        known.longest_in(&lowest.tally.service_time, lowest.connections, study.server.slots());
     let Ok(again) = measure_again(life);
     let known = known.with_later(&again, longest);
     let stated = ServerSeen::stated(study.server.slots(), study.server.workers, Some(known));
