@@ -4,6 +4,7 @@
 //!
 //! What a tool has no flag for is refused in one line before any load is sent.
 
+mod ordered_load;
 mod process;
 pub mod rates;
 
@@ -19,6 +20,7 @@ use model::{LoadSettings, Nanos, Pace, Profile, Rate, Threshold};
 use sweep::SweepError;
 use thiserror::Error;
 
+pub use self::ordered_load::OrderedLoad;
 pub use self::process::{GeneratorDriver, GeneratorRunner, ProcessReport};
 
 /// Why another generator cannot make a load. Nothing was sent.

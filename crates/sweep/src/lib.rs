@@ -12,9 +12,12 @@ mod conduct;
 mod context;
 mod far;
 mod kernel;
+mod listeners;
 mod load;
+mod misunderstanding;
 mod observe;
 mod other_generator;
+mod prepare;
 mod samples;
 mod server;
 mod server_count;
@@ -33,8 +36,10 @@ pub use context::{
     Ceilings, ClaimedRun, Context, Observer, OtherGenerator, Phase, SweepError, Task,
 };
 pub use far::{FarGenerators, FarHost, LoadPart, NamedPart, drive_load_part, merge_parts, serve};
-pub use load::{LoadObservers, PreparedLoad, RequestJournal, conduct_load, spec_of};
+pub use load::{LoadObservers, PreparedLoad, RequestJournal, conduct_load};
+pub use misunderstanding::misunderstanding;
 pub use other_generator::observe_claimed;
+pub use prepare::{LoadDraft, prepare_load};
 pub use probe::host::environment;
 pub use samples::LiveReadings;
 pub use statsd::StatsdListener;

@@ -44,11 +44,11 @@ pub struct PreparedLoad {
     pub spec: LoadSpec,
     /// What was asked, for the report.
     pub plan: LoadPlan,
-    /// Time of the name resolution; `None` where the host is an address.
+    /// How long the name resolution took; `None` if the host is an address.
     pub name_resolution: Option<Nanos>,
-    /// Where the server runs and where the lanes will; `None` where it is not known who serves.
+    /// The CPUs of the server and of the lanes; `None` if it is not known who serves.
     pub placement: Option<Placement>,
-    /// The server's first processes; none where it is not known who serves.
+    /// The pids of the server's first processes; none if it is not known who serves.
     pub serving: Vec<u32>,
     /// Why there are so many lanes.
     pub lanes_by: LaneCountReason,
@@ -81,7 +81,7 @@ impl PreparedLoad {
 ///
 /// # Panics
 /// Where there are none.
-pub fn spec_of(plan: &LoadPlan, transport: Transport, requests: Vec<Request>) -> LoadSpec {
+pub(crate) fn spec_of(plan: &LoadPlan, transport: Transport, requests: Vec<Request>) -> LoadSpec {
     let first = requests[0].clone();
     LoadSpec {
         requests: requests.into(),

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
-use engine::{Endpoint, Resolver, Transport};
-use model::counts::name;
+use engine::{Endpoint, Resolver};
+use generators::OrderedLoad;
+use judge::explain_no_response;
 use model::endpoint::is_public;
-use model::{Diagnostic, LoadPlan, LoadStudy, Outcome, Run, Study, Verdict};
+use model::{Diagnostic, LoadStudy, Study, Verdict};
 use sweep::{Context, LoadObservers, Phase, PreparedLoad, RequestJournal, conduct_load};
 
 use super::conducted::StudyStart;
@@ -82,13 +82,13 @@ fn measure(
         calibrates: !args.no_calibrate,
     };
     let load = match other_generator {
-        Some(other) => other.conduct(prepared, &context)?,
+        Some(other) => conduct_other(&other, prepared, &context)?,
         None => Some(conduct(args, prepared, observers, &context, &mut outlets)?),
     };
     let Some(load) = load else { return Ok(Exit::Interrupted) };
     say_why_it_ended_early(&load);
     let may_look = !start.interrupt.load(Ordering::Relaxed);
-    let misunderstanding = if may_look { misunderstanding(&transport, &load) } else { None };
+    let misunderstanding = if may_look { sweep::misunderstanding(&transport, &load) } else { None };
     let is_interrupted = start.interrupt.load(Ordering::Relaxed);
     let complaint = explain_no_response(&load, misunderstanding.as_deref());
     let has_no_response = complaint.is_some();
@@ -169,6 +169,25 @@ fn conduct(
     Ok(load)
 }
 
+/// Runs another generator's load; `None` if the user ended it: a generator that was stopped has no
+/// figures.
+fn conduct_other(
+    other: &OrderedLoad,
+    prepared: PreparedLoad,
+    context: &Context<'_>,
+) -> Result<Option<LoadStudy>, Mistake> {
+    let ui = Ui::new();
+    ui.working(&format!("{} makes the load{}", other.name(), other.length_in_words()));
+    // It was started, and it is not known how much it has sent.
+    let load = other.conduct(prepared, context).map_err(Mistake::BrokeOff)?;
+    drop(ui);
+    if load.is_none() {
+        let name = other.name();
+        ui::note(&format!("interrupted: {name} had not finished, so there is nothing to report"));
+    }
+    Ok(load)
+}
+
 fn say_why_it_ended_early(load: &LoadStudy) {
     for warning in &load.run.warnings {
         if let Diagnostic::StoppedEarly { condition } = warning {
@@ -211,48 +230,6 @@ fn notes_below(
     notes
 }
 
-/// How long each step may take when a server that answered nothing is looked at.
-const LONGEST_LOOK: Duration = Duration::from_secs(2);
-
-/// Why no request had a good response, where one look at the server tells: it speaks TLS and not
-/// plain HTTP, or the reverse; its certificate is not trusted; or it asks for a client certificate.
-/// The lanes only count.
-fn misunderstanding(transport: &Transport, load: &LoadStudy) -> Option<String> {
-    let LoadStudy { run: Run { tally, claim, .. }, plan, .. } = load;
-    let counts = &tally.counts;
-    if claim.is_some() || counts.attempted() == 0 || counts.good() > 0 {
-        return None;
-    }
-    let endpoint = transport.endpoints.first()?;
-    // What a server answers when it is spoken to in the wrong protocol, if it answers at all.
-    let is_refusal = counts.of(Outcome::Answered(400)) == counts.answered();
-    if !is_refusal {
-        return None;
-    }
-    let Some(tls) = &transport.tls else {
-        let is_cut_off = counts.answered() > 0
-            || [Outcome::Closed, Outcome::Reset, Outcome::TimedOut, Outcome::BadResponse]
-                .iter()
-                .any(|outcome| counts.of(*outcome) > 0);
-        if !is_cut_off || !engine::speaks_tls(endpoint, LONGEST_LOOK) {
-            return None;
-        }
-        let https = plan.url.replacen("http://", "https://", 1);
-        return Some(format!(
-            "{endpoint} speaks TLS, and was sent plain HTTP: type {https} (--insecure accepts any certificate)"
-        ));
-    };
-    let found = tls.shake_hands(endpoint, LONGEST_LOOK);
-    let wants_certificate =
-        found.asks_for_certificate && !tls.has_certificate() && counts.answered() > 0;
-    if found.failure.is_some() || !wants_certificate {
-        return found.failure;
-    }
-    Some(format!(
-        "{endpoint} asks for a client certificate, had none, and answers 400: give it with --cert FILE and --key FILE"
-    ))
-}
-
 /// Says where a load goes that leaves for the public internet, and how much it is.
 fn announce(prepared: &PreparedLoad) {
     for endpoint in &prepared.spec.transport.endpoints {
@@ -261,75 +238,5 @@ fn announce(prepared: &PreparedLoad) {
         {
             ui::note(&format!("Loading {address}: {}", report::labels::load(&prepared.plan)));
         }
-    }
-}
-
-/// How the requests of a load ended that had no response at all, and what to check first.
-fn explain_no_response(load: &LoadStudy, misunderstanding: Option<&str>) -> Option<String> {
-    let LoadStudy { run: Run { tally, claim, .. }, plan, .. } = load;
-    if let Some(claim) = claim {
-        if claim.good().unwrap_or(0) > 0 || claim.failed.is_none() {
-            return None;
-        }
-        return Some(format!(
-            "{} had no good answer at all: does anything serve {}?",
-            claim.by, plan.url
-        ));
-    }
-    let counts = &tally.counts;
-    if counts.attempted() == 0 || tally.all_responses() > 0 {
-        return None;
-    }
-    let kinds: Vec<String> = counts
-        .iter()
-        .map(|(outcome, n)| format!("{n} {}", name(outcome).replace('_', " ")))
-        .collect();
-    let what = format!("not one request to {} was answered ({})", plan.url, kinds.join(", "));
-    let most_frequent = counts.iter().max_by_key(|(_, n)| *n).map(|(outcome, _)| outcome);
-    let reason = most_frequent.and_then(|outcome| tally.reason(outcome));
-    let check_first = most_frequent.map_or(NOTHING_LISTENS, |outcome| what_to_check(outcome, plan));
-    Some(match (misunderstanding, reason) {
-        (Some(misunderstanding), _) => format!("{what}: {misunderstanding}"),
-        (None, Some(reason)) => format!("{what}: {reason}; {check_first}"),
-        (None, None) => format!("{what}: {check_first}"),
-    })
-}
-
-const NOTHING_LISTENS: &str = "does anything listen there?";
-
-/// What to check first where requests end so.
-fn what_to_check(outcome: Outcome, plan: &LoadPlan) -> &'static str {
-    match outcome {
-        Outcome::ConnectFailed if plan.tls => {
-            "TLS did not come about, and does now: what does the server's log say?"
-        }
-        Outcome::TimedOut | Outcome::ConnectTimedOut | Outcome::InFlight if plan.tls => {
-            "does it speak TLS, and answer within --timeout?"
-        }
-        Outcome::TimedOut | Outcome::InFlight => {
-            "connections were made: does it answer within --timeout?"
-        }
-        Outcome::ConnectTimedOut => {
-            "no connection came about within --timeout: is its accept queue full, or a firewall between?"
-        }
-        Outcome::NoRoute => "there is no route to it: is the address right (ip route get ADDRESS)?",
-        Outcome::NoPort => {
-            "this machine has no port left: give fewer connections, or keep them alive"
-        }
-        Outcome::NoDescriptor => {
-            "raise the limit of open files (ulimit -n), or give fewer connections"
-        }
-        Outcome::BadResponse => "longtail speaks HTTP/1.1 only: is this the port of such a server?",
-        Outcome::Refused => {
-            "it was listened to before the start: is there still a server, or is its accept queue full?"
-        }
-        Outcome::Closed | Outcome::Reset => {
-            "it took the connections and ended them: what does its log say?"
-        }
-        Outcome::ConnectFailed
-        | Outcome::Answered(_)
-        | Outcome::WrongLength
-        | Outcome::Skipped
-        | Outcome::NotSent => NOTHING_LISTENS,
     }
 }

@@ -1,51 +1,36 @@
-//! Prepares a load from its flags: takes the URL apart, resolves names, renders requests, or has
-//! another generator do it (`--generator wrk`). `sweep::conduct_load` conducts it; `recorder`
-//! writes logs and checks answers meanwhile.
+//! Reads the flags of a load: the URL, the requests, how to connect, and what to ask of another
+//! generator (`--generator wrk`). `sweep` prepares and conducts it; `recorder` writes logs and checks
+//! responses meanwhile.
 
-mod listeners;
 mod recorder;
 
 use std::ffi::OsStr;
 use std::net::IpAddr;
-use std::num::NonZero;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
-use std::sync::atomic::Ordering;
-use std::thread::available_parallelism;
-use std::time::Duration;
 
 use audit::LoadTool;
-use engine::{Endpoint, LoadSpec, Resolver, TlsOptions, TlsSettings, Transport};
-use generators::{GeneratorDriver, InstalledGenerator, LoadOrder};
-use launch::{CpuRestriction, affinity};
+use engine::{Endpoint, Resolver, TlsOptions, TlsSettings, Transport};
+use generators::{GeneratorDriver, InstalledGenerator, LoadOrder, OrderedLoad};
 use model::paths::what_is_there;
 use model::secret::is_secret_name;
-use model::{
-    Clock, LaneCountReason, LoadPlan, LoadSettings, LoadStudy, Placement, Run, ServerLocation,
-    SystemClock,
-};
+use model::{Clock, LoadPlan, SystemClock};
 pub(crate) use recorder::{Check, Recorder};
 use requests::{
     FileDefaults, RenderedRequest, RenderedRequests, RequestHeader, RequestTemplate, TargetUrl,
 };
-use sweep::{ClaimedRun, Context, FarGenerators, OtherGenerator as _, PreparedLoad, SweepError};
+use sweep::{FarGenerators, LoadDraft, PreparedLoad};
 
-use self::listeners::Listeners;
 use crate::args::LoadArgs;
 use crate::args::limits::resolved_timestamps;
 use crate::exit::{Mistake, refuse_if, wrong};
 use crate::guard;
-use crate::ui::{self, Ui};
+use crate::ui;
 
-/// How long each step of a first handshake may take.
-const HANDSHAKE: Duration = Duration::from_secs(4);
-
-/// Makes the run that the flags ask for. Resolves names, and sends nothing but one connect where
-/// this machine does not list who listens.
+/// Prepares the load that the flags ask for. Resolves names; no request is sent.
 ///
 /// # Errors
-/// Where a flag is wrong, a file cannot be read, a name has no address, or nobody there takes
-/// connections.
+/// If a flag is wrong, a file cannot be read, a name has no address, or nobody takes connections.
 pub(crate) fn prepare(
     args: &LoadArgs,
     resolver: &Resolver,
@@ -57,27 +42,17 @@ pub(crate) fn prepare(
     let rendered = rendered(args, template(args)?)?;
     let target = rendered.target;
     let asked_at = clock.now();
-    let mut transport = transport(args, resolver, &target)?;
+    let transport = transport(args, resolver, &target)?;
     let is_name =
         args.unix.is_none() && args.connect_to.is_none() && target.host.parse::<IpAddr>().is_err();
     let name_resolution = if is_name { Some(clock.now() - asked_at) } else { None };
-    let listeners = Listeners::now();
-    let endpoint = choose_endpoint(args, &listeners, &transport, &target)?;
-    let (server, serving) = listeners.serving(&endpoint);
-    if server == ServerLocation::Elsewhere {
-        try_handshake(&transport, &endpoint)?;
-    }
-    transport.endpoints = vec![endpoint];
-    let placement =
-        affinity::placement(&serving).map(|placement| placement.with_generators(&args.from));
     let is_tcp = transport.endpoints.iter().all(|endpoint| matches!(endpoint, Endpoint::Tcp(_)));
-    let (lanes, lanes_by) = choose_lanes(args, &load, far, placement.as_ref());
-    load.lanes = lanes;
     load.timestamps = resolved_timestamps(args.timestamps, is_tcp)?;
     load.keep_alive = rendered.keep_alive;
+    refuse_if(rendered.requests.is_empty(), "there is no request to send")?;
     let plan = LoadPlan {
         url: target.to_string().into(),
-        endpoints: transport.endpoints.iter().map(ToString::to_string).collect(),
+        endpoints: Vec::new(),
         tls: target.tls,
         requests: rendered.described,
         length: args.run_length(&load),
@@ -90,14 +65,27 @@ pub(crate) fn prepare(
         statsd_listen: args.outlets.statsd_listen,
         from: args.from.iter().map(|from| from.as_str().into()).collect(),
     };
-    refuse_if(rendered.requests.is_empty(), "there is no request to send")?;
-    let spec = LoadSpec {
+    let addresses = transport.endpoints.len();
+    let draft = LoadDraft {
+        plan,
+        transport,
+        named_by: named_by(args),
+        requests: rendered.requests,
         order: args.order(),
         worker_header: args.worker_header.clone(),
-        keep_responses: args.checks.iter().any(Check::needs_answers),
-        ..sweep::spec_of(&plan, transport, rendered.requests)
+        keep_responses: args.checks.iter().any(Check::needs_responses),
+        lanes: args.generator_threads,
+        name_resolution,
     };
-    Ok(PreparedLoad { spec, plan, name_resolution, placement, serving, lanes_by, server })
+    let prepared = sweep::prepare_load(draft, far)?;
+    if addresses > 1 {
+        ui::note(&format!(
+            "{} has {addresses} addresses; {} is used (--resolve, -4 or -6 choose another)",
+            target.host,
+            prepared.plan.endpoints.join(", ")
+        ));
+    }
+    Ok(prepared)
 }
 
 /// Refuses flags that name something of this machine where other machines make the load.
@@ -117,56 +105,8 @@ fn refuse_what_far_generators_lack(args: &LoadArgs) -> Result<(), Mistake> {
     )))
 }
 
-/// The first of the transport's endpoints that takes connections.
-fn choose_endpoint(
-    args: &LoadArgs,
-    listeners: &Listeners,
-    transport: &Transport,
-    target: &TargetUrl,
-) -> Result<Endpoint, Mistake> {
-    let endpoint = listeners.first(&transport.endpoints, &given(args))?.clone();
-    let found = transport.endpoints.len();
-    if found > 1 {
-        let host = &target.host;
-        ui::note(&format!(
-            "{host} has {found} addresses; {endpoint} is used (--resolve, -4 or -6 choose another)"
-        ));
-    }
-    Ok(endpoint)
-}
-
-/// Refuses a server on another machine with which a TLS handshake fails.
-fn try_handshake(transport: &Transport, endpoint: &Endpoint) -> Result<(), Mistake> {
-    let Some(tls) = &transport.tls else { return Ok(()) };
-    match tls.shake_hands(endpoint, HANDSHAKE).failure {
-        Some(failure) => Err(wrong(failure)),
-        None => Ok(()),
-    }
-}
-
-/// Threads of each generator, and why so many. Of several generators each has its share of the
-/// load, and the smallest machine decides.
-fn choose_lanes(
-    args: &LoadArgs,
-    load: &LoadSettings,
-    far: Option<&FarGenerators>,
-    placement: Option<&Placement>,
-) -> (u32, LaneCountReason) {
-    let generators = args.from.len().max(1) as u32;
-    let fewest_cores = far.and_then(|far| far.hosts().iter().map(|host| host.cores).min());
-    let cpus =
-        fewest_cores.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get) as u32);
-    LaneCountReason::choose(
-        args.generator_threads,
-        load.highest_rate().map(|rate| rate / f64::from(generators)),
-        load.connections.div_ceil(generators),
-        cpus,
-        if far.is_none() { placement } else { None },
-    )
-}
-
 /// The flag or argument that named the endpoints.
-fn given(args: &LoadArgs) -> String {
+fn named_by(args: &LoadArgs) -> String {
     match args {
         LoadArgs { unix: Some(_), .. } => "--unix".to_owned(),
         LoadArgs { connect_to: Some(_), .. } => "--connect-to".to_owned(),
@@ -283,16 +223,10 @@ fn addresses(resolver: &Resolver, target: &TargetUrl) -> Result<Vec<Endpoint>, M
     Ok(found.into_iter().map(Endpoint::Tcp).collect())
 }
 
-/// Another generator's load, with nothing left to decide.
-pub(crate) struct OrderedLoad {
-    driver: GeneratorDriver,
-    order: LoadOrder,
-}
-
-/// Makes it from the flags, for the same load as ours would be.
+/// Makes the order for another generator from the flags, for the same load as ours would be.
 ///
 /// # Errors
-/// Where the generator cannot do it, or is not there.
+/// If the generator cannot do it, or is not installed.
 pub(crate) fn order_load(
     args: &LoadArgs,
     resolver: &Resolver,
@@ -324,7 +258,7 @@ pub(crate) fn order_load(
     generators::check_order(generator, &order)?;
     let driver = GeneratorDriver::new(InstalledGenerator::on_path(generator)?, guard(), clock)?;
     order.body = template.body.map(|body| driver.keep_body(&body)).transpose()?;
-    Ok(OrderedLoad { driver, order })
+    Ok(OrderedLoad::new(driver, order))
 }
 
 /// Why no other generator can make this load.
@@ -403,49 +337,4 @@ fn warn_of_visible_secrets(generator: LoadTool, template: &RequestTemplate, has_
 fn header_line(header: &RequestHeader) -> String {
     let value = String::from_utf8_lossy(header.value().unwrap_or_default());
     format!("{}: {value}", header.name())
-}
-
-impl OrderedLoad {
-    /// Runs it. `Ok(None)` where the user ended it: what another generator has not finished has no
-    /// figures.
-    ///
-    /// # Errors
-    /// Where the generator fails, or what it prints is not understood.
-    pub(crate) fn conduct(
-        self,
-        prepared: PreparedLoad,
-        context: &Context<'_>,
-    ) -> Result<Option<LoadStudy>, Mistake> {
-        let OrderedLoad { driver, order } = self;
-        let progress = Ui::new();
-        let length = order
-            .time
-            .map(|time| format!(" for {}", time + order.load.warm_up))
-            .unwrap_or_default();
-        progress.working(&format!("{} makes the load{length}", driver.name()));
-        // Before this thread, and with it the generator, is restricted to some processors.
-        let environment = sweep::environment(context.version);
-        let restriction = CpuRestriction::off_the_server(prepared.placement.as_ref());
-        let ended = || context.interrupt.load(Ordering::Relaxed);
-        let done = sweep::observe_claimed(prepared.server.is_here(), || driver.run(&order, &ended));
-        drop(restriction);
-        drop(progress);
-        let done = done.map_err(|why| {
-            // It was started, and it is not known what it has sent.
-            Mistake::BrokeOff(SweepError::Unusable(format!("--generator {}: {why}", driver.name())))
-        })?;
-        let Some((ClaimedRun { claim, elapsed, found }, generator)) = done else {
-            ui::note(&format!(
-                "interrupted: {} had not finished, so there is nothing to report",
-                driver.name()
-            ));
-            return Ok(None);
-        };
-        let run = Run {
-            generator,
-            warnings: found,
-            ..Run::claimed(prepared.plan.load.connections, claim, elapsed)
-        };
-        Ok(Some(LoadStudy { name_resolution: None, ..prepared.study(run, environment, context) }))
-    }
 }

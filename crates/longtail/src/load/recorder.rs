@@ -222,7 +222,7 @@ pub(crate) enum Check {
 
 impl Check {
     /// Whether it needs the bytes of the responses.
-    pub(crate) fn needs_answers(&self) -> bool {
+    pub(crate) fn needs_responses(&self) -> bool {
         !matches!(self, Check::Status(_))
     }
 

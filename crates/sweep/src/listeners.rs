@@ -14,21 +14,34 @@ use probe::host::is_of_this_machine;
 use probe::owners;
 use probe::sockets::KernelSocket;
 
-use crate::exit::{Mistake, wrong};
+use crate::context::SweepError;
 
 /// How long one connect may take: two retransmissions of its first segment, after 1 and 3 s.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// Programs that take connections only to pass them on, as `/proc/PID/comm` has them (15 bytes at
-/// most).
-const FORWARDERS: &str = "docker-proxy rootlessport rootlesskit slirp4netns pasta pasta.avx2 gvproxy com.docker.back kubectl ssh sshd \
-                          sshd-session socat";
+/// Programs that accept connections only to forward them, by their names in `/proc/PID/comm` (at
+/// most 15 bytes).
+const FORWARDERS: [&str; 13] = [
+    "com.docker.back",
+    "docker-proxy",
+    "gvproxy",
+    "kubectl",
+    "pasta",
+    "pasta.avx2",
+    "rootlesskit",
+    "rootlessport",
+    "slirp4netns",
+    "socat",
+    "ssh",
+    "sshd",
+    "sshd-session",
+];
 
 /// What listens on this machine.
 #[derive(Debug, Default)]
 pub(crate) struct Listeners(Vec<KernelSocket>);
 
 impl Listeners {
-    /// All listeners that the kernel lists now; none where it cannot be asked.
+    /// All listeners that the kernel lists now; none if it cannot be asked.
     pub(crate) fn now() -> Listeners {
         Listeners(owners::listening().unwrap_or_default())
     }
@@ -42,12 +55,12 @@ impl Listeners {
     /// listens to. `given` is the flag or the argument that named them.
     ///
     /// # Errors
-    /// Where the kernel lists nobody at any of them, and none takes a connection.
+    /// If the kernel lists no listener at any of them, and none takes a connection.
     pub(crate) fn first<'e>(
         &self,
         endpoints: &'e [Endpoint],
         given: &str,
-    ) -> Result<&'e Endpoint, Mistake> {
+    ) -> Result<&'e Endpoint, SweepError> {
         let is_listed = |endpoint: &&Endpoint| {
             self.0.iter().any(|one| leads_to(endpoint, one) || may_lead_to(endpoint, &one.place))
         };
@@ -64,11 +77,12 @@ impl Listeners {
                 Err(why) => refusals.push(format!("{endpoint} {why}")),
             }
         }
-        Err(wrong(format!("{}: start the server first, or correct {given}", refusals.join("; "))))
+        let refusals = refusals.join("; ");
+        Err(SweepError::Unusable(format!("{refusals}: start the server first, or correct {given}")))
     }
 
-    /// Where the server of `endpoint` is, as far as this user may see; if it is here, also its
-    /// first processes.
+    /// Where the server of `endpoint` runs, as far as this user may see; and the pids of its first
+    /// processes, if it runs here.
     pub(crate) fn serving(&self, endpoint: &Endpoint) -> (ServerLocation, Vec<u32>) {
         if !is_of_this_machine(endpoint) {
             return (ServerLocation::Elsewhere, Vec::new());
@@ -82,7 +96,7 @@ impl Listeners {
             let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
             Some(name.trim_end().to_owned())
         });
-        match names.into_iter().find(|name| FORWARDERS.split(' ').any(|one| one == name)) {
+        match names.into_iter().find(|name| FORWARDERS.contains(&name.as_str())) {
             Some(by) => (ServerLocation::Forwarded { by: Some(by) }, Vec::new()),
             None => (ServerLocation::Here, holders.roots()),
         }
@@ -113,8 +127,8 @@ fn is_same_file(path: &Path, at: &Path) -> bool {
             && path.canonicalize().is_ok_and(|path| at.canonicalize().is_ok_and(|at| at == path))
 }
 
-/// Whether it may lead there: for a socket that was bound by a relative path, the kernel tells that
-/// path, but not the folder.
+/// Whether `endpoint` may lead to the socket that was bound at `place`: of a relative path, the
+/// kernel does not tell the folder that it starts from.
 fn may_lead_to(endpoint: &Endpoint, place: &Endpoint) -> bool {
     let (Endpoint::Unix(path), Endpoint::Unix(at)) = (endpoint, place) else { return false };
     at.is_relative()
@@ -146,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_ends_where_its_address_is_listened_to() {
+    fn a_connection_goes_to_the_listener_of_its_address() {
         let tcp_at = |address: &str| listener(Endpoint::Tcp(address.parse().unwrap()));
         for (to, at, leads) in [
             ("127.0.0.1:80", "127.0.0.1:80", true),
@@ -173,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_may_be_written_otherwise() {
+    fn a_socket_is_found_by_any_path_to_its_file() {
         let folder = std::env::temp_dir().join(format!("listeners-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("app.sock");
@@ -209,7 +223,7 @@ mod tests {
 
     /// A name may have two addresses of which a server listens to one, in either order.
     #[test]
-    fn one_endpoint_that_is_listened_to_is_enough() {
+    fn the_first_endpoint_with_a_listener_is_taken() {
         let listener = TcpListener::bind("127.0.0.8:0").unwrap();
         let alive = Endpoint::Tcp(listener.local_addr().unwrap());
         let dead = {
@@ -218,7 +232,7 @@ mod tests {
         };
         for endpoints in [[alive.clone(), dead.clone()], [dead.clone(), alive.clone()]] {
             assert_eq!(Listeners::now().first(&endpoints, "the URL").unwrap(), &alive);
-            // Where the kernel lists nobody, the connect tells.
+            // If the kernel lists no listener, a connect tells.
             assert_eq!(Listeners::default().first(&endpoints, "the URL").unwrap(), &alive);
         }
         drop(listener);
@@ -233,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_listed_is_not_connected_to() {
+    fn no_connection_is_made_to_a_listener_that_the_kernel_lists() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let endpoints = [Endpoint::Tcp(listener.local_addr().unwrap())];
@@ -242,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn who_listens_is_found() {
+    fn the_process_that_listens_is_found() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
         let found = affinity::placement(&Listeners::now().serving(&endpoint).1);
