@@ -1,6 +1,6 @@
 //! What each run needs: the programs, the CPUs of generator and server, and the guard that ends
-//! everything that we start. Between the guard and a program is a process of ours that pins it to a CPU,
-//! writes its output to files, and saves the kernel's account when it ends.
+//! everything that we start. Between the guard and a program is a process of ours that pins it to a
+//! CPU, writes its output to files, and saves the kernel's account when it ends.
 //!
 //! A process only gets the resources of *all* its children together (`getrusage(2)`,
 //! `RUSAGE_CHILDREN`). This process has a single child, so they are the program's own, including

@@ -72,7 +72,7 @@ struct Args {
     /// Only these; what is not here is left out
     #[arg(long, value_parser = tool(), value_delimiter = ',', value_name = "TOOL")]
     tools: Vec<Tool>,
-    /// Numbers of connections of small answers with keep-alive [default: 1,16,64,256,1024,10000,
+    /// Numbers of connections of small responses with keep-alive [default: 1,16,64,256,1024,10000,
     /// quick 16]
     #[arg(long, value_delimiter = ',', value_name = "LIST", value_parser = clap::value_parser!(u32).range(1..=50_000))]
     connections: Vec<u32>,

@@ -108,44 +108,19 @@ pub(crate) fn run(
     counting: Counting,
 ) -> Result<Sample, String> {
     let tool = contender.tool;
-    let program = lab.program(tool).ok_or("it is not here")?;
     let folder = lab.folder.join("run");
     emptied(&folder).and_then(|()| emptied(&lab.studies())).map_err(|why| why.to_string())?;
-    let mut argv: Vec<OsString> = vec![program.into()];
-    argv.extend(tool.arguments(job, &server.url(job.tls)));
-    argv.extend(contender.extra.iter().map(OsString::from));
+    let argv = command(lab, server, contender, job)?;
     let argv = lab.counters.before(counting, argv, &folder);
-    let order = Order {
-        cpu: lab.cpus.map(|(generator, _)| generator),
-        becomes: false,
-        folder: folder.clone(),
-    };
-    let silent = || "the server does not answer any more".to_owned();
     let before = server.at_rest(lab).ok_or_else(silent)?;
     let machine = MachineUse::read(server);
-    let begun = lab.clock.now();
-    let child = lab.start(&order, argv, &[("TOKIO_WORKER_THREADS", OsStr::new("1"))])?;
-    let length = match job.end {
-        End::After(length) => tool.length(length),
-        End::Requests(n) => Nanos(SLOWEST.0 * n),
-    };
-    let has_speed = counting == Counting::Cost && matches!(job.end, End::After(_));
-    let glances = await_end(lab, server, &child, begun, length, has_speed);
-    let exit = child.exited();
-    drop(child);
-    if lab.interrupted() {
-        return Err("interrupted".to_owned());
-    }
-    let exit = exit.ok_or_else(|| {
-        format!("it had not ended {} after its time, and was killed", lab.patience)
-    })?;
+    let done = run_process(lab, server, tool, job, counting, argv, &folder)?;
     let machine = machine.until(&MachineUse::read(server));
-    let elapsed = lab.clock.now() - begun;
     let output = RunOutput::read(&folder);
     // perf (6.1) sometimes ends with 0 although its child failed; then there are no requests, or no
     // valid output.
-    if exit != ServerExit::Code(0) {
-        return Err(format!("{exit}{}", output.last_words()));
+    if done.exit != ServerExit::Code(0) {
+        return Err(format!("{}{}", done.exit, output.last_words()));
     }
     let after = server.at_rest(lab).ok_or_else(silent)?;
     let received = after.requests - before.requests;
@@ -155,14 +130,15 @@ pub(crate) fn run(
     let reported = parsed(tool, &output.printed, &lab.studies())
         .ok_or_else(|| format!("what it printed is not understood{}", output.last_words()))?;
     if tool == Tool::LONGTAIL {
-        let theirs = (
-            received,
-            after.answers - before.answers,
-            after.received_bytes - before.received_bytes,
-        );
-        same_ledgers(&reported, theirs, after.received_bytes > 0)?;
+        let counts = ServerCounts {
+            requests: received,
+            responses: after.answers - before.answers,
+            received_bytes: after.received_bytes - before.received_bytes,
+            counts_bytes: after.received_bytes > 0,
+        };
+        same_ledgers(&reported, &counts)?;
     }
-    let (rate_per_s, server_busy) = middle(&glances);
+    let (rate_per_s, server_busy) = middle(&done.glances);
     let sample = Sample {
         rate_per_s,
         server_busy,
@@ -173,13 +149,73 @@ pub(crate) fn run(
         ..Sample::default()
     };
     let own = sample.cpu() * received as f64 / 1e9;
-    let foreign = machine.map(|others| ((others - own) / elapsed.as_secs_f64()).max(0.0));
+    let foreign = machine.map(|others| ((others - own) / done.elapsed.as_secs_f64()).max(0.0));
     Ok(Sample { foreign, ..sample })
 }
 
-/// Waits until the program has ended, or for as long as [`Lab::patience`] allows. If it `has_speed`,
-/// takes two snapshots of the server meanwhile: the rate is measured between start and end.
-/// Otherwise the run is not disturbed.
+fn silent() -> String {
+    "the server does not answer any more".to_owned()
+}
+
+/// The command line of a contender for this job.
+fn command(
+    lab: &Lab<'_>,
+    server: &Running,
+    contender: &Contender,
+    job: &Job,
+) -> Result<Vec<OsString>, String> {
+    let program = lab.program(contender.tool).ok_or("it is not here")?;
+    let mut argv: Vec<OsString> = vec![program.into()];
+    argv.extend(contender.tool.arguments(job, &server.url(job.tls)));
+    argv.extend(contender.extra.iter().map(OsString::from));
+    Ok(argv)
+}
+
+/// A process that ended, and what was seen of the server meanwhile.
+struct EndedProcess {
+    exit: ServerExit,
+    elapsed: Nanos,
+    glances: Vec<Option<Glance>>,
+}
+
+/// Runs the command to its end.
+fn run_process(
+    lab: &Lab<'_>,
+    server: &Running,
+    tool: Tool,
+    job: &Job,
+    counting: Counting,
+    argv: Vec<OsString>,
+    folder: &Path,
+) -> Result<EndedProcess, String> {
+    let order = Order {
+        cpu: lab.cpus.map(|(generator, _)| generator),
+        becomes: false,
+        folder: folder.to_owned(),
+    };
+    let begun = lab.clock.now();
+    let child = lab.start(&order, argv, &[("TOKIO_WORKER_THREADS", OsStr::new("1"))])?;
+    let length = match job.end {
+        End::After(length) => tool.length(length),
+        End::Requests(n) => Nanos(SLOWEST.0 * n),
+    };
+    let has_speed = counting == Counting::Cost && matches!(job.end, End::After(_));
+    let glances = await_end(lab, server, &child, begun, length, has_speed);
+    let exit = child.exited();
+    drop(child);
+    let elapsed = lab.clock.now() - begun;
+    if lab.interrupted() {
+        return Err("interrupted".to_owned());
+    }
+    let exit = exit.ok_or_else(|| {
+        format!("it had not ended {} after its time, and was killed", lab.patience)
+    })?;
+    Ok(EndedProcess { exit, elapsed, glances })
+}
+
+/// Waits until the program has ended, or for as long as [`Lab::patience`] allows. If it
+/// `has_speed`, takes two snapshots of the server meanwhile: the rate is measured between start and
+/// end. Otherwise the run is not disturbed.
 fn await_end(
     lab: &Lab<'_>,
     server: &Running,
@@ -260,26 +296,34 @@ impl RunOutput {
 /// Marks the only kind of trouble that makes the bench fail.
 pub(crate) const LEDGERS: &str = "LEDGERS DIFFER";
 
+/// What the server counted during a run.
+struct ServerCounts {
+    requests: u64,
+    responses: u64,
+    received_bytes: u64,
+    /// Whether it counts bytes at all.
+    counts_bytes: bool,
+}
+
 /// Longtail must have counted the same as the server: requests, responses, and bytes if the server
 /// counts them.
-fn same_ledgers(
-    reported: &ToolReport,
-    (requests, answers, bytes): (u64, u64, u64),
-    counts_bytes: bool,
-) -> Result<(), String> {
+fn same_ledgers(reported: &ToolReport, server: &ServerCounts) -> Result<(), String> {
+    let ServerCounts { requests, responses, received_bytes, counts_bytes } = *server;
     let ours = reported.requests.unwrap_or_default();
     let failed = reported.failed.unwrap_or_default();
+    let sent = reported.sent_bytes;
     let differ = if failed == 0 {
-        let bytes_differ = counts_bytes && reported.sent_bytes.is_some_and(|sent| sent != bytes);
-        ours != requests || ours != answers || bytes_differ
+        let bytes_differ = counts_bytes && sent.is_some_and(|sent| sent != received_bytes);
+        ours != requests || ours != responses || bytes_differ
     } else {
         // A failed request may or may not have reached the server.
-        ours < requests || ours - failed > answers
+        ours < requests || ours - failed > responses
     };
     if differ {
         return Err(format!(
-            "{LEDGERS}: ours {ours} requests ({failed} failed, {} bytes), the server's {requests} and {answers} answers ({bytes} bytes)",
-            reported.sent_bytes.unwrap_or_default()
+            "{LEDGERS}: ours {ours} requests ({failed} failed, {} bytes), \
+             the server's {requests} and {responses} responses ({received_bytes} bytes)",
+            sent.unwrap_or_default()
         ));
     }
     Ok(())
@@ -358,18 +402,30 @@ mod tests {
             sent_bytes: Some(requests * 10),
             ..ToolReport::default()
         };
-        assert_eq!(same_ledgers(&ours(5, 0), (5, 5, 50), true), Ok(()));
-        // Bytes are not compared if the server doesn't count them.
-        assert_eq!(same_ledgers(&ours(5, 0), (5, 5, 0), false), Ok(()));
-        for theirs in [(4, 4, 40), (6, 6, 60), (5, 4, 50), (5, 5, 51)] {
-            let error = same_ledgers(&ours(5, 0), theirs, true).unwrap_err();
+        let without_bytes = |requests, responses| ServerCounts {
+            requests,
+            responses,
+            received_bytes: 0,
+            counts_bytes: false,
+        };
+        let with_bytes = |requests, responses, received_bytes| ServerCounts {
+            received_bytes,
+            counts_bytes: true,
+            ..without_bytes(requests, responses)
+        };
+        assert_eq!(same_ledgers(&ours(5, 0), &with_bytes(5, 5, 50)), Ok(()));
+        assert_eq!(same_ledgers(&ours(5, 0), &without_bytes(5, 5)), Ok(()));
+        for theirs in
+            [with_bytes(4, 4, 40), with_bytes(6, 6, 60), with_bytes(5, 4, 50), with_bytes(5, 5, 51)]
+        {
+            let error = same_ledgers(&ours(5, 0), &theirs).unwrap_err();
             assert!(error.starts_with(LEDGERS), "{error}");
         }
         // Two failed requests may or may not have been received.
         for requests in 3..=5 {
-            assert_eq!(same_ledgers(&ours(5, 2), (requests, 3, 0), false), Ok(()));
+            assert_eq!(same_ledgers(&ours(5, 2), &without_bytes(requests, 3)), Ok(()));
         }
-        assert!(same_ledgers(&ours(5, 2), (6, 3, 0), false).is_err());
+        assert!(same_ledgers(&ours(5, 2), &without_bytes(6, 3)).is_err());
     }
 
     #[test]

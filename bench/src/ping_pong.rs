@@ -279,7 +279,7 @@ fn length_of_an_answer(address: SocketAddr, request: &[u8]) -> std::io::Result<u
             break whole;
         }
         match stream.read(&mut buffer)? {
-            0 => return Err(std::io::Error::other("its answer has no Content-Length")),
+            0 => return Err(std::io::Error::other("its response has no Content-Length")),
             n => bytes.extend_from_slice(&buffer[..n]),
         }
     };

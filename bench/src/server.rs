@@ -86,7 +86,7 @@ impl Running {
         while running.count().is_none() {
             let gone = running.server.exited();
             if gone.is_some() || lab.clock.now() - begun > PATIENCE || lab.interrupted() {
-                let how = gone.map_or_else(|| "no answer".to_owned(), |exit| exit.to_string());
+                let how = gone.map_or_else(|| "no response".to_owned(), |exit| exit.to_string());
                 let printed = fs::read_to_string(order.folder.join("stderr")).unwrap_or_default();
                 let line = printed.lines().next_back().unwrap_or_default();
                 return Err(format!("{} does not start ({how}): {line}", kind.name()));

@@ -128,84 +128,17 @@ impl Tool {
         }
     }
 
-    /// Its command for a job that it does not refuse, without the program.
+    /// The arguments for a job that it does not refuse.
     pub(crate) fn arguments(self, job: &Job, url: &str) -> Vec<OsString> {
-        let c = job.connections;
-        let length = match job.end {
-            End::After(length) => Some(self.length(length)),
-            End::Requests(_) => None,
-        };
-        let seconds = length.map(|length| length.0 / 1_000_000_000);
-        let is_for = |flag: &str| match (job.end, length) {
-            (End::Requests(n), _) => format!("-n {n}"),
-            (_, Some(length)) => format!("{flag} {}ms", length.0 / 1_000_000),
-            (_, None) => String::new(),
-        };
-        let rate = |flag: &str| job.rate.map(|rate| format!("{flag} {rate}")).unwrap_or_default();
-        let where_close = |flag: &'static str| if job.keep_alive { "" } else { flag };
-        let where_tls = |flag: &'static str| if job.tls { flag } else { "" };
+        let words = ToolWords::of(self, job);
         let line = match self {
-            Tool::LONGTAIL => format!(
-                "load --no-calibrate --threads 1 -c {c} {} {} {} {}",
-                is_for("--for"),
-                job.rate.map(|rate| format!("--rate {rate}/s")).unwrap_or_default(),
-                where_close("-k"),
-                where_tls("--insecure"),
-            ),
-            Tool::Floor => {
-                let address = url.trim_start_matches("http://").trim_end_matches('/');
-                let keep = if job.keep_alive { "keep" } else { "close" };
-                let keep = job.rate.map_or_else(|| keep.to_owned(), |rate| rate.to_string());
-                return words(&format!("{address} {c} {} {keep}", length.unwrap_or_default().0));
-            }
-            Tool::WRK | Tool::WRK2 => {
-                let line = format!(
-                    "-t1 -c{c} -d{}s --latency {}",
-                    seconds.unwrap_or_default(),
-                    rate("-R")
-                );
-                let mut line = words(&line);
-                if !job.keep_alive {
-                    line.extend(["-H", "Connection: close"].map(OsString::from));
-                }
-                line.push(url.into());
-                return line;
-            }
-            Tool::OHA => {
-                let corrected = if job.rate.is_some() { "--latency-correction" } else { "" };
-                let close = where_close("--disable-keepalive");
-                let insecure = where_tls("--insecure");
-                format!(
-                    "--no-tui -c {c} {} {} {corrected} {close} {insecure}",
-                    is_for("-z"),
-                    rate("-q")
-                )
-            }
-            Tool::HEY => {
-                let rate = job
-                    .rate
-                    .map(|rate| format!("-q {}", f64::from(rate) / f64::from(c)))
-                    .unwrap_or_default();
-                // It would send address and port as the server name, which is invalid (RFC 6066,
-                // section 3).
-                let name = where_tls("-host localhost");
-                format!(
-                    "-cpus 1 -c {c} {} {rate} {name} {}",
-                    is_for("-z"),
-                    where_close("-disable-keepalive")
-                )
-            }
-            Tool::H2LOAD => {
-                let time = seconds.map_or_else(|| is_for(""), |seconds| format!("-D {seconds}"));
-                format!("--h1 -t1 -c{c} {time}")
-            }
-            Tool::AB => {
-                // -t alone ends it after 50 000 requests.
-                let much = |seconds: u64| (1_000_000 * seconds).max(u64::from(c));
-                let time = seconds.map(|seconds| format!("-t {seconds} -n {}", much(seconds)));
-                let keep = if job.keep_alive { "-k" } else { "" };
-                format!("-q -l -c {c} {keep} {}", time.unwrap_or_else(|| is_for("")))
-            }
+            Tool::LONGTAIL => words.longtail(),
+            Tool::Floor => return words.floor(url),
+            Tool::WRK | Tool::WRK2 => return words.wrk(url),
+            Tool::OHA => words.oha(),
+            Tool::HEY => words.hey(),
+            Tool::H2LOAD => words.h2load(),
+            Tool::AB => words.ab(),
             Tool::Load(
                 LoadTool::Bombardier
                 | LoadTool::Vegeta
@@ -215,7 +148,7 @@ impl Tool {
                 | LoadTool::Workload,
             ) => unreachable!("{} is in no table", self.name()),
         };
-        let mut line = words(&line);
+        let mut line = split(&line);
         line.push(url.into());
         line
     }
@@ -247,11 +180,132 @@ pub(crate) fn find(name: &str, path: &std::ffi::OsStr) -> Option<PathBuf> {
     std::path::absolute(found).ok()
 }
 
-fn words(line: &str) -> Vec<OsString> {
+fn split(line: &str) -> Vec<OsString> {
     line.split_ascii_whitespace().map(OsString::from).collect()
 }
 
-/// What a tool reports about its run; `None` where it reports nothing.
+/// Writes a job in the words of each tool.
+struct ToolWords<'a> {
+    job: &'a Job,
+    connections: u32,
+    /// `None` if a number of requests ends the run.
+    length: Option<Nanos>,
+}
+
+impl ToolWords<'_> {
+    fn of(tool: Tool, job: &Job) -> ToolWords<'_> {
+        let length = match job.end {
+            End::After(length) => Some(tool.length(length)),
+            End::Requests(_) => None,
+        };
+        ToolWords { job, connections: job.connections, length }
+    }
+
+    fn seconds(&self) -> Option<u64> {
+        self.length.map(|length| length.0 / 1_000_000_000)
+    }
+
+    /// The number of requests, or the time with the flag for it.
+    fn end(&self, time_flag: &str) -> String {
+        match (self.job.end, self.length) {
+            (End::Requests(n), _) => format!("-n {n}"),
+            (End::After(_), Some(length)) => format!("{time_flag} {}ms", length.0 / 1_000_000),
+            (End::After(_), None) => String::new(),
+        }
+    }
+
+    fn rate(&self, flag: &str) -> String {
+        self.job.rate.map(|rate| format!("{flag} {rate}")).unwrap_or_default()
+    }
+
+    fn if_closing(&self, flag: &'static str) -> &'static str {
+        if self.job.keep_alive { "" } else { flag }
+    }
+
+    fn if_tls(&self, flag: &'static str) -> &'static str {
+        if self.job.tls { flag } else { "" }
+    }
+
+    fn longtail(&self) -> String {
+        format!(
+            "load --no-calibrate --threads 1 -c {} {} {} {} {}",
+            self.connections,
+            self.end("--for"),
+            self.job.rate.map(|rate| format!("--rate {rate}/s")).unwrap_or_default(),
+            self.if_closing("-k"),
+            self.if_tls("--insecure"),
+        )
+    }
+
+    fn floor(&self, url: &str) -> Vec<OsString> {
+        let address = url.trim_start_matches("http://").trim_end_matches('/');
+        let keep = if self.job.keep_alive { "keep" } else { "close" };
+        let pace = self.job.rate.map_or_else(|| keep.to_owned(), |rate| rate.to_string());
+        let length = self.length.unwrap_or_default().0;
+        split(&format!("{address} {} {length} {pace}", self.connections))
+    }
+
+    /// Of wrk and wrk2.
+    fn wrk(&self, url: &str) -> Vec<OsString> {
+        let seconds = self.seconds().unwrap_or_default();
+        let rate = self.rate("-R");
+        let mut line = split(&format!("-t1 -c{} -d{seconds}s --latency {rate}", self.connections));
+        if !self.job.keep_alive {
+            line.extend(["-H", "Connection: close"].map(OsString::from));
+        }
+        line.push(url.into());
+        line
+    }
+
+    fn oha(&self) -> String {
+        let corrected = if self.job.rate.is_some() { "--latency-correction" } else { "" };
+        format!(
+            "--no-tui -c {} {} {} {corrected} {} {}",
+            self.connections,
+            self.end("-z"),
+            self.rate("-q"),
+            self.if_closing("--disable-keepalive"),
+            self.if_tls("--insecure"),
+        )
+    }
+
+    fn hey(&self) -> String {
+        let connections = f64::from(self.connections);
+        let rate = self.job.rate.map(|rate| format!("-q {}", f64::from(rate) / connections));
+        format!(
+            "-cpus 1 -c {connections} {} {} {} {}",
+            self.end("-z"),
+            rate.unwrap_or_default(),
+            // Else it sends address and port as the server name, which is invalid (RFC 6066,
+            // section 3).
+            self.if_tls("-host localhost"),
+            self.if_closing("-disable-keepalive"),
+        )
+    }
+
+    fn h2load(&self) -> String {
+        let end = match self.seconds() {
+            Some(seconds) => format!("-D {seconds}"),
+            None => self.end(""),
+        };
+        format!("--h1 -t1 -c{} {end}", self.connections)
+    }
+
+    fn ab(&self) -> String {
+        let end = match self.seconds() {
+            Some(seconds) => {
+                // -t alone ends it after 50 000 requests.
+                let many = (1_000_000 * seconds).max(u64::from(self.connections));
+                format!("-t {seconds} -n {many}")
+            }
+            None => self.end(""),
+        };
+        let keep = if self.job.keep_alive { "-k" } else { "" };
+        format!("-q -l -c {} {keep} {end}", self.connections)
+    }
+}
+
+/// What a tool reports about its run; `None` if it reports nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct ToolReport {
     /// Requests that ended, by its count.

@@ -1,5 +1,5 @@
-//! Longtail without other tools: its memory, which must not grow with the length of a run, and the cost of a
-//! log line for each request at full speed, where dropped lines must be counted.
+//! Longtail without other tools: its memory, which must not grow with the length of a run, and the
+//! cost of a log line for each request at full speed, where dropped lines must be counted.
 
 use std::fmt::Write as _;
 use std::fs::File;

@@ -23,7 +23,7 @@ pub(crate) enum Section {
     Cost,
     /// System calls a request
     Calls,
-    /// Against nginx, which leaves the generator idle between answers
+    /// Against nginx, which leaves the generator idle between responses
     Idle,
     /// Send lag, and the error of the times reported, in open loop
     Timing,

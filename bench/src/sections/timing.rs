@@ -24,7 +24,7 @@ pub(super) fn cases(extent: &Extent) -> Vec<Case> {
     contenders.extend(extent.contenders(&[Tool::Floor, Tool::OHA, Tool::HEY, Tool::WRK2]));
     contenders.retain(|one| extent.tools.contains(&one.tool));
     vec![Case {
-        name: format!("{RATE} req/s over {CONNECTIONS} conn., answers after {DELAY}"),
+        name: format!("{RATE} req/s over {CONNECTIONS} conn., responses after {DELAY}"),
         server: Kind::Sink { bytes: SMALL, delay: Some(DELAY) },
         // Of 10 000 requests, ten are above p99.9.
         job: Job {
@@ -69,7 +69,7 @@ pub(super) fn text(cases: &[Done]) -> String {
         if let Some(Times { p50: Some(p50), p99: Some(p99), p999: Some(p999) }) = done.lateness {
             let _ = writeln!(
                 text,
-                "  the sink itself gave its answers late by {}, {} and {} us (p50, p99, p99.9 of all runs); that is in the figures",
+                "  the sink itself gave its responses late by {}, {} and {} us (p50, p99, p99.9 of all runs); that is in the figures",
                 number::fixed(p50 / 1e3, 0),
                 number::fixed(p99 / 1e3, 0),
                 number::fixed(p999 / 1e3, 0),

@@ -111,24 +111,20 @@ mod tests {
         Observation::Statistics { at, wall: Nanos::from_secs(60) + at, cpu: Nanos(0), stats }
     }
 
-    /// The figures and the workers after each of these, in `tests/golden/figures.txt`: the
-    /// workers are the whole, what is absent is no zero, and what ends leaves nothing of now.
-    #[test]
-    fn what_is_observed_is_as_the_golden_file() {
-        let both = |seconds| {
-            said(
-                seconds,
-                r#"{"workers":2,"worker_status":[
-                {"pid":11,"booted":true,"last_checkin":"1970-01-01T00:01:00Z",
-                 "last_status":{"backlog":0,"running":5,"pool_capacity":0,"max_threads":5}},
-                {"pid":12,"booted":true,"last_checkin":"1970-01-01T00:01:00Z",
-                 "last_status":{"backlog":1,"running":5,"pool_capacity":2,"max_threads":5}}]}"#,
-            )
-        };
-        let other = r#"{"workers":1,"worker_status":[{"pid":13,"booted":true,"last_status":{"backlog":0,"running":5}}]}"#;
-        let single = || said(1, r#"{"backlog":0,"running":5,"pool_capacity":2,"max_threads":5}"#);
-        let unread = || ProcessSample { used: None, connections: None, ..member(11, 0, None) };
-        let cases = [
+    const BOTH_WORKERS: &str = r#"{"workers":2,"worker_status":[
+        {"pid":11,"booted":true,"last_checkin":"1970-01-01T00:01:00Z",
+         "last_status":{"backlog":0,"running":5,"pool_capacity":0,"max_threads":5}},
+        {"pid":12,"booted":true,"last_checkin":"1970-01-01T00:01:00Z",
+         "last_status":{"backlog":1,"running":5,"pool_capacity":2,"max_threads":5}}]}"#;
+    const ANOTHER_WORKER: &str = r#"{"workers":1,"worker_status":[
+        {"pid":13,"booted":true,"last_status":{"backlog":0,"running":5}}]}"#;
+    const SINGLE: &str = r#"{"backlog":0,"running":5,"pool_capacity":2,"max_threads":5}"#;
+
+    /// Some observations, which continue those before them of the same server.
+    type Step = (&'static str, Vec<Observation>);
+
+    fn a_cluster() -> Vec<Step> {
+        vec![
             ("nothing", vec![]),
             (
                 "one look tells no rate",
@@ -141,65 +137,97 @@ mod tests {
                     sample(3, [member(11, 9, Some(7)), member(12, 1, Some(2))]),
                 ],
             ),
-            ("", vec![]),
+        ]
+    }
+
+    fn a_cluster_with_statistics() -> Vec<Step> {
+        vec![
             (
                 "a queue and statistics; connections of one worker are not seen",
                 vec![
                     queue(0, 2),
                     sample(0, [member(11, 0, Some(7)), member(12, 0, None)]),
                     queue(500, 6),
-                    both(2),
+                    said(2, BOTH_WORKERS),
                     sample(2, [member(11, 30, Some(7)), member(12, 10, None)]),
                 ],
             ),
             ("statistics that do not come leave nothing of now", vec![said(3, "{")]),
             (
                 "of a worker that has ended nothing is left but that Puma names it; another has a rate from its second look on",
-                vec![sample(4, [member(11, 34, Some(6)), member(13, 0, Some(4))]), both(4)],
+                vec![
+                    sample(4, [member(11, 34, Some(6)), member(13, 0, Some(4))]),
+                    said(4, BOTH_WORKERS),
+                ],
             ),
             (
                 "Puma does not name it any more",
-                vec![said(5, other), sample(5, [member(13, 1, Some(4))])],
+                vec![said(5, ANOTHER_WORKER), sample(5, [member(13, 1, Some(4))])],
             ),
-            ("", vec![]),
-            ("what cannot be read is no zero", vec![sample(0, [unread()]), sample(1, [unread()])]),
-            ("", vec![]),
+        ]
+    }
+
+    fn an_unreadable_process() -> Vec<Step> {
+        let unread = || ProcessSample { used: None, connections: None, ..member(11, 0, None) };
+        vec![("what cannot be read is no zero", vec![sample(0, [unread()]), sample(1, [unread()])])]
+    }
+
+    fn statistics_of_another_server() -> Vec<Step> {
+        vec![
             (
                 "another server's statistics are not taken",
-                vec![sample(0, [member(21, 0, None), member(22, 0, None)]), both(2)],
+                vec![sample(0, [member(21, 0, None), member(22, 0, None)]), said(2, BOTH_WORKERS)],
             ),
-            ("they are taken where they are ours", vec![sample(1, [member(11, 0, None)]), both(3)]),
-            ("", vec![]),
+            (
+                "they are taken where they are ours",
+                vec![sample(1, [member(11, 0, None)]), said(3, BOTH_WORKERS)],
+            ),
+        ]
+    }
+
+    fn a_single_process() -> Vec<Step> {
+        vec![
             (
                 "in single mode the threads are the only process's",
-                vec![single(), sample(0, [member(11, 0, None)]), single()],
+                vec![said(1, SINGLE), sample(0, [member(11, 0, None)]), said(1, SINGLE)],
             ),
             (
                 "whose they are is not known",
-                vec![sample(1, [member(11, 0, None), member(12, 0, None)]), single()],
+                vec![sample(1, [member(11, 0, None), member(12, 0, None)]), said(1, SINGLE)],
             ),
+        ]
+    }
+
+    /// The figures and the workers after each step, in `tests/golden/figures.txt`: the workers add
+    /// up to the whole, what is absent is not 0, and an ended worker has no present figures.
+    #[test]
+    fn figures_of_observations_are_as_in_the_golden_file() {
+        let servers = [
+            a_cluster(),
+            a_cluster_with_statistics(),
+            an_unreadable_process(),
+            statistics_of_another_server(),
+            a_single_process(),
         ];
-        let mut board = WatchBoard::default();
         let mut text = String::new();
-        for (name, observations) in cases {
-            if name.is_empty() {
-                board = WatchBoard::default();
-                continue;
+        for steps in servers {
+            let mut board = WatchBoard::default();
+            for (name, observations) in steps {
+                for seen in observations {
+                    board.take(seen);
+                }
+                let _ = writeln!(text, "## {name}\n{}", described(&board));
             }
-            for seen in observations {
-                board.take(seen);
-            }
-            let seen = board.evidence();
-            let why = seen
-                .no_statistics
-                .as_ref()
-                .map(|why| format!("  no statistics: {why}\n"))
-                .unwrap_or_default();
-            let lines = [sample_line_head(), sample_line(&board)].concat();
-            let figures = all_figures(&board);
-            let _ = writeln!(text, "## {name}\n{}\n{why}{lines}{figures}", table(&seen).join("\n"));
         }
         let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/figures.txt");
         testkit::golden::expect(&golden, &text);
+    }
+
+    fn described(board: &WatchBoard) -> String {
+        let seen = board.evidence();
+        let why = seen.no_statistics.as_ref();
+        let why = why.map(|why| format!("  no statistics: {why}\n")).unwrap_or_default();
+        let lines = [sample_line_head(), sample_line(board)].concat();
+        format!("{}\n{why}{lines}{}", table(&seen).join("\n"), all_figures(board))
     }
 }

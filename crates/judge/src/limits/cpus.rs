@@ -287,18 +287,30 @@ mod tests {
             assert_eq!(limit.0, limit.1, "{named}");
         }
         assert_eq!(super::of(&GeneratorFacts::default()), None);
+    }
+
+    /// All processes of the server waited for a CPU for their CPU time divided by `part`.
+    fn wait(run: &mut GeneratorFacts, part: u64) {
+        let processes = run.server.iter_mut().flat_map(|server| &mut server.processes);
+        processes.for_each(|one| one.run_queue = one.cpu / part);
+    }
+
+    #[test]
+    fn cpus_that_the_host_took_are_shared_cpus() {
+        let ruby = (true, true);
         // The host took an eighth of both CPUs without showing it, but no CPU was idle.
         let mut by_host = facts(&[64, 64], 35, 175, ruby);
         assert_eq!(super::of(&by_host), None);
         by_host.server.iter_mut().for_each(|server| server.idle = Some(0.0));
         assert_eq!(super::of(&by_host).map(|it| name(&it)), Some("shared CPUs"));
+    }
+
+    #[test]
+    fn one_worker_beside_other_processes_is_limited_by_what_it_could_do_alone() {
+        let ruby = (true, true);
         // One worker that computes beside other processes: it got 0.8 of a CPU and waited for the
         // rest.
         let mut beside_others = facts(&[80], 2, 199, ruby);
-        let wait = |run: &mut GeneratorFacts, part: u64| {
-            let processes = run.server.iter_mut().flat_map(|server| &mut server.processes);
-            processes.for_each(|one| one.run_queue = one.cpu / part);
-        };
         wait(&mut beside_others, 5);
         let Some(Limit::RubyLock { each, .. }) = super::of(&beside_others) else {
             panic!("{:?}", super::of(&beside_others))
@@ -308,6 +320,18 @@ mod tests {
         let mut half = facts(&[50], 2, 199, ruby);
         wait(&mut half, 1);
         assert_eq!(super::of(&half).map(|it| name(&it)), Some("shared CPUs"));
+        // An event loop that got a third of a CPU and waited the rest of the time because of other
+        // processes.
+        let mut starved = facts(&[37], 2, 199, (false, true));
+        starved.server.iter_mut().flat_map(|server| &mut server.processes).for_each(|one| {
+            one.run_queue = Nanos::from_millis(6300);
+        });
+        assert_eq!(super::of(&starved).map(|it| name(&it)), Some("shared CPUs"));
+    }
+
+    #[test]
+    fn a_quota_is_the_limit_only_if_the_server_waits_for_it() {
+        let ruby = (true, true);
         // Under a quota of half a CPU, of which other processes left it 0.4.
         let mut under_quota = facts(&[41], 2, 0, ruby);
         under_quota.server.iter_mut().for_each(|server| {
@@ -317,16 +341,13 @@ mod tests {
         wait(&mut under_quota, 1);
         let Some(Limit::Cpu(cpu)) = super::of(&under_quota) else { panic!() };
         assert!(sentence(&cpu).contains("allows the server 0.5, it uses 0.41"), "{cpu:?}");
-        // An event loop that got a third of a CPU and waited the rest of the time because of other
-        // processes.
-        let mut starved = facts(&[37], 2, 199, native);
-        starved.server.iter_mut().flat_map(|server| &mut server.processes).for_each(|one| {
-            one.run_queue = Nanos::from_millis(6300);
-        });
-        assert_eq!(super::of(&starved).map(|it| name(&it)), Some("shared CPUs"));
+    }
+
+    #[test]
+    fn workers_whose_threads_hand_the_lock_over_are_limited_by_it() {
         // Two workers whose threads hand the lock over: each uses 80 % of a CPU and sometimes waits
         // for one. Two more workers did 21 % more.
-        let mut waiting = facts(&[80, 80], 2, 166, ruby);
+        let mut waiting = facts(&[80, 80], 2, 166, (true, true));
         wait(&mut waiting, 4);
         assert_eq!(super::of(&waiting).map(|it| name(&it)), Some("Ruby's lock"));
     }

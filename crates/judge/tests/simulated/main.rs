@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 
 use judge::next::{NextCommand, next_commands};
 use judge::{Finding, ServerSeen, findings, verdict};
-use model::{Limit, Nanos, Plan, ServerKind, Strength, Study, SweepStudy, Threads};
+use model::{Limit, Nanos, Plan, Run, ServerKind, Strength, Study, SweepStudy, Threads};
 use sweep::service_time::{WorkersToVisit, measure, measure_again};
 
 use play::{Life, Load};
@@ -166,6 +166,18 @@ struct Counts {
     last: String,
 }
 
+/// A run in one line.
+fn description_of(run: &Run) -> String {
+    format!(
+        "\n  {} connections, {:.1}/s, {:?}, {:?}, {:?}",
+        run.connections,
+        run.completed_rate(),
+        run.tally.service_time.quantile(0.5),
+        judge::busy_threads(run),
+        run.judgement.as_ref().map(|it| it.verdict)
+    )
+}
+
 impl Counts {
     fn judge(&mut self, number: u64, seed: u64) {
         let mut chance = Chance::new(seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
@@ -196,15 +208,7 @@ impl Counts {
             "{number}: {server:?}\n  {truth:?} threads {threads} error {error:.3}\n  {alone:?}"
         );
         for run in &swept.runs {
-            let _ = write!(
-                description,
-                "\n  {} connections, {:.1}/s, {:?}, {:?}, {:?}",
-                run.connections,
-                run.completed_rate(),
-                run.tally.service_time.quantile(0.5),
-                judge::busy_threads(run),
-                run.judgement.as_ref().map(|it| it.verdict)
-            );
+            description += &description_of(run);
         }
         let _ = write!(description, "\n  {limit:?}");
         self.servers += 1;

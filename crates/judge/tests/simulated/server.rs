@@ -145,7 +145,7 @@ pub(crate) struct Server {
     pub(crate) way: f64,
     /// The first request of each worker takes so much longer, in seconds.
     pub(crate) first: f64,
-    /// Whether it says how many of its threads are busy, and whose each answer is.
+    /// Whether it says how many of its threads are busy, and whose each response is.
     pub(crate) tells_busy: bool,
 }
 

@@ -180,36 +180,46 @@ fn understood(words: Vec<OsString>) -> Result<Invocation, Mistake> {
     if let Some(command) = texts.iter().find_map(|word| parser.find_subcommand(word)) {
         others::check(command, &texts)?;
     }
-    let error = match parser
-        .try_get_matches_from_mut(words)
-        .and_then(|found| Cli::from_arg_matches(&found))
-    {
-        Ok(mut cli) => {
-            ui::choose_color(cli.color);
-            match &mut cli.command {
-                Command::Sweep(args) => {
-                    if let Some(comparison) = args.as_comparison(&texts)? {
-                        return parse_short_form(comparison, texts);
-                    }
-                }
-                Command::Compare(args) => args.words = texts,
-                _ => {}
+    let cli =
+        parser.try_get_matches_from_mut(words).and_then(|found| Cli::from_arg_matches(&found));
+    match cli {
+        Ok(cli) => invocation_of(cli, texts),
+        Err(error) => explained(&error, &defined(), &texts),
+    }
+}
+
+/// What the parsed words ask for.
+fn invocation_of(mut cli: Cli, texts: Vec<String>) -> Result<Invocation, Mistake> {
+    ui::choose_color(cli.color);
+    match &mut cli.command {
+        Command::Sweep(args) => {
+            if let Some(comparison) = args.as_comparison(&texts)? {
+                return parse_short_form(comparison, texts);
             }
-            return Ok(Invocation::Command(cli.command, cli.allow_net));
         }
-        Err(error) => error,
-    };
-    let whole = defined();
+        Command::Compare(args) => args.words = texts,
+        _ => {}
+    }
+    Ok(Invocation::Command(cli.command, cli.allow_net))
+}
+
+/// What words ask for that clap doesn't take as a command: help, the version, or nothing; or what
+/// is wrong with them.
+fn explained(
+    error: &clap::Error,
+    whole: &clap::Command,
+    texts: &[String],
+) -> Result<Invocation, Mistake> {
     let command = texts.iter().find_map(|word| whole.find_subcommand(word));
-    let is_long = texts.iter().any(|word| word == "--help")
-        || texts.first().is_some_and(|word| word == "help");
-    if let Some(word) = glued_to_help(error.kind(), command.unwrap_or(&whole), &texts) {
-        let command = command.unwrap_or(&whole);
-        let meant = others::flag(&whole, command, word, &texts).unwrap_or_else(|| {
+    if let Some(word) = glued_to_help(error.kind(), command.unwrap_or(whole), texts) {
+        let command = command.unwrap_or(whole);
+        let meant = others::flag(whole, command, word, texts).unwrap_or_else(|| {
             "-h alone is the help, and -V alone the version: leave out the rest".to_owned()
         });
         return Err(wrong(format!("{} has no {word}: {meant}", command.get_name())));
     }
+    let is_long = texts.iter().any(|word| word == "--help")
+        || texts.first().is_some_and(|word| word == "help");
     match error.kind() {
         ErrorKind::DisplayHelp if is_long => Ok(Invocation::Help(help::long_help(
             whole.clone(),
@@ -226,10 +236,10 @@ fn understood(words: Vec<OsString>) -> Result<Invocation, Mistake> {
             })
         }
         _ => {
-            let command = command.unwrap_or(&whole);
-            Err(match of_other_tool(&error, &whole, command, &texts) {
+            let command = command.unwrap_or(whole);
+            Err(match of_other_tool(error, whole, command, texts) {
                 Some(answer) => answer,
-                None => Mistake::Flags(sentence(&error, &whole, command, &texts)),
+                None => Mistake::Flags(sentence(error, whole, command, texts)),
             })
         }
     }

@@ -197,7 +197,7 @@ impl SweepArgs {
     /// The words of the comparison that `--try` is, where it is given among `words`.
     ///
     /// # Errors
-    /// Where its list is none.
+    /// If its list is none.
     pub(crate) fn as_comparison(&self, words: &[String]) -> Result<Option<Vec<String>>, Mistake> {
         let Some(list) = &self.tries else { return Ok(None) };
         let arms = try_list(list)?;
@@ -238,7 +238,7 @@ pub(crate) fn as_bodies(command: clap::Command) -> clap::Command {
 /// behind them.
 ///
 /// # Errors
-/// Where one of them is none.
+/// If one of them is none.
 fn try_list(list: &str) -> Result<Vec<String>, Mistake> {
     let bad = |word: &str| {
         wrong(format!(
@@ -263,13 +263,9 @@ fn try_list(list: &str) -> Result<Vec<String>, Mistake> {
 }
 
 impl SweepArgs {
-    /// All that was asked of a sweep over bodies, every default made explicit.
-    ///
-    /// # Errors
-    /// Where flags contradict each other or a value cannot be.
-    pub(crate) fn bodies_plan(&self) -> Result<BodiesPlan, Mistake> {
+    /// Refuses flags that belong to other sweeps than those over bodies.
+    fn refuse_what_bodies_lack(&self) -> Result<(), Mistake> {
         let server_flag = format!("--server {}", self.server.which.name);
-        // What says something about other sweeps only.
         let of_others = [
             (self.server.path.is_some(), "--path"),
             (self.server.body.is_some(), "--body"),
@@ -289,7 +285,6 @@ impl SweepArgs {
         if let Some((_, flag)) = of_others.into_iter().find(|(is_given, _)| *is_given) {
             return Err(wrong(format!("--bodies goes without {flag}: leave out one of the two")));
         }
-        self.check_values()?;
         let sockets = &self.server.socket;
         if let Some((_, twice)) =
             sockets.iter().enumerate().find(|(at, socket)| sockets[..*at].contains(socket))
@@ -298,6 +293,17 @@ impl SweepArgs {
                 "-s has {twice} twice: name each kind of socket once (--repeat N repeats all)"
             )));
         }
+        Ok(())
+    }
+
+    /// All that was asked of a sweep over bodies, every default made explicit.
+    ///
+    /// # Errors
+    /// If flags contradict each other or a value cannot be.
+    pub(crate) fn bodies_plan(&self) -> Result<BodiesPlan, Mistake> {
+        self.refuse_what_bodies_lack()?;
+        self.check_values()?;
+        let sockets = &self.server.socket;
         // A body is little work: what the tracepoints cost would show.
         let probe = self
             .server
@@ -332,7 +338,7 @@ impl SweepArgs {
     /// All that was asked, every default made explicit.
     ///
     /// # Errors
-    /// Where flags contradict each other or a value cannot be.
+    /// If flags contradict each other or a value cannot be.
     pub(crate) fn plan(&self) -> Result<Plan, Mistake> {
         self.check_values()?;
         let server = self.server.server()?;

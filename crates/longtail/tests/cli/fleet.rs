@@ -89,76 +89,107 @@ fn on(lab: &Lab, host: &Host, program: &str) -> Command {
     command
 }
 
-/// One account, from empty to empty. Each row has a fault, what longtail says about it, and the
-/// account afterwards.
+/// What a command of `longtail fleet` does while DigitalOcean answers with these faults.
+struct CloudStep {
+    verb: &'static str,
+    /// A fault a line, as `digitalocean.py` reads them.
+    faults: &'static str,
+    code: i32,
+    /// What it prints, among other things.
+    prints: [&'static str; 2],
+    /// The boxes of the account afterwards, and whether its key and its tag are there.
+    boxes: &'static [&'static str],
+    has_key: bool,
+    /// Whether both boxes are in the inventory.
+    is_listed: bool,
+}
+
+impl CloudStep {
+    fn provision(faults: &'static str, prints: [&'static str; 2]) -> CloudStep {
+        CloudStep {
+            verb: "provision",
+            faults,
+            code: 2,
+            prints,
+            boxes: &["longtail-demo-server-1"],
+            has_key: true,
+            is_listed: false,
+        }
+    }
+
+    fn destroy(faults: &'static str, prints: [&'static str; 2]) -> CloudStep {
+        CloudStep {
+            verb: "destroy",
+            faults,
+            code: 0,
+            prints,
+            boxes: &[],
+            has_key: false,
+            is_listed: false,
+        }
+    }
+
+    fn run(&self, cloud: &Cloud) {
+        let faults = self.faults;
+        cloud.lab.write("faults", faults);
+        let printed = cloud.fleet(self.verb, self.code);
+        for part in self.prints {
+            assert!(printed.contains(part), "{faults}: no '{part}': {printed}");
+        }
+        let boxes = self.boxes.iter().map(|name| (*name).to_owned()).collect();
+        let others = usize::from(self.has_key);
+        assert_eq!(cloud.account(), (boxes, others, others), "{faults}");
+        let inventory = fs::read_to_string(cloud.lab.path("fleet/inventory.yml")).unwrap();
+        let is_listed = ["server-1", "generator-1"]
+            .iter()
+            .all(|name| inventory.contains(&format!("{name}: {{ ansible_host: 192.0.2.")));
+        assert_eq!(is_listed, self.is_listed, "{faults}: {inventory}");
+    }
+}
+
+/// One account, from empty to empty.
 #[test]
 fn boxes_at_digitalocean_are_made_once_and_faults_are_named() {
     let Some(cloud) = Cloud::new() else { return };
     let printed = cloud.fleet("provision", 2);
     assert!(printed.contains("DO_API_KEY is not set"), "{printed}");
     cloud.lab.write("fleet/.env", &format!("DO_API_KEY={TOKEN}\nSSH_PUBLIC_KEY='{PUBLIC_KEY}'\n"));
-    let (server, both) = (
-        &["longtail-demo-server-1"][..],
-        &["longtail-demo-server-1", "longtail-demo-generator-1"][..],
-    );
-    let unknown = "DigitalOcean does not say which boxes exist: look for the tag longtail-demo";
     let one_left = "These boxes exist and cost money: longtail-demo-server-1. longtail fleet destroy deletes them.";
-    // None of these boxes can be reached here.
-    let made = [
-        "Wait until the box answers: ",
-        "The box exists and costs money: longtail fleet provision tries again",
-    ];
-    let nothing = (&[][..], 0, 0);
-    for (verb, faults, code, parts, account) in [
-        (
-            "provision",
-            "GET /v2/account/keys all 401",
-            2,
-            ["says 401, Unable to authenticate you (is DO_API_KEY right", "No box is left."],
-            nothing,
-        ),
-        (
-            "provision",
+    let unknown = "DigitalOcean does not say which boxes exist: look for the tag longtail-demo";
+    let wrong_key = "says 401, Unable to authenticate you (is DO_API_KEY right";
+    let steps = [
+        CloudStep {
+            boxes: &[],
+            has_key: false,
+            ..CloudStep::provision("GET /v2/account/keys all 401", [wrong_key, "No box is left."])
+        },
+        CloudStep::provision(
             "POST /v2/droplets 2 500",
-            2,
             ["DigitalOcean says 500, Server Error", one_left],
-            (server, 1, 1),
         ),
-        ("provision", "POST /v2/droplets 1 0", 2, ["timed out", one_left], (server, 1, 1)),
-        (
-            "provision",
+        CloudStep::provision("POST /v2/droplets 1 0", ["timed out", one_left]),
+        CloudStep::provision(
             "GET /v2/droplets all 429",
-            2,
             ["says 429, API Rate limit exceeded", unknown],
-            (server, 1, 1),
         ),
-        // A refused request is repeated, and existing boxes are not made again.
-        ("provision", "GET /v2/droplets 1 429\nPOST /v2/droplets 1 429", 2, made, (both, 1, 1)),
-        (
-            "destroy",
-            "DELETE /v2/droplets 1 500",
-            0,
-            ["Delete the boxes", "Delete the key"],
-            nothing,
-        ),
-        ("destroy", "", 0, ["Delete the boxes", "Delete the tag"], nothing),
-    ] {
-        cloud.lab.write("faults", faults);
-        let printed = cloud.fleet(verb, code);
-        for part in parts {
-            assert!(printed.contains(part), "{faults}: no '{part}': {printed}");
-        }
-        let (boxes, keys, tags) = account;
-        let boxes = boxes.iter().map(|name| (*name).to_owned()).collect();
-        assert_eq!(cloud.account(), (boxes, keys, tags), "{faults}");
-        let inventory = fs::read_to_string(cloud.lab.path("fleet/inventory.yml")).unwrap();
-        let is_listed =
-            |name: &str| inventory.contains(&format!("{name}: {{ ansible_host: 192.0.2."));
-        assert_eq!(
-            is_listed("server-1") && is_listed("generator-1"),
-            parts == made,
-            "{faults}: {inventory}"
-        );
+        // A refused request is repeated, and existing boxes are not made again. None of the boxes
+        // can be reached here.
+        CloudStep {
+            boxes: &["longtail-demo-server-1", "longtail-demo-generator-1"],
+            is_listed: true,
+            ..CloudStep::provision(
+                "GET /v2/droplets 1 429\nPOST /v2/droplets 1 429",
+                [
+                    "Wait until the box answers: ",
+                    "The box exists and costs money: longtail fleet provision tries again",
+                ],
+            )
+        },
+        CloudStep::destroy("DELETE /v2/droplets 1 500", ["Delete the boxes", "Delete the key"]),
+        CloudStep::destroy("", ["Delete the boxes", "Delete the tag"]),
+    ];
+    for step in steps {
+        step.run(&cloud);
     }
     let printed = cloud.fleet("sweep", 2);
     assert!(printed.contains("No box is in the inventory"), "{printed}");

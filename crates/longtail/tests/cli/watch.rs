@@ -6,12 +6,106 @@ use std::net::TcpStream;
 
 use probe::http::NEVER;
 use probe::puma_stats::{PumaStats, WorkerStats};
+use probe::sockets::ServerSockets;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use testkit::clock::eventually;
 
 use crate::lab::{Lab, PATIENCE, Running, free_port, has, sockets};
 use crate::scenarios::values::{at, unlike};
+
+/// A Puma of two workers with two threads each, in which a request takes until the end of the test.
+struct BusyPuma<'a> {
+    lab: &'a Lab,
+    process: Running,
+    port: u16,
+    control: model::ControlServer,
+}
+
+impl BusyPuma<'_> {
+    fn start(lab: &Lab) -> BusyPuma<'_> {
+        let port = free_port();
+        let control = free_port();
+        let rackup = lab.write("app.ru", "run lambda { |_| sleep 3600; [200, {}, ['ok']] }\n");
+        let mut command = lab.program("puma");
+        command.args(["-q", "-w2", "-t2:2", "-b"]).arg(format!("tcp://127.0.0.1:{port}"));
+        command.arg("-S").arg(lab.path("puma.state")).arg("--control-token=secret");
+        command.arg(format!("--control-url=tcp://127.0.0.1:{control}")).arg(rackup);
+        let process = Running::start(&mut command);
+        let control = model::ControlServer {
+            address: model::Endpoint::Tcp(([127, 0, 0, 1], control).into()),
+            token: "secret".to_owned(),
+        };
+        let puma = BusyPuma { lab, process, port, control };
+        eventually(
+            PATIENCE,
+            || format!("{:?}", puma.stats()),
+            || puma.stats().filter(PumaStats::is_ready),
+        );
+        puma
+    }
+
+    fn stats(&self) -> Option<PumaStats> {
+        probe::puma_stats::read_soon(&self.control, &NEVER).ok()
+    }
+
+    fn busy_threads(&self) -> Option<u32> {
+        self.stats()?.workers.iter().map(WorkerStats::busy_threads).sum()
+    }
+
+    /// Requests in the workers' own queues.
+    fn backlog(&self) -> Option<u32> {
+        self.stats()?.workers.iter().map(|worker| worker.backlog).sum()
+    }
+
+    /// Occupies all four threads; eight more connections wait, one of them in Puma's own queue.
+    /// Returns the load and the connection, which are to be kept.
+    fn occupy(&self) -> (Running, TcpStream) {
+        let port = self.port;
+        // One connection is accepted before its request arrives, and the worker keeps it: it ends
+        // up in Puma's own queue.
+        let mut early = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        self.wait_for_sockets(|sockets| sockets.accept_queue == 0);
+        let load = self.lab.start(&format!(
+            "load -c 11 --for 3600s --timeout 3600s --disable-keepalive --no-calibrate \
+             http://127.0.0.1:{port}/"
+        ));
+        // The workers report every second.
+        eventually(
+            PATIENCE,
+            || format!("{:?}", self.busy_threads()),
+            || (self.busy_threads() == Some(4)).then_some(()),
+        );
+        early.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        self.wait_for_sockets(|sockets| sockets.open >= 12);
+        (load, early)
+    }
+
+    fn wait_for_sockets(&self, is_so: impl Fn(&ServerSockets) -> bool) {
+        eventually(
+            PATIENCE,
+            || format!("{:?}", sockets(self.port)),
+            || is_so(&sockets(self.port)).then_some(()),
+        );
+    }
+
+    /// The connections in the accept queue once eight wait in all. Puma 7.0 and later accept all of
+    /// them: then `None`.
+    fn waiting_in_kernel(&self) -> Option<u32> {
+        if sockets(self.port).accept_queue == 0 {
+            return None;
+        }
+        // The connection that was accepted early is not in the kernel's queue, and one of the
+        // load's may not be either.
+        let kernels_part = || {
+            let own = self.backlog()?;
+            let kernels = sockets(self.port).accept_queue;
+            (own + kernels == 8).then_some(kernels)
+        };
+        let both = || format!("{:?} in Puma's queue, {:?}", self.backlog(), sockets(self.port));
+        Some(eventually(PATIENCE, both, kernels_part))
+    }
+}
 
 /// Puma 6 and older accept nothing while all threads are busy: the other connections wait in the
 /// kernel.
@@ -21,59 +115,10 @@ fn watch_shows_a_pumas_slots_and_workers() {
         return;
     }
     let lab = Lab::new();
-    let port = free_port();
-    let control = free_port();
-    // A request takes until the end of the test, so four are always being served while eight wait.
-    let rackup = lab.write("app.ru", "run lambda { |_| sleep 3600; [200, {}, ['ok']] }\n");
-    let mut command = lab.program("puma");
-    command.args(["-q", "-w2", "-t2:2", "-b"]).arg(format!("tcp://127.0.0.1:{port}"));
-    command.arg("-S").arg(lab.path("puma.state")).arg("--control-token=secret");
-    command.arg(format!("--control-url=tcp://127.0.0.1:{control}")).arg(rackup);
-    let puma = Running::start(&mut command);
-    let control_server = model::ControlServer {
-        address: model::Endpoint::Tcp(([127, 0, 0, 1], control).into()),
-        token: "secret".to_owned(),
-    };
-    let stats = || probe::puma_stats::read_soon(&control_server, &NEVER);
-    eventually(PATIENCE, || format!("{:?}", stats()), || stats().ok().filter(PumaStats::is_ready));
-    // One connection is accepted before its request arrives, and the worker keeps it: it ends up in
-    // Puma's own queue.
-    let mut early = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    let waiting = || sockets(port);
-    eventually(
-        PATIENCE,
-        || format!("{:?}", waiting()),
-        || (waiting().accept_queue == 0).then_some(()),
-    );
-    let words = format!(
-        "load -c 11 --for 3600s --timeout 3600s --disable-keepalive --no-calibrate http://127.0.0.1:{port}/"
-    );
-    let _load = lab.start(&words);
-    // The workers report every second.
-    let busy = || {
-        stats()
-            .ok()
-            .and_then(|s| s.workers.iter().map(WorkerStats::busy_threads).sum::<Option<u32>>())
-    };
-    eventually(PATIENCE, || format!("{:?}", busy()), || (busy() == Some(4)).then_some(()));
-    early.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
-    // Puma 7.0 and later accept all of them.
-    eventually(PATIENCE, || format!("{:?}", waiting()), || (waiting().open >= 12).then_some(()));
-    let old = waiting().accept_queue > 0;
-    // The connection that was accepted early is not in the kernel's queue, and one of the load's
-    // may not be either.
-    let in_pumas = || {
-        stats()
-            .ok()
-            .and_then(|s| s.workers.iter().map(|worker| worker.backlog).sum::<Option<u32>>())
-    };
-    let in_kernels = || {
-        let own = in_pumas();
-        let kernels = waiting().accept_queue;
-        (own.map(|own| own + kernels) == Some(8)).then_some(kernels)
-    };
-    let both = || format!("{:?} in Puma's queue, {:?}", in_pumas(), waiting());
-    let waits = old.then(|| eventually(PATIENCE, both, in_kernels));
+    let puma = BusyPuma::start(&lab);
+    let _busy = puma.occupy();
+    let waits = puma.waiting_in_kernel();
+    let port = puma.port;
     // Its state file is found in its working directory.
     let ended = lab.run(&format!("watch {port} --for 4s --every 200ms --json --full")).with_code(0);
     let seen: Value = serde_json::from_str(&ended.stdout).unwrap();
@@ -98,8 +143,8 @@ fn watch_shows_a_pumas_slots_and_workers() {
         assert_eq!(unlike(&seen, condition), None, "{condition}: {seen}");
     }
     let pids = at(&seen, "processes.*.pid").into_iter().map(|pid| pid.as_u64().unwrap() as u32);
-    let workers: Vec<u32> = pids.filter(|pid| *pid != puma.pid()).collect();
-    assert_a_replaced_worker_is_watched(&lab, port, puma.pid(), &workers);
+    let workers: Vec<u32> = pids.filter(|pid| *pid != puma.process.pid()).collect();
+    assert_a_replaced_worker_is_watched(&lab, port, puma.process.pid(), &workers);
 }
 
 /// Kills one worker, so that the master starts another, and checks that a running watch shows the

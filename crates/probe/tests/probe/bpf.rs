@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-use model::kernel::{bucket_of, top_of};
+use model::kernel::{ProcessWaits, bucket_of, top_of};
 use model::{Nanos, Waits};
 use probe::bpf::{TracedResponse, Tracepoints, TracingPlan, possible};
 use rustix::time::{ClockId, clock_gettime};
@@ -40,7 +40,8 @@ fn serve(stream: TcpStream) {
 
 /// The kernel's own buckets, of single times.
 fn counted(times: impl Iterator<Item = Nanos>) -> Waits {
-    let (mut sum, mut buckets) = (Nanos::ZERO, BTreeMap::new());
+    let mut sum = Nanos::ZERO;
+    let mut buckets = BTreeMap::new();
     for time in times {
         sum += time;
         *buckets.entry(bucket_of(time)).or_insert(0) += 1;
@@ -57,8 +58,87 @@ fn is_merged(waits: &[Waits], whole: &Waits) -> bool {
         && buckets.into_iter().eq(whole.buckets.iter().copied())
 }
 
+/// Clients of one server, each of which sends three requests on its connection.
+struct ThreeRequests {
+    clients: Vec<TcpStream>,
+    ports: Vec<u16>,
+}
+
+impl ThreeRequests {
+    /// Connects five clients and sends their first requests, before anybody accepts.
+    fn connect(host: &str, port: u16) -> ThreeRequests {
+        let mut clients: Vec<TcpStream> =
+            (0..5).map(|_| TcpStream::connect((host, port)).unwrap()).collect();
+        let ports = clients.iter().map(|client| client.local_addr().unwrap().port()).collect();
+        for client in &mut clients {
+            client.set_nodelay(true).unwrap();
+            client.write_all(b"?").unwrap();
+        }
+        ThreeRequests { clients, ports }
+    }
+
+    /// Accepts and serves them; the second request of each comes in two segments.
+    fn exchange(&mut self, listener: &TcpListener) {
+        let servers: Vec<_> = self.clients.iter().map(|_| listener.accept().unwrap().0).collect();
+        let threads: Vec<_> =
+            servers.into_iter().map(|stream| std::thread::spawn(|| serve(stream))).collect();
+        let mut response = [0; 2];
+        for client in &mut self.clients {
+            client.read_exact(&mut response).unwrap();
+            client.write_all(b".").unwrap();
+            client.write_all(b"?").unwrap();
+            client.read_exact(&mut response).unwrap();
+            client.write_all(b"?").unwrap();
+            client.read_exact(&mut response).unwrap();
+        }
+        self.clients.clear();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    }
+}
+
+/// The stamps of one connection's requests are in the order in which things happen.
+fn assert_ordered(responses: &[&TracedResponse], before: Nanos, after: Nanos) {
+    let mut last = before;
+    for response in responses {
+        let s = response.stamps;
+        let accepted = s.accepted.unwrap();
+        let arrived = s.arrived.unwrap();
+        assert!(before <= s.established && s.established <= accepted, "{response:?}");
+        assert!(accepted.max(arrived) <= s.read && s.read <= s.answered, "{response:?}");
+        assert!(s.answered <= after, "{response:?}");
+        assert!(s.established <= arrived && last <= arrived, "{response:?}");
+        last = s.answered;
+    }
+    // The first request was written before anybody accepted.
+    assert!(responses[0].stamps.arrived < responses[0].stamps.accepted);
+}
+
+/// What the kernel has summed up for a process is the sum of its single records.
+fn assert_sums(process: &ProcessWaits, events: &[TracedResponse], address: &str) {
+    let accept = events
+        .iter()
+        .filter(|event| event.number == 0)
+        .map(|event| event.stamps.accepted.unwrap() - event.stamps.established);
+    assert_eq!(process.accept_queue, counted(accept), "{address}");
+    let received = events.iter().map(|event| {
+        let s = event.stamps;
+        s.read - s.arrived.unwrap().max(s.accepted.unwrap())
+    });
+    let received = counted(received);
+    assert!(is_merged(std::slice::from_ref(&process.receive_queue), &received), "{address}");
+    let in_server = counted(events.iter().map(|event| event.stamps.answered - event.stamps.read));
+    assert!(is_merged(std::slice::from_ref(&process.in_server), &in_server), "{address}");
+    assert!(process.run_queue.count > 0, "threads that sleep for their client are woken");
+    let tops = process.run_queue.buckets.iter().map(|(top, _)| *top);
+    for top in tops {
+        assert_eq!(top_of(bucket_of(Nanos(top))), top);
+    }
+}
+
 #[test]
-fn what_is_summed_up_in_the_kernel_is_what_its_records_say() {
+fn sums_in_the_kernel_agree_with_its_records() {
     for address in ["127.0.0.1:0", "[::1]:0", "[::]:0"] {
         let Ok(listener) = TcpListener::bind(address) else { continue };
         let port = listener.local_addr().unwrap().port();
@@ -67,33 +147,9 @@ fn what_is_summed_up_in_the_kernel_is_what_its_records_say() {
         tracepoints.count_from(Nanos::ZERO).unwrap();
         let host = if address.starts_with("[::1]") { "::1" } else { "127.0.0.1" };
         let before = now();
-        // Connections that wait, then are accepted; each asks three times, the second time in two
-        // segments.
-        let mut clients: Vec<TcpStream> =
-            (0..5).map(|_| TcpStream::connect((host, port)).unwrap()).collect();
-        let ports: Vec<u16> =
-            clients.iter().map(|client| client.local_addr().unwrap().port()).collect();
-        for client in &mut clients {
-            client.set_nodelay(true).unwrap();
-            client.write_all(b"?").unwrap();
-        }
-        let servers: Vec<_> = clients.iter().map(|_| listener.accept().unwrap().0).collect();
-        let threads: Vec<_> =
-            servers.into_iter().map(|stream| std::thread::spawn(|| serve(stream))).collect();
-        let mut answer = [0; 2];
-        for client in &mut clients {
-            client.read_exact(&mut answer).unwrap();
-            client.write_all(b".").unwrap();
-            client.write_all(b"?").unwrap();
-            client.read_exact(&mut answer).unwrap();
-            client.write_all(b"?").unwrap();
-            client.read_exact(&mut answer).unwrap();
-        }
+        let mut requests = ThreeRequests::connect(host, port);
+        requests.exchange(&listener);
         let after = now();
-        drop(clients);
-        for thread in threads {
-            thread.join().unwrap();
-        }
         let events: Vec<TracedResponse> = std::iter::from_fn(|| tracepoints.next_event()).collect();
         let view = tracepoints.view().unwrap();
         assert_eq!((view.unfollowed, view.lost, events.len()), (0, 0, 15), "{address} {view:?}");
@@ -102,48 +158,13 @@ fn what_is_summed_up_in_the_kernel_is_what_its_records_say() {
             (1, me, 15),
             "{address}"
         );
-        for port in &ports {
+        for port in &requests.ports {
             let own: Vec<&TracedResponse> =
                 events.iter().filter(|event| event.port == *port).collect();
             assert_eq!(own.iter().map(|event| event.number).collect::<Vec<_>>(), [0, 1, 2]);
-            let mut last = before;
-            for (event, s) in own.iter().map(|event| (event, event.stamps)) {
-                let (accepted, arrived) = (s.accepted.unwrap(), s.arrived.unwrap());
-                assert!(before <= s.established && s.established <= accepted, "{event:?}");
-                assert!(
-                    accepted.max(arrived) <= s.read && s.read <= s.answered && s.answered <= after,
-                    "{event:?}"
-                );
-                assert!(s.established <= arrived && last <= arrived, "{event:?}");
-                last = s.answered;
-            }
-            // The first was written before anybody accepted.
-            assert!(own[0].stamps.arrived < own[0].stamps.accepted);
+            assert_ordered(&own, before, after);
         }
-        let process = &view.processes[0];
-        let first = |event: &&TracedResponse| event.number == 0;
-        let accept = events
-            .iter()
-            .filter(first)
-            .map(|event| event.stamps.accepted.unwrap() - event.stamps.established);
-        assert_eq!(process.accept_queue, counted(accept), "{address}");
-        let received = events.iter().map(|event| {
-            let s = event.stamps;
-            s.read - s.arrived.unwrap().max(s.accepted.unwrap())
-        });
-        assert!(
-            is_merged(std::slice::from_ref(&process.receive_queue), &counted(received)),
-            "{address}"
-        );
-        let in_server = events.iter().map(|event| event.stamps.answered - event.stamps.read);
-        assert!(
-            is_merged(std::slice::from_ref(&process.in_server), &counted(in_server)),
-            "{address}"
-        );
-        assert!(process.run_queue.count > 0, "threads that sleep for their client are woken");
-        assert!(
-            process.run_queue.buckets.iter().all(|(top, _)| top_of(bucket_of(Nanos(*top))) == *top)
-        );
+        assert_sums(&view.processes[0], &events, address);
     }
 }
 

@@ -15,7 +15,7 @@ use testkit::{load, study};
 const SECONDS: u64 = 10;
 const WINDOW: Window = Window { from: Nanos::ZERO, until: Nanos::from_secs(SECONDS) };
 
-/// A run over `connections` whose answers take `millis`, in turn, at `rate` requests a second.
+/// A run over `connections` whose responses take `millis`, in turn, at `rate` requests a second.
 fn run(connections: u32, rate: u64, millis: &dyn Fn(u64) -> f64) -> Run {
     let play = |n, due| (due + Nanos((millis(n) * 1e6) as u64), Outcome::Answered(200));
     let mut run = load::paced(WINDOW, rate, &model::run::PERCENTILES, play);
@@ -110,16 +110,25 @@ fn failing() -> SweepStudy {
     sweep(vec![failing])
 }
 
+/// The run after one in which nobody waits.
+fn beside_idle(last: Run) -> SweepStudy {
+    sweep(vec![run(10, 99, &steady), last])
+}
+
 /// Every situation, by what is true of it.
 fn situations() -> Vec<(&'static str, Study)> {
-    let cpu =
-        CpuUsage { server: 1.02, generator: 0.05, others: Some(0.0), of: 2.0, by_quota: false };
-    let lock = Limit::RubyLock { processes: 2, each: 0.98, cpu, strength: Strength::Is };
-    let computes = |n: u64| 53.0 + (n % 5) as f64;
-    let free = |connections, rate| Run {
-        judgement: Some(judgement(Verdict::Unloaded, None)),
-        ..run(connections, rate, &steady)
-    };
+    let sweeps = [sweeps_by_order(), sweeps_by_throughput(), sweeps_by_limit()].concat();
+    let loads = [
+        ("an overload of which the median shows nothing", overloaded_in_turns()),
+        ("an overload in order", load::steep()),
+        ("a server that keeps up", load::open_poisson()),
+    ];
+    let loads = loads.into_iter().map(|(what, study)| (what, study.into()));
+    sweeps.into_iter().map(|(what, study)| (what, study.into())).chain(loads).collect()
+}
+
+/// In which order requests are served.
+fn sweeps_by_order() -> Vec<(&'static str, SweepStudy)> {
     let in_turns = Run {
         warnings: vec![Diagnostic::ServedInTurns {
             answers_a_turn: 10.0,
@@ -131,8 +140,7 @@ fn situations() -> Vec<(&'static str, Study)> {
     let unfair = sweep(vec![run(10, 99, &steady), in_turns]);
     let mut newer = unfair.clone();
     newer.server.version = Some("7.2.1".to_owned());
-    let beside_idle = |last: Run| sweep(vec![run(10, 99, &steady), last]);
-    let sweeps = vec![
+    vec![
         // First come, first served is connections / throughput by Little's law, and no product of a
         // service time and the load.
         ("nine of ten at once and the tenth far later", unfair),
@@ -147,6 +155,16 @@ fn situations() -> Vec<(&'static str, Study)> {
         ),
         ("all wait alike", beside_idle(run(40, 100, &|n| 400.0 + (n % 9) as f64))),
         ("processor sharing", beside_idle(run(40, 100, &|n| 20.0 + (n % 100) as f64 * 12.0))),
+    ]
+}
+
+/// How throughput depends on the load.
+fn sweeps_by_throughput() -> Vec<(&'static str, SweepStudy)> {
+    let free = |connections, rate| Run {
+        judgement: Some(judgement(Verdict::Unloaded, None)),
+        ..run(connections, rate, &steady)
+    };
+    vec![
         ("throughput rises to the end", sweep(vec![free(2, 20), free(4, 40), free(8, 79)])),
         ("one load that is no saturation", sweep(vec![free(20, 74)])),
         ("throughput falls", sweep(steadily(&[(10, 99), (20, 100), (40, 60)]))),
@@ -156,13 +174,24 @@ fn situations() -> Vec<(&'static str, Study)> {
             "saturated from the middle",
             sweep([steadily(&[(2, 20), (10, 99)]), vec![run(40, 100, &turns)]].concat()),
         ),
+    ]
+}
+
+/// What limited the throughput, or why that is not known.
+fn sweeps_by_limit() -> Vec<(&'static str, SweepStudy)> {
+    let cpu =
+        CpuUsage { server: 1.02, generator: 0.05, others: Some(0.0), of: 2.0, by_quota: false };
+    let lock = Limit::RubyLock { processes: 2, each: 0.98, cpu, strength: Strength::Is };
+    let computes = |n: u64| 53.0 + (n % 5) as f64;
+    vec![
         (
             "the generator was the limit",
             beside_idle(fourfold(60, &turns, Verdict::GeneratorBound, None)),
         ),
         ("a run is invalid", beside_idle(fourfold(60, &turns, Verdict::Invalid, None))),
         ("the only run is invalid", sweep(vec![fourfold(60, &turns, Verdict::Invalid, None)])),
-        // 10 ms of Ruby in 2 workers x 5 threads: slots / service time would be 969/s, and it does 189.
+        // 10 ms of Ruby in 2 workers x 5 threads: slots / service time would be 969/s, and it does
+        // 189.
         ("Ruby's lock", sweep(vec![fourfold(180, &computes, Verdict::ServerBound, Some(lock))])),
         (
             "shared CPUs",
@@ -183,14 +212,7 @@ fn situations() -> Vec<(&'static str, Study)> {
             )]),
         ),
         ("more failures than p99 leaves room for", failing()),
-    ];
-    let loads = [
-        ("an overload of which the median shows nothing", overloaded_in_turns()),
-        ("an overload in order", load::steep()),
-        ("a server that keeps up", load::open_poisson()),
-    ];
-    let loads = loads.into_iter().map(|(what, study)| (what, study.into()));
-    sweeps.into_iter().map(|(what, study)| (what, study.into())).chain(loads).collect()
+    ]
 }
 
 #[test]

@@ -16,6 +16,37 @@ use crate::response::{self, OK, ResponseExtent};
 use crate::slots::{FinishedRequest, SlotRequest};
 use crate::wire::WriteOutcome;
 
+/// What is sent in response to a request, and what follows it.
+struct PlannedResponse {
+    status: u16,
+    extent: ResponseExtent,
+    then: AfterResponse,
+    kind: ResponseKind,
+}
+
+impl PlannedResponse {
+    /// The response with this fault; a `bodiless` one has no body in any case.
+    fn of(fault: Option<Fault>, fate: ConnectionFate, bodiless: bool) -> PlannedResponse {
+        if let Some(Fault::Truncate) = fault {
+            return PlannedResponse {
+                status: OK,
+                extent: ResponseExtent::Cut { bodiless },
+                then: AfterResponse::Close,
+                kind: ResponseKind::Part,
+            };
+        }
+        PlannedResponse {
+            status: if let Some(Fault::Status(code)) = fault { code } else { OK },
+            extent: if bodiless { ResponseExtent::Head } else { ResponseExtent::Whole },
+            then: match fate {
+                ConnectionFate::Close => AfterResponse::Close,
+                ConnectionFate::KeepAlive | ConnectionFate::KeepAliveSaid => AfterResponse::Read,
+            },
+            kind: ResponseKind::Answer,
+        }
+    }
+}
+
 impl<C: Clock + Clone> ServingLoop<C> {
     /// Does everything that a connection needs. Reads from the kernel only if `may_receive`.
     pub(super) fn advance(&mut self, key: ConnectionKey, mut may_receive: bool) {
@@ -161,61 +192,61 @@ impl<C: Clock + Clone> ServingLoop<C> {
             return false;
         };
         let ConnectionPhase::Working(head) = connection.phase else {
-            unreachable!("a connection that is still open waits for its answer")
+            unreachable!("a connection that is still open waits for its response")
         };
         connection.answers += 1;
         let is_full = self.settings.close_after.is_some_and(|most| connection.answers >= most);
         let fate =
             if self.stopping || makes_room || is_full { ConnectionFate::Close } else { head.fate };
-        let bodiless = head.bodiless_response;
-        let mut extent = if bodiless { ResponseExtent::Head } else { ResponseExtent::Whole };
-        let mut then =
-            if fate == ConnectionFate::Close { AfterResponse::Close } else { AfterResponse::Read };
-        let mut kind = ResponseKind::Answer;
-        let mut status = OK;
         match fault {
             None => {}
             Some(Fault::Status(code)) => {
-                status = code;
                 *self.ledger.faults.by_status.entry(code).or_default() += 1;
             }
-            Some(Fault::Truncate) => {
-                extent = ResponseExtent::Cut { bodiless };
-                (then, kind) = (AfterResponse::Close, ResponseKind::Part);
-                self.ledger.faults.truncated += 1;
-            }
-            Some(Fault::Reset) => {
-                self.ledger.faults.reset += 1;
-                connection.socket.reset_on_close();
-                self.close(key);
-                return false;
-            }
-            Some(Fault::NoAnswer) => {
-                self.ledger.faults.unanswered += 1;
-                if self.stopping {
-                    self.close(key);
-                    return false;
-                }
-                connection.be_silent();
-                return true;
-            }
+            Some(Fault::Truncate) => self.ledger.faults.truncated += 1,
+            Some(Fault::Reset) => return self.reset(key),
+            Some(Fault::NoAnswer) => return self.leave_unanswered(key),
         }
-        self.ledger.faults.closed += u64::from(
-            is_full && head.fate != ConnectionFate::Close && kind == ResponseKind::Answer,
-        );
+        let PlannedResponse { status, extent, then, kind } =
+            PlannedResponse::of(fault, fate, head.bodiless_response);
+        let is_whole = kind == ResponseKind::Answer;
+        self.ledger.faults.closed +=
+            u64::from(is_full && head.fate != ConnectionFate::Close && is_whole);
         connection.phase = ConnectionPhase::Writing(then, kind);
         let mut answer = self.answers.of(status, worker, fate, extent, number);
         let with_stamps;
-        if head.asks_for_stamps && kind == ResponseKind::Answer {
+        if head.asks_for_stamps && is_whole {
             with_stamps =
                 response::stamped(answer, [started, due].map(|instant| self.shared + instant));
             answer = &with_stamps;
         }
         // Don't announce the end of a cut response: it must look cut in TLS, too.
-        let (bytes, sent) = connection
-            .socket
-            .send(answer, then == AfterResponse::Close && kind == ResponseKind::Answer);
+        let is_last = then == AfterResponse::Close && is_whole;
+        let (bytes, sent) = connection.socket.send(answer, is_last);
         self.has_sent(key, bytes, sent)
+    }
+
+    /// Resets the connection in place of a response.
+    fn reset(&mut self, key: ConnectionKey) -> bool {
+        self.ledger.faults.reset += 1;
+        if let Some(connection) = self.connections.at(key) {
+            connection.socket.reset_on_close();
+        }
+        self.close(key);
+        false
+    }
+
+    /// Sends no response, and reads no further request. Returns whether the connection stays open.
+    fn leave_unanswered(&mut self, key: ConnectionKey) -> bool {
+        self.ledger.faults.unanswered += 1;
+        if self.stopping {
+            self.close(key);
+            return false;
+        }
+        if let Some(connection) = self.connections.at(key) {
+            connection.be_silent();
+        }
+        true
     }
 
     /// Counts what the kernel took of a response. Returns whether the connection continues.
