@@ -1,6 +1,6 @@
 //! Runs another generator as a child process, first a warm-up whose figures are dropped, then the
-//! run; and reads what it printed and how much CPU time it took. Nothing is computed that it did not
-//! print, except the sum of its errors.
+//! run; and reads what it printed and how much CPU time it took. Nothing is computed that it did
+//! not print, except the sum of its errors.
 //!
 //! It runs under the guard that servers run under, so that it and all its children die with us,
 //! whatever happens.
@@ -18,7 +18,7 @@ use model::diagnostic::ClaimGrade;
 use model::plan::quoted;
 use model::secret::{masked, masked_words};
 use model::{
-    Clock, Diagnostic, GeneratorClaim, LoadSettings, Nanos, PercentileTime, Stop, SystemClock,
+    Clock, Diagnostic, GeneratorClaim, LoadSettings, Nanos, Pace, PercentileTime, Stop, SystemClock,
 };
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
@@ -348,11 +348,7 @@ impl OtherGenerator for GeneratorDriver {
         };
         let load = LoadSettings {
             requests_total: requests,
-            warm_up: stream.warm_up,
-            keep_alive: stream.keep_alive,
-            timeout: stream.timeout,
-            lanes: stream.lanes,
-            ..LoadSettings::closed(task.connections)
+            ..stream.settings(Pace::Closed, task.connections)
         };
         let order =
             LoadOrder { time, server: Some(server), delay, ..LoadOrder::get(task.url, load) };

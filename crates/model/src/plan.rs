@@ -23,7 +23,7 @@ pub struct Plan {
     pub stream: StreamPlan,
     /// One run each: connections / slots.
     pub multiples: Vec<f64>,
-    /// One run each, in place of the multiples where there are any: connections, in total.
+    /// One run each, in place of the multiples if there are any: connections, in total.
     pub connections: Vec<u32>,
     /// How often the whole list is run, each time on a fresh server.
     pub repeat: u32,
@@ -120,7 +120,7 @@ pub struct ServerPlan {
     pub yjit: bool,
     /// `-s`: the kind of socket to bind.
     pub socket: Socket,
-    /// `--server-cpus`: the processors that it may run on; `None` where it may run wherever
+    /// `--server-cpus`: the processors that it may run on; `None` if it may run wherever
     /// longtail may.
     pub cpus: Option<Cpus>,
     /// `--server-address`: the address of this machine that it listens on, for generators on other
@@ -214,6 +214,35 @@ impl StreamPlan {
         }
     }
 
+    /// How the requests of one run are sent, at this pace over this many connections. When the run
+    /// ends, and what is requested, is not part of it.
+    pub fn settings(&self, pace: Pace, connections: u32) -> LoadSettings {
+        // Every field is named, so that the compiler asks where a new one belongs.
+        let StreamPlan {
+            keep_alive,
+            warm_up,
+            timeout,
+            lanes,
+            timestamps,
+            stop: _,
+            delay: _,
+            path: _,
+            body: _,
+            worker_header: _,
+            reads_app_times: _,
+            from: _,
+        } = *self;
+        LoadSettings {
+            pace,
+            warm_up,
+            keep_alive,
+            timeout,
+            lanes,
+            timestamps,
+            ..LoadSettings::closed(connections)
+        }
+    }
+
     /// Header lines that go with it: a body and its delay are asked for in the way of Puma's own
     /// test apps.
     pub fn headers(&self) -> Vec<String> {
@@ -292,7 +321,7 @@ pub struct LoadSettings {
     pub connections: u32,
     /// Open loop: what becomes of a request that is due while all connections are busy.
     pub late: LatePolicy,
-    /// Measured requests in total, after which the run ends; `None` where only time ends it.
+    /// Measured requests in total, after which the run ends; `None` if only time ends it.
     pub requests_total: Option<u64>,
     /// Load before the measured window.
     #[serde(rename = "warm_up_ns")]
@@ -360,7 +389,7 @@ pub struct LoadPlan {
     /// How they are sent.
     #[serde(flatten)]
     pub load: LoadSettings,
-    /// Length of the measured window; `None` where only a count ends the run.
+    /// Length of the measured window; `None` if only a count ends the run.
     #[serde(rename = "length_ns")]
     pub length: Option<Nanos>,
     /// `--expect` and `--fail-if`: what the run must keep.
@@ -384,7 +413,7 @@ pub struct LoadPlan {
 
 impl LoadPlan {
     /// Length of the measured window: as asked for, but in an open loop no longer than its count of
-    /// requests takes. `None` where it lasts until the last response.
+    /// requests takes. `None` if it lasts until the last response.
     pub fn measured(&self) -> Option<Nanos> {
         let LoadSettings { pace, requests_total, warm_up, .. } = &self.load;
         let counted = requests_total.and_then(|count| pace.time_of_count(count, *warm_up));

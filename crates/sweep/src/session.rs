@@ -10,8 +10,8 @@ use launch::CpuRestriction;
 use model::run::PERCENTILES;
 use model::theory::ServiceTime;
 use model::{
-    Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, LoadSettings, Nanos, Probe, Run,
-    ServerUse, Stop, StreamPlan, Tally, Timing, WorkerShare,
+    Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Nanos, Probe, Run, ServerUse, Stop,
+    StreamPlan, Tally, Timing, WorkerShare,
 };
 use probe::processes::{memory_of_tree, tree};
 use probe::puma_stats::PumaStats;
@@ -165,17 +165,8 @@ impl<'a> Session<'a> {
             Stop::RequestsPerConnection(n) => (None, Some(n)),
         };
         let request = self.server.request(stream, stream.keep_alive);
-        let load = LoadSettings {
-            pace: self.block.pace.clone(),
-            warm_up: stream.warm_up,
-            keep_alive: stream.keep_alive,
-            timeout: stream.timeout,
-            lanes: stream.lanes,
-            timestamps: stream.timestamps,
-            ..LoadSettings::closed(connections)
-        };
         LoadSpec {
-            load,
+            load: stream.settings(self.block.pace.clone(), connections),
             measured,
             requests_per_connection,
             worker_header: stream.worker_header.clone(),
