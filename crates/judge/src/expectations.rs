@@ -144,7 +144,10 @@ fn in_unit(condition: &Objective, value: f64) -> String {
         }
         ObjectiveFigure::Errors => (value as u64).to_string(),
         ObjectiveFigure::Completed => format!("{}/s", number::rate_in_words(value)),
-        _ => number::time(Nanos(value as u64)),
+        ObjectiveFigure::ResponseTime(_)
+        | ObjectiveFigure::ServiceTime(_)
+        | ObjectiveFigure::Mean
+        | ObjectiveFigure::Max => number::time(Nanos(value as u64)),
     }
 }
 

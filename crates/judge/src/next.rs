@@ -237,7 +237,36 @@ fn for_finding(study: &SweepStudy, finding: &Finding) -> Option<NextCommand> {
             with("--multiples=0.5,1,4".to_owned(), &LOADS, "the app alone, and under load")
         }
         Finding::NotMeasured(NotMeasured { verdict: Verdict::Invalid, .. }) => all_checks(),
-        _ => return None,
+        Finding::GoodStatuses(_)
+        | Finding::ServerEnded(_)
+        | Finding::NotMeasured(_)
+        | Finding::Saturated(_)
+        | Finding::RatesUnclear(_)
+        | Finding::Stalled(_)
+        | Finding::ChangesWithTime(_)
+        | Finding::Collapsing(_)
+        | Finding::Unfair(_)
+        | Finding::InOrder(_)
+        | Finding::Spread(_)
+        | Finding::AppVaries(_)
+        | Finding::ClosedLoop(_)
+        | Finding::KeepsUp(_)
+        | Finding::Overloaded(_)
+        | Finding::Peaked(_)
+        | Finding::FallsBehind(_)
+        | Finding::BodyRange(_)
+        | Finding::Claimed(_)
+        | Finding::Failed(_)
+        | Finding::Limited(_)
+        | Finding::ServedInTurns(_)
+        | Finding::WaitInAcceptQueue(_)
+        | Finding::WaitInServer(_)
+        | Finding::AcceptsLate(_)
+        | Finding::StreamedBodies(_)
+        | Finding::UnevenDealing(_)
+        | Finding::UnevenWorkers(_)
+        | Finding::NeverServed(_)
+        | Finding::OthersCompute(_) => return None,
     })
 }
 
@@ -383,7 +412,37 @@ fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
                 command(line, "is it overloaded, or do some requests take long?")
             }
             Finding::NotMeasured(NotMeasured { verdict: Verdict::Invalid, .. }) => all_checks(),
-            _ => continue,
+            Finding::GoodStatuses(_)
+            | Finding::ServerEnded(_)
+            | Finding::NotMeasured(_)
+            | Finding::Saturated(_)
+            | Finding::StillRising(_)
+            | Finding::RatesUnclear(_)
+            | Finding::OneLoad(_)
+            | Finding::Stalled(_)
+            | Finding::ChangesWithTime(_)
+            | Finding::Collapsing(_)
+            | Finding::Unfair(_)
+            | Finding::InOrder(_)
+            | Finding::Spread(_)
+            | Finding::Undecided(_)
+            | Finding::AppVaries(_)
+            | Finding::ClosedLoop(_)
+            | Finding::KeepsUp(_)
+            | Finding::FallsBehind(_)
+            | Finding::BodyRange(_)
+            | Finding::Claimed(_)
+            | Finding::Failed(_)
+            | Finding::Limited(_)
+            | Finding::ServedInTurns(_)
+            | Finding::WaitInAcceptQueue(_)
+            | Finding::WaitInServer(_)
+            | Finding::AcceptsLate(_)
+            | Finding::StreamedBodies(_)
+            | Finding::UnevenDealing(_)
+            | Finding::UnevenWorkers(_)
+            | Finding::NeverServed(_)
+            | Finding::OthersCompute(_) => continue,
         });
     }
     next.truncate(MOST_OF_FINDINGS);

@@ -62,7 +62,12 @@ pub fn held_against(run: &Run, threshold: &Threshold) -> Option<ThresholdResult>
     let has_too_few = match figure {
         ObjectiveFigure::ResponseTime(q) => run.response_time(q) == Quantile::TooFew,
         ObjectiveFigure::ServiceTime(q) => run.service_time(q) == Quantile::TooFew,
-        _ => false,
+        ObjectiveFigure::Mean
+        | ObjectiveFigure::Max
+        | ObjectiveFigure::ErrorShare
+        | ObjectiveFigure::Errors
+        | ObjectiveFigure::SentShare
+        | ObjectiveFigure::Completed => false,
     };
     let is_spoilt = run.claim.as_ref().is_some_and(|claim| claim.spoils(figure, &run.warnings));
     let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict);
@@ -131,7 +136,13 @@ fn bounds(run: &Run, figure: ObjectiveFigure) -> Option<ThresholdInterval> {
     let known = interval(run, figure);
     let range = match figure {
         ObjectiveFigure::ResponseTime(q) => run.percentile_range(q),
-        _ => None,
+        ObjectiveFigure::ServiceTime(_)
+        | ObjectiveFigure::Mean
+        | ObjectiveFigure::Max
+        | ObjectiveFigure::ErrorShare
+        | ObjectiveFigure::Errors
+        | ObjectiveFigure::SentShare
+        | ObjectiveFigure::Completed => None,
     };
     let Some(range) = range else { return known };
     let [low, high] = [range.low, range.high].map(|end| Some(end.0 as f64));

@@ -127,7 +127,51 @@ fn is_said_elsewhere(diagnostic: &Diagnostic, has_turns: bool) -> bool {
         | Diagnostic::TooFewRequests { .. }
         | Diagnostic::QuantilesHidden { .. } => true,
         Diagnostic::ConnectionsClosed { .. } => has_turns,
-        _ => false,
+        Diagnostic::Headroom { .. }
+        | Diagnostic::SentInTime { .. }
+        | Diagnostic::GeneratorLag { .. }
+        | Diagnostic::ReadLag { .. }
+        | Diagnostic::LagSlope { .. }
+        | Diagnostic::Bracket { .. }
+        | Diagnostic::LaneCpu { .. }
+        | Diagnostic::LaneRunQueue { .. }
+        | Diagnostic::MachineBusy { .. }
+        | Diagnostic::Standstill { .. }
+        | Diagnostic::Exhausted { .. }
+        | Diagnostic::LittlesLaw { .. }
+        | Diagnostic::Conservation { .. }
+        | Diagnostic::ListenOverflows { .. }
+        | Diagnostic::ConnectStalls { .. }
+        | Diagnostic::Steadiness { .. }
+        | Diagnostic::PoissonCount { .. }
+        | Diagnostic::ClockStep { .. }
+        | Diagnostic::Steal { .. }
+        | Diagnostic::GeneratorLost { .. }
+        | Diagnostic::LateStart { .. }
+        | Diagnostic::ClockError { .. }
+        | Diagnostic::GeneratorDiffers { .. }
+        | Diagnostic::BytesDiffer { .. }
+        | Diagnostic::LedgerUnknown { .. }
+        | Diagnostic::Unstamped { .. }
+        | Diagnostic::ImpossibleStamps { .. }
+        | Diagnostic::SilentApp { .. }
+        | Diagnostic::QueueExceedsWait { .. }
+        | Diagnostic::KernelUnjoined { .. }
+        | Diagnostic::KernelIncomplete { .. }
+        | Diagnostic::KernelCountDiffers { .. }
+        | Diagnostic::UnaskedBytes { .. }
+        | Diagnostic::DelayedAck { .. }
+        | Diagnostic::NeverServed { .. }
+        | Diagnostic::AboveMaximum { .. }
+        | Diagnostic::StillBusy { .. }
+        | Diagnostic::WorkersChanged { .. }
+        | Diagnostic::SharedCpus { .. }
+        | Diagnostic::QueuedInGenerator { .. }
+        | Diagnostic::LogIncomplete { .. }
+        | Diagnostic::StoppedEarly { .. }
+        | Diagnostic::ClaimDiffers { .. }
+        | Diagnostic::Audited { .. }
+        | Diagnostic::Interrupted { .. } => false,
     }
 }
 

@@ -429,7 +429,8 @@ fn phase_in_words(phase: &Phase) -> Cow<'static, str> {
         Phase::Probing => "probing the order of service, with keep-alive and without",
         Phase::CoolingDown => "waiting until the server is idle",
         Phase::Reconciling => "waiting for the server's own count",
-        _ => "stopping the server",
+        Phase::Stopping => "stopping the server",
+        Phase::Running { .. } => "running",
     };
     what.into()
 }

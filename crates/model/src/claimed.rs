@@ -150,7 +150,11 @@ impl GeneratorClaim {
         let touches = match figure {
             ObjectiveFigure::Errors | ObjectiveFigure::ErrorShare => false,
             ObjectiveFigure::Completed => !found.iter().any(explains),
-            _ => true,
+            ObjectiveFigure::ResponseTime(_)
+            | ObjectiveFigure::ServiceTime(_)
+            | ObjectiveFigure::Mean
+            | ObjectiveFigure::Max
+            | ObjectiveFigure::SentShare => true,
         };
         self.audit == Believable::Impossible && touches
     }

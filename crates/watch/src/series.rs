@@ -72,9 +72,22 @@ impl Quantity {
             Quantity::Cpu | Quantity::BusyCpus | Quantity::RunQueueWait => {
                 number::or_zero(value, number::percent)
             }
-            // What was counted is whole; its mean may not be.
-            _ if value.fract() == 0.0 => number::fixed(value, 0),
-            _ => number::or_zero(value, number::significant),
+            Quantity::ConnectTime
+            | Quantity::AcceptQueue
+            | Quantity::Connections
+            | Quantity::UnreadConnections
+            | Quantity::RequestsOut
+            | Quantity::RequestsOutAtMost
+            | Quantity::BusyThreads
+            | Quantity::Backlog
+            | Quantity::ListenOverflows => {
+                // Counts are whole; their mean may not be.
+                if value.fract() == 0.0 {
+                    number::fixed(value, 0)
+                } else {
+                    number::or_zero(value, number::significant)
+                }
+            }
         })
     }
 }
@@ -191,7 +204,7 @@ impl WaitingHistory {
         self.samples.drain(..self.samples.len().saturating_sub(MOST_SAMPLES));
     }
 
-    /// Since when somebody waits without a pause; `None` where nobody does.
+    /// Since when somebody waits without a pause; `None` if nobody does.
     pub(crate) fn span(&self) -> Option<WaitingSpan> {
         let (since, is_from_start) = self.since?;
         let length = self.samples.back()?.0.saturating_sub(since);

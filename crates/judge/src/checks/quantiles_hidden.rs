@@ -28,7 +28,18 @@ fn hint(outcomes: &[String]) -> &'static str {
     let may_be_of_the_load = |outcome| match outcome {
         Outcome::Answered(status) => status >= 500 || status == 429,
         Outcome::BadResponse | Outcome::WrongLength => false,
-        _ => true,
+        Outcome::Refused
+        | Outcome::NoRoute
+        | Outcome::ConnectTimedOut
+        | Outcome::NoPort
+        | Outcome::NoDescriptor
+        | Outcome::ConnectFailed
+        | Outcome::Reset
+        | Outcome::Closed
+        | Outcome::TimedOut
+        | Outcome::InFlight
+        | Outcome::Skipped
+        | Outcome::NotSent => true,
     };
     if occurred(|outcome| matches!(outcome, Outcome::TimedOut | Outcome::ConnectTimedOut)) {
         "see the errors by kind: raise --timeout where they are timeouts, or lower the load"

@@ -97,7 +97,12 @@ impl Metric {
             Metric::Throughput => ("/s", 1.0),
             Metric::Memory => ("MB", 1e-6),
             Metric::Failed | Metric::Slow | Metric::Workers => ("%", 100.0),
-            _ => ("ms", 1e3),
+            Metric::Mean
+            | Metric::P50
+            | Metric::P95
+            | Metric::P99
+            | Metric::Cpu
+            | Metric::GeneratorCpu => ("ms", 1e3),
         }
     }
 
@@ -178,7 +183,14 @@ impl Metric {
             Metric::P50 => Some(0.50),
             Metric::P95 => Some(0.95),
             Metric::P99 => Some(0.99),
-            _ => None,
+            Metric::Throughput
+            | Metric::Mean
+            | Metric::Failed
+            | Metric::Cpu
+            | Metric::GeneratorCpu
+            | Metric::Memory
+            | Metric::Slow
+            | Metric::Workers => None,
         }
     }
 }
