@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The app that `longtail bodies` starts: one answer in four kinds of Rack body, of any size, right to the byte.
+# The app that `longtail bodies` starts: one response in four kinds of Rack body, of any size, right to the byte.
 #
 #   GET /s10           10 kB (10240 bytes) as one string
 #   GET /a10           as an array of strings of 1 kB
@@ -10,7 +10,7 @@
 #   GET anything else  a short text
 #
 # Puma's own words work too: the header `Body-Conf: s10` in place of the path, and `Dly: 0.01`, which sleeps so long
-# first. Each answer carries the process id of the worker that made it.
+# first. Each response carries the process id of the worker that made it.
 #
 # Files are made when they are first asked for, in the folder that LONGTAIL_BODIES_FOLDER names (longtail removes it,
 # however it ends), else in a folder of this app's own, which goes when the server ends.
@@ -55,7 +55,7 @@ HEADERS = {
   'x-xss-protection' => '0'
 }.freeze
 
-# What this process has handed to the server: whole answers, and the bytes of their bodies.
+# What this process has handed to the server: whole responses, and the bytes of their bodies.
 class Account
   def initialize
     @lock = Mutex.new

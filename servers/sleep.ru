@@ -6,12 +6,12 @@
 #   GET anything else  answers at once
 #
 # The answer to a request with the header `x-app-stamps` says when the app began and ended, in nanoseconds of CLOCK_MONOTONIC, so that a
-# client on the same machine knows where the time went. Other answers are as they always were.
+# client on the same machine knows where the time went. Other responses are as they always were.
 #
 # With LONGTAIL_STATSD=127.0.0.1:8125 in its environment it sends what each request took to that address, as statsd's timing in a UDP
 # packet, so that `longtail compare` can measure what such an instrument costs.
 #
-# Each answer carries the process id of the worker that made it, so that a client can count the requests of each worker
+# Each response carries the process id of the worker that made it, so that a client can count the requests of each worker
 # exactly, without asking the server.
 #
 # For Puma 3 to 8 on Ruby 2.5 and later, with Rack 2, Rack 3 or no rack gem at all: nothing is required here, and header

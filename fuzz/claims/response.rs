@@ -10,7 +10,7 @@ use model::BadResponse;
 struct Read {
     responses: Vec<ReceivedResponse>,
     workers: HashMap<String, u16>,
-    /// Bytes of a response that the connection's end cut off; `None` where the bytes were refused.
+    /// Bytes of a response that the connection's end cut off; `None` if the bytes were refused.
     unfinished: Option<u64>,
 }
 
@@ -27,7 +27,8 @@ pub(crate) fn in_pieces_is_as_whole(bytes: &[u8], size: usize, to_head: bool) {
 }
 
 fn read(bytes: &[u8], size: usize, to_head: bool) -> Read {
-    let (mut reader, mut heads) = (ResponseReader::default(), HeadCache::new("x-worker-pid"));
+    let mut reader = ResponseReader::default();
+    let mut heads = HeadCache::new("x-worker-pid");
     let mut responses = Vec::new();
     let fed = feed(bytes, size, to_head, &mut reader, &mut heads, &mut responses);
     let unfinished = fed.is_ok().then(|| {

@@ -111,7 +111,7 @@ impl Counter {
         }
     }
 
-    /// Instructions in user mode of a command that succeeds; `None` where they are not counted.
+    /// Instructions in user mode of a command that succeeds; `None` if they are not counted.
     fn count(self, folder: &Path, words: &[&Path]) -> Option<f64> {
         let file = folder.join("counted");
         let _ = fs::remove_file(&file);

@@ -1,4 +1,5 @@
-//! What a load generator claims about one run ([`Claim`]). What it did not print is absent, never 0.
+//! What a load generator claims about one run ([`Claim`]). What it did not print is absent, never
+//! 0.
 
 use std::collections::BTreeMap;
 

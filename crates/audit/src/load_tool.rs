@@ -146,7 +146,7 @@ impl LoadTool {
                 "--no-tui -c {c} -t {s}s --redirect 0 --insecure [-z {time}s] [-n {n}] [-q {rate}] [-m {m}] \
                  [--disable-keepalive{closes}] [-H {header}] [-D {body}] {url}",
             ),
-            // Without -l an answer of another length than the first is a failed one. -t alone ends
+            // Without -l a response of another length than the first is a failed one. -t alone ends
             // it after 50 000 requests.
             LoadTool::Ab => Some(
                 "-q -l -c {c} -s {s} [-k{keeps}] [-t {time} -n {enough}] [-n {n}] [-m {bodiless}] [-H {header}] [-p {body}] {url}",
@@ -215,7 +215,7 @@ impl LoadTool {
         }
     }
 
-    /// Whether its rate counts requests without an answer.
+    /// Whether its rate counts requests without a response.
     pub(crate) fn rates_errors(self) -> bool {
         matches!(
             self,

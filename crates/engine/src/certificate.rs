@@ -128,7 +128,7 @@ enum Issuer {
 }
 
 impl Issuer {
-    /// Reads a certificate up to the two names (RFC 5280 section 4.1); `None` where it is no
+    /// Reads a certificate up to the two names (RFC 5280 section 4.1); `None` if it is no
     /// certificate.
     fn of(certificate: &[u8]) -> Option<Issuer> {
         const SEQUENCE: u8 = 0x30;

@@ -9,8 +9,8 @@ use crate::scheduler::DueRequest;
 /// Bytes of the longest response that is kept for checks.
 pub(crate) const LONGEST_RESPONSE: usize = 2 * 1024 * 1024;
 
-/// Takes the raw response that was kept, unless it is longer than [`LONGEST_RESPONSE`]. The next one
-/// is then kept from its first byte.
+/// Takes the raw response that was kept, unless it is longer than [`LONGEST_RESPONSE`]. The next
+/// one is then kept from its first byte.
 pub(crate) fn take_response(answer: &mut Vec<u8>) -> Option<Box<[u8]>> {
     let answer = std::mem::take(answer);
     (answer.len() <= LONGEST_RESPONSE).then(|| answer.into_boxed_slice())
@@ -38,9 +38,9 @@ pub(crate) struct Outstanding {
     pub(crate) request: u32,
     /// When it was begun: the timeout counts from here.
     pub(crate) begun: Nanos,
-    /// When opening the connection for it began; zero where it was open already.
+    /// When opening the connection for it began; zero if it was open already.
     pub(crate) opened: Nanos,
-    /// When the socket was connected, where a handshake followed; zero where none did.
+    /// When the socket was connected, where a handshake followed; zero if none did.
     pub(crate) connected: Nanos,
     /// When its first byte was sent.
     pub(crate) sent: Nanos,
@@ -56,7 +56,7 @@ pub(crate) struct LaneConnection {
     pub(crate) state: ConnectionState,
     /// The request in flight.
     pub(crate) outstanding: Option<Outstanding>,
-    /// Whether all its bytes were handed to the kernel; `false` where none is in flight.
+    /// Whether all its bytes were handed to the kernel; `false` if none is in flight.
     pub(crate) is_sent_in_full: bool,
     /// Whether that request is on the [fast path](crate::lane) so far: it is measured, not HEAD,
     /// was sent whole in one send on an open connection, and nothing of its response has come.

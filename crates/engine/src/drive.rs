@@ -39,10 +39,10 @@ pub struct DriveResult {
 /// is a reader for it.
 ///
 /// # Errors
-/// Where the limit of open files is too low, before any load is sent.
+/// If the limit of open files is too low, before any load is sent.
 ///
 /// # Panics
-/// Where a lane does: our bug.
+/// If a lane does: our bug.
 pub fn drive(
     spec: &LoadSpec,
     clock: &SystemClock,

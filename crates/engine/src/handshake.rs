@@ -258,7 +258,7 @@ pub fn speaks_tls(endpoint: &Endpoint, timeout: Duration) -> bool {
     matches!(first_response(endpoint, &hello, timeout).as_slice(), [0x15 | 0x16, 3, ..])
 }
 
-/// The first bytes that a server answers with; none where it does not.
+/// The first bytes that a server answers with; none if it does not.
 fn first_response(endpoint: &Endpoint, question: &[u8], timeout: Duration) -> Vec<u8> {
     ask(endpoint, question, timeout).unwrap_or_default()
 }

@@ -28,7 +28,7 @@ const WHOLE: [&str; 3] = ["app", "total", "process_action.action_controller"];
 /// How the body's end is found (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyFraming {
-    /// It has this many bytes; 0 where there is no body.
+    /// It has this many bytes; 0 if there is no body.
     Length(u64),
     /// It is chunked.
     Chunked,
@@ -49,7 +49,7 @@ pub struct ResponseHead {
     pub keep_alive: bool,
     /// The worker that answered, as an index into [`HeadCache::workers`].
     pub worker: Option<u16>,
-    /// The times that the app reports, where they are read; stamps are on the clock that processes
+    /// The times that the app reports, if they are read; stamps are on the clock that processes
     /// of a host share.
     pub app_time: Option<AppTime>,
 }
@@ -72,7 +72,7 @@ pub(crate) struct CachedHead {
     /// Its number among all heads that were ever cached, from 1: heads at the same index differ in
     /// it.
     pub(crate) serial: u64,
-    /// Bytes of the whole response; 0 where the head does not say.
+    /// Bytes of the whole response; 0 if the head does not say.
     pub(crate) length: usize,
     /// The same where the response is good, has the wanted length, and leaves the connection open;
     /// else 0.
@@ -110,7 +110,7 @@ pub struct HeadCache {
     /// Whether the times that the app reports are read. Then no head is like the one before, and
     /// each is parsed.
     pub(crate) reads_app_times: bool,
-    /// Length of the body that a good response must have, where that is known.
+    /// Length of the body that a good response must have, if that is known.
     pub(crate) wanted_bytes: Option<u64>,
     heads: Vec<CachedHead>,
     /// Heads ever cached.
@@ -125,7 +125,7 @@ fn ends_chunked(value: &[u8]) -> bool {
     last.trim_ascii().eq_ignore_ascii_case(b"chunked")
 }
 
-/// Whether `Connection` says that the connection goes on; `None` where it says nothing of that.
+/// Whether `Connection` says that the connection goes on; `None` if it says nothing of that.
 fn says_keep_alive(value: &[u8]) -> Option<bool> {
     let mut keep_alive = None;
     for token in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
@@ -138,7 +138,7 @@ fn says_keep_alive(value: &[u8]) -> Option<bool> {
     keep_alive
 }
 
-/// Where the body ends. `is_chunked` is what `Transfer-Encoding` says, where there is one.
+/// Where the body ends. `is_chunked` is what `Transfer-Encoding` says, if there is one.
 fn framing_of(status: u16, is_chunked: Option<bool>, content_length: Option<u64>) -> BodyFraming {
     if status < 200 || status == 204 || status == 304 {
         return BodyFraming::Length(0);
@@ -162,12 +162,12 @@ impl HeadCache {
         &self.workers
     }
 
-    /// The head that `bytes` begins with; `None` where it is not complete yet.
+    /// The head that `bytes` begins with; `None` if it is not complete yet.
     ///
     /// `hint` is where this connection's last head is cached, and is brought up to date.
     ///
     /// # Errors
-    /// Where no continuation of `bytes` would be a head that we accept.
+    /// If no continuation of `bytes` would be a head that we accept.
     #[inline]
     pub fn read(
         &mut self,
@@ -469,7 +469,7 @@ mod tests {
             .read(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n", &mut hint)
             .unwrap()
             .unwrap();
-        assert_eq!(head.app_time, None, "each answer speaks for itself");
+        assert_eq!(head.app_time, None, "each response speaks for itself");
         assert_eq!(read(&text(1)).unwrap().unwrap().app_time, None);
     }
 }

@@ -94,7 +94,7 @@ pub struct Lane<'a, C, W> {
 }
 
 impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
-    /// A lane that will start at `start` on `clock`, and write a journal where there is a reader
+    /// A lane that will start at `start` on `clock`, and write a journal if there is a reader
     /// for it.
     pub fn new(
         spec: &'a LoadSpec,

@@ -22,7 +22,7 @@ pub struct LoadSpec {
     pub load: LoadSettings,
     /// Which part of the run this generator drives.
     pub part: GeneratorPart,
-    /// Length of the measured window, without the warm-up; `None` where only a count ends the run.
+    /// Length of the measured window, without the warm-up; `None` if only a count ends the run.
     pub measured: Option<Nanos>,
     /// Measured requests that each connection makes; the run ends when all have made theirs.
     pub requests_per_connection: Option<u64>,
@@ -37,7 +37,7 @@ pub struct LoadSpec {
     pub worker_header: String,
     /// Whether the times that the app reports are read. Then each head is parsed.
     pub reads_app_times: bool,
-    /// Length of the body that every good response must have; `None` where any will do.
+    /// Length of the body that every good response must have; `None` if any will do.
     pub body_bytes: Option<u64>,
     /// Whether the journal gets the raw bytes of each response, up to 2 MiB (checks).
     pub keep_responses: bool,
@@ -119,7 +119,7 @@ impl LoadSpec {
         !self.load.pace.is_open() && self.load.think == Nanos::ZERO
     }
 
-    /// Whether the kernel says when answers come.
+    /// Whether the kernel says when responses come.
     pub(crate) fn is_stamped(&self) -> bool {
         self.load.timestamps == Timestamps::Kernel
     }

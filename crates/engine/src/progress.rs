@@ -19,7 +19,7 @@ use crate::load_spec::LoadSpec;
 pub struct RunProgress {
     lanes: Vec<LaneProgress>,
     start: AtomicU64,
-    /// Longest wait for an answer.
+    /// Longest wait for a response.
     timeout: Nanos,
     /// Whether requests become due by a schedule.
     is_open_loop: bool,
@@ -106,7 +106,7 @@ impl RunProgress {
         RunProgress { timeout: spec.load.timeout, is_open_loop: spec.load.pace.is_open(), ..self }
     }
 
-    /// Longest wait for an answer.
+    /// Longest wait for a response.
     pub fn timeout(&self) -> Nanos {
         self.timeout
     }
@@ -135,7 +135,7 @@ impl RunProgress {
         self.start.store(start.0, Ordering::Relaxed);
     }
 
-    /// Connections that were opened before the run; 0 where the run itself opens them.
+    /// Connections that were opened before the run; 0 if the run itself opens them.
     pub fn connected(&self) -> u64 {
         self.lanes.iter().map(|lane| lane.connected.load(Ordering::Relaxed)).sum()
     }
@@ -145,7 +145,7 @@ impl RunProgress {
         self.lanes.iter().map(|lane| lane.ended.load(Ordering::Relaxed)).sum()
     }
 
-    /// The merged tallies of all lanes, as of about the last call; `None` where some lane has not
+    /// The merged tallies of all lanes, as of about the last call; `None` if some lane has not
     /// shown its tally yet. Each call asks again, which costs each lane a copy of its tally (about
     /// 1 MB), so once a second is often enough.
     pub fn tally(&self) -> Option<Tally> {
@@ -188,7 +188,7 @@ pub struct RequestRecord {
     /// The raw bytes of the response, head included, where they were asked for and are not more
     /// than 2 MiB.
     pub answer: Option<Box<[u8]>>,
-    /// How the kernel and the app know it, where that was asked for and a response came; not known
+    /// How the kernel and the app know it, if that was asked for and a response came; not known
     /// of a generator elsewhere.
     #[serde(skip)]
     pub trace: Option<RequestTrace>,

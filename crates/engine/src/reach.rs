@@ -38,7 +38,7 @@ pub(crate) fn connect_blocking(endpoint: &Endpoint, timeout: Duration) -> Result
 /// Why an endpoint takes no connection.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unreachable {
-    /// The host answers, and nobody listens.
+    /// The host is there, but nobody listens.
     #[error("refuses connections")]
     Refused,
     /// There is no route to it.
@@ -54,7 +54,7 @@ pub enum Unreachable {
 /// unreachable: the run will tell.
 ///
 /// # Errors
-/// Where the connection is not accepted.
+/// If the connection is not accepted.
 pub fn reach(endpoint: &Endpoint, timeout: Duration) -> Result<(), Unreachable> {
     match connect_blocking(endpoint, timeout) {
         // If nobody listens at an ephemeral port, the kernel may choose that very port for our end,
@@ -113,7 +113,7 @@ pub struct FetchedResponse {
 /// `interrupt` is set, and closes the connection.
 ///
 /// # Errors
-/// Where no whole, well-formed response came in time: why, in some words.
+/// If no whole, well-formed response came in time: why, in some words.
 pub fn fetch(
     transport: &Transport,
     request: &Request,

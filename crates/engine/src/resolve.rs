@@ -3,7 +3,7 @@
 //!
 //! Every host that a user names (in a URL, as a control server, as a receiver of metrics) is
 //! resolved here before anything connects. The C library looks it up; under [`Resolver::allowed`]
-//! only where no name server is asked, or all of them have allowed addresses themselves.
+//! only if no name server is asked, or all of them have allowed addresses themselves.
 
 use std::collections::HashSet;
 use std::fs;
@@ -84,7 +84,7 @@ impl Resolver {
     /// or an address in any spelling, an IPv6 address with its brackets or without.
     ///
     /// # Errors
-    /// Where there is none, or one of them may not be connected to.
+    /// If there is none, or one of them may not be connected to.
     pub fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, EngineError> {
         let host = without_brackets(host);
         let mut addresses = self.look_up(host, port)?;
@@ -112,7 +112,7 @@ impl Resolver {
     /// Whether an address, which the user named as `host`, may be connected to.
     ///
     /// # Errors
-    /// Where it is outside of the allowed networks.
+    /// If it is outside of the allowed networks.
     pub fn check(&self, host: &str, address: IpAddr) -> Result<(), EngineError> {
         match &self.allowed {
             Some(allowed) if !allowed.permits(address) => Err(EngineError(format!(

@@ -100,10 +100,10 @@ impl ResponseReader {
     }
 
     /// Takes the next bytes of the connection: the response that they complete, and how many of
-    /// them it took; `None` where it goes on.
+    /// them it took; `None` if it goes on.
     ///
     /// # Errors
-    /// Where they cannot be (part of) a response.
+    /// If they cannot be (part of) a response.
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -139,7 +139,7 @@ impl ResponseReader {
     }
 
     /// Reads a head, the final response's or an interim one's; how many of the bytes it took, or
-    /// `None` where it needs more.
+    /// `None` if it needs more.
     fn read_head(
         &mut self,
         bytes: &[u8],
@@ -195,7 +195,7 @@ impl ResponseReader {
     }
 }
 
-/// The body of the whole response `raw`, chunks joined; `None` where it is no whole response. For
+/// The body of the whole response `raw`, chunks joined; `None` if it is no whole response. For
 /// checks afterwards, never called by a lane.
 pub fn response_body(raw: &[u8]) -> Option<Vec<u8>> {
     let mut heads = HeadCache::new("");
@@ -310,7 +310,7 @@ mod tests {
         reader.expect(true);
         let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
         assert!(matches!(reader.feed(head, &mut heads), Ok(Some((_, n))) if n == head.len()));
-        // The same bytes, now remembered, in answer to a GET.
+        // The same bytes, now remembered, in response to a GET.
         reader.expect(false);
         assert_eq!(reader.feed(head, &mut heads), Ok(None));
     }

@@ -140,7 +140,7 @@ impl Scheduler {
         self.waiting = self.queued.len();
     }
 
-    /// Closed loop: the next request, due then; `None` where all have been begun.
+    /// Closed loop: the next request, due then; `None` if all have been begun.
     #[inline]
     pub(crate) fn next_at(&mut self, due: Nanos) -> Option<DueRequest> {
         let is_measured = self.window.contains(due);

@@ -32,7 +32,7 @@ impl ArrivalStamps {
     /// Makes the kernel start to stamp.
     ///
     /// # Errors
-    /// Where it does not know such stamps.
+    /// If it does not know such stamps.
     pub(crate) fn new() -> Result<ArrivalStamps, Errno> {
         let keeper = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
         ask(&keeper)?;
@@ -95,7 +95,7 @@ impl TimestampMessage {
 /// Asks for a stamp with each receive on `fd`.
 ///
 /// # Errors
-/// Where the kernel does not know such stamps.
+/// If the kernel does not know such stamps.
 pub(crate) fn ask(fd: &impl AsFd) -> Result<(), Errno> {
     setsockopt(fd, ReceiveTimestampns, &true)
         .map_err(|errno| Errno::from_raw_os_error(errno as i32))

@@ -24,7 +24,7 @@ pub fn no_thread(error: &std::io::Error) -> EngineError {
 /// Starts a thread that ends within `scope`.
 ///
 /// # Errors
-/// Where the system refuses another thread.
+/// If the system refuses another thread.
 pub fn spawn_scoped<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     name: impl Into<String>,
@@ -49,7 +49,7 @@ const OTHERS: u64 = 64;
 /// Raises the limit of open descriptors to what `connections` need.
 ///
 /// # Errors
-/// Where the limit cannot be raised so far.
+/// If the limit cannot be raised so far.
 pub fn ensure_descriptors(connections: u64) -> Result<(), EngineError> {
     let needed = connections + OTHERS;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -120,7 +120,7 @@ pub(crate) struct CpuAccount {
 }
 
 impl CpuAccount {
-    /// From now on; `None` where the kernel does not tell.
+    /// From now on; `None` if the kernel does not tell.
     pub(crate) fn begin() -> Option<CpuAccount> {
         let file = File::open("/proc/thread-self/schedstat").ok()?;
         let mut account = CpuAccount { file, before: [Nanos::ZERO; 2] };

@@ -63,7 +63,7 @@ impl TlsSettings {
     /// Reads the files and checks that they fit together.
     ///
     /// # Errors
-    /// Where a file, a key or the name cannot be used.
+    /// If a file, a key or the name cannot be used.
     pub fn new(options: &TlsOptions<'_>) -> Result<TlsSettings, EngineError> {
         let TlsOptions { insecure, ca_file, cert_file, key_file, server_name } = *options;
         let read =
@@ -96,7 +96,7 @@ impl TlsSettings {
         TlsMaterial { insecure: true, authorities: None, ..material }.try_into()
     }
 
-    /// The first message of a handshake; `None` where none can be made.
+    /// The first message of a handshake; `None` if none can be made.
     pub(crate) fn hello() -> Option<Vec<u8>> {
         let anyone =
             TlsOptions { insecure: true, server_name: "localhost", ..TlsOptions::default() };

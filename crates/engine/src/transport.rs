@@ -56,10 +56,10 @@ impl Transport {
     /// the kernel's error.
     ///
     /// # Errors
-    /// Where an address cannot be used.
+    /// If an address cannot be used.
     ///
     /// # Panics
-    /// Where there is no endpoint: our bug.
+    /// If there is no endpoint: our bug.
     pub fn check(&self) -> Result<(), EngineError> {
         assert!(!self.endpoints.is_empty(), "a transport has an endpoint");
         for address in &self.source_ips {

@@ -99,7 +99,7 @@ pub(crate) struct BusyPoll {
 }
 
 impl BusyPoll {
-    /// Off at first; `None` where the process has no more cores than `lanes` need, or it cannot be
+    /// Off at first; `None` if the process has no more cores than `lanes` need, or it cannot be
     /// known whether one is free.
     pub(crate) fn new(lanes: u32) -> Option<BusyPoll> {
         let cores = std::thread::available_parallelism().ok()?.get();

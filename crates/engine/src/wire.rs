@@ -67,25 +67,25 @@ pub trait ConnectionDriver {
     /// block, and are tried again at each event of any kind (a handshake goes both ways).
     ///
     /// # Errors
-    /// Where the start of it fails.
+    /// If the start of it fails.
     fn open(&mut self, slot: usize) -> Result<(), Errno>;
 
     /// Whether the socket of a connection that is being opened is connected, so that what is still
     /// missing is a handshake.
     fn is_connected(&self, slot: usize) -> bool;
 
-    /// Our end's port, from the start of the connect on; `None` where there is none.
+    /// Our end's port, from the start of the connect on; `None` if there is none.
     fn local_port(&self, _slot: usize) -> Option<u16> {
         None
     }
 
     /// Whether bytes are there on a connection that is being opened, before anything was sent on
-    /// it; `false` where that is unknown.
+    /// it; `false` if that is unknown.
     fn has_unasked(&self, _slot: usize) -> bool {
         false
     }
 
-    /// What TCP tells of the connection; `None` where it is no TCP connection.
+    /// What TCP tells of the connection; `None` if it is no TCP connection.
     fn tcp_info(&self, _slot: usize) -> Option<TcpInfo> {
         None
     }
@@ -98,17 +98,17 @@ pub trait ConnectionDriver {
     /// nothing is left for now.
     ///
     /// # Errors
-    /// Where nothing can be received now, or ever.
+    /// If nothing can be received now, or ever.
     fn receive(&mut self, slot: usize, buffer: &mut [u8]) -> Result<usize, Errno>;
 
     /// When the kernel received the last of the bytes that the last `receive` of this slot
-    /// returned, by the wall clock; `None` where it does not say.
+    /// returned, by the wall clock; `None` if it does not say.
     fn stamp(&self, slot: usize) -> Option<Nanos>;
 
     /// Sends as many of `bytes` as the socket takes.
     ///
     /// # Errors
-    /// Where none can be sent now, or ever, or the connection could not be opened.
+    /// If none can be sent now, or ever, or the connection could not be opened.
     fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Errno>;
 
     /// Closes the connection, if it is open. No event of it will come any more.
@@ -146,11 +146,11 @@ impl SocketDriver {
     /// the run. Sets the calling thread's timer slack: call it on the lane's own thread.
     ///
     /// # Errors
-    /// Where the kernel gives no epoll instance (out of descriptors) or no stamps, or the transport
+    /// If the kernel gives no epoll instance (out of descriptors) or no stamps, or the transport
     /// has not passed [`Transport::check`].
     ///
     /// # Panics
-    /// Where the transport has no endpoint: our bug.
+    /// If the transport has no endpoint: our bug.
     pub fn new(
         transport: &Transport,
         first_connection: u32,
@@ -291,7 +291,7 @@ impl ConnectionDriver for SocketDriver {
 pub struct TcpInfo {
     /// Segments retransmitted since the connection was opened, its SYN included.
     pub retransmitted: u32,
-    /// The shortest round trip that was seen (of the last 5 minutes); zero where none was.
+    /// The shortest round trip that was seen (of the last 5 minutes); zero if none was.
     pub shortest_round_trip: Nanos,
 }
 
@@ -303,7 +303,7 @@ const MIN_RTT: usize = 148;
 const BYTES: usize = MIN_RTT + 4;
 
 impl TcpInfo {
-    /// Of this socket; `None` where it is no TCP socket, or the kernel is older.
+    /// Of this socket; `None` if it is no TCP socket, or the kernel is older.
     #[expect(
         unsafe_code,
         reason = "neither rustix nor nix has TCP_INFO; one getsockopt into a buffer of our own"

@@ -46,7 +46,7 @@ struct TlsSession {
     trouble: Option<Errno>,
     /// Whether the peer has announced that nothing more comes, or closed.
     has_ended: bool,
-    /// When the last of what it decrypted came, where the kernel says.
+    /// When the last of what it decrypted came, if the kernel says.
     stamp: Option<Nanos>,
 }
 

@@ -21,7 +21,7 @@ metrics! {
     MEASURED = "longtail.run.measured" Seconds,
         "Length of the measured window";
     GOOD_REQUESTS = "longtail.run.good_requests" Requests,
-        "Measured requests that had a good answer";
+        "Measured requests that had a good response";
     PLANNED_REQUESTS = "longtail.run.planned_requests" Requests,
         "Measured requests by how they ended; together all that were planned";
     BAD_RESPONSES = "longtail.run.bad_responses" Requests,
@@ -37,23 +37,23 @@ metrics! {
     BACKLOG_MOST = "longtail.run.backlog_most_requests" Requests,
         "Requests that wait inside a worker at most, by the server's statistics";
     COMPLETED = "longtail.run.completed_requests" RequestsPerSecond,
-        "Good answers per second of the measured window";
+        "Good responses per second of the measured window";
     SENT = "longtail.run.sent_requests" RequestsPerSecond,
         "Requests sent per second of the measured window";
     OFFERED = "longtail.run.offered_requests" RequestsPerSecond,
         "Requests per second that the schedule wanted sent";
     RESPONSE_TIME = "longtail.run.response_time" Seconds,
-        "Response time, from when a request was due to its answer's last byte, of a run that is over; sum and count are of the good answers";
+        "Response time, from when a request was due to its response's last byte, of a run that is over; sum and count are of the good responses";
     LONGEST_RESPONSE_TIME = "longtail.run.longest_response_time" Seconds,
-        "The longest response time of a run that is over; absent where a request has no answer";
+        "The longest response time of a run that is over; absent where a request has no response";
     SERVICE_TIME = "longtail.run.service_time" Seconds,
-        "Service time, from when a request was sent to its answer's last byte, of a run that is over; sum and count are of the good answers";
+        "Service time, from when a request was sent to its response's last byte, of a run that is over; sum and count are of the good responses";
     GOOD_RESPONSE_TIME = "longtail.run.good_response_time" Seconds,
-        "Response times of the good answers alone: what failed or has no answer is in no bucket";
+        "Response times of the good responses alone: what failed or has no response is in no bucket";
     ACCEPT_QUEUE_WAIT = "longtail.run.accept_queue_wait" Seconds,
         "Mean wait of a request in the kernel's accept queue, by the queue's length and the rate";
     KERNEL_WAIT = "longtail.run.kernel_wait" Seconds,
-        "Waits by the kernel's tracepoints: of a connection until it is accepted, of a request until it is read, from there to its answer, of a thread for a CPU";
+        "Waits by the kernel's tracepoints: of a connection until it is accepted, of a request until it is read, from there to its response, of a thread for a CPU";
     RESPONSE_PART = "longtail.run.response_part" Seconds,
         "Means of the parts of the response time, by the stamps of kernel, client and app; together the whole";
     OF_MAXIMUM = "longtail.run.completed_of_maximum" Ratio,
@@ -84,7 +84,7 @@ impl RunFigures {
         MetricFamily::add(&mut self.families, metric, MetricPoint { labels, value });
     }
 
-    /// Adds a number, where it is known and finite.
+    /// Adds a number, if it is known and finite.
     fn number(&mut self, metric: &'static ExportedMetric, value: impl Into<Option<f64>>) {
         if let Some(value) = value.into().filter(|value| value.is_finite()) {
             self.labelled(metric, Labels::new(), value);
@@ -115,7 +115,8 @@ impl RunFigures {
         }
     }
 
-    /// The good responses by bucket. The bounds are edges of the histogram, so the counts are exact.
+    /// The good responses by bucket. The bounds are edges of the histogram, so the counts are
+    /// exact.
     fn buckets(&mut self, times: &Histogram) {
         if times.count() == 0 {
             return;

@@ -23,9 +23,9 @@ pub struct RunOrigin<'a> {
     pub ended: Nanos,
 }
 
-/// The numbers that `opentelemetry/proto` gives the fields that are written or read here: metrics/v1,
-/// common/v1, resource/v1, collector/metrics/v1. The published crate of all its messages brings an
-/// SDK of a dozen crates; the tests use it to decode what is encoded here.
+/// The numbers that `opentelemetry/proto` gives the fields that are written or read here:
+/// metrics/v1, common/v1, resource/v1, collector/metrics/v1. The published crate of all its
+/// messages brings an SDK of a dozen crates; the tests use it to decode what is encoded here.
 mod field {
     /// `ExportMetricsServiceRequest` and `ExportMetricsServiceResponse`.
     pub(super) const RESOURCE_METRICS: u64 = 1;
@@ -98,7 +98,7 @@ pub fn request(families: &[MetricFamily], origin: &RunOrigin<'_>) -> Vec<u8> {
     request.into_bytes()
 }
 
-/// How many data points the receiver rejected, and why; `None` where it accepted all, or its
+/// How many data points the receiver rejected, and why; `None` if it accepted all, or its
 /// response cannot be read.
 pub fn rejected(response: &[u8]) -> Option<(i64, String)> {
     let partial_success = fields(response)?.into_iter().rev().find_map(|field| match field {
@@ -130,7 +130,7 @@ fn attribute(key: &str, value: &str) -> ProtobufMessage {
 }
 
 /// A family is one metric; its points are numbers or distributions, never both. A distribution may
-/// have no known quantile: `None` where there is no point at all.
+/// have no known quantile: `None` if there is no point at all.
 fn metric(family: &MetricFamily, origin: &RunOrigin<'_>) -> Option<ProtobufMessage> {
     let mut numbers = Vec::new();
     let mut histograms = Vec::new();
@@ -210,8 +210,8 @@ fn distribution(
     distribution
 }
 
-/// How many measurements are in each bucket, from how many are below each of its edges, and how many
-/// there are in all; the last bucket has those above all edges.
+/// How many measurements are in each bucket, from how many are below each of its edges, and how
+/// many there are in all; the last bucket has those above all edges.
 fn counts_of_buckets(below_edges: impl Iterator<Item = u64>, all: u64) -> Vec<u64> {
     let mut counts = Vec::new();
     let mut before = 0;

@@ -78,7 +78,7 @@ pub(crate) enum FieldValue<'a> {
     Bytes(&'a [u8]),
 }
 
-/// The fields of a received message with their numbers; `None` where it cannot be read.
+/// The fields of a received message with their numbers; `None` if it cannot be read.
 pub(crate) fn fields(mut message: &[u8]) -> Option<Vec<(u64, FieldValue<'_>)>> {
     let mut fields = Vec::new();
     while !message.is_empty() {

@@ -119,8 +119,8 @@ fn tag_value(text: &str) -> String {
     text.chars().map(|c| if matches!(c, ',' | '|') || c.is_control() { '_' } else { c }).collect()
 }
 
-/// Lines joined into packets of at most [`LONGEST_PACKET`] bytes. A longer line gets a packet of its
-/// own.
+/// Lines joined into packets of at most [`LONGEST_PACKET`] bytes. A longer line gets a packet of
+/// its own.
 pub fn packets(lines: &[StatsdLine]) -> Vec<String> {
     let mut packets: Vec<String> = Vec::new();
     for line in lines {

@@ -426,7 +426,7 @@ mod tests {
             "{vegeta} -rate=0 -workers=10 -duration=2s -output=/f/vegeta.bin -targets=/f/targets"
         );
         let rate = |order: &mut LoadOrder| order.load.pace = Pace::constant("5".parse().unwrap());
-        // None of them follows a redirect to where nobody asked it to go.
+        // None of them follows a redirect to if nobody asked it to go.
         let cases: [(_, Change<'_>, _); 14] = [
             // Ten connections on four threads would be eight: two threads share them evenly.
             (LoadTool::Wrk, &plain, "-t2 -c10 --latency --timeout 30s -d 2s"),

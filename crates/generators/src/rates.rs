@@ -430,8 +430,8 @@ impl SinkReading {
 }
 
 impl SinkUnderLoad {
-    /// Starts the sink that is built into longtail, which is also `guard`'s program, and waits until
-    /// it answers.
+    /// Starts the sink that is built into longtail, which is also `guard`'s program, and waits
+    /// until it answers.
     ///
     /// # Errors
     /// If it cannot be started.

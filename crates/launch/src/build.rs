@@ -227,14 +227,14 @@ impl Build<'_> {
 }
 
 /// `branch commit` of the checkout that `dir` is in, such as `main f6e6058`; `detached` where no
-/// branch is checked out. `None` where it is none, or where `git` is missing.
+/// branch is checked out. `None` if it is none, or where `git` is missing.
 pub fn git_head(dir: &Path) -> Option<String> {
     let commit = ask_git(dir, &["rev-parse", "--short", "HEAD"])?;
     let branch = ask_git(dir, &["symbolic-ref", "--short", "--quiet", "HEAD"]);
     Some(format!("{} {commit}", branch.unwrap_or_else(|| "detached".to_owned())))
 }
 
-/// What git says of the checkout that `dir` is in; `None` where that is nothing, it fails, or there
+/// What git says of the checkout that `dir` is in; `None` if that is nothing, it fails, or there
 /// is no git.
 fn ask_git(dir: &Path, words: &[&str]) -> Option<String> {
     let mut git = Command::new("git");

@@ -1,9 +1,8 @@
-//! Builds the command that starts Puma as its own benchmark scripts do, from what was asked
+//! Builds the command that starts Puma as its own benchmark scripts do, from the plan
 //! ([`ServerPlan`]). `server.rs` starts it.
 //!
-//! Nothing is started here, but everything is checked that would fail later with a worse message.
-//! What stays true: Puma is bound to loopback only, unless generators on other machines are to
-//! reach it.
+//! Nothing is started here, but whatever would fail later with a worse message is checked. Puma
+//! listens on loopback only, unless generators on other machines need to reach it.
 
 mod apart;
 mod installation;
@@ -28,11 +27,11 @@ use crate::{
     Addresses, LaunchError, LaunchSpec, Scratch, ServerBind, ServerOutput, TlsPair, unwritable,
 };
 
-/// Bytes of a directory's path to which `/longtail-run-xxxxxxxx/control.sock` can be added: a
-/// socket's path has 108 at the most (unix(7)). `server.sock` is shorter.
+/// The longest path of a directory, in bytes, to which `/longtail-run-xxxxxxxx/control.sock` can be
+/// added: the path of a socket has at most 108 (unix(7)). `server.sock` is shorter.
 const SOCKET_DIR_LIMIT: usize = 70;
 
-/// What is found around us and decides which Puma is started and how.
+/// The surroundings of this process that decide which Puma is started, and how.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
     /// The current directory: where Puma runs.
@@ -45,15 +44,15 @@ pub struct Surroundings {
     pub gemfile: Option<PathBuf>,
     /// `TMPDIR`: where the private directory is made.
     pub temporary: PathBuf,
-    /// The data folder, where it is noted.
+    /// The data folder, where the private directory is noted.
     pub data: Option<PathBuf>,
 }
 
 impl Surroundings {
-    /// Those of this process.
+    /// The surroundings of this process.
     ///
     /// # Errors
-    /// Where the current directory was removed.
+    /// If the current directory was removed.
     pub fn here() -> Result<Surroundings, LaunchError> {
         Ok(Surroundings {
             dir: std::env::current_dir().map_err(|_| {
@@ -71,8 +70,8 @@ impl Surroundings {
         })
     }
 
-    /// The same for a server that runs in another folder, or with other settings in its
-    /// environment.
+    /// The surroundings of a server that runs in another folder, or with other environment
+    /// variables.
     #[must_use]
     pub fn of(mut self, dir: Option<&Path>, env: &BTreeMap<OsString, OsString>) -> Surroundings {
         self.dir = dir.map_or(self.dir, Path::to_owned);
@@ -88,30 +87,30 @@ impl Surroundings {
     }
 }
 
-/// A Puma that is ready to be started, once: each start of a server wants its own.
+/// A Puma that is ready to be started once; each start needs its own.
 #[derive(Clone, Debug)]
 pub struct Puma {
     /// What to start.
     pub spec: LaunchSpec,
-    /// Where it will listen.
+    /// The address it will listen on.
     pub bind: ServerBind,
     /// Its control server.
     pub control: ControlServer,
 }
 
-/// Makes the command out of the plan, chooses ports or names, and writes an app of longtail's if the
+/// Builds the command from the plan, chooses ports or names, writes one of longtail's apps if the
 /// plan has none, and a certificate if one is needed.
 ///
 /// As always with Puma, it reads `config/puma.rb` if there is one and no config file is given
-/// (`apart.rb` sees to that), and takes what neither the plan nor a file says from `WEB_CONCURRENCY`
-/// and `PUMA_MAX_THREADS`.
+/// (`apart.rb` sees to that), and takes what neither the plan nor a file says from
+/// `WEB_CONCURRENCY` and `PUMA_MAX_THREADS`.
 ///
 /// A port that is free now may be taken by another program before Puma binds it; Puma then says so
 /// at boot.
 ///
 /// # Errors
-/// Whatever the user can fix: no Puma, a file that does not exist, a port in use, a host that is
-/// not loopback.
+/// What the user can fix: no Puma, a file that does not exist, a port in use, a host that is not
+/// loopback.
 ///
 /// # Panics
 /// If the plan is for another server than Puma.
@@ -227,7 +226,7 @@ fn control_url(address: &Endpoint) -> String {
     format!("{scheme}://{}", address.address())
 }
 
-/// What is set in Puma's environment.
+/// Variables of Puma's environment.
 fn environment(
     plan: &ServerPlan,
     around: &Surroundings,
@@ -245,8 +244,8 @@ fn environment(
     env
 }
 
-/// What this Puma lacks, if it has said so. It may still run: in cluster mode the master starts one
-/// worker after the other, each of which fails to load the app.
+/// What this Puma is missing, if it has said so. It may still be running: in cluster mode the
+/// master starts one worker after the other, each of which fails to load the app.
 pub fn missing_dependency(plan: &ServerPlan, output: &ServerOutput) -> Option<LaunchError> {
     let is_ssl = matches!(plan.socket, Socket::Ssl4 | Socket::Ssl6);
     let brings_rails = plan.rackup.is_none() && plan.app == App::Rails;
@@ -268,11 +267,11 @@ pub fn missing_dependency(plan: &ServerPlan, output: &ServerOutput) -> Option<La
     })
 }
 
-/// What Ruby says where a checkout of Puma has no `puma_http11`, or one for another Ruby.
+/// What Ruby says if a checkout of Puma has no `puma_http11`, or one for another Ruby.
 const NO_EXTENSION: [&str; 2] =
     ["cannot load such file -- puma/puma_http11", "incompatible library version"];
 
-/// How to build it: in the checkout whose file wanted it, which Ruby's message names.
+/// How to build it, in the checkout that Ruby's message names.
 fn build_extension(output: &ServerOutput) -> String {
     let root = output.lines().find_map(|line| {
         let (before, _) = line.split_once("/lib/puma")?;
@@ -287,29 +286,29 @@ fn build_extension(output: &ServerOutput) -> String {
     }
 }
 
-/// What a Puma's workers say if they cannot start: its master tries again for ever. The first may
-/// fail for a moment only, for instance because the database is not there yet; so `None` until a
-/// second one has failed.
+/// Why Puma's workers cannot start; its master retries for ever. The first may fail only for a
+/// moment, for instance because the database is not there yet, so this is `None` until a second one
+/// has failed.
 pub fn failed_workers(output: &ServerOutput) -> Option<Vec<String>> {
     const LINES: usize = 12;
     let said: Vec<&str> = output.lines().skip_while(|line| !line.contains(NO_WORKER)).collect();
     let failed = said.iter().filter(|line| line.contains(NO_WORKER)).count();
-    // Its reason is in the lines behind it; those of two workers may be mixed.
+    // The reason is in the lines after it; those of two workers may be mixed.
     let has_reason = said.last().is_some_and(|line| !line.contains(NO_WORKER));
     (failed > 1 && has_reason)
         .then(|| said.iter().take(LINES).map(|line| (*line).to_owned()).collect())
 }
 
-/// Puma 3 to 8 (cluster.rb, cluster/worker.rb); behind it the exception, of 5 and before only where
-/// it was raised.
+/// What Puma 3 to 8 prints (cluster.rb, cluster/worker.rb). The exception follows; up to Puma 5
+/// only its place.
 const NO_WORKER: &str = "! Unable to start worker";
 
-/// What Puma says at an `ssl://` bind where it was built without OpenSSL: 5 and later (binder.rb),
-/// and before (`mini_ssl.c`).
+/// What Puma says to an `ssl://` bind if it was built without OpenSSL: from 5 on (binder.rb), and
+/// before (`mini_ssl.c`).
 const NO_SSL: [&str; 2] = ["Puma compiled without SSL support", "SSL not available in this build"];
 
-/// The private directory. Puma reads a socket's path as a URI, so it must be short and plain: where
-/// the usual place is not, `/tmp` is.
+/// The private directory. Puma reads a socket's path as a URI, so it must be short and plain. If
+/// the usual place is not, `/tmp` is used.
 fn scratch(temporary: &Path, data: Option<&Path>) -> Result<Scratch, LaunchError> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
     let bytes = temporary.as_os_str().as_encoded_bytes();
@@ -319,8 +318,8 @@ fn scratch(temporary: &Path, data: Option<&Path>) -> Result<Scratch, LaunchError
     Scratch::noted(within, data).map_err(unwritable(within))
 }
 
-/// The files of an app, by their places below the directory that it is written into; the first is
-/// its rackup file. Rails finds each of its own by that place.
+/// The files of an app with their paths below the app's directory, by which Rails finds them. The
+/// first is the rackup file.
 const fn files(app: App) -> &'static [(&'static str, &'static str)] {
     match app {
         App::Sleep => &[("sleep.ru", include_str!("../../../servers/sleep.ru"))],
@@ -340,7 +339,7 @@ const fn files(app: App) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// How the Rails app begins its last words where there is no Rails; what is missing follows in
+/// How the Rails app's last line begins if there is no Rails. What is missing follows in
 /// parentheses.
 const NO_RAILS: &str = "Rails is not installed (";
 
@@ -354,17 +353,17 @@ fn write_app(app: App, dir: &Path) -> io::Result<PathBuf> {
     Ok(dir.join(files(app)[0].0))
 }
 
-/// What the app that was written into `dir` wants in its environment.
+/// Environment variables of the app in `dir`.
 fn app_environment(app: App, dir: &Path) -> Option<(OsString, OsString)> {
     match app {
         App::Sleep => None,
         App::Rails => Some(("RAILS_ENV".into(), "production".into())),
-        // Where `bodies.ru` makes its files: they go with the directory.
+        // `bodies.ru` writes its files there, so that they are removed with the directory.
         App::Bodies => Some(("LONGTAIL_BODIES_FOLDER".into(), dir.join("bodies").into())),
     }
 }
 
-/// What the Rails app says is missing, where it has said so in this line.
+/// What the Rails app says is missing, if this line says so.
 fn missing_rails(line: &str) -> Option<&str> {
     let (_, rest) = line.split_once(NO_RAILS)?;
     Some(rest.split_once("): ").map_or(rest, |(what, _)| what))
@@ -375,7 +374,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_checkout_without_its_extension_is_told_with_what_builds_it() {
+    fn a_missing_extension_is_named_with_the_command_that_builds_it() {
         let checkout = Scratch::new(&std::env::temp_dir()).unwrap();
         let root = checkout.path();
         std::fs::create_dir_all(root.join("ext/puma_http11")).unwrap();
@@ -404,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_path_puma_could_not_read_is_not_chosen() {
+    fn a_socket_path_that_puma_cannot_read_is_not_chosen() {
         for place in ["/nonexistent dir/with spaces", &format!("/{}", "x".repeat(100)), "relative"]
         {
             assert!(scratch(Path::new(place), None).unwrap().path().starts_with("/tmp"), "{place}");
@@ -412,13 +411,13 @@ mod tests {
     }
 
     #[test]
-    fn the_app_of_bodies_reads_the_folder_that_it_is_given() {
+    fn the_bodies_app_reads_the_folder_that_it_is_given() {
         let (name, _) = app_environment(App::Bodies, Path::new("/tmp")).unwrap();
         assert!(files(App::Bodies)[0].1.contains(&format!("ENV['{}']", name.display())));
     }
 
     #[test]
-    fn the_rails_app_says_what_is_missing_as_it_is_expected_to() {
+    fn the_rails_app_says_what_is_missing() {
         assert!(
             files(App::Rails)
                 .iter()

@@ -77,7 +77,7 @@ impl Server {
     /// If the program or its directory does not exist, it cannot be executed, or the guard fails.
     ///
     /// # Panics
-    /// Where `spec.argv` is empty.
+    /// If `spec.argv` is empty.
     pub fn start(
         spec: &LaunchSpec,
         guard: &GuardCommand,

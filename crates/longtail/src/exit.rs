@@ -59,8 +59,8 @@ impl Exit {
     }
 
     /// The exit code of a study. [`Exit::Invalid`] if all its runs are, or one with a threshold is;
-    /// [`Exit::Missed`] if a threshold is not shown to hold, or an arm of a comparison is worse, or,
-    /// if `is_strict`, may be.
+    /// [`Exit::Missed`] if a threshold is not shown to hold, or an arm of a comparison is worse,
+    /// or, if `is_strict`, may be.
     pub(crate) fn strictly(study: &Study, is_strict: bool) -> Exit {
         let (is_interrupted, is_worse) = match study {
             Study::Sweep(study) => (study.interrupted, false),

@@ -67,10 +67,10 @@ pub(crate) struct StatsdInput {
 }
 
 impl StatsdInput {
-    /// Listens where it was asked for, and says where that is.
+    /// Listens if it was asked for, and says where that is.
     ///
     /// # Errors
-    /// Where the address is taken.
+    /// If the address is taken.
     pub(crate) fn open(
         address: Option<SocketAddr>,
         starts_a_server: bool,
@@ -106,7 +106,7 @@ impl Outlets {
     /// Opens what was asked for, and says where.
     ///
     /// # Errors
-    /// Where an address is taken, or a receiver has none that may be connected to.
+    /// If an address is taken, or a receiver has none that may be connected to.
     pub(crate) fn open(
         args: &OutletArgs,
         resolver: &Resolver,
@@ -300,7 +300,7 @@ impl StatsdSender {
     /// Begins to send how things stand.
     ///
     /// # Errors
-    /// Where the system has no socket, or no thread.
+    /// If the system has no socket, or no thread.
     fn start(
         to: SocketAddr,
         board: Arc<LiveBoard>,
@@ -312,7 +312,7 @@ impl StatsdSender {
             (Ipv4Addr::UNSPECIFIED, 0).into()
         };
         let socket = UdpSocket::bind(own)?;
-        // Connected, it learns where nobody listens.
+        // Connected, it learns if nobody listens.
         socket.connect(to)?;
         socket.set_nonblocking(true)?;
         let (figures, received) = channel();
@@ -323,7 +323,7 @@ impl StatsdSender {
 
     /// Sends these figures.
     fn send(&self, families: &[MetricFamily]) {
-        // It fails only where the thread has panicked, and then the end says so.
+        // It fails only if the thread has panicked, and then the end says so.
         let _ = self.figures.send(families.to_vec());
     }
 

@@ -58,7 +58,7 @@ pub struct AppTimeSums {
     /// From due to sent.
     #[serde(rename = "send_lag_sum_ns")]
     pub send_lag: Nanos,
-    /// From sent to the app's start; `None` where that instant is unknown.
+    /// From sent to the app's start; `None` if that instant is unknown.
     #[serde(rename = "before_app_sum_ns")]
     pub before_app: Option<Nanos>,
     /// In the app.

@@ -328,7 +328,8 @@ pub enum Diagnostic {
     ConnectionsClosed {
         /// How many.
         closed: u64,
-        /// After how many responses it closed each of those that it did not announce, if always the same.
+        /// After how many responses it closed each of those that it did not announce, if always the
+        /// same.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_answers: Option<u64>,
     },

@@ -75,7 +75,7 @@ fn what_it_is(found: &Metadata) -> &'static str {
     }
 }
 
-/// Of what cannot be reached by its name; `None` where it can be.
+/// Of what cannot be reached by its name; `None` if it can be.
 fn why_not_found(path: &Path, error: &io::Error) -> Option<&'static str> {
     match error.kind() {
         ErrorKind::PermissionDenied if metadata(path).is_ok() => {

@@ -20,7 +20,8 @@ impl Run {
         if let Some(claim) = &self.claim {
             return claim.figure(figure);
         }
-        let (tally, counts) = (&self.tally, &self.tally.counts);
+        let tally = &self.tally;
+        let counts = &tally.counts;
         if counts.total() == 0 {
             return None;
         }

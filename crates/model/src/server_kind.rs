@@ -1,6 +1,6 @@
 //! The kinds of server that longtail can start, and what it knows of each.
 //!
-//! What others ask of a kind is a method here, so that a new kind is an answer to each of them and
+//! What others ask of a kind is a method here, so that a new kind answers each of them and
 //! no other file matches on it. How a kind is started and asked is `sweep/src/servers`.
 
 use serde::{Deserialize, Serialize};
@@ -57,7 +57,8 @@ impl ServerKind {
     ];
 
     /// What it can process at once, if the user stated that because it is some command of theirs:
-    /// then its workers, its threads and its app are the user's too, and longtail sets none of them.
+    /// then its workers, its threads and its app are the user's too, and longtail sets none of
+    /// them.
     pub fn stated_slots(&self) -> Option<u32> {
         match self {
             ServerKind::Command { slots, .. } => Some(*slots),

@@ -216,9 +216,9 @@ fn inflation(batches: &Batches, quantile: f64) -> Option<f64> {
     }
     // All responses took about as long, so any of them is within a bucket of the true percentile.
     let Some(above) = batches.above(quantile) else { return Some(1.0) };
-    let (n, slow) =
-        above.iter().fold((0, 0), |(n, slow), (answers, above)| (n + answers, slow + above));
-    let (n, p) = (n as f64, slow as f64 / (n as f64).max(1.0));
+    let n = above.iter().map(|(answers, _)| answers).sum::<u64>() as f64;
+    let slow = above.iter().map(|(_, above)| above).sum::<u64>() as f64;
+    let p = slow / n.max(1.0);
     PARTS.into_iter().find_map(|parts| {
         let size = above.len().div_ceil(parts);
         let sum = |part: &[(u64, u64)]| {

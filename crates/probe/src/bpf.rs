@@ -1,16 +1,15 @@
-//! The kernel's tracepoints of one TCP server, by BPF: when its connections were accepted, when
-//! requests came, were read and answered, and when its threads waited for a CPU.
+//! Traces one TCP server in the kernel, by BPF: when its connections were accepted, when requests
+//! arrived, were read and answered, and how long its threads waited for a CPU.
 //!
-//! What runs in the kernel is `bpf/path.bpf.c`, kept compiled beside it so that no compiler is
-//! needed here. It looks and changes nothing. It is there as long as its [`Tracepoints`] is: what
-//! holds it are descriptors of this process, which no child inherits and which the kernel closes
-//! however the process ends. Its maps (20 MB) are charged to the cgroup, as on every kernel that
-//! has these tracepoints: `RLIMIT_MEMLOCK`, which not everybody may raise, does not matter since
-//! 5.11.
+//! The program that runs in the kernel is `bpf/path.bpf.c`; it is kept compiled beside its source,
+//! so that no compiler is needed here. It only reads. It stays as long as its [`Tracepoints`]
+//! exists: descriptors of this process hold it, which no child inherits and which the kernel closes
+//! however the process ends. Its maps (20 MB) are charged to the cgroup; `RLIMIT_MEMLOCK`, which
+//! not everybody may raise, has not limited them since Linux 5.11.
 //!
-//! Not seen: Unix sockets; clients on other hosts (a response is stamped where it reaches the
-//! client's socket); accepts by `io_uring`. With TLS the requests cannot be distinguished from the
-//! handshake's messages, so there connections and processes are all.
+//! Not seen: Unix sockets; clients on other hosts (a response is stamped when it reaches the
+//! client's socket); accepts by `io_uring`. With TLS, requests cannot be told from handshake
+//! messages, so only connections and processes are traced.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -23,16 +22,16 @@ use model::kernel::KernelStamps;
 use model::{KernelView, Nanos, ProcessWaits, Waits};
 use thiserror::Error;
 
-/// Whether the tracepoints can be listened to here: tries it out, at a port that nobody has.
+/// Tries whether tracing is possible here, at a port that nobody uses.
 ///
 /// # Errors
-/// With what is missing.
+/// Says what is missing.
 pub fn possible() -> Result<(), MissingRight> {
     Tracepoints::attach(&TracingPlan { port: 0, processes: &[], requests: true, events: false })
         .map(drop)
 }
 
-/// Programs and their tracepoints; the last two are of requests.
+/// Programs and their tracepoints; the last two trace requests.
 const PROGRAMS: [(&str, &str); 6] = [
     ("lt_state", "inet_sock_set_state"),
     ("lt_accept", "sys_exit"),
@@ -43,14 +42,14 @@ const PROGRAMS: [(&str, &str); 6] = [
 ];
 const OF_CONNECTIONS: usize = 4;
 
-/// Whom to follow, and how closely.
+/// What to trace, and in how much detail.
 #[derive(Clone, Copy, Debug)]
 pub struct TracingPlan<'a> {
-    /// The port that the server listens at, on whatever address.
+    /// The port that the server listens on, at any address.
     pub port: u16,
-    /// Its processes. One that is born later is followed once it accepts or reads.
+    /// Its processes. One that is started later is traced once it accepts or reads.
     pub processes: &'a [u32],
-    /// Whether requests are followed, or (TLS) connections and processes alone.
+    /// Whether requests are traced; with TLS, only connections and processes can be.
     pub requests: bool,
     /// Whether each response is reported by a [`TracedResponse`].
     pub events: bool,
@@ -61,15 +60,15 @@ pub struct TracingPlan<'a> {
 pub struct TracedResponse {
     /// The client's port.
     pub port: u16,
-    /// Which answer on its connection, from 0.
+    /// Which response on its connection, from 0.
     pub number: u64,
     /// The process that read the request.
     pub pid: u32,
-    /// When what happened.
+    /// When each step happened.
     pub stamps: KernelStamps,
 }
 
-/// The programs in the kernel. They are gone when this is.
+/// The programs in the kernel. Dropping this removes them.
 pub struct Tracepoints {
     // Holds programs and links.
     _programs: Ebpf,
@@ -80,11 +79,11 @@ pub struct Tracepoints {
 }
 
 impl Tracepoints {
-    /// Attaches the programs. Nothing is counted before there is a window; responses are reported
-    /// from now on.
+    /// Attaches the programs. Responses are reported from now on, but nothing is counted before
+    /// [`Tracepoints::count_from`].
     ///
     /// # Errors
-    /// With what is missing. Then nothing is attached.
+    /// Says what is missing; then nothing is attached.
     pub fn attach(wanted: &TracingPlan<'_>) -> Result<Tracepoints, MissingRight> {
         if let Some(missing) = MissingRight::beforehand() {
             return Err(missing);
@@ -135,32 +134,32 @@ impl Tracepoints {
         Ok(tracepoints)
     }
 
-    /// From when on waits are counted, by `CLOCK_MONOTONIC`: those of connections and requests that
-    /// come then. Never, at first.
+    /// Counts the waits of connections and requests that arrive from this time of
+    /// `CLOCK_MONOTONIC` on.
     ///
     /// # Errors
-    /// Where the kernel refuses.
+    /// If the kernel refuses.
     pub fn count_from(&mut self, from: Nanos) -> Result<(), MissingRight> {
         self.window.set(0, from.0, 0).map_err(|error| MissingRight::at("the BPF maps", &error))
     }
 
-    /// Until when. For ever, at first.
+    /// Stops counting at this time.
     ///
     /// # Errors
-    /// Where the kernel refuses.
+    /// If the kernel refuses.
     pub fn count_until(&mut self, until: Nanos) -> Result<(), MissingRight> {
         self.window.set(1, until.0, 0).map_err(|error| MissingRight::at("the BPF maps", &error))
     }
 
-    /// The next response that was reported.
+    /// The next reported response, if there is one.
     pub fn next_event(&mut self) -> Option<TracedResponse> {
         event(&self.events.next()?)
     }
 
-    /// What was counted up to now, without the ways of single requests.
+    /// What was counted up to now, without the paths of single requests.
     ///
     /// # Errors
-    /// Where the kernel does not tell.
+    /// If the kernel cannot be asked.
     pub fn view(&self) -> Result<KernelView, MissingRight> {
         let failed = |error| MissingRight::at("the BPF maps", &error);
         let cells: Result<Vec<_>, _> = self.cells.iter().collect();
@@ -174,7 +173,7 @@ impl Tracepoints {
     }
 }
 
-/// A map, for as long as its programs are.
+/// A BPF map, which exists as long as its programs do.
 fn take<M, E: Error + 'static>(
     programs: &mut Ebpf,
     name: &str,
@@ -184,7 +183,7 @@ fn take<M, E: Error + 'static>(
     of(map).map_err(|error| MissingRight::at("the BPF maps", &error))
 }
 
-/// As `struct event`.
+/// `struct event` of `path.bpf.c`.
 fn event(record: &[u8]) -> Option<TracedResponse> {
     let mut words = record
         .chunks_exact(8)
@@ -203,10 +202,10 @@ fn event(record: &[u8]) -> Option<TracedResponse> {
     Some(TracedResponse { port: next()? as u16, pid: next()? as u32, number: next()?, stamps })
 }
 
-/// The bucket in which the sum is.
+/// The bucket number under which the sum is stored.
 const SUM: u32 = 0xffff;
 
-/// A kind of waits: their sum, and how many are in each bucket.
+/// Waits of one kind: their sum, and how many are in each bucket.
 type WaitCells = (Nanos, BTreeMap<u32, u64>);
 
 /// An amount by process, and by kind and bucket: an entry of the map `cells`.
@@ -255,7 +254,7 @@ const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
 
 impl MissingRight {
-    /// What can be seen to be missing before anything is tried.
+    /// What is missing, as far as that can be known before anything is tried.
     fn beforehand() -> Option<MissingRight> {
         if ACCEPTS.is_none() {
             return Some(MissingRight(format!(
@@ -270,12 +269,12 @@ impl MissingRight {
         }
         let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
         if !is_first(&namespace) {
-            let why = "in this PID namespace processes have other numbers than in the kernel (a container: --pid=host)";
+            let why = "in this PID namespace processes have other numbers than in the kernel (in a container: --pid=host)";
             return Some(MissingRight(why.to_owned()));
         }
         let offsets = std::fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
         if is_clock_shifted(&offsets) {
-            let why = "in this time namespace the clock is another than the kernel's (unshare --time, a container that was moved): run longtail outside of it";
+            let why = "in this time namespace the clock differs from the kernel's (unshare --time, a container that was moved): run longtail outside of it";
             return Some(MissingRight(why.to_owned()));
         }
         (!Path::new(TYPES).exists()).then(|| {
@@ -283,14 +282,14 @@ impl MissingRight {
         })
     }
 
-    /// A part of the compiled program: our own mistake, which the tests would find.
+    /// A missing part of the compiled program, which is our mistake and which the tests would find.
     fn part(name: &str) -> MissingRight {
         MissingRight(format!("'{name}' of path.bpf.o"))
     }
 
     /// What failed, and why.
     fn at(what: &str, error: &dyn Error) -> MissingRight {
-        // The kernel's own word is the last; before it may stand pages of the verifier's.
+        // The kernel's own message comes last, after what may be pages of the verifier's log.
         let mut last = error;
         while let Some(source) = last.source() {
             last = source;
@@ -301,20 +300,19 @@ impl MissingRight {
     }
 }
 
-/// Whether it is the PID namespace that the kernel began with (`PROC_PID_INIT_INO`,
+/// Whether this is the kernel's first PID namespace (`PROC_PID_INIT_INO`,
 /// `include/linux/proc_ns.h`).
 fn is_first(namespace: &Path) -> bool {
     namespace == Path::new("pid:[4026531836]")
 }
 
-/// By `/proc/self/timens_offsets`: whether the monotonic clock is ahead of the
-/// kernel's own, or behind it.
+/// Whether `/proc/self/timens_offsets` shifts the monotonic clock against the kernel's.
 fn is_clock_shifted(offsets: &str) -> bool {
     let monotonic = offsets.lines().find_map(|line| line.strip_prefix("monotonic"));
     monotonic.is_some_and(|offset| offset.split_whitespace().any(|part| part != "0"))
 }
 
-/// By `/proc/self/status`: whether both capabilities, or all, are held.
+/// Whether `/proc/self/status` lists both capabilities, or all.
 fn may(status: &str) -> bool {
     let held = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let held = held.and_then(|held| u64::from_str_radix(held.trim(), 16).ok()).unwrap_or(0);
@@ -327,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_of_a_namespace_is_known_by_its_offset() {
+    fn a_time_namespace_is_known_by_its_clock_offset() {
         assert!(!is_clock_shifted(""));
         assert!(!is_clock_shifted(
             "monotonic           0         0\nboottime            5         0\n"
@@ -339,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_put_together_by_process_and_kind() {
+    fn cells_are_grouped_by_process_and_kind() {
         let cell = |kind: u32, bucket: u32| kind << 16 | bucket;
         let cells = vec![
             ([7, cell(3, 10)], 2),
@@ -362,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_of_zero_is_none_and_half_a_record_nothing() {
+    fn a_stamp_of_zero_is_absent_and_half_a_record_is_dropped() {
         let words: Vec<u8> =
             [1u64, 0, 0, 4, 5, 40_000, 77, 2].iter().flat_map(|word| word.to_ne_bytes()).collect();
         let answer = event(&words).unwrap();
@@ -375,20 +373,20 @@ mod tests {
     }
 
     #[test]
-    fn two_capabilities_or_all() {
+    fn both_capabilities_are_needed() {
         let may = |held: &str| may(&format!("Name:\tx\nCapEff:\t{held}\n"));
         assert!(may("000001ffffffffff") && may("000000c000000000"));
         assert!(!may("0000008000000000") && !may("0000000000000000") && !may("x"));
     }
 
     #[test]
-    fn a_containers_numbers_are_others() {
+    fn a_containers_pid_namespace_is_not_the_first() {
         assert!(is_first(Path::new("pid:[4026531836]")));
         assert!(!is_first(Path::new("pid:[4026532178]")) && !is_first(Path::new("")));
     }
 
     #[test]
-    fn the_kernels_own_word_is_one_line() {
+    fn the_kernels_message_is_one_line() {
         let error = std::io::Error::from_raw_os_error(1);
         assert_eq!(
             MissingRight::at("loading lt_state", &error).to_string(),

@@ -82,7 +82,7 @@ pub(crate) fn ask(
 /// Reads what was asked for from the body of a response.
 pub(crate) fn understood<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     serde_json::from_slice(body)
-        .map_err(|error| format!("the control server's answer is not understood: {error}"))
+        .map_err(|error| format!("the control server's response is not understood: {error}"))
 }
 
 /// The requests that the built-in server at `address` has received since its start.

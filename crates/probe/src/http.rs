@@ -1,10 +1,10 @@
-//! The HTTP client for all that is not load: one request on a connection of its own, which is
-//! answered and closed. Puma's control server, the sink's ledger and OTLP receivers are asked here.
+//! The HTTP client for everything but load: one request and its response on a connection of their
+//! own. It asks Puma's control server, the sink's ledger and OTLP receivers.
 //!
-//! Whoever is asked may be slow, broken or hostile, and must neither hold up a measurement nor fill
-//! memory. So an exchange has limits, all of them here: a time for the whole of it, from the
-//! connect to the last byte of the response, and a longest head and body. It also ends as soon as
-//! its caller has no more use for it (`over`). Redirects are not followed, and TLS is not spoken.
+//! The server may be slow, broken or hostile, and must neither delay a measurement nor fill memory.
+//! So each exchange has limits, all declared here: a time from the connect to the last byte of the
+//! response, and a longest head and body. It also ends as soon as its caller no longer needs it
+//! (`over`). Redirects are not followed, and TLS is not spoken.
 
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -20,28 +20,28 @@ use rustix::net::{
 };
 use thiserror::Error;
 
-/// For an exchange that somebody waits for: a server's statistics before and after a run, the
-/// sink's ledger, the figures of a run on their way to a receiver.
+/// The time limit if the result matters: a server's statistics before and after a run, the sink's
+/// ledger, a run's figures for a receiver.
 pub const LONGEST_EXCHANGE: Nanos = Nanos::from_secs(5);
-/// For a question that is soon asked again anyway.
+/// The time limit of a poll that is soon repeated anyway.
 pub const LONGEST_POLL: Nanos = Nanos::from_millis(500);
-/// The longest head of a response, in bytes; of all its heads, where some are informational (1xx).
+/// The longest head of a response in bytes, informational heads (1xx) included.
 const LONGEST_HEAD: usize = 16 << 10;
 /// The longest body of a response, in bytes.
 const LONGEST_BODY: usize = 4 << 20;
-/// So many bytes tell whether it is HTTP.
+/// Bytes needed to tell whether a response is HTTP.
 const FIRST_BYTES: usize = 64;
 /// The most header fields of a response.
 const MOST_FIELDS: usize = 128;
-/// As much of the reason phrase is kept, in characters: it is printed.
+/// Characters of the reason phrase that are kept, because it is printed.
 const LONGEST_REASON: usize = 80;
-/// How soon `over` is noticed.
+/// How often `over` is checked.
 const GLANCE: Nanos = Nanos::from_millis(20);
 
-/// For a caller that nothing interrupts.
+/// The `over` of a caller that is never interrupted.
 pub static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// What came back.
+/// A response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpResponse {
     /// Its status line without the version: `200 OK`.
@@ -57,54 +57,54 @@ impl HttpResponse {
     }
 }
 
-/// Why there is no response. `it` is whoever was asked.
+/// Why there is no response; "it" in a message is the server.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HttpError {
-    /// The system says why.
+    /// The system reported an error.
     #[error("{0}")]
     NoConnection(Errno),
-    /// Its time was over.
+    /// It took too long.
     #[error("{step} within {time}")]
     TooSlow {
-        /// What it had not done by then.
+        /// The step that was not finished.
         step: HttpStep,
-        /// How long it had for the whole.
+        /// The time limit of the whole exchange.
         time: Nanos,
     },
-    /// The caller had no more use for the response.
+    /// The caller no longer needed the response.
     #[error("it had not answered when longtail stopped waiting")]
     Over,
-    /// The connection ended first.
-    #[error("it closed the connection without an answer")]
+    /// The connection ended before the response began.
+    #[error("it closed the connection without a response")]
     NoAnswer,
-    /// The connection ended too early.
-    #[error("it closed the connection in the middle of its answer")]
-    HalfAnAnswer,
-    /// What came back is no response of HTTP/1.
-    #[error("its answer is no HTTP")]
+    /// The connection ended within the response.
+    #[error("it closed the connection in the middle of its response")]
+    HalfAResponse,
+    /// The response is not HTTP/1.
+    #[error("its response is no HTTP")]
     NotHttp,
-    /// What came back is a record of TLS.
+    /// The response is a TLS record.
     #[error("it speaks TLS, and longtail plain HTTP")]
     SpeaksTls,
-    /// The head has no end in sight.
-    #[error("the head of its answer is longer than {} KiB", LONGEST_HEAD >> 10)]
+    /// The head is too long.
+    #[error("the head of its response is longer than {} KiB", LONGEST_HEAD >> 10)]
     HeadTooLong,
-    /// The body is none that anybody needs.
-    #[error("its answer is longer than {} MiB", LONGEST_BODY >> 20)]
+    /// The body is too long.
+    #[error("its response is longer than {} MiB", LONGEST_BODY >> 20)]
     BodyTooLong,
 }
 
-/// What was waited for in vain.
+/// A step of an exchange that took too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HttpStep {
-    /// To be connected.
+    /// Connecting.
     Connect,
-    /// To send the request.
+    /// Sending the request.
     Send,
-    /// To have the first byte of the response.
-    Answer,
-    /// To have the last byte of the response.
-    WholeAnswer,
+    /// Waiting for the first byte of the response.
+    Response,
+    /// Waiting for the last byte of the response.
+    WholeResponse,
 }
 
 impl fmt::Display for HttpStep {
@@ -112,17 +112,17 @@ impl fmt::Display for HttpStep {
         out.write_str(match self {
             HttpStep::Connect => "it took no connection",
             HttpStep::Send => "it did not read the request",
-            HttpStep::Answer => "it did not answer",
-            HttpStep::WholeAnswer => "it did not finish its answer",
+            HttpStep::Response => "it did not answer",
+            HttpStep::WholeResponse => "it did not finish its response",
         })
     }
 }
 
-/// Sends `request`, which asks for the connection to be closed, and reads the response. All of that
-/// takes `time` at the most, and ends when `over` is set.
+/// Sends `request`, which asks the server to close the connection, and reads the response. This
+/// takes at most `time`, and ends when `over` is set.
 ///
 /// # Errors
-/// Where there is no whole response of HTTP/1 by then, or it is too long.
+/// If there is no complete HTTP/1 response by then, or it is too long.
 pub fn exchange(
     address: &Endpoint,
     request: &[u8],
@@ -137,8 +137,8 @@ pub fn exchange(
     let mut buffer = [0; 16 << 10];
     loop {
         let (step, events) = match (unsent, reader.is_empty()) {
-            ([], true) => (HttpStep::Answer, PollFlags::IN),
-            ([], false) => (HttpStep::WholeAnswer, PollFlags::IN),
+            ([], true) => (HttpStep::Response, PollFlags::IN),
+            ([], false) => (HttpStep::WholeResponse, PollFlags::IN),
             _ => (HttpStep::Send, PollFlags::IN | PollFlags::OUT),
         };
         let ready = deadline.wait(&socket, events, step)?;
@@ -146,7 +146,7 @@ pub fn exchange(
             match send(&socket, unsent, SendFlags::NOSIGNAL) {
                 Ok(sent) => unsent = &unsent[sent..],
                 Err(Errno::AGAIN | Errno::INTR) => {}
-                // Whoever has closed may have answered before.
+                // The server may have answered before it closed the connection.
                 Err(_) => unsent = &[],
             }
         }
@@ -165,7 +165,7 @@ pub fn exchange(
     }
 }
 
-/// The response to `GET /<path>` of HTTP/1.0.
+/// Sends `GET /<path>` by HTTP/1.0 and reads the response.
 ///
 /// # Errors
 /// As [`exchange`].
@@ -179,17 +179,17 @@ pub fn get(
     exchange(address, request.as_bytes(), time, over)
 }
 
-/// When an exchange is given up.
+/// When to give up an exchange.
 struct Deadline<'a> {
     clock: SystemClock,
     at: Nanos,
-    /// How long it was when it began.
+    /// The time that was allowed at the start.
     time: Nanos,
     over: &'a AtomicBool,
 }
 
 impl Deadline<'_> {
-    /// How long may be slept before this is asked again.
+    /// How long to sleep before `over` is checked again.
     fn nap(&self, step: HttpStep) -> Result<Nanos, HttpError> {
         if self.over.load(Ordering::Relaxed) {
             return Err(HttpError::Over);
@@ -220,7 +220,7 @@ impl Deadline<'_> {
     }
 }
 
-/// A connection that does not block.
+/// A non-blocking connection.
 fn connected(address: &Endpoint, deadline: &Deadline<'_>) -> Result<OwnedFd, HttpError> {
     let socket = stream(address).map_err(HttpError::NoConnection)?;
     loop {
@@ -235,7 +235,7 @@ fn connected(address: &Endpoint, deadline: &Deadline<'_>) -> Result<OwnedFd, Htt
         };
         match tried {
             Ok(()) => return Ok(socket),
-            // A Unix socket whose accept queue is full; the kernel does not try again by itself.
+            // A Unix socket whose accept queue is full: unlike with TCP, the kernel does not retry.
             Err(Errno::AGAIN) => deadline.clock.sleep(deadline.nap(HttpStep::Connect)?),
             Err(Errno::INPROGRESS | Errno::INTR | Errno::ALREADY) => break,
             Err(why) => return Err(HttpError::NoConnection(why)),
@@ -257,12 +257,12 @@ fn stream(address: &Endpoint) -> Result<OwnedFd, Errno> {
     socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)
 }
 
-/// Reads a response, fed in any pieces.
+/// Reads a response that arrives in pieces of any size.
 #[derive(Default)]
 struct HttpResponseReader {
-    /// Bytes of the head, as long as it has no end.
+    /// Bytes of the head, until it is complete.
     head: Vec<u8>,
-    /// Bytes of the heads before it, which were informational.
+    /// Bytes of the informational heads before it.
     skipped: usize,
     /// What the head says.
     begun: Option<BegunResponse>,
@@ -275,28 +275,28 @@ struct BegunResponse {
 
 /// Where a body ends (RFC 9112 section 6.3).
 enum BodyEnd {
-    /// After so many bytes.
+    /// After this many bytes.
     Length(usize),
     /// After its last chunk.
     Chunked(ChunkedDecoder),
-    /// With the connection.
+    /// When the connection is closed.
     Close,
 }
 
 impl HttpResponseReader {
-    /// Whether nothing has come yet.
+    /// Whether nothing has arrived yet.
     fn is_empty(&self) -> bool {
         self.head.is_empty() && self.skipped == 0 && self.begun.is_none()
     }
 
-    /// Takes the next bytes; the response, once it is whole.
+    /// Takes the next bytes. Returns the response once it is complete.
     fn take(&mut self, bytes: &[u8]) -> Result<Option<HttpResponse>, HttpError> {
         if let Some(begun) = &mut self.begun {
             return begun.take(bytes);
         }
         self.head.extend_from_slice(bytes);
-        // A head ends with a line: there is no need to look at each byte of a long one. Its first
-        // bytes tell what is no HTTP.
+        // A head ends with a line break, so parse only then, or while the first bytes may show that
+        // it is not HTTP.
         let may_end = self.head.len() <= FIRST_BYTES || bytes.contains(&b'\n');
         while may_end && self.begun.is_none() {
             let Some((length, begun)) = BegunResponse::parse(&self.head)? else { break };
@@ -314,27 +314,27 @@ impl HttpResponseReader {
         }
     }
 
-    /// The connection has ended.
+    /// Takes the end of the connection.
     fn at_the_end(self) -> Result<HttpResponse, HttpError> {
         match self.begun {
             Some(BegunResponse { answer, end: BodyEnd::Close }) => Ok(answer),
             None if self.head.is_empty() && self.skipped == 0 => Err(HttpError::NoAnswer),
-            None => Err(BegunResponse::parse(&self.head).err().unwrap_or(HttpError::HalfAnAnswer)),
-            Some(_) => Err(HttpError::HalfAnAnswer),
+            None => Err(BegunResponse::parse(&self.head).err().unwrap_or(HttpError::HalfAResponse)),
+            Some(_) => Err(HttpError::HalfAResponse),
         }
     }
 }
 
 impl BegunResponse {
-    /// Reads a head, and says how long it is; `None` where its end has not come. There is no
-    /// response with an informational head (1xx): another one follows.
+    /// Reads a head. Returns its length and the response that it begins; `None` if the head is not
+    /// complete. An informational head (1xx) begins no response: another head follows.
     fn parse(bytes: &[u8]) -> Result<Option<(usize, Option<BegunResponse>)>, HttpError> {
         let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
         let mut head = httparse::Response::new(&mut fields);
         let length = match head.parse(bytes) {
             Ok(httparse::Status::Complete(length)) => length,
             Ok(httparse::Status::Partial) => return Ok(None),
-            // Records of TLS begin so: an alert, or a handshake (RFC 8446 section 5.1).
+            // A TLS record of an alert or a handshake begins like this (RFC 8446 section 5.1).
             Err(_) if matches!(bytes, [0x15 | 0x16] | [0x15 | 0x16, 3, ..]) => {
                 return Err(HttpError::SpeaksTls);
             }
@@ -382,7 +382,7 @@ impl BegunResponse {
 }
 
 impl BodyEnd {
-    /// What the fields of a head say.
+    /// What the header fields say about the body.
     fn announced(fields: &[httparse::Header<'_>]) -> Result<BodyEnd, HttpError> {
         let values = |name: &'static str| {
             let is_it = move |field: &&httparse::Header<'_>| field.name.eq_ignore_ascii_case(name);
@@ -412,7 +412,7 @@ impl BodyEnd {
 mod tests {
     use super::*;
 
-    /// What is read of these bytes, whole and in pieces of one byte, before the connection ends.
+    /// Reads these bytes at once, then byte by byte, each time until the connection ends.
     fn read(bytes: &[u8]) -> Result<HttpResponse, HttpError> {
         let in_pieces = |size: usize| {
             let mut reader = HttpResponseReader::default();
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_ends_where_its_head_says() {
+    fn a_response_ends_where_its_head_says() {
         let answer = |status: &str, body: &str| {
             Ok(HttpResponse { status: status.to_owned(), body: body.into() })
         };
@@ -445,9 +445,9 @@ mod tests {
                 "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
                 answer("200 OK", "x"),
             ),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}", Err(HttpError::HalfAnAnswer)),
-            (&chunked[..chunked.len() - 2], Err(HttpError::HalfAnAnswer)),
-            ("HTTP/1.1 200 OK\r\n", Err(HttpError::HalfAnAnswer)),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}", Err(HttpError::HalfAResponse)),
+            (&chunked[..chunked.len() - 2], Err(HttpError::HalfAResponse)),
+            ("HTTP/1.1 200 OK\r\n", Err(HttpError::HalfAResponse)),
             ("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", Err(HttpError::NotHttp)),
             (
                 "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",

@@ -182,7 +182,7 @@ mod tests {
         assert!(diag.iter().all(|one| one.place != ours), "it does not listen");
     }
 
-    /// Listens there with a queue of 8, when `prepare` has set what it wants; `None` where that
+    /// Listens there with a queue of 8, when `prepare` has set what it wants; `None` if that
     /// address cannot be had.
     fn listening_at(address: &str, prepare: impl Fn(&OwnedFd)) -> Option<TcpListener> {
         let address: SocketAddr = address.parse().unwrap();

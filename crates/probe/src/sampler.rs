@@ -50,7 +50,7 @@ pub struct SamplingPlan {
 /// One observation.
 #[derive(Debug)]
 pub enum Observation {
-    /// The accept queue; `None` where the kernel did not tell.
+    /// The accept queue; `None` if the kernel did not tell.
     Queue {
         /// When.
         at: Nanos,
@@ -94,7 +94,7 @@ pub enum Observation {
 pub struct ServerSample {
     /// When.
     pub at: Nanos,
-    /// `None` where the kernel did not tell.
+    /// `None` if the kernel did not tell.
     pub sockets: Option<ServerSockets>,
     /// The processes that live.
     pub processes: Vec<ProcessSample>,
@@ -245,8 +245,8 @@ impl Sampler {
         }))
     }
 
-    /// Samples the processes; after a search also which of them holds which connection, unless there
-    /// are too many.
+    /// Samples the processes; after a search also which of them holds which connection, unless
+    /// there are too many.
     fn sample_processes(
         &mut self,
         sockets: Option<&[KernelSocket]>,

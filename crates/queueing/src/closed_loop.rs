@@ -5,22 +5,21 @@
 //! mean response time of `s · max(1, N / c)`, exactly (Denning and Buzen, "The operational analysis
 //! of queueing network models", Computing Surveys 10(3), 1978). What differs is who waits.
 //!
-//! With: connections send their next request some time after the last answer, on a number of slots
-//! (M/M/c//N, the machine-repair problem), or on a Ruby worker whose threads wait for I/O side by
-//! side and compute one at a time. Sources: Feller, Probability Theory I, XVII.5 and XVII.7;
-//! Kleinrock, Queueing Systems I, 3.8; for the limit on what is inside a worker, Chandy, Herzog and
-//! Woo, "Parametric analysis of queueing networks", IBM J. R&D 19 (1975). By birth and death in
-//! logarithms, for any number of connections: mean value analysis of several slots loses all digits
-//! (`tests/queueing/mva.rs`). Exact for exponential service; of the think time only the mean
-//! matters.
+//! With: connections send their next request some time after the last response, on a number of
+//! slots (M/M/c//N, the machine-repair problem), or on a Ruby worker whose threads wait for I/O
+//! side by side and compute one at a time. Sources: Feller, Probability Theory I, XVII.5 and
+//! XVII.7; Kleinrock, Queueing Systems I, 3.8; for the limit on what is inside a worker, Chandy,
+//! Herzog and Woo, "Parametric analysis of queueing networks", IBM J. R&D 19 (1975). Computed as a
+//! birth-death process in logarithms, for any number of connections, because mean value analysis of
+//! several slots loses all digits (`tests/queueing/mva.rs`). Exact for exponential service; only
+//! the mean of the think time matters.
 
 use model::{Forecast, Nanos};
 
 use crate::numeric::{QueueingError, at_most, not_negative, positive, share, some};
 
-/// The forecast of one run: `c / s`, and the mean response time, which is everybody's where all
-/// wait their turn in one line. `None` for a service time of zero, of which theory has nothing to
-/// say.
+/// The forecast of one run: `c / s`, and the mean response time, which every request has if all
+/// wait in one line. `None` for a service time of zero.
 pub fn forecast(connections: u32, slots: u32, service_time: Nanos) -> Option<Forecast> {
     let service = service_time.as_secs_f64();
     let turns = (f64::from(connections) / f64::from(slots)).max(1.0);
@@ -31,9 +30,9 @@ pub fn forecast(connections: u32, slots: u32, service_time: Nanos) -> Option<For
     })
 }
 
-/// The same of a run whose CPUs allow `cpu_rate` requests per second at the most: where that is
-/// less than what the slots allow, the app computes, and first come, first served is connections /
-/// throughput (Little's law), for its slots share what they compute with.
+/// The forecast of a run whose CPUs allow at most `cpu_rate` requests per second. If that is less
+/// than the slots allow, the slots share the CPUs, and the response time of first come, first
+/// served is connections / throughput (Little's law).
 pub fn on_cpus(
     slots: Forecast,
     connections: u32,
@@ -61,12 +60,12 @@ pub struct ResponseLevel {
     pub share: f64,
 }
 
-/// The response times with constant service on `slots` slots of one line, each of which goes on
-/// with its connection for `turn` requests while others wait. With `N = q·c + r` connections the
-/// first requests of `(c - r)/c` of the turns wait for `q - 1` whole turns and those of `r/c` for
-/// `q`, as all turns end at once; the other requests wait for nobody. With a turn of 1 it is D//c:
-/// `q` service times or `q + 1`. Ascending. Where two levels meet a percentile is ambiguous: p50 of
-/// half and half is either.
+/// The response times with constant service on `slots` slots with one line, each of which serves
+/// its connection for `turn` requests in a row while others wait. With `N = q·c + r` connections
+/// the first requests of `(c - r)/c` of the turns wait for `q - 1` whole turns and those of `r/c`
+/// for `q`, because all turns end at the same time; the other requests don't wait. With a turn of 1
+/// this is D//c: `q` or `q + 1` service times. Ascending. A percentile between two levels is
+/// ambiguous: the p50 of half and half is either.
 ///
 /// # Errors
 /// Without a connection, slot, or request in a turn.
@@ -89,8 +88,8 @@ pub fn levels_in_step(
     Ok(all.into_iter().filter(|level| level.share > 0.0).collect())
 }
 
-/// As [`levels_in_step`], where the turns end at other times: the first of each waits for every
-/// other turn, `L·(n/t - 1) + 1` with turns of `L`. It has the same mean.
+/// As [`levels_in_step`], but turns end at different times: the first request of each waits for all
+/// other turns, `L·(n/t - 1) + 1` with turns of `L`. The mean is the same.
 ///
 /// # Errors
 /// As [`levels_in_step`].
@@ -119,7 +118,7 @@ fn checked(connections: u32, slots: u32, turn: u32) -> Result<(f64, f64, f64), Q
 /// of the requests do not exceed.
 ///
 /// # Errors
-/// Where `at` is not in 0 to 1, or there is no level.
+/// If `at` is not in 0 to 1, or there is no level.
 pub fn quantile(levels: &[ResponseLevel], at: f64) -> Result<f64, QueueingError> {
     share(at)?;
     let mut below = 0.0;
@@ -133,29 +132,29 @@ pub fn quantile(levels: &[ResponseLevel], at: f64) -> Result<f64, QueueingError>
     levels.last().map(|level| level.turns).ok_or(QueueingError::None("level"))
 }
 
-/// `connections` dealt to `workers` as evenly as can be.
+/// `connections` dealt to `workers` as evenly as possible.
 pub fn dealt_evenly(connections: u32, workers: u32) -> Vec<u32> {
     (0..workers)
         .map(|worker| connections / workers + u32::from(worker < connections % workers))
         .collect()
 }
 
-/// The most connections that are dealt at random: the sums grow with their square.
+/// The most connections that are dealt at random: the time for the sums grows with their square.
 const MOST: u32 = 2000;
 
-/// What chance does to a closed loop whose connections each stay with one of some workers.
+/// What a closed loop loses if its connections are dealt to workers at random and stay there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RandomAssignment {
     /// Expected rate / the rate with all slots busy: `w·E[min(Bin(N, 1/w), t)] / (w·t)`.
     pub rate: f64,
-    /// Expected number of connections of the fullest worker; the slowest percentiles are its, and
-    /// so is the end of a run of a fixed count.
+    /// Expected number of connections of the fullest worker, which has the slowest percentiles and
+    /// ends last in a run of a fixed count.
     pub fullest: f64,
 }
 
-/// `connections` that each go to one of `workers` workers of `threads` threads by chance. The
-/// numbers are multinomial (Feller, Probability Theory I, VI.9); the fullest by summing over the
-/// workers one after the other, in probabilities, so that no factorial is computed.
+/// `connections` that are each dealt to one of `workers` workers of `threads` threads at random.
+/// The numbers are multinomial (Feller, Probability Theory I, VI.9); the fullest worker is found by
+/// summing probabilities worker by worker, so that no factorial is computed.
 ///
 /// # Errors
 /// Without a connection, worker or thread, with more than 2000 connections or 1000 workers.
@@ -169,7 +168,7 @@ pub fn assigned_at_random(
     some("thread", threads)?;
     let one = binomial(connections, 1.0 / f64::from(workers));
     let busy: f64 = (0u32..).zip(&one).map(|(n, p)| f64::from(n.min(threads)) * p).sum();
-    // E[max] = Σ P(max > m); certain below the even share, and at last impossible.
+    // E[max] = Σ P(max > m), where P is 1 below the even share and 0 from the total on.
     let certain = connections.div_ceil(workers);
     let mut fullest = f64::from(certain);
     for most in certain..connections {
@@ -191,16 +190,15 @@ fn binomial(n: u32, p: f64) -> Vec<f64> {
     all
 }
 
-/// Probability that no worker has more than `most`: worker after worker takes a binomial part of
-/// what is left, and `left[r]` is the probability that `r` are left with nobody above `most` so
-/// far.
+/// Probability that no worker has more than `most`: worker by worker takes a binomial share of the
+/// rest, and `left[r]` is the probability that `r` are left and no worker so far has more.
 fn none_above(connections: u32, workers: u32, most: u32) -> f64 {
     let mut left = vec![0.0; connections as usize + 1];
     left[connections as usize] = 1.0;
     for remaining in (1..=workers).rev() {
         let mut next = vec![0.0; connections as usize + 1];
         for (rest, probability) in (0u32..).zip(&left) {
-            // Those after this worker can take at most `most` each.
+            // The remaining workers can take at most `most` each.
             let at_least = rest.saturating_sub(most.saturating_mul(remaining - 1));
             if *probability == 0.0 || at_least > most.min(rest) {
                 continue;
@@ -215,10 +213,10 @@ fn none_above(connections: u32, workers: u32, most: u32) -> f64 {
     left[0].min(1.0)
 }
 
-/// The most connections of a worker that computes: the sums grow with their square.
+/// The most connections of a worker that computes: the time for the sums grows with their square.
 pub const MOST_CONNECTIONS: u32 = 5000;
 
-/// What a closed loop does.
+/// The throughput and the mean response time of a closed loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClosedLoopMeans {
     /// `X`: requests per unit of time.
@@ -227,10 +225,10 @@ pub struct ClosedLoopMeans {
     pub response: f64,
 }
 
-/// `connections` that think for `think` and then want one of the slots, which do `rate_with(n)`
-/// together where `n` are there: `p(n) ∝ Π (N - j + 1)/Z / rate(j)`, `X = Σ p(n)·rate(n)`, `R =
-/// L/X`. In logarithms, since the products leave the range of an f64 long before their shares do.
-/// Without think time all are always there.
+/// `connections` that think for `think` and then need one of the slots, whose joint rate is
+/// `rate_with(n)` with `n` requests inside: `p(n) ∝ Π (N - j + 1)/Z / rate(j)`, `X = Σ
+/// p(n)·rate(n)`, `R = L/X`. Computed in logarithms, because the products leave the range of an f64
+/// long before their shares do. Without think time all connections are always inside.
 fn birth_and_death(
     connections: u32,
     think: f64,
@@ -259,8 +257,7 @@ fn birth_and_death(
     ClosedLoopMeans { rate: rate / all, response: inside / rate }
 }
 
-/// `slots` slots of mean service time `service`, for which `connections` wait that think for
-/// `think`.
+/// `connections` that think for `think`, on `slots` slots of mean service time `service`.
 ///
 /// # Errors
 /// Without a connection or a slot, where the service time is not above 0, or the think time is
@@ -278,17 +275,17 @@ pub fn machine_repair(
     Ok(birth_and_death(connections, think, |n| f64::from(n.min(slots)) / service))
 }
 
-/// What a request needs of a worker, in one unit of time.
+/// What a request needs from a worker, in one unit of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorkerDemand {
-    /// Time in which Ruby's lock is free: database, network, sleep.
+    /// Time without Ruby's lock: database, network, sleep.
     pub io: f64,
-    /// Time for which it holds the lock.
+    /// Time with the lock.
     pub cpu: f64,
 }
 
-/// The most that a worker can do, by any law: `min(t/(s_io + s_cpu), 1/s_cpu)` (Denning and Buzen,
-/// Computing Surveys 10(3), 1978).
+/// The highest possible rate of a worker, for any distribution: `min(t/(s_io + s_cpu), 1/s_cpu)`
+/// (Denning and Buzen, Computing Surveys 10(3), 1978).
 ///
 /// # Errors
 /// Without a thread, where the I/O time is below 0, or the CPU time is not above 0.
@@ -299,8 +296,8 @@ pub fn highest_rate(threads: u32, demand: WorkerDemand) -> Result<f64, QueueingE
     Ok(f64::min(f64::from(threads) / (io + cpu), 1.0 / cpu))
 }
 
-/// What a worker does with all its threads always busy: below [`highest_rate`], since threads meet
-/// at the lock. `t` requests go round between I/O (a delay) and CPU (one server): M/M/1//t.
+/// The rate of a worker whose threads are always busy: less than [`highest_rate`], because threads
+/// wait for the lock. `t` requests alternate between I/O (a delay) and CPU (one server): M/M/1//t.
 ///
 /// # Errors
 /// As [`highest_rate`].
@@ -308,8 +305,8 @@ pub fn saturated_rate(threads: u32, demand: WorkerDemand) -> Result<f64, Queuein
     Ok(machine_repair(threads, 1, demand.cpu, not_negative("the I/O time", demand.io)?)?.rate)
 }
 
-/// `connections` that think for `think` on a worker of `threads` threads, each request keeping its
-/// thread from beginning to end: a server whose rate depends on how many are inside, at most `t`.
+/// `connections` that think for `think`, on a worker of `threads` threads. Each request holds its
+/// thread from start to end, so the rate depends on how many are inside, at most `t`.
 ///
 /// # Errors
 /// Without a connection or thread, with more than [`MOST_CONNECTIONS`], where a time is not above
@@ -346,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_waits_as_often_as_there_are_turns() {
+    fn with_whole_turns_all_requests_wait_equally_long() {
         for (n, ms) in [(10, 200), (20, 200), (30, 300), (40, 400), (60, 600), (80, 800)] {
             let forecast = forecast(n, 20, Nanos::from_millis(200)).unwrap();
             assert_eq!(forecast.ideal_response_time, Nanos::from_millis(ms));
@@ -378,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn the_levels_are_the_table() {
+    fn levels_agree_with_the_table() {
         for (connections, slots, expected) in [
             (10, 20, vec![(1.0, 1.0)]),
             (20, 20, vec![(1.0, 1.0)]),
@@ -411,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn one_in_ten_waits_for_the_turns_of_all() {
+    fn one_request_in_ten_waits_for_all_other_turns() {
         for (connections, threads, first) in [
             (8, 5, 7.0),
             (10, 5, 11.0),
@@ -446,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn an_even_split_by_chance_is_rare() {
+    fn a_random_split_is_rarely_even() {
         // An even split of twenty is one chance in ninety-four: 20! / (5!)^4 / 4^20, by its
         // factors.
         let exact: f64 =
@@ -471,7 +468,7 @@ mod tests {
         }
 
         #[test]
-        fn the_fullest_is_between_even_and_all(connections in 1u32..60, workers in 1u32..9, threads in 1u32..10) {
+        fn the_fullest_worker_has_between_an_even_share_and_all(connections in 1u32..60, workers in 1u32..9, threads in 1u32..10) {
             let seen = assigned_at_random(connections, workers, threads).unwrap();
             prop_assert!((0.0..=1.0 + 1e-12).contains(&seen.rate));
             prop_assert!(seen.fullest >= f64::from(connections.div_ceil(workers)) - 1e-9);
@@ -482,7 +479,7 @@ mod tests {
     const DEMAND: WorkerDemand = WorkerDemand { io: 0.1, cpu: 0.02 };
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn impossible_parameters_are_refused() {
         assert_eq!(machine_repair(0, 1, 1.0, 1.0), Err(QueueingError::None("connection")));
         assert_eq!(machine_repair(1, 0, 1.0, 1.0), Err(QueueingError::None("slot")));
         assert!(

@@ -1,16 +1,16 @@
-//! Poisson arrivals, constant service, `c` slots, first come first served: M/D/c, exactly. The
-//! right expectation for an open loop against an app that sleeps.
+//! M/D/c, exactly: Poisson arrivals, constant service, `c` slots, first come, first served. The
+//! model of an open loop against an app that sleeps.
 //!
 //! Source: Crommelin, "Delay probability formulae when the holding times are constant", P.O.
 //! Electrical Engineers' Journal 25 (1932) 41-50; the waiting times by Franx, "A simple solution
 //! for the M/D/c waiting time distribution", Operations Research Letters 29 (2001) 221-229, whose
-//! sums have positive terms only. Valid for ρ < 1 and up to [`MOST_SLOTS`] slots; the tables are
-//! met to 1e-10.
+//! sums have positive terms only. Valid for ρ < 1 and up to [`MOST_SLOTS`] slots; agrees with the
+//! published tables to 1e-10.
 
 use crate::numeric::{QueueingError, at_most, first_where, poisson, solve_linear};
 use crate::open_loop::{ErlangQueue, OfferedLoad, SteadyQueue};
 
-/// The most slots: beyond, the linear equations take seconds.
+/// The most slots: with more, the linear equations take seconds.
 pub const MOST_SLOTS: u32 = 256;
 
 /// The steady state of an M/D/c queue.
@@ -18,7 +18,7 @@ pub const MOST_SLOTS: u32 = 256;
 pub struct ConstantServiceQueue {
     load: OfferedLoad,
     sizes: SystemSizes,
-    /// Mean wait of M/M/c, above which that of M/D/c never is.
+    /// Mean wait of M/M/c, an upper bound for that of M/D/c.
     longest: f64,
 }
 
@@ -26,7 +26,7 @@ impl ConstantServiceQueue {
     /// Solves for the steady state: linear equations, some milliseconds.
     ///
     /// # Errors
-    /// Where there is no steady state, or there are more than [`MOST_SLOTS`] slots.
+    /// If there is no steady state, or there are more than [`MOST_SLOTS`] slots.
     pub fn new(load: OfferedLoad) -> Result<ConstantServiceQueue, QueueingError> {
         at_most("slots", load.slots(), MOST_SLOTS)?;
         let longest = ErlangQueue::new(load)?.mean_wait();
@@ -45,8 +45,7 @@ impl SteadyQueue for ConstantServiceQueue {
 
     /// The mean number waiting / λ (Little).
     fn mean_wait(&self) -> f64 {
-        // At hardly any load the quotient of two roundings; an exponential service waits longer in
-        // any case.
+        // At a tiny load this is the quotient of two rounding errors; M/M/c bounds it.
         (self.sizes.mean_waiting() / self.load.rate()).clamp(0.0, self.longest)
     }
 
@@ -62,7 +61,7 @@ impl SteadyQueue for ConstantServiceQueue {
         let y = self.load.work() * (k - turns);
         let slots = self.load.slots() as usize;
         let last = k * slots as f64 - 1.0;
-        // Beyond these the Poisson terms are nothing: y is at most the offered work.
+        // Later Poisson terms are 0: y is at most the offered work.
         let terms = (y + 12.0 * y.sqrt() + 40.0).min(last + 1.0);
         let weights = poisson(y, terms as usize);
         let later: f64 = 1.0 - weights.iter().sum::<f64>();
@@ -70,9 +69,9 @@ impl SteadyQueue for ConstantServiceQueue {
             .zip(&weights)
             .map(|(j, weight)| weight * self.sizes.above(slots as f64 + last - f64::from(j)))
             .sum();
-        // Where all terms of the sum are there, what is left of the Poisson law counts in full.
+        // If the sum has all its terms, the rest of the Poisson law counts in full.
         let all = longer + if terms > last { later.max(0.0) } else { 0.0 };
-        // At low loads the tail's probabilities are below the rounding of the others.
+        // At low loads the tail's probabilities are smaller than the rounding errors of the others.
         all.clamp(0.0, 1.0)
     }
 
@@ -81,10 +80,10 @@ impl SteadyQueue for ConstantServiceQueue {
     }
 }
 
-/// How far off the equations of the tail may be, which nobody solved for.
+/// The largest permitted error of the tail's equations, which were not solved for.
 const RESIDUE: f64 = 1e-13;
 
-/// Why there may be no answer after all.
+/// The error if the equations cannot be solved.
 const UNBALANCED: QueueingError =
     QueueingError::Undetermined("the balance equations, so near to a full load,");
 
@@ -95,21 +94,20 @@ const MOST: usize = 1400;
 /// a(j)·Σ p(k), k ≤ c, + Σ p(k)·a(j - k + c), c < k ≤ c + j`, where `a` is the Poisson law of the
 /// arrivals in one service time. Far out `p(n + 1) / p(n)` is `1/τ`, with `τ > 1` the root of
 /// `λs·(τ - 1) = c·ln τ` (Tijms, A First Course in Stochastic Models, 9.6), so that finitely many
-/// unknowns are enough. How many is checked, not guessed: the equation of the first state of the
-/// tail must hold too.
+/// unknowns suffice. Their number is checked: the equation of the tail's first state must hold too.
 #[derive(Clone, Debug)]
 struct SystemSizes {
     slots: usize,
-    /// Of the sizes before the tail, and of the tail's first.
+    /// Probabilities of the states before the tail and of the tail's first.
     probabilities: Vec<f64>,
     /// `above[n]`: the probability of more than `n`.
     above: Vec<f64>,
-    /// Of two neighbours of the tail, the farther / the nearer: `1/τ`.
+    /// `1/τ`, the ratio of each probability in the tail to the one before it.
     ratio: f64,
 }
 
 impl SystemSizes {
-    /// For `work` below `slots`.
+    /// Solves the equations for `work` below `slots`.
     fn solve(slots: usize, work: f64) -> Result<SystemSizes, QueueingError> {
         let c = slots as f64;
         // λs·(τ - 1) - c·ln τ falls to 1/ρ and rises from there.
@@ -152,7 +150,7 @@ impl SystemSizes {
             }
             row[j] -= 1.0;
         }
-        // The probabilities' sum in place of the last equation, which the others imply.
+        // The last equation follows from the others, so the sum of all probabilities replaces it.
         matrix[tail].fill(1.0);
         matrix[tail][tail] = 1.0 / (1.0 - ratio);
         let mut right = vec![0.0; tail + 1];
@@ -166,7 +164,7 @@ impl SystemSizes {
         Some(SystemSizes { slots, probabilities, above, ratio })
     }
 
-    /// By how much the first states of the tail miss their own equations.
+    /// The error of the equations of the tail's first states.
     fn residue(&self, work: f64) -> f64 {
         let tail = self.probabilities.len() - 1;
         let arrivals = poisson(work, tail + 2 * self.slots + 2);

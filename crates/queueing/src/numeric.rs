@@ -1,26 +1,26 @@
-//! Numbers: why a formula has no answer, the checks that refuse a parameter before a formula makes
-//! a NaN of it, and numerical methods: bisection, which cannot miss where a function is monotone;
-//! linear equations; Poisson probabilities.
+//! Why a formula has no answer; checks of parameters, which would otherwise become NaN; and
+//! numerical methods: bisection (safe for monotone functions), linear equations, Poisson
+//! probabilities.
 
 use thiserror::Error;
 
-/// What is wrong with what a formula was given, in one line.
+/// Why a formula has no answer for these parameters, in one line.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum QueueingError {
-    /// A parameter that is none.
+    /// A parameter out of its range.
     #[error("{what} must be {range}, which {value} is not")]
     OutOfRange {
         /// Which parameter.
         what: &'static str,
-        /// What it must be.
+        /// Its range, in words.
         range: &'static str,
-        /// What it was.
+        /// Its value.
         value: f64,
     },
-    /// None of something of which one is needed.
+    /// A count is 0 that must be at least 1.
     #[error("there must be at least one {0}")]
     None(&'static str),
-    /// As much work arrives as can be done, or more: the queue grows for ever.
+    /// At least as much work arrives as can be done, so the queue grows for ever.
     #[error(
         "no steady state: the load is {utilisation} of what the slots can do, and the queue grows as long as it lasts"
     )]
@@ -28,7 +28,7 @@ pub enum QueueingError {
         /// Offered work / slots; at least 1.
         utilisation: f64,
     },
-    /// Beyond what the method is made and tested for.
+    /// More than the method is made and tested for.
     #[error("{value} {what} are more than the {limit} that this method is made for")]
     TooMany {
         /// Of what.
@@ -38,15 +38,15 @@ pub enum QueueingError {
         /// How many there may be.
         limit: u32,
     },
-    /// The objective is missed even by a server without load.
+    /// The objective is missed even without load.
     #[error("no load keeps it: without any load it is {at_rest} already, and the limit is {limit}")]
     OutOfReach {
         /// The figure at no load.
         at_rest: f64,
-        /// What it was to be.
+        /// The objective's limit.
         limit: f64,
     },
-    /// What was given does not determine the answer.
+    /// The parameters do not determine the answer.
     #[error("{0} do not determine the answer")]
     Undetermined(&'static str),
 }
@@ -68,7 +68,7 @@ pub(crate) fn not_negative(what: &'static str, value: f64) -> Result<f64, Queuei
     within(value >= 0.0 && value.is_finite(), what, "0 or a number above", value)
 }
 
-/// At least 0 and below 1: the quantile at 1 of an unbounded law is infinite.
+/// Requires 0 or more and less than 1: the quantile at 1 of an unbounded law is infinite.
 pub(crate) fn share(value: f64) -> Result<f64, QueueingError> {
     within((0.0..1.0).contains(&value), "the share of a quantile", "at least 0 and below 1", value)
 }
@@ -121,7 +121,7 @@ pub(crate) fn first_where(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bo
 
 /// Linear equations, by Gaussian elimination with partial pivoting (Golub and Van Loan, Matrix
 /// Computations, 3.4): the `x` with `matrix · x = right`, where each row has as many entries as
-/// there are rows. `None` where the matrix is singular to working precision.
+/// there are rows. `None` if the matrix is singular to working precision.
 pub(crate) fn solve_linear(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
     let n = right.len();
     for column in 0..n {

@@ -60,10 +60,10 @@ impl OfferedLoad {
         self.work() / f64::from(self.slots)
     }
 
-    /// The same load where it can be carried for ever.
+    /// The same load if it can be carried for ever.
     ///
     /// # Errors
-    /// Where the utilisation is 1 or more.
+    /// If the utilisation is 1 or more.
     pub fn steady(self) -> Result<OfferedLoad, QueueingError> {
         let utilisation = self.utilisation();
         if utilisation < 1.0 { Ok(self) } else { Err(QueueingError::NoSteadyState { utilisation }) }
@@ -75,7 +75,7 @@ impl OfferedLoad {
     /// and waits while its neighbour idles.
     ///
     /// # Errors
-    /// Where the slots cannot be divided among the workers.
+    /// If the slots cannot be divided among the workers.
     pub fn of_one_worker(self, workers: u32) -> Result<OfferedLoad, QueueingError> {
         if !self.slots.is_multiple_of(some("worker", workers)?) {
             return Err(QueueingError::Undetermined("workers that do not divide the slots"));
@@ -83,20 +83,20 @@ impl OfferedLoad {
         OfferedLoad::new(self.slots / workers, self.rate / f64::from(workers), self.service)
     }
 
-    /// Response time of whoever arrives at `time`, in the long run of an overload by any law: `s +
-    /// (ρ - 1)·t`.
+    /// Response time of a request that arrives at `time` in an overload, for any distribution once
+    /// the overload has lasted a while: `s + (ρ - 1)·t`.
     pub fn response_in_overload(&self, time: f64) -> f64 {
         self.service + (self.utilisation() - 1.0).max(0.0) * time
     }
 }
 
-/// Highest rate that a server can do, from an overload at `rate` in which response times grow by
-/// `slope` seconds a second of the time of arrival: `λ / (1 + slope)`, with the 95 % interval that
-/// follows from the slope's standard error. It needs neither the slots nor the service time, and
-/// should agree with the completed rate. Times the service time it is the slots.
+/// The highest rate of a server, from an overload at `rate` in which response times grow by `slope`
+/// seconds per second of arrival time: `λ / (1 + slope)`, with the 95 % interval that follows from
+/// the slope's standard error. It needs neither the slots nor the service time, and should agree
+/// with the completed rate. Multiplied by the service time, it is the number of slots.
 ///
 /// # Errors
-/// Where the rate is not above 0, or the slope or its error is below 0.
+/// If the rate is not above 0, or the slope or its error is below 0.
 pub fn capacity(rate: f64, slope: f64, error: f64) -> Result<Estimate, QueueingError> {
     let value = positive("the rate", rate)? / (1.0 + not_negative("the slope", slope)?);
     Ok(Estimate {
@@ -107,16 +107,16 @@ pub fn capacity(rate: f64, slope: f64, error: f64) -> Result<Estimate, QueueingE
 
 /// The steady state of a queue, exactly.
 pub trait SteadyQueue {
-    /// What loads it.
+    /// Its load.
     fn load(&self) -> OfferedLoad;
 
-    /// Mean wait of all, those who do not wait included.
+    /// Mean wait of all requests, including those that do not wait.
     fn mean_wait(&self) -> f64;
 
-    /// The share that waits for longer than `x`.
+    /// The share of requests that wait longer than `x`.
     fn wait_above(&self, x: f64) -> f64;
 
-    /// The share whose response time, wait and service, is longer than `x`.
+    /// The share of requests whose response time (wait and service) exceeds `x`.
     fn response_above(&self, x: f64) -> f64;
 
     /// Mean response time.
@@ -127,7 +127,7 @@ pub trait SteadyQueue {
     /// The quantile of the wait.
     ///
     /// # Errors
-    /// Where `at` is not in 0 to 1.
+    /// If `at` is not in 0 to 1.
     fn wait_quantile(&self, at: f64) -> Result<f64, QueueingError> {
         Ok(numeric::quantile(|x| self.wait_above(x), share(at)?, self.load().service))
     }
@@ -135,14 +135,14 @@ pub trait SteadyQueue {
     /// The quantile of the response time.
     ///
     /// # Errors
-    /// Where `at` is not in 0 to 1.
+    /// If `at` is not in 0 to 1.
     fn response_quantile(&self, at: f64) -> Result<f64, QueueingError> {
         Ok(numeric::quantile(|x| self.response_above(x), share(at)?, self.load().service))
     }
 }
 
-/// M/M/c: Poisson arrivals, exponential service. The wait is none with probability `1 - C`, and
-/// else exponential with rate `η = c·μ - λ`.
+/// M/M/c: Poisson arrivals, exponential service. The wait is 0 with probability `1 - C`, and
+/// otherwise exponential with rate `η = c·μ - λ`.
 ///
 /// Source: A. K. Erlang, "Solution of some problems in the theory of probabilities of significance
 /// in automatic telephone exchanges" (1917); Kleinrock, Queueing Systems I, 3.4 and 3.5. First
@@ -155,12 +155,12 @@ pub struct ErlangQueue {
 }
 
 impl ErlangQueue {
-    /// Erlang C by way of Erlang B, the share `B` that finds all slots busy where none can wait:
-    /// `B(0) = 1, B(k) = a·B(k-1) / (k + a·B(k-1))`, `C = B / (1 - ρ·(1 - B))`. No factorial, no
-    /// overflow.
+    /// Erlang C from Erlang B, the share `B` that finds all slots busy if none can wait: `B(0) = 1,
+    /// B(k) = a·B(k-1) / (k + a·B(k-1))`, `C = B / (1 - ρ·(1 - B))`. This needs no factorials,
+    /// which would overflow.
     ///
     /// # Errors
-    /// Where there is no steady state.
+    /// If there is no steady state.
     pub fn new(load: OfferedLoad) -> Result<ErlangQueue, QueueingError> {
         let load = load.steady()?;
         let blocked = blocked(load.slots, load.work());
@@ -203,8 +203,7 @@ fn exponential_response_above(x: f64, mu: f64, delayed: f64, eta: f64) -> f64 {
     }
     let difference = (mu - eta) * x;
     let in_service = (-mu * x).exp();
-    // (e^(difference) - 1) / difference, without its cancellation at 0 and its overflow far from
-    // it.
+    // (e^(difference) - 1) / difference, without cancellation near 0 or overflow far from it.
     let waited = if difference.abs() < 1.0 {
         let part = if difference == 0.0 { 1.0 } else { difference.exp_m1() / difference };
         in_service * mu * x * part
@@ -214,15 +213,15 @@ fn exponential_response_above(x: f64, mu: f64, delayed: f64, eta: f64) -> f64 {
     (in_service + delayed * waited).min(1.0)
 }
 
-/// Hardly any load.
+/// A utilisation of almost 0.
 const AT_REST: f64 = 1e-6;
 
 /// The highest utilisation at which `figure`, such as p99 of the response time, is at most `limit`;
-/// to `width`, by bisection: a response time grows with the load. A load at which there is no
-/// figure does not keep it.
+/// to `width`, by bisection, because response times grow with the load. A load without a figure
+/// does not keep the limit.
 ///
 /// # Errors
-/// Where it is more than `limit` at hardly any load, has no value there, or a parameter is none.
+/// If it exceeds `limit` at almost no load, has no value there, or a parameter is out of its range.
 pub fn highest_utilisation(
     slots: u32,
     service: f64,
@@ -281,13 +280,13 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_answer_is_refused() {
+    fn an_unstable_queue_is_refused() {
         assert_eq!(OfferedLoad::new(0, 1.0, 1.0), Err(QueueingError::None("slot")));
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             assert!(matches!(OfferedLoad::new(1, bad, 1.0), Err(QueueingError::OutOfRange { .. })));
             assert!(matches!(OfferedLoad::new(1, 1.0, bad), Err(QueueingError::OutOfRange { .. })));
         }
-        // The product of two small numbers may be none.
+        // The product of two small numbers may round to 0.
         assert!(OfferedLoad::new(1, 1e-200, 1e-200).is_err());
         let full = OfferedLoad::new(5, 5.0, 1.0).unwrap();
         assert_eq!(ErlangQueue::new(full), Err(QueueingError::NoSteadyState { utilisation: 1.0 }));
@@ -362,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_slow_at_rest_cannot_be_kept() {
+    fn no_load_keeps_a_limit_that_is_missed_at_rest() {
         let exponential = |load| ErlangQueue::new(load)?.response_quantile(0.99);
         let beyond = highest_utilisation(5, 1.0, 4.6, 1e-10, exponential);
         assert!(matches!(beyond, Err(QueueingError::OutOfReach { .. })));

@@ -1,4 +1,4 @@
-//! Puma's own rules of who waits, from its source: turns of ten, and the accept throttle.
+//! Who waits in Puma, by its source: turns of ten, and the accept throttle.
 //!
 //! Sources: Puma 5.6.9 and 6.6.1, `lib/puma/const.rb` (`MAX_FAST_INLINE`, `FAST_TRACK_KA_TIMEOUT`),
 //! `server.rb` (`process_client`), `client.rb` (`reset`); Puma 7.0.4 and later,
@@ -18,7 +18,7 @@ pub const HOLD_SECONDS: f64 = 0.2;
 /// reactor.
 pub const LONGEST_DELAY_SECONDS: f64 = 0.005;
 
-/// The delay is the longest at so many requests a thread.
+/// From this many requests per thread on, the delay is the longest.
 const FULL_AT: f64 = 25.0;
 
 /// The delay before each accept, where `busy` requests run or wait in the worker: `longest·min(b,
@@ -28,8 +28,8 @@ pub fn accept_delay(longest: f64, busy: u32, threads: u32) -> f64 {
     longest * f64::from(busy).min(full) / full
 }
 
-/// How many requests a worker holds, running and waiting, in an overload with a connection a
-/// request, where it accepts as many as it serves; the others wait in the kernel's queue, which all
+/// How many requests a worker holds, running and waiting, in an overload with one connection per
+/// request, once it accepts as many as it serves; the others wait in the kernel's queue, which all
 /// workers share. `min(b, t)/s = 25t/(5 ms·b)`, so `b = 5000·s` (with the usual `longest` of 5 ms)
 /// for services from `t/5000` s, and `√(5000·s·t)` for shorter ones, whose threads the throttle
 /// keeps waiting. `None` above `25·t`, which is `s ≥ 5 ms·t`: a worker accepts at least as fast as

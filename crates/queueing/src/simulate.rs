@@ -1,11 +1,11 @@
-//! A small simulator, event by event, for what has no formula: other laws of service, split queues
-//! of any law, turns of ten with think time and hold.
+//! A small simulator for models without a formula: other distributions of service time, split
+//! queues, turns of ten with think time and hold.
 //!
 //! It is a pure function of its seed. A law is a function of a seed and a number, as everything
-//! random in longtail is, so that a law of the sink can be simulated as it is. It answers with an
-//! interval: of some independent replications, each with a warm-up that is left out, by Student's t
-//! (Law and Kelton, Simulation Modeling and Analysis, 9.4). The interval is of chance alone: that
-//! of a queue near saturation, whose warm-up is longer than the run, is too narrow.
+//! random in longtail is, so that the sink's laws can be simulated as they are. Results have an
+//! interval, by Student's t over independent replications, each without its warm-up (Law and
+//! Kelton, Simulation Modeling and Analysis, 9.4). The interval covers chance only: near
+//! saturation, where the warm-up would have to be longer than the run, it is too narrow.
 
 mod closed;
 mod quantile;
@@ -36,7 +36,7 @@ pub fn exponential(mean: f64) -> impl Fn(u64, u64) -> f64 {
     move |seed, number| -mean * model::pace::uniform(seed, number).ln()
 }
 
-/// Which law draws, so that each has a stream of its own.
+/// The law that draws: each has its own stream of random numbers.
 #[derive(Clone, Copy)]
 enum RandomStream {
     Arrival,
@@ -52,24 +52,24 @@ pub struct SimulationEffort {
     pub replications: u32,
     /// Requests measured in each.
     pub requests: u32,
-    /// Requests before them, in each.
+    /// Requests of the warm-up of each.
     pub warm_up: u32,
-    /// Chooses what is random.
+    /// The seed of all random numbers.
     pub seed: u64,
 }
 
-/// The most requests of a run that adapts to its load.
+/// The most requests of a run whose length depends on its load.
 const LONGEST: u32 = 100_000;
 
 impl SimulationEffort {
-    /// What a prediction is worth: some tenths of a second.
+    /// The effort for a prediction: some tenths of a second.
     pub fn usual(seed: u64) -> SimulationEffort {
         SimulationEffort { replications: 30, requests: 30_000, warm_up: 4000, seed }
     }
 
-    /// The same of an open loop that is `utilisation` full, with service times of this coefficient of
-    /// variation. A queue remembers `(1 + cv²) / (1 - ρ)²` requests or so: each run is 50 times as
-    /// long, up to a limit, and a tenth of it warms up.
+    /// The effort for an open loop of this `utilisation`, with service times of this coefficient of
+    /// variation. A queue's state depends on about the last `(1 + cv²) / (1 - ρ)²` requests: each
+    /// run is 50 times as long, up to a limit, and a tenth of it is warm-up.
     pub fn of_open_loop(seed: u64, utilisation: f64, variation: f64) -> SimulationEffort {
         let usual = SimulationEffort::usual(seed);
         let remembered = (1.0 + variation.powi(2)) / (1.0 - utilisation).powi(2);
@@ -79,7 +79,7 @@ impl SimulationEffort {
 
     /// The seed of a stream of a replication.
     fn stream(&self, replication: u32, stream: RandomStream) -> u64 {
-        // The draws mix their seed: neighbours are strangers.
+        // The draws hash their seed, so consecutive seeds give independent streams.
         self.seed
             .wrapping_mul(1 << 10)
             .wrapping_add(u64::from(replication))
@@ -122,7 +122,7 @@ impl Replication {
     }
 }
 
-/// What was simulated.
+/// The result of a simulation.
 #[derive(Clone, Debug)]
 pub struct Simulated {
     replications: Vec<Replication>,
@@ -147,7 +147,7 @@ impl Simulated {
     /// Quantile of the wait, by nearest rank.
     ///
     /// # Errors
-    /// Where `at` is not in 0 to 1.
+    /// If `at` is not in 0 to 1.
     pub fn wait_quantile(&self, at: f64) -> Result<QuantileEstimate, QueueingError> {
         SimulatedTimes::alone(self.waits_of_runs()).quantile(at)
     }
@@ -155,14 +155,15 @@ impl Simulated {
     /// Quantile of the response time, by nearest rank.
     ///
     /// # Errors
-    /// Where `at` is not in 0 to 1.
+    /// If `at` is not in 0 to 1.
     pub fn response_quantile(&self, at: f64) -> Result<QuantileEstimate, QueueingError> {
         let responses = self.replications.iter().map(|run| run.responses.as_slice());
         SimulatedTimes::alone(responses.collect()).quantile(at)
     }
 
-    /// The same where every request takes one of `levels`, whatever it waited: from the waits and
-    /// the levels' own shares, so that chance cannot put it on the wrong side of a jump.
+    /// Quantile of the response time if each request's service takes one of `levels`: from the
+    /// waits and the exact shares of the levels, so that chance cannot put it on the wrong side of
+    /// a jump.
     ///
     /// # Errors
     /// As [`Simulated::response_quantile`].
@@ -199,12 +200,12 @@ fn ascending<'a>(runs: impl Iterator<Item = &'a [f64]>) -> Vec<f64> {
     all
 }
 
-/// Student's t is for figures that scatter evenly, and those of runs with bursts do not: by so much
-/// an interval is wider, about as one of 99 %. Then it holds the truth in 95 of 100 or more
+/// Student's t assumes normal figures, and those of runs with bursts are not: intervals are widened
+/// by this factor, to about 99 %. Then they hold the truth in at least 95 of 100 cases
 /// (`tests/queueing/coverage.rs`).
 const WIDER: f64 = 1.3;
 
-/// How many standard errors the truth may be away from the mean of so many runs' figures.
+/// How many standard errors the truth may lie from the mean of this many runs.
 fn reach(runs: usize) -> f64 {
     WIDER * student(runs as u64 - 1)
 }
@@ -212,7 +213,7 @@ fn reach(runs: usize) -> f64 {
 /// The mean of independent runs' figures.
 struct MeanOfRuns {
     value: f64,
-    /// The standard error of the mean; infinite of a single run.
+    /// The standard error of the mean; infinite for a single run.
     error: f64,
     runs: usize,
 }
@@ -235,7 +236,7 @@ impl MeanOfRuns {
     }
 }
 
-/// The least of an ascending, non-empty list that at least `share` of it do not exceed.
+/// The smallest value of an ascending, non-empty list that at least `share` of it do not exceed.
 pub(crate) fn nearest_rank(ascending: &[f64], share: f64) -> f64 {
     // A share such as 0.9 is not exact in binary: 0.9 · 10 must not become the tenth.
     let rank = (share * ascending.len() as f64 - 1e-9).ceil().max(1.0) as usize;
@@ -247,7 +248,7 @@ pub(crate) fn nearest_rank(ascending: &[f64], share: f64) -> f64 {
 /// (Kiefer and Wolfowitz, Trans. AMS 78, 1955), so no event list is needed.
 ///
 /// # Errors
-/// Where there is no steady state, the effort is none, or time stands still.
+/// If there is no steady state, or effort or times are 0.
 pub fn open(
     load: OfferedLoad,
     gaps: TimeLaw<'_>,
@@ -258,7 +259,7 @@ pub fn open(
     effort.replicate(|replication| {
         let [arrivals, draws] = [RandomStream::Arrival, RandomStream::Service]
             .map(|which| effort.stream(replication, which));
-        // Times from 0 on are in the order of their bits.
+        // Non-negative times have the order of their bits.
         let mut free: BinaryHeap<Reverse<u64>> = (0..load.slots()).map(|_| Reverse(0)).collect();
         let mut run = Replication::default();
         let mut now = 0.0;

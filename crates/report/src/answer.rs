@@ -108,7 +108,7 @@ pub fn rows(study: &Study) -> String {
     crate::text::table(&table(&Summary::of(study, None)), INDENT, Width::ANY)
 }
 
-/// What the marks behind the table's figures mean, where there are any.
+/// What the marks behind the table's figures mean, if there are any.
 pub(crate) fn legend(summary: &Summary<'_>) -> Option<String> {
     if let Some(summary) = &summary.comparison {
         return comparison::legend(summary).map(str::to_owned);

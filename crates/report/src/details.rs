@@ -197,10 +197,11 @@ fn remarks(
 }
 
 /// Median, lowest and highest figure of each multiple over its repeats, in the order of the first
-/// pass; nothing where there is one pass.
+/// pass; nothing if there is one pass.
 ///
 /// The median is always the figure of a run: of an even number of runs the lower of the two in the
-/// middle. Where one run lacks a figure there is none, because missing figures tend to be the worst.
+/// middle. Where one run lacks a figure there is none, because missing figures tend to be the
+/// worst.
 fn repeats(study: &SweepStudy) -> Option<ReportSection> {
     const FIGURES: [(&str, &RunColumn); 4] =
         [("req/s", &RATE), ("p50, ms", &P50), ("p99, ms", &P99), ("tail", &TAIL)];
@@ -244,7 +245,7 @@ fn spread(figures: impl IntoIterator<Item = Option<f64>>) -> Option<[f64; 3]> {
     Some([figures[last / 2], figures[0], figures[last]])
 }
 
-/// How the requests of each run were shared among the workers, where that is known.
+/// How the requests of each run were shared among the workers, if that is known.
 fn workers(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
     let counted = runs.iter().filter_map(|NamedRun { name, run }| {
         let of_header = run.tally.per_worker.iter().map(|(worker, count)| WorkerShare {
@@ -266,7 +267,7 @@ fn workers(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
         // A load has no name.
         table.columns[0].is_constant = runs.iter().all(|run| run.name.is_empty());
         let source = match same[0].0 {
-            ShareSource::Header => "answers, as the response header names the worker",
+            ShareSource::Header => "responses, as their header names the worker",
             ShareSource::Stats => {
                 "requests started, warm-up included, as the server's statistics count them"
             }
@@ -300,7 +301,7 @@ pub(crate) struct PivotPlace {
 }
 
 /// A figure of a body over a kind of socket: over several passes that of the run in the middle, the
-/// lower of two. `None` where any of its runs is missing it, is invalid, or was not done.
+/// lower of two. `None` if any of its runs is missing it, is invalid, or was not done.
 pub(crate) fn median_of_body(
     study: &BodiesStudy,
     place: PivotPlace,
@@ -314,8 +315,8 @@ pub(crate) fn median_of_body(
     spread(figures).map(|[median, _, _]| median)
 }
 
-/// A table with sizes down and types across; where there are several kinds of socket, with sizes and
-/// types down and sockets across.
+/// A table with sizes down and types across; where there are several kinds of socket, with sizes
+/// and types down and sockets across.
 fn pivot(study: &BodiesStudy) -> Option<ReportSection> {
     const PIVOTED: [(&str, &RunColumn); 3] =
         [("req/s", &RATE), ("p50, ms", &P50), ("MB/s", &CONTENT_RATE)];

@@ -1,7 +1,7 @@
 //! hey's layout (v0.1.4) with our numbers, for scripts that read it.
 //!
-//! Lines, words, tabs and decimals are the same, except for the spaces that hey leaves at the end of
-//! a line. The numbers differ in what they measure:
+//! Lines, words, tabs and decimals are the same, except for the spaces that hey leaves at the end
+//! of a line. The numbers differ in what they measure:
 //!
 //! - times are response times, from when a request was due (hey: from when it was sent), of good
 //!   responses alone (hey: of all, a 503 too); a percentile that too few responses support is left
@@ -127,8 +127,8 @@ fn over_all(phase: &DurationSummary, responses: u64) -> [Nanos; 3] {
     [average, fastest, phase.max]
 }
 
-/// Requests that ended without a response, by kind. Bad responses are listed by reason, as hey has a
-/// line for each error message.
+/// Requests that ended without a response, by kind. Bad responses are listed by reason, as hey has
+/// a line for each error message.
 fn errors(study: &LoadStudy) -> String {
     let tally = &study.run.tally;
     let mut text = String::new();

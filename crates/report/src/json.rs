@@ -57,8 +57,8 @@ pub(crate) fn indented(value: &impl Serialize, levels: usize) -> String {
         if is_end {
             open.pop();
         }
-        // A new line begins after a comma, after an opening bracket and before a closing one, unless
-        // there is nothing between the two.
+        // A new line begins after a comma, after an opening bracket and before a closing one,
+        // unless there is nothing between the two.
         let is_inside = matches!(last, '[' | '{') != is_end;
         if !is_string && last == ',' && is_flat {
             text.push(' ');
@@ -92,8 +92,8 @@ struct OpenValue {
     is_flat: bool,
 }
 
-/// The study that [`write()`] wrote. Line breaks in strings become visible as `\\n`, so that no string
-/// of a file adds a line to a report.
+/// The study that [`write()`] wrote. Line breaks in strings become visible as `\\n`, so that no
+/// string of a file adds a line to a report.
 ///
 /// # Errors
 /// If the text is not a study, or has a newer schema than this version knows.

@@ -20,7 +20,7 @@ pub(crate) fn listed(parts: impl IntoIterator<Item = String>) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// `kernel 6.1.0`; nothing where there is nothing to name.
+/// `kernel 6.1.0`; nothing if there is nothing to name.
 pub(crate) fn named(name: &str, what: &str) -> String {
     if what.is_empty() { String::new() } else { format!("{name} {what}") }
 }

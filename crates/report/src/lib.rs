@@ -3,8 +3,8 @@
 //! The [`summary`] of a study has its verdict, conclusions and runs; a tree of sections (`details`)
 //! has everything else. [`answer`], [`full()`], [`html`] and [`csv()`] lay them out. `run_columns`
 //! declares each column of a run once, for all of them. `puma`, `hey`, `wrk` and `logs` are the
-//! layouts of other tools. Nothing here measures, prints, opens a file or reads a clock, and numbers
-//! become text in [`number`] alone.
+//! layouts of other tools. Nothing here measures, prints, opens a file or reads a clock, and
+//! numbers become text in [`number`] alone.
 
 pub mod answer;
 pub mod comparison;
@@ -42,8 +42,8 @@ pub use text::{Width, broken, wrap};
 use tree::NamedFact;
 pub use two_studies::{StudyFile, side_by_side};
 
-/// The full report of a study: the command line that repeats it, the answer with all its doubts, and
-/// the details.
+/// The full report of a study: the command line that repeats it, the answer with all its doubts,
+/// and the details.
 pub fn full(study: &Study, saved: Option<&str>, width: Width) -> String {
     let tree = details(study);
     let table =

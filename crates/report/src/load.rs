@@ -35,12 +35,12 @@ pub(crate) fn sections(study: &LoadStudy) -> Vec<Option<ReportSection>> {
         failures(study),
         shown(slowest(study)),
         Some(traffic(study)),
-        ReportSection::new("checks of the answers").lines(study.checks.clone()).filled(),
+        ReportSection::new("checks of the responses").lines(study.checks.clone()).filled(),
     ]
 }
 
-/// The rates that were requested and achieved, by the requests that were due in the measured window.
-/// A generator that sends less than it was asked for has measured something else.
+/// The rates that were requested and achieved, by the requests that were due in the measured
+/// window. A generator that sends less than it was asked for has measured something else.
 fn rates(study: &LoadStudy) -> ReportSection {
     let plan = &study.plan;
     let run = &study.run;
@@ -57,7 +57,7 @@ fn rates(study: &LoadStudy) -> ReportSection {
             format!("{}/s", number::rate_in_words(rate.per_second()))
         }
         Pace::Open { .. } => in_words(run.offered_rate(&plan.load.pace)),
-        Pace::Closed => "as fast as answers come".to_owned(),
+        Pace::Closed => "as fast as responses come".to_owned(),
     };
     let achieved = in_words(Some(run.completed_rate()).filter(|_| server_ended(run).is_none()));
     let sent = run.tally.send_lag.count();
@@ -114,13 +114,13 @@ fn times(study: &LoadStudy) -> Option<ReportSection> {
     rows.extend(rows_of_percentiles(study));
     let max = if endless > 0 {
         // The longest is not known where some never ended.
-        row_of_both("max", tally, |_| None).noted(format!("{endless} without an answer"))
+        row_of_both("max", tally, |_| None).noted(format!("{endless} without a response"))
     } else {
         row_of_both("max", tally, Histogram::max)
     };
     rows.push(max);
     let names = ["", "response time", "95 % interval", "generator's share", "service time"];
-    let title = format!("times of {}, ms", count_of(good, "good answer"));
+    let title = format!("times of {}, ms", count_of(good, "good response"));
     Some(ReportSection::new(title).table(DataTable::new(names, rows)))
 }
 
@@ -175,13 +175,13 @@ fn support(study: &LoadStudy, quantile: f64, time: Quantile) -> String {
         }
         Quantile::Time(_) | Quantile::NotPrinted => String::new(),
         Quantile::TooFew => study.run.percentile_range(quantile).map_or_else(
-            || "too few answers".to_owned(),
-            |it| format!("too few answers; {}", range_of_few([it.low, it.high])),
+            || "too few responses".to_owned(),
+            |it| format!("too few responses; {}", range_of_few([it.low, it.high])),
         ),
         Quantile::Growing => "no steady state".to_owned(),
         Quantile::Unanswered => {
             let failed = tally.counts.failed() + tally.unfinished_above_all();
-            format!("{failed} had no good answer")
+            format!("{failed} had no good response")
         }
     }
 }
@@ -200,10 +200,10 @@ fn overload(overload: &Overload) -> ReportSection {
     );
     let inferred = match overload.doubt {
         Some(OverloadDoubt::Failures) => {
-            "nothing is inferred: requests without a good answer have no response time that could have grown".to_owned()
+            "nothing is inferred: requests without a good response have no response time that could have grown".to_owned()
         }
         Some(OverloadDoubt::Disagreement) => format!(
-            "nothing is inferred: the growth says {} req/s, the answers counted say {answered}: it was not one server at one speed",
+            "nothing is inferred: the growth says {} req/s, the responses counted say {answered}: it was not one server at one speed",
             number::rate_in_words(overload.capacity.value),
         ),
         None => inferred(overload, &answered),
@@ -215,7 +215,7 @@ fn inferred(overload: &Overload, answered: &str) -> String {
     let by = if overload.growth.is_some() { "" } else { " of the backlog" };
     let capacity = with_error(overload.capacity, 1);
     let capacity =
-        format!("capacity {capacity} req/s by the growth{by}, {answered} by the answers counted");
+        format!("capacity {capacity} req/s by the growth{by}, {answered} by the responses counted");
     match (overload.slots, overload.service_time) {
         (Some(slots), Some(time)) => {
             format!(
@@ -307,10 +307,10 @@ fn phases(study: &LoadStudy) -> Option<ReportSection> {
         TableRow::new([name.into(), count].into_iter().chain(times)).noted(note)
     });
     let table = DataTable::new(["", "count", "average", "fastest", "slowest"], rows);
-    Some(ReportSection::new("details by phase of the good answers, ms").table(table))
+    Some(ReportSection::new("details by phase of the good responses, ms").table(table))
 }
 
-/// Round trip and retransmissions; nothing where the server is on this machine and nothing was
+/// Round trip and retransmissions; nothing if the server is on this machine and nothing was
 /// retransmitted.
 fn network(tally: &Tally) -> Option<ReportSection> {
     let NetworkPath { round_trip, retransmitted, slow, slow_with_retransmission } = tally.network;
@@ -358,8 +358,8 @@ fn failures(study: &LoadStudy) -> Option<ReportSection> {
     ReportSection::new(title).table(DataTable::new(DISTRIBUTION, rows)).filled()
 }
 
-/// The slowest good responses, each with the time at which its request was due, to look up what else
-/// happened then.
+/// The slowest good responses, each with the time at which its request was due, to look up what
+/// else happened then.
 fn slowest(study: &LoadStudy) -> Option<ReportSection> {
     let rows = study.run.tally.slowest.requests.iter().map(|request| {
         let due = TableCell::number(Some(request.due.as_secs_f64()), |due| number::fixed(due, 3));
@@ -368,7 +368,7 @@ fn slowest(study: &LoadStudy) -> Option<ReportSection> {
         TableRow::new([due, response, service])
     });
     let table = DataTable::new(["due at, s", "response time", "service time"], rows);
-    ReportSection::detail("slowest good answers, ms").table(table).filled()
+    ReportSection::detail("slowest good responses, ms").table(table).filled()
 }
 
 /// Connections and bytes of the whole run, unmeasured requests included.
@@ -410,15 +410,15 @@ pub(crate) const WORDS: [(&str, &str); 7] = [
         "send lag",
         "from due to first byte sent: what the generator adds, the wait for a connection included",
     ),
-    ("submit failures", "never sent; wait failures: sent, and no good answer came"),
+    ("submit failures", "never sent; wait failures: sent, and no good response came"),
     (
         "95 % interval",
-        "where the percentile of many such runs would be; answers near in time are not independent, and count for less",
+        "where the percentile of many such runs would be; responses near in time are not independent, and count for less",
     ),
     ("generator's share", "what the generator's own lateness may have added to it, at most"),
-    ("read lag", "from an answer's arrival in the kernel until the generator read it"),
+    ("read lag", "from a response's arrival in the kernel until the generator read it"),
     (
         "above",
-        "how many answers were slower; with few of them the percentile is a matter of chance",
+        "how many responses were slower; with few of them the percentile is a matter of chance",
     ),
 ];

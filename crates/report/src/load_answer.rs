@@ -128,8 +128,8 @@ fn bars(times: &Histogram) -> String {
     text
 }
 
-/// The run in a few slices of time, by the second in which a request ended: mean and longest response
-/// times, and in a full report also responses and failures.
+/// The run in a few slices of time, by the second in which a request ended: mean and longest
+/// response times, and in a full report also responses and failures.
 fn over_time(study: &LoadStudy, width: Width, is_full: bool) -> String {
     let seconds = &study.run.tally.series.seconds;
     if seconds.len() < 2 {
@@ -156,7 +156,7 @@ fn over_time(study: &LoadStudy, width: Width, is_full: bool) -> String {
     };
     let mut text = line("until second", &|at| ((at + 1) * each).min(seconds.len()).to_string());
     if is_full {
-        text += &line("answers", &|at| completed(at).to_string());
+        text += &line("responses", &|at| completed(at).to_string());
         text += &line("failed", &|at| sum(at, |second| second.failed).to_string());
     }
     text += &line("mean, ms", &|at| or_none(mean(at), number::milliseconds));

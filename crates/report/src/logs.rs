@@ -22,7 +22,7 @@ pub fn csv_header() -> &'static str {
 }
 
 /// Appends the line of request `number`. Instants are relative to `start`, and negative in the
-/// warm-up. A field is empty where there is nothing, such as the sending of a skipped request or
+/// warm-up. A field is empty if there is nothing, such as the sending of a skipped request or
 /// the reason of a good response.
 pub fn write_csv(
     out: &mut String,
@@ -71,8 +71,8 @@ pub fn write_csv(
 /// error=timed_out after=20000.0ms`, and for a bad response `request 8 error=bad_response
 /// after=1.5ms reason=trailing_bytes`.
 ///
-/// The number is written as Crystal writes an f64: with the fewest digits that read back as the same
-/// number, and at least one decimal. The two differ below 0.0001 ms, which no response takes.
+/// The number is written as Crystal writes an f64: with the fewest digits that read back as the
+/// same number, and at least one decimal. The two differ below 0.0001 ms, which no response takes.
 pub fn write_attack_line(
     out: &mut String,
     number: u64,
@@ -107,7 +107,7 @@ pub fn hdr(study: &LoadStudy) -> String {
     builder
         .add_comment("[Histogram log format version 1.3]")
         .add_comment(&format!("[{}]", study.command_line))
-        .add_comment("[times of good answers in ns; Interval_Max in ms]")
+        .add_comment("[times of good responses in ns; Interval_Max in ms]")
         .with_max_value_divisor(1e6);
     if let Ok(started) = study.started_at.parse::<Timestamp>() {
         builder

@@ -45,8 +45,8 @@ fn item(item: &ListItem) -> String {
     format!("- {}{}\n", escaped(&label), lines.chain(hints).collect::<Vec<_>>().join("<br>\n  "))
 }
 
-/// A table that is readable as plain text, too. A column without name and cells is left out, such as
-/// that of marks; notes are a last column.
+/// A table that is readable as plain text, too. A column without name and cells is left out, such
+/// as that of marks; notes are a last column.
 pub(crate) fn pipe_table(table: &DataTable) -> String {
     let is_empty = |at: usize| {
         table.rows.iter().all(|row| row.cells.get(at).is_none_or(|cell| cell.text.is_empty()))

@@ -214,7 +214,7 @@ fn closed_loop(
     ])
 }
 
-/// `load from ssh box2 and ssh box3`; nothing where this process makes the load.
+/// `load from ssh box2 and ssh box3`; nothing if this process makes the load.
 fn from(generators: &[MaskedText]) -> Option<String> {
     let names: Vec<String> = generators.iter().map(ToString::to_string).collect();
     (!names.is_empty()).then(|| format!("load from {}", judge::words::listed(&names)))
@@ -295,11 +295,11 @@ fn generator(stream: &StreamPlan, placement: Option<&Placement>, with: Option<&s
         None => lanes(stream.lanes, None, placement),
         Some(with) => format!("made by {with}"),
     };
-    listed([maker, format!("answers given up after {}", number::span(stream.timeout))])
+    listed([maker, format!("responses given up after {}", number::span(stream.timeout))])
 }
 
-/// `1 generator thread (20000 req/s a thread) on CPU 1, the server on CPU 0`: how many, why so many,
-/// and on which CPUs.
+/// `1 generator thread (20000 req/s a thread) on CPU 1, the server on CPU 0`: how many, why so
+/// many, and on which CPUs.
 fn lanes(lanes: u32, by: Option<LaneCountReason>, placement: Option<&Placement>) -> String {
     let why =
         by.map(|by| by.to_string()).filter(|why| !why.is_empty()).map(|why| format!(" ({why})"));
@@ -331,8 +331,8 @@ pub(crate) fn service_time(study: &SweepStudy) -> Option<(Nanos, &'static str, f
     Some((mean, source, computing(study).map_or(slots, |(_, rate)| rate)))
 }
 
-/// The CPU time of a request and the highest rate that the CPUs allow, where that is lower than what
-/// the slots allow. A worker in Ruby computes on one CPU at a time.
+/// The CPU time of a request and the highest rate that the CPUs allow, where that is lower than
+/// what the slots allow. A worker in Ruby computes on one CPU at a time.
 fn computing(study: &SweepStudy) -> Option<(Nanos, f64)> {
     let ServiceTime { mean, cpu, .. } = study.service_time?;
     let cpu = cpu.filter(|cpu| *cpu > Nanos::ZERO)?;
@@ -374,7 +374,7 @@ fn load_of_bodies(study: &BodiesStudy) -> Vec<String> {
     let delay = plan
         .stream
         .delay
-        .map(|delay| format!("each answer is delayed by {} in the app", number::span(delay)));
+        .map(|delay| format!("each response is delayed by {} in the app", number::span(delay)));
     let passes = if plan.repeat > 1 { format!(", {} passes", plan.repeat) } else { String::new() };
     let order = format!("bodies in random order (seed {}){passes}", plan.seed);
     let generator = generator(&plan.stream, placement, None);

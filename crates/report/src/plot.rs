@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 
 use crate::number;
 
-/// Width of a drawing in its own units; the page scales it. On a phone a unit is three quarters of a
-/// pixel.
+/// Width of a drawing in its own units; the page scales it. On a phone a unit is three quarters of
+/// a pixel.
 const WIDTH: f64 = 480.0;
 /// Room for the labels of the y axis, and under the plot for those of the x axis and its title.
 const LEFT: f64 = 56.0;
@@ -66,7 +66,8 @@ pub(crate) struct PlotMark {
     /// The class of its colour in the page's style sheet.
     pub(crate) class: String,
     pub(crate) shape: PlotShape,
-    /// The name at the right end of a line, or a word's text; for other shapes what a pointer shows.
+    /// The name at the right end of a line, or a word's text; for other shapes what a pointer
+    /// shows.
     pub(crate) title: String,
 }
 
@@ -272,8 +273,8 @@ impl Plot {
         format!("M{}", places.join("L"))
     }
 
-    /// Along the upper ends of the ranges, and back along the lower ones. A single range is as wide as
-    /// a bar.
+    /// Along the upper ends of the ranges, and back along the lower ones. A single range is as wide
+    /// as a bar.
     fn path_of_band(&self, ranges: &[PlotRange]) -> String {
         let half = if ranges.len() == 1 { 2.0 } else { 0.0 };
         let corner = |x: f64, shift: f64, y: f64| {
@@ -377,8 +378,8 @@ impl AxisScale {
         AxisScale::Linear { low: 0.0, high: if high > 0.0 { high * 1.08 } else { 1.0 } }
     }
 
-    /// Around these positive values, with a little room at both ends, and spanning at least a factor of
-    /// two.
+    /// Around these positive values, with a little room at both ends, and spanning at least a
+    /// factor of two.
     pub(crate) fn around(values: impl IntoIterator<Item = f64>) -> AxisScale {
         let mut low = f64::INFINITY;
         let mut high: f64 = 0.0;

@@ -131,7 +131,7 @@ fn queue_table(prediction: &Prediction) -> DataTable {
     let has_marks = each_time(prediction).any(|time| is_rough(prediction, time.of));
     let shown = |time: Option<PredictedTime>| {
         let Some(time) = time else { return NONE.to_owned() };
-        // Room for the mark where there is none.
+        // Room for the mark if there is none.
         let mark = match (has_marks, is_rough(prediction, time)) {
             (false, _) => "",
             (true, false) => " ",

@@ -3,11 +3,11 @@
 //! a `-`.
 //!
 //! `long_tail_hey` is the table of a sweep, as Puma 6.6 printed it but for one word: the script's
-//! band says "Latency" for what is a response time. Times are seconds. `Std Dev` is the population's
-//! standard deviation of the workers' shares in percentage points of all requests (Puma 7's script
-//! prints that of the relative deviations, which is larger by the number of workers). Deviations are
-//! relative to an even share, and `Total Reqs` are good responses. As in the script, a server with
-//! at most one worker has no worker columns.
+//! band says "Latency" for what is a response time. Times are seconds. `Std Dev` is the
+//! population's standard deviation of the workers' shares in percentage points of all requests
+//! (Puma 7's script prints that of the relative deviations, which is larger by the number of
+//! workers). Deviations are relative to an even share, and `Total Reqs` are good responses. As in
+//! the script, a server with at most one worker has no worker columns.
 //!
 //! `response_time_wrk` is the table of a study of bodies. `Resp Size` is the counted content of a
 //! response; the script derived it from wrk's rounded output, which includes the framing of chunks.
@@ -33,7 +33,7 @@ const TIMES: [&RunColumn; 8] = [&P10, &P25, &P50, &P75, &P90, &P95, &P99, &MAX];
 /// The column where the band over the workers begins.
 const WORKERS_FROM: usize = 91;
 
-/// How many workers have columns; `None` where there is nothing to compare.
+/// How many workers have columns; `None` if there is nothing to compare.
 fn compared(study: &SweepStudy) -> Option<usize> {
     (study.server.workers > 1).then_some(study.server.workers as usize)
 }
@@ -84,7 +84,8 @@ fn size(study: &SweepStudy) -> String {
     format!("{workers:<4} -t{}", study.plan.server.threads.unwrap_or(most))
 }
 
-/// A run. Another generator's run has that generator's figures: hey's are what Puma's script prints.
+/// A run. Another generator's run has that generator's figures: hey's are what Puma's script
+/// prints.
 fn row(study: &SweepStudy, run: &Run) -> String {
     let run = &SummaryRun::of(String::new(), run, RunContext::Sweep(study));
     let multiple = or_none(MULTIPLE.value(run), number::multiple);
@@ -139,20 +140,20 @@ pub(crate) fn words(study: &SweepStudy) -> Vec<(&'static str, &'static str)> {
         ]
     } else {
         [
-            ("req/sec", "good answers (2xx, 3xx) per second of the measured window"),
-            ("10% to 100%", "response time of good answers in seconds: from when a request was due to its last byte"),
+            ("req/sec", "good responses (2xx, 3xx) per second of the measured window"),
+            ("10% to 100%", "response time of good responses in seconds: from when a request was due to its last byte"),
         ]
     });
     if compared(study).is_some() {
         words.extend([
             ("Std Dev", "of the workers' shares, in percentage points of all (as Puma 6.6's script, not as 7's)"),
             ("% deviation", "of each worker from an even share, in % of that share, rising"),
-            ("Total Reqs", "good answers"),
+            ("Total Reqs", "good responses"),
         ]);
     }
     words.push((
         "-",
-        "not known, or too few answers to tell, or unanswered requests could change it",
+        "not known, or too few responses to tell, or unanswered requests could change it",
     ));
     words
 }

@@ -39,11 +39,11 @@ impl RunTable {
 pub(crate) struct RunColumn {
     /// Its heading in a full report.
     pub(crate) name: &'static str,
-    /// Its name in CSV; empty where the heading will do.
+    /// Its name in CSV; empty if the heading will do.
     pub(crate) csv: &'static str,
     /// Its unit, where neither heading nor band says it: Markdown has no band.
     pub(crate) unit: &'static str,
-    /// What the heading means; empty where that is plain, or where the band says it.
+    /// What the heading means; empty if that is plain, or where the band says it.
     pub(crate) meaning: fn(RunTable) -> &'static str,
     /// The heading over it and its neighbours.
     pub(crate) band: Option<fn(RunTable) -> ColumnBand>,
@@ -119,7 +119,7 @@ pub(crate) enum RunFigure {
     /// A number that the user chose, which JSON has as it is.
     Chosen(f64),
     Time(Nanos),
-    /// The times between which a percentile lies that too few answers support.
+    /// The times between which a percentile lies that too few responses support.
     Range([Nanos; 2]),
     Word(String),
     /// How many of each.

@@ -2,9 +2,9 @@
 //! tables that have it, and is written the same wherever it stands.
 //!
 //! [`COLUMNS`] has their order in a full report and in CSV, [`IN_ANSWER`] in the answer's table of
-//! runs, [`IN_ANSWER_OF_LOAD`] in that of a load, and [`IN_JSON`] in the JSON of a summary. HTML and
-//! Markdown show the same two tables. Puma's own layouts name their columns in `puma.rs`, for their
-//! characters are fixed.
+//! runs, [`IN_ANSWER_OF_LOAD`] in that of a load, and [`IN_JSON`] in the JSON of a summary. HTML
+//! and Markdown show the same two tables. Puma's own layouts name their columns in `puma.rs`, for
+//! their characters are fixed.
 
 use judge::Grade;
 use model::comparison::Metric;
@@ -25,7 +25,7 @@ use RunTable::{Bodies, Comparison, Load, OtherGenerator, Sweep};
 
 /// What the marks of every table of runs mean.
 pub(crate) const MARKS: [(&str, &str); 2] = [
-    ("-", "not known, or too few answers to tell, or unanswered requests could change it"),
+    ("-", "not known, or too few responses to tell, or unanswered requests could change it"),
     ("!", "a number of this row may be spoiled: see the warnings"),
 ];
 
@@ -232,7 +232,7 @@ static SOCKET: RunColumn = RunColumn {
 static KILOBYTES: RunColumn = RunColumn {
     name: "KB",
     csv: "kb",
-    meaning: |_| "size of the content of every answer, 1 KB is 1024 bytes",
+    meaning: |_| "size of the content of every response, 1 KB is 1024 bytes",
     figure: FigureSource::Of(|run| run.body().map(|row| row.body.kilobytes).into()),
     stays_when_invalid: true,
     tables: &[Bodies],
@@ -306,9 +306,11 @@ pub(crate) static RATE: RunColumn = RunColumn {
     name: "req/s",
     csv: "rate_per_s",
     meaning: |table| match table {
-        Sweep | Load => "good answers (2xx, 3xx) per second of the measured window",
+        Sweep | Load => "good responses (2xx, 3xx) per second of the measured window",
         OtherGenerator => "requests per second, as it prints them",
-        Bodies => "good answers (2xx, 3xx, of the right length) per second of the measured window",
+        Bodies => {
+            "good responses (2xx, 3xx, of the right length) per second of the measured window"
+        }
         Comparison => "",
     },
     figure: FigureSource::Of(|run| run.completed().into()),
@@ -425,7 +427,7 @@ fn response_times(table: RunTable) -> ColumnBand {
             ..ColumnBand::new("times by the other generator, ms", "its ms")
         },
         Sweep | Bodies | Comparison | Load => ColumnBand {
-            meaning: "of good answers: from when a request was due to its last byte",
+            meaning: "of good responses: from when a request was due to its last byte",
             ..ColumnBand::new("response time, ms", "ms")
         },
     }
@@ -561,7 +563,7 @@ fn fairness(_: RunTable) -> ColumnBand {
 pub(crate) static CONTENT_BYTES: RunColumn = RunColumn {
     name: "content",
     csv: "content_bytes",
-    meaning: |_| "bytes of content, counted, over whole answers",
+    meaning: |_| "bytes of content, counted, over whole responses",
     band: Some(bytes_an_answer),
     figure: FigureSource::Of(|run| run.body().and_then(BodyRun::content_bytes).into()),
     shown: number::exact,
@@ -581,7 +583,7 @@ static WHOLE_BYTES: RunColumn = RunColumn {
 };
 
 fn bytes_an_answer(_: RunTable) -> ColumnBand {
-    ColumnBand::new("bytes an answer", "bytes")
+    ColumnBand::new("bytes per response", "bytes")
 }
 
 // The server.
@@ -589,7 +591,7 @@ fn bytes_an_answer(_: RunTable) -> ColumnBand {
 static SERVER_CPU: RunColumn = RunColumn {
     name: "CPU ms",
     csv: "server_cpu_ms",
-    meaning: |_| "time of all processes of the server on a CPU, an answer (the warm-up in both); from ticks of 10 ms",
+    meaning: |_| "time of all processes of the server on a CPU, per response (the warm-up in both); from ticks of 10 ms",
     band: Some(server),
     figure: FigureSource::Of(|run| match run.body() {
         Some(row) => row.server_cpu().into(),
@@ -692,10 +694,10 @@ static GOOD: RunColumn =
 static FAILED: RunColumn = RunColumn {
     name: "errors",
     meaning: |table| match table {
-        Sweep | Load => "requests of the measured window without a good answer",
+        Sweep | Load => "requests of the measured window without a good response",
         OtherGenerator => "bad statuses, errors and timeouts, as it counts them",
         Bodies | Comparison => {
-            "requests of the measured window without a good answer of the right length"
+            "requests of the measured window without a good response of the right length"
         }
     },
     figure: FigureSource::Of(|run| run.run.failed().into()),
@@ -715,7 +717,7 @@ static FAILURES: RunColumn = RunColumn {
 /// Tables leave it out, for a full report has a section of it.
 static STATUSES: RunColumn = RunColumn {
     name: "statuses",
-    meaning: |_| "answers by status",
+    meaning: |_| "responses by status",
     figure: FigureSource::Of(|run| RunFigure::Counts(run.run.statuses())),
     stays_when_invalid: true,
     tables: EVERYWHERE,
@@ -756,7 +758,7 @@ struct UnfinishedCounts {
     in_flight: u64,
     /// Open loop: those for which no connection was free.
     not_sent: u64,
-    /// Of both, those that had waited longer than any answer took: percentiles count them.
+    /// Of both, those that had waited longer than any response took: percentiles count them.
     above_all: u64,
 }
 

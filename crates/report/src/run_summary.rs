@@ -189,7 +189,7 @@ impl<'a> SummaryRun<'a> {
         Some(self.run.sent_rate())
     }
 
-    /// Good answers a second. A backlog that is served after the load ends is not counted. `None`
+    /// Good responses a second. A backlog that is served after the load ends is not counted. `None`
     /// where another generator does not say, and where the server ended during a load.
     pub(crate) fn completed(&self) -> Option<f64> {
         if self.load_plan().is_some() && server_ended(self.run).is_some() {
@@ -201,12 +201,12 @@ impl<'a> SummaryRun<'a> {
         }
     }
 
-    /// The mean response time of the good answers.
+    /// The mean response time of the good responses.
     pub fn mean(&self) -> Option<Nanos> {
         self.run.mean_response_time().filter(|_| !self.is_hidden())
     }
 
-    /// The response time at this quantile, where enough answers support it.
+    /// The response time at this quantile, where enough responses support it.
     pub fn percentile(&self, quantile: f64) -> Option<Nanos> {
         self.run.response_time(quantile).time().filter(|_| !self.is_hidden())
     }
@@ -216,8 +216,8 @@ impl<'a> SummaryRun<'a> {
         self.run.max_response_time().time().filter(|_| !self.is_hidden())
     }
 
-    /// Between which times a percentile lies that too few answers support, where that is known to a
-    /// fifth.
+    /// Between which times a percentile lies that too few responses support, if that is known to
+    /// a fifth.
     pub(crate) fn range_of_few(&self, quantile: f64) -> Option<[Nanos; 2]> {
         let range = self.run.percentile_range(quantile).filter(|_| !self.is_hidden())?;
         Some([range.low, range.high])
@@ -263,7 +263,7 @@ impl<'a> SummaryRun<'a> {
         self.interval(quantile).is_some_and(is_wide) || self.generator_part(quantile).is_some()
     }
 
-    /// Whether every answer is known and ours, so that their distribution can be judged.
+    /// Whether every response is known and ours, so that their distribution can be judged.
     fn is_clean(&self) -> bool {
         let tally = &self.run.tally;
         let unanswered = tally.counts.censored() + tally.unfinished_above_all();
@@ -304,7 +304,7 @@ impl<'a> SummaryRun<'a> {
         furthest.filter(|_| deviations.len() > 1)
     }
 
-    /// `20 unfinished and 3 not sent, not counted`; nothing where there are none.
+    /// `20 unfinished and 3 not sent, not counted`; nothing if there are none.
     pub(crate) fn unfinished_in_words(&self) -> Option<String> {
         let UnfinishedRequests { in_flight, not_sent, .. } = self.run.tally.unfinished;
         let above_all = self.run.tally.unfinished_above_all();
@@ -316,7 +316,7 @@ impl<'a> SummaryRun<'a> {
         let slow = if above_all == 0 {
             String::new()
         } else {
-            format!(" ({above_all} of them had waited longer than any answer took)")
+            format!(" ({above_all} of them had waited longer than any response took)")
         };
         (!kinds.is_empty()).then(|| format!("{}, not counted{slow}", kinds.join(" and ")))
     }
@@ -359,7 +359,7 @@ pub(crate) struct SummaryGenerator {
     pub(crate) name: String,
     /// Measured requests that it made.
     pub(crate) requests: u64,
-    /// The median response time of its good answers.
+    /// The median response time of its good responses.
     pub(crate) p50_ms: Option<f64>,
     /// Their 99th percentile.
     pub(crate) p99_ms: Option<f64>,
@@ -396,7 +396,7 @@ pub(crate) struct SlowGroup {
     pub(crate) others_ms: f64,
 }
 
-/// `414–419?`: a percentile that too few answers support, by the times between which it lies.
+/// `414–419?`: a percentile that too few responses support, by the times between which it lies.
 pub(crate) fn range_of_few(ends: [Nanos; 2]) -> String {
     let [low, high] = ends.map(number::milliseconds);
     if low == high { format!("{low}?") } else { format!("{low}–{high}?") }
@@ -422,7 +422,8 @@ pub(crate) fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
-/// Interval and part of a percentile that is `time`, each as a cell: `22.6–24.3`, `>22.6`; `≤ 0.71`.
+/// Interval and part of a percentile that is `time`, each as a cell: `22.6–24.3`, `>22.6`; `≤
+/// 0.71`.
 pub(crate) fn interval_cells(
     statistics: Option<&Statistics>,
     quantile: f64,

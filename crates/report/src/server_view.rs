@@ -62,7 +62,7 @@ fn row(label: &str, run: &Run, watch: &Watch) -> TableRow {
     ])
 }
 
-/// The mean of what each worker reported in the window, summed over the workers; `None` where one
+/// The mean of what each worker reported in the window, summed over the workers; `None` if one
 /// reported nothing.
 fn polled(watch: &Watch, name: &str) -> Option<f64> {
     let means: Option<Vec<f64>> =
@@ -70,12 +70,12 @@ fn polled(watch: &Watch, name: &str) -> Option<f64> {
     means.filter(|means| !means.is_empty()).map(|means| means.iter().sum())
 }
 
-/// Reports closer to each other than this are one report that was read twice: workers report at most
-/// once a second.
+/// Reports closer to each other than this are one report that was read twice: workers report at
+/// most once a second.
 const SAME_REPORT: Nanos = Nanos::from_millis(500);
 
-/// Mean of a worker's reports, each counted once however often it was read. Reports that may be from
-/// before the window are left out.
+/// Mean of a worker's reports, each counted once however often it was read. Reports that may be
+/// from before the window are left out.
 fn mean_of_reports(track: &WatchTrack, curve: &WatchCurve) -> Option<f64> {
     let mut sum = 0.0;
     let mut reports = 0.0;
@@ -250,15 +250,15 @@ fn notes_on_statsd(statsd: &StatsdReport, elapsed: Nanos) -> Option<String> {
     (!parts.is_empty()).then(|| format!("not in the table: {}", parts.join("; ")))
 }
 
-/// Waits by the kernel's tracepoints: a row for each worker of each run, of servers on these kinds of
-/// socket.
+/// Waits by the kernel's tracepoints: a row for each worker of each run, of servers on these kinds
+/// of socket.
 pub(crate) fn traced(runs: &[NamedRun<'_>], sockets: &[Socket]) -> Option<ReportSection> {
     let views = runs.iter().filter_map(|NamedRun { name, run }| Some((name, run.kernel.as_ref()?)));
     let new = TableColumn::new;
     let [accept, receive, server] =
         ["accept queue", "receive queue", "in server"].map(|title| ColumnBand::new(title, title));
     let columns = [
-        &["", "worker", "answers"].map(new)[..],
+        &["", "worker", "responses"].map(new)[..],
         &["mean", "p50", "p99"].map(|name| new(name).under(&accept)),
         &["mean", "p99"].map(|name| new(name).under(&receive)),
         &["mean", "p50", "p99"].map(|name| new(name).under(&server)),
@@ -269,7 +269,7 @@ pub(crate) fn traced(runs: &[NamedRun<'_>], sockets: &[Socket]) -> Option<Report
     let has_tls = sockets.iter().any(|socket| matches!(socket, Socket::Ssl4 | Socket::Ssl6));
     let words = [
         "accept queue: of a connection, until it is accepted; receive queue: of a request, from then or its arrival until it is read",
-        "in server: from there to its answer; CPU wait: of a thread, from being ready to running; answers: of the whole run",
+        "in server: from there to its response; CPU wait: of a thread, from being ready to running; responses: of the whole run",
         if has_tls {
             "over TLS connections and threads alone are seen, and no requests"
         } else {

@@ -108,7 +108,7 @@ pub(crate) fn right(text: &str, width: usize) -> String {
     format!("{text:>width$}")
 }
 
-/// `title` between two bars, `width` wide; without bars where there is no room.
+/// `title` between two bars, `width` wide; without bars if there is no room.
 pub(crate) fn band(title: &str, width: usize) -> String {
     match width.saturating_sub(columns_of(title) + 2) {
         0 | 1 => right(title, width),
@@ -193,7 +193,7 @@ impl TableLayout<'_> {
         text
     }
 
-    /// Bands, where there are any, and headings.
+    /// Bands, if there are any, and headings.
     fn head(&self, shown: &[usize]) -> String {
         let columns = &self.table.columns;
         let over = |under: &[usize]| match &columns[under[0]].band {
@@ -236,7 +236,7 @@ impl Width {
         Width(Some(columns.max(Width::LEAST)))
     }
 
-    /// The columns, where there is a limit.
+    /// The columns, if there is a limit.
     pub fn columns(self) -> Option<usize> {
         self.0
     }
@@ -252,15 +252,16 @@ pub(crate) fn columns_of(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A line and its line end, broken at spaces where it is too wide; continuations are indented by two.
+/// A line and its line end, broken at spaces where it is too wide; continuations are indented by
+/// two.
 pub fn broken(line: &str, width: Width) -> String {
     let mut text = String::new();
     flow(&mut text, width, "", 2, line);
     text
 }
 
-/// `line` after `before`, broken at spaces; continuations are indented by the length of `before`, and
-/// by two more where the line itself is indented.
+/// `line` after `before`, broken at spaces; continuations are indented by the length of `before`,
+/// and by two more where the line itself is indented.
 pub fn wrap(text: &mut String, width: Width, before: &str, line: &str) {
     let own = line.len() - line.trim_start().len();
     let before = format!("{before}{}", &line[..own]);

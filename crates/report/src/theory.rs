@@ -1,5 +1,5 @@
-//! Theory next to measurement: what the server's order of service predicts for each run, how far off
-//! the run was, which order of service it looks like, and what all runs show together.
+//! Theory next to measurement: what the server's order of service predicts for each run, how far
+//! off the run was, which order of service it looks like, and what all runs show together.
 
 use judge::named_runs::{is_hidden, name_in_sweep};
 use model::theory::{
@@ -147,7 +147,7 @@ fn names(theory: &Theory, these: &[Discipline]) -> String {
     these.iter().map(|discipline| name(theory, *discipline)).collect::<Vec<_>>().join(" or ")
 }
 
-/// ` (the workers held 8 + 7 connections)`, where that is known.
+/// ` (the workers held 8 + 7 connections)`, if that is known.
 fn held(theory: &Theory) -> String {
     let Some(by_worker) = theory.by_worker.as_ref().filter(|held| held.len() > 1) else {
         return String::new();

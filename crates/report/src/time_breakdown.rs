@@ -1,5 +1,5 @@
-//! Where the response time went: the mean of a run's requests and of its slowest, divided into parts
-//! that add up. The full report writes them as an equation, the page draws them as bars.
+//! Where the response time went: the mean of a run's requests and of its slowest, divided into
+//! parts that add up. The full report writes them as an equation, the page draws them as bars.
 
 use judge::named_runs::{NamedRun, is_hidden};
 use model::app_time::{AppSource, AppTimeSums};

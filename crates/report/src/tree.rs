@@ -1,5 +1,6 @@
-//! What a report has beyond the answer, before it is laid out: a tree of sections that is built once
-//! and rendered as text, Markdown, HTML or CSV. Nothing here knows about lines, spaces or widths.
+//! What a report has beyond the answer, before it is laid out: a tree of sections that is built
+//! once and rendered as text, Markdown, HTML or CSV. Nothing here knows about lines, spaces or
+//! widths.
 
 use std::borrow::Cow;
 
@@ -51,7 +52,7 @@ pub(crate) enum SectionBlock {
 /// An item of a list.
 #[derive(Default)]
 pub struct ListItem {
-    /// The run that it is about; empty where that is clear.
+    /// The run that it is about; empty if that is clear.
     pub(crate) label: String,
     pub(crate) lines: Vec<String>,
     /// What to do about it.
@@ -63,8 +64,8 @@ pub struct ListItem {
 pub struct DataTable {
     pub(crate) columns: Vec<TableColumn>,
     pub(crate) rows: Vec<TableRow>,
-    /// How many columns say what a row is about. They are repeated in each part of a table that is too
-    /// wide.
+    /// How many columns say what a row is about. They are repeated in each part of a table that is
+    /// too wide.
     pub(crate) lead: usize,
 }
 
@@ -72,12 +73,12 @@ pub struct DataTable {
 #[derive(Clone, Default)]
 pub struct TableColumn {
     pub(crate) name: String,
-    /// Its name in CSV; empty where it is the same.
+    /// Its name in CSV; empty if it is the same.
     pub(crate) key: String,
     pub(crate) band: Option<ColumnBand>,
     /// Its unit, where neither name nor band says it. Markdown has no bands.
     pub(crate) unit: &'static str,
-    /// What its name means; empty where that is clear, or where its band says it.
+    /// What its name means; empty if that is clear, or where its band says it.
     pub(crate) meaning: &'static str,
     /// Whether only CSV has it, because it says the same in each row.
     pub(crate) is_constant: bool,
@@ -109,7 +110,7 @@ pub struct TableCell {
 }
 
 impl TableCell {
-    /// A number as `shown` prints it; a dash where there is none.
+    /// A number as `shown` prints it; a dash if there is none.
     pub fn number(value: Option<f64>, shown: impl Fn(f64) -> String) -> TableCell {
         TableCell { text: value.map_or_else(|| NONE.to_owned(), shown), value }
     }

@@ -238,8 +238,8 @@ fn limits(base: &Study, other: &Study, names: &[String; 2]) -> Vec<String> {
     limits
 }
 
-/// The runs of a study that longtail measured and that passed their checks, named by their load. Runs
-/// of the same name are repeats.
+/// The runs of a study that longtail measured and that passed their checks, named by their load.
+/// Runs of the same name are repeats.
 fn comparable(file: StudyFile<'_>) -> Result<Vec<NamedRun<'_>>, String> {
     if file.study.is_claimed() {
         return Err(format!(

@@ -65,7 +65,7 @@ pub fn whole(study: &LoadStudy) -> String {
     text
 }
 
-/// The line of errors; nothing where there are none.
+/// The line of errors; nothing if there are none.
 fn socket_errors(counts: &Counts) -> String {
     let of = |outcomes: &[Outcome]| outcomes.iter().map(|outcome| counts.of(*outcome)).sum::<u64>();
     let timeout = of(&[Outcome::TimedOut, Outcome::ConnectTimedOut]);

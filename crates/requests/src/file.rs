@@ -60,7 +60,7 @@ impl RequestsFormat {
         ("list", RequestsFormat::List),
     ];
 
-    /// The format of a file that starts with these bytes; `None` where it has only empty lines and
+    /// The format of a file that starts with these bytes; `None` if it has only empty lines and
     /// comments.
     fn detect(bytes: &[u8]) -> Result<Option<RequestsFormat>, RequestError> {
         let Some((number, line)) = lines(bytes).find(|(_, line)| !is_skipped(line)) else {
@@ -115,7 +115,7 @@ pub struct RenderedRequests {
 /// Reads a requests file's bytes. `body_of` reads the files that `@FILE` lines name.
 ///
 /// # Errors
-/// Where a request cannot be sent, with the number of its line; and where there is none.
+/// If a request cannot be sent, with the number of its line; and if there is none.
 pub fn parse(
     bytes: &[u8],
     given: &FileDefaults,
@@ -185,7 +185,7 @@ fn below(body: &Path, requests: &Path, root: Option<&Path>) -> Result<PathBuf, R
 /// begin with `#` are skipped.
 ///
 /// # Errors
-/// Where it cannot be read, or a line is no header. What the line holds is not repeated.
+/// If it cannot be read, or a line is no header. What the line holds is not repeated.
 pub fn read_headers(path: &Path) -> Result<Vec<RequestHeader>, RequestError> {
     let bytes =
         contents(path, LARGEST_HEADERS, "it is larger than 1 MiB: it holds more than headers")?;
@@ -199,7 +199,7 @@ pub fn read_headers(path: &Path) -> Result<Vec<RequestHeader>, RequestError> {
 /// Reads a body from a file.
 ///
 /// # Errors
-/// Where it cannot be read, or is larger than 64 MiB.
+/// If it cannot be read, or is larger than 64 MiB.
 pub fn read_body(path: &Path) -> Result<Vec<u8>, RequestError> {
     contents(path, LARGEST_REQUEST, TOO_LARGE)
 }

@@ -2,7 +2,7 @@
 //!
 //! A header of the user's may say how the body is framed, what becomes of the connection, or that
 //! another protocol is to follow. Sent without being understood, such a header makes the server and
-//! longtail disagree about where a request or an answer ends, and every request after it is
+//! longtail disagree about where a request or a response ends, and every request after it is
 //! measured wrongly. This file alone decides which of them are understood; flags, requests files of
 //! every format and the command lines of other tools all come here.
 
@@ -12,7 +12,7 @@ use crate::{RequestError, excerpt};
 pub(crate) struct TypedHead<'a> {
     /// Names and values, in order; no value where a default header is to be left out.
     pub(crate) fields: Vec<(&'a str, Option<&'a [u8]>)>,
-    /// Bytes of the body; `None` where the headers have to say (a raw request).
+    /// Bytes of the body; `None` if the headers have to say (a raw request).
     pub(crate) body: Option<usize>,
     /// Whether it says HTTP/1.0, where a connection ends with the response unless a header keeps
     /// it.
@@ -96,7 +96,7 @@ impl TypedHead<'_> {
     /// What the headers mean for the protocol.
     ///
     /// # Errors
-    /// Where one of them contradicts another, the body or the flags, or asks for what longtail does
+    /// If one of them contradicts another, the body or the flags, or asks for what longtail does
     /// not do: one line with what to do.
     pub(crate) fn understood(&self) -> Result<RequestProtocol, RequestError> {
         self.check_names()?;

@@ -42,7 +42,7 @@ impl TargetUrl {
     /// Takes a URL apart. Without a scheme it is http, so that `localhost:3000/x` works.
     ///
     /// # Errors
-    /// Where it is no http or https URL that a request can be made from.
+    /// If it is no http or https URL that a request can be made from.
     pub fn parse(text: &str) -> Result<TargetUrl, RequestError> {
         let url = text.trim();
         let no_url = || {
@@ -107,7 +107,7 @@ impl TargetUrl {
     /// is percent-encoded.
     ///
     /// # Errors
-    /// Where `path` does not start with `/` or a request line cannot carry it.
+    /// If `path` does not start with `/` or a request line cannot carry it.
     pub fn at(&self, path: &str) -> Result<TargetUrl, RequestError> {
         let wrong = || {
             let path = excerpt(path);

@@ -26,7 +26,7 @@ impl RequestHeader {
     /// goes.
     ///
     /// # Errors
-    /// Where the name is not a token, or the value has a line end or another control character.
+    /// If the name is not a token, or the value has a line end or another control character.
     pub fn new(name: &str, value: impl AsRef<[u8]>) -> Result<RequestHeader, RequestError> {
         RequestHeader::checked(name.as_bytes(), Some(value.as_ref().trim_ascii()))
     }
@@ -58,7 +58,7 @@ impl RequestHeader {
     /// empty.
     ///
     /// # Errors
-    /// Where it has none of these forms, or name or value are not allowed.
+    /// If it has none of these forms, or name or value are not allowed.
     pub fn parse(line: impl AsRef<[u8]>) -> Result<RequestHeader, RequestError> {
         let line = line.as_ref().trim_ascii();
         let mut colons = (0..line.len()).filter(|at| line[*at] == b':');
@@ -84,7 +84,7 @@ impl RequestHeader {
     /// The Authorization header of `user:password` (RFC 7617).
     ///
     /// # Errors
-    /// Where there is no colon.
+    /// If there is no colon.
     pub fn basic_auth(user_and_password: impl AsRef<[u8]>) -> Result<RequestHeader, RequestError> {
         let credentials = user_and_password.as_ref();
         if !credentials.contains(&b':') {
@@ -98,7 +98,7 @@ impl RequestHeader {
         &self.name
     }
 
-    /// The value; `None` where the header is to be left out.
+    /// The value; `None` if the header is to be left out.
     pub fn value(&self) -> Option<&[u8]> {
         self.value.as_deref()
     }
@@ -147,7 +147,7 @@ impl RequestTemplate {
     /// The bytes for `target`: the request line, the default headers, the user's, the body.
     ///
     /// # Errors
-    /// Where a header changes the protocol in a way that longtail does not support.
+    /// If a header changes the protocol in a way that longtail does not support.
     pub fn render(&self, target: &TargetUrl) -> Result<RenderedRequest, RequestError> {
         let RequestProtocol { body: framing, keeps_connection } = self.protocol()?;
         let method = self.method.as_str();
@@ -269,7 +269,7 @@ fn chunk(body: &[u8], out: &mut Vec<u8>) {
 /// A method by its name. Those of the standard may be written in lower case, as hey allows.
 ///
 /// # Errors
-/// Where it is not a token, or CONNECT.
+/// If it is not a token, or CONNECT.
 pub fn method(name: &str) -> Result<Method, RequestError> {
     const KNOWN: [&str; 9] =
         ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"];

@@ -1,6 +1,6 @@
-//! Tests longtail itself: loads sinks whose right answers are known, and says how far off the
-//! measured times were (`longtail doctor --self-test`). The right answers are computed from the seed
-//! and the due times alone.
+//! Tests longtail itself: loads sinks whose right figures are known, and says how far off the
+//! measured times were (`longtail doctor --self-test`). The right figures are computed from the
+//! seed and the due times alone.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -67,10 +67,10 @@ pub struct CaseResult {
     pub worst_error_ns: Option<Nanos>,
     /// How late requests were sent, at the 99th percentile.
     pub send_lag_p99_ns: Option<Nanos>,
-    /// How late the sink itself was with its answers, likewise: a part of the error that is not the
-    /// engine's.
+    /// How late the sink itself was with its responses, likewise: a part of the error that is not
+    /// the engine's.
     pub sink_lateness_p99_ns: Option<Nanos>,
-    /// How long the engine's lane stood in the kernel's run queue, where the kernel says: time that
+    /// How long the engine's lane stood in the kernel's run queue, if the kernel says: time that
     /// others had.
     pub run_queue_ns: Option<Nanos>,
     /// What must be equal, whatever the machine does.
@@ -103,10 +103,10 @@ fn balances(planned: u64, done: &LaneOutcome, ledger: &SinkLedger) -> Vec<CountB
     let balances = [
         ("requests planned, and ended in one way or another", planned, tally.counts.total()),
         ("requests planned, and answered well", planned, good),
-        ("answers, and response times recorded", good, tally.response_time.count()),
-        ("answers, and those of each connection", good, tally.per_connection.iter().sum()),
+        ("responses, and response times recorded", good, tally.response_time.count()),
+        ("responses, and those of each connection", good, tally.per_connection.iter().sum()),
         ("requests sent, and received by the sink", tally.all_requests(), ledger.requests),
-        ("answers received, and sent by the sink", tally.all_responses(), ledger.answers),
+        ("responses received, and sent by the sink", tally.all_responses(), ledger.answers),
         (
             "requests of the sink, and its arrivals by second",
             ledger.requests,
@@ -201,10 +201,10 @@ impl SelftestCase {
         }
     }
 
-    /// Runs it; `None` where the user interrupts.
+    /// Runs it; `None` if the user interrupts.
     ///
     /// # Errors
-    /// Where the sink or the engine cannot start.
+    /// If the sink or the engine cannot start.
     pub fn run(
         &self,
         clock: SystemClock,
@@ -287,7 +287,7 @@ pub fn table(results: &[CaseResult], environment: &Environment) -> String {
         ReportSection::new("").lines([
             "Expected: of exactly these seeded arrivals and delays. Error: measured from the due time, less expected; \
              in it are the network, the machine's wake-ups, the sink's own lateness and up to 0.1 % of the histogram. \
-             Late: p99 of the sends and of the sink's answers. Times are printed and never fail the test; counts do."
+             Late: p99 of the sends and of the sink's responses. Times are printed and never fail the test; counts do."
                 .to_owned(),
             report::labels::longtail_and_machine(environment),
         ]),
@@ -330,7 +330,7 @@ fn ledgers(results: &[CaseResult]) -> Vec<String> {
         let requests: u64 = results.iter().map(|result| result.planned).sum();
         let counts = results.first().map_or(0, |result| result.balances.len());
         lines.push(format!(
-            "All {requests} requests are in both ledgers, with their answers, bytes and connections ({counts} counts a case)."
+            "All {requests} requests are in both ledgers, with their responses, bytes and connections ({counts} counts a case)."
         ));
     }
     lines.extend(results.iter().filter_map(|result| {

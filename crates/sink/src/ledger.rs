@@ -205,7 +205,7 @@ impl SinkLedger {
         let quantile = |q: f64| self.lateness.quantile(q).unwrap_or_default();
         let [p50, p99, p999] = [0.5, 0.99, 0.999].map(quantile);
         let most = self.lateness.max().unwrap_or_default();
-        format!("p50 {p50}, p99 {p99}, p99.9 {p999}, max {most} of {count} held answers")
+        format!("p50 {p50}, p99 {p99}, p99.9 {p999}, max {most} of {count} held responses")
     }
 }
 
@@ -214,7 +214,7 @@ impl FaultCounts {
         let counts = [
             counted(self.reset, "reset"),
             counted(self.truncated, "truncated"),
-            counted(self.unanswered, "left without an answer"),
+            counted(self.unanswered, "left without a response"),
             counted(self.closed, "connections closed"),
         ];
         let statuses =

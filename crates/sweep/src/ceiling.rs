@@ -21,12 +21,12 @@ const LENGTH: Nanos = Nanos::from_millis(300);
 const LONGEST_WAIT: Nanos = Nanos::from_secs(30);
 
 /// The ceilings of `shapes`, which differ in connections only, in order, with responses of about
-/// `answer_bytes`; `None` where one cannot be measured, for one because the user interrupted. Where
+/// `answer_bytes`; `None` if one cannot be measured, for one because the user interrupted. Where
 /// lanes are kept off the processors of the server that will be measured (`placement`), the sink
 /// goes to those.
 ///
 /// # Errors
-/// Where the built-in server cannot be started.
+/// If the built-in server cannot be started.
 pub(crate) fn ceilings(
     shapes: &[LoadSpec],
     answer_bytes: u64,
@@ -231,7 +231,8 @@ mod tests {
     fn a_ceiling_is_measured_with_answers_of_nearly_the_same_size() {
         assert_eq!([0, 100, 383].map(body_of), [0, 0, 0]);
         for bytes in [400, 1_152, 11_715, 2_098_627, 5_000_000] {
-            let (body, wanted) = (f64::from(body_of(bytes)), (bytes - 128) as f64);
+            let body = f64::from(body_of(bytes));
+            let wanted = (bytes - 128) as f64;
             assert!(body >= wanted && body <= wanted * 1.125, "{bytes}: {body}");
         }
         assert_eq!(body_of(u64::MAX), 1 << 27);

@@ -20,7 +20,7 @@ pub(crate) trait Experiment {
     /// What is asked of a server that is ready, before its runs; and these.
     fn jobs(&mut self, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError>;
 
-    /// Does one of them. `false` where the user ended it, so that there is nothing to tell.
+    /// Does one of them. `false` if the user ended it, so that there is nothing to tell.
     fn run(&mut self, job: &Job, session: &mut Session<'_>) -> Result<bool, SweepError>;
 
     /// What is asked of a server after its last run, where all of them were done.
@@ -41,7 +41,7 @@ pub(crate) trait Experiment {
 /// Conducts all blocks, or as many as the user wants.
 ///
 /// # Errors
-/// Where a server cannot be started, is not ready in time, does not serve what it is asked for, or
+/// If a server cannot be started, is not ready in time, does not serve what it is asked for, or
 /// dies.
 pub(crate) fn conduct(
     experiment: &mut impl Experiment,
@@ -95,7 +95,7 @@ fn conduct_jobs(
 /// slots are known so early.
 ///
 /// # Errors
-/// Where there are too few.
+/// If there are too few.
 pub(crate) fn ensure_connections(
     server: &ServerPlan,
     on_slots: impl Fn(u32) -> u32,

@@ -63,7 +63,7 @@ pub(super) enum Report {
     Progress { ended: u64, connected: u64, tally: Option<Box<Tally>> },
     /// Single requests of a lane, in order of completion.
     Records(RecordBatch),
-    /// How much it can send; `None` where that could not be measured.
+    /// How much it can send; `None` if that could not be measured.
     Ceiling(Option<Ceiling>),
     /// Its part is over.
     Done(Box<PartDone>),
@@ -91,7 +91,7 @@ pub struct FarHost {
 /// The result of a part of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct PartDone {
-    /// What its lanes recorded; `None` where it had none.
+    /// What its lanes recorded; `None` if it had none.
     pub(super) outcome: Option<LaneOutcome>,
     /// When it was over, by the conductor's clock.
     pub(super) ended: Nanos,
@@ -143,7 +143,7 @@ pub(super) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<
 /// The next message; `None` at the end.
 ///
 /// # Errors
-/// Where it is longer than `longest`, cut off, or no message.
+/// If it is longer than `longest`, cut off, or no message.
 pub(super) fn receive<T: DeserializeOwned>(
     from: &mut impl Read,
     longest: usize,

@@ -80,7 +80,7 @@ impl PreparedLoad {
 /// What the engine runs for this plan, with these requests.
 ///
 /// # Panics
-/// Where there are none.
+/// If there are none.
 pub(crate) fn spec_of(plan: &LoadPlan, transport: Transport, requests: Vec<Request>) -> LoadSpec {
     let first = requests[0].clone();
     LoadSpec {
@@ -123,10 +123,10 @@ pub struct LoadObservers<'a> {
 /// Runs the load and judges it once, when all is known. `phase` is told what is going on.
 ///
 /// # Errors
-/// Where the engine cannot start.
+/// If the engine cannot start.
 ///
 /// # Panics
-/// Where the journal does.
+/// If the journal does.
 pub fn conduct_load(
     prepared: PreparedLoad,
     mut observers: LoadObservers<'_>,
@@ -171,8 +171,8 @@ pub fn conduct_load(
     Ok(LoadStudy { checks, log_dropped, interrupted, ..study })
 }
 
-/// Drives the load, while the journal takes its requests on a thread of its own. What ended it early
-/// is a condition of the user's, or nothing but Ctrl-C.
+/// Drives the load, while the journal takes its requests on a thread of its own. What ended it
+/// early is a condition of the user's, or nothing but Ctrl-C.
 fn drive_with_journal(
     prepared: &PreparedLoad,
     observers: &mut LoadObservers<'_>,
@@ -211,7 +211,7 @@ fn drive_with_journal(
     })
 }
 
-/// The generator's own limit for such a load, whose responses have so many bytes; `None` where it
+/// The generator's own limit for such a load, whose responses have so many bytes; `None` if it
 /// cannot be measured, which spoils nothing: the load is done.
 fn ceiling_of(
     spec: &LoadSpec,
@@ -240,8 +240,8 @@ pub(crate) fn judge(
     run.warnings.extend(stopped_by.map(|condition| Diagnostic::StoppedEarly { condition }));
 }
 
-/// Whether a load is to end early: by Ctrl-C, without a reason (`Some(None)`), or because one of the
-/// user's conditions holds, which is given with its figure.
+/// Whether a load is to end early: by Ctrl-C, without a reason (`Some(None)`), or because one of
+/// the user's conditions holds, which is given with its figure.
 fn early_end<'a>(
     interrupt: &'a AtomicBool,
     stop_if: &'a [Objective],
@@ -271,7 +271,7 @@ const AGREE: f64 = 0.05;
 /// Standard errors on both sides of a mean of fifteen increments (Student's t).
 const IN_95_PERCENT: f64 = 2.14;
 
-/// The server's capacity, by how fast response times grew, or else the backlog; `None` where the
+/// The server's capacity, by how fast response times grew, or else the backlog; `None` if the
 /// rate was not one number, or there was no overload.
 ///
 /// Its slots can be told only with a service time that the user gives: in an overload every request

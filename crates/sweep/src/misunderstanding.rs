@@ -10,8 +10,8 @@ use model::{LoadStudy, Outcome, Run};
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
 /// Why no request had a good response, if one look at the server tells: it speaks TLS and not plain
-/// HTTP, or the reverse; its certificate is not trusted; or it asks for a client certificate. During
-/// the load the lanes only counted such failures.
+/// HTTP, or the reverse; its certificate is not trusted; or it asks for a client certificate.
+/// During the load the lanes only counted such failures.
 pub fn misunderstanding(transport: &Transport, load: &LoadStudy) -> Option<String> {
     let LoadStudy { run: Run { tally, claim, .. }, plan, .. } = load;
     let counts = &tally.counts;

@@ -192,7 +192,7 @@ pub(crate) fn watch(
         let failed = polls.iter().filter(|poll| poll.stats.is_none()).count();
         if failed > 0 {
             watch.missing.push(format!(
-                "the server's statistics: {failed} of {} polls had no answer",
+                "the server's statistics: {failed} of {} polls had no response",
                 polls.len()
             ));
         }
@@ -389,7 +389,7 @@ mod tests {
         );
         assert_eq!(track.curves[1].values, [Some(4), None]);
         assert_eq!(track.curves[1].staleness, [Some(Nanos::from_secs(2)), None]);
-        assert_eq!(watch.missing, ["the server's statistics: 1 of 3 polls had no answer"]);
+        assert_eq!(watch.missing, ["the server's statistics: 1 of 3 polls had no response"]);
         assert_eq!(watch.cpu, Nanos(1_000_001));
     }
 

@@ -29,7 +29,7 @@ pub(crate) struct StartedServer {
     pub(crate) reached: ServerAddress,
     pub(crate) transport: Transport,
     pub(crate) facts: ServerFacts,
-    /// The workers' names that are known from the start; empty where they are not.
+    /// The workers' names that are known from the start; empty if they are not.
     pub(crate) workers: Vec<String>,
     /// The response that showed it to be ready.
     pub(crate) first_response: FetchedResponse,
@@ -40,7 +40,7 @@ impl StartedServer {
     /// interrupted.
     ///
     /// # Errors
-    /// Where it cannot be started, does not become ready, or does not serve what will be requested.
+    /// If it cannot be started, does not become ready, or does not serve what will be requested.
     pub(crate) fn start(
         block: &Block,
         context: &Context<'_>,
@@ -171,8 +171,8 @@ fn wait_until_ready(
     context: &Context<'_>,
 ) -> Result<Option<FetchedResponse>, SweepError> {
     let ServerAddress { authority, path, control, .. } = booting.reached;
-    // Its own connection, so closed after the response: a connection left open would hold one of the
-    // server's threads.
+    // Its own connection, so closed after the response: a connection left open would hold one of
+    // the server's threads.
     let request = render("GET", authority, path, &stream.headers(), false);
     // A slow app may well take its time for the first response too.
     let boot_timeout = context.boot_timeout + stream.delay.unwrap_or(Nanos::ZERO);
@@ -203,7 +203,8 @@ fn wait_until_ready(
                     check(booting.server, path, stream, &answer)?;
                     return Ok(Some(answer));
                 }
-                // What is wrong with a response says more than that a later try had no time for one.
+                // What is wrong with a response says more than that a later try had no time for
+                // one.
                 Err(error) if error == "timed out" && what.contains(": bad response: ") => {}
                 Err(error) => what = format!("GET {path} is not answered: {error}"),
             }

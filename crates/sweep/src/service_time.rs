@@ -294,7 +294,7 @@ mod tests {
     struct Simulated<F> {
         now: Nanos,
         /// How long the n-th request of a worker takes, from 0, on which a request in all is the
-        /// `of_all`-th; `None` where it is not answered well.
+        /// `of_all`-th; `None` if it is not answered well.
         takes: F,
         /// Requests of each worker so far.
         served: Vec<u64>,

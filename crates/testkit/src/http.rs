@@ -65,8 +65,8 @@ impl Receiver {
         Receiver::by(move |_| answer.into())
     }
 
-    /// A server that responds with what `answer` returns for a request, and closes the connection if
-    /// asked to.
+    /// A server that responds with what `answer` returns for a request, and closes the connection
+    /// if asked to.
     ///
     /// # Panics
     /// If no port is free.

@@ -200,7 +200,7 @@ impl WatchBoard {
         Some(self.looks.get(&pid)?.back()?.threads)
     }
 
-    /// Threads of a process that have no request; 0 where the kernel does not tell of all
+    /// Threads of a process that have no request; 0 if the kernel does not tell of all
     /// connections whether one is out.
     fn free_by_kernel(&self, pid: u32) -> u32 {
         let of_server = |quantity| self.recent(SERVER, quantity);
@@ -482,7 +482,7 @@ impl WatchBoard {
         }
     }
 
-    /// What all workers began, up to the last report of each; `None` where one has said it but
+    /// What all workers began, up to the last report of each; `None` if one has said it but
     /// once.
     fn start_rate(&self) -> Option<StartRate> {
         let age = self

@@ -10,7 +10,7 @@ use crate::{WatchBoard, WatchEnd, WatchEvidence, WatchTarget};
 /// The version of this JSON. A change that an old reader would misunderstand raises it.
 const SCHEMA: u32 = 3;
 
-/// The answer with its evidence, and with all figures where there is a board; `end` is absent while
+/// The answer with its evidence, and with all figures if there is a board; `end` is absent while
 /// the watch goes on.
 pub fn watch_json(
     target: &WatchTarget,

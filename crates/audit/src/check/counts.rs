@@ -84,7 +84,7 @@ pub(super) fn bins(claim: &Claim) -> Option<CheckOutcome> {
     )
 }
 
-/// An answer's size times the answers is the total.
+/// A response's size times the responses is the total.
 pub(super) fn bytes_per_answer(claim: &Claim) -> Option<CheckOutcome> {
     let total = claim.received_bytes?;
     let each = claim.answer_bytes?;
@@ -95,7 +95,7 @@ pub(super) fn bytes_per_answer(claim: &Claim) -> Option<CheckOutcome> {
         _ => claim.answered(),
     };
     let Some(answers) = answers.map(|n| n as f64) else {
-        return unchecked("answers are not counted");
+        return unchecked("responses are not counted");
     };
     // A whole number is a quotient that was truncated.
     let each_range = if each.decimals == 0 { each.truncated().range() } else { each.range() };
@@ -240,7 +240,7 @@ pub(super) fn failures(claim: &Claim) -> Option<CheckOutcome> {
             );
         }
         if claim.statuses.get("0").is_some_and(|n| *n > 0) {
-            text += " Those without an answer stand among the statuses as 0, and nothing says that they are not in the times.";
+            text += " Those without a response stand among the statuses as 0, and nothing says that they are not in the times.";
         }
         text
     })

@@ -62,8 +62,8 @@ pub(super) fn against_percentiles(claim: &Claim) -> Option<CheckOutcome> {
     })
 }
 
-/// How many ranks a percentile may be off. hey moves by one percentile a time at most, so that those
-/// of a few times come late.
+/// How many ranks a percentile may be off. hey moves by one percentile a time at most, so that
+/// those of a few times come late.
 fn slack(claim: &Claim, total: u64) -> f64 {
     let few = claim.tool == LoadTool::Hey && total < 100;
     RANKS + if few { claim.percentiles.len() as f64 } else { 0.0 }

@@ -56,8 +56,8 @@ checks! {
     OutcomesAddUp = "outcomes add up" counts::outcomes;
     /// The histogram's bins add up to the answers.
     HistogramAddsUp = "histogram adds up" counts::bins;
-    /// Bytes = answers x bytes an answer.
-    BytesPerAnswer = "bytes per answer" counts::bytes_per_answer;
+    /// Bytes = responses x bytes per response.
+    BytesPerAnswer = "bytes per response" counts::bytes_per_answer;
     /// Bytes per second = bytes / duration.
     TransferRate = "bytes per second" counts::transfer_rate;
     /// No request is faster than the server sleeps.
@@ -76,7 +76,7 @@ checks! {
     AllSamplesKept = "all times kept" counts::samples_kept;
     /// What was asked for was sent.
     OfferedRate = "offered rate" counts::offered_rate;
-    /// The staircase of answers to a paced overload.
+    /// The staircase of responses to a paced overload.
     Staircase = "staircase" server::staircase;
     /// Shares of the workers, and what the fullest one does to a fixed count.
     WorkerShares = "workers' shares" server::fullest_worker;

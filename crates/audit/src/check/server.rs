@@ -170,11 +170,11 @@ pub(super) fn shares_deviation(claim: &Claim) -> Option<CheckOutcome> {
     })
 }
 
-/// Paced requests, δ apart, to c slots that hold each for s, with c δ < s: the k-th answer takes s +
-/// ⌊(k − 1) / c⌋ (s − c δ). The step's length tells δ, and so the rate that was really sent: δ = (s
-/// − step) / c. With a hold that is known to be s at the least, δ is at least that.
+/// Paced requests, δ apart, to c slots that hold each for s, with c δ < s: the k-th response takes
+/// s + ⌊(k − 1) / c⌋ (s − c δ). The step's length tells δ, and so the rate that was really sent: δ
+/// = (s − step) / c. With a hold that is known to be s at the least, δ is at least that.
 ///
-/// The first answer of each step is left out of its mean: a slow first request shifts one slot's
+/// The first response of each step is left out of its mean: a slow first request shifts one slot's
 /// phase for ever.
 pub(super) fn staircase(claim: &Claim) -> Option<CheckOutcome> {
     if claim.answers.is_empty() {
@@ -186,14 +186,14 @@ pub(super) fn staircase(claim: &Claim) -> Option<CheckOutcome> {
     let times: Vec<f64> = claim.answers.iter().map(|answer| answer.time_s.value).collect();
     let Some((slots, first)) = steps(&times) else {
         return unchecked(
-            "answers do not rise in steps: the server kept up, and the lines do not say when they were sent",
+            "responses do not rise in steps: the server kept up, and the lines do not say when they were sent",
         );
     };
     let staircase = Staircase::of(&times[first..], slots);
     let hold_s = claim.delay_s.unwrap_or(staircase.hold_s);
     let spacing_s = staircase.spacing_s(hold_s);
     if spacing_s <= 0.0 {
-        return unchecked("answers rise by more than a request takes");
+        return unchecked("responses rise by more than a request takes");
     }
     let sent_at_most = 1.0 / spacing_s;
     let sent_estimate = 1.0 / staircase.spacing_s(staircase.hold_s);
@@ -250,8 +250,8 @@ impl Staircase {
         }
     }
 
-    /// What it says, with the rate that was offered if that is known. `is_stated`: the server sleeps
-    /// for `hold_s`, and that was not only measured.
+    /// What it says, with the rate that was offered if that is known. `is_stated`: the server
+    /// sleeps for `hold_s`, and that was not only measured.
     fn in_words(&self, hold_s: f64, is_stated: bool, offered: Option<f64>) -> String {
         let slots = self.slots;
         let expected = offered.map_or_else(String::new, |offered| {
@@ -260,7 +260,7 @@ impl Staircase {
         let spacing_s = self.spacing_s(hold_s);
         let sent_at_most = 1.0 / spacing_s;
         let mut text = format!(
-            "every {slots} answers take {} longer{expected}, {} times: {slots} are processed at once. As each {} {} at the least, requests were {} or more apart: at most {} were sent",
+            "every {slots} responses take {} longer{expected}, {} times: {slots} are processed at once. As each {} {} at the least, requests were {} or more apart: at most {} were sent",
             exact_time(self.step_s),
             self.steps - 1,
             if is_stated { "sleeps" } else { "takes" },
@@ -297,12 +297,12 @@ impl Staircase {
     }
 }
 
-/// How many answers make a step, and where the first whole step starts: answers rise sharply at
+/// How many responses make a step, and where the first whole step starts: responses rise sharply at
 /// every such distance, at least twice, and nowhere else.
 fn steps(times: &[f64]) -> Option<(usize, usize)> {
     let rises: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let largest = rises.iter().copied().fold(0.0, f64::max);
-    // Less is the noise of a single answer.
+    // Less is the noise of a single response.
     if largest < 0.05 * times.iter().copied().fold(0.0, f64::max) {
         return None;
     }

@@ -37,7 +37,7 @@ pub(super) fn littles_law(claim: &Claim) -> Option<CheckOutcome> {
     }
     let Some(mean) = claim.mean_s else { return unchecked("no mean") };
     let Some(at_once) = claim.at_once() else { return unchecked("connections are not stated") };
-    let Some(rate) = claim.timed_rate() else { return unchecked("no rate of answers") };
+    let Some(rate) = claim.timed_rate() else { return unchecked("no rate of responses") };
     let allowed = rate.times(mean.range()).scaled(1.0 / at_once as f64);
     let under_way = rate.middle() * mean.value;
     let ratio = under_way / at_once as f64;

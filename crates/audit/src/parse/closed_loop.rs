@@ -32,7 +32,7 @@ pub(super) fn ab(report: &ToolReport<'_>) -> Claim {
             "Concurrency Level" => claim.connections = count(word),
             "Time taken for tests" => claim.duration_s = time_in_words(value),
             "Complete requests" => claim.requests = count(word),
-            // An answer can be of another length and not 2xx at once: the larger count is certain.
+            // A response can be of another length and not 2xx at once: the larger count is certain.
             "Failed requests" | "Non-2xx responses" => {
                 claim.bad_answers = claim.bad_answers.max(count(word));
             }
@@ -127,7 +127,7 @@ pub(super) fn h2load(report: &ToolReport<'_>) -> Claim {
         match key {
             "requests" => {
                 claim.requests = count_before(value, "done");
-                // An answer of 400 or more has failed too: it is among the statuses.
+                // A response of 400 or more has failed too: it is among the statuses.
                 let lost =
                     ["errored", "timeout"].map(|name| count_before(value, name).unwrap_or(0));
                 claim.errors = Some(lost[0].max(lost[1]));

@@ -29,7 +29,7 @@ pub(super) fn vegeta(report: &ToolReport<'_>) -> Claim {
             match (head.trim(), name) {
                 ("Requests", "total") => claim.requests = count(value),
                 ("Requests", "rate") => claim.rate_per_s = PrintedFigure::parse(value),
-                // Its rate is over the attack, without the wait for the last answer.
+                // Its rate is over the attack, without the wait for the last response.
                 ("Duration", "attack") => claim.duration_s = time(value),
                 ("Latencies", "min") => claim.min_s = time(value),
                 ("Latencies", "mean") => claim.mean_s = time(value),

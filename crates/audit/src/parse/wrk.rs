@@ -73,7 +73,8 @@ fn socket_errors(claim: &mut Claim, words: &[&str]) {
 /// which is not read.
 fn spectrum<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<HistogramBin> {
     let rows = lines.skip_while(|line| !line.starts_with("Detailed Percentile spectrum"));
-    let (mut bins, mut counted): (Vec<HistogramBin>, u64) = (Vec::new(), 0);
+    let mut bins: Vec<HistogramBin> = Vec::new();
+    let mut counted: u64 = 0;
     for line in rows.skip(1).take_while(|line| !line.starts_with('#')) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [time, _, below, _] = words[..] else { continue };
@@ -94,7 +95,7 @@ fn total_count(line: &str) -> Option<u64> {
 }
 
 /// The rows of Puma's `response_time_wrk`: wrk's rate and percentiles in milliseconds, with the
-/// size of an answer. The wrk command is in the row, or below the table for all of it.
+/// size of a response. The wrk command is in the row, or below the table for all of it.
 pub(super) fn response_time_wrk(lines: &[Line<'_>]) -> Vec<Claim> {
     let servers = ServerLines::of(lines);
     let mut claims = Vec::new();

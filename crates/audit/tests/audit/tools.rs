@@ -78,7 +78,8 @@ fn each_output_is_read_to_its_last_line() {
         testkit::golden::expect(&expected.join(file + ".txt"), &shown(&found));
     }
     assert_eq!(tools.len(), 12, "{tools:?}");
-    let (truncated, streams) = (only("real/wrk_truncated").claim, only("real/h2load_timed").claim);
+    let truncated = only("real/wrk_truncated").claim;
+    let streams = only("real/h2load_timed").claim;
     assert_eq!((truncated.used_connections(), streams.at_once()), (Some(16), Some(16)));
 }
 

@@ -222,7 +222,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         self.answered(slot, response, closing, end);
     }
 
-    /// When the bytes that were just received came: by the kernel's stamp, where there is a
+    /// When the bytes that were just received came: by the kernel's stamp, if there is a
     /// plausible one.
     #[inline(always)]
     fn arrival(&self, slot: usize, now: Nanos) -> RequestEnd {

@@ -1,5 +1,5 @@
 //! What a lane records: each request that ended, in exactly one place of its tally, and in the
-//! journal where there is one.
+//! journal if there is one.
 //!
 //! Everything here runs once a request, so it is one straight piece of code: times are computed
 //! once, and nothing is looked up twice.
@@ -36,9 +36,9 @@ pub struct LaneOutcome {
     pub dropped_records: u64,
     /// When the run was interrupted, if it was.
     pub interrupted_at: Option<Nanos>,
-    /// Each thread's use of the CPU, where the kernel tells.
+    /// Each thread's use of the CPU, if the kernel tells.
     pub lanes: Vec<LaneFacts>,
-    /// How often the wall clock was set during the run; `None` where the wall clock was not used.
+    /// How often the wall clock was set during the run; `None` if the wall clock was not used.
     pub clock_steps: Option<u32>,
     /// Open loop: what was due and not answered.
     pub backlog: Option<BacklogSamples>,
@@ -66,7 +66,7 @@ impl LaneOutcome {
     /// Adds what other lanes of the same run left behind.
     ///
     /// # Panics
-    /// Where they are of another run.
+    /// If they are of another run.
     pub fn merge(&mut self, other: LaneOutcome) {
         self.tally.merge(&other.tally);
         self.batches.merge(other.batches);
@@ -159,7 +159,7 @@ impl SharedTimes {
     }
 }
 
-/// How long this request waited for its connection to open; 0 where it was open.
+/// How long this request waited for its connection to open; 0 if it was open.
 #[inline]
 fn connect_time(request: &Outstanding) -> Nanos {
     if request.opened == Nanos::ZERO {
@@ -177,7 +177,7 @@ pub(super) struct Records {
     by_head: [ResponsesOfHead; CACHED_HEADS],
     shared: SharedTimes,
     batches: Batches,
-    /// Times that the app reports, where they are read.
+    /// Times that the app reports, if they are read.
     app_times: Option<AppTimeAccumulator>,
     /// How far the app's clock is ahead of ours.
     apps_ahead: Nanos,
@@ -197,7 +197,7 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// Nothing recorded yet, of a run that starts at `start`; a journal where there is a reader for
+    /// Nothing recorded yet, of a run that starts at `start`; a journal if there is a reader for
     /// it.
     pub(super) fn new<C: Clock>(
         spec: &LoadSpec,

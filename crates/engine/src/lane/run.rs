@@ -246,7 +246,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             self.freed_before = slots;
         } else {
             // The load is over. A server may hold a thread for each connection that is left open,
-            // while others wait for their last answer.
+            // while others wait for their last response.
             while let Some(slot) = self.free.pop() {
                 self.retire(slot as usize);
             }

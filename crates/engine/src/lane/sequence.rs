@@ -33,7 +33,7 @@ pub(super) struct ResponseSequence {
 }
 
 impl ResponseSequence {
-    /// Allocates room for all that will be noted; for nothing where no turns can be seen.
+    /// Allocates room for all that will be noted; for nothing if no turns can be seen.
     pub(super) fn new(has_turns: bool) -> ResponseSequence {
         ResponseSequence { answers: Vec::with_capacity(if has_turns { MOST } else { 0 }) }
     }
@@ -79,7 +79,8 @@ fn units(time: Nanos) -> u32 {
 mod tests {
     use super::*;
 
-    /// Turns, and their answers, of what ended on connections, written as `0s` (waited), `0f` (did not), `0x`.
+    /// Turns, and their responses, of what ended on connections, written as `0s` (waited), `0f`
+    /// (did not), `0x`.
     fn turns(text: &str) -> (u64, u64) {
         let mut sequence = ResponseSequence::new(true);
         for word in text.split(' ') {

@@ -120,7 +120,8 @@ impl ResponseClock {
         self.away_until = now;
     }
 
-    /// The silences of the measured window, with times since its start and the names of the workers.
+    /// The silences of the measured window, with times since its start and the names of the
+    /// workers.
     pub(super) fn finish(mut self, window: Window, names: &HashMap<String, u16>) -> Vec<Silence> {
         self.workers.iter_mut().for_each(|times| times.close(self.notable));
         let mut silences = Vec::new();
@@ -182,7 +183,7 @@ mod tests {
     #[test]
     fn without_a_request_in_flight_there_is_no_silence() {
         assert_eq!(silences(&[(0, 10), (500, 510), (900, 910)], 0), [[0_u64; 3]; 0]);
-        // The first answer of all ends no silence: the server may have started just then.
+        // The first response of all ends no silence: the server may have started just then.
         assert_eq!(silences(&[(0, 3000), (0, 3001)], 0), [[0_u64; 3]; 0]);
     }
 

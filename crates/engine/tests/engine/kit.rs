@@ -37,7 +37,8 @@ pub(crate) fn wait_for(flag: &AtomicBool) {
     }
 }
 
-// ---- the server -------------------------------------------------------------------------------------------------------
+// ---- the server
+// -------------------------------------------------------------------------------------------------------
 
 /// A listener, a thread that accepts, and a thread a connection.
 pub(crate) struct Server {
@@ -146,7 +147,8 @@ pub(crate) fn once_and_wait(stream: &mut (impl Read + Write), answer: &[u8]) -> 
     until_closed(stream)
 }
 
-// ---- the load ---------------------------------------------------------------------------------------------------------
+// ---- the load
+// ---------------------------------------------------------------------------------------------------------
 
 /// A closed loop of [`REQUESTS`] requests over two connections of two lanes, with a long timeout.
 pub(crate) fn shape(address: SocketAddr) -> LoadSpec {

@@ -233,7 +233,8 @@ fn the_figures_are_those_of_the_run() {
 
 #[test]
 fn bad_responses_are_told_by_reason_and_are_all_that_there_are() {
-    let (sweep, load) = (study::failing(), load::failing());
+    let sweep = study::failing();
+    let load = load::failing();
     for (families, tally) in [
         (of_sweep(&sweep, &sweep.runs[1], 2), &sweep.runs[1].tally),
         (of_load(&load), &load.run.tally),

@@ -8,7 +8,7 @@ use super::{Assessment, Grade};
 /// Above this multiple of the theoretical maximum, a rate is no rounding error.
 const ABOVE: f64 = 1.02;
 
-/// Applies where there is a theoretical maximum. Responses may come in batches, and one batch more
+/// Applies if there is a theoretical maximum. Responses may come in batches, and one batch more
 /// or less in the window changes the rate by as much as one service time would.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let ratio = run.of_maximum()?;

@@ -2,7 +2,7 @@
 //!
 //! Each has a file. `ask` says when the question applies and collects the evidence, a variant of
 //! [`Diagnostic`] that the study keeps; `assess` turns it into a grade, a sentence and a hint.
-//! Checks apply to every run and make its verdict; a warning exists only where there is something
+//! Checks apply to every run and make its verdict; a warning exists only if there is something
 //! to warn of.
 
 mod above_maximum;
@@ -99,7 +99,7 @@ pub struct Assessment {
     pub grade: Grade,
     /// The evidence in words, without a full stop.
     pub sentence: String,
-    /// What to do, or to type; empty where there is nothing to do.
+    /// What to do, or to type; empty if there is nothing to do.
     pub hint: &'static str,
     /// Whether a failed check means that the generator was the limit; otherwise it means that the
     /// figures are worthless.
@@ -335,7 +335,7 @@ pub(crate) fn of_open_loop(
 pub struct RunSetting<'a> {
     /// Whether its connections are kept alive.
     pub keep_alive: bool,
-    /// Which CPUs server and generator may use, where that is known.
+    /// Which CPUs server and generator may use, if that is known.
     pub placement: Option<&'a Placement>,
     /// Who ended it early.
     pub ended_by: Option<EndedBy>,
@@ -376,7 +376,7 @@ pub fn warnings_of_run(run: &Run, setting: RunSetting<'_>) -> Vec<Diagnostic> {
 }
 
 /// Whether a server with `slots` slots served its connections in turns. `alone`: what one request
-/// takes alone, where that is known.
+/// takes alone, if that is known.
 pub fn served_in_turns(
     run: &Run,
     slots: u32,

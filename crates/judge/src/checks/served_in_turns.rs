@@ -32,7 +32,7 @@ const IN_A_ROW: f64 = 1.25;
 /// Whether the server served its connections in turns: a connection has one response that waited
 /// and then some that did not, while other connections wait. With more connections than slots, most
 /// requests then don't wait, and the first of each turn carries the whole wait: percentiles jump,
-/// the rate doesn't. `alone`: what one request takes alone, where that is known.
+/// the rate doesn't. `alone`: what one request takes alone, if that is known.
 pub(super) fn ask(
     run: &Run,
     slots: u32,

@@ -17,7 +17,7 @@ pub struct UnevenDealing {
     pub held: Vec<u32>,
     /// Threads of each worker.
     pub threads: u32,
-    /// The 95th percentile there, where it is known.
+    /// The 95th percentile there, if it is known.
     #[serde(rename = "p95_ns")]
     pub p95: Option<Nanos>,
     /// What one request takes alone.

@@ -73,7 +73,7 @@ pub fn evidence(limit: &Limit) -> String {
 }
 
 /// What it means for the server, in a sentence or two. `slots`: how many requests it can process at
-/// a time, where that is known.
+/// a time, if that is known.
 pub fn sentence(limit: &Limit, slots: Option<u32>) -> String {
     match limit {
         Limit::Threads { .. } => threads::sentence(limit),

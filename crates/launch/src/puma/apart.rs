@@ -1,15 +1,16 @@
 //! Keeps a Puma that longtail starts apart from one that runs from the same config file, and asks
 //! Puma what it makes of its configuration.
 //!
-//! Every Puma gets one config file more than it has, ours ([`SCRIPT`]), which it reads last: the
-//! pidfile, the state file, the control server, the redirected output, the listeners and the plugins
-//! of the files before it are taken away there, so nothing of a running server is written, unlinked
-//! or taken over. The control server's token is in it too: argv is for everybody on the machine.
+//! Every Puma gets one additional config file, ours ([`SCRIPT`]), which it reads last. It removes
+//! the pidfile, the state file, the control server, the redirected output, the listeners and the
+//! plugins that earlier files set, so that nothing of a running server is overwritten, unlinked or
+//! taken over. It also holds the control server's token, because everybody on the machine can read
+//! a command line.
 //!
-//! Where Puma has a config file of its own, it is started once more before, as it will be. It
-//! prints what its launcher has made of config file, environment and flags, and what of these
-//! cannot be kept apart, and ends before anything is bound. So whatever a config file does is done,
-//! and a flag wins where Puma lets it.
+//! If Puma has a config file of its own, it is first started once with the same command. That run
+//! prints what Puma made of config file, environment and flags, and what cannot be kept apart, and
+//! ends before it binds anything. So everything that the config file does happens once more, and a
+//! flag wins where Puma lets it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -26,35 +27,35 @@ const SCRIPT: &str = include_str!("apart.rb");
 /// Its name in the private directory.
 const FILE: &str = "longtail.rb";
 
-/// Longest wait for the answer. A config file may load an app.
+/// The longest wait for that run. A config file may load an app.
 const PATIENCE: Nanos = Nanos::from_secs(30);
 
-/// How a line of the script begins. Its kind follows, and a blank.
+/// How each line of the script begins. The kind and a blank follow.
 const MARK: &str = "longtail-";
 
-/// So many hooks, say, are named in one sentence.
+/// The most hooks, plugins and the like that one sentence names.
 const NAMED: usize = 6;
 
-/// What [`SCRIPT`] is told.
+/// What [`SCRIPT`] is given.
 pub(super) struct ApartSettings<'a> {
-    /// Whether Puma is given no other config file, and so would have looked for its usual ones.
+    /// Whether Puma is given no other config file, so that it would look for its usual ones.
     pub(super) reads_usual_files: bool,
     /// As in `-b`.
     pub(super) bind: &'a str,
     /// As in `--control-url`.
     pub(super) control_url: &'a str,
-    /// What whoever asks the control server must say.
+    /// The token that requests to the control server need.
     pub(super) control_token: &'a str,
 }
 
 impl ApartSettings<'_> {
-    /// Writes the config file into the private directory of a server, and says where it is.
+    /// Writes the config file into a server's private directory, and returns its path.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If it cannot be written.
     pub(super) fn write(&self, dir: &Path) -> Result<PathBuf, LaunchError> {
         let ApartSettings { reads_usual_files, bind, control_url, control_token } = self;
-        // Addresses, hexadecimal digits and the plain path of our directory: no quote among them.
+        // Addresses, hexadecimal digits and the path of our directory contain no quotes.
         let told = format!(
             "longtail = {{ reads_usual_files: {reads_usual_files}, bind: '{bind}', control_url: '{control_url}', control_token: '{control_token}' }}\n"
         );
@@ -64,19 +65,18 @@ impl ApartSettings<'_> {
     }
 }
 
-/// What a Puma says of its configuration.
+/// What Puma says about its configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PumaConfig {
-    /// Who waits for whom; `None` where it did not say so in time.
+    /// Who waits for whom; `None` if it did not say so in time.
     pub settings: Option<PumaSettings>,
-    /// What cannot be kept apart from a server that runs from the same file, or is left out for
-    /// that: sentences, of each kind one.
+    /// One sentence for each kind of thing that cannot be kept apart from a server with the same
+    /// file, or that is left out for that reason.
     pub remarks: Vec<String>,
 }
 
-/// Whether there is a config file beside ours that Puma would read: one of its command line, which
-/// may be that of `--puma`, or `config/puma.rb` and `config/puma/ENVIRONMENT.rb`, which it finds by
-/// itself.
+/// Whether Puma reads another config file than ours: one on its command line, which may come from
+/// `--puma`, or `config/puma.rb` and `config/puma/ENVIRONMENT.rb`, which it finds by itself.
 fn has_config(config: Option<&Path>, spec: &LaunchSpec) -> bool {
     let names_one = |word: &&OsString| {
         let word = word.to_string_lossy();
@@ -90,11 +90,11 @@ fn has_config(config: Option<&Path>, spec: &LaunchSpec) -> bool {
         || spec.dir.join("config/puma").is_dir()
 }
 
-/// What the Puma of `spec` makes of its config file, its environment and its flags. Without such a
-/// file all is as its version has it.
+/// Asks the Puma of `spec` what it makes of its config file, environment and flags. Without a
+/// config file, the defaults of its version hold.
 ///
 /// # Errors
-/// Where it cannot be started at all.
+/// If it cannot be started at all.
 pub fn ask_config(
     config: Option<&Path>,
     spec: &LaunchSpec,
@@ -121,7 +121,7 @@ pub fn ask_config(
     Ok(PumaConfig { settings, remarks: other_way.into_iter().chain(remarks(&output)).collect() })
 }
 
-/// The rest of each line of this kind.
+/// The text of each line of this kind.
 fn said<'a>(output: &'a ServerOutput, kind: &'a str) -> impl Iterator<Item = &'a str> {
     output.lines().filter_map(move |line| {
         let (said, rest) = line.strip_prefix(MARK)?.split_once(' ')?;
@@ -129,8 +129,8 @@ fn said<'a>(output: &'a ServerOutput, kind: &'a str) -> impl Iterator<Item = &'a
     })
 }
 
-/// Where the config file would have Puma listen over TLS or a Unix socket alone, and it is measured
-/// over something else: that, and the flag for it.
+/// If the config file has Puma listen only over TLS or a Unix socket, but Puma is measured over
+/// something else: a sentence that says so, with the flag for it.
 fn other_way(output: &ServerOutput, spec: &LaunchSpec) -> Option<String> {
     let scheme = |bind: &str| bind.split("://").next().unwrap_or_default().to_owned();
     let ours = spec.argv.iter().skip_while(|word| *word != "-b").nth(1)?;
@@ -190,7 +190,7 @@ fn remarks(output: &ServerOutput) -> Vec<String> {
     remarks
 }
 
-/// Each once, the first of them by name; `None` where there are none.
+/// Each once, and only the first ones by name; `None` if there are none.
 fn listed(named: impl Iterator<Item = String>) -> Option<String> {
     let mut each: Vec<String> = Vec::new();
     for name in named {
@@ -220,7 +220,7 @@ fn read(words: &str) -> PumaSettings {
         text => text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0),
     };
     PumaSettings {
-        // Requests are counted from 1: with 0 a turn has one too.
+        // A turn has at least one request, even with 0.
         max_fast_inline: number("max_fast_inline").map(|turn| (turn as u32).max(1)),
         queue_requests: flag("queue_requests"),
         enable_keep_alives: flag("enable_keep_alives"),
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ruby_inspects_is_read() {
+    fn values_are_read_as_ruby_inspects_them() {
         testkit::golden::expect_rows(
             concat!(env!("CARGO_MANIFEST_DIR"), "/src/puma/settings.txt"),
             read,
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_is_one_sentence_and_what_was_not_said_is_none() {
+    fn each_kind_of_remark_is_one_sentence() {
         assert_eq!(remarks(&output("Puma starting\nlongtail-settings a=1\n")), [""; 0]);
         let hooks: Vec<String> =
             (1..=8).map(|n| format!("longtail-hook before_fork a.rb:{n}")).collect();
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_config_that_listens_another_way_is_named_with_the_flag_for_it() {
+    fn a_config_that_listens_differently_is_named_with_the_flag_for_it() {
         for (binds, ours, flag) in [
             (&["ssl"][..], "tcp://127.0.0.1:1", Some("-s ssl4")),
             (&["unix"], "tcp://127.0.0.1:1", Some("-s unix")),
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_folder_of_nobodys_there_is_neither_a_config_file_nor_a_commit() {
+    fn a_missing_folder_has_no_config_file_and_no_commit() {
         let nowhere = Path::new("/proc");
         let puma = |words: &str| LaunchSpec::command(words.split(' '), nowhere);
         let ours = puma("puma -b x -C longtail.rb app.ru");

@@ -1,6 +1,6 @@
-//! Finds the Puma to start, by `--puma`, a checkout, a bundle or PATH; and reads what it says of
-//! itself: its version, its boot lines. Boot lines are those of Puma 3 to 8; what a line does not
-//! say is `None`, never guessed.
+//! Finds the Puma to start, by `--puma`, a checkout, a bundle or PATH; and reads its version and
+//! its boot lines, which are those of Puma 3 to 8. What a line does not say is `None`, never
+//! guessed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -13,7 +13,7 @@ use crate::server::run_to_end;
 use crate::spec::{find_program, why_no_program, words};
 use crate::{GuardCommand, LaunchError, LaunchSpec};
 
-/// The words of `--puma`, whose program must exist, or of the checkout in that folder.
+/// The command of `--puma`, whose program must exist, or that of the checkout in that folder.
 pub(super) fn given(text: &str, around: &Surroundings) -> Result<Vec<OsString>, LaunchError> {
     let folder = around.dir.join(text);
     if folder.join("puma.gemspec").is_file()
@@ -33,7 +33,7 @@ pub(super) fn given(text: &str, around: &Surroundings) -> Result<Vec<OsString>, 
     Ok(words.into_iter().map(OsString::from).collect())
 }
 
-/// The command that starts Puma here, where none is given: the first of
+/// The command that starts Puma here if none is given: the first of
 ///
 /// 1. in a checkout of Puma (or below): its own executable, by `bundle exec` where it has a lock
 ///    file, else `ruby -Ilib`;
@@ -41,9 +41,9 @@ pub(super) fn given(text: &str, around: &Surroundings) -> Result<Vec<OsString>, 
 /// 3. `puma` on PATH.
 ///
 /// # Errors
-/// [`LaunchError::NoPuma`] where there is none, so that the caller can use another server;
-/// [`LaunchError::ProgramNotFound`] where there is one but not the `bundle` or `ruby` that it
-/// needs. Taking another Puma then would measure another version than the user's.
+/// [`LaunchError::NoPuma`] if there is none, so that the caller can use another server;
+/// [`LaunchError::ProgramNotFound`] if there is one, but not the `bundle` or `ruby` that it needs:
+/// another Puma would be another version than the user's.
 pub fn discover(around: &Surroundings) -> Result<Vec<OsString>, LaunchError> {
     let bundle = |program: &OsStr| {
         found("bundle", "run `gem install bundler`, or give --puma COMMAND", around)?;
@@ -84,7 +84,7 @@ fn of_checkout(
     Ok(vec!["ruby".into(), library, root.join(executable).into_os_string()])
 }
 
-/// The nearest directory upward that is a checkout of Puma, and its executable there.
+/// The nearest directory from here upward that is a checkout of Puma, and its executable.
 fn checkout(dir: &Path) -> Option<(&Path, &'static str)> {
     let root = dir.ancestors().find(|folder| folder.join("puma.gemspec").is_file())?;
     let executable = ["bin/puma", "exe/puma"].into_iter().find(|file| root.join(file).is_file())?;
@@ -98,7 +98,7 @@ fn lock_file(dir: &Path) -> Option<PathBuf> {
         .find(|lock| lock.is_file())
 }
 
-/// Bundler's rule: `gems.rb` has `gems.locked`, any other name gets `.lock`.
+/// The lock file by Bundler's rule: `gems.rb` has `gems.locked`, any other name gets `.lock`.
 fn lock_of(gemfile: &Path) -> PathBuf {
     if gemfile.file_name() == Some(OsStr::new("gems.rb")) {
         return gemfile.with_file_name("gems.locked");
@@ -108,8 +108,8 @@ fn lock_of(gemfile: &Path) -> PathBuf {
     lock.into()
 }
 
-/// Whether a lock file has resolved Puma: a gem of the bundle is indented by four, what one of them
-/// wants by six.
+/// Whether a lock file contains Puma: the bundle's gems are indented by four, their dependencies by
+/// six.
 fn lists_puma(lock: &str) -> bool {
     lock.lines().any(|line| line.starts_with("    puma ("))
 }
@@ -122,10 +122,10 @@ fn found(program: &str, hint: &str, around: &Surroundings) -> Result<(), LaunchE
     Err(LaunchError::ProgramNotFound { program: program.to_owned(), why, hint: hint.to_owned() })
 }
 
-/// What this Puma prints as its version; `None` where it did not end within `longest`.
+/// What this Puma prints as its version; `None` if it did not end within `longest`.
 ///
 /// # Errors
-/// Where it cannot be started.
+/// If it cannot be started.
 pub fn printed_version(
     puma: &[OsString],
     dir: &Path,
@@ -149,8 +149,8 @@ pub struct BootLines {
 }
 
 impl BootLines {
-    /// Reads them out of the lines that Puma wrote. The first word counts: Puma boots before the
-    /// app writes anything, and a restart says the same again.
+    /// Reads them from the lines that Puma wrote. The first mention counts: Puma boots before the
+    /// app writes anything, and a restart repeats the same.
     pub fn read<'a>(lines: impl IntoIterator<Item = &'a str>) -> BootLines {
         let mut boot = BootLines::default();
         for line in lines {
@@ -161,8 +161,8 @@ impl BootLines {
                 .and_then(|rest| rest.split_once("] "))
                 .map_or(line, |(_, rest)| rest);
             let Some(fact) = line.strip_prefix('*').map(str::trim) else { continue };
-            // `Puma version: 6.5.0 ("Sky's Version")`; Puma 4 and before: `Version 4.3.5 (ruby 2.6.5-p114),
-            // codename: …`.
+            // `Puma version: 6.5.0 ("Sky's Version")`; Puma 4 and before: `Version 4.3.5 (ruby
+            // 2.6.5-p114), codename: …`.
             if let Some(text) =
                 fact.strip_prefix("Puma version: ").or_else(|| fact.strip_prefix("Version "))
             {
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_puma_says_its_version_and_its_ruby() {
+    fn version_and_ruby_are_read_from_the_boot_lines_of_every_puma() {
         for boot in include_str!("boots.txt").split("\n\n") {
             let (text, expected) = boot.split_once("\n=> ").unwrap();
             let boot = BootLines::read(text.lines());

@@ -106,7 +106,8 @@ fn a_server_that_becomes_a_daemon_is_one_that_ended() {
 #[test]
 fn a_server_that_is_dropped_is_dead() {
     let server = shell(&format!("trap '' TERM; {STRAY} & echo ready; while :; do sleep 1; done"));
-    let (pid, stray) = (server.pid(), number(&said(&server, "stray")));
+    let pid = server.pid();
+    let stray = number(&said(&server, "stray"));
     drop(server);
     assert!(!lives(pid) && !lives(stray));
 }

@@ -81,7 +81,8 @@ type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], Option<&'a str>, [&'a 
 
 #[test]
 fn a_bundle_that_has_puma_goes_before_the_puma_on_path() {
-    let (both, puma) = (&["puma", "bundle"][..], &["puma"][..]);
+    let both = &["puma", "bundle"][..];
+    let puma = &["puma"][..];
     let cases: [Case<'_>; 6] = [
         (puma, &[], None, ["puma", "puma"]),
         (both, &[("Gemfile.lock", LOCK)], None, ["bundle exec puma", "bundle exec puma"]),
@@ -253,7 +254,8 @@ fn what_is_left_to_the_config_file_is_not_given() {
 
 /// What stands in each file of Ruby's below a folder.
 fn ruby_files(root: &Path) -> BTreeMap<String, String> {
-    let (mut folders, mut files) = (vec![root.to_owned()], BTreeMap::new());
+    let mut folders = vec![root.to_owned()];
+    let mut files = BTreeMap::new();
     while let Some(folder) = folders.pop() {
         for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
             if path.is_dir() {
@@ -297,7 +299,8 @@ fn an_app_that_we_bring_is_there_as_long_as_its_server_may_want_it() {
 fn what_is_refused_is_named_with_its_flag_or_setting_in_one_line() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let number = taken.local_addr().unwrap().port();
-    let (port, text) = (Some(number), number.to_string());
+    let port = Some(number);
+    let text = number.to_string();
     let addresses = Addresses::default;
     let tcp6 = ServerPlan { socket: Socket::Tcp6, ..plan() };
     let cases = [

@@ -44,7 +44,7 @@ fn runs_and_leaves_nothing(workers: Option<u32>) {
     };
     let address = puma.bind.place.tcp().unwrap();
     let server = Server::start(&puma.spec, &guard(), &REAL_CLOCK).unwrap();
-    let answer = eventually("an answer", || {
+    let answer = eventually("a response", || {
         assert_eq!(server.exited(), None, "{:?}", server.output());
         get(address, "/sleep0")
     });

@@ -311,7 +311,7 @@ const DEFAULT_CONNECTIONS: u32 = 50;
 
 impl LoadArgs {
     /// How requests are sent, every default made explicit but for those that flags alone do not
-    /// tell: the generator's threads, and whose clock says when an answer came.
+    /// tell: the generator's threads, and whose clock says when a response came.
     ///
     /// # Errors
     /// Where flags contradict each other.

@@ -39,7 +39,7 @@ const COLUMNS: usize = 100;
 /// Examines what was asked for, and prints what was found.
 ///
 /// # Errors
-/// Where a flag says something about another examination, or what is needed for this one cannot be
+/// If a flag says something about another examination, or what is needed for this one cannot be
 /// had.
 pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let is_of_generators = args.connections.is_some()
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Mistake> {
 /// Examines the machine and prints what was found.
 ///
 /// # Errors
-/// Where the current directory is gone.
+/// If the current directory is gone.
 fn examine_machine(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let around = Surroundings::here()?;
     let clock = SystemClock::start();
@@ -134,7 +134,7 @@ fn verdict(fitness: &MachineFitness) -> String {
 /// Runs every generator that is there against one sink, in rounds, and prints what they reach.
 ///
 /// # Errors
-/// Where a flag is wrong, or the sink cannot be started.
+/// If a flag is wrong, or the sink cannot be started.
 fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let length = args.length.unwrap_or(Nanos::from_secs(1));
     if length == Nanos::ZERO || !length.0.is_multiple_of(1_000_000_000) {

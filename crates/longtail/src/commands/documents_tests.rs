@@ -37,7 +37,9 @@ impl Page {
     /// The commands in code blocks, lines that a backslash continues joined.
     fn commands_in_blocks(&self) -> Vec<String> {
         let mut commands = vec![];
-        let (mut in_block, mut skipped, mut before) = (false, false, "");
+        let mut in_block = false;
+        let mut skipped = false;
+        let mut before = "";
         let joined = self.text.replace("\\\n", " ");
         for line in joined.lines() {
             if line.starts_with("```") {

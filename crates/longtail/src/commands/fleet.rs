@@ -4,7 +4,7 @@
 //! Nothing is done here that a person could not do by hand: the commands that are printed are the
 //! ones that run. To measure, Ansible only prepares (`run.yml`): it keeps back what a task prints
 //! until the task is over, and has exit codes of its own. So longtail on the first box is started
-//! by ssh, with this terminal where there is one.
+//! by ssh, with this terminal if there is one.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -57,7 +57,7 @@ const GLANCE: Nanos = Nanos::from_millis(20);
 /// Writes the playbooks, or becomes one of them.
 ///
 /// # Errors
-/// Where the folder is there already, or is not there yet, Ansible is not installed, or the words
+/// If the folder is there already, or is not there yet, Ansible is not installed, or the words
 /// are none for longtail.
 pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Mistake> {
     match &args.verb {

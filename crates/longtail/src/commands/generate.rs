@@ -26,7 +26,7 @@ use crate::{secrets, signals, store, ui};
 /// Serves a conductor until it is gone, or drives one part of a load.
 ///
 /// # Errors
-/// Where the words are not those of a load, or the part cannot be written.
+/// If the words are not those of a load, or the part cannot be written.
 pub(crate) fn run(args: &GenerateArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     // Under a conductor a signal ends it at once.
     let around = StudyStart::ended_by(if args.of.is_some() {
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &GenerateArgs, resolver: Resolver) -> Result<Exit, Mista
 /// Merges parts into the study of their load, keeps and prints it.
 ///
 /// # Errors
-/// Where they are not parts of one load, or the study cannot be kept.
+/// If they are not parts of one load, or the study cannot be kept.
 pub(crate) fn merge(args: &MergeArgs) -> Result<Exit, Mistake> {
     args.output.check(StudyKind::Load)?;
     let parts =
@@ -93,7 +93,7 @@ fn read_part(path: &Path) -> Result<NamedPart, Mistake> {
     Ok(NamedPart { name: path.display().to_string(), part })
 }
 
-/// Flags of `longtail generate`; none where a conductor controls it over standard input.
+/// Flags of `longtail generate`; none if a conductor controls it over standard input.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct GenerateArgs {

@@ -18,7 +18,7 @@ use crate::ui;
 /// Columns of the widest help.
 pub(crate) const WIDTH: usize = 100;
 
-/// What stands before an example's explanation where there is no room beside the example.
+/// What stands before an example's explanation if there is no room beside the example.
 pub(crate) const BELOW: &str = "      ";
 
 /// The commands as `longtail --help` lists them.
@@ -226,7 +226,7 @@ const COMPLETIONS: [(Shell, &str); 3] = [
 /// Writes all of them.
 ///
 /// # Errors
-/// Where a folder cannot be written.
+/// If a folder cannot be written.
 pub(crate) fn generate_docs(args: &GenerateDocsArgs) -> Result<Exit, Mistake> {
     let mut command = documented();
     command.build();

@@ -27,7 +27,7 @@ const CSV_TO_STDOUT: &str = "-.csv";
 /// Runs the load and prints its report.
 ///
 /// # Errors
-/// Where a flag is wrong, before any load is sent, or the results cannot be written.
+/// If a flag is wrong, before any load is sent, or the results cannot be written.
 pub(crate) fn run(args: &LoadArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     // Then its lines are the output.
     let is_logged = args.log.as_deref() == Some(Path::new(CSV_TO_STDOUT));
@@ -196,8 +196,8 @@ fn say_why_it_ended_early(load: &LoadStudy) {
     }
 }
 
-/// What is said below the report, where a terminal's user reads it: a verdict that the layout has no
-/// place for, why nothing was answered, and what the server misunderstood.
+/// What is said below the report, where a terminal's user reads it: a verdict that the layout has
+/// no place for, why nothing was answered, and what the server misunderstood.
 fn notes_below(
     args: &LoadArgs,
     load: &LoadStudy,

@@ -15,7 +15,7 @@ use crate::{store, ui};
 /// Prints the studies that were asked for, or the last.
 ///
 /// # Errors
-/// Where there is none, a file is no study, or a file cannot be written.
+/// If there is none, a file is no study, or a file cannot be written.
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
     let last = if args.studies.is_empty() { Some(store::last()?) } else { None };
     let paths: Vec<&PathBuf> = args.studies.iter().chain(&last).collect();
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
 /// Audits a file, or what comes in on stdin. A claim that cannot be is a missed objective: exit 1.
 ///
 /// # Errors
-/// Where the file cannot be read, or holds no output that is known.
+/// If the file cannot be read, or holds no output that is known.
 pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Mistake> {
     let text = read(&args.file)?;
     if is_study(&text) {

@@ -17,7 +17,7 @@ use crate::{signals, ui};
 /// Serves until Ctrl-C or SIGTERM, finishes the requests it has, and prints what it counted.
 ///
 /// # Errors
-/// Where a flag is wrong, or it cannot listen.
+/// If a flag is wrong, or it cannot listen.
 pub(crate) fn run(args: &SinkArgs) -> Result<Exit, Mistake> {
     let settings = args.settings()?;
     let laws = settings.laws();
@@ -123,7 +123,7 @@ impl SinkArgs {
     /// The sink that the flags ask for.
     ///
     /// # Errors
-    /// Where a queue is asked for without slots, or slots with no queue.
+    /// If a queue is asked for without slots, or slots with no queue.
     pub(crate) fn settings(&self) -> Result<SinkSettings, Mistake> {
         let listen = if self.listen.is_empty() {
             SinkSettings::default().listen

@@ -1,6 +1,6 @@
 //! Reads the flags of a load: the URL, the requests, how to connect, and what to ask of another
-//! generator (`--generator wrk`). `sweep` prepares and conducts it; `recorder` writes logs and checks
-//! responses meanwhile.
+//! generator (`--generator wrk`). `sweep` prepares and conducts it; `recorder` writes logs and
+//! checks responses meanwhile.
 
 mod recorder;
 
@@ -153,7 +153,7 @@ fn rendered(args: &LoadArgs, template: RequestTemplate) -> Result<Rendered, Mist
 /// The request that the flags describe, without its target.
 ///
 /// # Errors
-/// Where a flag is wrong, or the body cannot be read.
+/// If a flag is wrong, or the body cannot be read.
 pub(crate) fn template(args: &LoadArgs) -> Result<RequestTemplate, Mistake> {
     let body = match (&args.data, &args.body_file) {
         (Some(text), _) => Some(text.clone().into_bytes()),

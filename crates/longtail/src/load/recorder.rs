@@ -101,11 +101,11 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder for this log, which may be stdout, and these checks; `None` where there is
+    /// A recorder for this log, which may be stdout, and these checks; `None` if there is
     /// nothing to record.
     ///
     /// # Errors
-    /// Where the log cannot be written.
+    /// If the log cannot be written.
     pub(crate) fn open(
         log: Option<&Path>,
         is_stdout: bool,
@@ -353,14 +353,14 @@ impl Checker {
         let right = checked - wrong;
         let text = match check {
             Check::Status(status) => {
-                format!("status {status}: {right} of {checked} answers{example}")
+                format!("status {status}: {right} of {checked} responses{example}")
             }
             Check::Length(length) => {
                 format!("{length} bytes: {right} of {checked} bodies{example}")
             }
             Check::Hash(_) => format!("sha256: {right} of {checked} bodies{example}"),
             Check::SameBody => {
-                format!("same body: {} different in {checked} answers{example}", bodies.len())
+                format!("same body: {} different in {checked} responses{example}", bodies.len())
             }
             Check::CborCounter => {
                 // Gaps below the largest counter: responses to other clients, or lost ones.
@@ -369,7 +369,7 @@ impl Checker {
                 let gaps = span.saturating_sub(counters.len() as u64);
                 let largest = largest.map_or_else(|| "-".to_owned(), |largest| largest.to_string());
                 format!(
-                    "Max counter value seen: {largest} - in {checked} answers, {duplicates} duplicates, {gaps} gaps, {wrong} without{example}"
+                    "Max counter value seen: {largest} - in {checked} responses, {duplicates} duplicates, {gaps} gaps, {wrong} without{example}"
                 )
             }
         };
@@ -444,7 +444,7 @@ mod tests {
         let (holds, text) = result("cbor-counter", &bodies);
         assert_eq!(
             text,
-            "Max counter value seen: 9 - in 5 answers, 1 duplicates, 1 gaps, 0 without"
+            "Max counter value seen: 9 - in 5 responses, 1 duplicates, 1 gaps, 0 without"
         );
         assert!(!holds);
         assert!(result("cbor-counter", &[counted(1), counted(2)]).0);

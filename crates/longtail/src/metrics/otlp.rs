@@ -44,7 +44,7 @@ impl OtlpSender {
     /// Begins to wait for figures.
     ///
     /// # Errors
-    /// Where the system has no thread.
+    /// If the system has no thread.
     pub(super) fn start(to: OtlpUrl, address: SocketAddr) -> io::Result<OtlpSender> {
         let (requests, received) = channel();
         let over = Arc::new(AtomicBool::new(false));
@@ -60,7 +60,7 @@ impl OtlpSender {
 
     /// Has a run's figures sent.
     pub(super) fn send(&self, families: &[MetricFamily], origin: &RunOrigin<'_>) {
-        // It fails only where the thread has panicked, and that ends longtail.
+        // It fails only if the thread has panicked, and that ends longtail.
         let _ = self.requests.send(otlp::request(families, origin));
     }
 

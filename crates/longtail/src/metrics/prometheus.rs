@@ -27,7 +27,7 @@ const PAUSE: Nanos = Nanos::from_millis(200);
 /// Begins to serve; where.
 ///
 /// # Errors
-/// Where the address cannot be listened to, or the system has no thread.
+/// If the address cannot be listened to, or the system has no thread.
 pub(super) fn serve(
     address: SocketAddr,
     board: Arc<LiveBoard>,
@@ -100,7 +100,7 @@ impl MetricsServer {
     }
 }
 
-/// One connection: one request, one answer.
+/// One connection: one request, one response.
 struct ScrapeClient {
     stream: TcpStream,
     /// When it is let go, whatever it does.

@@ -205,7 +205,8 @@ impl Stage {
             && none_is_empty(self.newest_study().expect("a study").runs())
     }
 
-    /// Waits for what is running, and panics if an expectation isn't met. `line`: as it was written.
+    /// Waits for what is running, and panics if an expectation isn't met. `line`: as it was
+    /// written.
     fn expect(&mut self, line: &str, word: &str, rest: &str) {
         self.finish();
         if let Some(why) = self.unmet(word, rest) {

@@ -45,7 +45,8 @@ struct Situation {
 
 /// What longtail says about a situation, in the words of the page: exit code (or `signal`), verdict
 /// and limit of the run, and the order of service if the runs show exactly one. A watch has only a
-/// limit, or `may be` and a guess. A dash means that nothing is reported, or that it isn't compared.
+/// limit, or `may be` and a guess. A dash means that nothing is reported, or that it isn't
+/// compared.
 type Cells = [String; 4];
 
 /// The marks and the steps of each situation.

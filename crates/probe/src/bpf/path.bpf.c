@@ -1,19 +1,19 @@
-/* Where a request waits, by the kernel: a server's listener, its connections, its threads.
+/* Measures in the kernel where requests wait: at a server's listener, on its connections, in its threads.
 
-   Six tracepoints, all typed (tp_btf): no function is patched, no tracefs is needed. Times are of CLOCK_MONOTONIC.
+   Six tracepoints, all typed (tp_btf), so no function is patched and no tracefs is needed. Times are CLOCK_MONOTONIC.
 
      inet_sock_set_state  SYN_RECV -> ESTABLISHED at the listener's port: the connection enters the accept queue
-     sys_exit             of accept and accept4: it leaves it, and by whom
-     sk_data_ready        at the server's socket: bytes arrive; at the client's, on this host: an answer begins
+     sys_exit             of accept and accept4: a process takes it from there
+     sk_data_ready        at the server's socket: bytes arrive; at the client's, on this host: a response begins
      sock_recv_length     the server reads
      sched_wakeup, sched_switch   its threads become ready, and run
 
-   An answer is stamped where its first bytes reach the client's socket and not where the server's send returns
-   (sock_send_length): over loopback a send returns after it has delivered, and a server that is preempted in between would
-   be seen to answer after the client has read the answer and asked again.
+   A response is stamped when its first bytes reach the client's socket, not when the server's send returns
+   (sock_send_length): over loopback a send delivers before it returns, so a server that is preempted in between would seem
+   to respond after the client has read the response and sent its next request.
 
-   Of each process waits are counted into buckets (`cells`): exact up to 127 ns, then 64 to each power of two. Who wants every
-   single answer gets a record of each (`events`), without being woken. Nothing is stopped, changed or delayed. */
+   Waits are counted by process into buckets (`cells`): exact up to 127 ns, then 64 to each power of two. If every response is
+   wanted, each gets a record (`events`), without a wake-up of the reader. Nothing is stopped, changed or delayed. */
 
 #include "core.h"
 
@@ -21,21 +21,21 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 /* Set before loading. */
 const volatile u16 port = 0;          /* of the listener */
-const volatile u32 wants_events = 0;  /* whether each answer is to be told */
-const volatile u32 nr_accept = 0, nr_accept4 = 0; /* of this machine's system calls */
+const volatile u32 wants_events = 0;  /* whether each response gets a record */
+const volatile u32 nr_accept = 0, nr_accept4 = 0; /* the numbers of these system calls here */
 
-/* Kinds of cells. */
+/* Kinds of waits. */
 enum { ACCEPT_QUEUE, RECEIVE_QUEUE, IN_SERVER, RUN_QUEUE, ANSWERS };
 #define SUM 0xffff
 
-/* What could not be followed (`losses`). */
+/* What was not traced (`losses`). */
 enum { LOST_EVENTS, LOST_CONNECTIONS, LOST_CELLS, UNACCEPTED };
 
 struct connection {
     u64 established, accepted;
-    u64 arrived; /* first byte since the server has read */
-    u64 request; /* when the request that is being served arrived, 0 where nobody saw it */
-    u64 read;    /* when its first byte was read; 0: none is being served */
+    u64 arrived; /* first byte after the server last read */
+    u64 request; /* when the request in service arrived; 0 if not seen */
+    u64 read;    /* when its first byte was read; 0: none is in service */
     u64 peer;
     u32 pid, number, waiting, pad;
 };
@@ -51,7 +51,7 @@ MAP(peers, HASH, 65536, u64, u64);                     /* by the client's addres
 MAP(family, HASH, 4096, u32, u32);                     /* the server's processes */
 MAP(ready_since, HASH, 16384, u32, u64);               /* by thread; 0: it runs or sleeps */
 MAP(cells, HASH, 65536, struct cell, u64);
-MAP(window, ARRAY, 2, u32, u64); /* what is counted: from, until */
+MAP(window, ARRAY, 2, u32, u64); /* counts from, until */
 MAP(losses, ARRAY, 4, u32, u64);
 struct {
     int (*type)[RINGBUF];
@@ -111,7 +111,7 @@ INLINE void join_family(u32 tgid)
     if (!lookup(&family, &tgid)) update(&family, &tgid, &one, ANY);
 }
 
-/* IPv6 sockets have one and the same stand-in for an IPv4 address: then the port alone tells clients apart. */
+/* All IPv6 sockets have the same placeholder IPv4 address, so only the port tells their clients apart. */
 INLINE u64 peer_of(u32 address, u16 number)
 {
     return (u64)address << 32 | number;
@@ -172,7 +172,7 @@ int lt_accept(u64 *arguments)
 
 #define RCV_SHUTDOWN 1
 
-/* Bytes that the client has not read; the end of the stream counts as one in the sequence numbers and is none. */
+/* Whether the client has unread bytes; the end of the stream counts in the sequence numbers, but is not a byte. */
 INLINE int has_bytes(struct sock *sock)
 {
     struct tcp_sock *tcp = (void *)sock;
@@ -274,7 +274,7 @@ int lt_switch(u64 *arguments)
     struct task_struct *before = (void *)arguments[1], *after = (void *)arguments[2];
     u32 state = arguments[3], tgid = before->tgid, thread = before->pid;
     u64 now = 0;
-    /* It did not go to sleep: it is ready still. */
+    /* It was preempted and did not go to sleep, so it is still ready. */
     if (thread && (preempted || !state) && lookup(&family, &tgid)) {
         now = monotonic();
         update(&ready_since, &thread, &now, ANY);

@@ -1,10 +1,10 @@
 //! Is this machine fit to measure on? Each question is a [`MachineCheck`]: what was seen, its
 //! grade, what it spoils, and a hint.
 //!
-//! Only what changes a decision is asked. It needs no privilege, changes nothing and sends only to
-//! itself. It looks at the machine at rest for a second, and measures waits for a fifth of one.
-//! Limits and their reasons are in docs/how-good.md. What stays true: what cannot be read is
-//! [`MachineGrade::Unknown`], never fine.
+//! Each question is one whose answer changes what a user does. They need no privilege, change
+//! nothing and send only to this process. The machine is watched at rest for a second, and waits
+//! are measured for a fifth of a second. Limits and their reasons are in docs/how-good.md. What
+//! cannot be read is [`MachineGrade::Unknown`], never fine.
 
 mod questions;
 mod samples;
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use self::samples::{Activity, WaitLateness};
 
-/// Whether this machine may spoil numbers, by one question that was asked of it.
+/// How a check turned out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MachineGrade {
@@ -22,9 +22,9 @@ pub enum MachineGrade {
     Fine,
     /// It may spoil numbers.
     Warn,
-    /// It will.
+    /// It will spoil numbers.
     Bad,
-    /// It could not be found out.
+    /// It could not be determined.
     Unknown,
 }
 
@@ -37,15 +37,15 @@ pub struct MachineCheck {
     pub name: &'static str,
     /// What was seen.
     pub seen: String,
-    /// How it is to be taken.
+    /// How it turned out.
     pub grade: MachineGrade,
     /// Which numbers it would spoil.
     pub spoils: &'static str,
-    /// What to do about it, as a command where there is one.
+    /// What to do about it, as a command if there is one.
     pub hint: Option<String>,
 }
 
-/// What all answers come to.
+/// The result of all checks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MachineFitness {
     /// Whether nothing is bad.
@@ -54,12 +54,12 @@ pub struct MachineFitness {
     pub bad: Vec<&'static str>,
     /// How many warnings there are.
     pub warnings: usize,
-    /// How much could not be found out.
+    /// How many checks are unknown.
     pub unknown: usize,
 }
 
 impl MachineFitness {
-    /// Of these checks.
+    /// The result of these checks.
     pub fn of(checks: &[MachineCheck]) -> MachineFitness {
         let named =
             |grade| checks.iter().filter(move |check| check.grade == grade).map(|check| check.name);
@@ -82,13 +82,13 @@ pub struct PumaInstallation {
 /// A Puma that was asked for its version.
 #[derive(Clone, Debug)]
 pub struct FoundPuma {
-    /// What starts it.
+    /// The command that starts it.
     pub command: String,
-    /// What it printed; `None` where it did not end in time.
+    /// What it printed; `None` if it did not end in time.
     pub printed: Option<String>,
 }
 
-/// Asks everything. The machine is looked at first, before we do anything ourselves.
+/// Runs all checks. The machine is watched first, before we load it ourselves.
 pub fn examine(installation: PumaInstallation, clock: &impl Clock) -> Vec<MachineCheck> {
     let read = |path: &str| std::fs::read_to_string(path).ok();
     let evidence = MachineEvidence {
@@ -103,15 +103,15 @@ pub fn examine(installation: PumaInstallation, clock: &impl Clock) -> Vec<Machin
     questions::all(&evidence)
 }
 
-/// All that the questions are answered from.
+/// What the questions are answered from.
 struct MachineEvidence<'a> {
-    /// The text of a file of the kernel's; `None` where it cannot be read.
+    /// Reads a file of the kernel; `None` if that is not possible.
     read: &'a dyn Fn(&str) -> Option<String>,
     activity: Option<Activity>,
-    /// What one reading of the clock costs.
+    /// How long reading the clock takes.
     clock_reading: Nanos,
     waits: Option<WaitLateness>,
-    /// What a send takes.
+    /// How long a send takes.
     send: Option<Nanos>,
     tracepoints: Result<(), String>,
     installation: PumaInstallation,
@@ -122,7 +122,7 @@ impl MachineEvidence<'_> {
         (self.read)(path)?.trim().parse().ok()
     }
 
-    /// What follows `name` and a colon on the first line that begins so.
+    /// What follows `name` and a colon on the first line that starts with them.
     fn field(&self, path: &str, name: &str) -> Option<String> {
         let text = (self.read)(path)?;
         let value = |line: &str| {
@@ -156,7 +156,7 @@ impl MachineAnswer {
         MachineAnswer { grade: MachineGrade::Bad, ..MachineAnswer::warn(seen, hint) }
     }
 
-    /// Graded by a figure: fine up to the first limit, bad above the second.
+    /// An answer graded by a figure: fine up to the first limit, bad above the second.
     fn graded(figure: f64, fine: f64, bad: f64, seen: String, hint: &str) -> MachineAnswer {
         match figure {
             f if f <= fine => MachineAnswer::fine(seen),

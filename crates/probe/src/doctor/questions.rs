@@ -73,13 +73,13 @@ const QUESTIONS: [Question; 15] = [
         group: "timers",
         name: "late waits",
         answer: late_waits,
-        spoils: "open loop: due requests are sent so much later",
+        spoils: "open loop: requests are sent this much late",
     },
     Question {
         group: "timers",
         name: "sends",
         answer: sends,
-        spoils: "open loop: requests that are due closer together leave that far apart",
+        spoils: "open loop: requests that are due closer together are sent this far apart",
     },
     Question {
         group: "network",
@@ -138,7 +138,7 @@ fn allowed(evidence: &MachineEvidence<'_>) -> Option<Cpus> {
 fn allowed_processors(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let allowed = allowed(evidence)?;
     let online: Cpus = (evidence.read)("/sys/devices/system/cpu/online")?.trim().parse().ok()?;
-    // What is allowed may be more than there is.
+    // The affinity may contain processors that are offline.
     let usable: Vec<u32> =
         allowed.iter().filter(|cpu| online.iter().any(|other| other == *cpu)).collect();
     let is_masked = usable.len() < online.len();
@@ -184,7 +184,7 @@ fn siblings(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
         let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
         (evidence.read)(&path)?.trim().parse::<Cpus>().ok()?.iter().next()
     };
-    // A core by its first half.
+    // A core is named by the first of its processors.
     let mut cores: Vec<u32> = allowed.iter().map(core).collect::<Option<_>>()?;
     let halves = cores.len();
     cores.sort_unstable();
@@ -265,8 +265,8 @@ fn memory(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let available = kib("MemAvailable")?;
     let gib = |kib: u64| format!("{:.1} GiB", kib as f64 / f64::from(1 << 20));
     let seen = format!("{} of {} available", gib(available), gib(total));
-    // In MiB that are lacking: 512 are comfortable for a small server, below 128 it is about to be
-    // killed.
+    // Graded by the MiB that are missing: 512 are comfortable for a small server, with less than
+    // 128 it may soon be killed.
     let lacking = -((available >> 10) as f64);
     let hint = "end what holds it: ps -e --sort=-rss -o rss,pid,comm | head";
     Some(MachineAnswer::graded(lacking, -512.0, -128.0, seen, hint))
@@ -293,7 +293,7 @@ fn late_waits(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let micros = |time: Nanos| format!("{:.0} µs", time.0 as f64 / 1e3);
     let seen =
         format!("1 ms waits end {} late, the worst of {WAITS} {}", micros(median), micros(worst));
-    let hint = "end what runs beside it (top -d 1), or pin generator and server apart (taskset); --for 60s lets p99 outvote it";
+    let hint = "end what runs beside it (top -d 1), or pin generator and server apart (taskset); with --for 60s it hardly changes p99";
     Some(match (median.0, worst.0) {
         (..=100_000, ..=5_000_000) => MachineAnswer::fine(seen),
         (..=1_000_000, _) => MachineAnswer::warn(seen, hint),
@@ -311,7 +311,7 @@ fn sends(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     Some(MachineAnswer::graded(time, 50_000.0, 500_000.0, seen, hint))
 }
 
-/// Descriptors that longtail needs beside its connections.
+/// Descriptors that longtail needs in addition to its connections.
 const OTHER_DESCRIPTORS: u64 = 64;
 /// How long a closed connection keeps its port (`TCP_TIMEWAIT_LEN`, include/net/tcp.h), in seconds.
 const TIME_WAIT: u64 = 60;
@@ -328,7 +328,7 @@ fn descriptors(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let hard = words.next()?;
     let room = limit(hard)?.saturating_sub(OTHER_DESCRIPTORS);
     let raised = if limit(soft)? < limit(hard)? { ", longtail raises its own" } else { "" };
-    // Lacking is the negative of having.
+    // Negative, because fewer is worse.
     let seen = format!("{soft} soft, {hard} hard{raised}");
     let hint = "sudo prlimit --pid $$ --nofile=65536:65536";
     Some(MachineAnswer::graded(-(room as f64), -4000.0, -200.0, seen, hint))
@@ -341,7 +341,7 @@ fn ports(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let (first, last) = range.trim().split_once(char::is_whitespace)?;
     let ports = (last.trim().parse::<u64>().ok()? + 1).checked_sub(first.parse().ok()?)?;
     let reuse = evidence.number("/proc/sys/net/ipv4/tcp_tw_reuse")?;
-    // Reused after a second: 1 everywhere, 2 on loopback only.
+    // Ports are reused after a second: 1 for all connections, 2 on loopback only.
     let per_second = |is_reused: bool| if is_reused { ports } else { ports / TIME_WAIT };
     let loopback = per_second(reuse == 1 || reuse == 2);
     let elsewhere = per_second(reuse == 1);
@@ -355,7 +355,7 @@ fn ports(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
         "{ports}{in_time_wait}; {loopback} connects/s to a server here, {elsewhere}/s elsewhere (tcp_tw_reuse {reuse})"
     );
     let held_share = held.map_or(0.0, |held| held as f64 / ports.max(1) as f64);
-    // Where ports are reused after a second, full is not empty-handed.
+    // If ports are reused after a second, a full range still yields some.
     let (many, too_many) = if reuse == 0 { (0.25, 0.90) } else { (0.50, f64::INFINITY) };
     if held_share > many {
         return Some(MachineAnswer::graded(held_share, many, too_many, seen, "sleep 60"));
@@ -378,7 +378,7 @@ fn accept_queue(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     Some(MachineAnswer::graded(-(limit as f64), -(BACKLOG as f64), -16.0, seen, hint))
 }
 
-/// Tried out, since a kernel that is locked down may refuse what is permitted.
+/// Tries it, because a kernel in lockdown may refuse what is permitted.
 #[expect(clippy::unnecessary_wraps, reason = "a question may have no answer; this one always has")]
 fn tracepoints(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let hint = "sudo setcap cap_bpf,cap_perfmon+ep \"$(command -v longtail)\", or run it as root; the kernel must be 6.3 or later";
@@ -402,7 +402,7 @@ fn puma(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
         }
     };
     let said = printed.as_deref()?;
-    // Ruby's warnings may stand before it.
+    // Ruby may print warnings first.
     if let Some(version) = said.lines().find_map(|line| line.strip_prefix("puma version ")) {
         return Some(MachineAnswer::fine(format!("{} ({command})", version.trim())));
     }

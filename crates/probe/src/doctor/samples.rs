@@ -26,7 +26,7 @@ pub(super) struct Activity {
 }
 
 impl Activity {
-    /// Sleeps for the sample. `None` where nothing was counted.
+    /// Sleeps for the sample. `None` if nothing was counted.
     pub(super) fn sample(clock: &impl Clock) -> Option<Activity> {
         let before = CpuTicks::now();
         let processes_before = proctree::all();
@@ -72,7 +72,7 @@ pub(super) struct WaitLateness {
     pub(super) worst: Nanos,
 }
 
-/// The lateness of waits as the lanes wait, with a timer slack of 1 ns; `None` where that cannot be
+/// The lateness of waits as the lanes wait, with a timer slack of 1 ns; `None` if that cannot be
 /// set. The thread goes on with its own.
 pub(super) fn lane_waits(clock: &impl Clock) -> Option<WaitLateness> {
     let before = current_timer_slack().ok()?;

@@ -15,7 +15,7 @@ use crate::simulate::{
 /// The seed of every random choice. It is fixed, so that a comparison is a function of the figures.
 const SEED: u64 = 1;
 
-/// Seconds from an answer to the client's next connection, under an accept throttle.
+/// Seconds from a response to the client's next connection, under an accept throttle.
 const RECONNECT: f64 = 0.000_1;
 
 /// Predicted response times, for each possible law of service.

@@ -377,7 +377,7 @@ fn wrks_table_of_64_connections_is_turns_of_ten_with_phantom_samples() {
     assert_eq!(trail, [0.0005, 0.002, 0.002, 0.003, 0.004, 0.005]);
 }
 
-/// A run of a hundred seconds on 2 x 5 slots of 0.1 s, whose `n`-th answer of each ten took these
+/// A run of a hundred seconds on 2 x 5 slots of 0.1 s, whose `n`-th response of each ten took these
 /// times.
 fn run(connections: u32, tenths: [f64; 10], rate: u64) -> Run {
     let window = Window { from: Nanos::ZERO, until: Nanos::from_secs(1000) };

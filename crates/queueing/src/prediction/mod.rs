@@ -1,5 +1,5 @@
 //! What theory expects of a whole server: of each order of service, of Ruby's lock and of the CPUs;
-//! the exact formula where there is one, else a simulation with its interval.
+//! the exact formula if there is one, else a simulation with its interval.
 
 mod queue_model;
 mod queues;

@@ -1,4 +1,4 @@
-//! How it is known what a queue does: a formula where there is one, else a simulation.
+//! How it is known what a queue does: a formula if there is one, else a simulation.
 
 use model::DelayLaw;
 use model::theory::Estimate;

@@ -1,4 +1,4 @@
-//! A closed loop: connections that send their next request some time after the last answer, on
+//! A closed loop: connections that send their next request some time after the last response, on
 //! pools of threads, each with a queue and Puma's turns.
 
 use std::collections::{BTreeMap, VecDeque};

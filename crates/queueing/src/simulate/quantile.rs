@@ -63,7 +63,7 @@ impl<'a> SimulatedTimes<'a> {
     /// may be `at`.
     ///
     /// # Errors
-    /// Where `at` is not in 0 to 1.
+    /// If `at` is not in 0 to 1.
     pub(super) fn quantile(&self, at: f64) -> Result<QuantileEstimate, QueueingError> {
         // A share such as 0.9 is not exact in binary.
         let at = share(at)? - ROUNDING;

@@ -147,8 +147,8 @@ fn closed_loops_without_thought_have_their_levels() {
 
 #[test]
 fn a_held_thread_does_nothing_for_a_fifth_of_a_second() {
-    // Two threads, forty connections that send every two seconds: 20/s are wanted, and 2 / (service +
-    // hold) = 10/s done. Measured on Puma 5.6.5: 20/s over 40 connections overload it.
+    // Two threads, forty connections that send every two seconds: 20/s are wanted, and 2 / (service
+    // + hold) = 10/s done. Measured on Puma 5.6.5: 20/s over 40 connections overload it.
     let pool = ThreadPool { threads: 2, connections: 40, turn: TURN, hold: HOLD_SECONDS };
     let simulated = kept(&[pool], &exponential(2.0), &constant(0.0001));
     let rate = simulated.rate().value;
@@ -244,8 +244,8 @@ fn throttled(
 #[test]
 fn a_connection_for_each_request_on_puma_from_7_is_as_measured() {
     // Puma 7.0.4, 7.2.1, 8.0.2 and main, `-w2 -t5:5`, 100 ms: p50 of 202 and p99 of 302 ms at 20
-    // connections (hey: 303), 404 and 504 at 40 (hey: 503); by dice they were 200 and 400, 400 and 700.
-    // On a quiet machine the dealing may stay even.
+    // connections (hey: 303), 404 and 504 at 40 (hey: 503); by dice they were 200 and 400, 400 and
+    // 700. On a quiet machine the dealing may stay even.
     let effort = SimulationEffort { replications: 4, requests: 10_000, warm_up: 2000, seed: 7 };
     for (connections, p50, p99) in [(20, 0.202, 0.302), (40, 0.404, 0.504)] {
         let seen = throttled(connections / 2, AcceptThrottle::busy(0.005), 0.1, effort);

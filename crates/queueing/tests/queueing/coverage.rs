@@ -276,7 +276,8 @@ fn remake() {
             SHARES.map(|share| format!("{:.5}", quantile(counts, share))).join(" ")
         };
         let mut cells: Vec<&str> = case.line.split(" | ").take(3).collect();
-        let (responses, waits) = (row(&responses), row(&waits));
+        let responses = row(&responses);
+        let waits = row(&waits);
         cells.extend([responses.as_str(), waits.as_str()]);
         println!("{}", cells.join(" | "));
     }

@@ -71,7 +71,8 @@ fn said(table: &str, of: &[f64]) -> Vec<f64> {
 
 #[test]
 fn every_figure_of_the_tables_is_met() {
-    let (mut table, mut figures) = ("", 0);
+    let mut table = "";
+    let mut figures = 0;
     for line in include_str!("tables.txt").lines().filter(|line| !line.starts_with('#')) {
         if let Some((name, _)) = line.split_once(": ") {
             table = name;
@@ -82,8 +83,8 @@ fn every_figure_of_the_tables_is_met() {
         let said = said(table, &asked);
         assert_eq!(said.len(), expected.split(' ').count());
         for (said, printed) in said.iter().zip(expected.split(' ')) {
-            let (exact, (_, decimals)) =
-                (printed.parse::<f64>().unwrap(), printed.split_once('.').unwrap());
+            let exact = printed.parse::<f64>().unwrap();
+            let (_, decimals) = printed.split_once('.').unwrap();
             let last_digit = 0.6 / 10f64.powf(decimals.len() as f64);
             let most = last_digit.max(2e-11 * (1.0 + exact));
             assert!((said - exact).abs() <= most, "{table}, {line}: {said}, exactly {printed}");

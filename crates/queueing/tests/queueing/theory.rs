@@ -27,7 +27,8 @@ fn every_function_and_test_that_the_table_names_is_there() {
     sources(&here.join("tests"), &mut all);
     let text = fs::read_to_string(here.join("../../docs/THEORY.md")).unwrap();
     let table = text.split("| formula | function").nth(1).unwrap().split("\n\n").next().unwrap();
-    let (mut functions, mut tests) = (0, 0);
+    let mut functions = 0;
+    let mut tests = 0;
     for row in table.lines().skip(2) {
         let cells: Vec<&str> = row.split('|').collect();
         let [_, _, function, test, _, _] = cells.as_slice() else {

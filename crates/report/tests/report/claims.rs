@@ -39,9 +39,12 @@ fn the_rows_of_a_table_are_as_wide_as_its_head() {
         .chain([large])
         .map(|study| (pieces::table(&study, report::full), study.runs.len()));
     let of_bodies = body_study::every().into_iter().map(|study| {
-        let (text, runs) = (full(study.clone()), study.runs.len());
-        let table =
-            text.split("\n\n").find(|piece| piece.contains("bytes an answer")).unwrap_or_default();
+        let text = full(study.clone());
+        let runs = study.runs.len();
+        let table = text
+            .split("\n\n")
+            .find(|piece| piece.contains("bytes per response"))
+            .unwrap_or_default();
         (table.lines().map(str::to_owned).collect(), runs)
     });
     for (table, runs) in of_sweeps.chain(of_bodies).filter(|(_, runs)| *runs > 0) {
@@ -160,7 +163,8 @@ fn the_rows_of_bodies_are_in_the_order_of_the_plan_and_not_of_the_runs() {
     let order: Vec<(Socket, Body, u32)> =
         study.sorted().iter().map(|run| (run.socket, run.body, run.run.repeat)).collect();
     let body = |kind| Body { kilobytes: 10, kind };
-    let (string, io) = (body(BodyKind::String), body(BodyKind::Io));
+    let string = body(BodyKind::String);
+    let io = body(BodyKind::Io);
     let of = |socket| [(socket, string, 1), (socket, string, 2), (socket, io, 1), (socket, io, 2)];
     assert_eq!(order, [of(Socket::Tcp4), of(Socket::Ssl4), of(Socket::Aunix)].concat());
     assert!(study.runs.iter().ne(study.sorted()), "they were done in another order");

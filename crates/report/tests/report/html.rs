@@ -70,7 +70,8 @@ fn a_key_names_each_part_once() {
 #[test]
 fn the_figures_are_those_of_the_summary() {
     for (name, study) in pages() {
-        let (summary, page) = (Summary::of(&study, None), page(&study));
+        let summary = Summary::of(&study, None);
+        let page = page(&study);
         let (_, embedded) = page.split_once("id=\"summary\">").unwrap();
         let (embedded, _) = embedded.split_once("</script>").unwrap();
         let embedded: serde_json::Value = serde_json::from_str(embedded).unwrap();

@@ -102,7 +102,10 @@ fn deviations_are_relative_to_an_even_share_and_rise_and_of_some_workers_there_a
         assert!(row.contains(columns) && row.trim_end().chars().count() == 126, "{row}");
     }
     let failing = study::failing();
-    assert!(row(&failing, &failing.runs[0]).ends_with("    1995"), "the total is of good answers");
+    assert!(
+        row(&failing, &failing.runs[0]).ends_with("    1995"),
+        "the total is of good responses"
+    );
 }
 
 #[test]

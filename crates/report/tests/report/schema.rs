@@ -123,7 +123,8 @@ fn every_reason_for_lanes_and_every_objective_is_valid() {
 #[test]
 fn what_does_not_belong_is_refused() {
     let schema = schema("study");
-    let (load, claimed) = (value(load::tiny()), value(claimed::wrk_load()));
+    let load = value(load::tiny());
+    let claimed = value(claimed::wrk_load());
     for row in include_str!("wrong_values.txt").lines() {
         let [good, at, wrong]: [&str; 3] =
             row.splitn(3, ' ').collect::<Vec<_>>().try_into().expect(row);

@@ -23,17 +23,17 @@ const BYTES_A_REQUEST: u64 = 1 << 10;
 /// A connection's count, and a second's counts.
 const BYTES_A_CONNECTION: u64 = 24;
 const BYTES_A_SECOND: u64 = 256;
-/// Longest run where nothing limits it: no flag takes more.
+/// Longest run if nothing limits it: no flag takes more.
 pub(super) const LONGEST_RUN: Nanos = Nanos::from_secs(30 * 24 * 3600);
 
-/// Measured requests that the plan has at the most; `None` where time alone ends it.
+/// Measured requests that the plan has at the most; `None` if time alone ends it.
 fn most_requests(spec: &LoadSpec) -> Option<u64> {
     let of_connections =
         spec.requests_per_connection.map(|each| each.saturating_mul(spec.load.connections.into()));
     spec.load.requests_total.into_iter().chain(of_connections).min()
 }
 
-/// How long the run may take after its start; `None` where only a count of a closed loop ends it,
+/// How long the run may take after its start; `None` if only a count of a closed loop ends it,
 /// and that takes as long as the server does.
 pub(super) fn longest_run(spec: &LoadSpec) -> Option<Nanos> {
     let length = match (spec.measured, &spec.load.pace) {

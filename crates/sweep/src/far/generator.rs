@@ -40,10 +40,10 @@ struct PendingOrders {
 /// on another thread.
 ///
 /// # Errors
-/// Where `output` cannot be written to, or a thread cannot be had.
+/// If `output` cannot be written to, or a thread cannot be had.
 ///
 /// # Panics
-/// Where a lane does: our bug.
+/// If a lane does: our bug.
 pub fn serve(
     input: impl Read + Send,
     output: impl Write + Send,

@@ -47,10 +47,10 @@ pub struct LoadPart {
 /// Drives one part of a load that starts at `start` by the wall clock.
 ///
 /// # Errors
-/// Where the engine cannot start.
+/// If the engine cannot start.
 ///
 /// # Panics
-/// Where a lane does: our bug.
+/// If a lane does: our bug.
 pub fn drive_load_part(
     prepared: PreparedLoad,
     part: GeneratorPart,
@@ -118,7 +118,7 @@ pub struct NamedPart {
 /// The load that these parts make together. A part that is missing makes the run INVALID.
 ///
 /// # Errors
-/// Where they are not parts of one load, in a sentence.
+/// If they are not parts of one load, in a sentence.
 pub fn merge_parts(parts: Vec<NamedPart>, version: &str) -> Result<LoadStudy, String> {
     let NumberedParts { start, study, parts } = number_parts(parts, version)?;
     let plan = &study.plan;
@@ -154,7 +154,7 @@ struct NumberedParts {
     start: Nanos,
     /// The study of the whole load, without its run.
     study: LoadStudy,
-    /// `None` where one is missing.
+    /// `None` if one is missing.
     parts: Vec<Option<(String, PartDone)>>,
 }
 
@@ -190,7 +190,7 @@ impl NumberedParts {
     /// Puts a part in its place.
     ///
     /// # Errors
-    /// Where there is no such place, or it is taken.
+    /// If there is no such place, or it is taken.
     fn put(&mut self, name: String, index: u32, done: PartDone) -> Result<(), String> {
         let of = self.parts.len();
         match self.parts.get_mut(index as usize) {

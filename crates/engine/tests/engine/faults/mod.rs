@@ -243,7 +243,7 @@ fn an_answer_of_another_length_than_expected_is_distinguished_from_a_good_one() 
             assert_eq!(
                 done.tally.all_responses(),
                 done.tally.all_requests(),
-                "it is a whole answer all the same"
+                "it is a whole response all the same"
             );
             assert_eq!(done.tally.body_bytes, bytes * done.tally.all_requests());
             let wrong = (expected != bytes).then(|| WrongLengths::of(expected, bytes));

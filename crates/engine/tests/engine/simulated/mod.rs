@@ -176,8 +176,8 @@ impl Simulated {
 
 #[test]
 fn a_stall_is_seen_by_everyone_who_was_due_in_it_and_a_late_sender_hides_nothing() {
-    // One connection, a request due every 10 ms for 30 s; the server takes 1 ms and is frozen for 1.4
-    // s from 10 s on.
+    // One connection, a request due every 10 ms for 30 s; the server takes 1 ms and is frozen for
+    // 1.4 s from 10 s on.
     let server = Slots { stall: Some((Nanos::from_secs(10), ms(1400))), ..slots(1, ms(1)) };
     let done =
         run(&LoadSpec { measured: Some(Nanos::from_secs(30)), ..spec(1, paced(100.0)) }, server);
@@ -458,8 +458,8 @@ fn a_request_without_a_free_connection_waits_with_its_due_time_or_is_skipped() {
     assert_eq!(tally.send_lag.max(), Some(Nanos::ZERO));
 }
 
-/// Two connections, one slot of 100 ms, a window of 250: the second one's last answer ends the load
-/// at 400, while one of the first, which kept the server busy for it, is still out.
+/// Two connections, one slot of 100 ms, a window of 250: the second one's last response ends the
+/// load at 400, while one of the first, which kept the server busy for it, is still out.
 #[test]
 fn a_connection_without_further_requests_is_closed_at_once() {
     let server = slots(1, ms(100));
