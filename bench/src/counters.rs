@@ -78,7 +78,8 @@ impl Counters {
             COST[1..].iter().copied().filter(|event| !self.cost.contains(event)).collect();
         if self.perf.is_none() {
             lines.push(
-                "no perf that may count (package linux-perf; kernel.perf_event_paranoid=1, or root): CPU time is of getrusage(2), and there are no instructions and no cycles"
+                "no perf that may count (package linux-perf; kernel.perf_event_paranoid=1, or \
+                 root): CPU time is of getrusage(2), and there are no instructions and no cycles"
                     .to_owned(),
             );
         } else if !lacking.is_empty() {

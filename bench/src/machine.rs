@@ -73,7 +73,8 @@ fn programs(lab: &Lab<'_>, extent: &Extent) -> (Vec<String>, Vec<String>) {
 pub(crate) fn legend(extent: &Extent, all: &[Found]) -> String {
     let has = |section| all.iter().any(|found| found.section == section);
     let mut text = format!(
-        "\nMedians of {} in turns, {} each (tools beside longtail, floor and wrk: {}); x: the median of the ratios within a round.\n",
+        "\nMedians of {} in turns, {} each (tools beside longtail, floor and wrk: {}); x: the \
+         median of the ratios within a round.\n",
         number::count_of(extent.rounds.all, "round"),
         extent.length,
         extent.rounds.others

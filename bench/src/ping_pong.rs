@@ -102,7 +102,8 @@ impl Floor {
     fn new(address: SocketAddr, keep: bool) -> Result<Floor, Fault> {
         let close = if keep { "" } else { "connection: close\r\n" };
         let request = format!(
-            "GET / HTTP/1.1\r\nhost: {address}\r\nuser-agent: longtail/0.1.0\r\naccept: */*\r\n{close}\r\n"
+            "GET / HTTP/1.1\r\nhost: {address}\r\nuser-agent: longtail/0.1.0\r\naccept: \
+             */*\r\n{close}\r\n"
         );
         let answer_bytes =
             length_of_an_answer(address, request.as_bytes()).map_err(|error| error.to_string())?;

@@ -217,7 +217,8 @@ fn nginx(
         let key = pair.key.display();
         let _ = write!(
             listeners,
-            " listen {address} ssl backlog=4096; ssl_certificate {certificate}; ssl_certificate_key {key};"
+            " listen {address} ssl backlog=4096; ssl_certificate {certificate}; \
+             ssl_certificate_key {key};"
         );
     }
     fs::write(&file, nginx_conf(&listeners, folder)).map_err(|why| why.to_string())?;
@@ -262,7 +263,8 @@ fn of_stub_status(text: &str) -> Option<Count> {
 mod tests {
     use super::*;
 
-    const STUB: &str = "Active connections: 1 \nserver accepts handled requests\n 12 12 3456 \nReading: 0 Writing: 1 Waiting: 0 \n";
+    const STUB: &str = "Active connections: 1 \nserver accepts handled requests\n 12 12 3456 \
+         \nReading: 0 Writing: 1 Waiting: 0 \n";
 
     #[test]
     fn nginx_is_read() {

@@ -92,7 +92,8 @@ pub(super) fn text(cases: &[Done]) -> String {
 fn detail(done: &Done) -> String {
     let mut table = Table::new(&[
         "|received||CPU us||||instructions a request||||cycles|server|server CPU us||un-",
-        "|req/s|x wrk|a req.|x wrk|[interval]|x floor|user|kernel|x wrk|x floor|x wrk|busy|a req.|x wrk|claimed",
+        "|req/s|x wrk|a req.|x wrk|[interval]|x floor|user|kernel|x wrk|x floor|x wrk|busy|a \
+         req.|x wrk|claimed",
     ]);
     let wrk = done.entry("wrk");
     let floor = done.entry("floor");

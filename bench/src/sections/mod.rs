@@ -136,7 +136,8 @@ fn trouble(cases: &[Done]) -> String {
     let foreign = cases.iter().filter_map(Done::foreign).max_by(f64::total_cmp);
     if let Some(foreign) = foreign.filter(|foreign| *foreign >= 0.15) {
         lines.push(format!(
-            "others used up to {foreign:.2} CPUs during a run: trust instructions most, then cycles, then CPU time, and rates least"
+            "others used up to {foreign:.2} CPUs during a run: trust instructions most, then \
+             cycles, then CPU time, and rates least"
         ));
     }
     lines.into_iter().map(|line| format!("  {line}\n")).collect::<Vec<_>>().concat()

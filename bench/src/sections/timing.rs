@@ -69,7 +69,8 @@ pub(super) fn text(cases: &[Done]) -> String {
         if let Some(Times { p50: Some(p50), p99: Some(p99), p999: Some(p999) }) = done.lateness {
             let _ = writeln!(
                 text,
-                "  the sink itself gave its responses late by {}, {} and {} us (p50, p99, p99.9 of all runs); that is in the figures",
+                "  the sink itself gave its responses late by {}, {} and {} us (p50, p99, p99.9 \
+                 of all runs); that is in the figures",
                 number::fixed(p50 / 1e3, 0),
                 number::fixed(p99 / 1e3, 0),
                 number::fixed(p999 / 1e3, 0),

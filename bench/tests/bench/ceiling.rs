@@ -72,7 +72,8 @@ fn a_request_stays_below_its_ceiling_of_instructions() {
         let all: Vec<f64> = (0..number).map(each).collect();
         let by = counter.name();
         say(&format!(
-            "instructions in user mode a request, by {by}, {stamps} stamps: {all:.0?}, ceiling {ceiling}"
+            "instructions in user mode a request, by {by}, {stamps} stamps: {all:.0?}, ceiling \
+             {ceiling}"
         ));
         all.into_iter().fold(f64::INFINITY, f64::min)
     };

@@ -51,7 +51,8 @@ fn every_section_runs_and_both_ledgers_agree() {
     let folder = folder("toy");
     let Some(mut command) = bench(&folder) else { return };
     let file = folder.join("bench.json");
-    let asked = "--quick --for 60ms --rounds 1 --tools longtail,floor,oha,hey --connections 3 --memory-requests 2000";
+    let asked = "--quick --for 60ms --rounds 1 --tools longtail,floor,oha,hey --connections 3 \
+         --memory-requests 2000";
     let output = command.args(asked.split(' ')).arg("--json").arg(&file).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let complaint = String::from_utf8_lossy(&output.stderr);

@@ -133,10 +133,12 @@ impl LoadTool {
     pub fn command_words(self) -> Option<&'static str> {
         match self {
             LoadTool::Longtail => Some(
-                "load --format study --no-calibrate --generator-threads {t} -c {c} [--for {time}s] {url}",
+                "load --format study --no-calibrate --generator-threads {t} -c {c} [--for \
+                 {time}s] {url}",
             ),
             LoadTool::Wrk => Some(
-                "-t{t} -c{c} --latency --timeout {s}s [-d {time}s] [-H {close}] [-H {header}] {url}",
+                "-t{t} -c{c} --latency --timeout {s}s [-d {time}s] [-H {close}] [-H {header}] \
+                 {url}",
             ),
             LoadTool::Hey => Some(
                 "-cpus {t} -c {c} -t {s} -disable-redirects [-z {time}s] [-n {n}] [-q {each}] [-m {m}] \
@@ -149,16 +151,19 @@ impl LoadTool {
             // Without -l a response of another length than the first is a failed one. -t alone ends
             // it after 50 000 requests.
             LoadTool::Ab => Some(
-                "-q -l -c {c} -s {s} [-k{keeps}] [-t {time} -n {enough}] [-n {n}] [-m {bodiless}] [-H {header}] [-p {body}] {url}",
+                "-q -l -c {c} -s {s} [-k{keeps}] [-t {time} -n {enough}] [-n {n}] [-m {bodiless}] \
+                 [-H {header}] [-p {body}] {url}",
             ),
             LoadTool::H2load => Some(
                 "--h1 -t{t} -c{c} -N {s}s [-D {time}s] [-n {n}] [-H {header}] [-d {body}] {url}",
             ),
             LoadTool::Bombardier => Some(
-                "-l -p r -k -c {c} -t {s}s [-d {time}s] [-n {n}] [-r {rate}] [-m {m}] [-a{closes}] [-H {header}] [-f {body}] {url}",
+                "-l -p r -k -c {c} -t {s}s [-d {time}s] [-n {n}] [-r {rate}] [-m {m}] \
+                 [-a{closes}] [-H {header}] [-f {body}] {url}",
             ),
             LoadTool::Wrk2 => Some(
-                "-t{t} -c{c} --latency --timeout {s}s [-d {time}s] [-R {rate}] [-R 10000000{floods}] [-H {close}] [-H {header}] {url}",
+                "-t{t} -c{c} --latency --timeout {s}s [-d {time}s] [-R {rate}] [-R \
+                 10000000{floods}] [-H {close}] [-H {header}] {url}",
             ),
             // Method and URL are in its file of targets.
             LoadTool::Vegeta => Some(

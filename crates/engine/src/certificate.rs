@@ -27,7 +27,8 @@ pub(crate) fn explanation(
             format!("{it} has expired: renew it, or accept any with --insecure")
         }
         CertificateError::NotValidYetContext { time, not_before } => format!(
-            "{it} is not valid before {} (today is {} here): set the clock that is wrong, or accept any with --insecure",
+            "{it} is not valid before {} (today is {} here): set the clock that is wrong, or \
+             accept any with --insecure",
             date(*not_before),
             date(*time)
         ),
@@ -51,18 +52,21 @@ pub(crate) fn explanation(
             format!("{it} was revoked: get a new one, or accept any with --insecure")
         }
         CertificateError::BadSignature => format!(
-            "{it} is not signed by the authority that it names: give the right one with --cacert FILE, or accept any with --insecure"
+            "{it} is not signed by the authority that it names: give the right one with --cacert \
+             FILE, or accept any with --insecure"
         ),
         CertificateError::BadEncoding => {
             format!("{it} cannot be read: make a new one, or accept any with --insecure")
         }
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
             format!(
-                "{it} is not one for servers (extended key usage): make one for serverAuth, or accept any with --insecure"
+                "{it} is not one for servers (extended key usage): make one for serverAuth, or \
+                 accept any with --insecure"
             )
         }
         _ => format!(
-            "{it} is signed in a way that is not accepted (an old or weak algorithm): make one with ECDSA or RSA 2048 and SHA-256, or accept any with --insecure"
+            "{it} is signed in a way that is not accepted (an old or weak algorithm): make one \
+             with ECDSA or RSA 2048 and SHA-256, or accept any with --insecure"
         ),
     }
 }
@@ -71,11 +75,13 @@ pub(crate) fn explanation(
 fn other_name(it: &str, names: &[&str], endpoint: &Endpoint, asked: &str) -> String {
     let Some(name) = names.first() else {
         return format!(
-            "{it} names no host (subjectAltName), so it is not for {asked}: make one that does, or accept any with --insecure"
+            "{it} names no host (subjectAltName), so it is not for {asked}: make one that does, \
+             or accept any with --insecure"
         );
     };
     format!(
-        "{it} is for {}, and not for {asked}: type https://{}{}/ with --connect-to {endpoint}, or accept any with --insecure",
+        "{it} is for {}, and not for {asked}: type https://{}{}/ with --connect-to {endpoint}, or \
+         accept any with --insecure",
         names.join(", "),
         name.replace('*', "www"),
         port_of(endpoint)
@@ -85,16 +91,20 @@ fn other_name(it: &str, names: &[&str], endpoint: &Endpoint, asked: &str) -> Str
 fn unknown_issuer(it: &str, issuer: Option<&Issuer>, has_authorities: bool) -> String {
     match issuer {
         Some(Issuer::Itself) => format!(
-            "{it} is self-signed: trust it with --cacert FILE (this very certificate, in PEM), or accept any with --insecure"
+            "{it} is self-signed: trust it with --cacert FILE (this very certificate, in PEM), or \
+             accept any with --insecure"
         ),
         Some(Issuer::Other(name)) if has_authorities => format!(
-            "{it} is signed by '{name}', which is not in the file of --cacert: give the certificate of that authority, or accept any with --insecure"
+            "{it} is signed by '{name}', which is not in the file of --cacert: give the \
+             certificate of that authority, or accept any with --insecure"
         ),
         Some(Issuer::Other(name)) => format!(
-            "{it} is signed by '{name}', which is not trusted here: trust it with --cacert FILE (the certificate of that authority, in PEM), or accept any with --insecure"
+            "{it} is signed by '{name}', which is not trusted here: trust it with --cacert FILE \
+             (the certificate of that authority, in PEM), or accept any with --insecure"
         ),
         None => format!(
-            "{it} is signed by nobody who is trusted here: trust the authority with --cacert FILE, or accept any with --insecure"
+            "{it} is signed by nobody who is trusted here: trust the authority with --cacert \
+             FILE, or accept any with --insecure"
         ),
     }
 }

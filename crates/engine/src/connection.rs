@@ -11,9 +11,9 @@ pub(crate) const LONGEST_RESPONSE: usize = 2 * 1024 * 1024;
 
 /// Takes the raw response that was kept, unless it is longer than [`LONGEST_RESPONSE`]. The next
 /// one is then kept from its first byte.
-pub(crate) fn take_response(answer: &mut Vec<u8>) -> Option<Box<[u8]>> {
-    let answer = std::mem::take(answer);
-    (answer.len() <= LONGEST_RESPONSE).then(|| answer.into_boxed_slice())
+pub(crate) fn take_response(response: &mut Vec<u8>) -> Option<Box<[u8]>> {
+    let response = std::mem::take(response);
+    (response.len() <= LONGEST_RESPONSE).then(|| response.into_boxed_slice())
 }
 
 /// Whether there is a socket behind a connection.
@@ -81,7 +81,7 @@ pub(crate) struct LaneConnection {
     pub(crate) failed_connects: u32,
     pub(crate) reader: ResponseReader,
     /// The raw response so far, where it is kept.
-    pub(crate) answer: Vec<u8>,
+    pub(crate) response: Vec<u8>,
 }
 
 impl LaneConnection {

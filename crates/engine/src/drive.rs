@@ -135,7 +135,8 @@ impl LaneThread<'_> {
         unshare_table();
         let failed = |errno: rustix::io::Errno| {
             EngineError(format!(
-                "a generator thread cannot be set up: {errno}; a sandbox (seccomp, a container's profile) may forbid epoll or sockets"
+                "a generator thread cannot be set up: {errno}; a sandbox (seccomp, a container's \
+                 profile) may forbid epoll or sockets"
             ))
         };
         let first = self.share.first_connection;

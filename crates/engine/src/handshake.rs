@@ -62,7 +62,8 @@ impl TlsSettings {
                 None if first.is_empty() => without_a_word(endpoint, &error, timeout),
                 None if is_asked => self.wants_certificate(endpoint),
                 None => format!(
-                    "{endpoint} ended the connection in the middle of the TLS handshake: what does its log say?"
+                    "{endpoint} ended the connection in the middle of the TLS handshake: what \
+                     does its log say?"
                 ),
             }
         });
@@ -93,7 +94,8 @@ impl TlsSettings {
             ) => old_version(endpoint),
             Error::NoApplicationProtocol => http_2_only(endpoint),
             other => format!(
-                "the TLS handshake with {endpoint} failed ({other}): openssl s_client -connect {endpoint} shows more"
+                "the TLS handshake with {endpoint} failed ({other}): openssl s_client -connect \
+                 {endpoint} shows more"
             ),
         }
     }
@@ -104,12 +106,14 @@ impl TlsSettings {
             AlertDescription::ProtocolVersion => old_version(endpoint),
             AlertDescription::NoApplicationProtocol => http_2_only(endpoint),
             AlertDescription::UnrecognisedName => format!(
-                "{endpoint} serves no site of the name {}: write the right name in the URL (--connect-to {endpoint} connects there all the same)",
+                "{endpoint} serves no site of the name {}: write the right name in the URL \
+                 (--connect-to {endpoint} connects there all the same)",
                 self.server_name()
             ),
             _ if is_asked && !self.has_certificate() => self.wants_certificate(endpoint),
             _ if is_asked => format!(
-                "{endpoint} does not accept the client certificate of --cert ({}): give one that is valid and that its authority has signed",
+                "{endpoint} does not accept the client certificate of --cert ({}): give one that \
+                 is valid and that its authority has signed",
                 in_words(alert)
             ),
             AlertDescription::HandshakeFailure | AlertDescription::InsufficientSecurity => format!(
@@ -125,7 +129,8 @@ impl TlsSettings {
     fn wants_certificate(&self, endpoint: &Endpoint) -> String {
         if self.has_certificate() {
             return format!(
-                "{endpoint} does not accept the client certificate of --cert: give one that is valid and that its authority has signed"
+                "{endpoint} does not accept the client certificate of --cert: give one that is \
+                 valid and that its authority has signed"
             );
         }
         format!("{endpoint} wants a client certificate: give it with --cert FILE and --key FILE")
@@ -185,12 +190,14 @@ fn without_a_word(endpoint: &Endpoint, error: &io::Error, timeout: Duration) -> 
     }
     if is_timeout(error) {
         return format!(
-            "{endpoint} takes the connection and does not answer a TLS handshake within {} s: is this the port of HTTPS?",
+            "{endpoint} takes the connection and does not answer a TLS handshake within {} s: is \
+             this the port of HTTPS?",
             timeout.as_secs()
         );
     }
     format!(
-        "{endpoint} ends each connection at the first byte of a TLS handshake: is this the port of HTTPS, and what does its log say?"
+        "{endpoint} ends each connection at the first byte of a TLS handshake: is this the port \
+         of HTTPS, and what does its log say?"
     )
 }
 
@@ -217,7 +224,8 @@ fn old_version(endpoint: &Endpoint) -> String {
 
 fn http_2_only(endpoint: &Endpoint) -> String {
     format!(
-        "{endpoint} offers HTTP/2 only, and longtail speaks HTTP/1.1 only: enable HTTP/1.1 in the server (ALPN http/1.1)"
+        "{endpoint} offers HTTP/2 only, and longtail speaks HTTP/1.1 only: enable HTTP/1.1 in the \
+         server (ALPN http/1.1)"
     )
 }
 

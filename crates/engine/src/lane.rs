@@ -202,9 +202,9 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
     fn note_silent_closing(&mut self, slot: usize) {
         let connection = &self.connections[slot];
         let good = self.records.good_of_connection(slot) - connection.good_before;
-        let answers = good + connection.other_responses;
-        if answers > 0 {
-            self.records.tally.broken.record_silent_closing(answers);
+        let responses = good + connection.other_responses;
+        if responses > 0 {
+            self.records.tally.broken.record_silent_closing(responses);
         }
     }
 
@@ -239,11 +239,11 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         {
             self.records.tally.record_reason(reason, 1);
         }
-        let keeps_answers = self.spec.keep_responses;
+        let keeps_responses = self.spec.keep_responses;
         self.records.end(slot, &request, outcome, RequestEnd::seen(now), bytes, |record| {
             record.reason = reason;
-            record.answer =
-                if keeps_answers { take_response(&mut connection.answer) } else { None };
+            record.response =
+                if keeps_responses { take_response(&mut connection.response) } else { None };
         });
         self.free_connection(slot, request.due.is_measured, now);
     }

@@ -187,7 +187,7 @@ pub struct RequestRecord {
     pub reason: Option<BadResponse>,
     /// The raw bytes of the response, head included, where they were asked for and are not more
     /// than 2 MiB.
-    pub answer: Option<Box<[u8]>>,
+    pub response: Option<Box<[u8]>>,
     /// How the kernel and the app know it, if that was asked for and a response came; not known
     /// of a generator elsewhere.
     #[serde(skip)]
@@ -246,7 +246,7 @@ impl Journal {
         if self.batch.is_empty() {
             self.since = record.exchange.ended;
         }
-        self.bytes += record.answer.as_ref().map_or(0, |answer| answer.len());
+        self.bytes += record.response.as_ref().map_or(0, |bytes| bytes.len());
         self.batch.push(record);
         if self.batch.len() >= BATCH || self.bytes >= BATCH_BYTES {
             self.hand_over();
@@ -297,7 +297,7 @@ mod tests {
             received_bytes: 0,
             outcome: Outcome::Answered(200),
         };
-        RequestRecord { number, exchange, reason: None, answer: None, trace: None }
+        RequestRecord { number, exchange, reason: None, response: None, trace: None }
     }
 
     #[test]

@@ -89,7 +89,8 @@ pub fn render(
     let more: String = headers.iter().flat_map(|line| [line, "\r\n"]).collect();
     let close = if keep_alive { "" } else { "connection: close\r\n" };
     let text = format!(
-        "{method} {path} HTTP/1.1\r\nhost: {host}\r\nuser-agent: longtail/{version}\r\naccept: */*\r\n{more}{close}\r\n"
+        "{method} {path} HTTP/1.1\r\nhost: {host}\r\nuser-agent: longtail/{version}\r\naccept: \
+         */*\r\n{more}{close}\r\n"
     );
     Request { bytes: text.into_bytes().into(), is_head: method == "HEAD" }
 }

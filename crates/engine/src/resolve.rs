@@ -98,7 +98,8 @@ impl Resolver {
         }
         if addresses.is_empty() {
             return Err(EngineError(format!(
-                "{host} has no address (check the name, or give one with --resolve HOST:PORT:ADDRESS)"
+                "{host} has no address (check the name, or give one with --resolve \
+                 HOST:PORT:ADDRESS)"
             )));
         }
         // One forbidden address refuses the name: it must not depend on which address a connection
@@ -138,7 +139,8 @@ impl Resolver {
         let ask_system = || match (host, port).to_socket_addrs() {
             Ok(found) => Ok(found.collect()),
             Err(error) => Err(EngineError(format!(
-                "cannot resolve {host}: {error} (check the name, or give its address with --resolve HOST:PORT:ADDRESS)"
+                "cannot resolve {host}: {error} (check the name, or give its address with \
+                 --resolve HOST:PORT:ADDRESS)"
             ))),
         };
         let has_zone =
@@ -164,7 +166,9 @@ impl Resolver {
         }
         match self.name_server_outside(allowed) {
             Some(asked) => Err(EngineError(format!(
-                "{host} is not in /etc/hosts, and a look-up would ask {asked}, outside the allowed networks (--allow-net): give its address with --resolve HOST:PORT:ADDRESS"
+                "{host} is not in /etc/hosts, and a look-up would ask {asked}, outside the \
+                 allowed networks (--allow-net): give its address with --resolve \
+                 HOST:PORT:ADDRESS"
             ))),
             None => ask_system(),
         }
@@ -262,7 +266,8 @@ mod tests {
 
     #[test]
     fn an_address_is_checked_and_no_name_server_asked() {
-        let hosts = "127.0.0.1 localhost\n10.0.0.5 far # 127.0.0.1 near\n127.0.0.9 both\n10.0.0.9 BOTH\n::1 six 6th\n";
+        let hosts = "127.0.0.1 localhost\n10.0.0.5 far # 127.0.0.1 near\n127.0.0.9 both\n10.0.0.9 \
+             BOTH\n::1 six 6th\n";
         let guarded = system("spelled", hosts, "nameserver 10.255.255.53\n");
         for row in include_str!("resolve_cases.txt").lines() {
             let (host, expected) = row.split_once(" => ").unwrap();

@@ -17,7 +17,8 @@ use crate::EngineError;
 /// A thread that could not be had.
 pub fn no_thread(error: &std::io::Error) -> EngineError {
     EngineError(format!(
-        "a thread cannot be started: {error}; raise the limit of processes (ulimit -u), or the container's"
+        "a thread cannot be started: {error}; raise the limit of processes (ulimit -u), or the \
+         container's"
     ))
 }
 
@@ -62,7 +63,8 @@ pub fn ensure_descriptors(connections: u64) -> Result<(), EngineError> {
     let limit = maximum.or(current).unwrap_or(0);
     setrlimit(Resource::Nofile, raised).map_err(|_| {
         EngineError(format!(
-            "{connections} connections need {needed} file descriptors and the limit is {limit}: raise it (ulimit -n {needed}) or lower the connections"
+            "{connections} connections need {needed} file descriptors and the limit is {limit}: \
+             raise it (ulimit -n {needed}) or lower the connections"
         ))
     })
 }

@@ -200,7 +200,8 @@ impl TryFrom<TlsMaterial> for TlsSettings {
                 let chain = certificate.certificates()?;
                 builder.with_client_auth_cert(chain, key).map_err(|error| {
                     EngineError(format!(
-                        "the client certificate cannot be used: {error} (--cert and --key must belong together)"
+                        "the client certificate cannot be used: {error} (--cert and --key must \
+                         belong together)"
                     ))
                 })?
             }
@@ -258,7 +259,8 @@ impl TrustPolicy {
                 .build();
         let authorities = authorities.map_err(|_| {
             EngineError(
-                "no certificate authority is installed here: install ca-certificates, or give --cacert FILE or --insecure"
+                "no certificate authority is installed here: install ca-certificates, or give \
+                 --cacert FILE or --insecure"
                     .to_owned(),
             )
         })?;

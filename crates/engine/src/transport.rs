@@ -68,7 +68,8 @@ impl Transport {
                 socket.and_then(|socket| bind_source(&socket, &SocketAddr::new(*address, 0)));
             bound.map_err(|errno| {
                 EngineError(format!(
-                    "cannot connect from {address}: {errno} (--source-ip takes addresses of this machine)"
+                    "cannot connect from {address}: {errno} (--source-ip takes addresses of this \
+                     machine)"
                 ))
             })?;
         }
@@ -77,7 +78,8 @@ impl Transport {
                 |source: &IpAddr| endpoint.tcp().is_some_and(|to| to.is_ipv4() == source.is_ipv4());
             if !self.source_ips.is_empty() && !self.source_ips.iter().any(can_reach) {
                 return Err(EngineError(format!(
-                    "no --source-ip can reach {endpoint}: give one of its kind (IPv4 or IPv6; none for a Unix socket)"
+                    "no --source-ip can reach {endpoint}: give one of its kind (IPv4 or IPv6; \
+                     none for a Unix socket)"
                 )));
             }
         }

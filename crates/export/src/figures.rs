@@ -33,7 +33,8 @@ metrics! {
     ACCEPT_QUEUE_MOST = "longtail.run.accept_queue_most_connections" Connections,
         "Connections in the kernel's accept queue at most, at any sample";
     OPEN_MEAN = "longtail.run.open_mean_connections" Connections,
-        "The server's ends of connections, those in the accept queue included, mean over the window";
+        "The server's ends of connections, those in the accept queue included, mean over the \
+         window";
     BACKLOG_MOST = "longtail.run.backlog_most_requests" Requests,
         "Requests that wait inside a worker at most, by the server's statistics";
     COMPLETED = "longtail.run.completed_requests" RequestsPerSecond,
@@ -43,19 +44,24 @@ metrics! {
     OFFERED = "longtail.run.offered_requests" RequestsPerSecond,
         "Requests per second that the schedule wanted sent";
     RESPONSE_TIME = "longtail.run.response_time" Seconds,
-        "Response time, from when a request was due to its response's last byte, of a run that is over; sum and count are of the good responses";
+        "Response time, from when a request was due to its response's last byte, of a run that is \
+         over; sum and count are of the good responses";
     LONGEST_RESPONSE_TIME = "longtail.run.longest_response_time" Seconds,
         "The longest response time of a run that is over; absent where a request has no response";
     SERVICE_TIME = "longtail.run.service_time" Seconds,
-        "Service time, from when a request was sent to its response's last byte, of a run that is over; sum and count are of the good responses";
+        "Service time, from when a request was sent to its response's last byte, of a run that is \
+         over; sum and count are of the good responses";
     GOOD_RESPONSE_TIME = "longtail.run.good_response_time" Seconds,
-        "Response times of the good responses alone: what failed or has no response is in no bucket";
+        "Response times of the good responses alone: what failed or has no response is in no \
+         bucket";
     ACCEPT_QUEUE_WAIT = "longtail.run.accept_queue_wait" Seconds,
         "Mean wait of a request in the kernel's accept queue, by the queue's length and the rate";
     KERNEL_WAIT = "longtail.run.kernel_wait" Seconds,
-        "Waits by the kernel's tracepoints: of a connection until it is accepted, of a request until it is read, from there to its response, of a thread for a CPU";
+        "Waits by the kernel's tracepoints: of a connection until it is accepted, of a request \
+         until it is read, from there to its response, of a thread for a CPU";
     RESPONSE_PART = "longtail.run.response_part" Seconds,
-        "Means of the parts of the response time, by the stamps of kernel, client and app; together the whole";
+        "Means of the parts of the response time, by the stamps of kernel, client and app; \
+         together the whole";
     OF_MAXIMUM = "longtail.run.completed_of_maximum" Ratio,
         "Completed rate over the theoretical maximum, slots / service time";
 }
@@ -289,17 +295,20 @@ metrics! {
         "Requests that have ended in whichever way, in all runs so far, warm-up included";
     RUNS_DONE = counter "longtail.runs_done" None, "Runs that are over";
     NOW_CONNECTIONS = "longtail.now.connections" Connections,
-        "Connections of the run that goes on, in an open loop the most it may open; absent between runs";
+        "Connections of the run that goes on, in an open loop the most it may open; absent \
+         between runs";
     ACCEPT_QUEUE = "longtail.now.accept_queue_connections" Connections,
         "Connections in the kernel's accept queue at the last sample; absent between runs";
     OPEN_CONNECTIONS = "longtail.now.open_connections" Connections,
-        "The server's ends of connections at the last sample, those in the accept queue included; absent between runs";
+        "The server's ends of connections at the last sample, those in the accept queue included; \
+         absent between runs";
     BACKLOG = "longtail.now.backlog_requests" Requests,
         "Requests that wait inside a worker by the server's last statistics; absent between runs";
     BUSY_THREADS = "longtail.now.busy_threads" Threads,
         "Threads of a worker that are taken by the server's last statistics; absent between runs";
     FREE_THREADS = "longtail.now.free_threads" Threads,
-        "Threads that a worker could still take by the server's last statistics; absent between runs";
+        "Threads that a worker could still take by the server's last statistics; absent between \
+         runs";
 }
 
 /// The samples that are exported, and their metrics.

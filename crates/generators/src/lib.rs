@@ -421,7 +421,8 @@ mod tests {
             order.method = Some("POST".to_owned());
             order.body = Some("/f/body".into());
         };
-        let vegeta = "-cpus=2 attack -max-workers=10 -connections=10 -max-connections=10 -redirects=-1 -insecure -timeout=30s";
+        let vegeta = "-cpus=2 attack -max-workers=10 -connections=10 -max-connections=10 \
+             -redirects=-1 -insecure -timeout=30s";
         let vegeta = format!(
             "{vegeta} -rate=0 -workers=10 -duration=2s -output=/f/vegeta.bin -targets=/f/targets"
         );
@@ -433,14 +434,16 @@ mod tests {
             (
                 LoadTool::Wrk,
                 &other,
-                "-t2 -c10 --latency --timeout 30s -d 2s -H Connection: close -H Host: app.test -H X-A: {url}",
+                "-t2 -c10 --latency --timeout 30s -d 2s -H Connection: close -H Host: app.test -H \
+                 X-A: {url}",
             ),
             (LoadTool::Wrk2, &plain, "-t2 -c10 --latency --timeout 30s -d 2s -R 10000000"),
             (LoadTool::Hey, &count, "-cpus 2 -c 10 -t 30 -disable-redirects -n 1000"),
             (
                 LoadTool::Hey,
                 &other,
-                "-cpus 2 -c 10 -t 30 -disable-redirects -z 2s -disable-keepalive -host app.test -H X-A: {url}",
+                "-cpus 2 -c 10 -t 30 -disable-redirects -z 2s -disable-keepalive -host app.test \
+                 -H X-A: {url}",
             ),
             (
                 LoadTool::Hey,

@@ -213,7 +213,8 @@ fn hold(
         let hint = match (error.kind(), port, host) {
             (ErrorKind::AddrInUse, Some(port), _) => {
                 return LaunchError::Unusable(format!(
-                    "port {port} ({setting}) is in use on {host}: stop what listens there, or set {setting} to another, or unset it"
+                    "port {port} ({setting}) is in use on {host}: stop what listens there, or set \
+                     {setting} to another, or unset it"
                 ));
             }
             (ErrorKind::PermissionDenied, Some(port), _) => {
@@ -257,10 +258,14 @@ fn loopback(host: &str, localhost: IpAddr) -> Result<IpAddr, LaunchError> {
     let found =
         address.filter(|address: &IpAddr| address.is_loopback() && address.is_ipv6() == is_v6);
     found.ok_or_else(|| {
-        let (setting, allowed) =
-            if is_v6 { ("PUMA_TEST_HOST6", "::1") } else { ("PUMA_TEST_HOST4", "127.0.0.1 and others of 127.0.0.0/8") };
+        let (setting, allowed) = if is_v6 {
+            ("PUMA_TEST_HOST6", "::1")
+        } else {
+            ("PUMA_TEST_HOST4", "127.0.0.1 and others of 127.0.0.0/8")
+        };
         LaunchError::Unusable(format!(
-            "{setting}='{host}' is not loopback: a server under test is bound to {allowed} only; unset {setting}"
+            "{setting}='{host}' is not loopback: a server under test is bound to {allowed} only; \
+             unset {setting}"
         ))
     })
 }

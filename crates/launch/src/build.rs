@@ -38,17 +38,20 @@ impl Revision {
         let root = ask_git(dir, &["rev-parse", "--show-toplevel"]).ok_or_else(|| {
             let place = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
             LaunchError::Unusable(format!(
-                "'{reference}' is no option, so a branch, tag or commit, and '{}' is in no git checkout: name one with --puma DIR, or write options such as -t3:3",
+                "'{reference}' is no option, so a branch, tag or commit, and '{}' is in no git \
+                 checkout: name one with --puma DIR, or write options such as -t3:3",
                 place.display()
             ))
         })?;
         let named = format!("{reference}^{{commit}}");
         let commit =
-            ask_git(dir, &["rev-parse", "--verify", "--quiet", "--end-of-options", &named]).ok_or_else(|| {
-                LaunchError::Unusable(format!(
-                    "'{reference}' is no branch, tag or commit of '{root}': git branch --all lists its branches"
-                ))
-            })?;
+            ask_git(dir, &["rev-parse", "--verify", "--quiet", "--end-of-options", &named])
+                .ok_or_else(|| {
+                    LaunchError::Unusable(format!(
+                        "'{reference}' is no branch, tag or commit of '{root}': git branch --all \
+                     lists its branches"
+                    ))
+                })?;
         let is_dirty = ask_git(dir, &["status", "--porcelain", "--untracked-files=no"]).is_some();
         Ok(Revision { reference: reference.to_owned(), commit, root: root.into(), is_dirty })
     }
@@ -114,8 +117,8 @@ pub struct InstalledGem {
     pub env: BTreeMap<String, String>,
 }
 
-/// The Puma of that version: one that is installed, or one that is installed now into longtail's
-/// own folder, which is said by `note`.
+/// A Puma of that version: an installed one, or one that is now installed into longtail's own
+/// folder, which `note` is told.
 ///
 /// # Errors
 /// If there is none, and it cannot be installed.
@@ -226,16 +229,16 @@ impl Build<'_> {
     }
 }
 
-/// `branch commit` of the checkout that `dir` is in, such as `main f6e6058`; `detached` where no
-/// branch is checked out. `None` if it is none, or where `git` is missing.
+/// Branch and commit of the checkout that `dir` is in, such as `main f6e6058`, or `detached
+/// f6e6058` if no branch is checked out. `None` if it is not in a checkout, or `git` is missing.
 pub fn git_head(dir: &Path) -> Option<String> {
     let commit = ask_git(dir, &["rev-parse", "--short", "HEAD"])?;
     let branch = ask_git(dir, &["symbolic-ref", "--short", "--quiet", "HEAD"]);
     Some(format!("{} {commit}", branch.unwrap_or_else(|| "detached".to_owned())))
 }
 
-/// What git says of the checkout that `dir` is in; `None` if that is nothing, it fails, or there
-/// is no git.
+/// The output of a git command in the checkout that `dir` is in; `None` if it fails or prints
+/// nothing.
 fn ask_git(dir: &Path, words: &[&str]) -> Option<String> {
     let mut git = Command::new("git");
     git.arg("-C").arg(dir).args(words).stdin(Stdio::null()).stderr(Stdio::null());

@@ -252,17 +252,21 @@ pub fn missing_dependency(plan: &ServerPlan, output: &ServerOutput) -> Option<La
     output.lines().find_map(|line| {
         if is_ssl && NO_SSL.iter().any(|said| line.contains(said)) {
             return Some(LaunchError::Unusable(format!(
-                "this Puma was built without SSL, which -s {} needs: install OpenSSL's headers (libssl-dev) and then the puma gem anew, or use -s tcp4",
+                "this Puma was built without SSL, which -s {} needs: install OpenSSL's headers \
+                 (libssl-dev) and then the puma gem anew, or use -s tcp4",
                 plan.socket
             )));
         }
         if NO_EXTENSION.iter().any(|said| line.contains(said)) {
             let hint = build_extension(output);
-            return Some(LaunchError::Unusable(format!("this Puma's extension is not built (puma_http11): {hint}")));
+            return Some(LaunchError::Unusable(format!(
+                "this Puma's extension is not built (puma_http11): {hint}"
+            )));
         }
         let missing = missing_rails(line).filter(|_| brings_rails)?;
         Some(LaunchError::Unusable(format!(
-            "--app rails needs Rails 6.1 or later ({missing}): apt-get install ruby-railties, or gem install rails, or add it to your bundle"
+            "--app rails needs Rails 6.1 or later ({missing}): apt-get install ruby-railties, or \
+             gem install rails, or add it to your bundle"
         )))
     })
 }
@@ -280,7 +284,8 @@ fn build_extension(output: &ServerOutput) -> String {
     });
     match root {
         Some(root) => format!(
-            "cd {root}/ext/puma_http11 && ruby extconf.rb && make && cp puma_http11.so ../../lib/puma/ (needs Ruby's headers: apt-get install ruby-dev)"
+            "cd {root}/ext/puma_http11 && ruby extconf.rb && make && cp puma_http11.so \
+             ../../lib/puma/ (needs Ruby's headers: apt-get install ruby-dev)"
         ),
         None => "run `bundle exec rake compile` in its checkout, or `gem install puma`".to_owned(),
     }
@@ -380,7 +385,8 @@ mod tests {
         std::fs::create_dir_all(root.join("ext/puma_http11")).unwrap();
         std::fs::write(root.join("ext/puma_http11/extconf.rb"), "").unwrap();
         let said = format!(
-            "{}/lib/puma/client.rb:11:in `require': cannot load such file -- puma/puma_http11 (LoadError)\n",
+            "{}/lib/puma/client.rb:11:in `require': cannot load such file -- puma/puma_http11 \
+             (LoadError)\n",
             root.display()
         );
         let missing_extension = |said: &str| {
@@ -423,7 +429,8 @@ mod tests {
                 .iter()
                 .any(|(_, text)| text.contains(&format!("abort \"{NO_RAILS}#{{error.message}}): ")))
         );
-        let line = "Rails is not installed (cannot load such file -- rails): apt-get install ruby-railties";
+        let line = "Rails is not installed (cannot load such file -- rails): apt-get install \
+             ruby-railties";
         assert_eq!(missing_rails(line), Some("cannot load such file -- rails"));
         assert_eq!(missing_rails("* Listening on http://127.0.0.1:1"), None);
     }

@@ -144,7 +144,8 @@ impl FromStr for Bodies {
             let number = size.parse().ok().filter(|n| is_plain && (1..=LARGEST_BODY).contains(n));
             let invalid = || {
                 format!(
-                    "'{text}' has the size '{size}': sizes are whole kB from 1 to {LARGEST_BODY}, such as acsi1,10"
+                    "'{text}' has the size '{size}': sizes are whole kB from 1 to {LARGEST_BODY}, \
+                     such as acsi1,10"
                 )
             };
             number.ok_or_else(invalid)
@@ -174,7 +175,8 @@ fn each_once<'a, T: PartialEq>(
         let one = meant(word)?;
         if all.contains(&one) {
             return Err(format!(
-                "'{text}' has '{word}' twice: name each kind and size once (--repeat N does all of them again)"
+                "'{text}' has '{word}' twice: name each kind and size once (--repeat N does all \
+                 of them again)"
             ));
         }
         all.push(one);

@@ -66,7 +66,8 @@ impl PartialResponse {
             PartialResponse::Body { status, bytes, until: ExpectedEnd::EndOfConnection } => {
                 let received = bytes_of(bytes);
                 format!(
-                    "answered {status} without a length, {verb} after {received}: only the connection's end would end the body"
+                    "answered {status} without a length, {verb} after {received}: only the \
+                     connection's end would end the body"
                 )
             }
         }
@@ -210,16 +211,19 @@ impl fmt::Display for SilentClosings {
         match self.every() {
             Some(every) => write!(
                 out,
-                "the server closes each connection after its {} response without announcing it (Connection: close)",
+                "the server closes each connection after its {} response without announcing it \
+                 (Connection: close)",
                 ordinal(every)
             ),
             None if fewest == most => write!(
                 out,
-                "the server closed connections after {fewest} responses without announcing it (Connection: close)"
+                "the server closed connections after {fewest} responses without announcing it \
+                 (Connection: close)"
             ),
             None => write!(
                 out,
-                "the server closed connections after {fewest} to {most} responses without announcing it (Connection: close)"
+                "the server closed connections after {fewest} to {most} responses without \
+                 announcing it (Connection: close)"
             ),
         }
     }

@@ -209,7 +209,8 @@ impl FromStr for DelayLaw {
         };
         parsed().ok_or_else(|| {
             format!(
-                "'{text}' is not a delay: write 1ms, exp:5ms (its mean), uniform:1ms:9ms, bimodal:1ms:50ms:2% or lognormal:5ms:0.5 (median, sigma)"
+                "'{text}' is not a delay: write 1ms, exp:5ms (its mean), uniform:1ms:9ms, \
+                 bimodal:1ms:50ms:2% or lognormal:5ms:0.5 (median, sigma)"
             )
         })
     }

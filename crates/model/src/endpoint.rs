@@ -40,11 +40,13 @@ impl Endpoint {
             path => (Endpoint::Unix(place.into()), path.len()),
         };
         match length {
-            0 => Err("a Unix socket needs a path, or @ and a name for an abstract one, as in --unix /run/app.sock"
+            0 => Err("a Unix socket needs a path, or @ and a name for an abstract one, as in \
+                 --unix /run/app.sock"
                 .to_owned()),
             1..UNIX_ADDRESS => Ok(endpoint),
             _ => Err(format!(
-                "{endpoint}: {length} bytes, and a Unix socket's address has room for 107: use a shorter path, or a link to it"
+                "{endpoint}: {length} bytes, and a Unix socket's address has room for 107: use a \
+                 shorter path, or a link to it"
             )),
         }
     }
@@ -167,7 +169,9 @@ impl FromStr for AllowedNetworks {
     fn from_str(text: &str) -> Result<AllowedNetworks, String> {
         if text.trim().is_empty() {
             return Err(
-                "the list of networks is empty: write some, such as 127.0.0.0/8,::1/128, or leave it out".to_owned()
+                "the list of networks is empty: write some, such as 127.0.0.0/8,::1/128, or leave \
+                 it out"
+                    .to_owned(),
             );
         }
         text.split(',')
@@ -190,7 +194,8 @@ fn network(text: &str) -> Result<IpNet, String> {
     if meant != network {
         let bits = network.prefix_len();
         return Err(format!(
-            "'{text}' has bits set behind the first {bits}: write {meant}, or {address} for that address alone"
+            "'{text}' has bits set behind the first {bits}: write {meant}, or {address} for that \
+             address alone"
         ));
     }
     Ok(network)

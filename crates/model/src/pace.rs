@@ -485,7 +485,8 @@ mod tests {
             prop_assert!(due.windows(2).all(|pair| pair[0] <= pair[1]));
             let pace = Pace::Open { profile, arrivals, seed, burst };
             let again: Pace = serde_json::from_str(&serde_json::to_string(&pace).unwrap()).unwrap();
-            prop_assert_eq!(super::tests::due(&again, 500), due, "the same seed gives the same stream, also after reading it from JSON");
+            prop_assert_eq!(super::tests::due(&again, 500), due, "the same seed gives the same \
+                 stream, also after reading it from JSON");
         }
 
         #[test]

@@ -157,7 +157,10 @@ impl FromStr for Threads {
         let (min, max) = text.split_once(':').unwrap_or((text, text));
         let threads = min.parse().ok().zip(max.parse().ok()).map(|(min, max)| Threads { min, max });
         threads.filter(|threads| threads.max > 0 && threads.min <= threads.max).ok_or_else(|| {
-            format!("'{text}' is not a number of threads: write MIN:MAX such as 5:5 or 0:16, the maximum at least 1")
+            format!(
+                "'{text}' is not a number of threads: write MIN:MAX such as 5:5 or 0:16, the \
+                 maximum at least 1"
+            )
         })
     }
 }

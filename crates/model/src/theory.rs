@@ -68,7 +68,8 @@ pub enum NotJudged {
     NotTheServers,
     /// The number of workers and threads is unknown.
     #[error(
-        "the number of workers is not known: give -w and -t (each worker's threads) instead of --slots"
+        "the number of workers is not known: give -w and -t (each worker's threads) instead of \
+         --slots"
     )]
     ShapeUnknown,
     /// The app takes many times longer for some requests than for most, even when none waits for

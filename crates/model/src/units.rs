@@ -253,7 +253,8 @@ impl Rate {
 
 fn bad_rate(text: &str) -> String {
     format!(
-        "'{text}' is not a rate: write 500/s, 500 or 0.5/s (requests per second in total, at most a billion)"
+        "'{text}' is not a rate: write 500/s, 500 or 0.5/s (requests per second in total, at most \
+         a billion)"
     )
 }
 

@@ -269,12 +269,14 @@ impl MissingRight {
         }
         let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
         if !is_first(&namespace) {
-            let why = "in this PID namespace processes have other numbers than in the kernel (in a container: --pid=host)";
+            let why = "in this PID namespace processes have other numbers than in the kernel (in \
+                 a container: --pid=host)";
             return Some(MissingRight(why.to_owned()));
         }
         let offsets = std::fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
         if is_clock_shifted(&offsets) {
-            let why = "in this time namespace the clock differs from the kernel's (unshare --time, a container that was moved): run longtail outside of it";
+            let why = "in this time namespace the clock differs from the kernel's (unshare \
+                 --time, a container that was moved): run longtail outside of it";
             return Some(MissingRight(why.to_owned()));
         }
         (!Path::new(TYPES).exists()).then(|| {

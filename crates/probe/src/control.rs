@@ -70,12 +70,12 @@ pub(crate) fn ask(
 ) -> Result<Vec<u8>, String> {
     let token =
         if server.token.is_empty() { String::new() } else { format!("?token={}", server.token) };
-    let answer = http::get(&server.address, &format!("{command}{token}"), time, over)
+    let response = http::get(&server.address, &format!("{command}{token}"), time, over)
         .map_err(|error| format!("the control server does not answer: {error}"))?;
-    if answer.is_ok() {
-        Ok(answer.body)
+    if response.is_ok() {
+        Ok(response.body)
     } else {
-        Err(format!("the control server answered {}", answer.status))
+        Err(format!("the control server answered {}", response.status))
     }
 }
 
@@ -123,7 +123,8 @@ mod tests {
 
     #[test]
     fn a_state_file_names_the_control_server() {
-        let text = "---\npid: 9\ncontrol_url: tcp://127.0.0.1:9293\ncontrol_auth_token: \"01\"\nrunning_from: \"/x\"\n";
+        let text = "---\npid: 9\ncontrol_url: tcp://127.0.0.1:9293\ncontrol_auth_token: \
+             \"01\"\nrunning_from: \"/x\"\n";
         let address = Endpoint::Tcp("127.0.0.1:9293".parse().unwrap());
         assert_eq!(
             from_state_file(text, &find),

@@ -157,7 +157,8 @@ mod tests {
         let soon = at("cpu  101 0 100 800 0 0 0 1 0 0");
         assert_eq!(soon.steal_since(&before), None, "one of two ticks");
         assert_eq!(at("intr 5").cpu, None);
-        let stat = "cpu  1 1 1 1 1 1 1 1 0 0\ncpu0 10 1 5 900 50 2 3 4 0 0\ncpu1 1 0 0 9 0 0 0 0\ncpu10 7 0 0 1 0 0 0 0\n";
+        let stat = "cpu  1 1 1 1 1 1 1 1 0 0\ncpu0 10 1 5 900 50 2 3 4 0 0\ncpu1 1 0 0 9 0 0 0 \
+             0\ncpu10 7 0 0 1 0 0 0 0\n";
         let busy = |name| CpuTicks::named(stat, name).map(|ticks| ticks.all - ticks.idle);
         assert_eq!(["cpu0", "cpu1", "cpu10", "cpu2"].map(busy), [Some(25), Some(1), Some(7), None]);
         // The kernel's iowait falls.
@@ -168,7 +169,8 @@ mod tests {
 
     #[test]
     fn counters_are_found_by_name() {
-        let table = "TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 0 21 23\nIpExt: InOctets\nIpExt: 5\n";
+        let table = "TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 0 21 23\nIpExt: \
+             InOctets\nIpExt: 5\n";
         assert_eq!(counter(table, "TcpExt:", "ListenOverflows"), Some(21));
         assert_eq!(counter(table, "TcpExt:", "Nothing"), None);
         assert_eq!(counter(table, "IpExt:", "InOctets"), Some(5));

@@ -76,7 +76,7 @@ pub enum HttpError {
     Over,
     /// The connection ended before the response began.
     #[error("it closed the connection without a response")]
-    NoAnswer,
+    NoResponse,
     /// The connection ended within the response.
     #[error("it closed the connection in the middle of its response")]
     HalfAResponse,
@@ -154,8 +154,8 @@ pub fn exchange(
             match recv(&socket, &mut buffer, RecvFlags::empty()) {
                 Ok((_, 0)) => return reader.at_the_end(),
                 Ok((_, length)) => {
-                    if let Some(answer) = reader.take(&buffer[..length])? {
-                        return Ok(answer);
+                    if let Some(response) = reader.take(&buffer[..length])? {
+                        return Ok(response);
                     }
                 }
                 Err(Errno::AGAIN | Errno::INTR) => {}
@@ -269,7 +269,7 @@ struct HttpResponseReader {
 }
 
 struct BegunResponse {
-    answer: HttpResponse,
+    response: HttpResponse,
     end: BodyEnd,
 }
 
@@ -317,8 +317,8 @@ impl HttpResponseReader {
     /// Takes the end of the connection.
     fn at_the_end(self) -> Result<HttpResponse, HttpError> {
         match self.begun {
-            Some(BegunResponse { answer, end: BodyEnd::Close }) => Ok(answer),
-            None if self.head.is_empty() && self.skipped == 0 => Err(HttpError::NoAnswer),
+            Some(BegunResponse { response, end: BodyEnd::Close }) => Ok(response),
+            None if self.head.is_empty() && self.skipped == 0 => Err(HttpError::NoResponse),
             None => Err(BegunResponse::parse(&self.head).err().unwrap_or(HttpError::HalfAResponse)),
             Some(_) => Err(HttpError::HalfAResponse),
         }
@@ -352,12 +352,12 @@ impl BegunResponse {
         } else {
             BodyEnd::announced(head.headers)?
         };
-        let answer = HttpResponse { status, body: Vec::new() };
-        Ok(Some((length, Some(BegunResponse { answer, end }))))
+        let response = HttpResponse { status, body: Vec::new() };
+        Ok(Some((length, Some(BegunResponse { response, end }))))
     }
 
     fn take(&mut self, bytes: &[u8]) -> Result<Option<HttpResponse>, HttpError> {
-        let body = &mut self.answer.body;
+        let body = &mut self.response.body;
         let is_whole = match &mut self.end {
             BodyEnd::Length(length) => {
                 let missing = *length - body.len();
@@ -377,7 +377,7 @@ impl BegunResponse {
         if body.len() > LONGEST_BODY {
             return Err(HttpError::BodyTooLong);
         }
-        Ok(is_whole.then(|| self.answer.clone()))
+        Ok(is_whole.then(|| self.response.clone()))
     }
 }
 
@@ -417,8 +417,8 @@ mod tests {
         let in_pieces = |size: usize| {
             let mut reader = HttpResponseReader::default();
             for piece in bytes.chunks(size) {
-                if let Some(answer) = reader.take(piece)? {
-                    return Ok(answer);
+                if let Some(response) = reader.take(piece)? {
+                    return Ok(response);
                 }
             }
             reader.at_the_end()
@@ -430,20 +430,20 @@ mod tests {
 
     #[test]
     fn a_response_ends_where_its_head_says() {
-        let answer = |status: &str, body: &str| {
+        let response = |status: &str, body: &str| {
             Ok(HttpResponse { status: status.to_owned(), body: body.into() })
         };
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n";
         for (bytes, expected) in [
-            ("HTTP/1.0 200 OK\r\nA: b\r\n\r\n{}", answer("200 OK", "{}")),
-            ("HTTP/1.1 403 Forbidden\r\n\r\nno\r\n\r\n", answer("403 Forbidden", "no\r\n\r\n")),
-            ("HTTP/1.1 503\r\n\r\n", answer("503", "")),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}more", answer("200 OK", "{}")),
-            ("HTTP/1.1 204 No Content\r\n\r\nmore", answer("204 No Content", "")),
-            (chunked, answer("200 OK", "{}")),
+            ("HTTP/1.0 200 OK\r\nA: b\r\n\r\n{}", response("200 OK", "{}")),
+            ("HTTP/1.1 403 Forbidden\r\n\r\nno\r\n\r\n", response("403 Forbidden", "no\r\n\r\n")),
+            ("HTTP/1.1 503\r\n\r\n", response("503", "")),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}more", response("200 OK", "{}")),
+            ("HTTP/1.1 204 No Content\r\n\r\nmore", response("204 No Content", "")),
+            (chunked, response("200 OK", "{}")),
             (
                 "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
-                answer("200 OK", "x"),
+                response("200 OK", "x"),
             ),
             ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}", Err(HttpError::HalfAResponse)),
             (&chunked[..chunked.len() - 2], Err(HttpError::HalfAResponse)),
@@ -461,7 +461,7 @@ mod tests {
             ("HTTP/1.1 OK\r\n\r\n", Err(HttpError::NotHttp)),
             ("SSH-2.0-x y\r\n\r\n", Err(HttpError::NotHttp)),
             ("\x15\x03\x01\x00\x02\x02\x46", Err(HttpError::SpeaksTls)),
-            ("", Err(HttpError::NoAnswer)),
+            ("", Err(HttpError::NoResponse)),
         ] {
             assert_eq!(read(bytes.as_bytes()), expected, "{bytes}");
         }

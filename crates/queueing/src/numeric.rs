@@ -22,7 +22,8 @@ pub enum QueueingError {
     None(&'static str),
     /// At least as much work arrives as can be done, so the queue grows for ever.
     #[error(
-        "no steady state: the load is {utilisation} of what the slots can do, and the queue grows as long as it lasts"
+        "no steady state: the load is {utilisation} of what the slots can do, and the queue grows \
+         as long as it lasts"
     )]
     NoSteadyState {
         /// Offered work / slots; at least 1.

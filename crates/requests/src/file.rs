@@ -69,11 +69,14 @@ impl RequestsFormat {
         let words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).count();
         match line {
             [b'{', ..] => Ok(Some(RequestsFormat::Json)),
-            _ if words == 3 && line.windows(8).any(|part| part == b" HTTP/1.") => Ok(Some(RequestsFormat::Raw)),
+            _ if words == 3 && line.windows(8).any(|part| part == b" HTTP/1.") => {
+                Ok(Some(RequestsFormat::Raw))
+            }
             _ if is_request_line(line) && words == 2 => Ok(Some(RequestsFormat::Plain)),
             _ if words == 1 => Ok(Some(RequestsFormat::List)),
             _ => Err(RequestError::new(format!(
-                "'{}' begins no format that is known: write a URL or a path, a line as GET URL, or a JSON object",
+                "'{}' begins no format that is known: write a URL or a path, a line as GET URL, \
+                 or a JSON object",
                 excerpt(line)
             ))
             .at_line(number)),
@@ -175,7 +178,8 @@ fn below(body: &Path, requests: &Path, root: Option<&Path>) -> Result<PathBuf, R
     match folder {
         Ok(folder) if file.starts_with(&folder) => Ok(file),
         _ => Err(RequestError::new(format!(
-            "@{}: it is not below the folder of the requests file, so it is not read: move it there, or name a folder that holds it by --requests-root",
+            "@{}: it is not below the folder of the requests file, so it is not read: move it \
+             there, or name a folder that holds it by --requests-root",
             excerpt(body.as_os_str().as_encoded_bytes())
         ))),
     }
@@ -232,7 +236,8 @@ fn utf8(bytes: &[u8]) -> Result<&str, RequestError> {
 fn no_target(url: &str) -> RequestError {
     let url = excerpt(url);
     RequestError::new(format!(
-        "'{url}' does not say which host: write http://HOST:PORT before it, or give the target's URL too"
+        "'{url}' does not say which host: write http://HOST:PORT before it, or give the target's \
+         URL too"
     ))
 }
 
@@ -272,7 +277,8 @@ impl CollectedRequests<'_> {
         let origin = target.origin();
         let ours = ours.origin();
         Err(RequestError::new(format!(
-            "'{url}' goes to {origin}, and the target is {ours}: one origin a run, so give it a file of its own"
+            "'{url}' goes to {origin}, and the target is {ours}: one origin a run, so give it a \
+             file of its own"
         )))
     }
 
@@ -280,9 +286,13 @@ impl CollectedRequests<'_> {
         let RenderedRequest { request, keeps_connection } = rendered;
         if *self.keep_alive.get_or_insert(keeps_connection) != keeps_connection {
             return Err(RequestError::new(if keeps_connection {
-                "this request keeps its connection, and those before it close theirs (Connection: close, or HTTP/1.0): a run does one of the two, so make them alike, or give -k for all"
+                "this request keeps its connection, and those before it close theirs (Connection: \
+                 close, or HTTP/1.0): a run does one of the two, so make them alike, or give -k \
+                 for all"
             } else {
-                "this request closes its connection (Connection: close, or HTTP/1.0), and those before it keep theirs: a run does one of the two, so make them alike, or give -k for all"
+                "this request closes its connection (Connection: close, or HTTP/1.0), and those \
+                 before it keep theirs: a run does one of the two, so make them alike, or give -k \
+                 for all"
             }));
         }
         let bytes = request.bytes.len() as u64;
@@ -292,7 +302,8 @@ impl CollectedRequests<'_> {
         self.rendered += bytes + OVERHEAD;
         if self.rendered > LARGEST_RENDERED {
             return Err(RequestError::new(
-                "up to here the requests take more than 2 GiB of memory: use a part of the file, or smaller bodies",
+                "up to here the requests take more than 2 GiB of memory: use a part of the file, \
+                 or smaller bodies",
             ));
         }
         self.requests.push(request);
@@ -353,7 +364,8 @@ impl CollectedRequests<'_> {
             let at = |error: RequestError| error.at_line(number);
             let orphan = || {
                 at(RequestError::new(format!(
-                    "'{}' begins no request: write METHOD URL; headers come next, then @FILE for a body, then an empty line",
+                    "'{}' begins no request: write METHOD URL; headers come next, then @FILE for \
+                     a body, then an empty line",
                     excerpt(line)
                 )))
             };
@@ -474,14 +486,16 @@ fn raw_head<'b>(
         }
         Err(why) => {
             return Err(RequestError::new(format!(
-                "the request that begins here is not HTTP/1.1 ({why}): correct it, or name the file's format"
+                "the request that begins here is not HTTP/1.1 ({why}): correct it, or name the \
+                 file's format"
             )));
         }
     };
     let mut lines = window[..head].split_inclusive(|byte| *byte == b'\n');
     if lines.any(|line| !line.ends_with(b"\r\n")) {
         return Err(RequestError::new(
-            "a line of this request's head ends with LF alone: HTTP wants CR LF, and raw requests go out as they are",
+            "a line of this request's head ends with LF alone: HTTP wants CR LF, and raw requests \
+             go out as they are",
         ));
     }
     Ok(head)
@@ -569,7 +583,8 @@ fn raw_body(framing: RequestBody, rest: &[u8]) -> Result<usize, RequestError> {
         RequestBody::Length(None) => Ok(0),
         RequestBody::Length(Some(length)) if length > LARGEST_REQUEST => refused(TOO_LARGE),
         RequestBody::Length(Some(length)) if length > rest.len() as u64 => refused(&format!(
-            "Content-Length says {length} bytes of body and {} are left: correct it, or complete the body",
+            "Content-Length says {length} bytes of body and {} are left: correct it, or complete \
+             the body",
             rest.len()
         )),
         RequestBody::Length(Some(length)) => Ok(length as usize),
@@ -581,7 +596,8 @@ fn raw_body(framing: RequestBody, rest: &[u8]) -> Result<usize, RequestError> {
                     "the chunked body of this request has no end: put a chunk of 0 behind it",
                 ),
                 None => refused(
-                    "the body of this request is not chunked as its Transfer-Encoding says: correct its chunks, or give a Content-Length",
+                    "the body of this request is not chunked as its Transfer-Encoding says: \
+                     correct its chunks, or give a Content-Length",
                 ),
             }
         }

@@ -65,7 +65,8 @@ const ONCE: [&str; 17] = [
 const REFUSED: [(&str, &str); 5] = [
     (
         "upgrade",
-        "asks the server to speak another protocol, and longtail speaks HTTP/1.1 only: leave it out",
+        "asks the server to speak another protocol, and longtail speaks HTTP/1.1 only: leave it \
+         out",
     ),
     (
         "http2-settings",
@@ -73,7 +74,8 @@ const REFUSED: [(&str, &str); 5] = [
     ),
     (
         "expect",
-        "makes a client wait for the server's word before it sends the body, and longtail sends both at once: leave it out",
+        "makes a client wait for the server's word before it sends the body, and longtail sends \
+         both at once: leave it out",
     ),
     (
         "trailer",
@@ -189,7 +191,8 @@ impl TypedHead<'_> {
                 return Err(header_error(
                     "TE",
                     value,
-                    "asks for a transfer coding that longtail does not read: write 'TE: trailers', or leave it out",
+                    "asks for a transfer coding that longtail does not read: write 'TE: \
+                     trailers', or leave it out",
                 ));
             }
         }
@@ -203,12 +206,14 @@ impl TypedHead<'_> {
                 return Err(header_error(
                     "Transfer-Encoding",
                     coding,
-                    "is a coding that longtail does not make: write 'Transfer-Encoding: chunked', or leave it out",
+                    "is a coding that longtail does not make: write 'Transfer-Encoding: chunked', \
+                     or leave it out",
                 ));
             }
             if length.is_some() {
                 return Err(RequestError::new(
-                    "Transfer-Encoding and Content-Length are both there, and a body is framed by one of them: leave one out",
+                    "Transfer-Encoding and Content-Length are both there, and a body is framed by \
+                     one of them: leave one out",
                 ));
             }
             if self.is_http_1_0 {
@@ -223,7 +228,8 @@ impl TypedHead<'_> {
                 self.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-length"));
             if is_left_out && self.body.is_some_and(|body| body > 0) {
                 return Err(RequestError::new(
-                    "'Content-Length:' leaves the length out, and then nothing says where the body ends: leave that header out, or add 'Transfer-Encoding: chunked'",
+                    "'Content-Length:' leaves the length out, and then nothing says where the \
+                     body ends: leave that header out, or add 'Transfer-Encoding: chunked'",
                 ));
             }
             return Ok(RequestBody::Length(None));
@@ -237,7 +243,8 @@ impl TypedHead<'_> {
         })?;
         match self.body {
             Some(body) if body as u64 != number => Err(RequestError::new(format!(
-                "Content-Length says {number} and the body has {}: leave the header out, and longtail sends the right one",
+                "Content-Length says {number} and the body has {}: leave the header out, and \
+                 longtail sends the right one",
                 bytes(body as u64)
             ))),
             _ => Ok(RequestBody::Length(Some(number))),
@@ -256,7 +263,8 @@ fn unknown_option(option: &[u8]) -> String {
     }
     let option = excerpt(option);
     format!(
-        "has the option '{option}', which longtail does not know: write close or keep-alive, or leave it out"
+        "has the option '{option}', which longtail does not know: write close or keep-alive, or \
+         leave it out"
     )
 }
 

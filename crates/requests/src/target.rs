@@ -57,7 +57,8 @@ impl TargetUrl {
         let no_host = || {
             of_url(
                 "host",
-                "is no name, IPv4 address or [IPv6 address]: correct it; write other scripts as xn--…",
+                "is no name, IPv4 address or [IPv6 address]: correct it; write other scripts as \
+                 xn--…",
             )
         };
         if url.bytes().any(|byte| byte.is_ascii_control() || byte == b' ') {
@@ -162,7 +163,8 @@ fn after_scheme(url: &str) -> Result<(bool, &str), RequestError> {
         Some(rest) if scheme.eq_ignore_ascii_case("http") => Ok((false, rest)),
         Some(rest) if scheme.eq_ignore_ascii_case("https") => Ok((true, rest)),
         Some(_) => Err(RequestError::new(format!(
-            "'{}' is neither http:// nor https://, and nothing else can be loaded: correct the part before ://",
+            "'{}' is neither http:// nor https://, and nothing else can be loaded: correct the \
+             part before ://",
             excerpt(url)
         ))),
         None => Ok((false, url.strip_prefix("//").unwrap_or(url))),

@@ -35,20 +35,23 @@ impl RequestHeader {
         let shown = excerpt(name);
         if value.is_some_and(|value| HeaderValue::from_bytes(value).is_err()) {
             return Err(RequestError::new(format!(
-                "the value of the header '{shown}' has a line end or a control character in it: leave that out"
+                "the value of the header '{shown}' has a line end or a control character in it: \
+                 leave that out"
             )));
         }
         if let Some(pseudo) = name.strip_prefix(b":") {
             let pseudo = excerpt(pseudo);
             return Err(RequestError::new(format!(
-                "':{pseudo}' is a pseudo-header of HTTP/2, and longtail speaks HTTP/1.1 only: give the URL, -m for the method, --host for the authority"
+                "':{pseudo}' is a pseudo-header of HTTP/2, and longtail speaks HTTP/1.1 only: \
+                 give the URL, -m for the method, --host for the authority"
             )));
         }
         let token =
             HeaderName::from_bytes(name).ok().and_then(|_| String::from_utf8(name.to_vec()).ok());
         let name = token.ok_or_else(|| {
             RequestError::new(format!(
-                "'{shown}' is no header's name: use letters, digits and - only, and no space before the colon"
+                "'{shown}' is no header's name: use letters, digits and - only, and no space \
+                 before the colon"
             ))
         })?;
         Ok(RequestHeader { name, value: value.map(<[u8]>::to_vec) })
@@ -75,7 +78,8 @@ impl RequestHeader {
         let name = line.strip_suffix(b";").ok_or_else(|| {
             // It may be a token that was meant to follow a name: it is not repeated.
             RequestError::new(
-                "a header has a colon, and this one has none: write 'Name: value', or 'Name:' to leave it out, or 'Name;' to send it empty",
+                "a header has a colon, and this one has none: write 'Name: value', or 'Name:' to \
+                 leave it out, or 'Name;' to send it empty",
             )
         })?;
         RequestHeader::checked(name, Some(b""))

@@ -34,16 +34,16 @@ pub enum SelftestError {
     Engine(#[from] engine::EngineError),
 }
 
-/// Of arrivals and delays: the same seed, the same numbers.
+/// The seed of arrivals and delays.
 const SEED: u64 = 1;
 
-/// One law.
+/// A load against a sink with known delays.
 #[derive(Clone, Debug)]
 pub struct SelftestCase {
     /// Its name in the table.
     pub name: &'static str,
     delay: DelayLaw,
-    /// How many requests the sink serves at once, the first that came first; `None`: all.
+    /// How many requests the sink serves at once, first come, first served; `None`: all.
     slots: Option<u32>,
     stalls: Option<StallLaw>,
     rate: f64,
@@ -52,33 +52,32 @@ pub struct SelftestCase {
     length: Nanos,
 }
 
-/// What came of it.
+/// The result of a case.
 #[derive(Clone, Debug, Serialize)]
 pub struct CaseResult {
-    /// The law.
+    /// The name of the case.
     pub case: &'static str,
-    /// Requests that the schedule holds.
+    /// Requests in the schedule.
     pub planned: u64,
     /// Response times that exactly these requests should have had.
     pub expected: ResponseFigures,
-    /// As the engine has measured them, from the due time.
+    /// The response times that the engine measured, from the due time.
     pub measured: Option<ResponseFigures>,
-    /// Of laws that tell the time of each single request: how far the worst of them was off.
+    /// If the time of each single request is known: the largest error of one.
     pub worst_error_ns: Option<Nanos>,
     /// How late requests were sent, at the 99th percentile.
     pub send_lag_p99_ns: Option<Nanos>,
-    /// How late the sink itself was with its responses, likewise: a part of the error that is not
-    /// the engine's.
+    /// How late the sink was with its responses, at the 99th percentile: a part of the error that
+    /// is not the engine's.
     pub sink_lateness_p99_ns: Option<Nanos>,
-    /// How long the engine's lane stood in the kernel's run queue, if the kernel says: time that
-    /// others had.
+    /// How long the engine's lane waited for a CPU, if the kernel says.
     pub run_queue_ns: Option<Nanos>,
-    /// What must be equal, whatever the machine does.
+    /// Counts that must be equal, whatever the machine does.
     pub balances: Vec<CountBalance>,
 }
 
 impl CaseResult {
-    /// Whether all that must be equal is.
+    /// Whether all counts are as they must be.
     pub fn is_conserved(&self) -> bool {
         self.balances.iter().all(|balance| balance.expected == balance.found)
     }
@@ -95,8 +94,8 @@ pub struct CountBalance {
     pub found: u64,
 }
 
-/// All that is counted of a run that was not interrupted: `planned` requests are due, and the sink
-/// answers all.
+/// The counts of a run that was not interrupted: `planned` requests are due, and the sink answers
+/// all of them.
 fn balances(planned: u64, done: &LaneOutcome, ledger: &SinkLedger) -> Vec<CountBalance> {
     let tally = &done.tally;
     let good = tally.counts.good();
@@ -123,7 +122,7 @@ fn balances(planned: u64, done: &LaneOutcome, ledger: &SinkLedger) -> Vec<CountB
     balances.map(|(what, expected, found)| CountBalance { what, expected, found }).into()
 }
 
-/// All laws, each for a while: 5 s in all where it shall be quick.
+/// All cases; `quick` makes them take 5 s in total.
 pub fn all(quick: bool) -> Vec<SelftestCase> {
     let ms = Nanos::from_millis;
     let case = |name, delay, common, short| SelftestCase {
@@ -194,7 +193,7 @@ impl SelftestCase {
         match (self.slots, self.stalls) {
             (Some(slots), _) => first_come(due, slots, self.delay.mean()),
             (None, Some(stalls)) => stalled(due, offset, self.delay.mean(), stalls),
-            // The very delays that the sink draws, whichever connection gets which.
+            // The same delays that the sink draws, whichever connection gets which.
             (None, None) => {
                 (0..due.len() as u64).map(|number| self.delay.of(SEED, number)).collect()
             }
@@ -214,11 +213,11 @@ impl SelftestCase {
         let due = self.due();
         let host = sink.address().to_string();
         let transport = Transport::tcp(sink.address());
-        // As many connections as there are requests: none waits for one.
+        // One connection for each request, so that none waits for one.
         let connections = due.len() as u32;
         let load = LoadSettings {
             pace: self.pace(),
-            // As a load does by itself.
+            // The default of a load.
             timestamps: if engine::can_stamp() { Timestamps::Kernel } else { Timestamps::User },
             ..LoadSettings::closed(connections)
         };
@@ -271,7 +270,7 @@ impl SelftestCase {
     }
 }
 
-/// What was found, law by law.
+/// The results, case by case, as text.
 pub fn table(results: &[CaseResult], environment: &Environment) -> String {
     let expected = ColumnBand::new("expected, ms", "");
     let error = ColumnBand::new("error, ms", "");
@@ -330,7 +329,8 @@ fn ledgers(results: &[CaseResult]) -> Vec<String> {
         let requests: u64 = results.iter().map(|result| result.planned).sum();
         let counts = results.first().map_or(0, |result| result.balances.len());
         lines.push(format!(
-            "All {requests} requests are in both ledgers, with their responses, bytes and connections ({counts} counts a case)."
+            "All {requests} requests are in both ledgers, with their responses, bytes and \
+             connections ({counts} counts a case)."
         ));
     }
     lines.extend(results.iter().filter_map(|result| {
@@ -361,16 +361,16 @@ pub struct ResponseFigures {
     /// The median.
     #[serde(rename = "p50_ns")]
     pub p50: Nanos,
-    /// Longer than 99 % of all.
+    /// The 99th percentile.
     #[serde(rename = "p99_ns")]
     pub p99: Nanos,
-    /// Longer than 99.9 % of all.
+    /// The 99.9th percentile.
     #[serde(rename = "p999_ns")]
     pub p999: Nanos,
 }
 
 impl ResponseFigures {
-    /// Exactly, by nearest rank; `None` of nothing.
+    /// Of exact times, by nearest rank; `None` if there are none.
     fn exactly(times: &[Nanos]) -> Option<ResponseFigures> {
         let mut sorted = times.to_vec();
         sorted.sort_unstable();
@@ -380,7 +380,7 @@ impl ResponseFigures {
         Some(ResponseFigures { mean, p50: at(0.5)?, p99: at(0.99)?, p999: at(0.999)? })
     }
 
-    /// Of a histogram, `None` of an empty one.
+    /// Of a histogram; `None` if it is empty.
     fn of(times: &Histogram) -> Option<ResponseFigures> {
         let at = |q| times.quantile(q);
         Some(ResponseFigures {
@@ -421,7 +421,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_laws_take_less_than_their_time() {
+    fn quick_cases_take_less_than_their_time() {
         let length = |quick| all(quick).iter().map(|case| case.length).sum::<Nanos>();
         assert!(length(true) <= Nanos::from_secs(4), "{}", length(true));
         assert!(length(false) <= Nanos::from_secs(28), "{}", length(false));
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_holds_what_would_end_in_it() {
+    fn a_pause_delays_what_would_end_in_it() {
         let stalls: StallLaw = "1s:100ms".parse().unwrap();
         let due = [0, 949, 998, 1097, 1098].map(Nanos::from_millis);
         let times = stalled(&due, Nanos::from_millis(1), Nanos::from_millis(1), stalls);

@@ -36,8 +36,8 @@ pub(crate) enum ConnectionPhase {
 /// How the ledger counts a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResponseKind {
-    /// The response to a request.
-    Answer,
+    /// The whole response to a request.
+    Whole,
     /// Part of a response, of which only the bytes count: one that is cut on purpose, or an interim
     /// response.
     Part,
@@ -104,7 +104,7 @@ pub(crate) struct SinkConnection {
     /// Whether it waits for another turn already.
     pub(crate) has_turn: bool,
     /// Responses so far.
-    pub(crate) answers: u32,
+    pub(crate) responses: u32,
 }
 
 impl SinkConnection {
@@ -120,7 +120,7 @@ impl SinkConnection {
             booking: Booking::New,
             watches_room: false,
             has_turn: false,
-            answers: 0,
+            responses: 0,
         }
     }
 

@@ -37,7 +37,8 @@ impl FromStr for StallLaw {
             .and_then(|(every, length)| Some((every.parse().ok()?, length.parse().ok()?)));
         parts.and_then(|(every, length)| StallLaw::new(every, length)).ok_or_else(|| {
             format!(
-                "'{text}' is not a stall: write 1s:100ms, a pause of 100ms every second (the pause must be the shorter)"
+                "'{text}' is not a stall: write 1s:100ms, a pause of 100ms every second (the \
+                 pause must be the shorter)"
             )
         })
     }
@@ -93,7 +94,8 @@ impl FromStr for FaultLaw {
         let is_good = |code: &u16| (200..600).contains(code) && ![204, 205, 304].contains(code);
         let (code, share) = parts.filter(|(code, _)| is_good(code)).ok_or_else(|| {
             format!(
-                "'{text}' is not a status and its share: write 503:1% (200 to 599, but not 204, 205 or 304, which have no body)"
+                "'{text}' is not a status and its share: write 503:1% (200 to 599, but not 204, \
+                 205 or 304, which have no body)"
             )
         })?;
         Ok(FaultLaw { fault: Fault::Status(code), share })

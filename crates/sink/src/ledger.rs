@@ -157,7 +157,8 @@ impl SinkLedger {
             (
                 "requests",
                 format!(
-                    "{requests} ({answers} answered, {abandoned} abandoned by their client, {waiting} waiting, {busy} in a slot)"
+                    "{requests} ({answers} answered, {abandoned} abandoned by their client, \
+                     {waiting} waiting, {busy} in a slot)"
                 ),
             ),
             ("connections", format!("{} ({} open)", self.connections, self.open_connections)),

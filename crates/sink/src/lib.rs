@@ -108,7 +108,8 @@ impl Sink {
             // If this fails, dropping the sink stops the threads that were started.
             sink.threads.push(thread.map_err(|error| {
                 SinkError(format!(
-                    "cannot start the sink's thread: {error}; is the machine out of memory, threads or network?"
+                    "cannot start the sink's thread: {error}; is the machine out of memory, \
+                     threads or network?"
                 ))
             })?);
         }

@@ -189,17 +189,20 @@ fn refused(at: &Listen, errno: Errno) -> SinkError {
     SinkError(match errno {
         Errno::ADDRINUSE => {
             format!(
-                "{at} is in use: stop what listens there, or choose another port (port 0 takes a free one)"
+                "{at} is in use: stop what listens there, or choose another port (port 0 takes a \
+                 free one)"
             )
         }
         Errno::ADDRNOTAVAIL => {
             format!(
-                "{at} is not an address of this machine: listen on 127.0.0.1, [::1] or one that `ip address` shows"
+                "{at} is not an address of this machine: listen on 127.0.0.1, [::1] or one that \
+                 `ip address` shows"
             )
         }
         Errno::ACCESS | Errno::PERM => {
             format!(
-                "no permission to listen on {at}: choose a port of 1024 or more, or a folder that you may write to"
+                "no permission to listen on {at}: choose a port of 1024 or more, or a folder that \
+                 you may write to"
             )
         }
         Errno::NOENT | Errno::NOTDIR => {
@@ -249,7 +252,8 @@ pub(crate) fn tls_config(
 
 fn unreadable(path: &Path, what: &str, reason: impl Display) -> SinkError {
     SinkError(format!(
-        "cannot read {what} from {}: {reason} (it must be PEM; give both files, or neither for a pair made now)",
+        "cannot read {what} from {}: {reason} (it must be PEM; give both files, or neither for a \
+         pair made now)",
         path.display()
     ))
 }

@@ -149,11 +149,11 @@ impl ResponseTable {
 
 /// A response that says when its slot was taken and given back, for clients that ask. It is
 /// rendered each time.
-pub(crate) fn stamped(answer: &[u8], [started, ended]: [Nanos; 2]) -> Vec<u8> {
+pub(crate) fn stamped(response: &[u8], [started, ended]: [Nanos; 2]) -> Vec<u8> {
     let head =
-        answer.windows(4).position(|four| four == b"\r\n\r\n").map_or(answer.len(), |at| at + 2);
+        response.windows(4).position(|four| four == b"\r\n\r\n").map_or(response.len(), |at| at + 2);
     let field = format!("{STAMPS}: {} {}\r\n", started.0, ended.0);
-    [&answer[..head], field.as_bytes(), &answer[head..]].concat()
+    [&response[..head], field.as_bytes(), &response[head..]].concat()
 }
 
 /// The ledger as JSON; without its body for HEAD.
@@ -197,7 +197,7 @@ mod tests {
         body: SinkBody,
         worker_header: Option<&str>,
         headers: &[&str],
-        answer: impl FnOnce(&mut ResponseTable) -> &[u8],
+        response: impl FnOnce(&mut ResponseTable) -> &[u8],
     ) -> String {
         let mut settings = SinkSettings {
             body,
@@ -206,7 +206,7 @@ mod tests {
         };
         settings.headers = headers.iter().map(|line| (*line).to_owned()).collect();
         settings.faults = vec!["503:1%".parse().unwrap()];
-        String::from_utf8_lossy(answer(&mut ResponseTable::render(&settings, 3..5))).into_owned()
+        String::from_utf8_lossy(response(&mut ResponseTable::render(&settings, 3..5))).into_owned()
     }
 
     #[test]
@@ -240,13 +240,13 @@ mod tests {
 
     #[test]
     fn stamps_are_the_last_header_and_leave_the_body_unchanged() {
-        let mut answers = ResponseTable::render(
+        let mut responses = ResponseTable::render(
             &SinkSettings { body: SinkBody::Ok, ..SinkSettings::default() },
             3..5,
         );
         let mut text = |extent| {
-            let answer = answers.of(OK, 3, KeepAlive, extent, 0);
-            String::from_utf8(stamped(answer, [Nanos(5), Nanos(70)])).unwrap()
+            let response = responses.of(OK, 3, KeepAlive, extent, 0);
+            String::from_utf8(stamped(response, [Nanos(5), Nanos(70)])).unwrap()
         };
         let whole = text(Whole);
         let head = text(Head);
@@ -265,9 +265,9 @@ mod tests {
             (SinkBody::Counter, 32),
             (SinkBody::Bytes(70_000), 70_000),
         ] {
-            let mut answers =
+            let mut responses =
                 ResponseTable::render(&SinkSettings { body, ..SinkSettings::default() }, 3..5);
-            let mut of = |extent| answers.of(OK, 3, Close, extent, 7).to_vec();
+            let mut of = |extent| responses.of(OK, 3, Close, extent, 7).to_vec();
             let head = of(Head);
             let whole = of(Whole);
             let tail = format!("connection: close\r\ncontent-length: {length}\r\n\r\n");

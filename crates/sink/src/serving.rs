@@ -81,7 +81,7 @@ pub(crate) struct ServingLoop<C> {
     cannot_accept: bool,
     connections: ConnectionTable,
     pool: SlotPool,
-    answers: ResponseTable,
+    responses: ResponseTable,
     /// Its own ledger during a turn; between turns it is in `ledgers`.
     ledger: SinkLedger,
     /// Which of the loops this is.
@@ -131,7 +131,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
             cannot_accept: false,
             connections: ConnectionTable::default(),
             pool: SlotPool::new(settings, number),
-            answers: ResponseTable::render(settings, workers),
+            responses: ResponseTable::render(settings, workers),
             ledger: SinkLedger::default(),
             number: number as usize,
             ledgers,
@@ -395,7 +395,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         let Some(connection) = self.connections.remove(key) else { return };
         self.pool.close(self.now, key);
         self.ledger.open_connections -= u64::from(connection.booking != Booking::Onlooker);
-        if let ConnectionPhase::Writing(_, ResponseKind::Answer) = connection.phase {
+        if let ConnectionPhase::Writing(_, ResponseKind::Whole) = connection.phase {
             self.ledger.abandoned += 1;
         }
     }

@@ -68,7 +68,9 @@ impl FromStr for Listen {
         };
         let place = place.ok_or_else(|| {
             format!(
-                "'{text}' is not an address to listen at: write 127.0.0.1:8080, [::1]:8080, tls://127.0.0.1:8443, unix:///run/sink.sock or unix://@name (a path or name of 107 bytes at most)"
+                "'{text}' is not an address to listen at: write 127.0.0.1:8080, [::1]:8080, \
+                 tls://127.0.0.1:8443, unix:///run/sink.sock or unix://@name (a path or name of \
+                 107 bytes at most)"
             )
         })?;
         Ok(Listen { place, tls: !matches!(scheme, "tcp" | "unix") })
@@ -148,7 +150,8 @@ impl FromStr for SlotQueue {
         let queue = QUEUES.iter().find(|(name, _)| *name == text).map(|(_, queue)| *queue);
         queue.ok_or_else(|| {
             format!(
-                "'{text}' is not a queue: write unlimited, shared, split (connections dealt in turn), split:random or inline10"
+                "'{text}' is not a queue: write unlimited, shared, split (connections dealt in \
+                 turn), split:random or inline10"
             )
         })
     }
@@ -237,20 +240,24 @@ impl SinkSettings {
             format!("{loops} threads are not possible: give 1 to {MOST_LOOPS}")
         } else if *queue != SlotQueue::Unlimited && *loops > 1 {
             format!(
-                "{queue} slots are kept by one thread, and {loops} were asked for: give 1, or the unlimited queue"
+                "{queue} slots are kept by one thread, and {loops} were asked for: give 1, or the \
+                 unlimited queue"
             )
         } else if *threads == 0 || !(1..=MOST_WORKERS).contains(workers) {
             format!(
-                "{workers} workers x {threads} threads are not possible: give 1 to {MOST_WORKERS} workers and 1 thread or more"
+                "{workers} workers x {threads} threads are not possible: give 1 to {MOST_WORKERS} \
+                 workers and 1 thread or more"
             )
         } else if u64::from(body_bytes) * u64::from(self.workers()) > MOST_BODY_BYTES {
             format!(
-                "{} workers with {body_bytes} bytes of body each are too much: keep their product to {MOST_BODY_BYTES}",
+                "{} workers with {body_bytes} bytes of body each are too much: keep their product \
+                 to {MOST_BODY_BYTES}",
                 self.workers()
             )
         } else if let Some(name) = worker_header {
             format!(
-                "{name:?} cannot name the worker's header: use letters, digits and '-', and no name that HTTP needs itself"
+                "{name:?} cannot name the worker's header: use letters, digits and '-', and no \
+                 name that HTTP needs itself"
             )
         } else if let Some(line) = header {
             format!(
@@ -260,7 +267,8 @@ impl SinkSettings {
         } else if faults > 1.0 + 1e-9 {
             // Because of rounding, shares such as 33.3 % and 66.7 % may add up to more than 1.
             format!(
-                "faults for {}% of all requests: a request has at most one, so keep their sum to 100%",
+                "faults for {}% of all requests: a request has at most one, so keep their sum to \
+                 100%",
                 faults * 100.0
             )
         } else if self.close_after == Some(0) {
@@ -335,11 +343,13 @@ impl SinkError {
             SinkError(match errno {
                 Errno::MFILE | Errno::NFILE => {
                     format!(
-                        "no file descriptor left to {what}: raise the limit of open files (ulimit -n)"
+                        "no file descriptor left to {what}: raise the limit of open files (ulimit \
+                         -n)"
                     )
                 }
                 Errno::NOSYS | Errno::PERM => format!(
-                    "cannot {what}: {errno}; a sandbox (seccomp, a container's profile) may forbid the system call: allow it"
+                    "cannot {what}: {errno}; a sandbox (seccomp, a container's profile) may \
+                     forbid the system call: allow it"
                 ),
                 _ => format!(
                     "cannot {what}: {errno}; is the machine out of memory, threads or network?"

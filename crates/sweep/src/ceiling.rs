@@ -87,7 +87,9 @@ fn settings(shape: &LoadSpec, answer_bytes: u32, placement: Option<&Placement>) 
     let apart =
         placement.map(|Placement { server, lanes }| format!(" cpus={lanes} server_cpus={server}"));
     Some(format!(
-        "{} {:?} tls={} lanes={} connections={} reconnect_after={:?} keep_alive={} request_bytes={bytes} answer_bytes={answer_bytes} responses_kept={} timestamps={} app_times={} awake={}{}",
+        "{} {:?} tls={} lanes={} connections={} reconnect_after={:?} keep_alive={} \
+         request_bytes={bytes} answer_bytes={answer_bytes} responses_kept={} timestamps={} \
+         app_times={} awake={}{}",
         env!("CARGO_PKG_VERSION"),
         kind(shape)?,
         shape.transport.tls.is_some(),
@@ -169,7 +171,8 @@ pub fn start_sink(
                 .exited()
                 .map_or_else(|| "it does not answer".to_owned(), |exit| exit.to_string());
             return Err(SweepError::Unusable(format!(
-                "the built-in server that the generator is calibrated with did not start ({how}): --no-calibrate goes without"
+                "the built-in server that the generator is calibrated with did not start ({how}): \
+                 --no-calibrate goes without"
             )));
         }
         clock.sleep(Nanos::from_millis(10));

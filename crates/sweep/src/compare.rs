@@ -250,7 +250,8 @@ impl Experiment for Comparison<'_> {
             let maximum = run.completed_rate();
             if maximum == 0.0 {
                 return Err(SweepError::Unusable(
-                    "all requests failed, so its maximum is not known: check the server, or give --rate or -c"
+                    "all requests failed, so its maximum is not known: check the server, or give \
+                     --rate or -c"
                         .to_owned(),
                 ));
             }

@@ -294,7 +294,7 @@ mod tests {
             outcome: Outcome::Answered(200),
         };
         let trace = RequestTrace { port, number, opened: ms(opened), app: None };
-        RequestRecord { number: 0, exchange, reason: None, answer: None, trace: Some(trace) }
+        RequestRecord { number: 0, exchange, reason: None, response: None, trace: Some(trace) }
     }
 
     #[test]

@@ -241,7 +241,8 @@ mod tests {
         assert_eq!(
             said,
             format!(
-                "nothing listens at {dead}; nothing listens at {alive}: start the server first, or correct the URL"
+                "nothing listens at {dead}; nothing listens at {alive}: start the server first, \
+                 or correct the URL"
             )
         );
     }

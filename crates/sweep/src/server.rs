@@ -212,7 +212,8 @@ fn wait_until_ready(
         if clock.now() - begun >= boot_timeout {
             let seconds = boot_timeout.0 / 1_000_000_000;
             return Err(booting.not_serving(format!(
-                "the server was not ready after {seconds} s ({what}); its last lines are above: raise --boot-timeout, or fix it"
+                "the server was not ready after {seconds} s ({what}); its last lines are above: \
+                 raise --boot-timeout, or fix it"
             )));
         }
         clock.sleep(STEP);
@@ -252,7 +253,8 @@ pub(crate) fn check(
     let bytes = answer.body_bytes;
     match stream.body.filter(|body| body.bytes() != bytes) {
         Some(body) => Err(SweepError::Unusable(format!(
-            "GET {path} (Body-Conf: {body}) is answered with {bytes} bytes of content and not with {}: does the app of -r go by that header?",
+            "GET {path} (Body-Conf: {body}) is answered with {bytes} bytes of content and not \
+             with {}: does the app of -r go by that header?",
             body.bytes()
         ))),
         None => Ok(()),

@@ -78,7 +78,8 @@ pub fn open_poisson() -> LoadStudy {
         thresholds: vec![threshold("p99 > 200ms"), threshold("failed > 0.1%")],
         ..base("load")
     };
-    let line = "--rate=500/s --arrivals=poisson --seed=1 -c64 --for=30s --fail-if 'p99 > 200ms' --fail-if 'failed > 0.1%' http://puma.example:9292/sleep0.035";
+    let line = "--rate=500/s --arrivals=poisson --seed=1 -c64 --for=30s --fail-if 'p99 > 200ms' \
+         --fail-if 'failed > 0.1%' http://puma.example:9292/sleep0.035";
     let mut study = played(line, plan, &Server { delay: Nanos::from_millis(35), ..PUMA }, |_| None);
     study.name_resolution = Some(Nanos::from_micros(1_830));
     study.checks =
@@ -98,7 +99,8 @@ pub fn overloaded() -> LoadStudy {
         thresholds: vec![threshold("p99 > 200ms")],
         ..base("load")
     };
-    let line = "--steps=50/s,100/s,150/s,200/s --step=5s -c64 --fail-if 'p99 > 200ms' http://127.0.0.1:9292/sleep0.2";
+    let line = "--steps=50/s,100/s,150/s,200/s --step=5s -c64 --fail-if 'p99 > 200ms' \
+         http://127.0.0.1:9292/sleep0.2";
     played(line, plan, &Server { delay: Nanos::from_millis(200), ..PUMA }, |_| None)
 }
 
@@ -197,7 +199,8 @@ pub fn skipped() -> LoadStudy {
         log: Some(PathBuf::from("requests.csv")),
         ..base("load")
     };
-    let line = "--ramp=20/s..200/s --over=10s --arrivals=uniform --seed=7 --burst=5 --late=skip -c8 --for=12s --timing=coalesce --log=requests.csv http://127.0.0.1:9292/";
+    let line = "--ramp=20/s..200/s --over=10s --arrivals=uniform --seed=7 --burst=5 --late=skip \
+         -c8 --for=12s --timing=coalesce --log=requests.csv http://127.0.0.1:9292/";
     let mut study = played(line, plan, &Server { delay: Nanos::from_millis(60), ..PUMA }, |_| None);
     study.log_dropped = 12;
     judged(study)
@@ -220,7 +223,8 @@ pub fn tls_unix() -> LoadStudy {
         length: Some(Nanos::from_secs(60)),
         ..base("load")
     };
-    let line = "--rate=100/s -c64 --for=1m --disable-keepalive --timing=spin --unix /run/puma.sock -d @report https://puma.example/upload?kind=report";
+    let line = "--rate=100/s -c64 --for=1m --disable-keepalive --timing=spin --unix \
+         /run/puma.sock -d @report https://puma.example/upload?kind=report";
     let cut = LoadPlan { length: Some(Nanos::from_secs(3)), ..plan.clone() };
     let mut study = played(line, cut, &Server { workers: 0, ..PUMA }, |_| None);
     study.plan = plan;

@@ -152,7 +152,9 @@ pub fn unknown_server() -> SweepStudy {
         ..ServerFacts::default()
     };
     study.command_line =
-        "longtail sweep -R100 --multiples 1,2 --slots 20 --url http://127.0.0.1:9292 -- ruby app.rb --port=9292".into();
+        "longtail sweep -R100 --multiples 1,2 --slots 20 --url http://127.0.0.1:9292 -- ruby \
+         app.rb --port=9292"
+            .into();
     for run in &mut study.runs {
         run.forecast = None;
         run.workers.clear();

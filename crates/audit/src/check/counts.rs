@@ -52,7 +52,8 @@ fn equal(printed: &Stated, expected: &Stated, slight: f64) -> Option<CheckOutcom
     let [printed, expected, low, high] = figures.map(|(_, value)| exact(value));
     judged(is_other, is_nearly, &figures, || {
         format!(
-            "{printed} is printed, and {expected} follows from the other figures ({low} to {high} as they are rounded)."
+            "{printed} is printed, and {expected} follows from the other figures ({low} to {high} \
+             as they are rounded)."
         )
     })
 }
@@ -124,7 +125,8 @@ pub(super) fn connections_opened(claim: &Claim) -> Option<CheckOutcome> {
     let used = claim.used_connections()?;
     judged(false, used != asked, &of_division(asked, among, used), || {
         format!(
-            "{asked} connections were asked for and {used} opened: each of {among} threads takes {asked} / {among}, without the rest."
+            "{asked} connections were asked for and {used} opened: each of {among} threads takes \
+             {asked} / {among}, without the rest."
         )
     })
 }
@@ -140,7 +142,8 @@ pub(super) fn requests_sent(claim: &Claim) -> Option<CheckOutcome> {
         claim.ended().filter(|_| claim.tool == LoadTool::Hey).unwrap_or(asked / among * among);
     judged(false, used != asked, &of_division(asked, among, used), || {
         format!(
-            "{asked} requests were asked for and {used} sent: each of {among} connections sends {asked} / {among}, without the rest."
+            "{asked} requests were asked for and {used} sent: each of {among} connections sends \
+             {asked} / {among}, without the rest."
         )
     })
 }
@@ -172,7 +175,9 @@ pub(super) fn samples_kept(claim: &Claim) -> Option<CheckOutcome> {
     judged(false, is_doubtful, &figures, || {
         let why = match too_large.map(times) {
             Some(ratio) => format!(
-                ": hey keeps the first million, and divides the sum of all times by as many, so that its mean is {ratio} times too large. Percentiles and histogram are of the start of the run."
+                ": hey keeps the first million, and divides the sum of all times by as many, so \
+                 that its mean is {ratio} times too large. Percentiles and histogram are of the \
+                 start of the run."
             ),
             None => "; the start of the run was used to calibrate.".to_owned(),
         };
@@ -200,7 +205,8 @@ pub(super) fn offered_rate(claim: &Claim) -> Option<CheckOutcome> {
             format!(" On average {} requests were under way.", significant(n))
         });
         format!(
-            "{asked} was asked for and {reached} reached: {part} of the load is missing, and the times are of a lighter one.{under_way}"
+            "{asked} was asked for and {reached} reached: {part} of the load is missing, and the \
+             times are of a lighter one.{under_way}"
         )
     })
 }
@@ -240,7 +246,8 @@ pub(super) fn failures(claim: &Claim) -> Option<CheckOutcome> {
             );
         }
         if claim.statuses.get("0").is_some_and(|n| *n > 0) {
-            text += " Those without a response stand among the statuses as 0, and nothing says that they are not in the times.";
+            text += " Those without a response stand among the statuses as 0, and nothing says \
+                 that they are not in the times.";
         }
         text
     })

@@ -57,7 +57,8 @@ pub(super) fn against_percentiles(claim: &Claim) -> Option<CheckOutcome> {
             (least, most) => format!("{least} to {most}"),
         };
         format!(
-            "{name} is {time}: about {rank:.0} of {total} times are at most that, and by the histogram {counted} are."
+            "{name} is {time}: about {rank:.0} of {total} times are at most that, and by the \
+             histogram {counted} are."
         )
     })
 }

@@ -20,8 +20,8 @@ use crate::claim::Claim;
 use crate::figure::FigureRange;
 use crate::figure::{percent, time};
 
-/// How near the mean without phantoms must come to Little's law to explain a failure: its limits
-/// are wide already.
+/// How close the mean without phantoms must be to Little's law to explain a failure. Close, because
+/// the mean's own limits are wide already.
 const NEAR: f64 = 0.05;
 
 /// One corner of the distribution: quantile, and the least and most that its time may be.
@@ -36,7 +36,8 @@ pub(super) fn samples(claim: &Claim) -> Option<CheckOutcome> {
     }
     if claim.percentiles.is_empty() {
         return unchecked(
-            "wrk adds some after every run; without --latency there are no percentiles to tell how many",
+            "wrk adds some after every run; without --latency there are no percentiles to tell \
+             how many",
         );
     }
     let Some(interval) = interval_s(claim) else {
@@ -72,7 +73,9 @@ pub(super) fn samples(claim: &Claim) -> Option<CheckOutcome> {
             format!(": they make it {predicted} times too large, and {printed} is found")
         });
         format!(
-            "after the run wrk adds a sample for every {} (connections / rate) that a longer one lasted. Of its samples {limit}, and about {}, were never sent. Without them the mean is about {}{}.",
+            "after the run wrk adds a sample for every {} (connections / rate) that a longer one \
+             lasted. Of its samples {limit}, and about {}, were never sent. Without them the mean \
+             is about {}{}.",
             time(interval.middle()),
             percent(1.0 - part),
             time(mean_without_s),
@@ -143,7 +146,7 @@ fn real_samples(corners: &[Corner], interval: FigureRange) -> RealSamples {
     }
 }
 
-/// F(2E) and the real mean, were the distribution straight between its corners.
+/// F(2E) and the real mean, if the distribution is linear between its corners.
 fn straight(corners: &[Corner], interval: f64) -> Option<(f64, f64)> {
     let twice = 2.0 * interval;
     let mut part = 0.0;

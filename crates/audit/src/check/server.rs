@@ -60,7 +60,8 @@ pub(super) fn maximum(claim: &Claim) -> Option<CheckOutcome> {
         let printed = printed_rate(printed.value);
         let maximum = rate(maximum_per_s);
         format!(
-            "{printed} is {part} of the {maximum} that the slots allow; the mean is {mean}, and {ideal} if nothing but the sleep took time."
+            "{printed} is {part} of the {maximum} that the slots allow; the mean is {mean}, and \
+             {ideal} if nothing but the sleep took time."
         )
     })
 }
@@ -95,7 +96,10 @@ pub(super) fn first_come_first_served(claim: &Claim) -> Option<CheckOutcome> {
             ""
         };
         format!(
-            "first come, first served gives everybody about {everybody} with {connections} connections on {slots} slots; here half took {median} or less and a tenth {p90} or more. The server serves some connections many times in a row while others wait{cause}."
+            "first come, first served gives everybody about {everybody} with {connections} \
+             connections on {slots} slots; here half took {median} or less and a tenth {p90} or \
+             more. The server serves some connections many times in a row while others \
+             wait{cause}."
         )
     })
 }
@@ -128,7 +132,9 @@ pub(super) fn fullest_worker(claim: &Claim) -> Option<CheckOutcome> {
         let share = percent(largest_share);
         let printed = printed_rate(printed_per_s);
         format!(
-            "one worker got {share} of a fixed number of requests, and the run ends with it: that alone gives {predicted} instead of {even}, and {printed} is printed. The dip is imbalance, and not capacity."
+            "one worker got {share} of a fixed number of requests, and the run ends with it: that \
+             alone gives {predicted} instead of {even}, and {printed} is printed. The dip is \
+             imbalance, and not capacity."
         )
     };
     let is_near = (predicted_per_s / printed_per_s - 1.0).abs() < NEAR;
@@ -165,7 +171,8 @@ pub(super) fn shares_deviation(claim: &Claim) -> Option<CheckOutcome> {
     let [shown, population, sample] = figures.map(|(_, value)| fixed(value, 3));
     judged(!is_population && !is_near(sample_points), !is_population, &figures, || {
         format!(
-            "{shown} is printed; the printed shares have {population} (as a population) or {sample} (as a sample)."
+            "{shown} is printed; the printed shares have {population} (as a population) or \
+             {sample} (as a sample)."
         )
     })
 }
@@ -186,7 +193,8 @@ pub(super) fn staircase(claim: &Claim) -> Option<CheckOutcome> {
     let times: Vec<f64> = claim.answers.iter().map(|answer| answer.time_s.value).collect();
     let Some((slots, first)) = steps(&times) else {
         return unchecked(
-            "responses do not rise in steps: the server kept up, and the lines do not say when they were sent",
+            "responses do not rise in steps: the server kept up, and the lines do not say when \
+             they were sent",
         );
     };
     let staircase = Staircase::of(&times[first..], slots);
@@ -260,7 +268,9 @@ impl Staircase {
         let spacing_s = self.spacing_s(hold_s);
         let sent_at_most = 1.0 / spacing_s;
         let mut text = format!(
-            "every {slots} responses take {} longer{expected}, {} times: {slots} are processed at once. As each {} {} at the least, requests were {} or more apart: at most {} were sent",
+            "every {slots} responses take {} longer{expected}, {} times: {slots} are processed at \
+             once. As each {} {} at the least, requests were {} or more apart: at most {} were \
+             sent",
             exact_time(self.step_s),
             self.steps - 1,
             if is_stated { "sleeps" } else { "takes" },
@@ -273,7 +283,8 @@ impl Staircase {
         {
             _ = write!(
                 text,
-                ", not {}: {} or more is missing (with the {} measured, {} was sent). The delay grows with every request, as when a generator sleeps after each send",
+                ", not {}: {} or more is missing (with the {} measured, {} was sent). The delay \
+                 grows with every request, as when a generator sleeps after each send",
                 printed_rate(offered),
                 percent(1.0 - sent_at_most / offered),
                 exact_time(self.hold_s),
@@ -285,7 +296,8 @@ impl Staircase {
             let excess = time(self.first_excess_s);
             _ = write!(
                 text,
-                " The first of every {slots} takes {excess} more than the others: one slow start is never forgotten."
+                " The first of every {slots} takes {excess} more than the others: one slow start \
+                 is never forgotten."
             );
         }
         text

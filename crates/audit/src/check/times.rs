@@ -71,12 +71,15 @@ pub(super) fn littles_law(claim: &Claim) -> Option<CheckOutcome> {
         let cycle = time(cycle_s);
         if ratio >= 1.0 {
             return format!(
-                "{product}, and there can be {at_once}: {shown} times too many ({rounded}). At that rate the true mean is {cycle} at the most."
+                "{product}, and there can be {at_once}: {shown} times too many ({rounded}). At \
+                 that rate the true mean is {cycle} at the most."
             );
         }
         let count = if claim.asked.is_some() { ", or has sent its part and is done" } else { "" };
         format!(
-            "{product}, of {at_once} that there should be: {shown} times ({rounded}). A connection sends every {cycle} on average; for the rest of that it connects, waits for the generator{count}."
+            "{product}, of {at_once} that there should be: {shown} times ({rounded}). A \
+             connection sends every {cycle} on average; for the rest of that it connects, waits \
+             for the generator{count}."
         )
     })
 }

@@ -196,10 +196,10 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     /// Keeps the first `n` bytes of the buffer, which are part of the response, where responses are
     /// checked.
     fn keep_piece(&mut self, slot: usize, n: usize) {
-        let answer = &mut self.connections[slot].answer;
+        let response = &mut self.connections[slot].response;
         // One byte too many marks it as longer than is kept.
-        if self.spec.keep_responses && answer.len() <= LONGEST_RESPONSE {
-            answer.extend_from_slice(&self.buffer[..n]);
+        if self.spec.keep_responses && response.len() <= LONGEST_RESPONSE {
+            response.extend_from_slice(&self.buffer[..n]);
         }
     }
 
@@ -280,10 +280,10 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         connection.other_responses += u64::from(!(was_measured && is_good));
         self.records.response(request, response, is_good, connection.first_byte, end);
         let spec = self.spec;
-        let answer = &mut connection.answer;
+        let kept = &mut connection.response;
         let traced = &mut connection.traced;
         self.records.end(slot, request, outcome, end, response.bytes, |record| {
-            record.answer = spec.keep_responses.then(|| take_response(answer)).flatten();
+            record.response = spec.keep_responses.then(|| take_response(kept)).flatten();
             record.trace = spec.traces_requests.then(|| traced.next(response.head.app_time));
         });
         connection.outstanding = None;

@@ -331,10 +331,10 @@ impl Records {
     }
 
     fn end_count(&mut self, index: usize) {
-        let answers = std::mem::take(&mut self.by_head[index]);
-        answers.add_to(&mut self.tally);
-        if let Some(worker) = answers.worker {
-            self.count_worker(worker, WorkerCount { measured: answers.count, all: answers.count });
+        let responses = std::mem::take(&mut self.by_head[index]);
+        responses.add_to(&mut self.tally);
+        if let Some(worker) = responses.worker {
+            self.count_worker(worker, WorkerCount { measured: responses.count, all: responses.count });
         }
     }
 
@@ -436,7 +436,7 @@ impl Records {
         self.ended += 1;
         if let Some(journal) = &mut self.journal {
             let mut record =
-                RequestRecord { number, exchange, reason: None, answer: None, trace: None };
+                RequestRecord { number, exchange, reason: None, response: None, trace: None };
             complete(&mut record);
             journal.record(record);
         }
@@ -445,7 +445,7 @@ impl Records {
     /// The tally so far, without the workers.
     pub(super) fn tally(&self) -> Tally {
         let mut tally = self.tally.clone();
-        self.by_head.iter().for_each(|answers| answers.add_to(&mut tally));
+        self.by_head.iter().for_each(|responses| responses.add_to(&mut tally));
         self.shared.add_to(&mut tally);
         tally
     }

@@ -21,7 +21,7 @@ const FAILED: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug, Default)]
 struct OpenTurn {
     /// Its responses so far; 0 before the first that waited.
-    answers: u32,
+    responses: u32,
     /// How long the first response took.
     first: u32,
 }
@@ -29,21 +29,21 @@ struct OpenTurn {
 /// The first responses of a lane.
 #[derive(Debug, Default)]
 pub(super) struct ResponseSequence {
-    answers: Vec<NotedResponse>,
+    responses: Vec<NotedResponse>,
 }
 
 impl ResponseSequence {
     /// Allocates room for all that will be noted; for nothing if no turns can be seen.
     pub(super) fn new(has_turns: bool) -> ResponseSequence {
-        ResponseSequence { answers: Vec::with_capacity(if has_turns { MOST } else { 0 }) }
+        ResponseSequence { responses: Vec::with_capacity(if has_turns { MOST } else { 0 }) }
     }
 
     /// Notes that a request of `connection` ended after `took`, with a good response or without.
     #[inline(always)]
     pub(super) fn note(&mut self, connection: usize, took: Nanos, is_good: bool) {
-        if self.answers.len() < self.answers.capacity() {
+        if self.responses.len() < self.responses.capacity() {
             let took = if is_good { units(took) } else { FAILED };
-            self.answers.push(NotedResponse { connection: connection as u32, took });
+            self.responses.push(NotedResponse { connection: connection as u32, took });
         }
     }
 
@@ -53,17 +53,17 @@ impl ResponseSequence {
         let waited = units(waited);
         let mut turns = Turns::default();
         let mut open = vec![OpenTurn::default(); connections];
-        for NotedResponse { connection, took } in &self.answers {
+        for NotedResponse { connection, took } in &self.responses {
             let Some(open) = open.get_mut(*connection as usize) else { continue };
             match *took {
-                FAILED => open.answers = 0,
+                FAILED => open.responses = 0,
                 took if took > waited => {
-                    if open.answers > 0 {
-                        turns.record(open.answers, Nanos(u64::from(open.first) << 10));
+                    if open.responses > 0 {
+                        turns.record(open.responses, Nanos(u64::from(open.first) << 10));
                     }
-                    *open = OpenTurn { answers: 1, first: took };
+                    *open = OpenTurn { responses: 1, first: took };
                 }
-                _ if open.answers > 0 => open.answers += 1,
+                _ if open.responses > 0 => open.responses += 1,
                 _ => {}
             }
         }
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_ends_with_the_next_answer_that_waited_on_the_same_connection() {
+    fn a_turn_ends_with_the_next_response_that_waited_on_the_same_connection() {
         assert_eq!(turns("0s 0f 0f 1s 0s 1f 0f 1s 1f"), (2, 5), "open ones do not count");
         assert_eq!(turns("0f 0f 0f 0s 0s 0s"), (2, 2), "strict order is turns of one");
         assert_eq!(turns("0f 0f 0f"), (0, 0), "nobody waited");
@@ -104,11 +104,11 @@ mod tests {
     fn no_more_is_noted_than_there_is_room_for() {
         for (has_turns, most) in [(true, MOST), (false, 0)] {
             let mut sequence = ResponseSequence::new(has_turns);
-            let room = sequence.answers.capacity();
+            let room = sequence.responses.capacity();
             for _ in 0..=MOST {
                 sequence.note(0, Nanos(1), true);
             }
-            assert!(sequence.answers.len() >= most && sequence.answers.capacity() == room);
+            assert!(sequence.responses.len() >= most && sequence.responses.capacity() == room);
         }
     }
 }

@@ -57,7 +57,8 @@ impl ApartSettings<'_> {
         let ApartSettings { reads_usual_files, bind, control_url, control_token } = self;
         // Addresses, hexadecimal digits and the path of our directory contain no quotes.
         let told = format!(
-            "longtail = {{ reads_usual_files: {reads_usual_files}, bind: '{bind}', control_url: '{control_url}', control_token: '{control_token}' }}\n"
+            "longtail = {{ reads_usual_files: {reads_usual_files}, bind: '{bind}', control_url: \
+             '{control_url}', control_token: '{control_token}' }}\n"
         );
         let path = dir.join(FILE);
         fs::write(&path, told + SCRIPT).map_err(unwritable(dir))?;
@@ -152,7 +153,8 @@ fn other_way(output: &ServerOutput, spec: &LaunchSpec) -> Option<String> {
         _ => "a Unix socket",
     };
     Some(format!(
-        "Puma's config listens over {name}, and is measured over {here} here: for {name}, add -s {flag}"
+        "Puma's config listens over {name}, and is measured over {here} here: for {name}, add -s \
+         {flag}"
     ))
 }
 
@@ -175,7 +177,10 @@ fn remarks(output: &ServerOutput) -> Vec<String> {
     }));
     let acts = listed(said(output, "act").map(with_place));
     remarks.extend(acts.map(|acts| {
-        format!("Puma's config acts on files or processes when it is read, as it may at each start here: {acts}")
+        format!(
+            "Puma's config acts on files or processes when it is read, as it may at each \
+             start here: {acts}"
+        )
     }));
     let addresses = listed(said(output, "listens").map(str::to_owned));
     remarks.extend(
@@ -261,7 +266,9 @@ mod tests {
             remarks(&output(&format!("{hooks}{said}"))),
             [
                 "Puma's config has plugins that are left out here, and so in the figures: metrics",
-                "Puma's config has hooks that run here too, whatever they act on: before_fork (a.rb:1), before_fork (a.rb:2), before_fork (a.rb:3), before_fork (a.rb:4), before_fork (a.rb:5), before_fork (a.rb:6), 2 more",
+                "Puma's config has hooks that run here too, whatever they act on: before_fork \
+                 (a.rb:1), before_fork (a.rb:2), before_fork (a.rb:3), before_fork (a.rb:4), \
+                 before_fork (a.rb:5), before_fork (a.rb:6), 2 more",
                 "Puma's config starts threads, here too",
             ]
         );

@@ -26,7 +26,8 @@ pub(super) fn given(text: &str, around: &Surroundings) -> Result<Vec<OsString>, 
     })?;
     if folder.is_dir() && find_program(OsStr::new(&words[0]), &around.dir, &around.path).is_none() {
         return Err(LaunchError::Unusable(format!(
-            "--puma '{text}' is a directory without puma.gemspec: name a checkout of Puma, or a command"
+            "--puma '{text}' is a directory without puma.gemspec: name a checkout of Puma, or a \
+             command"
         )));
     }
     found(&words[0], "correct --puma, or leave it out to have puma found", around)?;

@@ -167,7 +167,8 @@ fn a_terminals_signals_reach_neither_the_guard_nor_the_server() {
 #[test]
 fn a_server_that_writes_much_is_never_held_up() {
     let server = shell(
-        "head -c 20000000 /dev/zero | tr '\\0' 'x' | fold -w 99; echo; echo written; exec sleep 1000",
+        "head -c 20000000 /dev/zero | tr '\\0' 'x' | fold -w 99; echo; echo written; exec sleep \
+         1000",
     );
     said(&server, "written");
     assert_eq!(server.output().lines().count(), 400);

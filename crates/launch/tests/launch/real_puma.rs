@@ -55,7 +55,7 @@ fn runs_and_leaves_nothing(workers: Option<u32>) {
         assert!(get(address, path).unwrap().ends_with("did not sleep\n"), "{path}");
     }
 
-    // Which of two workers answers is up to the kernel, but one of the server's own it is.
+    // The kernel decides which of the two workers responds; it must be one of this server's.
     let master = server.pid();
     let mut family = vec![master];
     if workers.unwrap_or(0) > 0 {

@@ -88,7 +88,7 @@ pub(crate) fn prepare(
     Ok(prepared)
 }
 
-/// Refuses flags that name something of this machine where other machines make the load.
+/// Refuses flags that name something of this machine if other machines make the load.
 fn refuse_what_far_generators_lack(args: &LoadArgs) -> Result<(), Mistake> {
     if args.from.is_empty() {
         return Ok(());
@@ -242,7 +242,7 @@ pub(crate) fn order_load(
     }
     let credentials = target.credentials.as_ref().map(RequestHeader::basic_auth).transpose()?;
     warn_of_visible_secrets(generator, &template, credentials.is_some());
-    // What frames bodies and connections has flags of its own in each generator.
+    // Each generator has its own flags for what frames bodies and connections.
     let headers = template.headers.iter().filter(|header| !header.is("host") && !header.frames());
     let OrderedTarget { url, host } = ordered_target(resolver, prepared, &target, &template);
     let method = template.method.to_string();
@@ -273,7 +273,7 @@ fn why_not_ordered(
         return Some("it needs a TCP address".to_owned());
     }
     if target.tls && !args.insecure {
-        let why = "it is run so that it takes any certificate: say so with --insecure";
+        let why = "it is run so that it accepts any certificate: add --insecure";
         return Some(why.to_owned());
     }
     if let Some(header) = template.headers.iter().find(|header| header.value().is_none()) {
@@ -292,12 +292,12 @@ fn why_not_ordered(
 /// Where another generator sends its requests.
 struct OrderedTarget {
     url: String,
-    /// What its Host header says, where that is not what the URL has.
+    /// The Host header, if it differs from the URL's host.
     host: Option<String>,
 }
 
-/// The other generator is given the name, by which it asks for a certificate; or, where an address
-/// was chosen or only some networks may be connected to, the very address that was checked.
+/// The other generator gets the host's name, which TLS needs; but if an address was chosen, or only
+/// some networks may be connected to, it gets the address that was checked.
 fn ordered_target(
     resolver: &Resolver,
     prepared: &PreparedLoad,

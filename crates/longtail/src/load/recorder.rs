@@ -157,7 +157,7 @@ impl RequestJournal for Recorder {
             // A lane hands over records that are 100 ms old, so none older than this is still to
             // come.
             waiting
-                .extend(batch.into_iter().map(|record| RequestRecord { answer: None, ..record }));
+                .extend(batch.into_iter().map(|record| RequestRecord { response: None, ..record }));
             waiting.sort_by_key(|record| record.exchange.ended);
             let newest = waiting.last().map_or(Nanos::ZERO, |record| record.exchange.ended);
             let settled =
@@ -303,7 +303,7 @@ impl Checker {
         let wrong = match self.check {
             Check::Status(expected) => (status != expected).then(|| format!("status {status}")),
             _ if !record.exchange.outcome.is_good() => return,
-            _ => match record.answer.as_deref().map(engine::response_body) {
+            _ => match record.response.as_deref().map(engine::response_body) {
                 None => Some("more than 2 MiB, which is not looked into".to_owned()),
                 Some(None) => Some("no body that can be read".to_owned()),
                 Some(Some(body)) => self.wrong_body(&body),
@@ -421,7 +421,7 @@ mod tests {
             received_bytes: raw.len() as u32,
             outcome: Outcome::Answered(200),
         };
-        RequestRecord { number, exchange, reason: None, answer: Some(raw.into()), trace: None }
+        RequestRecord { number, exchange, reason: None, response: Some(raw.into()), trace: None }
     }
 
     fn counted(counter: u32) -> Vec<u8> {

@@ -101,12 +101,12 @@ impl OtlpReceiver {
     fn post_all(&self, requests: &Receiver<Vec<u8>>) -> OtlpDeliveries {
         let mut deliveries = OtlpDeliveries::default();
         for request in requests {
-            let answer = self.post(&request).map_err(|error| error.to_string());
-            let taken = answer.and_then(|answer| {
-                if answer.is_ok() {
-                    Ok(otlp::rejected(&answer.body))
+            let response = self.post(&request).map_err(|error| error.to_string());
+            let taken = response.and_then(|response| {
+                if response.is_ok() {
+                    Ok(otlp::rejected(&response.body))
                 } else {
-                    Err(format!("it answered {}", answer.status))
+                    Err(format!("it answered {}", response.status))
                 }
             });
             if let Some(Some((points, why))) = deliveries.runs.note(taken) {

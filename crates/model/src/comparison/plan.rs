@@ -389,7 +389,8 @@ pub(super) mod tests {
         assert_eq!((two.tests, two.least), (2, 7));
         assert_eq!(
             two.to_string(),
-            "6 blocks can never decide 2 tests at once (deciding metrics x pairs of arms): at least 7 can (--blocks 7)"
+            "6 blocks can never decide 2 tests at once (deciding metrics x pairs of arms): at \
+             least 7 can (--blocks 7)"
         );
         assert_eq!(fixed(7, &[Metric::Mean, Metric::P99]).feasible(), Ok(()));
         assert_eq!(plan().feasible(), Ok(()));

@@ -159,7 +159,8 @@ fn allowed_processors(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
         [first, second] => MachineAnswer::warn(
             seen,
             format!(
-                "longtail sweep --server-cpus {first} keeps the generator on {second}; a server of your own: taskset -c {first} COMMAND"
+                "longtail sweep --server-cpus {first} keeps the generator on {second}; a server \
+                 of your own: taskset -c {first} COMMAND"
             ),
         ),
         _ => MachineAnswer::fine(seen),
@@ -174,7 +175,8 @@ fn quota(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     };
     let allowed = allowed(evidence)?.len();
     let seen = format!("{quota:.2} of {allowed} processors");
-    let hint = "run it outside of the limit: systemd-run --scope -p CPUQuota= longtail …, or docker run without --cpus";
+    let hint = "run it outside of the limit: systemd-run --scope -p CPUQuota= longtail …, or \
+         docker run without --cpus";
     Some(MachineAnswer::graded(-quota, -(allowed as f64), -1.0, seen, hint))
 }
 
@@ -195,7 +197,8 @@ fn siblings(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
         let first_of = |first: &u32| allowed.iter().find(|cpu| core(*cpu) == Some(*first));
         let one_each: Cpus = cores.iter().filter_map(first_of).collect();
         let hint = format!(
-            "taskset -c {one_each} longtail …, or echo off | sudo tee /sys/devices/system/cpu/smt/control"
+            "taskset -c {one_each} longtail …, or echo off | sudo tee \
+             /sys/devices/system/cpu/smt/control"
         );
         MachineAnswer::warn(format!("{halves} processors are {} cores", cores.len()), hint)
     })
@@ -293,7 +296,8 @@ fn late_waits(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let micros = |time: Nanos| format!("{:.0} µs", time.0 as f64 / 1e3);
     let seen =
         format!("1 ms waits end {} late, the worst of {WAITS} {}", micros(median), micros(worst));
-    let hint = "end what runs beside it (top -d 1), or pin generator and server apart (taskset); with --for 60s it hardly changes p99";
+    let hint = "end what runs beside it (top -d 1), or pin generator and server apart (taskset); \
+         with --for 60s it hardly changes p99";
     Some(match (median.0, worst.0) {
         (..=100_000, ..=5_000_000) => MachineAnswer::fine(seen),
         (..=1_000_000, _) => MachineAnswer::warn(seen, hint),
@@ -307,7 +311,8 @@ fn late_waits(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
 fn sends(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let time = evidence.send?.0 as f64;
     let seen = format!("a request leaves in {:.0} µs, the median of {SENDS}", time / 1e3);
-    let hint = "more generator threads (--generator-threads) send side by side, where there are CPUs for them";
+    let hint = "more generator threads (--generator-threads) send side by side, where there are \
+         CPUs for them";
     Some(MachineAnswer::graded(time, 50_000.0, 500_000.0, seen, hint))
 }
 
@@ -352,7 +357,8 @@ fn ports(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let in_time_wait =
         held.map_or_else(String::new, |count| format!(", {count} of them in TIME_WAIT"));
     let seen = format!(
-        "{ports}{in_time_wait}; {loopback} connects/s to a server here, {elsewhere}/s elsewhere (tcp_tw_reuse {reuse})"
+        "{ports}{in_time_wait}; {loopback} connects/s to a server here, {elsewhere}/s elsewhere \
+         (tcp_tw_reuse {reuse})"
     );
     let held_share = held.map_or(0.0, |held| held as f64 / ports.max(1) as f64);
     // If ports are reused after a second, a full range still yields some.

@@ -139,7 +139,8 @@ fn open_notes(
     let mut notes = Vec::new();
     if utilisation >= 1.0 {
         notes.push(format!(
-            "overload: no steady state. Response times grow by {} s in each second; after a minute they are {} s",
+            "overload: no steady state. Response times grow by {} s in each second; after a \
+             minute they are {} s",
             number::significant(utilisation - 1.0),
             number::significant(load.response_in_overload(60.0))
         ));
@@ -228,7 +229,8 @@ pub(crate) fn closed_loop(
 fn dealt_at_random_note(server: &PredictedServer, connections: u32) -> Option<String> {
     let dealt = assigned_at_random(connections, server.workers, server.threads).ok()?;
     Some(format!(
-        "dealt at random the fullest worker has {} instead of {}, and the expected rate is {} % of all slots busy",
+        "dealt at random the fullest worker has {} instead of {}, and the expected rate is {} % \
+         of all slots busy",
         number::significant(dealt.fullest),
         number::significant(f64::from(connections) / f64::from(server.workers)),
         number::percent(dealt.rate)

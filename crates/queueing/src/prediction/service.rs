@@ -28,7 +28,8 @@ impl PredictedService {
             None => DelayLaw::Constant(service.mean),
             Some(law) => {
                 notes.push(
-                    "of the sweep's service times the mean and the variation are taken: percentiles are those of a log-normal law of both"
+                    "of the sweep's service times the mean and the variation are taken: \
+                     percentiles are those of a log-normal law of both"
                         .to_owned(),
                 );
                 DelayLaw::LogNormal { median: law.median, sigma: law.sigma }
@@ -41,7 +42,8 @@ impl PredictedService {
                 number::time(service.high)
             };
             notes.push(format!(
-                "the sweep knows its mean service time roughly, {} to {high} (95 %): all rates are as uncertain",
+                "the sweep knows its mean service time roughly, {} to {high} (95 %): all rates \
+                 are as uncertain",
                 number::time(service.low)
             ));
         }

@@ -1,9 +1,9 @@
 //! Quantiles of simulated times, with an interval that also holds where times come in jumps.
 //!
-//! Where requests take one of two times, each run's quantile is one or the other by chance: their
-//! mean is a time that nobody has, and Student's t knows nothing of it. The *share* of the times up
-//! to `t` is a mean at any `t`. So the interval is that of the times whose share may be the asked
-//! one; its ends lie where they lie (Woodruff, "Confidence intervals for medians and other position
+//! If requests take one of two times, each run's quantile is one or the other by chance, and their
+//! mean is a time that no request has, so Student's t does not apply. But the *share* of the times
+//! up to `t` is a mean for any `t`. So the interval contains the times whose share may be the given
+//! one, and need not be symmetric (Woodruff, "Confidence intervals for medians and other position
 //! measures", JASA 47, 1952).
 
 use model::steadiness::mean;
@@ -11,14 +11,14 @@ use model::steadiness::mean;
 use super::{MeanOfRuns, reach};
 use crate::numeric::{QueueingError, first_where, share};
 
-/// A quantile with its 95 % interval, whose ends may lie at different distances.
+/// A quantile with its 95 % interval, which may be asymmetric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QuantileEstimate {
     /// The quantile of what was simulated.
     pub value: f64,
-    /// It is hardly less.
+    /// The lower end of the interval.
     pub low: f64,
-    /// It is hardly more; infinite where too few times lie above it to tell.
+    /// The upper end; infinite if too few times lie above to tell.
     pub high: f64,
 }
 
@@ -34,33 +34,33 @@ pub struct ServiceLevel {
 /// What adds nothing.
 const NOTHING: ServiceLevel = ServiceLevel { time: 0.0, share: 1.0 };
 
-/// What `n` times do not show may still be in `3 / n` of all (95 %, the rule of three).
+/// What `n` times don't show may still occur in `3 / n` of all (95 %, the rule of three).
 const UNSEEN: f64 = 3.0;
 
-/// Times that differ by less, as a share, are the same time and the rounding of its sums.
+/// Times that differ by less than this share differ only by rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// Times of independent runs, to each of which one of some levels is added by chance. The levels'
-/// shares are exact, so that of a response time only the wait is known by simulation.
+/// Times of independent runs, to each of which a random level is added. The levels' shares are
+/// exact, so only the wait of a response time is simulated.
 pub(super) struct SimulatedTimes<'a> {
-    /// Ascending, of each run.
+    /// The times of each run, ascending.
     runs: Vec<&'a [f64]>,
     added: &'a [ServiceLevel],
 }
 
 impl<'a> SimulatedTimes<'a> {
-    /// The times as they are.
+    /// The times without levels.
     pub(super) fn alone(runs: Vec<&'a [f64]>) -> SimulatedTimes<'a> {
         SimulatedTimes { runs, added: &[NOTHING] }
     }
 
-    /// Each with one of these levels added.
+    /// The times with one of these levels added to each.
     pub(super) fn with(runs: Vec<&'a [f64]>, added: &'a [ServiceLevel]) -> SimulatedTimes<'a> {
         SimulatedTimes { runs, added }
     }
 
-    /// The quantile of all runs' times together, and between which times it lies: those whose share
-    /// may be `at`.
+    /// The quantile of all runs' times together, with the interval of the times whose share may be
+    /// `at`.
     ///
     /// # Errors
     /// If `at` is not in 0 to 1.
@@ -74,12 +74,11 @@ impl<'a> SimulatedTimes<'a> {
         })
     }
 
-    /// The first time for which that holds, which does for all later ones; infinite where it is
-    /// later than all.
+    /// The first time from which on `holds` is true; infinite if that is later than all times.
     fn first_time(&self, holds: impl Fn(f64) -> bool) -> f64 {
         let longest_added = self.added.iter().map(|level| level.time).fold(0.0, f64::max);
         let longest = self.runs.iter().filter_map(|run| run.last()).copied().fold(0.0, f64::max);
-        // Rounded up, so that no sum is more than this.
+        // Rounded up, so that no sum exceeds this.
         let most = (longest + longest_added) * (1.0 + ROUNDING);
         if holds(0.0) {
             0.0
@@ -90,17 +89,16 @@ impl<'a> SimulatedTimes<'a> {
         }
     }
 
-    /// The share of the times up to `time` is hardly more than this.
+    /// Upper bound of the share of the times up to `time`.
     fn most_up_to(&self, time: f64) -> f64 {
         let estimate = MeanOfRuns::of(&self.shares_up_to(time)).interval();
         estimate.value + estimate.half_width + self.unseen()
     }
 
-    /// Nor is it less than this. Long times come in bursts, and there may be one more burst, as
-    /// large as the largest, among those above: so the interval of what is rare has its longer end
-    /// at more of it (Fay and Feuer, "Confidence intervals for directly standardized rates",
-    /// Statistics in Medicine 16, 1997; the quantile of their gamma law by its square root, which
-    /// is nearly normal).
+    /// Lower bound of that share. Long times come in bursts, and one more burst as large as the
+    /// largest may have been missed, so the interval of a rare event extends further upwards (Fay
+    /// and Feuer, "Confidence intervals for directly standardized rates", Statistics in Medicine
+    /// 16, 1997; the quantile of their gamma law by its square root, which is nearly normal).
     fn least_up_to(&self, time: f64) -> f64 {
         let above: Vec<f64> = self.shares_up_to(time).iter().map(|share| 1.0 - share).collect();
         let seen = MeanOfRuns::of(&above);

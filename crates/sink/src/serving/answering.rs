@@ -42,7 +42,7 @@ impl PlannedResponse {
                 ConnectionFate::Close => AfterResponse::Close,
                 ConnectionFate::KeepAlive | ConnectionFate::KeepAliveSaid => AfterResponse::Read,
             },
-            kind: ResponseKind::Answer,
+            kind: ResponseKind::Whole,
         }
     }
 }
@@ -194,8 +194,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
         let ConnectionPhase::Working(head) = connection.phase else {
             unreachable!("a connection that is still open waits for its response")
         };
-        connection.answers += 1;
-        let is_full = self.settings.close_after.is_some_and(|most| connection.answers >= most);
+        connection.responses += 1;
+        let is_full = self.settings.close_after.is_some_and(|most| connection.responses >= most);
         let fate =
             if self.stopping || makes_room || is_full { ConnectionFate::Close } else { head.fate };
         match fault {
@@ -209,20 +209,20 @@ impl<C: Clock + Clone> ServingLoop<C> {
         }
         let PlannedResponse { status, extent, then, kind } =
             PlannedResponse::of(fault, fate, head.bodiless_response);
-        let is_whole = kind == ResponseKind::Answer;
+        let is_whole = kind == ResponseKind::Whole;
         self.ledger.faults.closed +=
             u64::from(is_full && head.fate != ConnectionFate::Close && is_whole);
         connection.phase = ConnectionPhase::Writing(then, kind);
-        let mut answer = self.answers.of(status, worker, fate, extent, number);
+        let mut response = self.responses.of(status, worker, fate, extent, number);
         let with_stamps;
         if head.asks_for_stamps && is_whole {
             with_stamps =
-                response::stamped(answer, [started, due].map(|instant| self.shared + instant));
-            answer = &with_stamps;
+                response::stamped(response, [started, due].map(|instant| self.shared + instant));
+            response = &with_stamps;
         }
         // Don't announce the end of a cut response: it must look cut in TLS, too.
         let is_last = then == AfterResponse::Close && is_whole;
-        let (bytes, sent) = connection.socket.send(answer, is_last);
+        let (bytes, sent) = connection.socket.send(response, is_last);
         self.has_sent(key, bytes, sent)
     }
 
@@ -267,7 +267,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         }
         match sent {
             WriteOutcome::All => {
-                self.ledger.answers += u64::from(kind == ResponseKind::Answer);
+                self.ledger.answers += u64::from(kind == ResponseKind::Whole);
                 then.is_none_or(|then| self.after_response(key, then))
             }
             WriteOutcome::Part => {

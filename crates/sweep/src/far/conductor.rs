@@ -238,7 +238,8 @@ impl Generators {
                 Ok((_, Err(why))) => return failed(why),
                 Err(_) => {
                     return failed(format!(
-                        "nothing came for {LONGEST_SILENCE}: does that command ask for a password? It must not"
+                        "nothing came for {LONGEST_SILENCE}: does that command ask for a \
+                         password? It must not"
                     ));
                 }
             }
@@ -674,7 +675,8 @@ fn end_of(noise: Option<&str>, errors: &str) -> String {
     let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
     match noise {
         Some(_) => format!(
-            "no longtail answers there{reason}: is it installed and on the PATH? Its path may end the command: 'ssh box2 /opt/longtail'"
+            "no longtail answers there{reason}: is it installed and on the PATH? Its path may end \
+             the command: 'ssh box2 /opt/longtail'"
         ),
         None => format!("it ended{reason}"),
     }

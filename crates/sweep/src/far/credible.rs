@@ -14,7 +14,7 @@ const MOST_PER_SECOND: f64 = 1e6;
 const MOST_BYTES: u64 = 1 << 53;
 /// Longest frame of a generator that has no plan yet.
 pub(super) const LONGEST_WITHOUT_PLAN: usize = 64 << 10;
-/// Of a part with any number of requests: every bucket of its histograms filled.
+/// The longest part with any number of requests: every bucket of its histograms is filled.
 const LONGEST_PART: u64 = 128 << 20;
 /// Longest part of a generator that sent nothing.
 const LONGEST_EMPTY_PART: u64 = 1 << 20;
@@ -40,7 +40,7 @@ pub(super) fn longest_run(spec: &LoadSpec) -> Option<Nanos> {
         (Some(length), _) => length,
         (None, Pace::Open { profile, .. }) => {
             let requests = most_requests(spec)? as f64;
-            // Gaps are random: so many requests take twice as long once in a lifetime.
+            // Gaps are random, but it practically never happens that they take twice as long.
             Nanos::from_secs_f64(2.0 * requests / lowest_rate(profile)) + Nanos::from_secs(60)
         }
         (None, Pace::Closed) => return None,
@@ -59,7 +59,7 @@ fn lowest_rate(profile: &Profile) -> f64 {
     .max(1e-6)
 }
 
-/// Closed loop that a count ends: how long it may take from one end of a request to the next.
+/// The longest time between the ends of two requests in a closed loop that a count ends.
 pub(super) fn longest_pause(spec: &LoadSpec) -> Nanos {
     spec.load.warm_up + spec.load.timeout + spec.load.think
 }
@@ -76,11 +76,11 @@ pub(super) fn longest_frame(spec: &LoadSpec, with_records: bool) -> usize {
     (LONGEST_EMPTY_PART + of_requests + of_seconds + of_records + of_connections) as usize
 }
 
-/// Whether this can have been recorded in a part of that run, which began at `start` and has been
-/// over at `until` at the latest.
+/// Checks that this can have been recorded in a part of that run, which began at `start` and was
+/// over by `until`.
 ///
 /// # Errors
-/// What cannot be.
+/// Says what is impossible.
 pub(super) fn check(
     done: &PartDone,
     spec: &LoadSpec,
@@ -106,7 +106,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// The same of what a generator has recorded until `until`.
+/// Checks what a generator has recorded until `until`.
 pub(super) fn check_tally(
     tally: &Tally,
     spec: &LoadSpec,
@@ -127,7 +127,7 @@ pub(super) fn check_tally(
     check_totals(tally)
 }
 
-/// Whether so many requests can have been made in so long.
+/// Checks that so many requests can have been made in that time.
 fn check_requests(tally: &Tally, spec: &LoadSpec, seconds: f64) -> Result<(), String> {
     let measured = tally.counts.checked_total();
     let all = measured.zip(tally.unmeasured.checked_total());
@@ -144,7 +144,7 @@ fn check_requests(tally: &Tally, spec: &LoadSpec, seconds: f64) -> Result<(), St
         Pace::Open { profile: Profile::Steps { rates, .. }, .. } if rates.is_empty() => {
             return Err("its plan has no step".to_owned());
         }
-        // Gaps may be random: twice as many in so long are due once in a lifetime.
+        // Gaps may be random, but twice as many are practically never due in that time.
         Pace::Open { profile, burst, .. } => {
             1000.0 + f64::from(*burst) + 2.0 * profile.peak().per_second() * seconds
         }
@@ -159,7 +159,7 @@ fn check_requests(tally: &Tally, spec: &LoadSpec, seconds: f64) -> Result<(), St
     Ok(())
 }
 
-/// Whether no other total is larger than a run can have.
+/// Checks that no other total is larger than possible.
 fn check_totals(tally: &Tally) -> Result<(), String> {
     let good = tally.counts.good();
     let totals = [

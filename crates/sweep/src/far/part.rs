@@ -178,7 +178,8 @@ fn number_parts(parts: Vec<NamedPart>, version: &str) -> Result<NumberedParts, S
     for NamedPart { name, part } in parts {
         if (part.part.of, part.start, &part.study.plan) != (of, start, &numbered.study.plan) {
             return Err(format!(
-                "{name} is of another load than {first_name}: flags, --of and --start-at must be alike"
+                "{name} is of another load than {first_name}: flags, --of and --start-at must be \
+                 alike"
             ));
         }
         numbered.put(name, part.part.index, part.done)?;

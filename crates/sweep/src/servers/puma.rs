@@ -59,7 +59,8 @@ impl ServerUnderTest for PumaServer<'_> {
             return Some(error.into());
         }
         let last_lines = puma::failed_workers(output)?;
-        let what = "Puma cannot start its workers: what they said is above, and with -w0 it says more; no load was sent";
+        let what = "Puma cannot start its workers: what they said is above, and with -w0 it says \
+             more; no load was sent";
         Some(SweepError::NotServing { what: what.to_owned(), last_lines })
     }
 
