@@ -244,22 +244,18 @@ fn preconnect(
         let now = clock.now();
         for event in &events {
             let slot = event.slot as usize;
-            match states[slot] {
-                ConnectionState::Opening if event.is_writable() => {
-                    under_way -= 1;
-                    last_news = now;
-                    states[slot] = ConnectionState::Open;
-                    connected += 1;
-                    if event.is_closing() || !wire.is_connected(slot) {
-                        states[slot] = ConnectionState::Closed;
-                        wire.close(slot);
-                    }
-                }
-                ConnectionState::Open if event.is_closing() => {
-                    states[slot] = ConnectionState::Closed;
-                    wire.close(slot);
-                }
-                _ => {}
+            let was_opening = states[slot] == ConnectionState::Opening;
+            if was_opening && event.is_writable() {
+                under_way -= 1;
+                connected += 1;
+                last_news = now;
+                states[slot] = ConnectionState::Open;
+            }
+            if states[slot] == ConnectionState::Open
+                && (event.is_closing() || was_opening && !wire.is_connected(slot))
+            {
+                states[slot] = ConnectionState::Closed;
+                wire.close(slot);
             }
         }
         progress.show_connected(connected);

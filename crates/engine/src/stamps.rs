@@ -62,9 +62,9 @@ impl ArrivalStamps {
     }
 }
 
-/// The control message beside what is received: a `struct cmsghdr` of a length, a level and a type,
-/// then the time, a `struct timespec` (cmsg(3); of 64-bit kernels, so that no other stamp is read
-/// elsewhere). Read here and not by a walk over messages: there is one at most.
+/// The control message of a receive: a `struct cmsghdr` of length, level and type, then a `struct
+/// timespec` (cmsg(3), on 64-bit kernels). Read as a whole rather than by iterating over messages,
+/// because there is at most one.
 #[derive(Debug, Default)]
 struct TimestampMessage([u8; CONTROL]);
 
@@ -74,7 +74,7 @@ const CONTROL: usize = HEADER + 16;
 const STAMP_KIND: [i32; 2] = [1, 35];
 
 impl TimestampMessage {
-    /// Clears the stamp, so that what is read after a receive is of that receive.
+    /// Clears the stamp, so that a stamp read after a receive belongs to that receive.
     #[inline]
     fn forget(&mut self) {
         self.0[..8].fill(0);

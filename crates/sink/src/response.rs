@@ -150,8 +150,10 @@ impl ResponseTable {
 /// A response that says when its slot was taken and given back, for clients that ask. It is
 /// rendered each time.
 pub(crate) fn stamped(response: &[u8], [started, ended]: [Nanos; 2]) -> Vec<u8> {
-    let head =
-        response.windows(4).position(|four| four == b"\r\n\r\n").map_or(response.len(), |at| at + 2);
+    let head = response
+        .windows(4)
+        .position(|four| four == b"\r\n\r\n")
+        .map_or(response.len(), |at| at + 2);
     let field = format!("{STAMPS}: {} {}\r\n", started.0, ended.0);
     [&response[..head], field.as_bytes(), &response[head..]].concat()
 }

@@ -334,7 +334,10 @@ impl Records {
         let responses = std::mem::take(&mut self.by_head[index]);
         responses.add_to(&mut self.tally);
         if let Some(worker) = responses.worker {
-            self.count_worker(worker, WorkerCount { measured: responses.count, all: responses.count });
+            self.count_worker(
+                worker,
+                WorkerCount { measured: responses.count, all: responses.count },
+            );
         }
     }
 

@@ -37,8 +37,8 @@ Examples:
 longtail hey -z 20s -c 50 URL, or wrk and its words, is answered with the same in our flags. Flags that differ: hey's -t (timeout) and wrk's -t (threads) are --timeout and --generator-threads; wrk's -d (duration) is --for,
 and -d is the body, as in hey and curl. hey's -o csv is --log FILE.csv.";
 
-/// Gaps between the requests of an open loop: even, exponential as of users who know nothing of
-/// each other, from 0 to twice the mean.
+/// Gaps between the requests of an open loop: equal; exponential, as of independent users; or
+/// anything from 0 to twice the mean.
 const ARRIVALS: &[(&str, Arrivals)] = &[
     ("constant", Arrivals::Constant),
     ("poisson", Arrivals::Poisson),
@@ -248,7 +248,7 @@ pub(crate) struct LoadArgs {
 }
 
 impl LoadArgs {
-    /// `resolver`, which knows where connections may go, with what these flags say of hosts.
+    /// `resolver`, which knows where connections may go, with these flags' addresses and IP version.
     pub(crate) fn resolver(&self, mut resolver: Resolver) -> Resolver {
         resolver.version = match (self.ipv4, self.ipv6) {
             (true, _) => Some(IpVersion::V4),
@@ -306,12 +306,12 @@ pub(crate) fn as_attack(command: clap::Command) -> clap::Command {
 /// The length of a run, or of each step of it, that nothing else ends.
 const DEFAULT_LENGTH: Nanos = Nanos::from_secs(10);
 
-/// Connections of a closed loop, or of -q, where none are asked for.
+/// Connections of a closed loop, or with -q, if no number is given.
 const DEFAULT_CONNECTIONS: u32 = 50;
 
 impl LoadArgs {
-    /// How requests are sent, every default made explicit but for those that flags alone do not
-    /// tell: the generator's threads, and whose clock says when a response came.
+    /// How requests are sent, with all defaults except those that flags alone don't determine: the
+    /// generator's threads, and whose clock says when a response came.
     ///
     /// # Errors
     /// Where flags contradict each other.
@@ -382,8 +382,8 @@ impl LoadArgs {
         Ok(Some(Profile::Steps { rates: self.steps.clone(), each }))
     }
 
-    /// How long a run of these settings lasts; `None` where only a number ends it. Where neither is
-    /// given, it lasts [`DEFAULT_LENGTH`]: no run is endless.
+    /// How long a run of these settings lasts; `None` if a number of requests ends it. Without
+    /// either it lasts [`DEFAULT_LENGTH`]: no run is endless.
     pub(crate) fn run_length(&self, load: &LoadSettings) -> Option<Nanos> {
         let of_profile = match &load.pace {
             Pace::Closed => None,
