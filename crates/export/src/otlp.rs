@@ -147,7 +147,9 @@ fn metric(family: &MetricFamily, origin: &RunOrigin<'_>) -> Option<ProtobufMessa
                 }));
             }
             PointValue::Buckets { edges, sum, count } => {
-                histograms.push(distribution(&attributes, edges, *sum, *count, origin));
+                let (bounds, below): (Vec<f64>, Vec<u64>) = edges.iter().copied().unzip();
+                let distribution = distribution(&attributes, &bounds, &below, *sum, *count, origin);
+                histograms.push(distribution);
             }
         }
     }
@@ -190,20 +192,21 @@ fn number(attributes: &[ProtobufMessage], value: f64, origin: &RunOrigin<'_>) ->
     number
 }
 
-/// `edges` are the upper bounds with how many measurements are below each.
+/// `below[i]` measurements are below the upper bound `bounds[i]`.
 fn distribution(
     attributes: &[ProtobufMessage],
-    edges: &[(f64, u64)],
+    bounds: &[f64],
+    below: &[u64],
     sum: f64,
     count: u64,
     origin: &RunOrigin<'_>,
 ) -> ProtobufMessage {
-    let counts = counts_of_buckets(edges.iter().map(|(_, below)| *below), count);
+    let counts = counts_of_buckets(below.iter().copied(), count);
     let mut distribution = point(origin);
     distribution.fixed64(field::COUNT, count);
     distribution.double(field::SUM, sum);
     distribution.packed(field::BUCKET_COUNTS, counts.into_iter());
-    distribution.packed(field::EXPLICIT_BOUNDS, edges.iter().map(|(edge, _)| edge.to_bits()));
+    distribution.packed(field::EXPLICIT_BOUNDS, bounds.iter().map(|bound| bound.to_bits()));
     for attribute in attributes {
         distribution.message(field::HISTOGRAM_ATTRIBUTES, attribute);
     }
