@@ -2,7 +2,7 @@
 
 .POSIX:
 .DEFAULT_GOAL := help
-.PHONY: help sweep build install readme test test-pumas fleet-demo soak check ceiling bench bench-counted bench-memory fmt bpf golden size
+.PHONY: help sweep build install dist dist-test readme test test-pumas fleet-demo soak check ceiling bench bench-counted bench-memory fmt bpf golden size
 
 # Tests and benches load this machine only, whatever they type.
 test check ceiling bench bench-memory golden: export LONGTAIL_ALLOW_NET = 127.0.0.0/8,::1/128
@@ -28,6 +28,16 @@ install: ## Put longtail where cargo puts programs (~/.cargo/bin), man pages and
 	@bin/install-missing build
 	cargo install --locked --path crates/longtail
 	"$${CARGO_INSTALL_ROOT:-$${CARGO_HOME:-$$HOME/.cargo}}/bin/longtail" generate-docs "$(SHARE)"
+
+# make dist ARGS=x86_64 for one architecture
+dist: ARGS =
+dist: ## What is released, into target/dist: static binaries for x86_64 and aarch64 as tarball, Debian package, gem, wheel, container image
+	@bin/install-missing dist
+	@bin/dist $(ARGS)
+
+dist-test: ## Install, try and uninstall each of them in clean roots of Debian 12 and 13, and run the binary where there is nothing else (as root)
+	@bin/install-missing dist-test
+	@bin/try-in-roots
 
 readme: ## Run the command of the README's first screen, and put what it prints there
 	@bin/install-missing sweep
