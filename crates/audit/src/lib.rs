@@ -90,15 +90,17 @@ pub fn audit_claim(claim: Claim) -> AuditedClaim {
 const WIDTH: usize = 100;
 
 /// All findings as text, which ends with a newline.
-pub fn text(audited: &[AuditedClaim]) -> String {
-    let mut text = summary(audited);
+pub fn text(audited: &[AuditedClaim], width: Width) -> String {
+    let width = width.at_most(WIDTH);
+    let mut text = String::new();
+    wrap(&mut text, width, "", &summary(audited));
     for alike in groups(audited) {
         text.push('\n');
-        text += &claim_text(alike[0]);
+        text += &claim_text(alike[0], width);
         let also: Vec<String> = alike[1..].iter().map(|later| place(&later.claim)).collect();
         if !also.is_empty() {
             let lines = if also.len() == 1 { "line" } else { "lines" };
-            put_line(&mut text, "  also  ", &format!("{lines} {}", also.join(", ")));
+            wrap(&mut text, width, "  also  ", &format!("{lines} {}", also.join(", ")));
         }
     }
     text
@@ -140,7 +142,7 @@ fn place(claim: &Claim) -> String {
 
 fn summary(audited: &[AuditedClaim]) -> String {
     if audited.is_empty() {
-        return "No load generator's output was recognised.\n".to_owned();
+        return "No load generator's output was recognised.".to_owned();
     }
     let part = |word: &str| {
         let n = audited.iter().filter(|each| <&str>::from(each.verdict.is) == word).count();
@@ -148,15 +150,15 @@ fn summary(audited: &[AuditedClaim]) -> String {
     };
     let parts: Vec<String> =
         ["impossible", "doubtful", "possible", "unchecked"].into_iter().filter_map(part).collect();
-    format!("{}: {}.\n", count_of(audited.len() as u64, "claim"), parts.join(", "))
+    format!("{}: {}.", count_of(audited.len() as u64, "claim"), parts.join(", "))
 }
 
 /// The headline, what fails, is doubtful or explains in full, and one line each for what holds and
 /// what is unchecked.
-fn claim_text(audited: &AuditedClaim) -> String {
+fn claim_text(audited: &AuditedClaim, width: Width) -> String {
     let word = <&str>::from(audited.verdict.is).to_uppercase();
     let mut text = String::new();
-    put_line(&mut text, &format!("{word}  "), &headline(&audited.claim));
+    wrap(&mut text, width, &format!("{word}  "), &headline(&audited.claim));
     let found =
         |is: ClaimGrade| audited.findings.iter().filter(move |finding| finding.outcome.is == is);
     for (is, mark) in [
@@ -166,19 +168,19 @@ fn claim_text(audited: &AuditedClaim) -> String {
     ] {
         for finding in found(is) {
             let evidence = format!("{}: {}", finding.check.name(), finding.outcome.text);
-            put_line(&mut text, &format!("  {mark:<6}"), &evidence);
+            wrap(&mut text, width, &format!("  {mark:<6}"), &evidence);
         }
     }
     let held: Vec<&str> = found(ClaimGrade::Holds).map(|finding| finding.check.name()).collect();
     if !held.is_empty() {
-        put_line(&mut text, "  holds ", &held.join(", "));
+        wrap(&mut text, width, "  holds ", &held.join(", "));
     }
     let unchecked = found(ClaimGrade::Unchecked);
     let unchecked =
         unchecked.map(|finding| format!("{} ({})", finding.check.name(), finding.outcome.text));
     let unchecked: Vec<String> = unchecked.collect();
     if !unchecked.is_empty() {
-        put_line(&mut text, "  not checked: ", &unchecked.join("; "));
+        wrap(&mut text, width, "  not checked: ", &unchecked.join("; "));
     }
     text
 }
@@ -208,16 +210,12 @@ fn headline(claim: &Claim) -> String {
     format!("{}, line {}: {}", claim.tool, place(claim), figures.join(", "))
 }
 
-fn put_line(text: &mut String, before: &str, line: &str) {
-    wrap(text, Width::of(WIDTH), before, line);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn nothing_recognised_is_said_so() {
-        assert_eq!(text(&[]), "No load generator's output was recognised.\n");
+        assert_eq!(text(&[], Width::ANY), "No load generator's output was recognised.\n");
     }
 }

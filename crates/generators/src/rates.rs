@@ -341,7 +341,7 @@ impl ComparedGenerator {
 }
 
 /// The text of `longtail doctor --generators`.
-pub fn table(found: &CalibrationFindings) -> String {
+pub fn table(found: &CalibrationFindings, width: Width) -> String {
     let title = format!(
         "{} of each to one load sink, 1 thread, {} a run, {} in turns; medians",
         number::count_of(found.connections, "connection"),
@@ -366,7 +366,7 @@ pub fn table(found: &CalibrationFindings) -> String {
     let mut sections = vec![ReportSection::new(title).table(table)];
     sections.extend(ReportSection::new("").lines(remarks(found)).filled());
     sections.push(ReportSection::new("").lines([LEGEND.to_owned(), machine]));
-    text::sections(&sections, Width::of(COLUMNS))
+    text::sections(&sections, width.at_most(COLUMNS))
 }
 
 const LEGEND: &str = "\

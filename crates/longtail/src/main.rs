@@ -1,7 +1,8 @@
 //! longtail: finds out what a web server does when it has more requests than threads, and says
 //! whether the numbers can be trusted.
 //!
-//! This file is the table of contents. Text is printed in `ui`, exit codes and mistakes are in
+//! This file is the table of contents. Text is printed in `ui`, what a long command shows
+//! meanwhile in `progress`; exit codes and mistakes are in
 //! `exit`, files are written in `store`; each command is a file in `commands`, with its flags, and
 //! flags that several have are in `args`.
 
@@ -10,8 +11,10 @@ mod commands;
 mod exit;
 mod files;
 mod keys;
+mod live_block;
 mod load;
 mod metrics;
+mod progress;
 mod results;
 mod secrets;
 mod signals;

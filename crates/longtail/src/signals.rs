@@ -21,6 +21,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::exit::{Exit, Mistake, wrong};
+use crate::live_block;
 use crate::ui;
 
 /// If this variable is set, the end of stdin counts as Ctrl-C: a connection that started longtail is
@@ -85,6 +86,7 @@ pub(crate) fn first_signal() -> Result<Arc<AtomicBool>, Mistake> {
             }
         }
         if signals.any(|_| clock.now() > ONE_KEY) {
+            live_block::lift();
             std::process::exit(Exit::Interrupted.code());
         }
     })?;
@@ -101,14 +103,14 @@ pub(crate) fn end_at_a_panic() {
     std::panic::set_hook(Box::new(|panic| {
         let thread = std::thread::current();
         let place = panic.location().map(|place| format!(" at {place}")).unwrap_or_default();
-        ui::fault(&format!(
+        ui::note(&format!(
             "a fault of longtail, not of the server: {} (thread {}{place}); the run is lost, please report this line",
             message(panic.payload()),
             thread.name().unwrap_or("without a name"),
         ));
         let trace = Backtrace::capture();
         if trace.status() == BacktraceStatus::Captured {
-            ui::fault(&trace.to_string());
+            ui::note(&trace.to_string());
         }
         std::process::exit(Exit::Fault.code());
     }));

@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::panic;
 
-use rustix::termios::{OptionalActions, Termios, Winsize, tcgetattr, tcgetwinsize, tcsetattr};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use watch::AnswerLine;
 
 use crate::exit::Mistake;
 use crate::keys::{self, Key};
+use crate::ui::TerminalSize;
 
 /// The other screen, which does not scroll; lines are not wrapped; no cursor.
 const ENTER: &str = "\x1b[?1049h\x1b[?7l\x1b[?25l";
@@ -38,20 +39,6 @@ pub(crate) struct WatchScreen {
     size: TerminalSize,
     /// The terminal's settings before.
     before: Termios,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct TerminalSize {
-    columns: u16,
-    rows: u16,
-}
-
-impl TerminalSize {
-    fn now() -> Result<TerminalSize, Mistake> {
-        let Winsize { ws_col, ws_row, .. } =
-            tcgetwinsize(io::stdout()).map_err(|why| unusable(&why.into()))?;
-        Ok(TerminalSize { columns: ws_col, rows: ws_row })
-    }
 }
 
 impl WatchScreen {
@@ -91,11 +78,13 @@ impl WatchScreen {
     /// Where the terminal is gone.
     pub(crate) fn draw(&mut self, lines: &[AnswerLine]) -> Result<(), Mistake> {
         self.is_stale = false;
-        self.scroll = self.scroll.min(lines.len().saturating_sub(1) as u16);
-        let keys = if self.is_full { "d the answer   arrows scroll" } else { "d all figures" };
+        self.size = size_now()?;
+        let room = usize::from(self.size.rows.saturating_sub(1));
+        let most = lines.len().saturating_sub(room);
+        self.scroll = self.scroll.min(u16::try_from(most).unwrap_or(u16::MAX));
         let shown = lines.get(usize::from(self.scroll)..).unwrap_or_default();
-        self.size = TerminalSize::now()?;
-        let text = picture(self.size, shown, &format!("  q quits   {keys}"));
+        let foot = foot(self.is_full, shown.len().saturating_sub(room));
+        let text = picture(self.size, shown, &foot);
         write(&text).map_err(|why| unusable(&why))
     }
 
@@ -104,7 +93,7 @@ impl WatchScreen {
     /// # Errors
     /// Where the terminal is gone.
     pub(crate) fn wants_to_end(&mut self) -> Result<bool, Mistake> {
-        if TerminalSize::now()? != self.size {
+        if size_now()? != self.size {
             self.is_stale = true;
         }
         for key in keys::pressed(&io::stdin()).map_err(|why| unusable(&why))? {
@@ -130,6 +119,17 @@ impl Drop for WatchScreen {
     fn drop(&mut self) {
         give_back(&self.before);
     }
+}
+
+fn size_now() -> Result<TerminalSize, Mistake> {
+    TerminalSize::of(io::stdout()).map_err(|why| unusable(&why.into()))
+}
+
+/// The keys, and how many lines are below the last row.
+fn foot(is_full: bool, below: usize) -> String {
+    let other = if is_full { "d the answer" } else { "d all figures" };
+    let more = if below > 0 { format!("   ↓ {below} more lines") } else { String::new() };
+    format!("  q quits   {other}{more}")
 }
 
 /// The terminal as it was, as far as it still can be.

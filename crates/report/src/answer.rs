@@ -1,7 +1,8 @@
-//! The answer: what is printed of a study by default. It has at most 30 lines of 100 columns: what
-//! was measured, the table, the conclusion, why, whether it can be trusted, what to type next. All
+//! The answer: what is printed of a study by default. It has at most 30 lines of 100 columns, or of
+//! as many as a narrower terminal has: what was measured, the table, the conclusion, why, whether it can be trusted, what to type next. All
 //! of it comes from the [`Summary`], and so does what Markdown, HTML and JSON say.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use model::Study;
@@ -11,14 +12,15 @@ use crate::load_answer;
 use crate::run_tables::{self, NO_FIGURE};
 use crate::summary::{Summary, SummaryRun, SummaryVerdict};
 use crate::text::{self, Width, columns_of, wrap};
-use crate::tree::DataTable;
+use crate::tree::{DataTable, TableRow};
 use judge::Grade;
+use judge::expectations::ExpectationResult;
 use judge::next::NextCommand;
 use judge::trust::{ShownPercentile, TrustLine, shown_percentiles};
 
 /// The widest line, in columns.
 const COLUMNS: usize = 100;
-/// The most lines, as long as the table has up to [`ROWS`] rows; each further row is a line more.
+/// The most lines of that width, as long as the table has up to [`ROWS`] rows; each further row is a line more.
 const LINES: usize = 30;
 const ROWS: usize = 8;
 /// Indent of the table and of the lines below it.
@@ -29,7 +31,7 @@ const DOUBTS: usize = 3;
 const COMMANDS: usize = 3;
 
 /// How to see everything else.
-const MORE: &str = "  More   longtail report --full | --html report.html | --markdown | --json\n";
+const MORE: &str = "longtail report --full | --html report.html | --markdown | --json";
 
 /// How a part of the answer is shown: a terminal may colour it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,13 +64,18 @@ pub fn painted(
     let text = layout.opening(study, false);
     // A comparison has a row a figure, and not a run.
     let runs = if summary.comparison.is_some() { 0 } else { summary.runs.len() };
-    let room = (LINES + runs.saturating_sub(ROWS)).saturating_sub(text.lines().count());
-    let more = if summary.runs.is_empty() { "" } else { MORE };
+    // Narrower lines are more lines.
+    let lines = LINES * COLUMNS / layout.width.columns().unwrap_or(COLUMNS);
+    let room = (lines + runs.saturating_sub(ROWS)).saturating_sub(text.lines().count());
+    let mut more = String::new();
+    if !summary.runs.is_empty() {
+        wrap(&mut more, layout.width, "  More   ", MORE);
+    }
     // Leave out doubts and commands, one at a time, until the answer fits.
     let mut doubts = DOUBTS;
     let mut commands = COMMANDS;
     loop {
-        let ending = layout.ending(doubts, commands) + more;
+        let ending = layout.ending(doubts, commands) + &more;
         let ending = if ending.is_empty() { ending } else { format!("\n{ending}") };
         if ending.lines().count() <= room || doubts + commands == 0 {
             return text + &ending;
@@ -104,8 +111,38 @@ pub(crate) fn conclusion(study: &Study, saved: Option<&str>, width: Width) -> St
 }
 
 /// The table alone, which a terminal shows while it grows.
-pub fn rows(study: &Study) -> String {
-    crate::text::table(&table(&Summary::of(study, None)), INDENT, Width::ANY)
+pub struct GrowingTable(DataTable);
+
+impl GrowingTable {
+    /// The table of a study that is not finished.
+    pub fn of(study: &Study) -> GrowingTable {
+        GrowingTable(table(&Summary::of(study, None)))
+    }
+
+    /// Its lines, at most so many: of more rows the last ones.
+    pub fn lines(&self, width: Width, most: usize) -> Vec<String> {
+        let laid_out = |rows: &[TableRow]| {
+            let table = DataTable { rows: rows.to_vec(), ..self.0.clone() };
+            let narrowed = text::narrowed(&table, INDENT, width);
+            let mut text = text::table(&narrowed.table, INDENT, width);
+            text += &left_out(&narrowed.left, width);
+            text.lines().map(str::to_owned).collect::<Vec<String>>()
+        };
+        let rows = self.0.rows.as_slice();
+        let first = (0..rows.len()).find(|first| laid_out(&rows[*first..]).len() <= most);
+        first.map(|first| laid_out(&rows[first..])).unwrap_or_default()
+    }
+}
+
+/// Which columns left a narrow table, and how to see them.
+fn left_out(columns: &[String], width: Width) -> String {
+    let mut text = String::new();
+    if let (Some(room), false) = (width.columns(), columns.is_empty()) {
+        let columns = columns.join(", ");
+        let line = format!("Not shown in {room} columns: {columns} (longtail report --full)");
+        wrap(&mut text, width, "  ", &line);
+    }
+    text
 }
 
 /// What the marks behind the table's figures mean, if there are any.
@@ -150,46 +187,70 @@ impl<'a> AnswerLayout<'a> {
         width: Width,
         paint: &'a dyn Fn(Emphasis, &str) -> String,
     ) -> AnswerLayout<'a> {
-        AnswerLayout {
-            summary,
-            width: Width::of(width.columns().unwrap_or(COLUMNS).min(COLUMNS)),
-            paint,
-        }
+        AnswerLayout { summary, width: width.at_most(COLUMNS), paint }
     }
 
-    /// What was measured, its figures, and the conclusion.
+    /// Whether the thresholds are met, what was measured, its figures, and the conclusion.
     fn opening(&self, study: &Study, is_full: bool) -> String {
-        let mut text = String::new();
+        let mut text = self.thresholds();
         for line in &self.summary.measured {
-            wrap(&mut text, self.width, "", line);
+            wrap(&mut text, self.width, "", &shortened(line, line.split(' ')));
         }
         text.push('\n');
         if let Study::Load(study) = study {
             text += &load_answer::rates_and_gap(&self.summary.runs[0], self.width);
-            text += &self.table();
+            text += &self.table(is_full);
             text += &load_answer::pictures(study, &self.summary.runs[0], self.width, is_full);
         } else {
-            text += &self.table();
+            text += &self.table(is_full);
         }
         if let Some(legend) = legend(self.summary) {
-            _ = writeln!(text, "  {legend}");
+            wrap(&mut text, self.width, "  ", &legend);
         }
         text + "\n" + &self.sentence()
     }
 
-    fn table(&self) -> String {
-        let others = self.summary.comparison.as_ref().and_then(comparison::other_pairs);
-        let others = others.map(|pairs| format!("\n{}", crate::text::table(&pairs, 0, self.width)));
-        self.main_table() + &others.unwrap_or_default()
+    /// A line for each threshold, those that are not met first: they decide the exit code.
+    fn thresholds(&self) -> String {
+        let mut text = String::new();
+        for expectation in worst_first(&self.summary.expectations) {
+            let emphasis = match expectation.result {
+                "met" => Emphasis::Strong,
+                "missed" => Emphasis::Bad,
+                _ => Emphasis::Doubtful,
+            };
+            let mut lines = String::new();
+            wrap(&mut lines, self.width, "", &expectation.sentence);
+            lines.lines().for_each(|line| text += &((self.paint)(emphasis, line) + "\n"));
+        }
+        if text.is_empty() { text } else { text + "\n" }
     }
 
-    fn main_table(&self) -> String {
+    /// The table, and below it that of the other pairs of a comparison. In a full report all columns
+    /// stay, in parts one below the other.
+    fn table(&self, is_full: bool) -> String {
+        let others = self.summary.comparison.as_ref().and_then(comparison::other_pairs);
+        let others = others.map(|pairs| format!("\n{}", self.fitted(&pairs, 0, is_full)));
+        self.main_table(is_full) + &others.unwrap_or_default()
+    }
+
+    /// A table without the columns for which there is no room, or in a full report in parts.
+    fn fitted(&self, table: &DataTable, indent: usize, is_full: bool) -> String {
+        if is_full {
+            return text::table(table, indent, self.width);
+        }
+        let narrowed = text::narrowed(table, indent, self.width);
+        let shown = text::table(&narrowed.table, indent, self.width);
+        shown + &left_out(&narrowed.left, self.width)
+    }
+
+    fn main_table(&self, is_full: bool) -> String {
         let table = table(self.summary);
         if table.rows.is_empty() && self.summary.command == "load" {
             return String::new();
         }
         let indent = if self.summary.comparison.is_some() { 0 } else { INDENT };
-        let text = crate::text::table(&table, indent, self.width);
+        let text = self.fitted(&table, indent, is_full);
         let is_bad = |line: &str| NO_FIGURE.iter().any(|(_, word)| line.ends_with(word));
         let shown = |line: &str| {
             if is_bad(line) { (self.paint)(Emphasis::Bad, line) } else { line.to_owned() }
@@ -208,15 +269,12 @@ impl<'a> AnswerLayout<'a> {
         sentence.lines().map(|line| (self.paint)(emphasis, line) + "\n").collect()
     }
 
-    /// Why, what was expected, whether to trust it, what to type next; with at most so many doubts
+    /// Why, whether to trust it, what to type next; with at most so many doubts
     /// and commands.
     fn ending(&self, doubts: usize, commands: usize) -> String {
         let mut text = String::new();
         for (at, reason) in self.summary.reasons().enumerate() {
             wrap(&mut text, self.width, label(at, "  Why    "), reason);
-        }
-        for expectation in &self.summary.expectations {
-            wrap(&mut text, self.width, "  Expect ", &without_expect(&expectation.sentence));
         }
         text += &self.trust(doubts);
         for (at, next) in self.summary.next.iter().take(commands).enumerate() {
@@ -241,7 +299,7 @@ impl<'a> AnswerLayout<'a> {
         if doubtful > doubts {
             let more = doubtful - doubts;
             let before = label(shown, "  Trust  ");
-            _ = writeln!(text, "{before}… {more} more: longtail report --full");
+            wrap(&mut text, self.width, before, &format!("… {more} more: longtail report --full"));
         }
         text
     }
@@ -265,9 +323,15 @@ fn label(at: usize, name: &'static str) -> &'static str {
     if at == 0 { name } else { "         " }
 }
 
-/// `PASS p99 < 200ms: …`, without the word "expect", which is the label before it.
-fn without_expect(sentence: &str) -> String {
-    sentence.replacen(" expect ", " ", 1)
+/// The thresholds that are missed, then those of which that is not known, then those that are met.
+fn worst_first(expectations: &[ExpectationResult]) -> Vec<&ExpectationResult> {
+    let mut sorted: Vec<&ExpectationResult> = expectations.iter().collect();
+    sorted.sort_by_key(|it| match it.result {
+        "missed" => 0,
+        "met" => 2,
+        _ => 1,
+    });
+    sorted
 }
 
 /// A command and why to run it. A long one continues on lines that a shell reads as one, so that it
@@ -275,7 +339,9 @@ fn without_expect(sentence: &str) -> String {
 fn continued(before: &str, next: &NextCommand, width: Width) -> String {
     let mut text = String::new();
     let mut line = before.to_owned();
-    for word in text::shell_words(&next.command) {
+    let words = text::shell_words(&next.command);
+    let command = shortened(&next.command, words.into_iter());
+    for word in text::shell_words(&command) {
         if !width.fits(columns_of(&line) + columns_of(word) + 3) {
             _ = writeln!(text, "{line}\\");
             line = " ".repeat(columns_of(before) + 2);
@@ -283,12 +349,29 @@ fn continued(before: &str, next: &NextCommand, width: Width) -> String {
         line.push_str(word);
         line.push(' ');
     }
-    let why = format!("  # {}", next.why);
-    if !width.fits(columns_of(&line) + columns_of(&why)) {
-        _ = writeln!(text, "{}", line.trim_end());
-        line = " ".repeat(columns_of(before));
+    let cut = if command == next.command { "" } else { "; … is in this study's command line" };
+    let why = format!("{}{cut}", next.why);
+    if width.fits(columns_of(&line) + columns_of(&why) + 4) {
+        return text + &line + "  # " + &why + "\n";
     }
-    text + &line + &why + "\n"
+    _ = writeln!(text, "{}", line.trim_end());
+    text + &text::comment(&" ".repeat(columns_of(before) + 2), &why, width)
+}
+
+/// The longest word of an answer, such as a URL with its query or a body, and what is left of a
+/// longer one.
+const LONGEST_WORD: usize = 70;
+const CUT_WORD: usize = 40;
+
+/// A line of these words, of which the long ones are cut. They are whole in the study.
+fn shortened<'t>(line: &'t str, words: impl Iterator<Item = &'t str>) -> Cow<'t, str> {
+    let mut shortened = Cow::Borrowed(line);
+    for word in words.filter(|word| columns_of(word) > LONGEST_WORD) {
+        let end = if word.ends_with('\'') { "…'" } else { "…" };
+        let cut: String = word.chars().take(CUT_WORD).chain(end.chars()).collect();
+        shortened = Cow::Owned(shortened.replacen(word, &cut, 1));
+    }
+    shortened
 }
 
 /// The table. A sweep has a row for each run, a comparison for each figure or arm, and a load has a
@@ -306,8 +389,10 @@ pub(crate) fn table(summary: &Summary<'_>) -> DataTable {
 pub fn markdown(study: &Study, saved: Option<&str>) -> String {
     let summary = Summary::of(study, saved.map(str::to_owned));
     let line = |text: &str| format!("{}\n", crate::markdown::escaped(text));
-    let sentence = crate::markdown::escaped(&summary.sentence);
-    let mut parts = vec![if sentence.is_empty() { sentence } else { format!("**{sentence}**\n") }];
+    let expected = worst_first(&summary.expectations).into_iter().map(|it| it.sentence.as_str());
+    let headlines = expected.chain([summary.sentence.as_str()]).filter(|line| !line.is_empty());
+    let mut parts: Vec<String> =
+        headlines.map(|line| format!("**{}**\n", crate::markdown::escaped(line))).collect();
     let table = table(&summary);
     if summary.command == "load" {
         parts.push(line(&load_answer::rates(&summary.runs[0])));
@@ -326,11 +411,7 @@ pub fn markdown(study: &Study, saved: Option<&str>) -> String {
         .iter()
         .take(1 + DOUBTS)
         .map(|it| line(&format!("- {} {}", it.mark.sign(), it.sentence)));
-    let expected = summary
-        .expectations
-        .iter()
-        .map(|it| line(&format!("- Expected: {}", without_expect(&it.sentence))));
-    parts.push(reasons.chain(trust).chain(expected).collect());
+    parts.push(reasons.chain(trust).collect());
     parts.push(line(&summary.measured.join(" · ")));
     let report = crate::markdown::whole(&crate::details(study));
     parts.push(crate::markdown::details(
@@ -349,7 +430,7 @@ mod tests {
     #[test]
     fn a_next_command_is_not_broken_inside_a_quoted_word() {
         let command = "longtail sweep -w2 -t5:5 '--from=ssh box2' --multiples=4,8,16".to_owned();
-        let next = NextCommand { command: command.clone(), why: String::new() };
+        let next = NextCommand { command: command.clone(), why: "why".to_owned() };
         for columns in 40..80 {
             let lines = continued("  Next   ", &next, Width::of(columns));
             let words: Vec<&str> =
@@ -357,6 +438,17 @@ mod tests {
             assert!(lines.contains("'--from=ssh box2'"), "{lines}");
             assert_eq!(words.join(" ").replace("\\ ", ""), command, "{lines}");
         }
+    }
+
+    #[test]
+    fn a_long_body_is_cut_in_a_next_command() {
+        let body = "a b".repeat(1000);
+        let command = format!("longtail load --data '{body}' http://127.0.0.1:9292/ --for 60s");
+        let next = NextCommand { command, why: "p99 needs more".to_owned() };
+        let lines = continued("  Next   ", &next, Width::of(80));
+        assert!(lines.lines().all(|line| columns_of(line) <= 80), "{lines}");
+        assert!(lines.contains("…' ") && lines.contains("--for 60s"), "{lines}");
+        assert!(lines.contains("p99 needs more; … is in this study's command line"), "{lines}");
     }
 
     #[test]

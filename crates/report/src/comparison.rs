@@ -42,7 +42,8 @@ pub(crate) fn other_pairs(summary: &SummaryComparison) -> Option<DataTable> {
         return None;
     }
     let base = &summary.arms[0].letter;
-    let columns = ["", "", "change", "interval, %"].map(TableColumn::new);
+    let columns = [("", 0), ("", 0), ("change", 0), ("interval, %", 1)]
+        .map(|(name, leaves)| TableColumn::new(name).leaving(leaves));
     let rows = summary.deciding().flat_map(|row| {
         let others = row.differences.iter().filter(|difference| difference.base != *base);
         others.map(move |difference| {
@@ -94,10 +95,10 @@ fn by_metric(summary: &SummaryComparison) -> DataTable {
     let has_control = summary.metrics.iter().any(|row| row.control.is_some());
     let against = ColumnBand::new("B against A", "B against A");
     let control = ColumnBand::new("A against A", "A against A");
-    let interval = || TableColumn::new("interval, %");
+    let interval = || TableColumn::new("interval, %").leaving(1);
     let mut columns: Vec<TableColumn> = ["", base, arm].map(TableColumn::new).into();
     columns.extend([TableColumn::new("change"), interval()].map(|column| column.under(&against)));
-    columns.extend(has_control.then(|| interval().under(&control)));
+    columns.extend(has_control.then(|| interval().under(&control).leaving(2)));
     let rows = summary.metrics.iter().map(|row| {
         let mut cells = vec![titled(row), figure(row, base), figure(row, arm)];
         let Some(difference) = row.difference(base, arm) else { return TableRow::new(cells) };
@@ -130,6 +131,7 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
         Metric::Cpu => TableColumn::new(if row.decides { "CPU ms *" } else { "CPU ms" }),
         _ => TableColumn::new(titled(row)),
     };
+    let column = |row: &&ComparedMetric| column(row).leaving(leaves(row));
     let deciding = summary.deciding().next();
     let base = summary
         .ranking
@@ -139,8 +141,10 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
         .map_or_else(String::new, |row| format!("{} against {base}", words::name(row.metric)));
     let against = ColumnBand::new(against, "");
     let columns = ["", ""].map(TableColumn::new).into_iter().chain(rows.iter().map(column));
-    let columns =
-        columns.chain(["change", "interval, %"].map(|name| TableColumn::new(name).under(&against)));
+    let change_columns = [("change", 0), ("interval, %", 3)];
+    let columns = columns.chain(
+        change_columns.map(|(name, leaves)| TableColumn::new(name).under(&against).leaving(leaves)),
+    );
     let lines = summary.compared().map(|arm| {
         let figures = rows.iter().map(|row| figure(row, &arm.letter));
         let cells = [arm.letter.clone(), shortened(&arm.name)].into_iter().chain(figures);
@@ -156,6 +160,22 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
         }
     });
     DataTable { lead: 2, ..DataTable::of_columns(columns, lines) }
+}
+
+/// When a metric's column leaves a narrow table of arms; one that decides stays.
+fn leaves(row: &ComparedMetric) -> u8 {
+    if row.decides {
+        return 0;
+    }
+    match row.metric {
+        Metric::GeneratorCpu | Metric::Memory | Metric::Slow | Metric::Workers => 7,
+        Metric::Cpu => 6,
+        Metric::Mean => 5,
+        Metric::P50 | Metric::P95 => 4,
+        Metric::Failed => 2,
+        Metric::P99 => 1,
+        Metric::Throughput => 0,
+    }
 }
 
 /// A name, cut so that it leaves room for figures.

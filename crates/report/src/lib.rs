@@ -38,7 +38,7 @@ use details::details;
 use model::Study;
 pub use model::number;
 pub use run_tables::csv;
-pub use text::{Width, broken, wrap};
+pub use text::{Width, broken, command_lines, wrap};
 use tree::NamedFact;
 pub use two_studies::{StudyFile, side_by_side};
 

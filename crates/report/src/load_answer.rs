@@ -10,7 +10,7 @@ use crate::number::{self, or_none};
 use crate::run_columns::IN_ANSWER_OF_LOAD;
 use crate::run_summary::{SummaryRun, range};
 use crate::text::{Width, wrap};
-use crate::tree::{DataTable, TableRow};
+use crate::tree::{DataTable, TableColumn, TableRow};
 
 /// The most bars of a distribution, and the most slices of time.
 const BARS: usize = 6;
@@ -18,8 +18,9 @@ const PARTS: usize = 10;
 /// Characters of the name before the slices, and of each slice.
 const NAME: usize = 13;
 const CELL: usize = 8;
-/// Characters of the longest bar.
+/// Characters of the longest bar, and of what stands before it.
 const BAR: usize = 30;
+const BEFORE_BAR: usize = 33;
 
 /// The rates on a line, and a blank line where percentiles follow.
 pub(crate) fn rates_and_gap(run: &SummaryRun<'_>, width: Width) -> String {
@@ -42,8 +43,11 @@ pub(crate) fn pictures(
         return String::new();
     }
     let is_open = run.offered().is_some();
-    let spread =
-        if is_full || !is_open { bars(&study.run.tally.response_time) } else { String::new() };
+    let spread = if is_full || !is_open {
+        bars(&study.run.tally.response_time, width)
+    } else {
+        String::new()
+    };
     let over_time =
         if is_full || is_open { over_time(study, width, is_full) } else { String::new() };
     let gap = |picture: &str| if picture.is_empty() { "" } else { "\n" };
@@ -76,22 +80,23 @@ pub(crate) fn percentiles(run: &SummaryRun<'_>) -> DataTable {
     if run.mean().is_none() {
         return DataTable::default();
     }
-    let names = IN_ANSWER_OF_LOAD.iter().map(|column| column.name);
-    let values = IN_ANSWER_OF_LOAD.iter().map(|column| column.cell(run).text + column.mark_of(run));
+    let columns = || IN_ANSWER_OF_LOAD.iter().map(|(column, _)| *column);
+    let values = columns().map(|column| column.cell(run).text + column.mark_of(run));
     let values = TableRow::new(std::iter::once("ms".to_owned()).chain(values));
-    let intervals: Vec<String> = IN_ANSWER_OF_LOAD
-        .iter()
-        .map(|column| column.interval(run).map(range).unwrap_or_default())
-        .collect();
+    let intervals: Vec<String> =
+        columns().map(|column| column.interval(run).map(range).unwrap_or_default()).collect();
     let is_any_known = intervals.iter().any(|interval| !interval.is_empty());
     let intervals = is_any_known
         .then(|| TableRow::new(std::iter::once("95 % interval".to_owned()).chain(intervals)));
-    let names = std::iter::once("response time").chain(names);
-    DataTable::new(names, std::iter::once(values).chain(intervals))
+    let headings = IN_ANSWER_OF_LOAD
+        .iter()
+        .map(|(column, leaves)| TableColumn::new(column.name).leaving(*leaves));
+    let headings = std::iter::once(TableColumn::new("response time")).chain(headings);
+    DataTable::of_columns(headings, std::iter::once(values).chain(intervals))
 }
 
 /// How many requests took how long, as bars between round times.
-fn bars(times: &Histogram) -> String {
+fn bars(times: &Histogram, width: Width) -> String {
     let (Some(from), Some(to), Some(median)) =
         (times.quantile(0.01), times.max(), times.quantile(0.5))
     else {
@@ -112,13 +117,14 @@ fn bars(times: &Histogram) -> String {
         counts[edges.partition_point(|edge| *edge < time.0)] += n;
     }
     let most = counts.iter().copied().max().unwrap_or(0).max(1);
+    let longest = width.columns().map_or(BAR, |columns| columns - BEFORE_BAR).min(BAR);
     let unit = |nanos: u64| number::rate_in_words(Nanos(nanos).as_millis_f64());
     let mut text = String::new();
     for (at, n) in counts.into_iter().enumerate() {
         let low = unit(if at == 0 { 0 } else { edges[at - 1] });
         let high = unit(edges.get(at).copied().unwrap_or(to.0));
         let share = judge::words::share(n as f64 / times.count().max(1) as f64);
-        let bar = "█".repeat((n as f64 / most as f64 * BAR as f64).round() as usize);
+        let bar = "█".repeat((n as f64 / most as f64 * longest as f64).round() as usize);
         _ = writeln!(
             text,
             "{}",

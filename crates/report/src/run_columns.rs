@@ -86,27 +86,29 @@ pub(crate) static COLUMNS: &[&RunColumn] = &[
     &CHECKS,
 ];
 
-/// The answer's table of runs: headings and columns.
-pub(crate) static IN_ANSWER: &[(&str, &RunColumn)] = &[
-    ("load", &LABEL),
-    ("connections", &CONNECTIONS),
-    ("req/s", &RATE),
-    ("failed", &FAILED),
-    ("p50", &P50),
-    ("p95", &P95),
-    ("p99", &P99),
-    ("max", &MAX),
-    ("FIFO", &IN_ORDER),
-    ("used", &CPUS_USED),
-    ("share", &SLOW_SHARE),
-    ("mean", &SLOW_MEAN),
+/// The answer's table of runs: headings and columns, and when each leaves a narrow table
+/// ([`TableColumn::leaves`](crate::tree::TableColumn::leaves)).
+pub(crate) static IN_ANSWER: &[(&str, &RunColumn, u8)] = &[
+    ("load", &LABEL, 0),
+    ("connections", &CONNECTIONS, 1),
+    ("req/s", &RATE, 0),
+    ("failed", &FAILED, 0),
+    ("p50", &P50, 2),
+    ("p95", &P95, 4),
+    ("p99", &P99, 0),
+    ("max", &MAX, 3),
+    ("FIFO", &IN_ORDER, 5),
+    ("used", &CPUS_USED, 7),
+    ("share", &SLOW_SHARE, 6),
+    ("mean", &SLOW_MEAN, 6),
 ];
 
 /// So many of [`IN_ANSWER`] stand in the row of a run that says nothing of the server.
 pub(crate) const WITHOUT_TIMES: usize = 4;
 
-/// The response times in the answer of a load.
-pub(crate) static IN_ANSWER_OF_LOAD: &[&RunColumn] = &[&MEAN, &P50, &P90, &P95, &P99, &P999, &MAX];
+/// The response times in the answer of a load, and when each leaves a narrow table.
+pub(crate) static IN_ANSWER_OF_LOAD: &[(&RunColumn, u8)] =
+    &[(&MEAN, 3), (&P50, 0), (&P90, 5), (&P95, 2), (&P99, 0), (&P999, 4), (&MAX, 1)];
 
 /// The JSON of a run: keys and columns. A dot leads into an object.
 pub(crate) static IN_JSON: &[(&str, &RunColumn)] = &[

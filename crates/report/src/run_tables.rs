@@ -70,14 +70,16 @@ pub(crate) const NO_FIGURE: [(SummaryVerdict, &str); 2] =
 
 /// The answer's table: a row a run.
 pub(crate) fn answer(runs: &[SummaryRun<'_>]) -> DataTable {
-    let shown: Vec<(&str, &RunColumn)> = IN_ANSWER
+    let shown: Vec<(&str, &RunColumn, u8)> = IN_ANSWER
         .iter()
         .copied()
-        .filter(|(_, column)| (column.presence)(runs) == ColumnPresence::Shown)
+        .filter(|(_, column, _)| (column.presence)(runs) == ColumnPresence::Shown)
         .collect();
-    let columns: Vec<&RunColumn> = shown.iter().map(|(_, column)| *column).collect();
-    let headings = shown.iter().map(|(name, column)| answer_heading(name, column));
+    let columns: Vec<&RunColumn> = shown.iter().map(|(_, column, _)| *column).collect();
+    let headings =
+        shown.iter().map(|(name, column, leaves)| answer_heading(name, column).leaving(*leaves));
     let rows = runs.iter().map(|run| answer_row(run, &columns));
+    // Its labels are aligned right, as figures are.
     DataTable { lead: 0, ..DataTable::of_columns(headings, rows) }
 }
 

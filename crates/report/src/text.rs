@@ -2,8 +2,9 @@
 //! broken at spaces.
 //!
 //! Widths count characters, each of which takes one column of a terminal. Nothing is cut or left
-//! out: a table that is too wide is printed in parts, one below the other, and a word that is too
-//! long runs over the edge.
+//! out of a report: a table that is too wide is printed in parts, one below the other, and a word
+//! that is too long runs over the edge. An answer's table gives up columns instead, and says which
+//! ([`narrowed`]).
 
 use std::fmt::Write as _;
 
@@ -80,11 +81,22 @@ fn section(section: &ReportSection, width: Width) -> String {
             SectionBlock::List(items) => list(&mut text, items, &indent, width),
             SectionBlock::Table(table) => text.push_str(&self::table(table, indent.len(), width)),
             SectionBlock::Verbatim(lines) => {
-                lines.lines().for_each(|line| _ = writeln!(text, "{indent}{line}"));
+                for line in lines.lines() {
+                    verbatim(&mut text, &indent, line, width);
+                }
             }
         }
     }
     text
+}
+
+/// A line that another program printed, as it is where there is room for it.
+fn verbatim(text: &mut String, indent: &str, line: &str, width: Width) {
+    if width.fits(indent.len() + columns_of(line)) {
+        _ = writeln!(text, "{indent}{line}");
+    } else {
+        wrap(text, width, indent, line);
+    }
 }
 
 /// The items of a list, with labels in front and hints below.
@@ -118,46 +130,70 @@ pub(crate) fn band(title: &str, width: usize) -> String {
 
 /// A table whose columns are as wide as their cells. One that is too wide is split into parts, one
 /// below the other.
-pub(crate) fn table(table: &DataTable, indent: usize, width: Width) -> String {
+pub fn table(table: &DataTable, indent: usize, width: Width) -> String {
     let shown: Vec<usize> =
         (0..table.columns.len()).filter(|at| !table.columns[*at].is_constant).collect();
-    let widest = |(at, column): (usize, &TableColumn)| {
-        let cells = table
-            .rows
-            .iter()
-            .filter_map(|row| row.cells.get(at))
-            .map(|cell| columns_of(&cell.text));
-        cells.fold(columns_of(&column.name), usize::max)
-    };
-    let mut layout = TableLayout {
-        table,
-        indent,
-        width,
-        widths: table.columns.iter().enumerate().map(widest).collect(),
-    };
-    // A band that is wider than its columns widens the last column.
-    for under in shown.chunk_by(|a, b| table.columns[*a].band == table.columns[*b].band) {
-        let last = under[under.len() - 1];
-        if let Some(band) = &table.columns[last].band {
-            layout.widths[last] += columns_of(&band.title).saturating_sub(layout.span(under));
-        }
-    }
-    let (lead, rest): (Vec<usize>, Vec<usize>) = shown.iter().partition(|at| **at < table.lead);
+    let layout = TableLayout::of(table, &shown, indent, width);
     if layout.fits(&shown) {
         return layout.part(&shown, true);
     }
-    let is_one = |a: &usize, b: &usize| {
-        table.columns[*a].band.is_some() && table.columns[*a].band == table.columns[*b].band
-    };
-    let mut parts: Vec<Vec<usize>> = Vec::new();
-    for unit in rest.chunk_by(is_one) {
-        match parts.last_mut() {
-            Some(part) if layout.fits(&[part.as_slice(), unit].concat()) => part.extend(unit),
-            _ => parts.push([lead.as_slice(), unit].concat()),
-        }
-    }
+    let parts = layout.parts(&shown);
     let last = parts.len().saturating_sub(1);
     parts.iter().enumerate().map(|(at, part)| layout.part(part, at == last)).collect()
+}
+
+/// A table that is no wider than it may be because columns have left it, and what those are called.
+pub struct NarrowedTable {
+    /// What stays.
+    pub table: DataTable,
+    /// What left, in the order of the columns: a name of a column, or of a band that left whole.
+    pub left: Vec<String>,
+}
+
+/// The table without the columns for which there is no room. Where those that stay are too wide
+/// even so, it keeps them.
+pub fn narrowed(table: &DataTable, indent: usize, width: Width) -> NarrowedTable {
+    let all = table.columns.clone();
+    let mut stays = vec![true; all.len()];
+    let mut narrowed = table.clone();
+    while !width.fits(columns_with_notes(&narrowed, indent)) {
+        let with_units = narrowed.clone().with_units_for_bands();
+        if width.fits(columns_with_notes(&with_units, indent)) {
+            narrowed = with_units;
+            break;
+        }
+        let staying = all.iter().zip(&stays).filter(|(_, stays)| **stays);
+        let next = staying.map(|(column, _)| column.leaves).max().unwrap_or(0);
+        if next == 0 {
+            break;
+        }
+        for (column, stays) in all.iter().zip(&mut stays) {
+            *stays &= column.leaves != next;
+        }
+        narrowed = table.clone().with_columns(&stays);
+    }
+    NarrowedTable { table: narrowed, left: names_of_leaving(&all, &stays) }
+}
+
+fn names_of_leaving(columns: &[TableColumn], stays: &[bool]) -> Vec<String> {
+    let numbered: Vec<(usize, &TableColumn)> = columns.iter().enumerate().collect();
+    let mut names = Vec::new();
+    for group in numbered.chunk_by(|(_, a), (_, b)| a.band == b.band) {
+        match &group[0].1.band {
+            Some(band) if group.iter().all(|(at, _)| !stays[*at]) => names.push(band.title.clone()),
+            Some(_) | None => {
+                let leaving = group.iter().filter(|(at, _)| !stays[*at]);
+                names.extend(leaving.map(|(_, column)| column.name.trim().to_owned()));
+            }
+        }
+    }
+    names
+}
+
+/// Columns of the widest line, the notes beside the rows included.
+fn columns_with_notes(table: &DataTable, indent: usize) -> usize {
+    let text = self::table(table, indent, Width::ANY);
+    text.lines().map(columns_of).max().unwrap_or(0)
 }
 
 /// A table, the widths of its columns, and the room it has.
@@ -168,16 +204,70 @@ struct TableLayout<'a> {
     widths: Vec<usize>,
 }
 
-impl TableLayout<'_> {
+impl<'a> TableLayout<'a> {
+    fn of(table: &'a DataTable, shown: &[usize], indent: usize, width: Width) -> TableLayout<'a> {
+        let widest = |(at, column): (usize, &TableColumn)| {
+            let cells = table.rows.iter().filter_map(|row| row.cells.get(at));
+            cells.map(|cell| columns_of(&cell.text)).fold(columns_of(&column.name), usize::max)
+        };
+        let widths = table.columns.iter().enumerate().map(widest).collect();
+        let mut layout = TableLayout { table, indent, width, widths };
+        // A band that is wider than its columns widens the last column.
+        for under in shown.chunk_by(|a, b| table.columns[*a].band == table.columns[*b].band) {
+            let last = under[under.len() - 1];
+            if let Some(band) = &table.columns[last].band {
+                layout.widths[last] += columns_of(&band.title).saturating_sub(layout.span(under));
+            }
+        }
+        layout
+    }
+
+    /// The columns of each part of a table that is too wide: those that say what a row is about, and
+    /// as many others as fit. Those under one band stay together if they can.
+    fn parts(&self, shown: &[usize]) -> Vec<Vec<usize>> {
+        let columns = &self.table.columns;
+        // Without its first column a row would have no name.
+        let lead = self.table.lead.max(1);
+        let (lead, rest): (Vec<usize>, Vec<usize>) = shown.iter().partition(|at| **at < lead);
+        let is_one = |a: &usize, b: &usize| {
+            columns[*a].band.is_some() && columns[*a].band == columns[*b].band
+        };
+        let mut units: Vec<&[usize]> = Vec::new();
+        for unit in rest.chunk_by(is_one) {
+            if self.fits(&[lead.as_slice(), unit].concat()) {
+                units.push(unit);
+            } else {
+                units.extend(unit.chunks(1));
+            }
+        }
+        let mut parts: Vec<Vec<usize>> = Vec::new();
+        for unit in units {
+            match parts.last_mut() {
+                Some(part) if self.fits(&[part.as_slice(), unit].concat()) => part.extend(unit),
+                _ => parts.push([lead.as_slice(), unit].concat()),
+            }
+        }
+        parts
+    }
+
     fn span(&self, columns: &[usize]) -> usize {
         columns.iter().map(|at| self.widths[*at] + GAP).sum::<usize>().saturating_sub(GAP)
     }
 
+    /// The layout of some of the columns: a band is as wide as those of them that are under it.
+    fn only(&self, columns: &[usize]) -> TableLayout<'a> {
+        TableLayout::of(self.table, columns, self.indent, self.width)
+    }
+
     fn fits(&self, columns: &[usize]) -> bool {
-        self.width.fits(self.indent + self.span(columns))
+        self.width.fits(self.indent + self.only(columns).span(columns))
     }
 
     fn part(&self, columns: &[usize], has_notes: bool) -> String {
+        self.only(columns).lines(columns, has_notes)
+    }
+
+    fn lines(&self, columns: &[usize], has_notes: bool) -> String {
         let mut text = self.head(columns);
         for row in &self.table.rows {
             let shown = self.line(columns, &row.cells);
@@ -234,6 +324,12 @@ impl Width {
     /// At most so many columns, but never less than [`Width::LEAST`].
     pub fn of(columns: usize) -> Width {
         Width(Some(columns.max(Width::LEAST)))
+    }
+
+    /// The same limit, or this one where that is narrower.
+    #[must_use]
+    pub fn at_most(self, columns: usize) -> Width {
+        Width::of(self.0.unwrap_or(columns).min(columns))
     }
 
     /// The columns, if there is a limit.
@@ -309,8 +405,29 @@ fn unbroken(piece: &str) -> impl Iterator<Item = &str> {
 /// Units that stay on the line of their number.
 const UNITS: [&str; 6] = ["%", "s", "ms", "µs", "kB", "MB"];
 
+/// A comment of a shell, each of its lines with its `#`.
+pub(crate) fn comment(indent: &str, words: &str, width: Width) -> String {
+    let before = format!("{indent}#");
+    let mut text = String::new();
+    let mut line = before.clone();
+    for word in unbroken(words) {
+        if !width.fits(columns_of(&line) + 1 + columns_of(word)) && line != before {
+            _ = writeln!(text, "{line}");
+            line.clone_from(&before);
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    text + &line + "\n"
+}
+
 /// A command line broken between words, with `\` at the line ends so that a shell reads it as one.
 pub(crate) fn command(line: &str, width: Width) -> String {
+    command_lines("", line, width)
+}
+
+/// The same, indented.
+pub fn command_lines(indent: &str, line: &str, width: Width) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut columns = 0;
     for word in shell_words(line) {
@@ -322,12 +439,12 @@ pub(crate) fn command(line: &str, width: Width) -> String {
                 columns += 1 + more;
             }
             Some(_) => {
-                lines.push(format!("    {word}"));
-                columns = 4 + more;
+                lines.push(format!("{indent}    {word}"));
+                columns = indent.len() + 4 + more;
             }
             None => {
-                lines.push(word.to_owned());
-                columns = more;
+                lines.push(format!("{indent}{word}"));
+                columns = indent.len() + more;
             }
         }
     }

@@ -60,7 +60,7 @@ pub struct ListItem {
 }
 
 /// A table.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct DataTable {
     pub(crate) columns: Vec<TableColumn>,
     pub(crate) rows: Vec<TableRow>,
@@ -82,6 +82,9 @@ pub struct TableColumn {
     pub(crate) meaning: &'static str,
     /// Whether only CSV has it, because it says the same in each row.
     pub(crate) is_constant: bool,
+    /// Where an answer's table is too wide, the columns with the highest number leave first, all of
+    /// one number together. Those with 0 stay.
+    pub(crate) leaves: u8,
 }
 
 /// A heading over neighbouring columns.
@@ -168,6 +171,12 @@ impl TableColumn {
         TableColumn { band: Some(band.clone()), ..self }
     }
 
+    /// The same column, but one that leaves a narrow table as [`TableColumn::leaves`] says.
+    #[must_use]
+    pub fn leaving(self, leaves: u8) -> TableColumn {
+        TableColumn { leaves, ..self }
+    }
+
     /// Its name in formats without bands.
     pub(crate) fn full_name(&self) -> String {
         let suffix = self.band.as_ref().map_or("", |band| band.suffix);
@@ -203,6 +212,29 @@ impl DataTable {
             rows: rows.into_iter().collect(),
             lead: 1,
         }
+    }
+
+    /// The same table with those of its columns that stay.
+    pub(crate) fn with_columns(self, stays: &[bool]) -> DataTable {
+        fn kept<T>(all: Vec<T>, stays: &[bool]) -> Vec<T> {
+            all.into_iter().zip(stays).filter_map(|(one, stays)| stays.then_some(one)).collect()
+        }
+        let rows = self.rows.into_iter();
+        DataTable {
+            lead: stays.iter().take(self.lead).filter(|stays| **stays).count(),
+            columns: kept(self.columns, stays),
+            rows: rows.map(|row| TableRow { cells: kept(row.cells, stays), ..row }).collect(),
+        }
+    }
+
+    /// The same table, but of the titles over columns only the unit: `ms` for `response time, ms`.
+    pub(crate) fn with_units_for_bands(mut self) -> DataTable {
+        for band in self.columns.iter_mut().filter_map(|column| column.band.as_mut()) {
+            if let Some((_, unit)) = band.title.rsplit_once(", ") {
+                band.title = unit.to_owned();
+            }
+        }
+        self
     }
 
     /// Whether a column has words that say what a row is about, which are aligned left.

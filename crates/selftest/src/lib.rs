@@ -271,7 +271,7 @@ impl SelftestCase {
 }
 
 /// The results, case by case, as text.
-pub fn table(results: &[CaseResult], environment: &Environment) -> String {
+pub fn table(results: &[CaseResult], environment: &Environment, width: Width) -> String {
     let expected = ColumnBand::new("expected, ms", "");
     let error = ColumnBand::new("error, ms", "");
     let late = ColumnBand::new("late, µs", "");
@@ -291,7 +291,7 @@ pub fn table(results: &[CaseResult], environment: &Environment) -> String {
             report::labels::longtail_and_machine(environment),
         ]),
     ];
-    text::sections(&sections, Width::of(COLUMNS))
+    text::sections(&sections, width.at_most(COLUMNS))
 }
 
 fn row(result: &CaseResult) -> TableRow {
@@ -449,7 +449,7 @@ mod tests {
                 run_queue_ns: None,
                 balances,
             };
-            let text = table(&[result], &Environment::default());
+            let text = table(&[result], &Environment::default(), Width::ANY);
             assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
             text
         };

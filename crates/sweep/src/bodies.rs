@@ -132,7 +132,8 @@ impl Experiment for BodiesExperiment<'_> {
             ceiling: self.ceilings.get(&(socket, body.kilobytes)).copied().flatten(),
             number: self.study.runs.len() + at + 1,
             of: plan.runs(),
-            begun: self.begun,
+            later_connections: u64::from(connections)
+                * (plan.runs() - self.study.runs.len() - at - 1) as u64,
             may_end_early: false,
         };
         Ok(bodies.into_iter().enumerate().map(job).collect())

@@ -65,7 +65,6 @@ pub fn conduct_comparison(
         measured: 0,
         has_given_up: false,
         begun: context.clock.now(),
-        blocks_begun: None,
     };
     conduct(&mut comparison, context, observer)?;
     let Comparison { mut study, begun, .. } = comparison;
@@ -98,8 +97,6 @@ struct Comparison<'a> {
     /// Whether an arm's server failed in all attempts of a block.
     has_given_up: bool,
     begun: Nanos,
-    /// When the first block began.
-    blocks_begun: Option<Nanos>,
 }
 
 impl Comparison<'_> {
@@ -153,6 +150,13 @@ impl Comparison<'_> {
             format!("block {block}, {name}")
         };
         let connections = self.connections();
+        let number = if self.is_trial() { arm + 1 } else { self.measured + 1 };
+        let of = if self.is_trial() {
+            self.plan.arms.len()
+        } else {
+            (self.plan.blocks.most() as usize * self.plan.arms_of_a_block())
+                .max(self.measured + 1 + self.turns.len())
+        };
         Job {
             stream,
             probe,
@@ -160,14 +164,9 @@ impl Comparison<'_> {
             multiple: f64::from(connections) / f64::from(slots.max(1)),
             connections,
             ceiling: self.ceilings[self.planned_arm()],
-            number: if self.is_trial() { arm + 1 } else { self.measured + 1 },
-            of: if self.is_trial() {
-                self.plan.arms.len()
-            } else {
-                (self.plan.blocks.most() as usize * self.plan.arms_of_a_block())
-                    .max(self.measured + 1 + self.turns.len())
-            },
-            begun: self.blocks_begun.unwrap_or(self.begun),
+            number,
+            of,
+            later_connections: u64::from(connections) * (of - number) as u64,
             may_end_early: !self.is_trial(),
         }
     }
@@ -217,7 +216,6 @@ impl Experiment for Comparison<'_> {
         self.study.servers[planned] = Some(facts);
         let arm = &self.plan.arms[planned];
         if !self.is_trial() {
-            self.blocks_begun.get_or_insert_with(|| session.context.clock.now());
             let service_time = given_service_time(&arm.stream);
             let is_tcp = session.server.reached.bind.place.tcp().is_some();
             let probe = kernel::choose(arm.probe, is_tcp, slots, service_time)

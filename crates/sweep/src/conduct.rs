@@ -11,6 +11,7 @@ use crate::block::Block;
 use crate::context::{Context, Observer, Phase, SweepError};
 use crate::server::StartedServer;
 use crate::session::{Job, Session};
+use crate::time_left::TimedObserver;
 
 /// What is done with servers.
 pub(crate) trait Experiment {
@@ -48,6 +49,7 @@ pub(crate) fn conduct(
     context: &Context<'_>,
     observer: &mut dyn Observer,
 ) -> Result<(), SweepError> {
+    let observer = &mut TimedObserver::new(observer, context.clock);
     while let Some(block) = experiment.next() {
         if context.is_interrupted() {
             break;

@@ -151,9 +151,11 @@ pub enum Phase {
         connections: u32,
         /// How long it takes, warm-up included; `None` if a count of requests ends it.
         length: Option<Nanos>,
+        /// Connections of the runs after it, all together.
+        later_connections: u64,
         /// How long the rest of the study will take, this run included, if known.
-        left: Option<Nanos>,
-        /// Whether `left` is the most: the study ends as soon as the result is clear.
+        left: Option<TimeLeft>,
+        /// Whether the study ends as soon as the result is clear.
         may_end_early: bool,
         /// Requests so far; `None` if another generator makes the load.
         progress: Option<Arc<RunProgress>>,
@@ -166,6 +168,17 @@ pub enum Phase {
     Reconciling,
     /// The server is being stopped.
     Stopping,
+}
+
+/// How long the rest of a study will take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimeLeft {
+    /// The time.
+    pub time: Nanos,
+    /// Whether it may be less, because the study ends as soon as the result is clear.
+    pub is_most: bool,
+    /// Why that is longer than what was said before.
+    pub why_longer: Option<String>,
 }
 
 /// Is told what happens to a study, between runs and never during one.

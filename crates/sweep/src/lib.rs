@@ -27,13 +27,14 @@ mod session;
 mod statsd;
 mod sweep;
 mod theory;
+mod time_left;
 mod trend;
 
 pub use bodies::conduct_bodies;
 pub use ceiling::start_sink;
 pub use compare::conduct_comparison;
 pub use context::{
-    Ceilings, ClaimedRun, Context, Observer, OtherGenerator, Phase, SweepError, Task,
+    Ceilings, ClaimedRun, Context, Observer, OtherGenerator, Phase, SweepError, Task, TimeLeft,
 };
 pub use far::{FarGenerators, FarHost, LoadPart, NamedPart, drive_load_part, merge_parts, serve};
 pub use load::{LoadObservers, PreparedLoad, RequestJournal, conduct_load};

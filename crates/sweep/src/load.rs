@@ -144,6 +144,7 @@ pub fn conduct_load(
         what: String::new(),
         connections: spec.load.connections,
         length: spec.measured.map(|measured| measured + spec.load.warm_up),
+        later_connections: 0,
         left: None,
         may_end_early: false,
         progress: Some(Arc::clone(&progress)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use judge::Grade;
 use model::theory::ServiceTime;
-use model::{Clock, Diagnostic, GeneratorClaim, GeneratorFacts, Nanos, Run, WorkerShare};
+use model::{Diagnostic, GeneratorClaim, GeneratorFacts, Nanos, Run, WorkerShare};
 use probe::host::HostCounters;
 use probe::processes::tree;
 use probe::puma_stats::{PumaStats, WorkerStats};
@@ -47,7 +47,7 @@ impl Session<'_> {
         job: &Job,
         service_time: Option<ServiceTime>,
     ) -> Result<Option<Run>, SweepError> {
-        self.observer.phase(&job.phase(self.context.clock.now(), None, &Arc::default()));
+        self.observer.phase(&job.phase(None, &Arc::default()));
         let before = self.stats.take().or_else(|| self.counted());
         let processes = tree(self.server.pid());
         let Some((claimed, generator)) = self.run_other(other, job)? else { return Ok(None) };

@@ -44,31 +44,16 @@ pub(crate) struct Job {
     pub(crate) number: usize,
     /// How many runs the study has.
     pub(crate) of: usize,
-    /// When the study began.
-    pub(crate) begun: Nanos,
+    /// Connections of the runs after it, all together.
+    pub(crate) later_connections: u64,
     /// Whether `of` is the most there may be: the study ends as soon as the result is clear.
     pub(crate) may_end_early: bool,
 }
 
 impl Job {
-    /// How long the rest of the study will take. Each run is expected to take as long as those
-    /// before it, with the time between runs; the first as long as was asked for. `None` before the
-    /// first run if its length is not known or the study may end early.
-    fn left(&self, now: Nanos) -> Option<Nanos> {
-        let done = self.number as u64 - 1;
-        let left = (self.of - self.number) as u64 + 1;
-        match (self.stream.stop, done) {
-            (_, 0) if self.may_end_early => None,
-            (Stop::After(length), 0) => Some((length + self.stream.warm_up) * left),
-            (Stop::RequestsPerConnection(_), 0) => None,
-            _ => Some((now - self.begun) / done * left),
-        }
-    }
-
-    /// The phase to show while this run goes on, which begins `now`.
+    /// The phase to show while this run goes on.
     pub(crate) fn phase(
         &self,
-        now: Nanos,
         progress: Option<Arc<RunProgress>>,
         live: &Arc<LiveReadings>,
     ) -> Phase {
@@ -81,7 +66,9 @@ impl Job {
                 Stop::After(length) => Some(length + self.stream.warm_up),
                 Stop::RequestsPerConnection(_) => None,
             },
-            left: self.left(now),
+            later_connections: self.later_connections,
+            // `time_left` knows.
+            left: None,
             may_end_early: self.may_end_early,
             progress,
             live: Arc::clone(live),
@@ -221,8 +208,7 @@ impl<'a> Session<'a> {
         let progress = Arc::new(self.context.progress(&self.shape(&job.stream, job.connections)));
         let watching =
             Watching { probe: job.probe, live: Arc::default(), statsd: self.context.statsd };
-        let now = self.context.clock.now();
-        self.observer.phase(&job.phase(now, Some(Arc::clone(&progress)), &watching.live));
+        self.observer.phase(&job.phase(Some(Arc::clone(&progress)), &watching.live));
         self.measure(job, service_time, &progress, &watching)
     }
 

@@ -131,8 +131,12 @@ impl Experiment for Sweep<'_> {
             self.ceilings = session.ceilings(&shapes, session.server.first_response.bytes)?;
         }
         let done = study.runs.len();
+        let of_pass: u64 = loads.iter().map(|(_, connections)| u64::from(*connections)).sum();
+        let later_passes = u64::from(plan.repeat - session.block.repeat);
+        let mut later_connections = of_pass * (later_passes + 1);
         let job =
             |(at, ((multiple, connections), ceiling)): (usize, ((f64, u32), &Option<Ceiling>))| {
+                later_connections -= u64::from(connections);
                 Job {
                     stream: plan.stream.clone(),
                     probe: study.probed.as_ref().map_or(Probe::None, |probed| probed.probe),
@@ -142,7 +146,7 @@ impl Experiment for Sweep<'_> {
                     ceiling: *ceiling,
                     number: done + at + 1,
                     of: plan.runs(),
-                    begun: self.begun,
+                    later_connections,
                     may_end_early: false,
                 }
             };
@@ -253,7 +257,7 @@ impl Sweep<'_> {
             ceiling: first.generator.ceiling,
             number: self.study.runs.len(),
             of: self.plan.runs(),
-            begun: self.begun,
+            later_connections: 0,
             may_end_early: false,
         };
         let progress = session.context.progress(&session.shape(&job.stream, job.connections));

@@ -1,13 +1,16 @@
-//! The answer of a watch as text: at most 30 lines of 100 columns.
+//! The answer of a watch as text: at most 30 lines of 100 columns, or of as many as a narrower
+//! terminal has.
 
 use judge::watch::{Diagnosis, WatchedWorker};
 use model::Nanos;
-use report::tree::{DataTable, ReportSection, TableRow};
+use report::tree::{DataTable, TableColumn, TableRow};
 use report::{Width, number, text, wrap};
 
 use crate::{StatisticsSource, WatchEnd, WatchEvidence, WatchTarget};
 
 pub(crate) const COLUMNS: usize = 100;
+/// Indent of the table.
+const INDENT: usize = 2;
 /// Rows of workers; of more the rest is one row.
 const MOST_WORKERS: usize = 8;
 
@@ -33,12 +36,14 @@ pub fn answer(
     source: Option<&StatisticsSource>,
     seen: &WatchEvidence,
     end: Option<WatchEnd>,
+    width: Width,
 ) -> Vec<AnswerLine> {
+    let width = width.at_most(COLUMNS);
     let Diagnosis { answer, since, why, tries, .. } = Diagnosis::of(seen);
     let mut lines = Vec::new();
     let mut put_line = |is_bold, before: &str, text: &str| {
         let mut wrapped = String::new();
-        wrap(&mut wrapped, Width::of(COLUMNS), before, text);
+        wrap(&mut wrapped, width, before, text);
         lines.extend(wrapped.lines().map(|line| AnswerLine { is_bold, ..AnswerLine::plain(line) }));
     };
     put_line(false, "", &head(target, seen));
@@ -47,7 +52,7 @@ pub fn answer(
         put_line(true, "  ", line);
     }
     put_line(false, "", "");
-    for line in &table(seen) {
+    for line in &table(seen, width) {
         put_line(false, "", line);
     }
     if let Some(why) = not_visible(seen).filter(|_| seen.busy().is_none()) {
@@ -107,10 +112,20 @@ fn rough(age: Nanos) -> String {
     }
 }
 
-const HEADS: [&str; 7] = ["", "threads", "backlog", "connections", "CPU", "memory", "statistics"];
+/// The columns, and when each leaves a narrow table.
+const HEADS: [(&str, u8); 7] = [
+    ("", 0),
+    ("threads", 0),
+    ("backlog", 0),
+    ("connections", 1),
+    ("CPU", 2),
+    ("memory", 4),
+    ("statistics", 3),
+];
 
-/// A row a worker, without columns of which nothing is known, and below them the accept queue.
-pub(crate) fn table(seen: &WatchEvidence) -> Vec<String> {
+/// A row a worker, without columns of which nothing is known or for which there is no room, and below
+/// them the accept queue.
+pub(crate) fn table(seen: &WatchEvidence, width: Width) -> Vec<String> {
     let shown =
         if seen.workers.len() > MOST_WORKERS + 1 { MOST_WORKERS } else { seen.workers.len() };
     let mut rows: Vec<[String; 7]> = seen.workers[..shown].iter().map(cells).collect();
@@ -120,9 +135,17 @@ pub(crate) fn table(seen: &WatchEvidence) -> Vec<String> {
     let is_known = |at: &usize| rows.iter().any(|row| row[*at] != number::NONE);
     let columns: Vec<usize> = (0..HEADS.len()).filter(is_known).collect();
     let cells_of = |row: &[String; 7]| TableRow::new(columns.iter().map(|at| row[*at].clone()));
-    let table = DataTable::new(columns.iter().map(|at| HEADS[*at]), rows.iter().map(cells_of));
-    let table = text::sections(&[ReportSection::new("").table(table)], Width::ANY);
-    let mut lines: Vec<String> = table.lines().map(|line| format!("  {line}")).collect();
+    let headings = columns.iter().map(|at| {
+        let (name, leaves) = HEADS[*at];
+        TableColumn::new(name).leaving(leaves)
+    });
+    let table = DataTable::of_columns(headings, rows.iter().map(cells_of));
+    let narrowed = text::narrowed(&table, INDENT, width);
+    let table = text::table(&narrowed.table, INDENT, width);
+    let mut lines: Vec<String> = table.lines().map(str::to_owned).collect();
+    if !narrowed.left.is_empty() {
+        lines.push(format!("  (no room for: {})", narrowed.left.join(", ")));
+    }
     if let Some(waiting) = seen.in_kernel() {
         let of = seen.queue_limit.map(|limit| format!(" of {limit}")).unwrap_or_default();
         let most = seen.queue_most.filter(|most| *most > f64::from(waiting));
@@ -243,7 +266,10 @@ mod tests {
         };
         let source = StatisticsSource { control, shown: "tmp/puma.state".to_owned() };
         let source = Some(source).filter(|_| seen.no_statistics.is_none());
-        answer(&target(), source.as_ref(), seen, end).into_iter().map(|line| line.text).collect()
+        answer(&target(), source.as_ref(), seen, end, Width::ANY)
+            .into_iter()
+            .map(|line| line.text)
+            .collect()
     }
 
     #[test]

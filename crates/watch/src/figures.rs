@@ -8,7 +8,7 @@ use crate::answer::COLUMNS;
 use crate::series::Quantity;
 
 /// All figures: of the server, then of each of its processes.
-pub fn all_figures(board: &WatchBoard) -> String {
+pub fn all_figures(board: &WatchBoard, width: Width) -> String {
     let section = |whose: Option<u32>, title: String| {
         let of_it = board.series.iter().filter(|((other, _), _)| *other == whose);
         let rows = of_it.map(|((_, quantity), series)| {
@@ -26,10 +26,10 @@ pub fn all_figures(board: &WatchBoard) -> String {
     let processes =
         board.living().map(|(pid, title)| section(Some(pid), format!("{pid}: {title}")));
     let sections: Vec<ReportSection> = std::iter::once(server).chain(processes).flatten().collect();
-    text::sections(&sections, Width::of(COLUMNS))
+    text::sections(&sections, width.at_most(COLUMNS))
 }
 
-/// The columns of a line a sample.
+/// The columns of a line a sample, the most important first: a narrow terminal has as many as fit.
 const LINE: [(Quantity, &str); 7] = [
     (Quantity::AcceptQueue, "queue"),
     (Quantity::Connections, "open"),
@@ -40,19 +40,25 @@ const LINE: [(Quantity, &str); 7] = [
     (Quantity::ListenOverflows, "overfl/s"),
 ];
 
+/// Characters of the time, and of each figure.
+const TIME: usize = 8;
+const FIGURE: usize = 10;
+
 /// The head over the lines.
-pub fn sample_line_head() -> String {
-    columns("s", LINE.iter().map(|(_, name)| (*name).to_owned()))
+pub fn sample_line_head(width: Width) -> String {
+    columns("s", LINE.iter().map(|(_, name)| (*name).to_owned()), width)
 }
 
 /// The last sample in a line.
-pub fn sample_line(board: &WatchBoard) -> String {
+pub fn sample_line(board: &WatchBoard, width: Width) -> String {
     let cells = LINE.iter().map(|(quantity, _)| quantity.written(board.last(None, *quantity)));
-    columns(&number::fixed(board.seen.watched.as_secs_f64(), 1), cells)
+    columns(&number::fixed(board.seen.watched.as_secs_f64(), 1), cells, width)
 }
 
-fn columns(first: &str, cells: impl Iterator<Item = String>) -> String {
-    format!("{first:>8}{}\n", cells.map(|cell| format!("{cell:>10}")).collect::<Vec<_>>().concat())
+fn columns(first: &str, cells: impl Iterator<Item = String>, width: Width) -> String {
+    let room = width.columns().map_or(LINE.len(), |columns| (columns - TIME) / FIGURE);
+    let cells: Vec<String> = cells.take(room).map(|cell| format!("{cell:>FIGURE$}")).collect();
+    format!("{first:>TIME$}{}\n", cells.concat())
 }
 
 #[cfg(test)]
@@ -227,7 +233,11 @@ mod tests {
         let seen = board.evidence();
         let why = seen.no_statistics.as_ref();
         let why = why.map(|why| format!("  no statistics: {why}\n")).unwrap_or_default();
-        let lines = [sample_line_head(), sample_line(board)].concat();
-        format!("{}\n{why}{lines}{}", table(&seen).join("\n"), all_figures(board))
+        let lines = [sample_line_head(Width::ANY), sample_line(board, Width::ANY)].concat();
+        format!(
+            "{}\n{why}{lines}{}",
+            table(&seen, Width::ANY).join("\n"),
+            all_figures(board, Width::ANY)
+        )
     }
 }

@@ -63,7 +63,7 @@ proptest! {
 
     #[test]
     fn arbitrary_text_is_no_reason_to_panic(text in "\\PC*") {
-        _ = audit::text(&claims_of(&text));
+        _ = audit::text(&claims_of(&text), report::Width::ANY);
     }
 
     #[test]
@@ -88,7 +88,7 @@ proptest! {
             }
         }
         let found = claims_of(&String::from_utf8_lossy(&bytes));
-        _ = audit::text(&found);
+        _ = audit::text(&found, report::Width::ANY);
         _ = serde_json::to_string(&found).unwrap();
     }
 
@@ -99,6 +99,6 @@ proptest! {
         let text = hey_report(&times);
         let found = claims_of(&text);
         prop_assert_eq!(found.len(), 1);
-        prop_assert!(found[0].verdict.is != model::Believable::Impossible, "{}\n{}", audit::text(&found), text);
+        prop_assert!(found[0].verdict.is != model::Believable::Impossible, "{}\n{}", audit::text(&found, report::Width::ANY), text);
     }
 }

@@ -47,7 +47,7 @@ fn outcome(found: &AuditedClaim, check: &str) -> Value {
 /// What is said of an output, and behind that each figure that was read of each claim, and each
 /// that a check has come to.
 fn shown(found: &[AuditedClaim]) -> String {
-    let mut text = audit::text(found);
+    let mut text = audit::text(found, report::Width::ANY);
     for one in found {
         text += "\n";
         let claim = serde_json::to_value(&one.claim).unwrap();
@@ -112,7 +112,9 @@ fn time_outs_of_wrk_are_counted_apart() {
     let errors = "  Socket errors: connect 1, read 2, write 3, timeout 4000\nRequests/sec";
     let found = claims_of(&read("real/wrk").replace("Requests/sec", errors)).remove(0);
     assert_eq!((found.claim.errors, found.claim.timeouts), (Some(6), Some(4000)));
-    assert!(audit::text(&[found]).contains("4000 took longer than wrk's timeout"));
+    assert!(
+        audit::text(&[found], report::Width::ANY).contains("4000 took longer than wrk's timeout")
+    );
 }
 
 #[test]
@@ -130,7 +132,10 @@ fn beyond_a_million_requests_heys_mean_grows_with_the_run() {
     let text = "hey -z 60s -c 50 http://x/\n\nSummary:\n  Total:\t60.0000 secs\n  Slowest:\t0.2488 secs\n  Fastest:\t0.0001 secs\n  Average:\t0.0030 secs\n  Requests/sec:\t41666.6667\n\nStatus code distribution:\n  [200]\t2500000 responses\n";
     let found = claims_of(text).remove(0);
     assert_eq!(outcome(&found, "all_samples_kept"), "doubtful");
-    assert!(audit::text(std::slice::from_ref(&found)).contains("its mean is 2.50 times"));
+    assert!(
+        audit::text(std::slice::from_ref(&found), report::Width::ANY)
+            .contains("its mean is 2.50 times")
+    );
     assert_eq!(
         found.verdict,
         ClaimVerdict { is: model::Believable::Impossible, by: vec![ClaimCheck::LittlesLaw] }

@@ -13,14 +13,14 @@ use launch::{Build, GuardCommand, LaunchError, Revision, puma_gem};
 use model::comparison::{
     ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonPlan, ComparisonQuestion,
 };
-use model::{MaskedText, Metric, Nanos, Rate, ServerKind, Stop};
+use model::{MaskedText, Metric, Nanos, Rate, ServerKind};
 use report::{StudyFile, side_by_side};
 use sweep::{Context, conduct_comparison};
 
 pub(super) use self::arm::as_comparison;
 use self::arm::{ArmRequest, PumaSource};
 use super::conducted::{
-    StudyStart, TerminalObserver, bind_for_remote_generators, check_probe_available,
+    BlocksAhead, StudyStart, TerminalObserver, bind_for_remote_generators, check_probe_available,
     fall_back_to_builtin,
 };
 use crate::args::limits::{CONNECTIONS, above_zero, from_1_to};
@@ -87,32 +87,15 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
         ..here.context(with_environment(&args.command_line()), resolver)
     };
     let mut observer = TerminalObserver::new(&results, None);
-    observer.before_first_block = time_needed(&plan);
+    observer.blocks_ahead = Some(BlocksAhead {
+        least: plan.blocks.looks().first().map_or(plan.blocks.most(), |look| look.after),
+        most: plan.blocks.most(),
+        runs: plan.arms_of_a_block(),
+    });
     observer.is_strict = args.strict;
     signals::begin();
     let study = conduct_comparison(&plan, &context, &mut observer);
     observer.publish(study)
-}
-
-/// How long the runs will take, for the user; `None` if a count of requests ends them.
-fn time_needed(plan: &ComparisonPlan) -> Option<String> {
-    let of_arm = |arm: usize| match plan.arm(arm).stream.stop {
-        Stop::After(length) => Some(length + plan.arm(arm).stream.warm_up),
-        Stop::RequestsPerConnection(_) => None,
-    };
-    let runs = plan.arms_of_a_block();
-    let block = (0..runs).map(of_arm).sum::<Option<Nanos>>()?;
-    let minutes = |blocks: u32| report::number::minutes(block * u64::from(blocks));
-    let least = plan.blocks.looks().first()?.after;
-    let most = plan.blocks.most();
-    let (blocks, time) = if least == most {
-        (most.to_string(), minutes(most))
-    } else {
-        (format!("{least} to {most}"), format!("{} to {}", minutes(least), minutes(most)))
-    };
-    Some(format!(
-        "{blocks} blocks of {runs} runs: {time} minutes of load, and the start of a server for each run"
-    ))
 }
 
 /// Finds the server that an arm names, such as a version of Puma or a branch, and builds it if that
@@ -464,29 +447,5 @@ fn puma_arm(puma: &str) -> String {
     match name.filter(|name| !name.contains([' ', '='])) {
         Some(name) => format!("{name}=--puma {puma}"),
         None => format!("--puma {puma}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::time_needed;
-
-    #[test]
-    fn the_time_is_that_of_the_fewest_and_of_the_most_blocks() {
-        let fixed = testkit::comparison::best();
-        let said = time_needed(&fixed.plan).unwrap();
-        assert_eq!(
-            said,
-            "12 blocks of 4 runs: 3:36 minutes of load, and the start of a server for each run"
-        );
-        let mut plan = fixed.plan;
-        plan.blocks = model::comparison::ComparisonBlocks::UntilDecided;
-        assert!(
-            time_needed(&plan)
-                .unwrap()
-                .starts_with("8 to 20 blocks of 4 runs: 2:24 to 6:00 minutes")
-        );
-        plan.arms[0].stream.stop = model::Stop::RequestsPerConnection(100);
-        assert_eq!(time_needed(&plan), None);
     }
 }

@@ -16,13 +16,13 @@ use model::{
     App, ComparisonStudy, MaskedText, Nanos, Probe, ServerKind, ServerPlan, Socket, Study,
     SweepStudy, SystemClock,
 };
-use sweep::{Context, FarGenerators, Observer, Phase, SweepError};
+use sweep::{Context, FarGenerators, Observer, Phase, SweepError, TimeLeft};
 
 use crate::exit::{Exit, Mistake, wrong};
 use crate::metrics::Outlets;
+use crate::progress::ProgressDisplay;
 use crate::results::Results;
 use crate::store::{CeilingFile, wall_time};
-use crate::ui::Ui;
 use crate::{guard, signals, this_program, ui};
 
 /// What a study starts with: its clock, the user's interruption, generators on other machines.
@@ -140,7 +140,7 @@ pub(crate) fn fall_back_to_builtin(server: &mut ServerPlan) -> Result<bool, Mist
 
 /// Shows each run as it is done, saves the study, and exports the judged runs.
 pub(crate) struct TerminalObserver<'a> {
-    ui: Ui,
+    display: ProgressDisplay,
     results: &'a Results<'a>,
     outlets: Option<&'a mut Outlets>,
     /// How many runs are judged and exported; in a comparison, blocks.
@@ -153,8 +153,36 @@ pub(crate) struct TerminalObserver<'a> {
     has_sent: bool,
     /// `--strict`: whether a comparison that cannot tell counts as missed.
     pub(crate) is_strict: bool,
-    /// Printed once every arm of a comparison has started.
-    pub(crate) before_first_block: Option<String>,
+    /// The blocks of a comparison, announced once every arm has started: then it is known how long a
+    /// start takes.
+    pub(crate) blocks_ahead: Option<BlocksAhead>,
+}
+
+/// The blocks that a comparison will have.
+pub(crate) struct BlocksAhead {
+    pub(crate) least: u32,
+    pub(crate) most: u32,
+    /// Runs of a block.
+    pub(crate) runs: usize,
+}
+
+impl BlocksAhead {
+    /// How long they will take if all of them take `left`.
+    fn in_words(&self, left: Option<&TimeLeft>) -> String {
+        let BlocksAhead { least, most, runs } = self;
+        let minutes = |blocks: u32| {
+            let time = left.map(|left| left.time * u64::from(blocks) / u64::from(*most));
+            time.map(report::number::minutes)
+        };
+        let (blocks, time) = if least == most {
+            (most.to_string(), minutes(*most))
+        } else {
+            let time = minutes(*least).zip(minutes(*most));
+            (format!("{least} to {most}"), time.map(|(from, to)| format!("{from} to {to}")))
+        };
+        let time = time.map(|time| format!(", about {time} in all")).unwrap_or_default();
+        format!("{blocks} blocks of {runs} runs, each with a fresh server{time}")
+    }
 }
 
 impl<'a> TerminalObserver<'a> {
@@ -163,7 +191,7 @@ impl<'a> TerminalObserver<'a> {
         outlets: Option<&'a mut Outlets>,
     ) -> TerminalObserver<'a> {
         TerminalObserver {
-            ui: Ui::new(),
+            display: ProgressDisplay::new(),
             results,
             outlets,
             judged: 0,
@@ -171,7 +199,7 @@ impl<'a> TerminalObserver<'a> {
             remarks: BTreeSet::new(),
             has_sent: false,
             is_strict: false,
-            before_first_block: None,
+            blocks_ahead: None,
         }
     }
 
@@ -188,7 +216,7 @@ impl<'a> TerminalObserver<'a> {
         self,
         study: Result<S, SweepError>,
     ) -> Result<Exit, Mistake> {
-        drop(self.ui);
+        drop(self.display);
         let study = study.map(S::into).inspect_err(|_| {
             if self.is_kept {
                 let path = self.results.path().to_string_lossy();
@@ -225,32 +253,34 @@ impl<'a> TerminalObserver<'a> {
         let arms: BTreeSet<usize> = runs.map(|run| run.arm).collect();
         if arms.len() == study.plan.arms_of_a_block() && block > self.judged {
             self.judged = block;
-            self.ui.rows(&study.clone().into());
-            self.ui.line(&progress(study, block));
+            self.display.rows(&study.clone().into());
+            self.display.line(&progress(study, block));
         }
     }
 }
 
 impl Observer for TerminalObserver<'_> {
     fn phase(&mut self, phase: &Phase) {
-        if matches!(phase, Phase::Running { may_end_early: true, .. }) {
-            self.before_first_block.take().iter().for_each(|line| self.ui.line(line));
+        if let Phase::Running { may_end_early: true, left, .. } = phase
+            && let Some(blocks) = self.blocks_ahead.take()
+        {
+            self.display.line(&blocks.in_words(left.as_ref()));
         }
         self.has_sent |= matches!(phase, Phase::Running { .. });
-        self.ui.phase(phase);
+        self.display.phase(phase);
         self.outlets.iter_mut().for_each(|outlets| outlets.phase(phase));
     }
 
     fn remark(&mut self, text: &str) {
         if self.remarks.insert(text.to_owned()) {
-            self.ui.line(text);
+            self.display.line(text);
         }
     }
 
     fn run_done(&mut self, study: &Study, provisional: &Study) {
         self.outlets.iter_mut().for_each(|outlets| outlets.run_over());
         self.keep(study);
-        self.ui.rows(provisional);
+        self.display.rows(provisional);
     }
 
     fn judged(&mut self, study: &Study) {
@@ -297,4 +327,28 @@ fn progress(study: &ComparisonStudy, block: usize) -> String {
     let known: Vec<String> = deciding.filter_map(of_metric).collect();
     let colon = if known.is_empty() { "" } else { ": " };
     format!("block {block} of at most {}{colon}{}", plan.blocks.most(), known.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_comparison_is_that_of_its_fewest_and_of_its_most_blocks() {
+        let left = TimeLeft { time: Nanos::from_secs(400), is_most: true, why_longer: None };
+        let blocks = |least| BlocksAhead { least, most: 20, runs: 4 };
+        assert_eq!(
+            blocks(8).in_words(Some(&left)),
+            "8 to 20 blocks of 4 runs, each with a fresh server, about 2:40 to 6:40 in all"
+        );
+        assert_eq!(
+            blocks(20).in_words(Some(&left)),
+            "20 blocks of 4 runs, each with a fresh server, about 6:40 in all"
+        );
+        assert_eq!(
+            blocks(20).in_words(None),
+            "20 blocks of 4 runs, each with a fresh server",
+            "a count of requests ends the runs"
+        );
+    }
 }

@@ -27,8 +27,9 @@ use crate::args::ADVANCED;
 use crate::args::limits::{from_1_to, load_tool};
 use crate::args::output::FormatArgs;
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
+use crate::progress::ProgressDisplay;
 use crate::store::wall_time;
-use crate::ui::{self, Ui};
+use crate::ui;
 use crate::{guard, signals, this_program};
 
 /// How long Puma may take to print its version.
@@ -80,13 +81,18 @@ fn examine_machine(args: &DoctorArgs) -> Result<Exit, Mistake> {
             &json!({ "longtail_version": env!("CARGO_PKG_VERSION"), "fitness": fitness, "checks": checks }),
         );
     } else {
-        ui::print(&machine_text(&checks, &fitness, args.full));
+        ui::print(&machine_text(&checks, &fitness, args.full, ui::terminal_width()));
     }
     Ok(Exit::Missed.if_so(!fitness.fit))
 }
 
 /// The verdict, what is not fine, and how much is; with `is_full` what is fine as well.
-fn machine_text(checks: &[MachineCheck], fitness: &MachineFitness, is_full: bool) -> String {
+fn machine_text(
+    checks: &[MachineCheck],
+    fitness: &MachineFitness,
+    is_full: bool,
+    width: Width,
+) -> String {
     let is_shown = |check: &&MachineCheck| is_full || check.grade != MachineGrade::Fine;
     let shown: Vec<&MachineCheck> = checks.iter().filter(is_shown).collect();
     let item = |check: &&MachineCheck| {
@@ -111,7 +117,7 @@ fn machine_text(checks: &[MachineCheck], fitness: &MachineFitness, is_full: bool
         let how = "passed: longtail doctor --full lists what they saw.";
         sections.push(ReportSection::new(format!("{} {how}", count_of(passed, "check"))));
     }
-    text::sections(&sections, Width::of(COLUMNS))
+    text::sections(&sections, width.at_most(COLUMNS))
 }
 
 /// `fit`, `fit with warnings: 3`, `not fit: busy; warnings: 2`, and how much is unknown.
@@ -162,7 +168,7 @@ fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let sink = SinkUnderLoad::start(&guard(), clock)?;
     let rounds =
         CalibrationRounds { sink: &sink, order: &order, runner: &runner, interrupt: &interrupt };
-    let progress = Ui::new();
+    let progress = ProgressDisplay::new();
     let all = found.rounds;
     for round in 1..=all {
         let tell = |name: &str| progress.working(&format!("round {round}/{all}: {name}"));
@@ -174,7 +180,7 @@ fn examine_generators(args: &DoctorArgs) -> Result<Exit, Mistake> {
     if args.output.is_json() {
         ui::print_json(&found);
     } else {
-        ui::print(&rates::table(&found));
+        ui::print(&rates::table(&found, ui::terminal_width()));
     }
     let is_interrupted = Exit::Interrupted.if_so(found.interrupted);
     Ok(is_interrupted.and(Exit::Invalid.if_so(found.is_longtail_without_figures())))
@@ -189,7 +195,7 @@ fn examine_longtail(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let interrupt = signals::interruption()?;
     let started_at = wall_time();
     signals::begin();
-    let progress = Ui::new();
+    let progress = ProgressDisplay::new();
     let mut outcomes = Vec::new();
     let mut interrupted = false;
     for case in selftest::all(args.quick) {
@@ -209,7 +215,7 @@ fn examine_longtail(args: &DoctorArgs) -> Result<Exit, Mistake> {
             "conserved": conserved, "cases": outcomes,
         }));
     } else {
-        ui::print(&selftest::table(&outcomes, &environment));
+        ui::print(&selftest::table(&outcomes, &environment, ui::terminal_width()));
     }
     Ok(Exit::Interrupted.if_so(interrupted).and(Exit::Missed.if_so(!conserved)))
 }
@@ -298,8 +304,8 @@ network
 1 check passed: longtail doctor --full lists what they saw.
 ";
         let fitness = MachineFitness::of(&checks);
-        assert_eq!(machine_text(&checks, &fitness, false), expected);
-        let full = machine_text(&checks, &fitness, true);
+        assert_eq!(machine_text(&checks, &fitness, false, Width::ANY), expected);
+        let full = machine_text(&checks, &fitness, true, Width::ANY);
         assert!(
             full.contains("\n  ✓ TIME_WAIT         3 connections\n") && !full.contains("passed"),
             "{full}"

@@ -16,8 +16,8 @@ use crate::args::output::StudyKind;
 use crate::exit::{Exit, Mistake, refuse_if};
 use crate::load::{Recorder, order_load, prepare};
 use crate::metrics::{Outlets, StatsdInput};
+use crate::progress::ProgressDisplay;
 use crate::results::Results;
-use crate::ui::Ui;
 use crate::{secrets, signals, ui};
 
 /// Names of `--log` that are stdout: attack's lines, and CSV.
@@ -154,14 +154,14 @@ fn conduct(
     context: &Context<'_>,
     outlets: &mut Outlets,
 ) -> Result<LoadStudy, Mistake> {
-    let mut shown: Option<Ui> = None;
+    let mut shown: Option<ProgressDisplay> = None;
     let load = conduct_load(prepared, observers, context, &mut |phase| {
-        let ui = shown.get_or_insert_with(Ui::new);
+        let display = shown.get_or_insert_with(ProgressDisplay::new);
         match phase {
             Phase::Running { length, progress: Some(progress), .. } => {
-                ui.loading(*length, args.number, progress);
+                display.loading(*length, args.number, progress);
             }
-            _ => ui.phase(phase),
+            _ => display.phase(phase),
         }
         outlets.phase(phase);
     })?;
@@ -176,11 +176,11 @@ fn conduct_other(
     prepared: PreparedLoad,
     context: &Context<'_>,
 ) -> Result<Option<LoadStudy>, Mistake> {
-    let ui = Ui::new();
-    ui.working(&format!("{} makes the load{}", other.name(), other.length_in_words()));
+    let display = ProgressDisplay::new();
+    display.working(&format!("{} makes the load{}", other.name(), other.length_in_words()));
     // It was started, and it is not known how much it has sent.
     let load = other.conduct(prepared, context).map_err(Mistake::BrokeOff)?;
-    drop(ui);
+    drop(display);
     if load.is_none() {
         let name = other.name();
         ui::note(&format!("interrupted: {name} had not finished, so there is nothing to report"));

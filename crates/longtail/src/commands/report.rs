@@ -72,7 +72,7 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Mistake> {
     if args.output.is_json() {
         ui::print_json(&audited);
     } else {
-        ui::print(&audit::text(&audited));
+        ui::print(&audit::text(&audited, ui::terminal_width()));
     }
     let impossible = audited.iter().any(|one| one.verdict.is == model::Believable::Impossible);
     Ok(Exit::Missed.if_so(impossible))

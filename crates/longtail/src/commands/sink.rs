@@ -24,10 +24,11 @@ pub(crate) fn run(args: &SinkArgs) -> Result<Exit, Mistake> {
     let sink = Sink::start_until(settings, SystemClock::start(), signals::first_signal()?)?;
     signals::begin();
     for place in sink.places() {
-        ui::print(&format!("listening on {place} ({laws})\n"));
+        let line = format!("listening on {place} ({laws})");
+        ui::print(&ui::broken(&line, ui::terminal_width()));
     }
     let ledger = sink.wait();
-    ui::print(&ledger.text());
+    ui::print(&ui::broken(ledger.text().trim_end(), ui::terminal_width()));
     Ok(Exit::Fine)
 }
 

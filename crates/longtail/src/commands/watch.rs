@@ -94,11 +94,12 @@ fn print_answer(
         ui::print(&text);
         return;
     }
-    let lines = watch::answer(target, statistics, &seen, Some(end));
+    let width = ui::terminal_width();
+    let lines = watch::answer(target, statistics, &seen, Some(end), width);
     let mut text: String = lines.into_iter().map(|line| line.text + "\n").collect();
     if args.full {
         text.push('\n');
-        text.push_str(&watch::all_figures(board));
+        text.push_str(&watch::all_figures(board, width));
     }
     ui::print(&text);
 }
@@ -122,7 +123,7 @@ impl Viewer<'_> {
         board: &mut WatchBoard,
     ) -> Result<WatchEnd, Mistake> {
         if self.args.lines && !self.args.output.is_json() {
-            ui::print(&watch::sample_line_head());
+            ui::print(&watch::sample_line_head(ui::terminal_width()));
         }
         loop {
             let mut received = receiver.recv_timeout(CHECK_PERIOD);
@@ -161,7 +162,7 @@ impl Viewer<'_> {
             let line = if self.args.output.is_json() {
                 format!("{}\n", watch::watch_json(self.target, &board.evidence(), None, None))
             } else {
-                watch::sample_line(board)
+                watch::sample_line(board, ui::terminal_width())
             };
             ui::print(&line);
         }
@@ -176,10 +177,12 @@ impl Viewer<'_> {
         // A terminal that takes no output now is drawn on later, so that keys and signals are not
         // held up.
         if screen.is_stale && ui::takes_more(io::stdout(), Nanos::ZERO) {
-            let mut lines = watch::answer(self.target, self.statistics, &board.evidence(), None);
+            let width = ui::terminal_width();
+            let seen = board.evidence();
+            let mut lines = watch::answer(self.target, self.statistics, &seen, None, width);
             if screen.is_full {
                 lines.push(AnswerLine::plain(""));
-                lines.extend(watch::all_figures(board).lines().map(AnswerLine::plain));
+                lines.extend(watch::all_figures(board, width).lines().map(AnswerLine::plain));
             }
             screen.draw(&lines)?;
         }

@@ -27,5 +27,6 @@ mod scenarios;
 mod schemas;
 mod secrets;
 mod situations;
+mod terminal;
 mod watch;
 mod wire;

@@ -2,10 +2,77 @@
 
 use std::collections::BTreeSet;
 
+use model::Study;
 use report::Width;
+use report::answer::GrowingTable;
 use testkit::study;
 
 const TERMINALS: [usize; 3] = [80, 100, 146];
+
+/// Fails if a line is wider than it may be, unless that is because of a word that is too long for any
+/// line, such as a URL.
+#[track_caller]
+fn expect_narrow(text: &str, columns: usize, what: &str) {
+    /// Labels and indents before a word.
+    const BEFORE: usize = 18;
+    for line in text.lines() {
+        let longest = line.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+        let is_unbreakable = longest + BEFORE > columns;
+        let is_narrow = line.chars().count() <= columns || is_unbreakable;
+        assert!(is_narrow, "{what} in {columns} columns: {line}\n{text}");
+    }
+}
+
+/// At every width a terminal may have, whatever is printed of a study fits.
+#[test]
+fn nothing_is_wider_than_the_terminal() {
+    for study in testkit::every_study() {
+        for columns in [40, 45, 50, 60, 70, 80, 90, 100, 120, 200] {
+            let width = Width::of(columns);
+            expect_narrow(&report::answer::whole(&study, None, width), columns, "the answer");
+            // The name of a metric cannot be broken, and a column stands beside it.
+            if [50, 60, 80].contains(&columns) {
+                expect_narrow(&report::full(&study, None, width), columns, "the full report");
+            }
+            let table = GrowingTable::of(&study);
+            for rows in [4, 20] {
+                let lines = table.lines(width, rows);
+                assert!(lines.len() <= rows, "{columns} x {rows}: {lines:?}");
+                expect_narrow(&lines.join("\n"), columns, "the table that grows");
+            }
+        }
+    }
+}
+
+/// Of a sweep, figures leave a narrow table by importance, and the answer names those that left.
+#[test]
+fn columns_that_leave_an_answer_are_named() {
+    let study = Study::from(study::canonical());
+    let answer = |columns| report::answer::whole(&study, None, Width::of(columns));
+    let head = |columns| {
+        let answer = answer(columns);
+        let head = answer.lines().find(|line| line.contains("req/s") && line.contains("load"));
+        head.unwrap_or_else(|| panic!("{answer}")).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(head(100), "load connections req/s failed p50 p95 p99 max FIFO");
+    assert!(!answer(100).contains("Not shown"));
+    assert_eq!(head(60), "load connections req/s failed p50 p95 p99 max");
+    assert!(answer(60).contains("Not shown in 60 columns: FIFO ("), "{}", answer(60));
+    assert_eq!(head(50), "load connections req/s failed p50 p99");
+    assert!(answer(50).contains("Not shown in 50 columns: p95, max, FIFO"), "{}", answer(50));
+    assert_eq!(head(40), "load req/s failed p99");
+}
+
+#[test]
+fn of_more_rows_than_a_terminal_has_the_last_ones_are_shown() {
+    let table = GrowingTable::of(&study::judged().into());
+    let all = table.lines(Width::ANY, 100);
+    let few = table.lines(Width::ANY, all.len() - 2);
+    assert_eq!(few.len(), all.len() - 2);
+    assert_eq!(few.last(), all.last());
+    assert_eq!(few[1], all[1], "the heading stays");
+    assert!(table.lines(Width::ANY, 1).is_empty());
+}
 
 /// No line is wider or ends in a space; of what was wrapped or parted, all words are there, and
 /// each part of a table says whose rows they are.
