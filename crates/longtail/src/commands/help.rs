@@ -34,14 +34,15 @@ const START_HERE: &str =
   longtail sweep -r config.ru --path /posts       your own app
   longtail load --rate 200 --for 30s http://127.0.0.1:3000/";
 
-/// All commands and flags, as their help lays them out.
+/// All commands and flags, as their help lays them out where there is room for it.
 pub(crate) fn whole() -> Command {
-    whole_for(|_| true)
+    whole_for(Width::ANY, |_| true)
 }
 
-/// The same, where only the help of the commands that are asked for is laid out: a command line
-/// names one of sixteen.
-pub(crate) fn whole_for(is_asked: impl Fn(&str) -> bool) -> Command {
+/// The same for a terminal, where only the help of the commands that are asked for is laid out: a
+/// command line names one of sixteen.
+pub(crate) fn whole_for(width: Width, is_asked: impl Fn(&str) -> bool) -> Command {
+    let width = width.at_most(WIDTH);
     let mut whole = Cli::command().disable_help_flag(true).mut_args(laid_out_flag).arg(help_flag());
     whole = whole
         .mut_subcommand("attack", crate::args::load::as_attack)
@@ -52,9 +53,9 @@ pub(crate) fn whole_for(is_asked: impl Fn(&str) -> bool) -> Command {
     let names: Vec<String> =
         whole.get_subcommands().map(|command| command.get_name().to_owned()).collect();
     for name in names.into_iter().filter(|name| is_asked(name)) {
-        whole = whole.mut_subcommand(name, laid_out);
+        whole = whole.mut_subcommand(name, |command| laid_out(command, width));
     }
-    let overview = overview(&whole);
+    let overview = overview_here(&whole, width);
     whole.override_help(overview)
 }
 
@@ -72,10 +73,10 @@ fn help_flag() -> clap::Arg {
 const FEW_EXAMPLES: usize = 3;
 
 /// One command with its rare flags hidden from `-h`, and its examples laid out.
-fn laid_out(command: Command) -> Command {
+fn laid_out(command: Command, width: Width) -> Command {
     let command = command.mut_args(laid_out_flag);
-    let few = command.get_after_help().map(|text| examples(&text.to_string()));
-    let all = command.get_after_long_help().map(|text| examples(&text.to_string()));
+    let few = command.get_after_help().map(|text| examples(&text.to_string(), width));
+    let all = command.get_after_long_help().map(|text| examples(&text.to_string(), width));
     let first = |text: &String| {
         let ends =
             text.match_indices("\n  longtail ").nth(FEW_EXAMPLES).map_or(text.len(), |(at, _)| at);
@@ -105,7 +106,24 @@ pub(crate) fn long_help(mut whole: Command, name: Option<&str>) -> String {
     if let Some(text) = command.get_after_long_help().cloned() {
         command = command.after_help(text);
     }
-    command.render_help().to_string()
+    advanced_last(&command.render_help().to_string())
+}
+
+/// A help whose rare flags come after all others: clap lists groups in the order of their first flags.
+fn advanced_last(help: &str) -> String {
+    let parts: Vec<&str> = help.trim_end().split("\n\n").collect();
+    moved_down(parts, &format!("{ADVANCED}:\n"), &["Examples"]).join("\n\n") + "\n"
+}
+
+/// The parts of a text, with the one that begins with `title` moved to before the first of `ends`.
+fn moved_down<'t>(mut parts: Vec<&'t str>, title: &str, ends: &[&str]) -> Vec<&'t str> {
+    if let Some(at) = parts.iter().position(|part| part.starts_with(title)) {
+        let moved = parts.remove(at);
+        let is_end = |part: &&str| ends.iter().any(|end| part.starts_with(end));
+        let end = parts.iter().position(is_end).unwrap_or(parts.len());
+        parts.insert(end, moved);
+    }
+    parts
 }
 
 /// What `longtail help words` says: the glossary, without the marks of its tables.
@@ -118,7 +136,8 @@ pub(crate) fn words() -> String {
     };
     let text: String = include_str!("../../../../docs/GLOSSARY.md").lines().map(line).collect();
     let plain = text.replace("**", "").replace(['`', '*'], "");
-    plain.lines().map(|line| report::broken(line, Width::of(WIDTH))).collect()
+    let width = ui::terminal_width().at_most(WIDTH);
+    plain.lines().map(|line| report::broken(line, width)).collect()
 }
 
 /// What man pages and completions are made from: the commands that the help lists.
@@ -145,20 +164,55 @@ fn exit_codes() -> String {
 }
 
 /// What `longtail --help` says.
-fn overview(whole: &Command) -> String {
-    let mut text = format!("{}\n\nUsage: longtail <command> [options]\n", about(whole));
+fn overview(whole: &Command, width: Width) -> String {
+    let mut text = report::broken(&about(whole), width);
+    text += "\nUsage: longtail <command> [options]\n";
     for (title, names) in GROUPS {
         _ = writeln!(text, "\n{title}");
         for command in names.iter().filter_map(|name| whole.find_subcommand(name)) {
-            _ = writeln!(text, "  {:<10} {}", command.get_name(), about(command));
+            let name = format!("  {:<10} ", command.get_name());
+            report::wrap(&mut text, width, &name, &about(command));
         }
     }
     _ = write!(
         text,
-        "\nStart here\n{START_HERE}\n\nExit codes, the first that applies\n{}",
-        exit_codes()
+        "\nStart here\n{}\n\nExit codes, the first that applies\n",
+        examples(START_HERE, width)
     );
-    text + "\nOptions: -h, --help   -V, --version   --color auto|always|never\nMore:    longtail <command> --help | longtail help words | man longtail\n"
+    for (exit, meaning) in Exit::ALL {
+        report::wrap(&mut text, width, &format!("  {:<4} ", exit.code()), meaning);
+    }
+    text.push('\n');
+    let options = "-h, --help   -V, --version   --color auto|always|never";
+    report::wrap(&mut text, width, "Options: ", options);
+    report::wrap(&mut text, width, "More:    ", "longtail <command> --help | longtail help words");
+    text
+}
+
+/// The overview, and where a package installed it the man page.
+fn overview_here(whole: &Command, width: Width) -> String {
+    let overview = overview(whole, width);
+    if is_man_page_there() {
+        overview.trim_end().to_owned() + " | man longtail\n"
+    } else {
+        overview
+    }
+}
+
+/// Whether `man` finds our page: in a folder of `MANPATH`, or beside one of the `PATH`, as in
+/// manpath(5).
+fn is_man_page_there() -> bool {
+    let folders = |name: &str| {
+        let list = std::env::var_os(name).unwrap_or_default();
+        std::env::split_paths(&list).collect::<Vec<PathBuf>>()
+    };
+    let beside =
+        folders("PATH").into_iter().filter_map(|dir| Some(dir.parent()?.join("share/man")));
+    let mut places = folders("MANPATH").into_iter().chain(beside);
+    places.any(|dir| {
+        let pages = ["longtail.1", "longtail.1.gz"];
+        pages.iter().any(|page| dir.join("man1").join(page).exists())
+    })
 }
 
 fn about(command: &Command) -> String {
@@ -178,7 +232,7 @@ pub(crate) fn in_short() -> String {
 /// Lays `text` out: an explanation for which an example's line has no room goes below it, and lines
 /// of prose that follow each other become one, which is wrapped to the terminal. What is indented
 /// stays as it is.
-fn examples(text: &str) -> String {
+fn examples(text: &str, width: Width) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut goes_on = false;
     for line in text.lines() {
@@ -188,7 +242,9 @@ fn examples(text: &str) -> String {
                 before.push(' ');
                 before.push_str(line);
             }
-            _ if line.chars().count() > WIDTH && !is_prose => lines.extend(in_two(line)),
+            _ if !width.fits(line.chars().count()) && !is_prose => {
+                lines.extend(in_two(line, width));
+            }
             _ => lines.push(line.to_owned()),
         }
         // A title ends with a colon, and a sentence with a full stop is a paragraph's end.
@@ -198,14 +254,20 @@ fn examples(text: &str) -> String {
 }
 
 /// An example, and below it what two spaces or more set apart.
-fn in_two(line: &str) -> Vec<String> {
+fn in_two(line: &str, width: Width) -> Vec<String> {
     let begins = line.len() - line.trim_start().len();
-    match line[begins..].split_once("  ") {
-        Some((example, words)) => {
-            vec![format!("{}{example}", &line[..begins]), format!("{BELOW}{}", words.trim_start())]
-        }
-        None => vec![line.to_owned()],
+    let (example, words) = match line.strip_prefix(BELOW) {
+        Some(words) => ("", words),
+        None => line[begins..].split_once("  ").unwrap_or((&line[begins..], "")),
+    };
+    let mut text = String::new();
+    if !example.is_empty() {
+        text += &report::command_lines(&line[..begins], example, width);
     }
+    if !words.is_empty() {
+        report::wrap(&mut text, width, BELOW, words.trim_start());
+    }
+    text.lines().map(str::to_owned).collect()
 }
 
 /// Flags of `longtail generate-docs`.
@@ -256,6 +318,11 @@ fn write_page(command: &Command, dir: &Path) -> std::io::Result<()> {
         Man::new(command.clone().after_help(Resettable::Reset).after_long_help(Resettable::Reset));
     let mut text = Vec::new();
     page.render(&mut text)?;
+    let rendered = String::from_utf8_lossy(&text).into_owned();
+    let parts = rendered.trim_end().split("\n.SH ").collect();
+    let title = ADVANCED.to_uppercase();
+    let parts = moved_down(parts, &title, &["SUBCOMMANDS", "EXTRA", "VERSION", "AUTHORS"]);
+    let mut text = (parts.join("\n.SH ") + "\n").into_bytes();
     text.extend_from_slice(b".SH EXAMPLES\n.nf\n");
     for line in examples.unwrap_or_default().lines().filter(|line| *line != "Examples:") {
         // Nothing in it is a request to the formatter.
@@ -298,6 +365,38 @@ mod tests {
     }
 
     #[test]
+    fn every_help_fits_a_narrow_terminal() {
+        for columns in [60, 80] {
+            let whole = || whole_for(Width::of(columns), |_| true).term_width(columns);
+            let mut texts = vec![overview(&whole(), Width::of(columns))];
+            texts.extend(visible().iter().map(|name| long_help(whole(), Some(name))));
+            // The usage is clap's, whose parts in <> are not broken.
+            let lines = texts.iter().flat_map(|text| text.lines());
+            for line in lines.filter(|line| !line.starts_with("Usage: ")) {
+                let longest = line.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+                let is_unbreakable = longest + 30 > columns;
+                assert!(line.chars().count() <= columns || is_unbreakable, "{columns}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn rare_flags_come_last() {
+        for name in visible() {
+            let help = long_help(whole(), Some(&name));
+            let titles: Vec<&str> = help
+                .split("\n\n")
+                .filter_map(|part| part.lines().next())
+                .filter(|line| !line.starts_with(' ') && line.ends_with(':'))
+                .collect();
+            let groups: Vec<&&str> =
+                titles.iter().take_while(|title| !title.starts_with("Examples")).collect();
+            let advanced = groups.iter().position(|title| **title == "Advanced:");
+            assert!(advanced.is_none_or(|at| at + 1 == groups.len()), "{name}: {titles:?}");
+        }
+    }
+
+    #[test]
     fn every_short_help_fits_on_a_screen() {
         let mut all = whole().term_width(WIDTH);
         all.build();
@@ -322,7 +421,7 @@ mod tests {
         let mut page = format!(
             "# Commands and flags\n\nMade from the program's own definition of its flags; `longtail <command> --help` prints the \
              same.\n\n```text\n{}```\n",
-            overview(&whole())
+            overview(&whole(), Width::of(WIDTH))
         );
         for (_, names) in GROUPS {
             for name in names {

@@ -175,7 +175,8 @@ fn understood(words: Vec<OsString>) -> Result<Invocation, Mistake> {
     if texts == ["help", "words"] {
         return Ok(Invocation::Help(help::words()));
     }
-    let defined = || help::whole_for(|name| texts.iter().any(|word| word == name));
+    let is_named = |name: &str| texts.iter().any(|word| word == name);
+    let defined = || help::whole_for(ui::terminal_width(), is_named);
     let mut parser = defined();
     if let Some(command) = texts.iter().find_map(|word| parser.find_subcommand(word)) {
         others::check(command, &texts)?;
@@ -314,7 +315,7 @@ fn glued_to_help<'w>(
 
 /// All commands and flags, without the layout of their help.
 pub(crate) fn definition() -> clap::Command {
-    help::whole_for(|_| false)
+    help::whole_for(::report::Width::ANY, |_| false)
 }
 
 /// A comparison that was typed as another command.
