@@ -237,7 +237,7 @@ fn two_boxes_are_provisioned_used_and_left_clean() {
     // If a busy machine spoils the run, nothing is expected of it.
     let is_missed = printed.contains("\nmissed: 1\n") || printed.contains("\nmissed: 3\n");
     assert!(printed.contains("load from") && is_missed, "{ended:?}");
-    assert!(ended.stderr.contains("longtail: run 1/1: 32 connections"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("longtail: run 1/1, 32 connections"), "{}", ended.stderr);
     let has_both = printed.contains("studies: fleet/studies/box1-")
         && printed.contains("fleet/studies/sweep-");
     assert!(has_both, "{printed}{}", ended.stderr);
