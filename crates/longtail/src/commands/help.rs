@@ -25,7 +25,7 @@ pub(crate) const BELOW: &str = "      ";
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Measure", &["sweep", "load", "compare", "watch", "report"]),
     ("Plan and check", &["predict", "doctor", "audit"]),
-    ("More than one machine", &["fleet"]),
+    ("More machines, and an app of your own", &["fleet", "init"]),
     ("For testing load generators", &["sink"]),
 ];
 

@@ -12,6 +12,7 @@ mod documents_tests;
 mod fleet;
 mod generate;
 mod help;
+mod init;
 mod load;
 mod predict;
 mod report;
@@ -80,6 +81,11 @@ pub(crate) enum Command {
     Audit(AuditArgs),
     /// Server and load generators on machines of their own, by Ansible
     Fleet(FleetArgs),
+    /// Write bin/longtail into a Ruby app, and show the lines for its Gemfile and CI
+    #[command(after_help = "\
+Examples:
+  longtail init        in the app's folder; a file that is there stays as it is")]
+    Init,
     /// A test server with known delays and faults
     Sink(Box<SinkArgs>),
     /// sweep --bodies
@@ -127,6 +133,7 @@ impl Command {
             Command::Compare(args) => compare::run(&args, resolver),
             Command::Report(args) => report::run(&args),
             Command::Fleet(args) => fleet::run(&args),
+            Command::Init => init::run(),
             Command::Generate(args) => generate::run(&args, resolver),
             Command::Merge(args) => generate::merge(&args),
             Command::GenerateDocs(args) => help::generate_docs(&args),
