@@ -20,6 +20,7 @@ mod load;
 mod mistakes;
 mod observers;
 mod outlets;
+mod packages;
 mod pumas;
 mod rails;
 mod refused;
