@@ -11,6 +11,7 @@ pub mod batches;
 pub mod bodies;
 pub mod body;
 pub mod broken;
+pub mod capacity;
 pub mod chunked;
 pub mod claimed;
 pub mod clock;
@@ -63,6 +64,7 @@ pub use self::{
     bodies::*,
     body::*,
     broken::*,
+    capacity::*,
     chunked::*,
     claimed::*,
     clock::*,

@@ -1,0 +1,809 @@
+//! The search itself ([`RateSearch`]): which rate is tried next and for how long, from what the
+//! trials so far have shown.
+//!
+//! It has three stages. *Scouting* trials are short: they find out roughly where the objective
+//! breaks, and may fail a rate but never pass it. *Narrowing* trials are full ones just below and
+//! just above the rate where the objective seems to break. *Confirming* trials repeat the highest
+//! rate that passed, with other arrivals, the last one right after a load that is too high. A rate
+//! that is not confirmed is not the answer, and the search goes on below it.
+
+use model::{CapacityBracket, LateRequests, Nanos, SearchEnd, TrialPurpose, TrialResult};
+
+use crate::evidence::{LateShare, likely_at_least, likely_at_most};
+use crate::late_counts::{BIN, LateCounts};
+use crate::rate_objective::RateObjective;
+
+/// What is searched for.
+#[derive(Clone, Debug)]
+pub struct SearchSettings {
+    /// All of them must hold.
+    pub objectives: Vec<RateObjective>,
+    /// The width of the bracket that ends the search, as a share of its lower end.
+    pub precision: f64,
+    /// The search ends after this time.
+    pub budget: Nanos,
+    /// Requests per second that a closed loop reached, if one was run: it tells where to begin.
+    pub closed_loop_rate: Option<f64>,
+    /// No higher rate is tried.
+    pub highest_rate: f64,
+    /// Arrivals while it searches; those that confirm have other seeds.
+    pub seed: u64,
+}
+
+/// What is to be done next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SearchStep {
+    /// Run this trial.
+    Trial(TrialOrder),
+    /// The search is over.
+    End(SearchEnd),
+}
+
+/// A trial to be run: an open loop with Poisson arrivals.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrialOrder {
+    /// Its number, from 1.
+    pub number: usize,
+    /// Why it is made.
+    pub purpose: TrialPurpose,
+    /// Requests per second.
+    pub rate: f64,
+    /// The seed of its arrivals.
+    pub seed: u64,
+    /// Load before it, not measured.
+    pub warm_up: Nanos,
+    /// It ends at the latest after this time.
+    pub at_most: Nanos,
+    /// Load at this rate right before it, so that it begins with a backlog.
+    pub after_rate: Option<f64>,
+}
+
+/// How a trial ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrialEnding {
+    /// Its time was over, or what it showed was certain.
+    Complete,
+    /// The generator failed its checks.
+    NotTrusted,
+    /// The server ended.
+    ServerEnded,
+    /// The user stopped it.
+    Interrupted,
+}
+
+/// A finished trial.
+#[derive(Clone, Debug, PartialEq)]
+struct FinishedTrial {
+    order: TrialOrder,
+    result: TrialResult,
+    /// By objective.
+    shares: Vec<LateShare>,
+    /// A rate that passed, and was not confirmed afterwards.
+    is_withdrawn: bool,
+}
+
+/// Total probability that a full trial passes a rate that breaks an objective, before it is confirmed:
+/// half of it for the first one, a quarter for the second, and so on.
+const PASSED_IN_ERROR: f64 = 0.05;
+/// The probability that a trial fails a rate that keeps all objectives. Two have to fail before the
+/// rate counts as too high.
+const FAILED_IN_ERROR: f64 = 0.04;
+/// Trials that have to fail, at a rate or below it.
+const FAILURES: usize = 2;
+/// Looks at a trial among which its part is divided.
+const PASSING_LOOKS: f64 = 2.0;
+const FAILING_LOOKS: f64 = 4.0;
+/// The first look, and the time between looks as a share of the time so far.
+const FIRST_LOOK: Nanos = Nanos::from_millis(2_500);
+const NEXT_LOOK: f64 = 0.4;
+/// The shortest full trial.
+const SHORTEST_FULL: Nanos = Nanos::from_secs(10);
+/// A full trial takes so many relaxation times of the queue.
+const RELAXATIONS: f64 = 30.0;
+/// A scouting trial has so many requests, in at least and at most this time.
+const SCOUT_REQUESTS: f64 = 2000.0;
+const SHORTEST_SCOUT: Nanos = Nanos::from_secs(5);
+const LONGEST_SCOUT: Nanos = Nanos::from_secs(10);
+/// The most scouting trials once a rate was found that seems to fail.
+const SCOUTS: usize = 6;
+/// Scouting begins at this share of the closed loop's rate; the objective is expected to break below
+/// this share of it; and where it doesn't, rates go up by this factor.
+const BEGIN_AT: f64 = 0.7;
+const EXPECTED_BELOW: f64 = 1.08;
+const UP: f64 = 1.5;
+const DOWN: f64 = 1.3;
+/// Without a closed loop.
+const FIRST_RATE: f64 = 10.0;
+/// Below this share of the closed loop's rate no lower rate is tried.
+const LOWEST_SHARE: f64 = 0.01;
+/// Full trials that confirm a rate, besides the one that passed.
+const CONFIRMATIONS: usize = 2;
+/// A trial that narrows the bracket is planned for this share of the time that is left for it, and
+/// may take so much longer.
+const SHARE_OF_TIME: f64 = 0.5;
+const SLACK: f64 = 1.4;
+/// The search for a rate that can be decided ends at this share of the edge.
+const NEAREST_TO_NOTHING: f64 = 0.3;
+/// Until trials tell more: the slope of the share of late requests, and what requests are worth.
+const USUAL_SLOPE: f64 = 16.0;
+const SLOPE_ERROR: f64 = 8.0;
+const USUAL_INFLATION: f64 = 10.0;
+/// Independent requests that no trial reaches.
+const MOST_WORTH: f64 = 1e7;
+/// A full trial that confirms a rate fails with this probability if the rate is at the edge.
+const NOT_CONFIRMED: f64 = 0.02;
+
+/// The search for the highest rate that keeps all objectives.
+#[derive(Clone, Debug)]
+pub struct RateSearch {
+    settings: SearchSettings,
+    trials: Vec<FinishedTrial>,
+    /// The lowest rate at which the generator failed its checks.
+    generator_limit: Option<f64>,
+    ended: Option<SearchEnd>,
+}
+
+impl RateSearch {
+    /// A search that has not begun.
+    pub fn new(settings: SearchSettings) -> RateSearch {
+        RateSearch { settings, trials: Vec::new(), generator_limit: None, ended: None }
+    }
+
+    /// What to do next, `elapsed` after the search began.
+    pub fn next(&self, elapsed: Nanos) -> SearchStep {
+        if let Some(end) = &self.ended {
+            return SearchStep::End(end.clone());
+        }
+        let left = self.settings.budget.saturating_sub(elapsed);
+        if let Some(rate) = self.scout_rate() {
+            if rate < self.lowest_rate() {
+                return SearchStep::End(SearchEnd::NothingKeepsIt);
+            }
+            return self.order(TrialPurpose::Scout, rate, Self::scout_length(rate), left);
+        }
+        let bracket = self.bracket();
+        let is_narrow = bracket.width().is_some_and(|width| width <= self.target_width());
+        let confirmed = self.confirmations();
+        let missing = CONFIRMATIONS.saturating_sub(confirmed);
+        if bracket.low > 0.0 && missing > 0 {
+            let each = self.full_length(bracket.low) + self.warm_up(bracket.low);
+            let is_time = left < each * missing as u64 + SHORTEST_FULL * 2;
+            let next = self.narrow(left);
+            if is_narrow || is_time || next.is_none() {
+                let purpose =
+                    if missing == 1 { TrialPurpose::FromAbove } else { TrialPurpose::Confirm };
+                return self.order(purpose, bracket.low, self.full_length(bracket.low), left);
+            }
+        }
+        if is_narrow {
+            return SearchStep::End(SearchEnd::Precise);
+        }
+        match self.narrow(left) {
+            Some(planned) => self.order(TrialPurpose::Narrow, planned.rate, planned.longest, left),
+            None => SearchStep::End(self.end_without_candidate()),
+        }
+    }
+
+    /// The end where no further rate is worth a trial.
+    fn end_without_candidate(&self) -> SearchEnd {
+        let reached = self.bracket().low * (1.0 + self.settings.precision);
+        if self.generator_limit.is_some_and(|limit| reached >= limit) {
+            SearchEnd::Generator
+        } else if reached >= self.settings.highest_rate {
+            SearchEnd::HighestRate
+        } else {
+            SearchEnd::Undecided
+        }
+    }
+
+    /// The trial, if there is time for one that can tell something.
+    fn order(&self, purpose: TrialPurpose, rate: f64, longest: Nanos, left: Nanos) -> SearchStep {
+        let warm_up = self.warm_up(rate);
+        let needed = match purpose {
+            TrialPurpose::Scout | TrialPurpose::Narrow => SHORTEST_SCOUT,
+            TrialPurpose::Confirm | TrialPurpose::FromAbove => self.full_length(rate),
+        };
+        let after_rate = match purpose {
+            TrialPurpose::FromAbove => Some(self.rate_above(rate)),
+            TrialPurpose::Scout | TrialPurpose::Narrow | TrialPurpose::Confirm => None,
+        };
+        let before = if after_rate.is_some() { warm_up * 2 } else { warm_up };
+        // What is due last must have time to be late.
+        let after = self.longest_limit();
+        if left < before + needed + after {
+            return SearchStep::End(SearchEnd::Budget);
+        }
+        let confirming = self.trials.iter().filter(|trial| trial.is_confirming()).count() as u64;
+        let is_repeated = self.trials.iter().any(|trial| trial.order.rate.total_cmp(&rate).is_eq());
+        let seed = match purpose {
+            TrialPurpose::Narrow if is_repeated => {
+                self.settings.seed.wrapping_add(1000 + self.trials.len() as u64)
+            }
+            TrialPurpose::Scout | TrialPurpose::Narrow => self.settings.seed,
+            TrialPurpose::Confirm | TrialPurpose::FromAbove => {
+                self.settings.seed.wrapping_add(1 + confirming)
+            }
+        };
+        SearchStep::Trial(TrialOrder {
+            number: self.trials.len() + 1,
+            purpose,
+            rate,
+            seed,
+            warm_up,
+            at_most: whole_bins(longest.min(left - before - after)),
+            after_rate,
+        })
+    }
+
+    /// A load that is too high, but not so high that its backlog takes long.
+    fn rate_above(&self, rate: f64) -> f64 {
+        let above = self.bracket().high.unwrap_or(rate * 1.1);
+        above.clamp(rate * 1.05, rate * 1.2)
+    }
+
+    /// How a trial of this order is watched while it goes on.
+    pub fn look(&self, order: &TrialOrder) -> TrialLook {
+        TrialLook { order: *order, ..self.look_at(order.rate) }
+    }
+
+    /// The next narrowing trial at this rate.
+    fn look_at(&self, rate: f64) -> TrialLook {
+        let order = TrialOrder {
+            number: self.trials.len() + 1,
+            purpose: TrialPurpose::Narrow,
+            rate,
+            seed: self.settings.seed,
+            warm_up: Nanos::ZERO,
+            at_most: Nanos::ZERO,
+            after_rate: None,
+        };
+        let passing = self.trials.iter().filter(|trial| trial.can_pass()).count();
+        TrialLook {
+            order,
+            full: self.full_length(rate),
+            chance_to_pass: PASSED_IN_ERROR / 2f64.powf(passing as f64 + 1.0) / PASSING_LOOKS,
+            chance_to_fail: FAILED_IN_ERROR / FAILING_LOOKS / self.settings.objectives.len() as f64,
+            next: FIRST_LOOK,
+        }
+    }
+
+    /// Takes what a trial has counted. Its result is the one that `look` found, if it ended the
+    /// trial.
+    pub fn record(
+        &mut self,
+        order: TrialOrder,
+        counts: &LateCounts,
+        ending: TrialEnding,
+    ) -> TrialResult {
+        let shares = LateShare::all_of(counts);
+        let result = match ending {
+            TrialEnding::Complete => self.look(&order).judge(&shares, counts),
+            TrialEnding::NotTrusted => {
+                let limit = self.generator_limit.map_or(order.rate, |known| known.min(order.rate));
+                self.generator_limit = Some(limit);
+                TrialResult::NotTrusted
+            }
+            TrialEnding::ServerEnded => {
+                self.ended = Some(SearchEnd::ServerEnded);
+                TrialResult::BrokenOff
+            }
+            TrialEnding::Interrupted => {
+                self.ended = Some(SearchEnd::User);
+                TrialResult::BrokenOff
+            }
+        };
+        let is_confirming =
+            matches!(order.purpose, TrialPurpose::Confirm | TrialPurpose::FromAbove);
+        self.trials.push(FinishedTrial { order, result, shares, is_withdrawn: false });
+        if is_confirming {
+            self.withdraw_unless_confirmed(order.rate);
+        }
+        result
+    }
+
+    /// Withdraws a rate whose confirming trials speak against it: one of them failed, or together
+    /// they have more late requests than an objective allows.
+    fn withdraw_unless_confirmed(&mut self, rate: f64) {
+        let confirming: Vec<&FinishedTrial> = self.confirming(rate).collect();
+        let has_failed = confirming.iter().any(|trial| {
+            matches!(trial.result, TrialResult::Failed { .. } | TrialResult::NotTrusted)
+        });
+        let objectives = 0..self.settings.objectives.len();
+        let is_above = objectives.into_iter().any(|number| {
+            let shares = confirming.iter().filter_map(|trial| trial.shares.get(number));
+            let late: u64 = shares.clone().map(|share| share.late).sum();
+            let allowed: f64 = shares.map(|share| share.requests as f64 * share.allowed).sum();
+            late as f64 > allowed
+        });
+        if has_failed || is_above {
+            for trial in &mut self.trials {
+                trial.is_withdrawn |= trial.order.rate.total_cmp(&rate).is_eq();
+            }
+        }
+    }
+
+    fn confirming(&self, rate: f64) -> impl Iterator<Item = &FinishedTrial> {
+        self.trials
+            .iter()
+            .filter(move |trial| trial.is_confirming() && trial.order.rate.total_cmp(&rate).is_eq())
+    }
+
+    /// Full trials that confirmed the lower end of the bracket.
+    pub fn confirmations(&self) -> usize {
+        let low = self.bracket().low;
+        self.confirming(low).filter(|trial| trial.result != TrialResult::BrokenOff).count()
+    }
+
+    /// The bracket with its errors controlled: the highest rate that passed, below the lowest one at
+    /// or below which two trials failed.
+    pub fn bracket(&self) -> CapacityBracket {
+        let high = self.failed_rates().get(FAILURES - 1).copied();
+        let passed = self
+            .trials
+            .iter()
+            .filter(|trial| trial.passed() && high.is_none_or(|high| trial.order.rate < high));
+        let low = passed.map(|trial| trial.order.rate).max_by(f64::total_cmp);
+        CapacityBracket { low: low.unwrap_or(0.0), high }
+    }
+
+    /// The rates that failed, rising; one that failed twice is in it twice.
+    fn failed_rates(&self) -> Vec<f64> {
+        let failed = self.trials.iter().filter(|trial| trial.failed());
+        let mut rates: Vec<f64> = failed.map(|trial| trial.order.rate).collect();
+        rates.sort_by(f64::total_cmp);
+        rates
+    }
+
+    /// Between which rates it seems to lie, by what is more likely of each trial; without any
+    /// certainty.
+    pub fn provisional(&self) -> CapacityBracket {
+        let known = || self.trials.iter().filter(|trial| trial.tells());
+        let high = known()
+            .filter(|trial| trial.failed() || trial.of_allowed() > 1.0)
+            .map(|trial| trial.order.rate)
+            .min_by(f64::total_cmp);
+        let low = known()
+            .filter(|trial| !trial.failed() && trial.of_allowed() <= 1.0)
+            .map(|trial| trial.order.rate)
+            .filter(|rate| high.is_none_or(|high| *rate < high))
+            .max_by(f64::total_cmp);
+        CapacityBracket { low: low.unwrap_or(0.0), high }
+    }
+
+    /// Whether no rate failed below one that passed.
+    pub fn is_monotone(&self) -> bool {
+        let lowest_failed = self.trials.iter().filter(|trial| trial.failed());
+        let lowest = lowest_failed.map(|trial| trial.order.rate).min_by(f64::total_cmp);
+        self.trials
+            .iter()
+            .filter(|trial| trial.result == TrialResult::Passed)
+            .all(|trial| lowest.is_none_or(|lowest| trial.order.rate < lowest))
+    }
+
+    /// The late requests of the last trial, by objective.
+    pub fn last_counts(&self) -> Vec<LateRequests> {
+        let counts = |share: &LateShare| LateRequests {
+            requests: share.requests,
+            late: share.late,
+            allowed: share.allowed,
+            inflation: share.inflation,
+        };
+        self.trials.last().map_or_else(Vec::new, |trial| trial.shares.iter().map(counts).collect())
+    }
+
+    /// The next rate to scout; `None` if it is roughly known where the objective breaks.
+    fn scout_rate(&self) -> Option<f64> {
+        let scouts = self.trials.iter().filter(|trial| trial.order.purpose == TrialPurpose::Scout);
+        if self.trials.iter().any(|trial| trial.order.purpose != TrialPurpose::Scout) {
+            return None;
+        }
+        let begin = self.settings.closed_loop_rate.map_or(FIRST_RATE, |rate| rate * BEGIN_AT);
+        let seen = self.provisional();
+        let highest = self.highest_allowed();
+        let expected = self.settings.closed_loop_rate.map(|rate| rate * EXPECTED_BELOW);
+        let Some(high) = seen.high.or(self.generator_limit) else {
+            let next = match expected {
+                _ if seen.low == 0.0 => begin,
+                // Near a closed loop's rate the next one settles it.
+                Some(expected) if seen.low * UP < expected * UP && seen.low < 0.9 * expected => {
+                    (seen.low * expected).sqrt()
+                }
+                Some(expected) if seen.low < expected => expected,
+                Some(_) | None => seen.low * UP,
+            };
+            let next = next.min(highest);
+            return (seen.low < next * 0.999).then_some(next);
+        };
+        if seen.low == 0.0 {
+            return Some(high / DOWN.powf(scouts.count() as f64));
+        }
+        let is_close = high / seen.low <= 1.0 + (2.0 * self.settings.precision).max(0.1);
+        if is_close || scouts.count() >= SCOUTS {
+            return None;
+        }
+        Some((high * seen.low).sqrt())
+    }
+
+    fn highest_allowed(&self) -> f64 {
+        let limit = self.generator_limit.map_or(f64::INFINITY, |limit| limit * 0.999);
+        self.settings.highest_rate.min(limit)
+    }
+
+    fn lowest_rate(&self) -> f64 {
+        self.settings.closed_loop_rate.map_or(0.1, |rate| rate * LOWEST_SHARE)
+    }
+
+    /// Rates are chosen so that the bracket becomes a little narrower than was asked for.
+    fn target_width(&self) -> f64 {
+        self.settings.precision * 1.0001
+    }
+
+    /// The next trial to narrow the bracket: below where the objective seems to break until one
+    /// passed there, then above; as near to it as can be decided in the time that is left.
+    fn narrow(&self, left: Nanos) -> Option<PlannedTrial> {
+        let edge = self.edge()?;
+        let bracket = self.bracket();
+        let quarter = 1.0 + self.settings.precision / 4.0;
+        let confirming = self.full_length(edge.rate) + self.warm_up(edge.rate);
+        let spare = |trials: usize| left.saturating_sub(confirming * trials as u64);
+        let missing = CONFIRMATIONS.saturating_sub(self.confirmations());
+        let above = || {
+            let above = self.above(&edge, spare(missing))?;
+            let is_inside = bracket.high.is_none_or(|high| above.rate < high / quarter);
+            (is_inside && above.rate <= self.highest_allowed()).then_some(above)
+        };
+        // Both ends come before a narrower bracket.
+        if bracket.low > 0.0
+            && bracket.high.is_none()
+            && let Some(above) = above()
+        {
+            return Some(above);
+        }
+        let below = self.below(&edge, spare(CONFIRMATIONS).as_secs_f64() * SHARE_OF_TIME);
+        if let Some(below) = below.filter(|below| below.rate > bracket.low * quarter) {
+            return Some(below);
+        }
+        if bracket.low == 0.0 {
+            // Without any rate that passed there is nothing to confirm.
+            return self.below(&edge, left.as_secs_f64() / SLACK);
+        }
+        above()
+    }
+
+    /// The highest rate that is expected to pass in so many seconds, below all that did not.
+    fn below(&self, edge: &Edge, time: f64) -> Option<PlannedTrial> {
+        let half = 1.0 + self.settings.precision / 2.0;
+        let look = self.look_at(edge.rate);
+        let mut rate = (edge.rate / half).min(self.highest_allowed());
+        let others = self.trials.iter().filter(|trial| trial.can_pass() && !trial.passed());
+        for other in others {
+            rate = rate.min(other.order.rate / (1.0 + self.settings.precision / 4.0));
+        }
+        while rate > edge.rate * NEAREST_TO_NOTHING && rate >= self.lowest_rate() {
+            let full = self.full_length(rate).as_secs_f64();
+            let needed = edge.time_to_pass(rate, look.chance_to_pass).max(full);
+            if needed <= time {
+                return Some(PlannedTrial { rate, longest: Nanos::from_secs_f64(needed * SLACK) });
+            }
+            rate /= 1.0 + self.settings.precision / 4.0;
+        }
+        None
+    }
+
+    /// The lowest rate above the edge that is expected to fail twice in this time, above all that
+    /// did not fail; or the lowest that has failed once, if it is near.
+    fn above(&self, edge: &Edge, left: Nanos) -> Option<PlannedTrial> {
+        let half = 1.0 + self.settings.precision / 2.0;
+        let quarter = 1.0 + self.settings.precision / 4.0;
+        let low = self.bracket().low;
+        let mut rate = (low * (1.0 + self.settings.precision)).max(edge.rate * half);
+        let others = self.trials.iter().filter(|trial| trial.can_pass() && !trial.failed());
+        for other in others.filter(|trial| trial.order.rate > low) {
+            rate = rate.max(other.order.rate * half);
+        }
+        let failed = self.failed_rates();
+        let chance = self.look_at(rate).chance_to_fail;
+        let time = left.as_secs_f64();
+        let needed = |rate: f64| {
+            let known = failed.iter().filter(|failed| **failed <= rate).count();
+            let missing = FAILURES.saturating_sub(known).max(1);
+            let by_chance = edge.time_to_fail(rate, chance);
+            by_chance.min(self.time_to_overload(rate)) * missing as f64
+        };
+        let overload = self.settings.closed_loop_rate.map(|closed| closed * EXPECTED_BELOW);
+        let below_known = self.bracket().high.map(|high| high / half);
+        let highest = below_known.or(overload).unwrap_or(edge.rate * 2.0).max(rate);
+        // If it does not fail, there must be time for a higher one.
+        while rate < highest && needed(rate) > time / 2.0 {
+            rate = (rate * quarter).min(highest);
+        }
+        let failed_near = failed.iter().find(|failed| (rate..rate * half).contains(*failed));
+        let rate = failed_near.copied().unwrap_or(rate);
+        let longest = Nanos::from_secs_f64(needed(rate) * SLACK);
+        let longest = longest.min(left.saturating_sub(SHORTEST_FULL)).max(SHORTEST_FULL).min(left);
+        (longest >= SHORTEST_SCOUT).then_some(PlannedTrial { rate, longest })
+    }
+
+    /// Seconds until all requests are late, above the rate that the closed loop reached.
+    fn time_to_overload(&self, rate: f64) -> f64 {
+        let Some(reached) = self.settings.closed_loop_rate else { return f64::INFINITY };
+        let growth = rate / reached - 1.0;
+        if growth <= 0.0 {
+            return f64::INFINITY;
+        }
+        FIRST_LOOK.as_secs_f64() * 2.0 + 2.0 * self.longest_limit().as_secs_f64() / growth
+    }
+
+    /// What the trials say about where the objective breaks.
+    fn edge(&self) -> Option<Edge> {
+        let rate = self.break_rate()?;
+        let near = self.trials.iter().filter(|trial| {
+            trial.tells() && (0.8..1.02).contains(&(trial.order.rate / rate)) && !trial.failed()
+        });
+        let mut inflations = 0.0;
+        let mut requests = 0.0;
+        for trial in near {
+            let of = trial.shares.iter().max_by(|a, b| a.of_allowed().total_cmp(&b.of_allowed()));
+            let Some(share) = of else { continue };
+            inflations += share.inflation * share.requests as f64;
+            requests += share.requests as f64;
+        }
+        let inflation = if requests > 0.0 { inflations / requests } else { USUAL_INFLATION };
+        let allowed = self.settings.objectives.iter().map(|objective| objective.allowed);
+        Some(Edge {
+            rate,
+            slope: self.line(rate).slope,
+            inflation: inflation.max(1.0),
+            allowed: allowed.fold(1.0, f64::min),
+        })
+    }
+
+    /// The rate at which the objective seems to break, from all trials.
+    fn break_rate(&self) -> Option<f64> {
+        let mut rate = self.between()?;
+        let rates = || self.trials.iter().filter(|trial| trial.tells()).map(|it| it.order.rate);
+        let lowest = rates().min_by(f64::total_cmp)?;
+        let highest = rates().max_by(f64::total_cmp)?;
+        // The line holds near the edge, so it is drawn again there.
+        for _ in 0..3 {
+            let line = self.line(rate);
+            rate = (rate * (1.0 - line.excess / line.slope)).clamp(lowest, highest);
+        }
+        Some(rate)
+    }
+
+    /// A rate between those that seem to keep the objectives and those that do not.
+    fn between(&self) -> Option<f64> {
+        let seen = self.provisional();
+        match (seen.low, seen.high.or(self.generator_limit)) {
+            (low, Some(high)) if low > 0.0 => Some((low * high).sqrt()),
+            (low, None) if low > 0.0 => Some(low),
+            (_, Some(high)) => Some(high / DOWN),
+            (_, None) => None,
+        }
+    }
+
+    /// Near the edge the logarithm of the share of late requests is nearly a line over the rate: by
+    /// least squares through the trials around this rate, with the usual slope as long as they tell
+    /// none.
+    fn line(&self, around: f64) -> EdgeLine {
+        let mut weights = 0.0;
+        let mut rates = 0.0;
+        let mut excesses = 0.0;
+        let points: Vec<[f64; 3]> = self
+            .trials
+            .iter()
+            .filter(|trial| trial.tells())
+            .map(|trial| [trial.worth(), trial.order.rate / around - 1.0, trial.of_allowed().ln()])
+            .filter(|[_, rate, excess]| rate.abs() < 0.25 && (-3.0..2.5).contains(excess))
+            .collect();
+        for [weight, rate, excess] in &points {
+            weights += weight;
+            rates += weight * rate;
+            excesses += weight * excess;
+        }
+        if weights == 0.0 {
+            return EdgeLine { slope: USUAL_SLOPE, excess: 0.0 };
+        }
+        let rate = rates / weights;
+        let excess = excesses / weights;
+        let mut squares = 1.0 / SLOPE_ERROR.powi(2);
+        let mut products = USUAL_SLOPE * squares;
+        for [weight, at, is] in &points {
+            squares += weight * (at - rate).powi(2);
+            products += weight * (at - rate) * (is - excess);
+        }
+        let slope = (products / squares).clamp(USUAL_SLOPE / 3.0, USUAL_SLOPE * 3.0);
+        EdgeLine { slope, excess: excess - slope * rate }
+    }
+
+    /// How long a trial at this rate takes at least to pass.
+    pub fn full_length(&self, rate: f64) -> Nanos {
+        let requests = self
+            .settings
+            .objectives
+            .iter()
+            .map(RateObjective::full_trial_requests)
+            .fold(0.0, f64::max);
+        let by_count = Nanos::from_secs_f64(requests / rate);
+        // A loose limit on many threads would take too long.
+        let settled = Nanos::from_secs_f64(RELAXATIONS * self.relaxation(rate));
+        SHORTEST_FULL.max(by_count).max(settled.min(self.settings.budget / 8))
+    }
+
+    /// How long the queue remembers, in seconds, where the objective breaks: about rate x limit² /
+    /// 16, from s·(1 + cs²) / (2c·(1 - ρ)²) at the utilisation where 1 % wait as long as the limit.
+    fn relaxation(&self, rate: f64) -> f64 {
+        rate * self.longest_limit().as_secs_f64().powi(2) / 16.0
+    }
+
+    fn longest_limit(&self) -> Nanos {
+        let limits = self.settings.objectives.iter().filter_map(|objective| objective.late_after);
+        limits.max().unwrap_or(Nanos::ZERO)
+    }
+
+    fn scout_length(rate: f64) -> Nanos {
+        Nanos::from_secs_f64(SCOUT_REQUESTS / rate).clamp(SHORTEST_SCOUT, LONGEST_SCOUT)
+    }
+
+    fn warm_up(&self, rate: f64) -> Nanos {
+        let settled = Nanos::from_secs_f64(4.0 * self.relaxation(rate));
+        settled.clamp(Nanos::from_secs(1), Nanos::from_secs(5))
+    }
+}
+
+impl FinishedTrial {
+    fn passed(&self) -> bool {
+        self.result == TrialResult::Passed && !self.is_withdrawn && !self.is_confirming()
+    }
+
+    fn failed(&self) -> bool {
+        matches!(self.result, TrialResult::Failed { .. })
+    }
+
+    fn is_confirming(&self) -> bool {
+        matches!(self.order.purpose, TrialPurpose::Confirm | TrialPurpose::FromAbove)
+    }
+
+    fn can_pass(&self) -> bool {
+        self.order.purpose == TrialPurpose::Narrow
+    }
+
+    /// Whether it says something about the server.
+    fn tells(&self) -> bool {
+        !matches!(self.result, TrialResult::NotTrusted | TrialResult::BrokenOff)
+            && self.shares.iter().any(|share| share.requests > 0)
+    }
+
+    /// Late requests / the allowed number, by the objective that is closest to being broken.
+    fn of_allowed(&self) -> f64 {
+        self.shares.iter().map(LateShare::of_allowed).fold(0.0, f64::max)
+    }
+
+    /// How much its share of late requests tells.
+    fn worth(&self) -> f64 {
+        let worth = |share: &LateShare| (share.late as f64 + 0.5) / share.inflation;
+        self.shares.iter().map(worth).fold(0.0, f64::max).min(100.0)
+    }
+}
+
+/// Whole quarters of a second, in which requests are counted.
+fn whole_bins(time: Nanos) -> Nanos {
+    BIN * (time.0 / BIN.0)
+}
+
+/// A trial to narrow the bracket.
+struct PlannedTrial {
+    rate: f64,
+    longest: Nanos,
+}
+
+/// The logarithm of late requests / allowed ones as a line over the rate.
+struct EdgeLine {
+    /// Its slope over the relative rate.
+    slope: f64,
+    /// Its value where the relative rate is 0.
+    excess: f64,
+}
+
+/// Where an objective seems to break.
+struct Edge {
+    rate: f64,
+    /// By how much the logarithm of the share of late requests grows with that of the rate.
+    slope: f64,
+    /// How many requests are worth one independent one there.
+    inflation: f64,
+    /// The share that the strictest objective allows.
+    allowed: f64,
+}
+
+impl Edge {
+    /// Seconds until a trial below the edge is expected to pass.
+    fn time_to_pass(&self, rate: f64, chance: f64) -> f64 {
+        let share = self.allowed * (rate / self.rate).powf(self.slope);
+        // The inflation falls with the load.
+        let inflation = 1.0 + (self.inflation - 1.0) * (rate / self.rate).powf(self.slope / 2.0);
+        let mut worth = -chance.ln() / self.allowed;
+        while worth < MOST_WORTH {
+            let late = (worth * share).ceil() as u64;
+            if likely_at_most(late, worth as u64, self.allowed) <= chance {
+                return worth * inflation / rate;
+            }
+            worth *= 1.1;
+        }
+        f64::INFINITY
+    }
+}
+
+impl Edge {
+    /// Seconds until a trial above the edge is expected to fail.
+    fn time_to_fail(&self, rate: f64, chance: f64) -> f64 {
+        let share = (self.allowed * (rate / self.rate).powf(self.slope)).min(1.0);
+        let mut worth = 2.0;
+        while worth < MOST_WORTH {
+            // Its worst part does not count.
+            let late = (worth * share * 0.7).floor() as u64;
+            if likely_at_least(late, (worth * 0.9) as u64, self.allowed) <= chance {
+                return worth * self.inflation / rate;
+            }
+            worth *= 1.1;
+        }
+        f64::INFINITY
+    }
+}
+
+/// Watches a trial while it goes on, and ends it as soon as it is decided.
+#[derive(Clone, Copy, Debug)]
+pub struct TrialLook {
+    order: TrialOrder,
+    full: Nanos,
+    chance_to_pass: f64,
+    chance_to_fail: f64,
+    /// The next look is made when requests have been counted for this time.
+    next: Nanos,
+}
+
+impl TrialLook {
+    /// Whether the trial can end now.
+    pub fn is_decided(&mut self, counts: &LateCounts) -> bool {
+        let counted = counts.counted_for();
+        if counted < self.next {
+            return false;
+        }
+        let later = counted + Nanos::from_secs_f64(counted.as_secs_f64() * NEXT_LOOK);
+        // The first look that can pass is at the length of a full trial.
+        self.next = if counted < self.full && self.full < later { self.full } else { later };
+        let shares = LateShare::all_of(counts);
+        match self.judge(&shares, counts) {
+            TrialResult::Failed { .. } => true,
+            // A trial that confirms takes its whole time, whatever it shows.
+            TrialResult::Passed => self.order.purpose == TrialPurpose::Narrow,
+            TrialResult::Undecided | TrialResult::NotTrusted | TrialResult::BrokenOff => false,
+        }
+    }
+
+    /// What these counts show. A backlog that kept growing is an overload, which breaks every
+    /// objective in time.
+    fn judge(&self, shares: &[LateShare], counts: &LateCounts) -> TrialResult {
+        let counted = counts.counted_for();
+        let chance_to_fail = match self.order.purpose {
+            TrialPurpose::Scout | TrialPurpose::Narrow => self.chance_to_fail,
+            TrialPurpose::Confirm | TrialPurpose::FromAbove => NOT_CONFIRMED / FAILING_LOOKS,
+        };
+        let failed = |share: &LateShare| share.chance_of_so_many() <= chance_to_fail;
+        if let Some(objective) = shares.iter().position(failed) {
+            return TrialResult::Failed { objective };
+        }
+        let is_long = counted >= self.full.min(SHORTEST_FULL);
+        if is_long && counts.backlog().is_some_and(|backlog| backlog.grows()) {
+            return TrialResult::Failed { objective: 0 };
+        }
+        let is_full = counted + Nanos::from_secs(1) > self.full;
+        let passed = |share: &LateShare| share.chance_of_so_few() <= self.chance_to_pass;
+        let can_pass = self.order.purpose != TrialPurpose::Scout;
+        if is_full && can_pass && shares.iter().all(passed) {
+            return TrialResult::Passed;
+        }
+        TrialResult::Undecided
+    }
+}

@@ -1,0 +1,253 @@
+//! `longtail capacity`: the highest rate at which objectives hold, searched for by trials, each a
+//! run of an open loop at one rate.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::text_in_json;
+use crate::{
+    Environment, LoadPlan, MaskedText, Nanos, Objective, Rate, Run, ServerFacts, ServerPlan,
+    StreamPlan,
+};
+
+/// Why a trial was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrialPurpose {
+    /// A short one, to find out where to search; it can fail, but never pass.
+    Scout,
+    /// To narrow the bracket.
+    Narrow,
+    /// Once more at the highest rate that passed, with other arrivals.
+    Confirm,
+    /// The same, right after a load that is too high.
+    FromAbove,
+}
+
+/// What a trial showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrialResult {
+    /// All objectives hold.
+    Passed,
+    /// The objective with this number, counted from 0, is broken.
+    Failed {
+        /// Its number.
+        objective: usize,
+    },
+    /// Neither is certain.
+    Undecided,
+    /// The generator failed its checks, so the trial says nothing about the server.
+    NotTrusted,
+    /// The user, or the end of the server, stopped it.
+    BrokenOff,
+}
+
+/// The rates between which the capacity lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CapacityBracket {
+    /// The highest rate that passed, in requests per second; 0 if none did.
+    #[serde(rename = "lo_per_s")]
+    pub low: f64,
+    /// The lowest rate that failed; `None` if none did.
+    #[serde(rename = "hi_per_s")]
+    pub high: Option<f64>,
+}
+
+impl CapacityBracket {
+    /// Its width, as a share of its lower end; `None` if one end is unknown.
+    pub fn width(&self) -> Option<f64> {
+        let high = self.high.filter(|_| self.low > 0.0)?;
+        Some(high / self.low - 1.0)
+    }
+}
+
+/// Why a search ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchEnd {
+    /// The bracket is as narrow as was asked for, and its lower end is confirmed.
+    Precise,
+    /// The budget is used up.
+    Budget,
+    /// No rate keeps the objectives: they are broken at the lowest rate that can be tried.
+    NothingKeepsIt,
+    /// The generator failed its checks at the next rate, so the server's limit was not reached.
+    Generator,
+    /// The rates between are neither shown to keep the objectives nor to break them.
+    Undecided,
+    /// The highest rate that may be tried still keeps the objectives.
+    HighestRate,
+    /// The server ended in a trial.
+    ServerEnded,
+    /// The user stopped it.
+    User,
+}
+
+/// The late requests of a trial, by one objective.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LateRequests {
+    /// Requests that became due.
+    pub requests: u64,
+    /// Those that were late or failed.
+    pub late: u64,
+    /// The share that the objective allows.
+    pub allowed: f64,
+    /// How many requests are worth one independent one.
+    pub inflation: f64,
+}
+
+/// What `longtail capacity` was asked to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CapacityPlan {
+    /// The server.
+    pub target: CapacityTarget,
+    /// All of them must hold.
+    pub objectives: Vec<Objective>,
+    /// The width of the bracket that ends the search, as a share of its lower end.
+    pub precision: f64,
+    /// The search ends after this time.
+    #[serde(rename = "budget_ns")]
+    pub budget: Nanos,
+    /// The seed of the arrivals.
+    pub seed: u64,
+    /// `--expect`: what the capacity must be.
+    pub expected: Vec<CapacityExpectation>,
+}
+
+/// The server whose capacity is searched for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CapacityTarget {
+    /// One that runs already, and how requests are sent to it; each trial has a pace of its own.
+    Running(Box<LoadPlan>),
+    /// One that longtail starts.
+    Started {
+        /// The server and how to start it.
+        server: Box<ServerPlan>,
+        /// What is requested.
+        stream: Box<StreamPlan>,
+    },
+}
+
+/// `capacity > 180/s`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CapacityExpectation {
+    /// The capacity must be above this.
+    pub above: Rate,
+}
+
+impl FromStr for CapacityExpectation {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<CapacityExpectation, String> {
+        let wrong = || format!("'{text}' is no expectation here: write 'capacity > 180/s'");
+        let (name, rate) = text.split_once('>').ok_or_else(wrong)?;
+        let above = rate.trim().parse().map_err(|_| wrong())?;
+        if name.trim() == "capacity" { Ok(CapacityExpectation { above }) } else { Err(wrong()) }
+    }
+}
+
+impl fmt::Display for CapacityExpectation {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "capacity > {}/s", self.above.per_second())
+    }
+}
+
+text_in_json!(CapacityExpectation);
+
+impl CapacityExpectation {
+    /// Whether the capacity is above the limit; `None` if the bracket cannot tell.
+    pub fn holds_for(&self, bracket: CapacityBracket) -> Option<bool> {
+        let above = self.above.per_second();
+        if bracket.low > above {
+            Some(true)
+        } else if bracket.high.is_some_and(|high| high <= above) {
+            Some(false)
+        } else {
+            None
+        }
+    }
+}
+
+/// A trial of a search for a capacity: a run at one rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CapacityTrial {
+    /// Why it was made.
+    pub purpose: TrialPurpose,
+    /// Requests per second, with Poisson arrivals.
+    #[serde(rename = "rate_per_s")]
+    pub rate: f64,
+    /// The seed of its arrivals.
+    pub seed: u64,
+    /// When it began, since the start of the search.
+    #[serde(rename = "at_ns")]
+    pub at: Nanos,
+    /// What it showed.
+    pub result: TrialResult,
+    /// Its late requests, by objective.
+    pub late: Vec<LateRequests>,
+    /// What happened.
+    pub run: Run,
+}
+
+/// What `longtail capacity` found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CapacityStudy {
+    /// Version of the file format.
+    pub schema: u32,
+    /// When it began, as RFC 3339 in UTC.
+    pub started_at: String,
+    /// The command line that would repeat it.
+    pub command_line: MaskedText,
+    /// What was asked for.
+    pub plan: CapacityPlan,
+    /// The machine.
+    pub environment: Environment,
+    /// The server, if longtail started it.
+    pub server: Option<ServerFacts>,
+    /// The closed loop before the first trial, whose throughput tells where to begin.
+    pub closed_loop: Option<Box<Run>>,
+    /// The trials, in order.
+    pub trials: Vec<CapacityTrial>,
+    /// Between which rates the capacity lies, with 95 %.
+    pub bracket: CapacityBracket,
+    /// Between which rates it seems to lie, without any certainty.
+    pub seems: CapacityBracket,
+    /// Full trials that confirmed the lower end, besides the one that passed.
+    pub confirmations: u64,
+    /// Whether no rate failed below one that passed.
+    pub is_monotone: bool,
+    /// Why the search ended; `None` while it goes on.
+    pub end: Option<SearchEnd>,
+    /// How the server ended, if it did.
+    pub server_end: Option<String>,
+    /// How long it took.
+    #[serde(rename = "total_time_ns")]
+    pub total_time: Nanos,
+    /// Whether the user ended it early.
+    pub interrupted: bool,
+}
+
+impl CapacityStudy {
+    /// Requests per second that the closed loop reached.
+    pub fn closed_loop_rate(&self) -> Option<f64> {
+        let rate = self.closed_loop.as_ref()?.completed_rate();
+        (rate > 0.0).then_some(rate)
+    }
+
+    /// The trials that are evidence of the bracket's lower end.
+    pub fn at_low(&self) -> impl Iterator<Item = &CapacityTrial> {
+        let low = self.bracket.low;
+        self.trials.iter().filter(move |trial| low > 0.0 && trial.rate.total_cmp(&low).is_eq())
+    }
+
+    /// The trial that failed at the lowest rate.
+    pub fn lowest_failed(&self) -> Option<&CapacityTrial> {
+        let failed =
+            self.trials.iter().filter(|trial| matches!(trial.result, TrialResult::Failed { .. }));
+        failed.min_by(|a, b| a.rate.total_cmp(&b.rate))
+    }
+}
