@@ -62,6 +62,23 @@ pub(crate) fn tenths(value: f64) -> String {
     number::fixed(value, 1)
 }
 
+/// The first sentence of a conclusion, and the rest.
+pub fn first_sentence(text: &str) -> FirstSentence<'_> {
+    match text.split_once(". ") {
+        Some((first, rest)) => FirstSentence { first: &text[..=first.len()], rest },
+        None => FirstSentence { first: text, rest: "" },
+    }
+}
+
+/// A conclusion in two parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirstSentence<'a> {
+    /// With its full stop.
+    pub first: &'a str,
+    /// Empty if there is one sentence.
+    pub rest: &'a str,
+}
+
 /// With a capital first letter.
 pub fn capitalised(text: &str) -> String {
     let mut rest = text.chars();

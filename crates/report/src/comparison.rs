@@ -178,13 +178,17 @@ fn leaves(row: &ComparedMetric) -> u8 {
     }
 }
 
-/// A name, cut so that it leaves room for figures.
-fn shortened(name: &str) -> String {
+/// A name, cut so that it leaves room for figures: its beginning, and more of its end, where commands
+/// and paths differ.
+pub(crate) fn shortened(name: &str) -> String {
     const MOST: usize = 20;
-    if name.chars().count() <= MOST {
+    const BEGINNING: usize = 6;
+    let letters = name.chars().count();
+    if letters <= MOST {
         return name.to_owned();
     }
-    name.chars().take(MOST - 1).chain(['…']).collect()
+    let end = name.chars().skip(letters - (MOST - BEGINNING - 1));
+    name.chars().take(BEGINNING).chain(['…']).chain(end).collect()
 }
 
 /// The arms and how they were measured, a line each.

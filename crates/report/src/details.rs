@@ -182,7 +182,7 @@ fn remarks(
             }
         }
     }
-    let line = |Remark { labels, mark, text, .. }: &Remark<'_>| match labels.join(", ").as_str() {
+    let line = |Remark { labels, mark, text, .. }: &Remark<'_>| match by_arm(labels).as_str() {
         "" => format!("{mark}{text}"),
         _ if runs.len() > 1 && labels.len() == runs.len() => format!("every run: {mark}{text}"),
         labels => format!("{labels}: {mark}{text}"),
@@ -194,6 +194,26 @@ fn remarks(
     ReportSection::new("warnings")
         .list(remarks.chunk_by(|a, b| a.hint == b.hint).map(item))
         .filled()
+}
+
+/// The names of runs, joined; of a comparison each arm once, with its blocks: `main, blocks 1, 3; -k,
+/// block 2`.
+fn by_arm(labels: &[&str]) -> String {
+    let parts: Option<Vec<(&str, &str)>> =
+        labels.iter().map(|label| label.rsplit_once(", block ")).collect();
+    let Some(parts) = parts else { return labels.join(", ") };
+    let mut arms: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (arm, block) in parts {
+        match arms.iter_mut().find(|(known, _)| *known == arm) {
+            Some((_, blocks)) => blocks.push(block),
+            None => arms.push((arm, vec![block])),
+        }
+    }
+    let of_arm = |(arm, blocks): &(&str, Vec<&str>)| {
+        let s = if blocks.len() == 1 { "" } else { "s" };
+        format!("{arm}, block{s} {}", blocks.join(", "))
+    };
+    arms.iter().map(of_arm).collect::<Vec<_>>().join("; ")
 }
 
 /// Median, lowest and highest figure of each multiple over its repeats, in the order of the first

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use figure::TitledFigure;
 use model::Study;
+use model::comparison::ComparisonQuestion;
 
 use crate::plot::{escaped, joined};
 use crate::summary::{Summary, SummaryVerdict};
@@ -15,7 +16,7 @@ use crate::{answer, comparison, details, load_answer};
 use judge::Grade;
 use judge::next::NextCommand;
 use judge::trust::TrustLine;
-use judge::words::capitalised;
+use judge::words::{FirstSentence, capitalised, first_sentence};
 
 pub(crate) mod figure;
 mod load_axis;
@@ -93,7 +94,9 @@ fn drawn(study: &Study, summary: &Summary<'_>) -> String {
 /// The conclusion, what was measured, what was expected, and why.
 fn answer(summary: &Summary<'_>) -> String {
     let when = summary.started_at.replace('T', " ").replace('Z', " UTC");
-    let measured = summary.measured.iter().flat_map(|line| line.split(" · "));
+    let (arms, shared): (Vec<&String>, Vec<&String>) =
+        summary.measured.iter().partition(|line| is_of_an_arm(line, summary));
+    let measured = shared.into_iter().flat_map(|line| line.split(" · "));
     let chips = joined(measured, |fact| format!("<li>{}</li>", escaped(fact)));
     let (class, verdict) = verdict(summary);
     let expected = summary.expectations.iter().map(|expectation| {
@@ -104,15 +107,41 @@ fn answer(summary: &Summary<'_>) -> String {
         };
         format!("<li><span class=\"{class}\">{sign}</span> {}</li>", escaped(&expectation.sentence))
     });
+    let FirstSentence { first, rest } = first_sentence(&summary.sentence);
+    let rest = if rest.is_empty() {
+        String::new()
+    } else {
+        format!("<p class=\"lead\">{}</p>\n", escaped(rest))
+    };
     format!(
-        "<p class=\"what\">longtail {} · {}</p>\n<h1>{}</h1>\n\
-         <ul class=\"chips\"><li class=\"{class}\">{verdict}</li>{chips}</ul>\n{}{}",
-        escaped(summary.command),
+        "<p class=\"what\">longtail {} · {}</p>\n<h1>{}</h1>\n{rest}\
+         <ul class=\"chips\"><li class=\"{class}\">{verdict}</li>{chips}</ul>\n{}{}{}",
+        command(summary),
         escaped(&when),
-        escaped(&summary.sentence),
+        escaped(first),
+        list("arms", arms.into_iter().map(|line| arm(line))),
         list("ticks", expected),
         list("findings", summary.reasons().map(|reason| format!("<li>{}</li>", escaped(reason)))),
     )
+}
+
+/// The command that was typed.
+fn command(summary: &Summary<'_>) -> &'static str {
+    let question = summary.comparison.as_ref().map(|comparison| comparison.question);
+    if question == Some(ComparisonQuestion::Best) { "sweep --try" } else { summary.command }
+}
+
+/// Whether a line of what was measured is about one arm: `A  main · 2 workers`.
+fn is_of_an_arm(line: &str, summary: &Summary<'_>) -> bool {
+    let arms = summary.comparison.iter().flat_map(|comparison| &comparison.arms);
+    arms.into_iter()
+        .any(|arm| line.strip_prefix(&arm.letter).is_some_and(|rest| rest.starts_with("  ")))
+}
+
+/// An arm: its letter, its name and what it is.
+fn arm(line: &str) -> String {
+    let (letter, rest) = line.split_once("  ").unwrap_or(("", line));
+    format!("<li><b>{}</b> {}</li>", escaped(letter), escaped(rest))
 }
 
 /// The class and the words of the verdict's chip.
@@ -200,6 +229,9 @@ fn block(block: &SectionBlock) -> String {
     }
 }
 
+/// An item of more lines than this shows the first, and folds the others.
+const MOST_LINES: usize = 2;
+
 fn item(item: &ListItem) -> String {
     let label = if item.label.is_empty() {
         String::new()
@@ -207,8 +239,18 @@ fn item(item: &ListItem) -> String {
         format!("<b>{}</b> ", escaped(&item.label))
     };
     let lines: Vec<String> = item.lines.iter().map(|line| escaped(line)).collect();
+    let (shown, folded) = match lines.as_slice() {
+        [first, others @ ..] if lines.len() > MOST_LINES => (first.clone(), others),
+        lines => (lines.join("<br>"), &[][..]),
+    };
+    let folded = if folded.is_empty() {
+        String::new()
+    } else {
+        let more = format!("{} more of this kind", folded.len());
+        format!("<details><summary>{more}</summary>{}</details>", folded.join("<br>"))
+    };
     let hints = joined(&item.hints, |hint| format!("<br><small>→ {}</small>", escaped(hint)));
-    format!("<li>{label}{}{hints}</li>", lines.join("<br>"))
+    format!("<li>{label}{shown}{hints}{folded}</li>")
 }
 
 /// A list of facts, each with its name.
@@ -226,7 +268,7 @@ fn table(table: &DataTable) -> String {
     let columns: Vec<(usize, &TableColumn)> =
         table.columns.iter().enumerate().filter(|(_, column)| !column.is_constant).collect();
     let side = |at: usize| if table.is_left(at) { " class=\"words\"" } else { "" };
-    let mut html = "<div class=\"table\"><table><thead>".to_owned();
+    let mut html = "<div class=\"table\" tabindex=\"0\"><table><thead>".to_owned();
     if columns.iter().any(|(_, column)| column.band.is_some()) {
         html += "<tr class=\"bands\">";
         for same in columns.chunk_by(|(_, a), (_, b)| a.band == b.band) {

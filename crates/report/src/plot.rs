@@ -137,9 +137,14 @@ impl Plot {
         Plot::new(x, PlotAxis::rounded(title, scale, 5), marks)
     }
 
-    /// A plot of rows, from the bottom up, with these ticks as their names.
-    pub(crate) fn of_rows(x: PlotAxis, ticks: Vec<AxisTick>, marks: Vec<PlotMark>) -> Plot {
-        let rows = ticks.len() as f64;
+    /// A plot of so many rows, from the bottom up, with these ticks as their names.
+    pub(crate) fn of_rows(
+        rows: usize,
+        x: PlotAxis,
+        ticks: Vec<AxisTick>,
+        marks: Vec<PlotMark>,
+    ) -> Plot {
+        let rows = rows as f64;
         let y = PlotAxis::labelled("", AxisScale::Linear { low: 0.0, high: rows }, ticks);
         Plot { height: TOP + BOTTOM + ROW * rows, ..Plot::new(x, y, marks) }
     }
@@ -310,33 +315,49 @@ impl Plot {
         );
     }
 
-    /// The names of the lines at their ends, moved apart where they would touch.
+    /// The names of the lines, each behind the last point of its line, moved apart where they would
+    /// touch.
     fn draw_names(&self, svg: &mut String) {
-        let named = self
+        let mut names: Vec<LineName<'_>> = self
             .named()
-            .map(|(mark, last)| (self.y(last.y), mark.class.as_str(), mark.title.as_str()));
-        let mut names: Vec<(f64, &str, &str)> = named.collect();
-        names.sort_by(|a, b| b.0.total_cmp(&a.0));
-        // Move names up from the lowest, each at least a line above the one before; then down from
+            .map(|(mark, last)| LineName {
+                class: &mark.class,
+                name: &mark.title,
+                x: self.x(last.x) + 6.0,
+                y: self.y(last.y),
+            })
+            .collect();
+        names.sort_by(|a, b| b.y.total_cmp(&a.y));
+        // Move names up from the lowest, each at least a line above those below it; then down from
         // the top, where that moved them too far.
-        let mut limit = self.bottom();
-        for (y, ..) in &mut names {
-            *y = y.min(limit);
-            limit = *y - LINE;
+        for at in 0..names.len() {
+            let below = names[..at].iter().filter(|other| other.is_beside(&names[at]));
+            let limit = below.map(|other| other.y - LINE).fold(self.bottom(), f64::min);
+            names[at].y = names[at].y.min(limit);
         }
-        let mut limit = TOP;
-        for (y, ..) in names.iter_mut().rev() {
-            *y = y.max(limit);
-            limit = *y + LINE;
+        for at in (0..names.len()).rev() {
+            let above = names[at + 1..].iter().filter(|other| other.is_beside(&names[at]));
+            let limit = above.map(|other| other.y + LINE).fold(TOP, f64::max);
+            names[at].y = names[at].y.max(limit);
         }
-        for (y, class, name) in names {
-            text(
-                svg,
-                &format!("name {class}"),
-                PlotPoint { x: self.right() + 6.0, y: y + 4.0 },
-                name,
-            );
+        for LineName { class, name, x, y } in names {
+            text(svg, &format!("name {class}"), PlotPoint { x, y: y + 4.0 }, name);
         }
+    }
+}
+
+/// The name of a line, and where it stands.
+struct LineName<'a> {
+    class: &'a str,
+    name: &'a str,
+    x: f64,
+    y: f64,
+}
+
+impl LineName<'_> {
+    /// Whether the two would touch at the same height.
+    fn is_beside(&self, other: &LineName<'_>) -> bool {
+        (self.x - other.x).abs() < NAMES
     }
 }
 
@@ -393,6 +414,13 @@ impl AxisScale {
         let room = (high / low).powf(0.05).max(1.08);
         let widened = (2.0 / (high / low * room * room)).sqrt().max(1.0);
         AxisScale::Logarithmic { low: low / room / widened, high: high * room * widened }
+    }
+
+    /// Where the axis begins.
+    pub(crate) fn low(self) -> f64 {
+        match self {
+            AxisScale::Linear { low, .. } | AxisScale::Logarithmic { low, .. } => low,
+        }
     }
 
     /// The place of a value on the axis, from 0 to 1.

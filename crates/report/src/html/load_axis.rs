@@ -15,7 +15,7 @@ use crate::summary::Summary;
 
 /// The response times that are drawn, each with what its key says. A column's name is its class.
 const DRAWN: [(&RunColumn, &str); 4] =
-    [(&P50, "p50: half are faster"), (&P95, "p95"), (&P99, "p99"), (&MAX, "slowest")];
+    [(&P50, "p50: half are faster"), (&P95, "p95"), (&P99, "p99"), (&MAX, "max: the slowest")];
 /// Height of these two plots, which matter most.
 const TALL: f64 = 300.0;
 /// The axis is logarithmic where the loads are farther apart than this factor.

@@ -1,10 +1,13 @@
 //! The figures of loads, of bodies and of comparisons; the last is a forest plot of the differences,
 //! with the control.
 
-use model::comparison::{ComparedMetric, Difference};
+use std::borrow::Cow;
+
+use model::comparison::{ComparedMetric, ComparisonQuestion, Difference};
 use model::tally::Second;
 use model::{Bodies, BodiesStudy, Body, BodyKind, LoadStudy, Nanos, Pace, Profile, Rate, Socket};
 
+use crate::comparison::shortened;
 use crate::comparison::words::{self, SummaryComparison};
 use crate::details::{PivotPlace, median_of_body};
 use crate::html::figure::{
@@ -234,45 +237,102 @@ fn sizes(bodies: &Bodies) -> PlotAxis {
     PlotAxis::labelled("", scale, ticks)
 }
 
-/// A row of the forest plot.
-struct ForestRow<'a> {
+/// A row of the forest plot: a heading, or a difference.
+enum ForestRow<'a> {
+    /// What the rows below it are about.
+    Heading(String),
+    Difference(Box<ForestDifference<'a>>),
+}
+
+/// How far an arm is from another in a metric.
+struct ForestDifference<'a> {
+    /// What stands at its left: the arm, or the metric where only two arms are compared.
     label: String,
     class: String,
-    difference: &'a Difference,
+    /// What the key calls its colour.
+    in_key: String,
+    /// What it is, in full.
+    what: String,
+    difference: Cow<'a, Difference>,
 }
 
 /// The figure of a comparison: all metrics that are compared as ratios.
 pub(crate) fn of_comparison(summary: &SummaryComparison) -> TitledFigure {
-    TitledFigure { title: "How far the arms are from the base", drawn: forest(summary) }
+    let title = match summary.question {
+        ComparisonQuestion::Change => "Difference from the base",
+        ComparisonQuestion::Pairs => "Differences between the arms",
+        ComparisonQuestion::Best => "Difference from the best",
+    };
+    TitledFigure { title, drawn: forest(summary) }
 }
 
 fn forest(summary: &SummaryComparison) -> Result<PageFigure, String> {
-    let ratios = summary.metrics.iter().filter(|row| !row.metric.is_share());
-    let rows: Vec<ForestRow<'_>> = ratios.flat_map(rows_of).collect();
-    if rows.is_empty() {
+    let rows = forest_rows(summary);
+    let differences: Vec<&ForestDifference<'_>> = rows
+        .iter()
+        .filter_map(|row| match row {
+            ForestRow::Heading(_) => None,
+            ForestRow::Difference(row) => Some(&**row),
+        })
+        .collect();
+    if differences.is_empty() {
         return Err("no metric has an interval: too few blocks".to_owned());
     }
     let margin = summary.margin;
+    let axis = axis_of_differences(&differences, margin);
     let upright = |class, x| PlotMark::new(class, PlotShape::Upright(x), "");
     let mut marks =
         vec![upright("axis", 1.0), upright("mark", 1.0 - margin), upright("mark", 1.0 + margin)];
     let mut ticks = Vec::new();
     for (at, row) in rows.iter().rev().enumerate() {
         let y = at as f64 + 0.5;
-        marks.extend(row.marks(y));
-        ticks.push(AxisTick { at: y, label: row.label.clone() });
+        match row {
+            ForestRow::Heading(text) => {
+                let at = PlotPoint { x: axis.scale.low(), y };
+                marks.push(PlotMark::new("", PlotShape::Word(at), text));
+            }
+            ForestRow::Difference(row) => {
+                marks.extend(row.marks(y));
+                ticks.push(AxisTick { at: y, label: row.label.clone() });
+            }
+        }
     }
-    let axis = axis_of_differences(&rows, margin);
-    let plot = Plot { left: 150.0, ..Plot::of_rows(axis, ticks, marks) };
-    let sentence = "A dot is the estimate over all blocks, its bar the interval at the level of its test. A bar that leaves 0 out, with its \
-                    dot beyond the margin, is a difference; a bar wholly within the margin is none; where the control's bar \
-                    reaches, nothing can be told."
-        .to_owned();
-    Ok(PageFigure { key: key_of_forest(&rows), plots: vec![plot], sentence })
+    let plot = Plot { left: 150.0, ..Plot::of_rows(rows.len(), axis, ticks, marks) };
+    let sentence = sentence_of_forest(summary);
+    Ok(PageFigure { key: key_of_forest(&differences), plots: vec![plot], sentence })
+}
+
+fn sentence_of_forest(summary: &SummaryComparison) -> String {
+    // A search for the best has no control.
+    let control = if summary.question == ComparisonQuestion::Best {
+        ""
+    } else {
+        "; where the control's bar reaches, nothing can be told"
+    };
+    let unknown = without_interval(summary);
+    let unknown = if unknown.is_empty() {
+        String::new()
+    } else {
+        format!(" Not drawn, for want of blocks: {}.", judge::words::listed(&unknown))
+    };
+    format!(
+        "A dot is the estimate over all blocks, its bar the interval at the level of its test. A bar that leaves 0 out, with its \
+         dot beyond the margin, is a difference; a bar wholly within the margin is none{control}.{unknown}"
+    )
+}
+
+/// The metrics that would be drawn if there were enough blocks.
+fn without_interval(summary: &SummaryComparison) -> Vec<String> {
+    let is_unknown = |row: &&ComparedMetric| {
+        !row.metric.is_share()
+            && !row.differences.is_empty()
+            && row.differences.iter().all(|difference| difference.interval.is_none())
+    };
+    summary.metrics.iter().filter(is_unknown).map(|row| words::name(row.metric)).collect()
 }
 
 /// A logarithmic axis, on which half and twice as much are equally far from the base.
-fn axis_of_differences(rows: &[ForestRow<'_>], margin: f64) -> PlotAxis {
+fn axis_of_differences(rows: &[&ForestDifference<'_>], margin: f64) -> PlotAxis {
     let ends = || rows.iter().flat_map(|row| row.difference.interval.into_iter().flatten());
     let low = ends().fold(1.0 / (1.0 + 1.5 * margin), |low, end| low.min(1.0 + end)).max(0.01);
     let high = ends().fold(1.0 + 1.5 * margin, |high, end| high.max(1.0 + end));
@@ -286,59 +346,122 @@ fn axis_of_differences(rows: &[ForestRow<'_>], margin: f64) -> PlotAxis {
     axis
 }
 
-fn key_of_forest(rows: &[ForestRow<'_>]) -> Vec<KeyEntry> {
+/// An entry for each colour.
+fn key_of_forest(rows: &[&ForestDifference<'_>]) -> Vec<KeyEntry> {
     let mut key: Vec<KeyEntry> = Vec::new();
-    for ForestRow { class, difference, .. } in rows {
-        let meaning = match class.as_str() {
-            "rest" => "the control: the base against itself".to_owned(),
-            _ => format!("{} against {}", difference.arm, difference.base),
-        };
-        if !key.iter().any(|entry| entry.meaning == meaning) {
-            key.push(KeyEntry::new(class, meaning));
+    for row in rows {
+        if !key.iter().any(|entry| entry.meaning == row.in_key) {
+            key.push(KeyEntry::new(row.class.as_str(), row.in_key.as_str()));
         }
     }
     key.push(KeyEntry::new("mark", "the margin"));
     key
 }
 
-impl ForestRow<'_> {
+impl ForestDifference<'_> {
     /// The interval as a bar at this height, and the estimate as a dot.
     fn marks(&self, y: f64) -> Vec<PlotMark> {
-        let Difference { interval, estimate, .. } = self.difference;
+        let Difference { interval, estimate, .. } = *self.difference;
         let mut marks = Vec::new();
         if let Some([low, high]) = interval {
             let bar = PlotCell {
-                from: PlotPoint { x: 1.0 + low, y: y - 0.12 },
-                to: PlotPoint { x: 1.0 + high, y: y + 0.12 },
+                from: PlotPoint { x: 1.0 + low, y: y - 0.15 },
+                to: PlotPoint { x: 1.0 + high, y: y + 0.15 },
             };
-            let title = format!("{}: {} %", self.label, words::interval([*low, *high], *estimate));
-            marks.push(PlotMark::new(&self.class, PlotShape::Cells(vec![bar]), title));
+            let title = format!("{}: {} %", self.what, words::interval([low, high], estimate));
+            let class = format!("interval {}", self.class);
+            marks.push(PlotMark::new(class, PlotShape::Cells(vec![bar]), title));
         }
         if let Some(estimate) = estimate {
-            let title = format!("{}: {}", self.label, words::estimate(*estimate, *interval));
+            let title = format!("{}: {}", self.what, words::estimate(estimate, interval));
             let dot = PlotShape::Dot(PlotPoint { x: 1.0 + estimate, y });
-            marks.push(PlotMark::new(&self.class, dot, title));
+            marks.push(PlotMark::new(format!("estimate {}", self.class), dot, title));
         }
         marks
     }
 }
 
-fn rows_of(row: &ComparedMetric) -> Vec<ForestRow<'_>> {
-    let is_known = |difference: &&Difference| difference.interval.is_some();
-    let of = |(at, difference)| ForestRow {
-        label: if at == 0 { words::name(row.metric) } else { String::new() },
-        class: format!("load{}", (at * 2 + 1) % 8),
-        difference,
-    };
-    let mut rows: Vec<ForestRow<'_>> =
-        row.differences.iter().filter(is_known).enumerate().map(of).collect();
-    if !rows.is_empty() {
-        let control = row.control.iter().filter(is_known);
-        rows.extend(control.map(|difference| ForestRow {
-            label: String::new(),
-            class: "rest".to_owned(),
-            difference,
-        }));
+/// The colour of an arm, the same in all rows.
+fn class_of_arm(summary: &SummaryComparison, letter: &str) -> String {
+    const COLOURS: usize = 6;
+    let at = summary.arms.iter().position(|arm| arm.letter == letter).unwrap_or(0);
+    format!("arm{}", at % COLOURS)
+}
+
+/// The rows from top to bottom: for each metric and each arm that others are compared with, those
+/// others, and the control.
+fn forest_rows(summary: &SummaryComparison) -> Vec<ForestRow<'_>> {
+    let mut rows = Vec::new();
+    for row in summary.metrics.iter().filter(|row| !row.metric.is_share()) {
+        for (at, base) in bases(summary, row).into_iter().enumerate() {
+            let mut differences = differences_from(summary, row, base);
+            if differences.is_empty() {
+                continue;
+            }
+            differences.extend(control(summary, row).filter(|_| at == 0));
+            if summary.compared().count() > 2 {
+                let metric = words::name(row.metric);
+                rows.push(ForestRow::Heading(format!("{metric} against {}", summary.called(base))));
+            }
+            rows.extend(differences.into_iter().map(|row| ForestRow::Difference(Box::new(row))));
+        }
     }
     rows
+}
+
+/// The arms that others are compared with in a metric: the base, the best, or, in what decides, each
+/// but the last.
+fn bases<'a>(summary: &'a SummaryComparison, row: &ComparedMetric) -> Vec<&'a str> {
+    let base = summary.arms[0].letter.as_str();
+    match summary.question {
+        ComparisonQuestion::Best => {
+            vec![summary.ranking.as_ref().map_or(base, |ranking| ranking.best.as_str())]
+        }
+        ComparisonQuestion::Pairs if row.decides => {
+            summary.compared().map(|arm| arm.letter.as_str()).collect()
+        }
+        ComparisonQuestion::Change | ComparisonQuestion::Pairs => vec![base],
+    }
+}
+
+/// The known differences of the other arms from `base`; of a pair only in the direction in which it
+/// was tested, so that none stands twice, but all of them from the best.
+fn differences_from<'a>(
+    summary: &'a SummaryComparison,
+    row: &'a ComparedMetric,
+    base: &str,
+) -> Vec<ForestDifference<'a>> {
+    let is_pair = summary.compared().count() == 2;
+    let difference = |arm: &str| match summary.question {
+        ComparisonQuestion::Best => row.seen_from(base, arm).map(Cow::Owned),
+        ComparisonQuestion::Change | ComparisonQuestion::Pairs => {
+            row.difference(base, arm).map(Cow::Borrowed)
+        }
+    };
+    summary
+        .compared()
+        .filter_map(|arm| {
+            let difference = difference(&arm.letter).filter(|it| it.interval.is_some())?;
+            let label = if is_pair { words::name(row.metric) } else { shortened(&arm.called) };
+            let class = class_of_arm(summary, &arm.letter);
+            let what = format!("{} against {}", arm.called, summary.called(base));
+            let in_key = if is_pair { what.clone() } else { arm.called.clone() };
+            Some(ForestDifference { label, class, in_key, what, difference })
+        })
+        .collect()
+}
+
+fn control<'a>(
+    summary: &SummaryComparison,
+    row: &'a ComparedMetric,
+) -> Option<ForestDifference<'a>> {
+    let difference = row.control.as_ref().filter(|difference| difference.interval.is_some())?;
+    let what = format!("the control: {} against itself", summary.base());
+    Some(ForestDifference {
+        label: "control".to_owned(),
+        class: "rest".to_owned(),
+        in_key: what.clone(),
+        what,
+        difference: Cow::Borrowed(difference),
+    })
 }

@@ -197,7 +197,7 @@ fn parts(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
     let longest = bars.iter().map(|bar| bar.time.whole.as_millis_f64()).fold(0.0, f64::max);
     let scale = AxisScale::Linear { low: 0.0, high: longest.max(1e-6) * 1.16 };
     let x = PlotAxis::rounded("ms, mean", scale, 5);
-    let plot = Plot { left: 116.0, ..Plot::of_rows(x, ticks, marks) };
+    let plot = Plot { left: 116.0, ..Plot::of_rows(bars.len(), x, ticks, marks) };
     let has_slowest = bars.iter().any(|bar| bar.time.is_slowest);
     let sentence = sentence_of_parts(bars.iter().map(|bar| bar.run), has_slowest);
     Ok(PageFigure { key: key_of_parts(&bars), plots: vec![plot], sentence })

@@ -4,11 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use judge::words::{FirstSentence, first_sentence};
 use model::{Study, SweepStudy};
 use report::summary::Summary;
 use report::{html, number};
 use serde::Deserialize;
-use testkit::{bodies, claimed, load, study};
+use testkit::{bodies, claimed, comparison, load, study};
 
 /// A page of eight loads that were watched in every way.
 fn eight_rows() -> SweepStudy {
@@ -38,6 +39,9 @@ fn pages() -> Vec<(&'static str, Study)> {
         ("refused", load::refused().into()),
         ("bodies", bodies::canonical().into()),
         ("another generator", claimed::hey_sweep().into()),
+        ("three arms", comparison::three().into()),
+        ("all pairs", comparison::pairs().into()),
+        ("the best", comparison::best().into()),
     ]
 }
 
@@ -82,8 +86,12 @@ fn the_figures_are_those_of_the_summary() {
             .replace("&quot;", "\"")
             .replace("&lt;", "<")
             .replace("&gt;", ">");
-        assert!(text.contains(&summary.sentence), "{name}: {}", summary.sentence);
-        for run in summary.runs.iter().filter(|run| run.is_the_servers()) {
+        let FirstSentence { first, rest } = first_sentence(&summary.sentence);
+        assert!(text.contains(&format!("<h1>{first}</h1>")), "{name}: {first}");
+        assert!(text.contains(rest), "{name}: {rest}");
+        // A comparison's table has the medians of its runs.
+        let has_runs = summary.comparison.is_none();
+        for run in summary.runs.iter().filter(|run| has_runs && run.is_the_servers()) {
             let percentiles = [0.50, 0.95, 0.99].map(|quantile| run.percentile(quantile));
             for time in percentiles.into_iter().chain([run.max()]).flatten() {
                 let shown = number::milliseconds(time);
