@@ -113,7 +113,21 @@ fn passed(runs: &[NamedRun<'_>]) -> Option<TrustLine> {
     let room = room.map(|times| format!("it could send {times} times as many"));
     let evidence = [delay, room].into_iter().flatten().collect::<Vec<_>>().join(", ");
     let colon = if evidence.is_empty() { "" } else { ": " };
-    Some(TrustLine::new(Grade::Passed, format!("{what}{colon}{evidence}.")))
+    let limits = if judged > 1 { limits_beside_the_server(&good) } else { String::new() };
+    Some(TrustLine::new(Grade::Passed, format!("{what}{colon}{evidence}{limits}.")))
+}
+
+/// In how many of several runs something else than the server alone was the limit.
+fn limits_beside_the_server(good: &[&Judgement]) -> String {
+    let limits = [
+        (Verdict::SharedCpus, "CPUs that longtail shares were the limit"),
+        (Verdict::NetworkBound, "the network was the limit"),
+    ];
+    let limits = limits.map(|(verdict, what)| {
+        let runs = good.iter().filter(|judgement| judgement.verdict == verdict).count();
+        if runs == 0 { String::new() } else { format!("; in {runs} of {} {what}", good.len()) }
+    });
+    limits.concat()
 }
 
 /// Whether a finding, a mark in the table or another line already says this.
