@@ -14,6 +14,7 @@ mod board;
 mod connect;
 mod figures;
 mod json;
+mod listening;
 mod observe;
 mod series;
 #[cfg(test)]

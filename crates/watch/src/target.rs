@@ -18,7 +18,7 @@ use probe::sockets::{KernelSocket, ServerListener, unix_place};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-use crate::WatchError;
+use crate::{WatchError, listening};
 
 /// Which server the user named.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,7 +170,8 @@ fn find_number(
     let is_process = exists(number);
     match (open_port, port) {
         (None, _) if !is_process => Err(refused(format!(
-            "{number} is neither a port that anybody listens on nor a process: start the server first"
+            "{number} is neither a port that anybody listens on nor a process: start the server first; {}",
+            listening::in_words(listeners, false)
         ))),
         (Some(_), None) if is_process && listens(number, listeners) => Err(refused(format!(
             "{number} is both a port and a process that listens: write :{number} or pid:{number}"
@@ -208,7 +209,10 @@ fn sockets_of_tree(pid: u32) -> io::Result<BTreeSet<u64>> {
 fn find_port(port: u16, listeners: &[KernelSocket]) -> Result<WatchTarget, WatchError> {
     let matching: Vec<&KernelSocket> =
         listeners.iter().filter(|one| one.place.port() == Some(port)).collect();
-    server_behind(&format!("port {port}"), &matching)
+    if matching.is_empty() {
+        return Err(nobody_listens(&format!("port {port}"), listeners, false));
+    }
+    Ok(server_behind(&matching))
 }
 
 fn find_unix_socket(path: &str, listeners: &[KernelSocket]) -> Result<WatchTarget, WatchError> {
@@ -223,7 +227,10 @@ fn find_unix_socket(path: &str, listeners: &[KernelSocket]) -> Result<WatchTarge
         // way.
         matching = listeners.iter().filter(|one| is_file(&one.place, &wanted)).collect();
     }
-    server_behind(path, &matching)
+    if matching.is_empty() {
+        return Err(nobody_listens(path, listeners, true));
+    }
+    Ok(server_behind(&matching))
 }
 
 /// Whether a Unix socket is the file at this canonical path.
@@ -234,13 +241,16 @@ fn is_file(place: &Endpoint, wanted: &Path) -> bool {
     }
 }
 
-/// The server behind these sockets, which listen on `place`.
-fn server_behind(place: &str, sockets: &[&KernelSocket]) -> Result<WatchTarget, WatchError> {
-    if sockets.is_empty() {
-        return Err(refused(format!(
-            "nothing listens on {place}: start the server first, or give its process (pid:N)"
-        )));
-    }
+/// That nobody listens on `place`, and who listens elsewhere.
+fn nobody_listens(place: &str, listeners: &[KernelSocket], is_unix_socket: bool) -> WatchError {
+    refused(format!(
+        "nothing listens on {place}: start the server first, or give its process (pid:N); {}",
+        listening::in_words(listeners, is_unix_socket)
+    ))
+}
+
+/// The server behind these sockets, one or more.
+fn server_behind(sockets: &[&KernelSocket]) -> WatchTarget {
     let inodes: BTreeSet<u64> = sockets.iter().map(|one| one.inode).collect();
     let holders = owners::holders(&inodes);
     let seen: BTreeSet<u64> = holders.pids.values().flatten().copied().collect();
@@ -258,13 +268,13 @@ fn server_behind(place: &str, sockets: &[&KernelSocket]) -> Result<WatchTarget, 
              its title alone; run as root"
         )];
     }
-    Ok(WatchTarget {
+    WatchTarget {
         places: sockets.iter().map(|one| one.place.clone()).collect(),
         followed: Some(inodes),
         roots,
         not_visible,
         ..WatchTarget::default()
-    })
+    }
 }
 
 /// Why nobody is seen to hold some of these sockets, and as whom to run to see them.
