@@ -14,17 +14,21 @@ use crate::{files, store};
 /// The places of one study's results.
 pub(crate) struct Results<'a> {
     output: &'a OutputArgs,
-    /// Study files, written after each run: the one in the data folder, and those the user named.
+    /// The study's file in the data folder; `None` if that cannot be written.
+    own: Option<PathBuf>,
+    /// Study files that the user named. Like the study's own they are written after each run.
     studies: Vec<PathBuf>,
     /// Files that are written when all is measured.
     files: Vec<OutputFile>,
 }
 
 impl<'a> Results<'a> {
-    /// The places for a new study of `command`. Checks that each can be written, before any load.
+    /// The places for a new study of `command`. Checks that each can be written, before any load. If
+    /// the data folder cannot, as in a container without a home, the study is measured all the same,
+    /// and the user is told that it is not kept.
     ///
     /// # Errors
-    /// If one of them cannot be written.
+    /// If a file that the user named cannot be written.
     pub(crate) fn open(
         command: &str,
         started_at: &str,
@@ -35,14 +39,15 @@ impl<'a> Results<'a> {
             // A pipe or a device gets only the finished study.
             file.format == OutputFormat::Study && !files::is_stream(&file.path)
         });
-        let own = store::new_study(command, started_at)?;
-        let studies = std::iter::once(own).chain(named.into_iter().map(|file| file.path)).collect();
-        Ok(Results { output, studies, files })
+        let own = store::new_study(command, started_at);
+        let own = own.inspect_err(|why| ui::note(&format!("this will not be kept: {why}"))).ok();
+        let studies = named.into_iter().map(|file| file.path).collect();
+        Ok(Results { output, own, studies, files })
     }
 
-    /// The study's own file.
-    pub(crate) fn path(&self) -> &Path {
-        &self.studies[0]
+    /// A file that has the whole study: its own, or one that the user named.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.own.iter().chain(&self.studies).next().map(PathBuf::as_path)
     }
 
     /// Writes the study so far to each of its files, even if one of them fails.
@@ -51,18 +56,9 @@ impl<'a> Results<'a> {
     /// The first file that cannot be written.
     pub(crate) fn keep(&self, study: &Study) -> Result<(), Mistake> {
         let text = report::json::write(study);
-        self.studies
-            .iter()
-            .map(|path| {
-                if path == self.path() {
-                    store::keep(path, &text)
-                } else {
-                    store::write(path, &text)
-                }
-            })
-            .collect::<Vec<_>>()
-            .into_iter()
-            .collect()
+        let kept = self.own.iter().map(|path| store::keep(path, &text));
+        let written = self.studies.iter().map(|path| store::write(path, &text));
+        kept.chain(written).collect::<Vec<_>>().into_iter().collect()
     }
 
     /// Writes the finished study and all other files, prints the answer, and says where the study
@@ -70,7 +66,7 @@ impl<'a> Results<'a> {
     /// failures are reported and decide the exit code.
     pub(crate) fn publish(&self, study: &Study) -> Exit {
         let kept = self.keep(study);
-        let saved = kept.is_ok().then(|| self.path());
+        let saved = self.path().filter(|_| kept.is_ok());
         let written = write_all(&self.files, study, saved, self.output);
         let printed = print(study, saved, self.output);
         // What is printed may not mention thresholds, as in CSV.
@@ -81,8 +77,11 @@ impl<'a> Results<'a> {
                 }
             }
         }
-        if let Some(path) = saved {
-            ui::note(&format!("saved as {}", path.display()));
+        match (saved, &self.own) {
+            (Some(path), _) => ui::note(&format!("saved as {}", path.display())),
+            (None, None) => ui::note("not kept; -o x.study.json keeps it for longtail report"),
+            // Why it could not be saved is told below.
+            (None, Some(_)) => {}
         }
         [kept, printed, written].into_iter().map(ui::exit_of_part).fold(Exit::Fine, Exit::and)
     }
@@ -100,7 +99,8 @@ pub(crate) fn print(
     let text = render(study, saved, output, output.printed())?;
     if output.printed() == OutputFormat::Answer {
         ui::print_painted(&text, |paint| {
-            report::answer::painted(&output.forced(study), None, output.width(), paint)
+            let saved = saved.map(|path| path.display().to_string());
+            report::answer::painted(&output.forced(study), saved.as_deref(), output.width(), paint)
         });
     } else {
         ui::print(&text);

@@ -5,6 +5,7 @@
 //! their start. A file is replaced as a whole, so readers always see a complete study. It is not
 //! synced to disk, because that may take longer than a short load.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -93,22 +94,78 @@ pub(crate) fn are_one(one: &Path, other: &Path) -> bool {
     one == other || place(one).is_some_and(|one| Some(one) == place(other))
 }
 
+/// The files of the studies that are kept, the newest first; one at least.
+///
+/// # Errors
+/// If there is none.
+pub(crate) fn kept() -> Result<Vec<PathBuf>, Mistake> {
+    let folder = folder()?;
+    let files = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = files
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .collect();
+    files.sort_by_cached_key(|path| {
+        let written = fs::metadata(path).and_then(|file| file.modified()).ok();
+        Reverse((written, path.clone()))
+    });
+    if files.is_empty() {
+        return Err(wrong(format!(
+            "no study in '{}' yet: run longtail sweep, or name a file",
+            folder.display()
+        )));
+    }
+    Ok(files)
+}
+
 /// The file of the last study.
 ///
 /// # Errors
 /// If there is none.
 pub(crate) fn last() -> Result<PathBuf, Mistake> {
-    let folder = folder()?;
-    let files = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    files
-        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
-        .max_by_key(|path| (fs::metadata(path).and_then(|file| file.modified()).ok(), path.clone()))
-        .ok_or_else(|| {
+    Ok(kept()?.swap_remove(0))
+}
+
+/// The commands whose studies are kept, as the files' names have them.
+const KEPT_COMMANDS: [&str; 4] = ["sweep", "load", "compare", "bodies"];
+
+/// The study that a user means: a file, the number of a kept study as `report --list` counts them, or
+/// a command, of which it is the last.
+///
+/// # Errors
+/// If there are not so many, or the command has none.
+pub(crate) fn named(word: &Path) -> Result<PathBuf, Mistake> {
+    let text = word.to_str().unwrap_or_default();
+    if word.is_file() {
+        return Ok(word.to_owned());
+    }
+    if let Ok(number) = text.parse::<usize>() {
+        let kept = kept()?;
+        let at = number.checked_sub(1).filter(|at| *at < kept.len());
+        return at.map(|at| kept[at].clone()).ok_or_else(|| {
+            let all = kept.len();
             wrong(format!(
-                "no study in '{}' yet: run longtail sweep, or name a file",
-                folder.display()
+                "there is no study {number}: they are counted from 1, the last, to {all} (longtail report --list)"
             ))
-        })
+        });
+    }
+    if !KEPT_COMMANDS.contains(&text) {
+        return Ok(word.to_owned());
+    }
+    let is_of_command = |path: &&PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().contains(&format!("-{text}-")))
+    };
+    kept()?.iter().find(is_of_command).cloned().ok_or_else(|| {
+        wrong(format!("no study of {text} is kept: longtail report --list shows what is"))
+    })
+}
+
+/// Removes a study that is kept.
+///
+/// # Errors
+/// If it cannot be removed.
+pub(crate) fn remove(path: &Path) -> Result<(), Mistake> {
+    fs::remove_file(path)
+        .map_err(|why| wrong(format!("'{}' cannot be removed ({why})", path.display())))
 }
 
 /// Reads a study.

@@ -68,7 +68,8 @@ pub fn painted(
     let lines = LINES * COLUMNS / layout.width.columns().unwrap_or(COLUMNS);
     let room = (lines + runs.saturating_sub(ROWS)).saturating_sub(text.lines().count());
     let mut more = String::new();
-    if !summary.runs.is_empty() {
+    // Without a saved study there is nothing more to see.
+    if !summary.runs.is_empty() && saved.is_some() {
         wrap(&mut more, layout.width, "  More   ", MORE);
     }
     // Leave out doubts and commands, one at a time, until the answer fits.

@@ -17,15 +17,18 @@ pub(crate) fn in_words(listeners: &[KernelSocket], of_unix_sockets: bool) -> Str
         listeners.iter().filter(|one| one.place.port().is_none() == of_unix_sockets).collect();
     let inodes: BTreeSet<u64> = listeners.iter().map(|one| one.inode).collect();
     let holders = owners::holders(&inodes);
-    let mut servers: BTreeMap<String, Option<Holder>> = BTreeMap::new();
+    // By port, so that :80 comes before :2024.
+    let mut servers: BTreeMap<(Option<u16>, String), Option<Holder>> = BTreeMap::new();
     for listener in listeners {
         let first =
             holders.roots().into_iter().find(|pid| holders.pids[pid].contains(&listener.inode));
         let holder = first.map(Holder::of);
-        let known = servers.entry(typed(&listener.place)).or_default();
+        let place = (listener.place.port(), typed(&listener.place));
+        let known = servers.entry(place).or_default();
         *known = known.take().or(holder);
     }
-    let mut servers: Vec<(String, Option<Holder>)> = servers.into_iter().collect();
+    let mut servers: Vec<(String, Option<Holder>)> =
+        servers.into_iter().map(|((_, place), holder)| (place, holder)).collect();
     servers.sort_by_key(|(_, holder)| !holder.as_ref().is_some_and(Holder::is_puma));
     listed(&servers, if of_unix_sockets { "no Unix socket" } else { "no port" })
 }

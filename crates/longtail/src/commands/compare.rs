@@ -49,7 +49,7 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
     let mut here = StudyStart::now()?;
     let guard = GuardCommand::this_program(GUARD);
     let is_interrupted = || here.interrupt.load(Ordering::Relaxed);
-    let data = store::data_folder()?;
+    let data = folder_for_builds(&requests)?;
     let mut said = BTreeSet::new();
     let mut say = |line: String| {
         if said.insert(line.clone()) {
@@ -96,6 +96,18 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
     signals::begin();
     let study = conduct_comparison(&plan, &context, &mut observer);
     observer.publish(study)
+}
+
+/// The folder in which copies of revisions and versions of Puma are built. If no arm needs one, there
+/// need be no such folder.
+fn folder_for_builds(requests: &[ArmRequest]) -> Result<PathBuf, Mistake> {
+    let is_built = |request: &ArmRequest| {
+        request.reference.is_some() || matches!(request.puma(), PumaSource::Version(_))
+    };
+    match store::data_folder() {
+        Err(_) if !requests.iter().any(is_built) => Ok(PathBuf::new()),
+        folder => folder,
+    }
 }
 
 /// Finds the server that an arm names, such as a version of Puma or a branch, and builds it if that

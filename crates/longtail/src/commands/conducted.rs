@@ -218,9 +218,9 @@ impl<'a> TerminalObserver<'a> {
     ) -> Result<Exit, Mistake> {
         drop(self.display);
         let study = study.map(S::into).inspect_err(|_| {
-            if self.is_kept {
-                let path = self.results.path().to_string_lossy();
-                ui::note(&format!("the finished runs are kept: longtail report {}", quoted(&path)));
+            if let Some(path) = self.results.path().filter(|_| self.is_kept) {
+                let path = quoted(&path.to_string_lossy());
+                ui::note(&format!("the finished runs are kept: longtail report {path}"));
             }
         });
         let study = match study {

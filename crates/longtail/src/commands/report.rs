@@ -4,6 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use judge::words::first_sentence;
+use model::Study;
+use report::Width;
+use report::summary::Summary;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -17,8 +21,16 @@ use crate::{store, ui};
 /// # Errors
 /// If there is none, a file is no study, or a file cannot be written.
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
-    let last = if args.studies.is_empty() { Some(store::last()?) } else { None };
-    let paths: Vec<&PathBuf> = args.studies.iter().chain(&last).collect();
+    if let Some(number) = args.keep {
+        return keep(number);
+    }
+    if let Some(most) = args.list {
+        return list(most, args.output.width());
+    }
+    let named =
+        args.studies.iter().map(|word| store::named(word)).collect::<Result<Vec<_>, _>>()?;
+    let last = if named.is_empty() { Some(store::last()?) } else { None };
+    let paths: Vec<&PathBuf> = named.iter().chain(&last).collect();
     let files: Vec<_> = args.output.files().collect();
     if paths.len() > 1 && !files.is_empty() {
         return Err(wrong(
@@ -39,7 +51,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
         exit = exit.and(ui::exit_of_part(write_all(&files, &study, Some(path), &args.output)));
         kinds.push(StudyKind::from(&study));
     }
-    if let ([a, b], [kind, other]) = (args.studies.as_slice(), kinds.as_slice())
+    if let ([a, b], [kind, other]) = (named.as_slice(), kinds.as_slice())
         && kind == other
     {
         ui::note(&format!(
@@ -49,6 +61,55 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
         ));
     }
     Ok(exit)
+}
+
+/// Prints a line for each of the newest studies that are kept: its number, when it was made, by which
+/// command, and the first sentence of what it found.
+fn list(most: usize, width: Width) -> Result<Exit, Mistake> {
+    let kept = store::kept()?;
+    for (at, path) in kept.iter().take(most).enumerate() {
+        let found = match store::read(path) {
+            Ok(study) => in_a_line(&study),
+            Err(why) => why.to_string(),
+        };
+        let line = format!("{:>3}  {found}", at + 1);
+        let columns = width.columns().unwrap_or(usize::MAX);
+        let line = if line.chars().count() > columns {
+            line.chars().take(columns - 1).chain(['…']).collect()
+        } else {
+            line
+        };
+        ui::print(&(line + "\n"));
+    }
+    let older = kept.len().saturating_sub(most);
+    if older > 0 {
+        ui::note(&format!(
+            "{older} older: longtail report --list={} shows all; --keep 20 removes all but the newest 20",
+            kept.len()
+        ));
+    }
+    Ok(Exit::Fine)
+}
+
+/// `2026-07-21 10:00  sweep   From 10 connections on …`
+fn in_a_line(study: &Study) -> String {
+    let summary = Summary::of(study, None);
+    let minute = summary.started_at.get(..16).unwrap_or(&summary.started_at).replace('T', " ");
+    let sentence = first_sentence(&summary.sentence).first;
+    let sentence = if sentence.is_empty() { "nothing was measured" } else { sentence };
+    format!("{minute}  {:<7}  {sentence}", summary.command)
+}
+
+/// Removes all kept studies but the newest `number`.
+fn keep(number: usize) -> Result<Exit, Mistake> {
+    let kept = store::kept()?;
+    let old = kept.get(number..).unwrap_or_default();
+    for path in old {
+        store::remove(path)?;
+    }
+    let left = kept.len() - old.len();
+    ui::note(&format!("{} of {} studies removed, {left} kept", old.len(), kept.len()));
+    Ok(Exit::Fine)
 }
 
 /// Audits a file, or what comes in on stdin. A claim that cannot be is a missed objective: exit 1.
@@ -106,6 +167,8 @@ fn read(path: &Path) -> Result<String, Mistake> {
 const REPORT_EXAMPLES: &str = "\
 Examples:
   longtail report                              the last study
+  longtail report --list                      what is kept: number, date, command, result
+  longtail report 2                           the last but one; report sweep: the last sweep
   longtail report --full                      everything that is known of the last study
   longtail report --markdown                  the last study, for a pull request
   longtail report x.study.json --style puma   a saved one, in Puma's own columns
@@ -117,9 +180,22 @@ Studies are kept in $XDG_DATA_HOME/longtail/studies (~/.local/share/longtail/stu
 #[derive(Debug, Args)]
 #[command(after_help = REPORT_EXAMPLES)]
 pub(crate) struct ReportArgs {
-    /// Saved studies [default: the last one]
-    #[arg(value_name = "FILE")]
+    /// Saved studies: files, numbers of --list, or a command for its last [default: the last one]
+    #[arg(value_name = "STUDY")]
     pub(crate) studies: Vec<PathBuf>,
+    /// List the newest N studies that are kept, a line each [default N: 20]
+    #[arg(
+        long,
+        value_name = "N",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "20",
+        conflicts_with_all = ["studies", "printed", "html", "files", "keep"]
+    )]
+    list: Option<usize>,
+    /// Remove the kept studies but the newest N
+    #[arg(long, value_name = "N", conflicts_with_all = ["studies", "printed", "html", "files"])]
+    keep: Option<usize>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

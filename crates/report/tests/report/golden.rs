@@ -28,7 +28,7 @@ fn golden_of(name: &str, study: impl Into<Study>, endings: &str) {
             ("csv", _) => csv(&study),
             ("json", _) => json::write(&study),
             ("answer.md", _) => report::answer::markdown(&study, None),
-            ("answer.txt", _) => report::answer::whole(&study, None, width),
+            ("answer.txt", _) => report::answer::whole(&study, Some("x.study.json"), width),
             ("summary.json", _) => report::summary::Summary::of(&study, None).json(),
             ("hey.txt", Study::Load(study)) => hey::whole(study),
             ("wrk.txt", Study::Load(study)) => wrk::whole(study),
