@@ -18,6 +18,8 @@ const LONGEST: usize = 64 * 1024;
 const FIELDS: usize = 256;
 /// Bytes of a `Location` that are kept and compared.
 const LONGEST_LOCATION: usize = 2048;
+/// Bytes of a `Server` header that are kept.
+const LONGEST_SERVER_NAME: usize = 80;
 /// Worker names that are distinguished; later ones count as unnamed (a request id is no worker).
 const WORKERS: usize = 4096;
 
@@ -117,6 +119,8 @@ pub struct HeadCache {
     cached: u64,
     workers: HashMap<String, u16>,
     first_redirect: Option<FirstRedirect>,
+    /// What the server calls itself.
+    server_name: Option<Box<str>>,
 }
 
 /// Whether the last coding of `Transfer-Encoding` is chunked, so that the body has an end.
@@ -136,6 +140,12 @@ fn says_keep_alive(value: &[u8]) -> Option<bool> {
         }
     }
     keep_alive
+}
+
+/// The value of a `Server` header, as far as it is kept.
+fn name_of_server(value: &[u8]) -> Box<str> {
+    let name = String::from_utf8_lossy(&value[..value.len().min(LONGEST_SERVER_NAME)]);
+    name.chars().filter(|c| !c.is_control()).collect::<String>().trim().into()
 }
 
 /// Where the body ends. `is_chunked` is what `Transfer-Encoding` says, if there is one.
@@ -271,6 +281,8 @@ impl HeadCache {
                 stamps = app_stamps(field.value);
             } else if self.reads_app_times && field.name.eq_ignore_ascii_case("server-timing") {
                 timing = timing.or_else(|| server_timing(field.value));
+            } else if self.server_name.is_none() && field.name.eq_ignore_ascii_case("server") {
+                self.server_name = Some(name_of_server(field.value));
             }
         }
         let framing = framing_of(status, transfer_coding, content_length);
@@ -306,6 +318,11 @@ impl HeadCache {
     pub(crate) fn redirect(&self) -> Option<Redirect> {
         let FirstRedirect { status, location, has_others } = self.first_redirect.as_ref()?;
         Some(Redirect::of(*status, location.as_deref(), *has_others))
+    }
+
+    /// What the server calls itself, if it does.
+    pub(crate) fn server_name(&self) -> Option<&str> {
+        self.server_name.as_deref()
     }
 
     fn worker(&mut self, name: &str) -> Option<u16> {

@@ -200,12 +200,17 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
     /// response that did not announce it.
     #[cold]
     fn note_silent_closing(&mut self, slot: usize) {
-        let connection = &self.connections[slot];
-        let good = self.records.good_of_connection(slot) - connection.good_before;
-        let responses = good + connection.other_responses;
+        let responses = self.responses_of(slot);
         if responses > 0 {
             self.records.tally.broken.record_silent_closing(responses);
         }
+    }
+
+    /// Responses on the connection that `slot` has now.
+    fn responses_of(&self, slot: usize) -> u64 {
+        let connection = &self.connections[slot];
+        let good = self.records.good_of_connection(slot) - connection.good_before;
+        good + connection.other_responses
     }
 
     /// Notes the first bytes of something that is no HTTP response to a measured request;

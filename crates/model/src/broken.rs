@@ -172,9 +172,9 @@ impl TryFrom<String> for FirstBytes {
     }
 }
 
-/// Kept-alive connections that the server closed without announcing it (`Connection: close`).
+/// Kept-alive connections that the server closed, and after how many responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SilentClosings {
+pub struct ConnectionClosings {
     /// How many.
     pub connections: u64,
     /// The fewest responses on one of them.
@@ -186,7 +186,12 @@ pub struct SilentClosings {
 /// Fewer closings after the same number of responses may be chance.
 const A_HABIT: u64 = 3;
 
-impl SilentClosings {
+impl ConnectionClosings {
+    /// One connection, closed after so many responses.
+    pub fn one(answers: u64) -> ConnectionClosings {
+        ConnectionClosings { connections: 1, fewest_answers: answers, most_answers: answers }
+    }
+
     /// The number of responses after which the server closes each connection, if it is always the
     /// same.
     pub fn every(self) -> Option<u64> {
@@ -194,8 +199,10 @@ impl SilentClosings {
         is_habit.then_some(self.fewest_answers)
     }
 
-    fn and(self, other: SilentClosings) -> SilentClosings {
-        SilentClosings {
+    /// These and others.
+    #[must_use]
+    pub fn and(self, other: ConnectionClosings) -> ConnectionClosings {
+        ConnectionClosings {
             connections: self.connections + other.connections,
             fewest_answers: self.fewest_answers.min(other.fewest_answers),
             most_answers: self.most_answers.max(other.most_answers),
@@ -203,11 +210,11 @@ impl SilentClosings {
     }
 }
 
-/// `the server closes each connection after its 10th response without announcing it (Connection:
+/// Of closings without notice: `the server closes each connection after its 10th response without announcing it (Connection:
 /// close)`.
-impl fmt::Display for SilentClosings {
+impl fmt::Display for ConnectionClosings {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SilentClosings { fewest_answers: fewest, most_answers: most, .. } = self;
+        let ConnectionClosings { fewest_answers: fewest, most_answers: most, .. } = self;
         match self.every() {
             Some(every) => write!(
                 out,
@@ -251,7 +258,7 @@ pub struct BrokenResponses {
     /// How a measured response began that is not HTTP/1.1.
     pub first_bytes: Option<FirstBytes>,
     /// Connections that the server closed without announcing it.
-    pub silent_closings: Option<SilentClosings>,
+    pub silent_closings: Option<ConnectionClosings>,
 }
 
 impl BrokenResponses {
@@ -276,11 +283,7 @@ impl BrokenResponses {
     /// in the last one.
     #[cold]
     pub fn record_silent_closing(&mut self, answers: u64) {
-        self.add_silent_closings(SilentClosings {
-            connections: 1,
-            fewest_answers: answers,
-            most_answers: answers,
-        });
+        self.add_silent_closings(ConnectionClosings::one(answers));
     }
 
     fn add_half(&mut self, outcome: String, more: PartialResponses) {
@@ -299,7 +302,7 @@ impl BrokenResponses {
         }
     }
 
-    fn add_silent_closings(&mut self, more: SilentClosings) {
+    fn add_silent_closings(&mut self, more: ConnectionClosings) {
         self.silent_closings = Some(self.silent_closings.map_or(more, |known| known.and(more)));
     }
 

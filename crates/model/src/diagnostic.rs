@@ -332,6 +332,12 @@ pub enum Diagnostic {
         /// same.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_answers: Option<u64>,
+        /// With how many responses it closed each of those that it announced, if always the same.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        announced_after: Option<u64>,
+        /// What the server calls itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        server: Option<String>,
     },
     /// The server sent bytes that nobody had asked for on kept-alive connections, so we closed
     /// them.

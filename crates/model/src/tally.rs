@@ -12,8 +12,8 @@ use crate::histogram::BucketIndex;
 use crate::phases::Slowest;
 use crate::unfinished::UnfinishedRequests;
 use crate::{
-    BadResponse, BadResponses, BrokenResponses, Counts, DurationSummary, Exchange, Histogram,
-    Nanos, NetworkPath, Outcome, Phases, Redirect, Turns, WrongLengths,
+    BadResponse, BadResponses, BrokenResponses, ConnectionClosings, Counts, DurationSummary,
+    Exchange, Histogram, Nanos, NetworkPath, Outcome, Phases, Redirect, Turns, WrongLengths,
 };
 
 /// The measured part of a run, `from` inclusive and `until` exclusive, on the run's clock.
@@ -71,6 +71,14 @@ pub struct Tally {
     /// was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect: Option<Redirect>,
+    /// Kept-alive connections that the server closed as it had announced (`Connection: close`);
+    /// omitted from files if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub announced_closings: Option<ConnectionClosings>,
+    /// What the server calls itself (its `Server` header), the first name of several; omitted from
+    /// files if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_name: Option<String>,
     /// Response times of the good responses.
     pub response_time: Histogram,
     /// Service times of the good responses.
@@ -360,6 +368,18 @@ impl Tally {
         self.counts.answered() + self.unmeasured.answered()
     }
 
+    /// Records that the server closed a connection with this many responses, as the last of them
+    /// announced.
+    #[cold]
+    pub fn record_announced_closing(&mut self, answers: u64) {
+        self.add_announced_closings(ConnectionClosings::one(answers));
+    }
+
+    fn add_announced_closings(&mut self, more: ConnectionClosings) {
+        self.announced_closings =
+            Some(self.announced_closings.map_or(more, |known| known.and(more)));
+    }
+
     /// Adds another lane's tally of the same run.
     ///
     /// # Panics
@@ -379,6 +399,11 @@ impl Tally {
             (Some(ours), Some(theirs)) => Some(ours.and(theirs)),
             (ours, theirs) => ours.as_ref().or(theirs.as_ref()).cloned(),
         };
+        if let Some(more) = other.announced_closings {
+            self.add_announced_closings(more);
+        }
+        let names = self.server_name.iter().chain(&other.server_name);
+        self.server_name = names.min().cloned();
         self.response_time.merge(&other.response_time);
         self.service_time.merge(&other.service_time);
         self.send_lag.merge(&other.send_lag);

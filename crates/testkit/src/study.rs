@@ -43,8 +43,12 @@ pub fn every() -> [SweepStudy; 13] {
 /// requests per connection.
 pub fn canonical() -> SweepStudy {
     let mut study = with_workers(4);
-    study.runs[4].warnings =
-        vec![Diagnostic::ConnectionsClosed { closed: 80, after_answers: None }];
+    study.runs[4].warnings = vec![Diagnostic::ConnectionsClosed {
+        closed: 80,
+        after_answers: None,
+        announced_after: None,
+        server: None,
+    }];
     study
 }
 

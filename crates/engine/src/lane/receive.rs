@@ -302,10 +302,22 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         if server_keeps && we_keep {
             self.free_connection(slot, was_measured, end.seen);
         } else {
-            if closing && we_keep && response.head.keep_alive && asked_in_full {
-                self.note_silent_closing(slot);
+            if we_keep && asked_in_full {
+                self.note_closing(slot, response.head.keep_alive, closing);
             }
             self.ended_with_its_connection(slot, was_measured, we_keep, end.seen);
+        }
+    }
+
+    /// Notes that the server closes the connection with this response. `is_silent`: the response does not
+    /// announce it; `closing`: it is closed already.
+    #[cold]
+    fn note_closing(&mut self, slot: usize, is_silent: bool, closing: bool) {
+        if !is_silent {
+            let responses = self.responses_of(slot);
+            self.records.tally.record_announced_closing(responses);
+        } else if closing {
+            self.note_silent_closing(slot);
         }
     }
 

@@ -458,6 +458,7 @@ impl Records {
         (0..CACHED_HEADS).for_each(|index| self.end_count(index));
         self.shared.add_to(&mut self.tally);
         self.tally.redirect = heads.redirect();
+        self.tally.server_name = heads.server_name().map(str::to_owned);
         if let Some(quick) = self.tally.response_time.quantile(0.25) {
             let waited = quick + quick / 2;
             self.tally.turns = self.sequence.turns(self.connections, waited);

@@ -1,27 +1,128 @@
 //! The server closed kept-alive connections, so that some requests include a new connect.
 
 use model::broken::ordinal;
-use model::{Diagnostic, Run, SilentClosings};
+use model::{ConnectionClosings, Diagnostic, Run};
 
 use super::{Assessment, Grade};
 use crate::words::counted;
 
+/// A server that ends a connection after a number of responses.
+struct KeepAliveLimit {
+    /// How its `Server` header begins.
+    server: &'static str,
+    /// Which setting that number is, and what to do.
+    hint: &'static str,
+}
+
+/// A hint that names the setting.
+macro_rules! limit {
+    ($server:literal, $setting:literal) => {
+        KeepAliveLimit {
+            server: $server,
+            hint: concat!(
+                "that is ",
+                $setting,
+                ": raise it; until then, each connection's next request includes a connect"
+            ),
+        }
+    };
+}
+
+/// Those with such a limit that name themselves. The longer beginnings come first.
+const LIMITS: [KeepAliveLimit; 8] = [
+    limit!("apache-coyote", "Tomcat's maxKeepAliveRequests"),
+    limit!("apache", "Apache httpd's MaxKeepAliveRequests"),
+    limit!("nginx", "nginx's keepalive_requests"),
+    limit!("openresty", "nginx's keepalive_requests"),
+    limit!("tengine", "nginx's keepalive_requests"),
+    limit!("lighttpd", "lighttpd's server.max-keep-alive-requests"),
+    limit!("hypercorn", "Hypercorn's keep_alive_max_requests"),
+    limit!("cowboy", "Cowboy's max_keepalive"),
+];
+
+/// The limit of a Puma from 7 on, which has no `Server` header.
+const PUMAS: KeepAliveLimit = limit!("", "max_keep_alive of a Puma from 7 on");
+
+/// Responses after which a Puma from 7 on ends a connection, unless its settings say otherwise.
+const PUMAS_DEFAULT: u64 = 999;
+
 /// Applies where connections are kept alive.
 pub(super) fn ask(run: &Run, keep_alive: bool) -> Option<Diagnostic> {
-    let closed = run.tally.closed_by_server;
-    let after_answers = run.tally.broken.silent_closings.and_then(SilentClosings::every);
-    (keep_alive && closed > 0).then_some(Diagnostic::ConnectionsClosed { closed, after_answers })
+    let tally = &run.tally;
+    let closed = tally.closed_by_server;
+    (keep_alive && closed > 0).then(|| Diagnostic::ConnectionsClosed {
+        closed,
+        after_answers: tally.broken.silent_closings.and_then(ConnectionClosings::every),
+        announced_after: tally.announced_closings.and_then(ConnectionClosings::every),
+        server: tally.server_name.clone(),
+    })
 }
 
 /// Grade, sentence and hint.
-pub(super) fn assess(closed: u64, after_answers: Option<u64>) -> Assessment {
+pub(super) fn assess(
+    closed: u64,
+    after_answers: Option<u64>,
+    announced_after: Option<u64>,
+    server: Option<&str>,
+) -> Assessment {
     let grade = Grade::Doubtful;
-    let after = after_answers.map_or_else(String::new, |answers| {
-        let answer = ordinal(answers);
-        format!(", each after its {answer} response and without announcing it (Connection: close)")
-    });
     let closed = counted(closed, "connection");
-    let sentence = format!("the server closed {closed} that should have stayed open{after}");
-    let hint = "their next requests include a connect; use -k to compare without keep-alive";
+    let sentence = match (after_answers, announced_after) {
+        (Some(answers), _) => format!(
+            "the server closed {closed} that should have stayed open, each after its {} response and without announcing it (Connection: close)",
+            ordinal(answers)
+        ),
+        (None, Some(answers)) => format!(
+            "the server closed {closed} that should have stayed open, each with its {} response",
+            ordinal(answers)
+        ),
+        (None, None) => format!("the server closed {closed} that should have stayed open"),
+    };
+    let limit = announced_after.and_then(|answers| limit_of(answers, server));
+    let hint = limit.map_or(
+        "their next requests include a connect; use -k to compare without keep-alive",
+        |limit| limit.hint,
+    );
     Assessment::new(grade, sentence, hint)
+}
+
+/// The limit of a server that ends a connection after so many responses, where it is known.
+fn limit_of(answers: u64, server: Option<&str>) -> Option<&'static KeepAliveLimit> {
+    let Some(name) = server else { return Some(&PUMAS).filter(|_| answers == PUMAS_DEFAULT) };
+    let name = name.to_ascii_lowercase();
+    LIMITS.iter().find(|limit| name.starts_with(limit.server))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_servers_own_setting_is_named_where_it_is_known() {
+        for (announced_after, server, hint) in [
+            (Some(1000), Some("nginx/1.22.1"), "that is nginx's keepalive_requests:"),
+            (
+                Some(100),
+                Some("Apache/2.4.57 (Debian)"),
+                "that is Apache httpd's MaxKeepAliveRequests:",
+            ),
+            (Some(100), Some("Apache-Coyote/1.1"), "that is Tomcat's maxKeepAliveRequests:"),
+            (Some(999), None, "that is max_keep_alive of a Puma from 7 on:"),
+            (Some(10), None, "use -k"),
+            (Some(10), Some("Caddy"), "use -k"),
+            // After different numbers of responses it is no limit.
+            (None, Some("nginx/1.22.1"), "use -k"),
+        ] {
+            let said = assess(5, None, announced_after, server);
+            assert!(said.hint.contains(hint), "{}", said.hint);
+        }
+    }
+
+    #[test]
+    fn the_number_of_responses_is_said() {
+        let said = |after, announced| assess(5, after, announced, None).sentence;
+        assert!(said(None, Some(10)).ends_with("each with its 10th response"));
+        assert!(said(Some(10), None).contains("after its 10th response and without announcing"));
+        assert!(said(None, None).ends_with("that should have stayed open"));
+    }
 }

@@ -173,6 +173,7 @@ fn check_totals(tally: &Tally) -> Result<(), String> {
         tally.completed_in_window,
         tally.sent_in_window,
         tally.turns.answers(),
+        tally.announced_closings.map_or(0, |closings| closings.connections),
     ];
     if totals.into_iter().any(|total| total > MOST_BYTES)
         || tally.per_connection.iter().any(|responses| *responses > good)
