@@ -127,6 +127,30 @@ impl LoadTool {
         }
     }
 
+    /// The variable that names its program in Puma's scripts.
+    pub fn program_setting(self) -> Option<&'static str> {
+        match self {
+            LoadTool::Hey => Some("HEY"),
+            LoadTool::Wrk => Some("WRK"),
+            LoadTool::Longtail
+            | LoadTool::Wrk2
+            | LoadTool::Oha
+            | LoadTool::Ab
+            | LoadTool::Bombardier
+            | LoadTool::H2load
+            | LoadTool::Vegeta
+            | LoadTool::LongTailHey
+            | LoadTool::ResponseTimeWrk
+            | LoadTool::Attack
+            | LoadTool::Workload => None,
+        }
+    }
+
+    /// The variable that says in Puma's scripts how many CPUs it may use.
+    pub fn cpus_setting(self) -> Option<&'static str> {
+        if self == LoadTool::Hey { Some("HEY_CPUS") } else { None }
+    }
+
     /// Its command line for a load, with placeholders in braces for what the load says. Brackets
     /// enclose what is left out if the load has no such thing; what has no place here the tool
     /// cannot do. `None` if longtail does not start it.
@@ -141,7 +165,7 @@ impl LoadTool {
                  {url}",
             ),
             LoadTool::Hey => Some(
-                "-cpus {t} -c {c} -t {s} -disable-redirects [-z {time}s] [-n {n}] [-q {each}] [-m {m}] \
+                "-cpus {cpus} -c {c} -t {s} -disable-redirects [-z {time}s] [-n {n}] [-q {each}] [-m {m}] \
                  [-disable-keepalive{closes}] [-host {host}] [-H {header}] [-D {body}] {url}",
             ),
             LoadTool::Oha => Some(

@@ -47,9 +47,38 @@ pub enum GeneratorError {
     Sweep(#[from] SweepError),
 }
 
-/// The program of a tool in `path`, the value of PATH.
+/// The program of a tool in `path`, the value of PATH, or where HEY or WRK say.
 fn program_of(tool: LoadTool, path: &OsStr) -> Option<OsString> {
-    find_program(OsStr::new(tool.name()), Path::new(""), path).map(Into::into)
+    let setting = tool.program_setting().and_then(setting);
+    let program = setting.as_deref().unwrap_or(OsStr::new(tool.name()));
+    find_program(program, Path::new(""), path).map(Into::into)
+}
+
+/// A variable that is set to something.
+fn setting(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// The CPUs that the environment allows a generator, as `HEY_CPUS` does in Puma's scripts.
+///
+/// # Errors
+/// If it is no number of CPUs.
+pub fn cpus_setting(tool: LoadTool) -> Result<Option<u32>, GeneratorError> {
+    let Some(name) = tool.cpus_setting() else { return Ok(None) };
+    let Some(value) = setting(name) else { return Ok(None) };
+    let value = value.to_string_lossy();
+    match value.parse::<u32>() {
+        Ok(cpus @ 1..=1024) => Ok(Some(cpus)),
+        Ok(_) | Err(_) => Err(GeneratorError::Refused(format!(
+            "{name}='{value}' is no number of CPUs: set it to 1 to 1024, or unset it"
+        ))),
+    }
+}
+
+/// The variables that are set and say how the generator is run, if it is another one.
+pub fn settings(tool: Option<LoadTool>) -> impl Iterator<Item = &'static str> {
+    let names = tool.map(|tool| [tool.program_setting(), tool.cpus_setting()]);
+    names.into_iter().flatten().flatten().filter(|name| setting(name).is_some())
 }
 
 /// A generator that was found on PATH.
@@ -69,11 +98,20 @@ impl InstalledGenerator {
     pub fn on_path(tool: LoadTool) -> Result<InstalledGenerator, GeneratorError> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let name = tool.name();
-        let program = program_of(tool, &path).ok_or_else(|| {
-            GeneratorError::Refused(format!(
-                "--generator {name}: {name} is not on PATH; install it, or leave out --generator"
-            ))
-        })?;
+        let missing = || {
+            let variable = tool.program_setting();
+            let set = variable.and_then(|variable| Some((variable, setting(variable)?)));
+            GeneratorError::Refused(match set {
+                Some((variable, program)) => format!(
+                    "--generator {name}: {variable}='{}' is no program: correct it, or unset {variable}",
+                    program.display()
+                ),
+                None => format!(
+                    "--generator {name}: {name} is not on PATH; install it, or leave out --generator"
+                ),
+            })
+        };
+        let program = program_of(tool, &path).ok_or_else(missing)?;
         Ok(InstalledGenerator { tool, program })
     }
 }
@@ -150,6 +188,7 @@ impl LoadOrder {
         match name {
             "c" => Some(self.load.connections.to_string()),
             "t" => Some(self.even_threads().to_string()),
+            "cpus" => Some(self.load.lanes.to_string()),
             "s" => Some(whole_seconds(self.load.timeout).to_string()),
             "time" => seconds.map(|time| time.to_string()),
             "n" => self.load.requests_total.map(|number| number.to_string()),
@@ -438,17 +477,17 @@ mod tests {
                  X-A: {url}",
             ),
             (LoadTool::Wrk2, &plain, "-t2 -c10 --latency --timeout 30s -d 2s -R 10000000"),
-            (LoadTool::Hey, &count, "-cpus 2 -c 10 -t 30 -disable-redirects -n 1000"),
+            (LoadTool::Hey, &count, "-cpus 4 -c 10 -t 30 -disable-redirects -n 1000"),
             (
                 LoadTool::Hey,
                 &other,
-                "-cpus 2 -c 10 -t 30 -disable-redirects -z 2s -disable-keepalive -host app.test \
+                "-cpus 4 -c 10 -t 30 -disable-redirects -z 2s -disable-keepalive -host app.test \
                  -H X-A: {url}",
             ),
             (
                 LoadTool::Hey,
                 &post,
-                "-cpus 2 -c 10 -t 30 -disable-redirects -z 2s -m POST -D /f/body",
+                "-cpus 4 -c 10 -t 30 -disable-redirects -z 2s -m POST -D /f/body",
             ),
             (LoadTool::Ab, &plain, "-q -l -c 10 -s 30 -k -t 2 -n 4000000"),
             (LoadTool::Ab, &post, "-q -l -c 10 -s 30 -k -t 2 -n 4000000 -p /f/body"),

@@ -4,8 +4,10 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use audit::LoadTool;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use generators::settings;
 use launch::{Addresses, affinity};
 use model::plan::quoted;
 use model::{
@@ -431,10 +433,19 @@ pub(crate) fn addresses() -> Result<Addresses, Mistake> {
     })
 }
 
-/// A command line, with the environment variables that count in front: together they repeat a study
-/// here.
-pub(crate) fn with_environment(command_line: &str) -> MaskedText {
-    let set = [HOST4, HOST6, PORT, CONTROL_PORT].iter().filter_map(|name| {
+/// A command line of a sweep, with the environment variables that count in front: together they
+/// repeat a study here.
+pub(crate) fn with_environment(command_line: &str, generator: Option<LoadTool>) -> MaskedText {
+    let all = [HOST4, HOST6, PORT, CONTROL_PORT].into_iter().chain(settings(generator));
+    with_variables(all, command_line)
+}
+
+/// A command line, with these variables in front as far as they are set.
+pub(crate) fn with_variables(
+    names: impl Iterator<Item = &'static str>,
+    command_line: &str,
+) -> MaskedText {
+    let set = names.filter_map(|name| {
         std::env::var(name).ok().map(|value| format!("{name}={} ", quoted(&value)))
     });
     MaskedText::of_masked(set.collect::<String>() + command_line)

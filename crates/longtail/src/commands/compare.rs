@@ -84,7 +84,7 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
     let context = Context {
         addresses,
         boot_timeout: args.own.server.puma.boot_timeout,
-        ..here.context(with_environment(&args.command_line()), resolver)
+        ..here.context(with_environment(&args.command_line(), None), resolver)
     };
     let mut observer = TerminalObserver::new(&results, None);
     observer.blocks_ahead = Some(BlocksAhead {

@@ -13,6 +13,7 @@ use sweep::{Context, LoadObservers, Phase, PreparedLoad, RequestJournal, conduct
 use super::conducted::StudyStart;
 use crate::args::LoadArgs;
 use crate::args::output::StudyKind;
+use crate::args::server::with_variables;
 use crate::exit::{Exit, Mistake, refuse_if};
 use crate::load::{Recorder, order_load, prepare};
 use crate::metrics::{Outlets, StatsdInput};
@@ -72,7 +73,8 @@ fn measure(
     };
     announce(&prepared);
     let results = Results::open("load", &start.started_at, &args.output)?;
-    let context = start.context(secrets::command_line(), resolver);
+    let variables = generators::settings(args.generator);
+    let context = start.context(with_variables(variables, &secrets::command_line()), resolver);
     let mut recorder = Recorder::open(args.log.as_deref(), logs_to_stdout(args), &args.checks)?;
     let transport = prepared.spec.transport.clone();
     signals::begin();

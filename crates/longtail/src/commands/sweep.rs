@@ -34,6 +34,11 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
     let mut plan = args.plan()?;
     let addresses = addresses()?;
     let found = args.generator.map(InstalledGenerator::on_path).transpose()?;
+    if let (Some(generator), None) = (args.generator, args.server.generator_threads)
+        && let Some(cpus) = generators::cpus_setting(generator)?
+    {
+        plan.stream.lanes = cpus;
+    }
     // The command line that repeats the study must name the server that was measured.
     let stand_in = if fall_back_to_builtin(&mut plan.server)? { " --server builtin" } else { "" };
     check_probe_available(plan.probe)?;
@@ -54,8 +59,10 @@ pub(crate) fn run(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake>
         statsd: statsd_input.listener.as_ref(),
         server_env: statsd_input.settings.clone(),
         other: driver.as_ref().map(|driver| driver as &dyn OtherGenerator),
-        ..here
-            .context(with_environment(&format!("{}{stand_in}", secrets::command_line())), resolver)
+        ..here.context(
+            with_environment(&format!("{}{stand_in}", secrets::command_line()), args.generator),
+            resolver,
+        )
     };
     let mut observer = TerminalObserver::new(&results, Some(&mut outlets));
     let study = conduct_sweep(&plan, &context, &mut observer);
@@ -83,7 +90,7 @@ fn run_bodies(args: &SweepArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     let context = Context {
         addresses,
         boot_timeout: args.server.puma.boot_timeout,
-        ..here.context(with_environment(&secrets::command_line()), resolver)
+        ..here.context(with_environment(&secrets::command_line(), None), resolver)
     };
     let mut observer = TerminalObserver::new(&results, None);
     signals::begin();
@@ -111,7 +118,7 @@ Examples:
   longtail sweep --slots 4 --url http://127.0.0.1:9292 -- falcon serve -n4 -b http://127.0.0.1:9292
 
 Environment: PUMA_TEST_HOST4, PUMA_TEST_HOST6, PUMA_TEST_PORT and PUMA_TEST_CTRL choose where Puma listens, as in
-Puma's own scripts; without them free ports are used.";
+Puma's own scripts; without them free ports are used. With --generator hey or wrk, HEY and WRK name the program, HEY_CPUS its CPUs.";
 
 /// Flags of `longtail sweep`.
 #[expect(clippy::doc_markdown, reason = "these lines are the help, shown as they are")]
