@@ -51,10 +51,11 @@ fn main() {
         // by them.
         std::process::exit(launch::guard::run(words));
     }
+    let words = commands::with_command(std::env::args_os().collect());
     let texts: Vec<String> =
-        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+        words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     secrets::note_words(commands::definition(), &texts);
-    let exit = match commands::parse(std::env::args_os()) {
+    let exit = match commands::parse(words) {
         Ok(Invocation::Command(command, allowed)) => command.run(Resolver::within(allowed)),
         Ok(Invocation::Help(text)) => {
             ui::print(&text);

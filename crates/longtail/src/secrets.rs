@@ -10,12 +10,13 @@ use model::MaskedText;
 use model::plan::quoted;
 use model::secret::{SECRET, is_secret_name, masked_word, masked_words};
 
-use crate::args::other_lines::KnownLines;
+use crate::args::other_lines::{self, TypedWord};
+use crate::args::other_tools::OtherTool;
 use crate::args::others;
 use crate::exit::{Mistake, wrong};
 
 /// Flags whose whole value may be a secret, though their names do not say so.
-const SECRET_FLAGS: [&str; 1] = ["data"];
+const SECRET_FLAGS: [&str; 1] = ["data_raw"];
 
 /// Flags whose value is a command line of ours.
 const FLAGS_OF_WORDS: [&str; 2] = ["arms", "arm"];
@@ -143,22 +144,37 @@ impl MaskedWords {
     fn take_command(&mut self, whole: &Command, words: &[String]) {
         let mut named = words
             .iter()
-            .filter(|word| KnownLines::of(word).is_some() || whole.find_subcommand(word).is_some());
+            .filter(|word| OtherTool::of(word).is_some() || whole.find_subcommand(word).is_some());
         if let Some(name) = named.next()
-            && KnownLines::of(name).is_some()
+            && let Some(tool) = OtherTool::of(name)
             && let Some(load) = whole.find_subcommand("load")
             && let Some(at) = words.iter().position(|word| word == name)
         {
             self.take_flags(whole, whole, &words[..at]);
             self.words.push(name.clone());
-            return self.take_others(whole, load, words, &words[at + 1..]);
+            return self.take_tool(whole, load, tool, &words[at + 1..]);
         }
         // A comparison may be typed as another command (`longtail overhead`).
         let found = words.iter().enumerate().find_map(|(at, word)| {
             let name = if word == "overhead" { "compare" } else { word };
             Some((at, whole.find_subcommand(name)?))
         });
-        let Some((at, command)) = found else { return self.take_flags(whole, whole, words) };
+        if let Some((at, command)) = found
+            && command.get_name() == "attack"
+            && other_lines::are_vegetas(&words[at + 1..])
+            && let Some(tool) = OtherTool::of("vegeta")
+        {
+            self.take_flags(whole, whole, &words[..at]);
+            self.words.push(words[at].clone());
+            return self.take_tool(whole, command, tool, &words[at + 1..]);
+        }
+        let Some((at, command)) = found else {
+            // Flags without a command are those of a load, or of a sweep, which needs no URL.
+            let is_load = words.iter().any(|word| others::is_url(word));
+            let name = if is_load { "load" } else { "sweep" };
+            let command = whole.find_subcommand(name).unwrap_or(whole);
+            return self.take_flags(whole, command, words);
+        };
         self.take_flags(whole, whole, &words[..at]);
         self.words.push(words[at].clone());
         let rest = &words[at + 1..];
@@ -203,17 +219,50 @@ impl MaskedWords {
     ) {
         let has_load = matches!(command.get_name(), "load" | "attack" | "generate");
         let load = whole.find_subcommand("load").filter(|_| has_load);
-        // wrk's -d is a time.
-        let is_wrk = all.iter().any(|word| word.ends_with("wrk"));
-        match load {
-            Some(load) if is_wrk => {
-                self.take_flags(whole, &load.clone().mut_arg("data", |arg| arg.id("time")), words);
-            }
-            Some(load) => self.take_flags(whole, load, words),
-            None => {
+        let tool =
+            all.iter().find_map(|word| OtherTool::of(word.rsplit('=').next().unwrap_or(word)));
+        match (load, tool) {
+            (Some(load), Some(tool)) => self.take_tool(whole, load, tool, words),
+            (Some(load), None) => self.take_flags(whole, load, words),
+            (None, _) => {
                 for (word, masked) in words.iter().zip(masked_words(words)) {
                     self.push(word, &masked);
                 }
+            }
+        }
+    }
+
+    /// The words of another tool, by what it takes for values. What it does not know may be a flag
+    /// of a load.
+    fn take_tool(
+        &mut self,
+        whole: &Command,
+        load: &Command,
+        tool: &'static OtherTool,
+        words: &[String],
+    ) {
+        let mut at = 0;
+        while let Some(word) = words.get(at) {
+            let next = words.get(at + 1);
+            let Ok(read) = tool.read(word, next.map(String::as_str)) else {
+                return self.take_flags(whole, load, &words[at..]);
+            };
+            at += 1;
+            let TypedWord::Flags { flags, takes_next } = read else {
+                self.push(word, &masked_word(word));
+                continue;
+            };
+            let value = flags.last().map_or("", |typed| typed.typed_value.as_str());
+            let is_secret = flags.iter().any(|typed| typed.flag.holds_secret(value));
+            let hidden =
+                if is_secret && !value.is_empty() { SECRET.to_owned() } else { masked_word(value) };
+            if let Some(next) = next.filter(|_| takes_next) {
+                self.words.push(word.clone());
+                self.push(next, &hidden);
+                at += 1;
+            } else {
+                let before = word.strip_suffix(value).unwrap_or(word);
+                self.push(word, &format!("{before}{hidden}"));
             }
         }
     }
@@ -295,9 +344,18 @@ impl MaskedWords {
     /// A flag's value without its secrets.
     fn masked_value(&mut self, whole: &Command, holds: FlagValue, value: &str) -> String {
         let masked = match holds {
-            FlagValue::Secret if value.is_empty() => String::new(),
+            FlagValue::Secret | FlagValue::Body if value.is_empty() => String::new(),
+            // wrk's time and curl's file, taken for a body: both are refused, and told apart.
+            FlagValue::Body if is_time(value) || is_file(value) => value.to_owned(),
+            FlagValue::User if others::is_url(value) => masked_word(value),
+            // autocannon's number of requests.
+            FlagValue::Credentials if value.bytes().all(|byte| byte.is_ascii_digit()) => {
+                value.to_owned()
+            }
             FlagValue::User if !value.contains(':') => masked_word(value),
-            FlagValue::Secret | FlagValue::User => SECRET.to_owned(),
+            FlagValue::Secret | FlagValue::Body | FlagValue::Credentials | FlagValue::User => {
+                SECRET.to_owned()
+            }
             FlagValue::Words => self.masked_arm(whole, value),
             FlagValue::Text => masked_word(value),
         };
@@ -358,6 +416,10 @@ impl MaskedWords {
 enum FlagValue {
     /// A secret, all of it.
     Secret,
+    /// A body, and so perhaps a secret.
+    Body,
+    /// `user:password` of our own flag.
+    Credentials,
     /// A secret, where it has a colon: `user:password` in another tool's words.
     User,
     /// Words of our own.
@@ -373,7 +435,11 @@ impl FlagValue {
         let is_file = arg.is_some_and(|arg| {
             arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "FILE"))
         });
-        if SECRET_FLAGS.contains(&id) || is_secret_name(long) && !is_file {
+        if id == "data" {
+            FlagValue::Body
+        } else if id == "auth" {
+            FlagValue::Credentials
+        } else if SECRET_FLAGS.contains(&id) || is_secret_name(long) && !is_file {
             FlagValue::Secret
         } else if FLAGS_OF_WORDS.contains(&id) {
             FlagValue::Words
@@ -381,6 +447,17 @@ impl FlagValue {
             FlagValue::Text
         }
     }
+}
+
+/// Whether that is a number with a unit of time: no body, and no secret.
+fn is_time(value: &str) -> bool {
+    value.ends_with(|c: char| c.is_ascii_alphabetic()) && value.parse::<model::Nanos>().is_ok()
+}
+
+/// Whether that is a path behind an @.
+fn is_file(value: &str) -> bool {
+    let is_path = |c: char| c.is_ascii_alphanumeric() || "./_-~".contains(c);
+    value.strip_prefix('@').is_some_and(|path| path.chars().all(is_path))
 }
 
 fn takes_value(arg: &Arg) -> bool {

@@ -7,8 +7,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -35,6 +36,9 @@ const LARGEST_RENDERED: u64 = 2 << 30;
 const OVERHEAD: u64 = 64;
 /// More header fields than this are refused in a raw request.
 const FIELDS: usize = 256;
+
+/// The name of stdin in place of a file's.
+pub const STDIN: &str = "-";
 
 const TOO_LARGE: &str = "the request is larger than 64 MiB: make its body smaller";
 
@@ -164,14 +168,21 @@ pub fn read_file(
     let bytes =
         contents(path, LARGEST_FILE, "the requests file is larger than 1 GiB: use a part of it")?;
     parse(&bytes, given, |body| read_body(&below(body, path, root)?))
-        .map_err(|why| RequestError::new(format!("'{}': {why}", path.display())))
+        .map_err(|why| RequestError::new(format!("{}: {why}", name_of(path))))
+}
+
+/// A file's name in quotes, or stdin.
+pub fn name_of(path: &Path) -> String {
+    if path == Path::new(STDIN) { "stdin".to_owned() } else { format!("'{}'", path.display()) }
 }
 
 /// The file that `body` leads to, all links followed, if that is below the folder.
 fn below(body: &Path, requests: &Path, root: Option<&Path>) -> Result<PathBuf, RequestError> {
     // Unchanged: whoever reads it says that it is missing.
     let Ok(file) = body.canonicalize() else { return Ok(body.to_owned()) };
-    let folder = match root {
+    // What comes from stdin has no folder but the one where the user is.
+    let here = Some(Path::new(".")).filter(|_| requests == Path::new(STDIN));
+    let folder = match root.or(here) {
         Some(root) => root.canonicalize(),
         None => requests.canonicalize().map(|file| file.parent().unwrap_or(&file).to_owned()),
     };
@@ -208,11 +219,33 @@ pub fn read_body(path: &Path) -> Result<Vec<u8>, RequestError> {
     contents(path, LARGEST_REQUEST, TOO_LARGE)
 }
 
-/// All of a file, refused if it is larger than `most`: a device has no end.
+/// What was read from stdin, which can be read once.
+static FROM_STDIN: OnceLock<Vec<u8>> = OnceLock::new();
+
+/// All of a file, or of stdin, refused if it is larger than `most`: a device has no end.
 fn contents(path: &Path, most: u64, too_large: &str) -> Result<Vec<u8>, RequestError> {
-    let name = excerpt(path.as_os_str().as_encoded_bytes());
+    let is_stdin = path == Path::new(STDIN);
+    if let Some(bytes) = FROM_STDIN.get().filter(|_| is_stdin) {
+        return Ok(bytes.clone());
+    }
+    let bytes = if is_stdin {
+        read_all("stdin", Ok(io::stdin().lock()), path, most, too_large)
+    } else {
+        let name = excerpt(path.as_os_str().as_encoded_bytes());
+        read_all(&name, File::open(path), path, most, too_large)
+    }?;
+    if is_stdin { Ok(FROM_STDIN.get_or_init(|| bytes).clone()) } else { Ok(bytes) }
+}
+
+fn read_all(
+    name: &str,
+    input: io::Result<impl Read>,
+    path: &Path,
+    most: u64,
+    too_large: &str,
+) -> Result<Vec<u8>, RequestError> {
     let mut bytes = Vec::new();
-    match File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes)) {
+    match input.and_then(|input| input.take(most + 1).read_to_end(&mut bytes)) {
         Ok(length) if length as u64 > most => {
             Err(RequestError::new(format!("'{name}': {too_large}")))
         }

@@ -15,7 +15,8 @@ use model::secret::masked_word;
 use thiserror::Error;
 
 pub use file::{
-    FileDefaults, RenderedRequests, RequestsFormat, parse, read_body, read_file, read_headers,
+    FileDefaults, RenderedRequests, RequestsFormat, STDIN, name_of, parse, read_body, read_file,
+    read_headers,
 };
 pub use http::Method;
 pub use target::TargetUrl;

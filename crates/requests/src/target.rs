@@ -70,8 +70,15 @@ impl TargetUrl {
         let (user, place) = authority
             .rsplit_once('@')
             .map_or((None, authority), |(user, place)| (Some(user), place));
-        if place.is_empty() || place.starts_with(':') {
-            return Err(RequestError::new(format!("'{}' names no host: {URL_HINT}", excerpt(url))));
+        if let Some(bracketed) = in_brackets(place) {
+            return Err(of_url("host", &format!("needs brackets: write {bracketed}")));
+        }
+        if place.is_empty() || place.starts_with(':') || is_port_alone(url) {
+            return Err(RequestError::new(format!(
+                "'{}' names no host: {}",
+                excerpt(url),
+                with_host(url)
+            )));
         }
         // A bracket further on is part of neither a name nor an address, though the grammar of the
         // `http` crate accepts it.
@@ -101,7 +108,10 @@ impl TargetUrl {
             percent_decode_str(&user).collect()
         });
         let target = TargetUrl { tls, host, port, authority, path: String::new(), credentials };
-        target.at(&path).map_err(|_| no_url())
+        target.at(&path).map_err(|_| match foreign_character(&path) {
+            Some(foreign) => has_foreign(url, foreign),
+            None => no_url(),
+        })
     }
 
     /// The same place with another path (and query); a fragment is dropped, and what is not ASCII
@@ -154,6 +164,61 @@ impl fmt::Display for TargetUrl {
     }
 }
 
+/// Whether that is a port and nothing else.
+fn is_port_alone(url: &str) -> bool {
+    url.parse::<u16>().is_ok()
+}
+
+/// What to write for a URL that has a port or a path only.
+fn with_host(url: &str) -> String {
+    if is_port_alone(url) {
+        return format!("write http://localhost:{url}/");
+    }
+    match url.strip_prefix(':').and_then(|rest| rest.split('/').next()) {
+        Some(port) if port_of(&format!(":{port}")).is_some() => {
+            format!("write http://localhost{}", excerpt(url))
+        }
+        _ if url.starts_with('/') && !url.starts_with("//") => {
+            format!("write http://HOST:PORT{}", excerpt(url))
+        }
+        _ => URL_HINT.to_owned(),
+    }
+}
+
+/// An IPv6 address that stands without brackets, perhaps with a port, in brackets.
+fn in_brackets(place: &str) -> Option<String> {
+    if place.starts_with('[') {
+        return None;
+    }
+    if let Some((host, port)) = place.rsplit_once(':')
+        && host.contains("::")
+        && port.len() > 1
+        && port_of(&format!(":{port}")).is_some()
+        && host.parse::<Ipv6Addr>().is_ok()
+    {
+        return Some(format!("[{host}]:{port}"));
+    }
+    place.parse::<Ipv6Addr>().is_ok().then(|| format!("[{place}]"))
+}
+
+/// The first character of a path or query that no request line may have.
+fn foreign_character(path: &str) -> Option<char> {
+    let query = path.find('?').unwrap_or(path.len());
+    path.char_indices().find_map(|(at, character)| {
+        let alone = if at > query { format!("/?{character}") } else { format!("/{character}") };
+        let is_foreign = character.is_ascii() && PathAndQuery::try_from(alone.as_str()).is_err();
+        is_foreign.then_some(character)
+    })
+}
+
+fn has_foreign(url: &str, character: char) -> RequestError {
+    RequestError::new(format!(
+        "'{}' has a {character}, which no URL may have: write it as %{:02X}",
+        excerpt(url),
+        u32::from(character)
+    ))
+}
+
 /// Whether it is https, and what follows `://`.
 fn after_scheme(url: &str) -> Result<(bool, &str), RequestError> {
     let scheme_length =
@@ -167,6 +232,18 @@ fn after_scheme(url: &str) -> Result<(bool, &str), RequestError> {
              part before ://",
             excerpt(url)
         ))),
+        // `http:/localhost`, `http//localhost`.
+        None if ["http:/", "https:/", "http//", "https//"]
+            .iter()
+            .any(|torn| url.starts_with(torn)) =>
+        {
+            let host = rest.trim_start_matches([':', '/']);
+            Err(RequestError::new(format!(
+                "'{}' has no :// behind {scheme}: write {scheme}://{}",
+                excerpt(url),
+                excerpt(host)
+            )))
+        }
         None => Ok((false, url.strip_prefix("//").unwrap_or(url))),
     }
 }

@@ -39,6 +39,9 @@ impl FromStr for TargetName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<TargetName, String> {
+        if let Some(name) = of_url(text) {
+            return Ok(name);
+        }
         let rest = text.strip_prefix("unix://").unwrap_or(text);
         let name = if rest.starts_with('/') || rest.len() > 1 && rest.starts_with('@') {
             Some(TargetName::Unix(rest.to_owned()))
@@ -58,6 +61,22 @@ impl FromStr for TargetName {
             )
         })
     }
+}
+
+/// The server of a URL, as a browser has it, or as Puma writes where it listens
+/// (`tcp://0.0.0.0:9292`); `None` of anything else.
+fn of_url(text: &str) -> Option<TargetName> {
+    let schemes = [("http://", 80), ("https://", 443), ("tcp://", 0), ("ssl://", 0)];
+    let (rest, default) =
+        schemes.into_iter().find_map(|(scheme, port)| Some((text.strip_prefix(scheme)?, port)))?;
+    let place = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    let HostPort { host, port } = place
+        .parse()
+        .or_else(|_| format!("{place}:{default}").parse())
+        .ok()
+        .filter(|place: &HostPort| place.port > 0)?;
+    let is_any = ["0.0.0.0", "::", "[::]"].contains(&host.as_str());
+    Some(if is_any { TargetName::Port(port) } else { TargetName::Host(host, port) })
 }
 
 impl TargetName {
@@ -435,6 +454,10 @@ pub(crate) mod tests {
         assert_eq!(word("9292"), Ok(TargetName::Number(9292)));
         assert_eq!(word(":9292"), Ok(TargetName::Port(9292)));
         assert_eq!(word("pid:70000"), Ok(TargetName::Process(70_000)));
+        let host = |port| Ok(TargetName::Host("127.0.0.1".to_owned(), port));
+        assert_eq!(word("http://127.0.0.1:9292/posts?page=2"), host(9292));
+        assert_eq!(word("https://127.0.0.1"), host(443));
+        assert_eq!(word("tcp://0.0.0.0:9292"), Ok(TargetName::Port(9292)));
         assert_eq!(word("unix:///tmp/a b.sock"), Ok(TargetName::Unix("/tmp/a b.sock".to_owned())));
         assert_eq!(word("@name"), Ok(TargetName::Unix("@name".to_owned())));
         assert_eq!(
@@ -449,7 +472,8 @@ pub(crate) mod tests {
             ":70000",
             "pid:x",
             "puma",
-            "http://127.0.0.1:80",
+            "http://",
+            "ftp://127.0.0.1:80",
             "-1",
             "0",
             "h:0",

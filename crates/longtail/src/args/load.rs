@@ -34,8 +34,8 @@ Examples:
   longtail load -c 50 --for 20s --style hey http://127.0.0.1:9292/    the figures in hey's layout
   longtail load --generator wrk -c 64 --for 30s http://127.0.0.1:9292/    wrk makes the load; its claims are audited
 
-longtail hey -z 20s -c 50 URL, or wrk and its words, is answered with the same in our flags. Flags that differ: hey's -t (timeout) and wrk's -t (threads) are --timeout and --generator-threads; wrk's -d (duration) is --for,
-and -d is the body, as in hey and curl. hey's -o csv is --log FILE.csv.";
+longtail hey -z 20s -c 50 URL, or wrk, ab, oha, k6, vegeta, siege, autocannon, bombardier or curl and their words, is answered with the same in our flags. Flags that differ: hey's -t (timeout) and wrk's -t (threads) are --timeout and
+--generator-threads; wrk's -d (duration) is --for, and -d is the body, as in hey and curl; -k is no keep-alive, where ab's is keep-alive. hey's -o csv is --log FILE.csv.";
 
 /// Gaps between the requests of an open loop: equal; exponential, as of independent users; or
 /// anything from 0 to twice the mean.
@@ -104,7 +104,7 @@ pub(crate) struct LoadArgs {
     /// Header, `Name: value`; `Name:` removes a default one; @FILE has many
     #[arg(short = 'H', long = "header", value_name = "LINE", help_heading = "Requests")]
     pub(crate) headers: Vec<String>,
-    /// Body; from a file: -D FILE
+    /// Body; -D FILE sends a file
     #[arg(
         short,
         long,
@@ -113,7 +113,15 @@ pub(crate) struct LoadArgs {
         help_heading = "Requests"
     )]
     pub(crate) data: Option<String>,
-    /// Different requests from a file: URLs, paths, raw HTTP, or vegeta's formats
+    /// Body that begins with @, or is a number or a time
+    #[arg(
+        long,
+        value_name = "TEXT",
+        conflicts_with_all = ["data", "body_file"],
+        help_heading = ADVANCED
+    )]
+    pub(crate) data_raw: Option<String>,
+    /// Requests from a file (or -, stdin): URLs, paths, raw HTTP, vegeta's formats
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     pub(crate) requests: Option<PathBuf>,
     /// Let that file name bodies (@FILE) anywhere below this folder [default: its own folder]
@@ -176,7 +184,7 @@ pub(crate) struct LoadArgs {
     /// Seed of what is random
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = ADVANCED)]
     seed: u64,
-    /// Body from a file
+    /// Body from a file; - is stdin
     #[arg(short = 'D', long, value_name = "FILE", help_heading = ADVANCED)]
     pub(crate) body_file: Option<PathBuf>,
     /// Content-Type header

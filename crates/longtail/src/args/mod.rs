@@ -4,6 +4,7 @@ pub(crate) mod limits;
 pub(crate) mod load;
 pub(crate) mod metrics;
 pub(crate) mod other_lines;
+pub(crate) mod other_tools;
 pub(crate) mod others;
 pub(crate) mod output;
 pub(crate) mod server;

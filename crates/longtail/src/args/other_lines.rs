@@ -1,155 +1,152 @@
-//! Command lines of hey and wrk, answered with ours, whole, to paste.
+//! Command lines of other load tools, answered with ours, whole, to paste.
 //!
 //! No flag is lost on the way: neither one of theirs nor one of ours that stands beside them. What
 //! has no meaning here is named, because a flag that is silently ignored would make two results
 //! look comparable that are not.
 
-use audit::LoadTool;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
+use model::Nanos;
 
+use super::other_tools::{
+    Counterpart, KeepAlive, OtherTool, OthersDefault, OthersFlag, Spelling, TOOLS, Takes, UrlPlace,
+};
+use super::others;
 use crate::exit::{Mistake, wrong};
-
-/// A flag of the other tool, under its names, and what it becomes. A name that ends in `=` takes a
-/// value.
-struct OthersFlag {
-    names: &'static str,
-    ours: Counterpart,
-}
-
-/// What another tool's flag is here.
-enum Counterpart {
-    /// These words: the value stands where they have `{}`, the name that was typed where they have
-    /// `{flag}`.
-    Words(&'static [&'static str]),
-    /// Nothing, because longtail does so anyway.
-    Nothing,
-    /// It cannot be done.
-    Impossible,
-}
-
-use Counterpart::{Impossible, Nothing, Words};
-
-const HEY: &[OthersFlag] = &[
-    OthersFlag { names: "n c q m H A d D T a=", ours: Words(&["-{flag}", "{}"]) },
-    OthersFlag { names: "z=", ours: Words(&["--for", "{}"]) },
-    OthersFlag { names: "t=", ours: Words(&["--timeout", "{}"]) },
-    OthersFlag { names: "U=", ours: Words(&["-H", "User-Agent: {}"]) },
-    OthersFlag { names: "host=", ours: Words(&["--host", "{}"]) },
-    OthersFlag { names: "disable-keepalive", ours: Words(&["--disable-keepalive"]) },
-    OthersFlag { names: "disable-compression disable-redirects more", ours: Nothing },
-    OthersFlag { names: "cpus=", ours: Words(&["--generator-threads", "{}"]) },
-    OthersFlag { names: "o=", ours: Words(&["--log=-.{}"]) },
-    OthersFlag { names: "x=", ours: Impossible },
-    OthersFlag { names: "h2", ours: Impossible },
-];
-
-const WRK: &[OthersFlag] = &[
-    OthersFlag { names: "t threads=", ours: Words(&["--generator-threads", "{}"]) },
-    OthersFlag { names: "c connections=", ours: Words(&["-c", "{}"]) },
-    OthersFlag { names: "d duration=", ours: Words(&["--for", "{}"]) },
-    OthersFlag { names: "H header=", ours: Words(&["-H", "{}"]) },
-    OthersFlag { names: "L latency", ours: Nothing },
-    OthersFlag { names: "T timeout=", ours: Words(&["--timeout", "{}"]) },
-    OthersFlag { names: "s script=", ours: Impossible },
-];
-
-impl OthersFlag {
-    fn takes_value(&self) -> bool {
-        self.names.ends_with('=')
-    }
-
-    fn is_called(&self, name: &str) -> bool {
-        self.names.trim_end_matches('=').split(' ').any(|one| one == name)
-    }
-}
-
-/// What the other tool does where nothing else is said.
-struct OthersDefault {
-    /// The identifier of our flag for it.
-    id: &'static str,
-    words: [&'static str; 2],
-}
-
-/// A tool whose command lines are known here, as a whole.
-pub(crate) struct KnownLines {
-    tool: LoadTool,
-    flags: &'static [OthersFlag],
-    defaults: &'static [OthersDefault],
-}
-
-const KNOWN: [KnownLines; 2] = [
-    KnownLines {
-        tool: LoadTool::Hey,
-        flags: HEY,
-        defaults: &[
-            OthersDefault { id: "connections", words: ["-c", "50"] },
-            OthersDefault { id: "timeout", words: ["--timeout", "20s"] },
-        ],
-    },
-    KnownLines {
-        tool: LoadTool::Wrk,
-        flags: WRK,
-        defaults: &[
-            OthersDefault { id: "connections", words: ["-c", "10"] },
-            OthersDefault { id: "length", words: ["--for", "10s"] },
-            OthersDefault { id: "generator_threads", words: ["--generator-threads", "2"] },
-            OthersDefault { id: "timeout", words: ["--timeout", "2s"] },
-        ],
-    },
-];
 
 /// Identifiers of flags that choose what is printed, or have no layout of hey or wrk.
 const OTHER_LAYOUTS: [&str; 6] = ["style", "format", "markdown", "json", "csv", "generator"];
 
-impl KnownLines {
-    /// Those of the tool of that name.
-    pub(crate) fn of(name: &str) -> Option<&'static KnownLines> {
-        KNOWN.iter().find(|lines| lines.tool.name() == name)
-    }
+/// What stands in a line for a URL that only the user knows.
+const URL: &str = "URL";
 
-    /// The flag that `word` is, and the value that is glued to it (`-c=50` of hey, `-c50` and
-    /// `--timeout=2s` of wrk).
-    fn find<'a>(&self, word: &'a str) -> Option<(&'static OthersFlag, Option<&'a str>)> {
+/// A flag of another tool as it stands in a line of it.
+#[derive(Clone, Debug)]
+pub(crate) struct TypedFlag {
+    pub(crate) flag: &'static OthersFlag,
+    /// With its dashes.
+    name: String,
+    /// The value for ours; empty if it takes none.
+    value: String,
+    /// The value as it was typed.
+    pub(crate) typed_value: String,
+    /// Of a switch: `=false`.
+    is_off: bool,
+}
+
+/// A word of another tool's line, with the next one if that is its value.
+#[derive(Clone, Debug)]
+pub(crate) enum TypedWord {
+    /// Its flags: several letters may stand behind one dash.
+    Flags {
+        flags: Vec<TypedFlag>,
+        /// Whether the next word is the last one's value.
+        takes_next: bool,
+    },
+    /// Something else: a URL.
+    Operand,
+}
+
+impl OtherTool {
+    /// Reads a word of its line; `next` is the word behind it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn read(&'static self, word: &str, next: Option<&str>) -> Result<TypedWord, String> {
+        if !word.starts_with('-') || word == "-" {
+            return Ok(TypedWord::Operand);
+        }
         let bare = word.trim_start_matches('-');
-        let called = |name: &str| self.flags.iter().find(|flag| flag.is_called(name));
         let (name, glued) = match bare.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (bare, None),
         };
-        if let Some(flag) = called(name) {
-            return Some((flag, glued));
+        let is_long = match self.spelling {
+            Spelling::Go => true,
+            Spelling::Getopt => word.starts_with("--"),
+        };
+        if is_long {
+            let (flag, takes_next) = self.flag(name, word, glued, next)?;
+            return Ok(TypedWord::Flags { flags: vec![flag], takes_next });
         }
-        if self.tool != LoadTool::Wrk || word.starts_with("--") {
-            return None;
-        }
-        let (letter, value) = bare.split_at_checked(1)?;
-        called(letter).filter(|flag| flag.takes_value()).map(|flag| (flag, Some(value)))
+        self.read_letters(bare, next)
     }
 
-    /// A value of its flag as ours has it.
-    fn value(&self, flag: &OthersFlag, value: &str) -> String {
-        if self.tool == LoadTool::Wrk {
-            return without_unit(value);
+    /// `-kc10`: letters, the last of which may take a value.
+    fn read_letters(&'static self, letters: &str, next: Option<&str>) -> Result<TypedWord, String> {
+        let mut flags = Vec::new();
+        for (at, letter) in letters.char_indices() {
+            let name = letter.to_string();
+            let rest = &letters[at + letter.len_utf8()..];
+            let takes_value =
+                self.flags.iter().any(|flag| flag.is_called(&name) && flag.takes_value());
+            let glued = if takes_value && !rest.is_empty() {
+                Some(rest.strip_prefix('=').unwrap_or(rest))
+            } else {
+                None
+            };
+            let (flag, takes_next) = self.flag(&name, &format!("-{name}"), glued, next)?;
+            let is_last = flag.flag.takes_value();
+            flags.push(flag);
+            if is_last {
+                return Ok(TypedWord::Flags { flags, takes_next });
+            }
         }
-        // hey's -t 0 waits for ever; a day is as good.
-        if flag.is_called("t") && value == "0" {
-            return "24h".to_owned();
+        Ok(TypedWord::Flags { flags, takes_next: false })
+    }
+
+    /// Its flag of that name whose value fits, and whether `next` is that value.
+    fn flag(
+        &'static self,
+        name: &str,
+        word: &str,
+        glued: Option<&str>,
+        next: Option<&str>,
+    ) -> Result<(TypedFlag, bool), String> {
+        let mut called = self.flags.iter().filter(|flag| flag.is_called(name)).peekable();
+        if called.peek().is_none() {
+            return Err(format!("{word} is no flag of {} that is known here", self.name));
         }
-        value.to_owned()
+        let shown = word.split('=').next().unwrap_or(word).to_owned();
+        let is_bool = |value: &&str| ["true", "false"].contains(value);
+        for flag in called {
+            let typed = TypedFlag {
+                flag,
+                name: shown.clone(),
+                value: String::new(),
+                typed_value: String::new(),
+                is_off: false,
+            };
+            match flag.takes {
+                Takes::No if glued.is_none() => return Ok((typed, false)),
+                Takes::No => {}
+                Takes::Switch => {
+                    let value = glued.or(next).filter(is_bool);
+                    let takes_next = glued.is_none() && value.is_some();
+                    return Ok((TypedFlag { is_off: value == Some("false"), ..typed }, takes_next));
+                }
+                _ => {
+                    let given = glued.or(next).unwrap_or_default();
+                    if let Some(value) = flag.takes.ours(given) {
+                        let typed_value = given.to_owned();
+                        return Ok((TypedFlag { value, typed_value, ..typed }, glued.is_none()));
+                    }
+                }
+            }
+        }
+        let tool = self.name;
+        Err(match glued.or(next) {
+            Some(value) if flag_value_may_be(value) => {
+                format!("'{value}' is no value of {tool}'s {shown}")
+            }
+            _ => format!("{tool}'s {shown} needs a value"),
+        })
     }
 }
 
-/// wrk's numbers may end in k or M: thousands and millions.
-fn without_unit(value: &str) -> String {
-    let scaled =
-        |digits: &str, by: f64| digits.parse::<f64>().ok().map(|n| format!("{:.0}", n * by));
-    let number = match value.split_at_checked(value.len().saturating_sub(1)) {
-        Some((digits, "k" | "K")) => scaled(digits, 1e3),
-        Some((digits, "M")) => scaled(digits, 1e6),
-        _ => None,
-    };
-    number.unwrap_or_else(|| value.to_owned())
+/// Whether that is a value and not the next flag.
+fn flag_value_may_be(word: &str) -> bool {
+    !word.starts_with('-')
 }
 
 /// Another tool's command line in our words.
@@ -160,83 +157,280 @@ struct Translation {
     operands: Vec<String>,
     /// Flags of theirs that change nothing here, and why.
     remarks: Vec<String>,
+    /// Flags of theirs that cannot be done, and why not.
+    left_out: Vec<String>,
+    /// siege's requests of each connection.
+    each_connection: Option<u64>,
+    /// Whether the flag that keeps connections was there.
+    keeps_connections: bool,
 }
 
 /// # Errors
-/// One line, where a flag is not that tool's or cannot be done.
-fn translate(lines: &KnownLines, words: &[String]) -> Result<Translation, String> {
-    let name = lines.tool.name();
+/// One line, where a flag is not that tool's.
+fn translate(
+    tool: &'static OtherTool,
+    load: &Command,
+    words: &[String],
+) -> Result<Translation, String> {
     let mut ours = Translation::default();
-    // Of hey: a count ends no run that -z ends.
-    let is_timed = lines.tool == LoadTool::Hey
-        && words.iter().any(|word| lines.find(word).is_some_and(|(flag, _)| flag.is_called("z")));
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        if !word.starts_with('-') || word == "-" {
-            ours.operands.push(word.clone());
-            continue;
-        }
-        let (flag, glued) = lines
-            .find(word)
-            .ok_or_else(|| format!("{word} is no flag of {name} that is known here"))?;
-        let value = match glued {
-            _ if !flag.takes_value() => String::new(),
-            Some(glued) => lines.value(flag, glued),
-            None => {
-                let next = words.next().ok_or_else(|| format!("{name}'s {word} needs a value"))?;
-                lines.value(flag, next)
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        let next = words.get(at + 1).map(String::as_str);
+        at += 1;
+        match tool.read(word, next) {
+            Ok(TypedWord::Operand) => ours.operands.push(word.clone()),
+            Ok(TypedWord::Flags { flags, takes_next }) => {
+                for flag in &flags {
+                    ours.take(tool, flag, words);
+                }
+                at += usize::from(takes_next);
             }
-        };
-        let typed = word.trim_start_matches('-').split('=').next().unwrap_or_default();
-        match flag.ours {
-            Words(_) if is_timed && typed == "n" => {
-                ours.remarks.push("hey ignores -n beside -z".to_owned());
-            }
-            Words(parts) => ours.flags.extend(
-                parts.iter().map(|part| part.replace("{flag}", typed).replace("{}", &value)),
-            ),
-            Nothing => ours.remarks.push(format!("{word} changes nothing here")),
-            Impossible => {
-                return Err(format!("{name}'s {word} cannot be done here: leave it out"));
+            Err(why) => {
+                // A long flag of ours may stand among theirs.
+                let Some(takes_value) = others::takes_value(load, word) else { return Err(why) };
+                ours.flags.push(word.clone());
+                if takes_value && let Some(value) = words.get(at) {
+                    ours.flags.push(value.clone());
+                    at += 1;
+                }
             }
         }
     }
+    ours.count_all_requests();
     Ok(ours)
 }
 
+impl Translation {
+    fn take(&mut self, tool: &'static OtherTool, typed: &TypedFlag, words: &[String]) {
+        let TypedFlag { flag, name, value, is_off, .. } = typed;
+        if *is_off {
+            return;
+        }
+        if let KeepAlive::With(keeping) = tool.keep_alive
+            && flag.is_called(keeping)
+        {
+            self.keeps_connections = true;
+            self.remarks.push(format!("{name} of {} is keep-alive, the default here", tool.name));
+        }
+        if let Some(ignored) = &tool.ignored
+            && flag.is_called(ignored.flag)
+            && tool.has_typed(ignored.beside, words)
+        {
+            let beside = ignored.beside;
+            self.remarks.push(format!("{} ignores {name} beside -{beside}", tool.name));
+            return;
+        }
+        match &flag.ours {
+            Counterpart::Words(_) if flag.takes == Takes::VegetaRate && value.is_empty() => {
+                self.remarks.push(format!("{name} 0 is a closed loop: no --rate"));
+            }
+            Counterpart::Words(parts) if flag.takes == Takes::BodyOrFile => {
+                self.flags.extend(with_body_or_file(parts, value));
+            }
+            Counterpart::Words(parts) => self.flags.extend(with_value(parts, value)),
+            Counterpart::Nothing(why) => self.remarks.push(format!("{name}: {why}")),
+            Counterpart::Impossible(why) => {
+                self.left_out.push(format!("{}'s {name} cannot be done here: {why}", tool.name));
+            }
+            Counterpart::RandomPause => {
+                let most = value.parse().unwrap_or(Nanos::ZERO);
+                if most > Nanos::ZERO {
+                    self.remarks.push(format!("{name} is a random pause of up to {most}"));
+                    self.flags.extend(["--think".to_owned(), (most / 2).to_string()]);
+                }
+            }
+            Counterpart::EachConnection => self.each_connection = value.parse().ok(),
+        }
+    }
+
+    /// siege's -r counts the requests of each connection, of which it has 25.
+    fn count_all_requests(&mut self) {
+        let Some(each) = self.each_connection else { return };
+        let flag = self.flags.iter().position(|flag| flag == "-c");
+        let given = flag.and_then(|at| self.flags.get(at + 1)?.parse().ok());
+        let connections: u64 = given.unwrap_or(25);
+        if given.is_none() {
+            self.flags.extend(["-c".to_owned(), connections.to_string()]);
+        }
+        self.remarks.push(format!("-r {each} is of each of {connections} connections"));
+        self.flags.extend(["-n".to_owned(), each.saturating_mul(connections).to_string()]);
+    }
+
+    /// siege's `URL POST BODY` and `URL POST <FILE` in one word.
+    fn take_siege_post(&mut self) {
+        let Some(operand) = self.operands.first_mut() else { return };
+        let Some((url, body)) = operand.split_once(" POST") else { return };
+        let body = body.trim().to_owned();
+        *operand = url.to_owned();
+        self.flags.extend(["-m", "POST"].map(str::to_owned));
+        let words = match body.strip_prefix('<') {
+            Some(file) => with_value(&["-D", "{}"], file.trim()),
+            None if body.is_empty() => Vec::new(),
+            None => with_value(&["-d", "{}"], &body),
+        };
+        self.flags.extend(words);
+    }
+}
+
+impl OtherTool {
+    /// Whether its flag of that name is in the line.
+    fn has_typed(&'static self, name: &str, words: &[String]) -> bool {
+        let next = |at: usize| words.get(at + 1).map(String::as_str);
+        words.iter().enumerate().any(|(at, word)| match self.read(word, next(at)) {
+            Ok(TypedWord::Flags { flags, .. }) => flags.iter().any(|one| one.flag.is_called(name)),
+            Ok(TypedWord::Operand) | Err(_) => false,
+        })
+    }
+}
+
+/// Our words of a flag with its value. A body that `-d` would refuse here has to be marked as text.
+fn with_value(parts: &[&str], value: &str) -> Vec<String> {
+    let is_plain_text = value.starts_with('@') || value.parse::<Nanos>().is_ok();
+    let word = |part: &&str| match *part {
+        "-d" if is_plain_text => "--data-raw".to_owned(),
+        part => part.replace("{}", value),
+    };
+    parts.iter().map(word).collect()
+}
+
+/// The same of curl, where `@FILE` is a file.
+fn with_body_or_file(parts: &[&str], value: &str) -> Vec<String> {
+    let Some(file) = value.strip_prefix('@') else { return with_value(parts, value) };
+    let of_file: Vec<&str> =
+        parts.iter().map(|part| if *part == "-d" { "-D" } else { part }).collect();
+    with_value(&of_file, file)
+}
+
+/// A line of ours to paste.
+pub(crate) struct PastedLine {
+    /// What is wrong with what was typed.
+    pub(crate) refusal: String,
+    /// The words of the line, without the program.
+    pub(crate) words: Vec<String>,
+}
+
 /// What to say of a command line of another tool: `refusal` is what is wrong with it, `beside` the
-/// words of ours that stand beside `theirs`, `all` is longtail.
+/// words of ours that stand beside `theirs`, `whole` is longtail.
 ///
 /// # Errors
 /// Where it has no counterpart.
 pub(crate) fn answer(
-    all: &Command,
-    lines: &KnownLines,
+    whole: &Command,
+    tool: &'static OtherTool,
     refusal: &str,
     beside: &[String],
     theirs: &[String],
 ) -> Result<PastedLine, Mistake> {
-    let Translation { flags, operands, remarks } = translate(lines, theirs).map_err(wrong)?;
+    let load = load_of(whole);
+    let theirs = without_subcommand(tool, theirs)?;
+    let mut found = translate(tool, load, theirs).map_err(wrong)?;
+    if tool.name == "siege" {
+        found.take_siege_post();
+    }
+    find_url(tool, &mut found);
+    let Translation { flags, operands, remarks, left_out, keeps_connections, .. } = found;
     let mut words = vec!["load".to_owned()];
     words.extend_from_slice(beside);
     words.extend(flags);
-    let typed = ["longtail".to_owned()].into_iter().chain(words.clone()).chain(operands.clone());
+    let closes = match tool.keep_alive {
+        KeepAlive::Always => false,
+        KeepAlive::With(_) => !keeps_connections,
+        KeepAlive::Never => true,
+    };
+    if closes && !words.iter().any(|word| word == "-k") {
+        words.push("-k".to_owned());
+    }
     // Where it is no command line, whoever reads it says why.
-    if let Ok(found) = all.clone().try_get_matches_from(typed)
-        && let Some(load) = found.subcommand_matches("load")
-    {
-        words.extend(defaults(lines, load));
+    if let Some(load) = parsed_load(whole, words.iter().chain(&operands)) {
+        words.extend(defaults(tool, &load));
     }
     words.extend(operands);
-    let remarks =
-        if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join("; ")) };
-    Ok(PastedLine { refusal: format!("{refusal}{remarks}"), words })
+    Ok(PastedLine { refusal: with_remarks(refusal, &remarks, &left_out), words })
+}
+
+/// What is wrong with a line, with what its flags are here.
+fn with_remarks(refusal: &str, remarks: &[String], left_out: &[String]) -> String {
+    let all: Vec<&str> = left_out.iter().chain(remarks).map(String::as_str).collect();
+    if all.is_empty() { refusal.to_owned() } else { format!("{refusal} ({})", all.join("; ")) }
+}
+
+/// The definition of `load`, in all of longtail's.
+fn load_of(whole: &Command) -> &Command {
+    whole.find_subcommand("load").expect("longtail has load")
+}
+
+fn parsed_load<'w>(whole: &Command, words: impl Iterator<Item = &'w String>) -> Option<ArgMatches> {
+    let typed = std::iter::once("longtail".to_owned()).chain(words.cloned());
+    let mut found = whole.clone().try_get_matches_from(typed).ok()?;
+    found.remove_subcommand().map(|(_, load)| load)
+}
+
+/// The words behind `vegeta attack` or `k6 run`.
+fn without_subcommand<'w>(tool: &OtherTool, theirs: &'w [String]) -> Result<&'w [String], Mistake> {
+    let name = match tool.url {
+        UrlPlace::Word => return Ok(theirs),
+        UrlPlace::Script(name) | UrlPlace::Targets(name) => name,
+    };
+    match theirs.first() {
+        Some(word) if word == name => Ok(&theirs[1..]),
+        Some(word) if ["report", "plot", "encode", "dump"].contains(&word.as_str()) => {
+            Err(wrong(format!(
+                "{} {word} shows a result: longtail report shows the last one, longtail audit FILE checks theirs",
+                tool.name
+            )))
+        }
+        Some(word) if !word.starts_with('-') && !others::is_url(word) => Err(wrong(format!(
+            "of {} only the lines of {0} {name} are known here: longtail load -h lists what longtail can do",
+            tool.name
+        ))),
+        _ => Ok(theirs),
+    }
+}
+
+/// Finds the URL of a tool that has none on its command line.
+fn find_url(tool: &OtherTool, found: &mut Translation) {
+    match tool.url {
+        UrlPlace::Word => {}
+        UrlPlace::Script(_) if found.operands.first().is_some_and(|word| others::is_url(word)) => {}
+        UrlPlace::Script(_) => {
+            let script = found.operands.first().map_or("its script", String::as_str);
+            found.remarks.push(format!("write the URL that is in {script} in the place of {URL}"));
+            found.operands = vec![URL.to_owned()];
+        }
+        UrlPlace::Targets(_) => {
+            if found.operands.is_empty() && !found.flags.iter().any(|flag| flag == "--requests") {
+                found.remarks.push("targets are read from stdin".to_owned());
+                found.flags.extend(["--requests", "-"].map(str::to_owned));
+            }
+        }
+    }
+}
+
+/// What is added to a load so that it does what that tool does by default, and looks like it.
+fn defaults(tool: &OtherTool, load: &ArgMatches) -> Vec<String> {
+    let is_given = |id: &str| load.value_source(id) == Some(ValueSource::CommandLine);
+    let mut words = Vec::new();
+    for OthersDefault { without, words: theirs } in tool.defaults {
+        if !without.iter().any(|id| is_given(id)) {
+            words.extend_from_slice(theirs);
+        }
+    }
+    let is_tls = load.get_one::<String>("url").is_some_and(|url| url.starts_with("https://"));
+    if is_tls && !tool.verifies_certificates && !is_given("insecure") {
+        words.push("--insecure");
+    }
+    if let Some(style) = tool.style
+        && !OTHER_LAYOUTS.into_iter().any(is_given)
+    {
+        words.extend(["--style", style]);
+    }
+    words.into_iter().map(str::to_owned).collect()
 }
 
 /// What to say of `load --as hey -- HEY'S WORDS`, which ran them once; `None` where `flag`, that
 /// `load` does not have, is another one.
 pub(crate) fn after_as(
-    all: &Command,
+    whole: &Command,
     flag: &str,
     words: &[String],
 ) -> Option<Result<PastedLine, Mistake>> {
@@ -252,9 +446,10 @@ pub(crate) fn after_as(
         None => (before.get(at + 1).map_or("", String::as_str), 2),
     };
     let refusal = format!("load has no {flag}");
-    let Some(lines) = KnownLines::of(name) else {
+    let Some(tool) = OtherTool::of(name) else {
+        let known = TOOLS.map(|tool| tool.name).join(" ");
         return Some(Err(wrong(format!(
-            "{refusal}: only command lines of hey and wrk are known here; longtail load -h lists the flags"
+            "{refusal}: command lines of these tools are known here: {known}"
         ))));
     };
     let mut beside = before.to_vec();
@@ -263,38 +458,130 @@ pub(crate) fn after_as(
         beside.remove(command);
     }
     let theirs = after.get(1..).unwrap_or_default();
-    Some(answer(all, lines, &refusal, &beside, theirs))
+    Some(answer(whole, tool, &refusal, &beside, theirs))
 }
 
-/// A line of ours to paste.
-pub(crate) struct PastedLine {
-    /// What is wrong with what was typed.
-    pub(crate) refusal: String,
-    /// The words of the line, without the program.
+/// Whether these words behind `attack` are vegeta's, and not those of `attack.cr`.
+pub(crate) fn are_vegetas(words: &[String]) -> bool {
+    let is_ours =
+        |word: &String| ["--target-throughput", "--url"].iter().any(|ours| word.starts_with(ours));
+    let next = words.get(1).map(String::as_str);
+    let is_vegetas = |word: &String| {
+        OtherTool::of("vegeta")
+            .is_some_and(|tool| matches!(tool.read(word, next), Ok(TypedWord::Flags { .. })))
+    };
+    words.first().is_some_and(is_vegetas) && !words.iter().any(is_ours)
+}
+
+/// How a tool would take a line that does not name it.
+pub(crate) struct OthersReading {
+    pub(crate) tool: &'static OtherTool,
+    /// `load` and our words.
     pub(crate) words: Vec<String>,
+    /// What its flags are here, and what cannot be done.
+    remarks: Vec<String>,
+    left_out: Vec<String>,
+    /// What is asked for, whatever words say it.
+    meaning: String,
 }
 
-/// What is added to a load so that it does what that tool does by default, and looks like it.
-fn defaults(lines: &KnownLines, load: &ArgMatches) -> Vec<String> {
-    let is_given = |id: &str| load.value_source(id) == Some(ValueSource::CommandLine);
-    let mut words = Vec::new();
-    for OthersDefault { id, words: [flag, value] } in lines.defaults {
-        if !is_given(id) {
-            words.extend([*flag, *value]);
+/// How tools would take these words, which are no name of a tool or command but flags and a URL.
+/// Lines that mean the same are one reading, that of the first tool. Readings without anything
+/// that cannot be done are the better ones.
+pub(crate) fn readings(whole: &Command, words: &[String]) -> Vec<OthersReading> {
+    let mut readings: Vec<OthersReading> = Vec::new();
+    for tool in TOOLS {
+        let Some(reading) = reading(whole, tool, words) else { continue };
+        if !readings.iter().any(|known| known.meaning == reading.meaning) {
+            readings.push(reading);
         }
     }
-    if lines.tool == LoadTool::Hey && !is_given("number") && !is_given("length") {
-        words.extend(["-n", "200"]);
+    if readings.iter().any(|reading| reading.left_out.is_empty()) {
+        readings.retain(|reading| reading.left_out.is_empty());
     }
-    // Neither verifies certificates.
-    let is_tls = load.get_one::<String>("url").is_some_and(|url| url.starts_with("https://"));
-    if is_tls && !is_given("insecure") {
-        words.push("--insecure");
+    if readings.iter().any(|reading| reading.tool.makes_load) {
+        readings.retain(|reading| reading.tool.makes_load);
     }
-    if !OTHER_LAYOUTS.into_iter().any(is_given) {
-        words.extend(["--style", lines.tool.name()]);
+    // Of a line from which all but the URL is left out nothing remains.
+    readings.retain(|reading| reading.left_out.is_empty() || reading.words.len() > 2);
+    readings
+}
+
+fn reading(whole: &Command, tool: &'static OtherTool, words: &[String]) -> Option<OthersReading> {
+    let mut found = translate(tool, load_of(whole), words).ok()?;
+    if let UrlPlace::Targets(_) = tool.url {
+        find_url(tool, &mut found);
     }
-    words.into_iter().map(str::to_owned).collect()
+    let Translation { flags, operands, remarks, left_out, .. } = found;
+    if operands.len() > 1 || operands.iter().any(|url| !others::is_url(url)) {
+        return None;
+    }
+    let words: Vec<String> = ["load".to_owned()].into_iter().chain(flags).chain(operands).collect();
+    let meaning = meaning(whole, &words)?;
+    Some(OthersReading { tool, words, remarks, left_out, meaning })
+}
+
+/// What a load asks for, whatever words say it; `None` if it is not understood.
+fn meaning(whole: &Command, words: &[String]) -> Option<String> {
+    let load = parsed_load(whole, words.iter())?;
+    if others::check(load_of(whole), words).is_some() {
+        return None;
+    }
+    let mut values: Vec<String> = load
+        .ids()
+        .filter(|id| load.value_source(id.as_str()) == Some(ValueSource::CommandLine))
+        .filter_map(|id| {
+            let values = load.try_get_raw(id.as_str()).ok()??;
+            let values: Vec<String> =
+                values.map(|value| in_one_spelling(&value.to_string_lossy())).collect();
+            Some(format!("{id}={values:?}"))
+        })
+        .collect();
+    values.sort_unstable();
+    Some(values.join(" "))
+}
+
+/// A value as others may be compared with it: `30` and `30s` are one time.
+fn in_one_spelling(value: &str) -> String {
+    match value.parse::<Nanos>() {
+        Ok(time) => time.to_string(),
+        Err(_) => value.to_owned(),
+    }
+}
+
+/// Tools that would take a line without a command for something else than it means here, if it
+/// means anything.
+pub(crate) fn other_readings(whole: &Command, words: &[String]) -> Vec<OthersReading> {
+    let load: Vec<String> = ["load".to_owned()].into_iter().chain(words.iter().cloned()).collect();
+    let Some(ours) = meaning(whole, &load) else { return Vec::new() };
+    let mut all = readings(whole, words);
+    all.retain(|reading| {
+        reading.tool.makes_load && reading.left_out.is_empty() && reading.meaning != ours
+    });
+    all
+}
+
+/// As many readings of one line are told.
+const MOST_READINGS: usize = 3;
+
+/// What to type for a line that only other tools take as it is; `None` if none does. `shown` makes
+/// text of a line of ours.
+pub(crate) fn say_readings(
+    readings: &[OthersReading],
+    shown: impl Fn(&[String]) -> String,
+) -> Option<String> {
+    let told: Vec<String> = readings
+        .iter()
+        .take(MOST_READINGS)
+        .enumerate()
+        .map(|(at, reading)| {
+            let whose = format!("as {}'s line", reading.tool.name);
+            let whose = with_remarks(&whose, &reading.remarks, &reading.left_out);
+            let verb = if at == 0 { "type " } else { "" };
+            format!("{whose}, {verb}{}", shown(&reading.words))
+        })
+        .collect();
+    if told.is_empty() { None } else { Some(told.join("; ")) }
 }
 
 #[cfg(test)]
@@ -303,10 +590,10 @@ mod tests {
     use crate::commands::definition;
     use model::plan::quoted;
 
-    fn line(tool: LoadTool, beside: &str, theirs: &str) -> String {
+    fn line(tool: &str, beside: &str, theirs: &str) -> String {
         let words = |line: &str| shlex::split(line).unwrap();
-        let lines = KnownLines::of(tool.name()).unwrap();
-        let answered = answer(&definition(), lines, "no", &words(beside), &words(theirs));
+        let tool = OtherTool::of(tool).unwrap();
+        let answered = answer(&definition(), tool, "no", &words(beside), &words(theirs));
         match answered {
             Ok(PastedLine { refusal, words }) => {
                 let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
@@ -335,7 +622,7 @@ mod tests {
             ),
             ("-o csv -n 5 http://h/", "--log=-.csv -n 5 -c 50 --timeout 20s --style hey http://h/"),
         ] {
-            assert_eq!(line(LoadTool::Hey, "", theirs), format!("no: type longtail load {ours}"));
+            assert_eq!(line("hey", "", theirs), format!("no: type longtail load {ours}"));
         }
     }
 
@@ -351,7 +638,7 @@ mod tests {
                 "--timeout 5s --for 3 -c 2000 --generator-threads 2 --style wrk http://h/",
             ),
         ] {
-            assert_eq!(line(LoadTool::Wrk, "", theirs), format!("no: type longtail load {ours}"));
+            assert_eq!(line("wrk", "", theirs), format!("no: type longtail load {ours}"));
         }
     }
 
@@ -365,27 +652,26 @@ mod tests {
                 "--fail-if 'p99 > 1s' --generator hey -c 50 --timeout 20s -n 200 http://h/",
             ),
         ] {
-            let said = line(LoadTool::Hey, beside, "http://h/");
+            let said = line("hey", beside, "http://h/");
             assert_eq!(said, format!("no: type longtail load {ours}"));
         }
     }
 
     #[test]
     fn what_has_no_counterpart_is_named() {
-        let said = line(LoadTool::Wrk, "", "-c4 -d1s --latency http://h/");
+        let said = line("wrk", "", "-c4 -d1s --latency http://h/");
         assert!(
-            said.starts_with("no (--latency changes nothing here): type longtail load"),
+            said.starts_with("no (--latency: percentiles are always printed): type longtail load"),
             "{said}"
         );
-        let said = line(LoadTool::Hey, "", "-n 5 -z 1s -disable-compression http://h/");
-        let remarks = "hey ignores -n beside -z; -disable-compression changes nothing here";
+        let said = line("hey", "", "-n 5 -z 1s -disable-compression http://h/");
+        let remarks =
+            "hey ignores -n beside -z; -disable-compression: no compressed response is asked for";
         assert!(
             said.starts_with(&format!("no ({remarks}): type longtail load --for 1s")),
             "{said}"
         );
-        assert!(
-            line(LoadTool::Wrk, "", "-s x.lua http://h/").contains("wrk's -s cannot be done here")
-        );
-        assert!(line(LoadTool::Hey, "", "-Z http://h/").contains("-Z is no flag of hey"));
+        assert!(line("wrk", "", "-s x.lua http://h/").contains("wrk's -s cannot be done here"));
+        assert!(line("hey", "", "-Z http://h/").contains("-Z is no flag of hey"));
     }
 }

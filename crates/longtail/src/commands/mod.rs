@@ -37,8 +37,9 @@ use self::report::{AuditArgs, ReportArgs};
 use self::sink::SinkArgs;
 use self::sweep::SweepArgs;
 use self::watch::WatchArgs;
-use crate::args::other_lines::{self, KnownLines};
-use crate::args::{ADVANCED, LoadArgs, others};
+use crate::args::other_tools::OtherTool;
+use crate::args::others::Fault;
+use crate::args::{ADVANCED, LoadArgs, other_lines, others};
 use crate::exit::{Exit, Mistake, wrong};
 use crate::secrets::{self, MaskedWords};
 use crate::ui;
@@ -151,14 +152,45 @@ pub(crate) enum Invocation {
     Usage(String),
 }
 
+/// The words of a process with the command that they leave out: `longtail -c 10 -n 100 URL` is a
+/// load, unless a tool that people come from takes the same line for another one.
+pub(crate) fn with_command(mut words: Vec<OsString>) -> Vec<OsString> {
+    let texts = texts(&words);
+    if lacks_command(&texts) && other_lines::other_readings(&definition(), &texts).is_empty() {
+        words.insert(1, "load".into());
+    }
+    words
+}
+
+/// The words behind the program's name.
+fn texts(words: &[OsString]) -> Vec<String> {
+    words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// Whether words are flags and a URL, without a command.
+fn lacks_command(words: &[String]) -> bool {
+    let begins = words.first().is_some_and(|word| word.starts_with('-') || others::is_url(word));
+    let asks = ["-h", "--help", "-V", "--version"];
+    let whole = || {
+        let whole = definition();
+        !words
+            .iter()
+            .any(|word| whole.find_subcommand(word).is_some() || OtherTool::of(word).is_some())
+    };
+    begins
+        && words.iter().any(|word| word.starts_with('-'))
+        && words.iter().any(|word| others::is_url(word))
+        && !words.iter().any(|word| asks.contains(&word.as_str()))
+        && whole()
+}
+
 /// Understands the command line.
 ///
 /// # Errors
 /// One line that says what is wrong and what to type.
 pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, Mistake> {
     let words: Vec<OsString> = words.into_iter().collect();
-    let typed: Vec<String> =
-        words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let typed = texts(&words);
     secrets::refuse_placeholder(&typed)?;
     let mistake = match understood(words) {
         Ok(invocation) => return Ok(invocation),
@@ -174,8 +206,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocat
 }
 
 fn understood(words: Vec<OsString>) -> Result<Invocation, Mistake> {
-    let texts: Vec<String> =
-        words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let texts = texts(&words);
     if let Some(comparison) = compare::as_comparison(&texts)? {
         return parse_short_form(comparison, texts);
     }
@@ -185,8 +216,13 @@ fn understood(words: Vec<OsString>) -> Result<Invocation, Mistake> {
     let is_named = |name: &str| texts.iter().any(|word| word == name);
     let defined = || help::whole_for(ui::terminal_width(), is_named);
     let mut parser = defined();
-    if let Some(command) = texts.iter().find_map(|word| parser.find_subcommand(word)) {
-        others::check(command, &texts)?;
+    if let Some(command) = named_command(&parser, &texts) {
+        if let Some(answer) = vegetas_attack(&parser, command, &texts) {
+            return Err(answer);
+        }
+        if let Some(fault) = others::check(command, &texts) {
+            return Err(mended(&parser, command, &texts, &fault, false));
+        }
     }
     let cli =
         parser.try_get_matches_from_mut(words).and_then(|found| Cli::from_arg_matches(&found));
@@ -218,13 +254,11 @@ fn explained(
     whole: &clap::Command,
     texts: &[String],
 ) -> Result<Invocation, Mistake> {
-    let command = texts.iter().find_map(|word| whole.find_subcommand(word));
+    let command = named_command(whole, texts);
     if let Some(word) = glued_to_help(error.kind(), command.unwrap_or(whole), texts) {
         let command = command.unwrap_or(whole);
-        let meant = others::flag(whole, command, word, texts).unwrap_or_else(|| {
-            "-h alone is the help, and -V alone the version: leave out the rest".to_owned()
-        });
-        return Err(wrong(format!("{} has no {word}: {meant}", command.get_name())));
+        let fault = others::glued_to_help(command, word, texts);
+        return Err(mended(whole, command, texts, &fault, false));
     }
     let is_long = texts.iter().any(|word| word == "--help")
         || texts.first().is_some_and(|word| word == "help");
@@ -244,16 +278,243 @@ fn explained(
             })
         }
         _ => {
-            let command = command.unwrap_or(whole);
-            Err(match of_other_tool(error, whole, command, texts) {
-                Some(answer) => answer,
-                None => Mistake::Flags(sentence(error, whole, command, texts)),
-            })
+            if lacks_command(texts) {
+                return Err(several_meanings(whole, texts));
+            }
+            let Some(command) = command else {
+                return Err(without_command(error, whole, texts));
+            };
+            Err(mistaken(error, whole, command, texts))
         }
     }
 }
 
-/// What to say where the words are a command line of hey or wrk: typed as they are (`longtail wrk
+/// The command that is named first; `None` if another tool's name stands before it.
+fn named_command<'c>(whole: &'c clap::Command, words: &[String]) -> Option<&'c clap::Command> {
+    let named = words.iter().map(|word| (whole.find_subcommand(word), OtherTool::of(word)));
+    named.into_iter().find(|(command, tool)| command.is_some() || tool.is_some())?.0
+}
+
+/// What to say of words that clap refuses, of which one is a command.
+fn mistaken(
+    error: &clap::Error,
+    whole: &clap::Command,
+    command: &clap::Command,
+    words: &[String],
+) -> Mistake {
+    let special = of_other_tool(error, whole, command, words)
+        .or_else(|| command_in_front(command.get_name(), words));
+    if let Some(answer) = special {
+        return answer;
+    }
+    match fault_of(error, whole, command, words) {
+        Some(fault) => {
+            let flag = first_of(error, ContextKind::InvalidArg);
+            let is_contested = flag.len() == 2 && !CLEAR_FLAGS.contains(&flag.as_str());
+            mended(whole, command, words, &fault, is_contested)
+        }
+        None => Mistake::Flags(sentence(error, whole, command)),
+    }
+}
+
+/// What is wrong with words of a command, and what to type in place of one of them.
+fn refusal(
+    error: &clap::Error,
+    whole: &clap::Command,
+    command: &clap::Command,
+    words: &[String],
+) -> String {
+    match unknown_flag(error, whole, command, words) {
+        Some(Fault { refusal, advice, .. }) => format!("{refusal}: {advice}"),
+        None => sentence(error, whole, command),
+    }
+}
+
+/// What was meant by a flag that the command does not have.
+fn unknown_flag(
+    error: &clap::Error,
+    whole: &clap::Command,
+    command: &clap::Command,
+    words: &[String],
+) -> Option<Fault> {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let flag = first_of(error, ContextKind::InvalidArg);
+    Some(others::unknown_flag(whole, command, &flag, words))
+}
+
+/// What was meant by words of a command that clap refuses, where that can be told.
+fn fault_of(
+    error: &clap::Error,
+    whole: &clap::Command,
+    command: &clap::Command,
+    words: &[String],
+) -> Option<Fault> {
+    match error.kind() {
+        ErrorKind::UnknownArgument => unknown_flag(error, whole, command, words),
+        ErrorKind::ValueValidation => {
+            let flag = first_of(error, ContextKind::InvalidArg);
+            let value = first_of(error, ContextKind::InvalidValue);
+            let complaint = plain(&error.to_string());
+            let complaint = complaint.split("': ").next().unwrap_or_default();
+            others::wrong_value(command, &flag, &value, &format!("{complaint}'"), words)
+        }
+        ErrorKind::MissingRequiredArgument => others::forgotten_url(command, words),
+        _ => None,
+    }
+}
+
+/// What clap says of its error; the first of several words.
+fn first_of(error: &clap::Error, kind: ContextKind) -> String {
+    match error.get(kind) {
+        Some(ContextValue::String(word)) => word.clone(),
+        Some(ContextValue::Strings(words)) => words.first().cloned().unwrap_or_default(),
+        _ => String::new(),
+    }
+}
+
+/// A line of ours as text, without its secrets.
+fn shown(words: &[String]) -> String {
+    let masked = MaskedWords::of(&definition(), words);
+    secrets::line(&masked.words).to_string()
+}
+
+/// Short flags of other tools that mean the same in all that have them.
+const CLEAR_FLAGS: [&str; 3] = ["-v", "-L", "-X"];
+
+/// What to say of a line with a fault: the whole line that was meant, where all that is wrong with
+/// it can be mended. `is_contested`: the flag means different things in different tools.
+fn mended(
+    whole: &clap::Command,
+    command: &clap::Command,
+    words: &[String],
+    fault: &Fault,
+    is_contested: bool,
+) -> Mistake {
+    let Fault { refusal, advice, otherwise, .. } = fault;
+    let corrected = corrected(whole, command, words, fault);
+    let asks_tools = fault.may_be_others && command.get_name() == "load";
+    if asks_tools && (is_contested || corrected.is_none()) {
+        let mut load = words.to_vec();
+        load.retain(|word| word != "load");
+        let readings = other_lines::readings(whole, &load);
+        if let Some(line) = other_lines::say_readings(&readings, shown) {
+            return wrong(format!("{refusal}: {line}"));
+        }
+    }
+    let Some(Corrected { words, reasons }) = corrected else {
+        return wrong(format!("{refusal}: {advice}"));
+    };
+    let reasons =
+        if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) };
+    let otherwise = otherwise.as_ref().map(|other| format!(", or {other}")).unwrap_or_default();
+    wrong(format!("{refusal}{reasons}: type {}{otherwise}", shown(&words)))
+}
+
+/// A line in which all that was wrong is mended.
+struct Corrected {
+    words: Vec<String>,
+    /// Why something could be left out.
+    reasons: Vec<&'static str>,
+}
+
+/// The line without this fault and those that follow; `None` where one of them cannot be mended.
+fn corrected(
+    whole: &clap::Command,
+    command: &clap::Command,
+    words: &[String],
+    first: &Fault,
+) -> Option<Corrected> {
+    let mut words = words.to_vec();
+    let mut fault = first.clone();
+    let mut reasons = Vec::new();
+    // Each change mends one word, so this ends.
+    for _ in 0..=words.len() {
+        words = fault.edit.as_ref()?.apply(&words);
+        reasons.extend(fault.why.filter(|why| !reasons.contains(why)));
+        let found = whole.clone().try_get_matches_from(
+            std::iter::once("longtail").chain(words.iter().map(String::as_str)),
+        );
+        fault = match (others::check(command, &words), found) {
+            (Some(fault), _) => fault,
+            (None, Ok(_)) => return Some(Corrected { words, reasons }),
+            (None, Err(error)) => fault_of(&error, whole, command, &words)?,
+        };
+    }
+    None
+}
+
+/// What to say of flags and a URL without a command, which mean one thing here and another one in
+/// other tools.
+fn several_meanings(whole: &clap::Command, words: &[String]) -> Mistake {
+    let load: Vec<String> = ["load".to_owned()].into_iter().chain(words.iter().cloned()).collect();
+    let readings = other_lines::other_readings(whole, words);
+    let others = other_lines::say_readings(&readings, shown).unwrap_or_default();
+    wrong(format!(
+        "without a command this line may mean several things: as longtail's own, type {}; {others}",
+        shown(&load)
+    ))
+}
+
+/// What to say of words that begin with no command.
+fn without_command(error: &clap::Error, whole: &clap::Command, words: &[String]) -> Mistake {
+    if let Some(answer) = of_other_tool(error, whole, whole, words) {
+        return answer;
+    }
+    let is_line = |line: &[String]| {
+        let typed = std::iter::once("longtail".to_owned()).chain(line.iter().cloned());
+        understood(typed.map(OsString::from).collect()).is_ok()
+    };
+    let begins_with_flag = words.first().is_some_and(|word| word.starts_with('-'));
+    let as_command = |name: &str, more: &[&str]| -> Vec<String> {
+        let more = more.iter().map(|word| (*word).to_owned());
+        [name.to_owned()].into_iter().chain(words.iter().cloned()).chain(more).collect()
+    };
+    let lines = [as_command("sweep", &[]), as_command("load", &["URL"])];
+    if let Some(line) = lines.into_iter().find(|line| begins_with_flag && is_line(line)) {
+        return wrong(format!("a command is missing: type {}", shown(&line)));
+    }
+    // `longtail bench URL`: whatever the word, a server that runs is loaded.
+    let name = first_of(error, ContextKind::InvalidSubcommand);
+    if let Some(at) = words.iter().position(|word| *word == name)
+        && others::is_url_behind(words, at)
+    {
+        let mut line = words.to_vec();
+        "load".clone_into(&mut line[at]);
+        if is_line(&line) {
+            return wrong(format!("there is no command '{name}': type {}", shown(&line)));
+        }
+    }
+    Mistake::Flags(sentence(error, whole, whole))
+}
+
+/// What to say of `longtail attack` with vegeta's flags, not those of `attack.cr`.
+fn vegetas_attack(
+    whole: &clap::Command,
+    command: &clap::Command,
+    words: &[String],
+) -> Option<Mistake> {
+    let tool = OtherTool::of("vegeta").filter(|_| command.get_name() == "attack")?;
+    let at = words.iter().position(|word| word == "attack")?;
+    let theirs = &words[at + 1..];
+    if !other_lines::are_vegetas(theirs) {
+        return None;
+    }
+    let refusal = "attack is attack.cr's, and these are vegeta's flags";
+    Some(pasted(other_lines::answer(whole, tool, refusal, &words[..at], theirs)))
+}
+
+/// What to say of words of which some are flags before the command.
+fn command_in_front(command: &str, words: &[String]) -> Option<Mistake> {
+    let at = words.iter().position(|word| word == command).filter(|at| *at > 0)?;
+    let line: Vec<String> = [&words[at..=at], &words[..at], &words[at + 1..]].concat();
+    let typed = std::iter::once("longtail".to_owned()).chain(line.iter().cloned());
+    understood(typed.map(OsString::from).collect()).ok()?;
+    Some(wrong(format!("flags stand behind the command: type {}", shown(&line))))
+}
+
+/// What to say where the words are a command line of another tool: typed as they are (`longtail wrk
 /// -t4 URL`), or after `load --as wrk --`.
 fn of_other_tool(
     error: &clap::Error,
@@ -261,38 +522,34 @@ fn of_other_tool(
     command: &clap::Command,
     words: &[String],
 ) -> Option<Mistake> {
-    let context = |kind| match error.get(kind) {
-        Some(ContextValue::String(word)) => word.as_str(),
-        _ => "",
-    };
     let answer = match error.kind() {
         ErrorKind::InvalidSubcommand => {
-            let name = context(ContextKind::InvalidSubcommand);
-            let lines = KnownLines::of(name)?;
-            let at = words.iter().position(|word| word == name)?;
+            let name = first_of(error, ContextKind::InvalidSubcommand);
+            let tool = OtherTool::of(&name)?;
+            let at = words.iter().position(|word| *word == name)?;
             let refusal = format!("there is no command '{name}'");
-            other_lines::answer(whole, lines, &refusal, &words[..at], &words[at + 1..])
+            other_lines::answer(whole, tool, &refusal, &words[..at], &words[at + 1..])
         }
         ErrorKind::UnknownArgument if command.get_name() == "load" => {
-            let flag = context(ContextKind::InvalidArg);
-            other_lines::after_as(whole, flag, words)?
+            let flag = first_of(error, ContextKind::InvalidArg);
+            other_lines::after_as(whole, &flag, words)?
         }
         _ => return None,
     };
-    Some(match answer {
-        Ok(line) => {
-            let typed = std::iter::once("longtail").chain(line.words.iter().map(String::as_str));
-            match understood(typed.map(OsString::from).collect()) {
-                Ok(_) => Mistake::Flags(format!(
-                    "{}: type {}",
-                    line.refusal,
-                    &*secrets::line(&line.words)
-                )),
-                Err(mistake) => mistake,
-            }
-        }
+    Some(pasted(answer))
+}
+
+/// The line to paste, if it is understood, or what is wrong with it.
+fn pasted(answer: Result<other_lines::PastedLine, Mistake>) -> Mistake {
+    let line = match answer {
+        Ok(line) => line,
+        Err(mistake) => return mistake,
+    };
+    let typed = std::iter::once("longtail".to_owned()).chain(line.words.iter().cloned());
+    match understood(typed.map(OsString::from).collect()) {
+        Ok(_) => wrong(format!("{}: type {}", line.refusal, shown(&line.words))),
         Err(mistake) => mistake,
-    })
+    }
 }
 
 /// The word that made clap show the help or the version though nobody asks for it: -h or -V with
@@ -357,13 +614,8 @@ const PLAINER: [(&str, &str); 6] = [
     ("is not in 1..18446744073709551615", "is less than 1"),
 ];
 
-/// clap's complaint about `words` as one line: what is wrong, and what to type.
-fn sentence(
-    error: &clap::Error,
-    whole: &clap::Command,
-    command: &clap::Command,
-    words: &[String],
-) -> String {
+/// clap's complaint as one line: what is wrong, and what to type.
+fn sentence(error: &clap::Error, whole: &clap::Command, command: &clap::Command) -> String {
     let found = |kind| match error.get(kind) {
         Some(ContextValue::String(word)) => vec![word.clone()],
         Some(ContextValue::Strings(words)) => words.clone(),
@@ -375,10 +627,7 @@ fn sentence(
     match error.kind() {
         ErrorKind::UnknownArgument => {
             let flag = context(ContextKind::InvalidArg);
-            let meant = others::flag(whole, command, &flag, words)
-                .or_else(|| others::spelling(command, &suggested(ContextKind::SuggestedArg)?))
-                .unwrap_or_else(|| format!("longtail {name} -h lists the flags"));
-            format!("{name} has no {flag}: {meant}")
+            format!("{name} has no {flag}: longtail --help lists the commands")
         }
         ErrorKind::InvalidSubcommand => {
             let typed = context(ContextKind::InvalidSubcommand);

@@ -5,6 +5,7 @@
 mod recorder;
 
 use std::ffi::OsStr;
+use std::io::{self, IsTerminal as _};
 use std::net::IpAddr;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
@@ -17,7 +18,8 @@ use model::secret::is_secret_name;
 use model::{Clock, LoadPlan, SystemClock};
 pub(crate) use recorder::{Check, Recorder};
 use requests::{
-    FileDefaults, RenderedRequest, RenderedRequests, RequestHeader, RequestTemplate, TargetUrl,
+    FileDefaults, RenderedRequest, RenderedRequests, RequestHeader, RequestTemplate, STDIN,
+    TargetUrl,
 };
 use sweep::{FarGenerators, LoadDraft, PreparedLoad};
 
@@ -47,6 +49,10 @@ pub(crate) fn prepare(
         args.unix.is_none() && args.connect_to.is_none() && target.host.parse::<IpAddr>().is_err();
     let name_resolution = if is_name { Some(clock.now() - asked_at) } else { None };
     let is_tcp = transport.endpoints.iter().all(|endpoint| matches!(endpoint, Endpoint::Tcp(_)));
+    let asked_lanes = match (args.generator_threads, args.generator) {
+        (None, Some(generator)) => generators::cpus_setting(generator)?,
+        (asked, _) => asked,
+    };
     load.timestamps = resolved_timestamps(args.timestamps, is_tcp)?;
     load.keep_alive = rendered.keep_alive;
     refuse_if(rendered.requests.is_empty(), "there is no request to send")?;
@@ -74,7 +80,7 @@ pub(crate) fn prepare(
         order: args.order(),
         worker_header: args.worker_header.clone(),
         keep_responses: args.checks.iter().any(Check::needs_responses),
-        lanes: args.generator_threads,
+        lanes: asked_lanes,
         name_resolution,
     };
     let prepared = sweep::prepare_load(draft, far)?;
@@ -126,6 +132,11 @@ struct Rendered {
     keep_alive: bool,
 }
 
+/// A file's name, or stdin.
+fn shown_name(path: &Path) -> String {
+    if path == Path::new(STDIN) { "stdin".to_owned() } else { path.display().to_string() }
+}
+
 fn rendered(args: &LoadArgs, template: RequestTemplate) -> Result<Rendered, Mistake> {
     let target = args.url.as_deref().map(TargetUrl::parse).transpose()?;
     if let Some(path) = &args.requests {
@@ -135,7 +146,7 @@ fn rendered(args: &LoadArgs, template: RequestTemplate) -> Result<Rendered, Mist
         let order =
             if args.order() == model::RequestOrder::Sequential { "in order" } else { "at random" };
         let described =
-            format!("{} requests of {} ({format}), {order}", requests.len(), path.display());
+            format!("{} requests of {} ({format}), {order}", requests.len(), shown_name(path));
         return Ok(Rendered { target, requests, described, keep_alive });
     }
     let target =
@@ -155,7 +166,21 @@ fn rendered(args: &LoadArgs, template: RequestTemplate) -> Result<Rendered, Mist
 /// # Errors
 /// If a flag is wrong, or the body cannot be read.
 pub(crate) fn template(args: &LoadArgs) -> Result<RequestTemplate, Mistake> {
-    let body = match (&args.data, &args.body_file) {
+    // What is typed so is refused by `others::check`, unless it is combined with other flags.
+    if let Some(text) = args.data.as_ref().filter(|text| text.starts_with('@')) {
+        let why = "-d may be a file or a text here: type -D FILE to send the file, or --data-raw";
+        return Err(wrong(format!("{why} {text} to send that text")));
+    }
+    let from_stdin =
+        [&args.body_file, &args.requests].map(|file| file.as_deref() == Some(Path::new(STDIN)));
+    refuse_if(
+        from_stdin == [true, true],
+        "-D - and --requests - both read stdin, which can be read once: name a file for one of them",
+    )?;
+    if from_stdin.contains(&true) && io::stdin().is_terminal() {
+        ui::note("reading stdin, until Ctrl-D");
+    }
+    let body = match (args.data.as_ref().or(args.data_raw.as_ref()), &args.body_file) {
         (Some(text), _) => Some(text.clone().into_bytes()),
         (None, Some(path)) => Some(requests::read_body(path)?),
         (None, None) => None,
@@ -188,7 +213,8 @@ fn transport(
     target: &TargetUrl,
 ) -> Result<Transport, Mistake> {
     let endpoints = match (&args.unix, &args.connect_to) {
-        (Some(place), _) => {
+        (Some(typed), _) => {
+            let place = socket_path(typed);
             let transport =
                 Transport::plain(vec![Endpoint::unix(OsStr::new(place)).map_err(wrong)?]);
             transport.check()?;
@@ -216,6 +242,16 @@ fn transport(
     let transport = Transport { endpoints, source_ips: args.source_ip.clone(), tls };
     transport.check()?;
     Ok(transport)
+}
+
+/// The path of a Unix socket, also where it is written as Puma writes it: `unix:///run/app.sock`.
+fn socket_path(typed: &str) -> &str {
+    match typed.strip_prefix("unix://") {
+        // Puma takes the rights of the socket behind a question mark.
+        Some(url) => url.split('?').next().unwrap_or(url),
+        // As in nginx.
+        None => typed.strip_prefix("unix:").unwrap_or(typed),
+    }
 }
 
 fn addresses(resolver: &Resolver, target: &TargetUrl) -> Result<Vec<Endpoint>, Mistake> {

@@ -45,6 +45,20 @@ fn files(lab: &Lab) {
 
 #[test]
 fn a_mistake_is_one_line_that_names_it_before_any_load() {
+    refuse_all(include_str!("mistakes.txt"));
+}
+
+/// Its rows are what people type who come from other tools.
+#[test]
+fn a_line_of_another_tool_is_answered_with_the_whole_line_of_ours() {
+    let table = include_str!("signposts.txt");
+    assert!(table.matches(" => ").count() >= 150);
+    refuse_all(table);
+}
+
+/// Checks that each row of a table is refused in one line that has all parts of what stands behind
+/// its arrow, and that no request is sent.
+fn refuse_all(table: &str) {
     let receiver = Receiver::start();
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
     let url = receiver.url();
@@ -59,20 +73,21 @@ fn a_mistake_is_one_line_that_names_it_before_any_load() {
         ("{taken}", &taken),
         ("{free}", &free),
         ("{udp}", &udp),
+        ("{cpus}", &cpus),
+        ("{longtail}", LONGTAIL),
     ];
     let lab = Lab::new();
     files(&lab);
     let mut faults = Vec::new();
-    for line in include_str!("mistakes.txt")
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-    {
-        let places = places.into_iter().chain([("{cpus}", &*cpus), ("{longtail}", LONGTAIL)]);
-        let line = places.fold(line.to_owned(), |line, (name, value)| line.replace(name, value));
-        let (words, part) = line.split_once(" =>").unwrap();
+    for line in table.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let line = places
+            .into_iter()
+            .fold(line.to_owned(), |line, (name, value)| line.replace(name, value));
+        let (words, parts) = line.split_once(" =>").unwrap();
         let (settings, words) = settings_and_words(words);
         let ended = end(lab.program(LONGTAIL).args(words).envs(settings));
-        if !ended.is_refusal(part.trim_start()) || !ended.stderr.starts_with("longtail: ") {
+        let has_all = parts.trim_start().split(" & ").all(|part| ended.is_refusal(part));
+        if !has_all || !ended.stderr.starts_with("longtail: ") {
             faults.push(format!("{line}\n  {ended:?}"));
         }
         assert!(lab.living().is_empty() && lab.studies().is_empty(), "{line}");

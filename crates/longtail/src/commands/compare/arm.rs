@@ -11,7 +11,7 @@ use model::{Probe, Stop};
 
 use super::{ArmArgs, CompareArgs};
 use crate::args::server::server_command;
-use crate::commands::{Command, Invocation, help, parse, sentence};
+use crate::commands::{Command, Invocation, help, parse, refusal};
 use crate::exit::{Mistake, refuse_if, wrong};
 
 /// Where an arm's Puma comes from.
@@ -216,7 +216,7 @@ fn check(words: &[String]) -> Result<(), String> {
     if error.kind() == clap::error::ErrorKind::UnknownArgument && is_common {
         return Err(format!("{flag} is the same for all arms: give it outside"));
     }
-    Err(sentence(&error, &whole, &command, words))
+    Err(refusal(&error, &whole, &command, words))
 }
 
 /// The common words, and an arm's: before the `--` of a command, where there is one. A command of

@@ -1,0 +1,776 @@
+//! The flags of other load tools, and ours for each: a table a tool. `other_lines` turns whole
+//! command lines into ours by them.
+
+use model::secret::SECRET;
+
+/// A tool whose command lines are known here.
+#[derive(Debug)]
+pub(crate) struct OtherTool {
+    /// Its program.
+    pub(crate) name: &'static str,
+    pub(crate) flags: &'static [OthersFlag],
+    /// What it does where nothing else is said.
+    pub(crate) defaults: &'static [OthersDefault],
+    /// A flag without effect beside another one.
+    pub(crate) ignored: Option<IgnoredFlag>,
+    /// How its flags are written.
+    pub(crate) spelling: Spelling,
+    /// Whether it refuses a certificate that nobody vouches for.
+    pub(crate) verifies_certificates: bool,
+    /// The layout of ours that is its own.
+    pub(crate) style: Option<&'static str>,
+    /// Where it is told the URL.
+    pub(crate) url: UrlPlace,
+    /// Whether it keeps connections alive.
+    pub(crate) keep_alive: KeepAlive,
+    /// Whether a line without its name may be its own: it makes load, and has no other purpose.
+    pub(crate) makes_load: bool,
+}
+
+/// Where a tool is told what to load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UrlPlace {
+    /// On the command line.
+    Word,
+    /// In a script, which stands after this subcommand.
+    Script(&'static str),
+    /// On stdin or in a file of targets; this is the subcommand.
+    Targets(&'static str),
+}
+
+/// Whether a tool keeps connections alive, as far as no flag of ours says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeepAlive {
+    /// It does.
+    Always,
+    /// It does with this flag.
+    With(&'static str),
+    /// It does not, unless its settings file says so.
+    Never,
+}
+
+/// How a tool's flags are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spelling {
+    /// `-kc10`, `-c 10`, `--connections=10`.
+    Getopt,
+    /// `-c 10`, `-c=10`, `--c=10`: one dash and two are the same.
+    Go,
+}
+
+/// Of a tool, a flag that has no effect where another one is given.
+#[derive(Debug)]
+pub(crate) struct IgnoredFlag {
+    pub(crate) flag: &'static str,
+    pub(crate) beside: &'static str,
+}
+
+/// A flag of another tool, under its names.
+#[derive(Debug)]
+pub(crate) struct OthersFlag {
+    names: &'static str,
+    pub(crate) takes: Takes,
+    pub(crate) ours: Counterpart,
+}
+
+/// What a tool does where none of some flags of ours (by their identifiers) stand in the line.
+#[derive(Debug)]
+pub(crate) struct OthersDefault {
+    pub(crate) without: &'static [&'static str],
+    pub(crate) words: &'static [&'static str],
+}
+
+/// The value that a flag takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Takes {
+    /// None.
+    No,
+    /// None, or `=true` and `=false`.
+    Switch,
+    /// Any text.
+    Text,
+    /// Any text, which is a body.
+    Body,
+    /// The same of curl, where `@FILE` is a file.
+    BodyOrFile,
+    /// A whole number.
+    Count,
+    /// A number that may end in k, M or G.
+    Thousands,
+    /// A number of seconds.
+    Seconds,
+    /// A time with a unit.
+    Time,
+    /// A time; a bare number is seconds.
+    TimeOrSeconds,
+    /// siege's time: a number with S, M or H; a bare number is minutes.
+    SiegeTime,
+    /// `USER:PASSWORD`.
+    Credentials,
+    /// `Name: value`, or `Name=value`.
+    Header,
+    /// `NAME=VALUE`, of a cookie.
+    Cookie,
+    /// vegeta's rate: `50`, `50/1s`, `100/1m`, or 0 and `infinity` for a closed loop.
+    VegetaRate,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+}
+
+/// What another tool's flag is here.
+#[derive(Debug)]
+pub(crate) enum Counterpart {
+    /// These words, with the value where they have `{}`.
+    Words(&'static [&'static str]),
+    /// Nothing, and why not.
+    Nothing(&'static str),
+    /// It cannot be done, and why not or what is there instead.
+    Impossible(&'static str),
+    /// The pause between requests is random, up to this value: ours is its mean.
+    RandomPause,
+    /// Requests of each connection: ours is the total.
+    EachConnection,
+}
+
+use Counterpart::{EachConnection, Impossible, Nothing, RandomPause, Words};
+use Spelling::{Getopt, Go};
+use Takes::{
+    Body, BodyOrFile, Cookie, Count, Credentials, Header, No, OneOf, Seconds, SiegeTime, Switch,
+    Text, Thousands, Time, TimeOrSeconds, VegetaRate,
+};
+
+const fn flag(names: &'static str, takes: Takes, ours: Counterpart) -> OthersFlag {
+    OthersFlag { names, takes, ours }
+}
+
+const fn default(
+    without: &'static [&'static str],
+    words: &'static [&'static str],
+) -> OthersDefault {
+    OthersDefault { without, words }
+}
+
+const ALWAYS_PERCENTILES: &str = "percentiles are always printed";
+const NO_PROXY: &str = "longtail never uses a proxy";
+const HTTP_1_ONLY: &str = "longtail speaks HTTP/1.1 only";
+const NO_REDIRECTS: &str = "redirects are never followed";
+const NO_PROGRESS: &str = "a pipe and --json show no progress";
+const NO_COLOR: &str = "--color never does that";
+const NO_DECODING: &str = "no compressed response is asked for";
+const ONE_AT_A_TIME: &str = "longtail sends one request at a time on a connection";
+const KEEPS_GOING: &str = "a failed request never ends the run";
+const FROM_DUE_TIME: &str = "times always count from when a request was due";
+const NO_LUA: &str = "longtail runs no Lua: -m, -H, -d and --requests FILE say what to send";
+const NO_NAMES: &str = "a study has no title";
+
+const HEY: OtherTool = OtherTool {
+    name: "hey",
+    flags: &[
+        flag("n", Count, Words(&["-n", "{}"])),
+        flag("c", Count, Words(&["-c", "{}"])),
+        flag("q", Count, Words(&["-q", "{}"])),
+        flag("m", Text, Words(&["-m", "{}"])),
+        flag("H", Header, Words(&["-H", "{}"])),
+        flag("A", Text, Words(&["-A", "{}"])),
+        flag("d", Body, Words(&["-d", "{}"])),
+        flag("D", Text, Words(&["-D", "{}"])),
+        flag("T", Text, Words(&["-T", "{}"])),
+        flag("a", Credentials, Words(&["-a", "{}"])),
+        flag("z", Time, Words(&["--for", "{}"])),
+        // 0 waits for ever; a day is as good.
+        flag("t", OneOf(&["0"]), Words(&["--timeout", "24h"])),
+        flag("t", Seconds, Words(&["--timeout", "{}"])),
+        flag("U", Text, Words(&["-H", "User-Agent: {}"])),
+        flag("host", Text, Words(&["--host", "{}"])),
+        flag("disable-keepalive", Switch, Words(&["--disable-keepalive"])),
+        flag("disable-compression", Switch, Nothing(NO_DECODING)),
+        flag("disable-redirects", Switch, Nothing(NO_REDIRECTS)),
+        flag("more", Switch, Nothing("--full prints more")),
+        flag("cpus", Count, Words(&["--generator-threads", "{}"])),
+        flag("o", OneOf(&["csv"]), Words(&["--log=-.csv"])),
+        flag("x", Text, Impossible(NO_PROXY)),
+        flag("h2", Switch, Impossible(HTTP_1_ONLY)),
+    ],
+    defaults: &[
+        default(&["connections"], &["-c", "50"]),
+        default(&["timeout"], &["--timeout", "20s"]),
+        default(&["number", "length"], &["-n", "200"]),
+    ],
+    ignored: Some(IgnoredFlag { flag: "n", beside: "z" }),
+    spelling: Go,
+    verifies_certificates: false,
+    style: Some("hey"),
+    url: UrlPlace::Word,
+    keep_alive: KeepAlive::Always,
+    makes_load: true,
+};
+
+const WRK_FLAGS: &[OthersFlag] = &[
+    flag("t threads", Thousands, Words(&["--generator-threads", "{}"])),
+    flag("c connections", Thousands, Words(&["-c", "{}"])),
+    flag("d duration", TimeOrSeconds, Words(&["--for", "{}"])),
+    flag("H header", Header, Words(&["-H", "{}"])),
+    flag("L latency", No, Nothing(ALWAYS_PERCENTILES)),
+    flag("T timeout", TimeOrSeconds, Words(&["--timeout", "{}"])),
+    flag("s script", Text, Impossible(NO_LUA)),
+    // wrk2, whose program is called wrk too.
+    flag("R rate", Thousands, Words(&["--rate", "{}"])),
+    flag("U u_latency", No, Nothing(FROM_DUE_TIME)),
+    flag("B batch_latency", No, Nothing(FROM_DUE_TIME)),
+];
+
+const WRK_DEFAULTS: &[OthersDefault] = &[
+    default(&["connections"], &["-c", "10"]),
+    default(&["length"], &["--for", "10s"]),
+    default(&["generator_threads"], &["--generator-threads", "2"]),
+    default(&["timeout"], &["--timeout", "2s"]),
+];
+
+const WRK: OtherTool = OtherTool {
+    name: "wrk",
+    flags: WRK_FLAGS,
+    defaults: WRK_DEFAULTS,
+    ignored: None,
+    spelling: Getopt,
+    verifies_certificates: false,
+    style: Some("wrk"),
+    url: UrlPlace::Word,
+    keep_alive: KeepAlive::Always,
+    makes_load: true,
+};
+
+const WRK2: OtherTool = OtherTool { name: "wrk2", ..WRK };
+
+const AB: OtherTool = OtherTool {
+    name: "ab",
+    flags: &[
+        flag("n", Count, Words(&["-n", "{}"])),
+        flag("c", Count, Words(&["-c", "{}"])),
+        flag("t", Seconds, Words(&["--for", "{}"])),
+        flag("s", Seconds, Words(&["--timeout", "{}"])),
+        flag("k", No, Words(&[])),
+        flag("p", Text, Words(&["-D", "{}"])),
+        flag("u", Text, Words(&["-m", "PUT", "-D", "{}"])),
+        flag("T", Text, Words(&["-T", "{}"])),
+        flag("H", Header, Words(&["-H", "{}"])),
+        flag("C", Cookie, Words(&["-H", "Cookie: {}"])),
+        flag("A", Credentials, Words(&["-a", "{}"])),
+        flag("m", Text, Words(&["-m", "{}"])),
+        flag("i", No, Words(&["-m", "HEAD"])),
+        flag("B", Text, Words(&["--source-ip", "{}"])),
+        flag("g", Text, Words(&["--log", "{}"])),
+        flag("e", Text, Words(&["-o", "{}"])),
+        flag("v", Count, Nothing("--full prints more")),
+        flag("b", Count, Nothing("the kernel chooses the size of buffers")),
+        flag("w", No, Nothing("--html FILE writes a page")),
+        flag("q", No, Nothing(NO_PROGRESS)),
+        flag("d S", No, Nothing(ALWAYS_PERCENTILES)),
+        flag("l", No, Nothing("responses may differ in length")),
+        flag("r", No, Nothing(KEEPS_GOING)),
+        flag("I", No, Impossible("the TLS handshake always names the host")),
+        flag("X P", Text, Impossible(NO_PROXY)),
+        flag("f Z", Text, Impossible("longtail chooses version and ciphers of TLS itself")),
+    ],
+    defaults: &[
+        default(&["connections"], &["-c", "1"]),
+        default(&["number", "length"], &["-n", "1"]),
+    ],
+    ignored: None,
+    spelling: Getopt,
+    verifies_certificates: false,
+    style: None,
+    url: UrlPlace::Word,
+    keep_alive: KeepAlive::With("k"),
+    makes_load: true,
+};
+
+const OHA: OtherTool = OtherTool {
+    name: "oha",
+    flags: &[
+        flag("n", Thousands, Words(&["-n", "{}"])),
+        flag("c", Count, Words(&["-c", "{}"])),
+        flag("q", Count, Words(&["--rate", "{}"])),
+        flag("z", Time, Words(&["--for", "{}"])),
+        flag("t", Time, Words(&["--timeout", "{}"])),
+        flag("connect-timeout", Time, Words(&["--connect-timeout", "{}"])),
+        flag("m method", Text, Words(&["-m", "{}"])),
+        flag("H", Header, Words(&["-H", "{}"])),
+        flag("A", Text, Words(&["-A", "{}"])),
+        flag("d", Body, Words(&["-d", "{}"])),
+        flag("D", Text, Words(&["-D", "{}"])),
+        flag("T", Text, Words(&["-T", "{}"])),
+        flag("a", Credentials, Words(&["-a", "{}"])),
+        flag("host", Text, Words(&["--host", "{}"])),
+        flag("urls-from-file", No, Impossible("give the file to --requests")),
+        flag("disable-keepalive", No, Words(&["-k"])),
+        flag("insecure", No, Words(&["--insecure"])),
+        flag("ipv4", No, Words(&["-4"])),
+        flag("ipv6", No, Words(&["-6"])),
+        flag("cacert", Text, Words(&["--cacert", "{}"])),
+        flag("cert", Text, Words(&["--cert", "{}"])),
+        flag("key", Text, Words(&["--key", "{}"])),
+        flag("unix-socket", Text, Words(&["--unix", "{}"])),
+        flag("connect-to", Text, Impossible("--connect-to HOST:PORT is where to connect to")),
+        flag("j json", No, Words(&["--json"])),
+        flag("output-format", OneOf(&["json", "csv"]), Words(&["--{}"])),
+        flag("o output", Text, Words(&["-o", "{}"])),
+        flag("latency-correction", No, Nothing(FROM_DUE_TIME)),
+        flag("no-tui", No, Nothing(NO_PROGRESS)),
+        flag("fps u time-unit", Text, Nothing(NO_PROGRESS)),
+        flag("no-color disable-color", No, Nothing(NO_COLOR)),
+        flag("r redirect", Count, Nothing(NO_REDIRECTS)),
+        flag("disable-compression", No, Nothing(NO_DECODING)),
+        flag("no-pre-lookup", No, Nothing("a name is looked up once, before the start")),
+        flag("stats-success-breakdown", No, Nothing("failures are always counted apart")),
+        flag(
+            "w wait-ongoing-requests-after-deadline",
+            No,
+            Nothing("a request in flight at the end is counted as such"),
+        ),
+        flag("p", Count, Impossible(HTTP_1_ONLY)),
+        flag("http2", No, Impossible(HTTP_1_ONLY)),
+        flag("x", Text, Impossible(NO_PROXY)),
+        flag("burst-delay", Time, Impossible("--rate and --burst N send requests in bursts")),
+        flag("burst-rate", Count, Impossible("--rate and --burst N send requests in bursts")),
+        flag("rand-regex-url", No, Impossible("--requests FILE --random takes URLs from a file")),
+    ],
+    defaults: &[
+        default(&["connections"], &["-c", "50"]),
+        default(&["number", "length"], &["-n", "200"]),
+    ],
+    ignored: Some(IgnoredFlag { flag: "n", beside: "z" }),
+    spelling: Getopt,
+    verifies_certificates: true,
+    style: None,
+    url: UrlPlace::Word,
+    keep_alive: KeepAlive::Always,
+    makes_load: true,
+};
+
+const BOMBARDIER: OtherTool = OtherTool {
+    name: "bombardier",
+    flags: &[
+        flag("c connections", Count, Words(&["-c", "{}"])),
+        flag("n requests", Count, Words(&["-n", "{}"])),
+        flag("d duration", Time, Words(&["--for", "{}"])),
+        flag("r rate", Count, Words(&["--rate", "{}"])),
+        flag("t timeout", Time, Words(&["--timeout", "{}"])),
+        flag("m method", Text, Words(&["-m", "{}"])),
+        flag("b body", Body, Words(&["-d", "{}"])),
+        flag("f body-file", Text, Words(&["-D", "{}"])),
+        flag("H header", Header, Words(&["-H", "{}"])),
+        flag("k insecure", No, Words(&["--insecure"])),
+        flag("a disableKeepAlives", No, Words(&["-k"])),
+        flag("cert", Text, Words(&["--cert", "{}"])),
+        flag("key", Text, Words(&["--key", "{}"])),
+        flag("l latencies", No, Nothing(ALWAYS_PERCENTILES)),
+        flag("p print", Text, Nothing(NO_PROGRESS)),
+        flag("q no-print", No, Nothing(NO_PROGRESS)),
+        flag("o format", OneOf(&["json", "j"]), Words(&["--json"])),
+        flag("o format", OneOf(&["plain-text", "pt"]), Words(&[])),
+        flag("fasthttp http1", No, Nothing(HTTP_1_ONLY)),
+        flag("http2", No, Impossible(HTTP_1_ONLY)),
+        flag("s stream", No, Impossible("a body is sent with its length")),
+    ],
+    defaults: &[
+        default(&["connections"], &["-c", "125"]),
+        default(&["number", "length"], &["--for", "10s"]),
+        default(&["timeout"], &["--timeout", "2s"]),
+    ],
+    ignored: None,
+    spelling: Getopt,
+    verifies_certificates: true,
+    style: None,
+    url: UrlPlace::Word,
+    keep_alive: KeepAlive::Always,
+    makes_load: true,
+};
+
+const AUTOCANNON: OtherTool = OtherTool {
+    name: "autocannon",
+    flags: &[
+        flag("c connections", Count, Words(&["-c", "{}"])),
+        flag("d duration", Seconds, Words(&["--for", "{}"])),
+        flag("a amount", Count, Words(&["-n", "{}"])),
+        flag("O maxOverallRequests", Count, Words(&["-n", "{}"])),
+        flag("R overallRate", Count, Words(&["--rate", "{}"])),
+        flag("r connectionRate", Count, Words(&["-q", "{}"])),
+        flag("D reconnectRate", Count, Words(&["--reconnect-after", "{}"])),
+        flag("t timeout", Seconds, Words(&["--timeout", "{}"])),
+        flag("m method", Text, Words(&["-m", "{}"])),
+        flag("b body", Body, Words(&["-d", "{}"])),
+        flag("i input", Text, Words(&["-D", "{}"])),
+        flag("H headers", Header, Words(&["-H", "{}"])),
+        flag("w workers", Count, Words(&["--generator-threads", "{}"])),
+        flag("S socketPath", Text, Words(&["--unix", "{}"])),
+        flag("cert", Text, Words(&["--cert", "{}"])),
+        flag("key", Text, Words(&["--key", "{}"])),
+        flag("ca", Text, Words(&["--cacert", "{}"])),
+        flag("j json", No, Words(&["--json"])),
+        flag("p pipelining", OneOf(&["1"]), Words(&[])),
+        flag("p pipelining", Count, Impossible(ONE_AT_A_TIME)),
+        flag("l latency", No, Nothing(ALWAYS_PERCENTILES)),
+        flag("n no-progress", No, Nothing(NO_PROGRESS)),
+        flag("T title", Text, Nothing(NO_NAMES)),
+        flag("L sampleInt", Count, Nothing("longtail keeps every time, not samples")),
+        flag("C ignoreCoordinatedOmission", No, Impossible(FROM_DUE_TIME)),
+        flag("renderStatusCodes", No, Nothing("statuses are counted where they are not good ones")),
+        flag("x excludeErrorStats", No, Nothing("failures are never among the times")),
+        flag("debug", No, Nothing("--full prints more")),
+        flag("B bailout", Count, Impossible("--stop-if 'errors > 1%' ends a run early")),
+        flag("E expectBody", Text, Impossible("--check sha256=HEX checks the bodies")),
+        flag("W warmup", Text, Impossible("--warm-up TIME loads before the measurement")),
+        flag("F form har on-port", Text, Impossible("--requests FILE sends what a file says")),
+        flag(
+            "M maxConnectionRequests",
+            Count,
+            Impossible("-n ends a run after a number of requests in all"),
+        ),
+        flag("f forever", No, Impossible("a run ends by --for or -n")),
+        flag(
+            "s servername",
+            Text,
+            Impossible("the TLS handshake names the URL's host; --connect-to goes elsewhere"),
+        ),
+    ],
+    defaults: &[
+        default(&["connections"], &["-c", "10"]),
+        default(&["number", "length"], &["--for", "10s"]),
+        default(&["timeout"], &["--timeout", "10s"]),
+    ],
+    ignored: Some(IgnoredFlag { flag: "d", beside: "a" }),
+    spelling: Getopt,
+    verifies_certificates: true,
+    style: None,
+    url: UrlPlace::Word,
+    keep_alive: KeepAlive::Always,
+    makes_load: true,
+};
+
+const SIEGE: OtherTool = OtherTool {
+    name: "siege",
+    flags: &[
+        flag("c concurrent", Count, Words(&["-c", "{}"])),
+        flag("t time", SiegeTime, Words(&["--for", "{}"])),
+        flag("r reps", Count, EachConnection),
+        flag("d delay", Seconds, RandomPause),
+        flag("f file", Text, Words(&["--requests", "{}"])),
+        flag("i internet", No, Words(&["--random"])),
+        flag("H header", Header, Words(&["-H", "{}"])),
+        flag("T content-type", Text, Words(&["-T", "{}"])),
+        flag("user-agent", Text, Words(&["-H", "User-Agent: {}"])),
+        flag("j json-output", No, Words(&["--json"])),
+        flag(
+            "b benchmark",
+            No,
+            Nothing("there is no pause between requests, unless --think says so"),
+        ),
+        flag("v verbose", No, Nothing("--log - prints a line a request")),
+        flag("q quiet", No, Nothing(NO_PROGRESS)),
+        flag("N no-parser", No, Nothing("a page's images and scripts are not loaded")),
+        flag("no-follow", No, Nothing(NO_REDIRECTS)),
+    ],
+    defaults: &[default(&["connections"], &["-c", "25"])],
+    ignored: None,
+    spelling: Getopt,
+    verifies_certificates: false,
+    style: None,
+    url: UrlPlace::Word,
+    keep_alive: KeepAlive::Never,
+    makes_load: true,
+};
+
+const K6: OtherTool = OtherTool {
+    name: "k6",
+    flags: &[
+        flag("u vus", Count, Words(&["-c", "{}"])),
+        flag("d duration", Time, Words(&["--for", "{}"])),
+        flag("i iterations", Count, Words(&["-n", "{}"])),
+        flag("rps", Count, Words(&["--rate", "{}"])),
+        flag("user-agent", Text, Words(&["-H", "User-Agent: {}"])),
+        flag("insecure-skip-tls-verify", No, Words(&["--insecure"])),
+        flag("no-connection-reuse no-vu-connection-reuse", No, Words(&["-k"])),
+        flag("summary-export", Text, Words(&["-o", "{}"])),
+        flag("q quiet no-color no-usage-report no-summary", No, Nothing(NO_PROGRESS)),
+        flag("v verbose", No, Nothing("--full prints more")),
+        flag("max-redirects", Count, Nothing(NO_REDIRECTS)),
+        flag("discard-response-bodies", No, Nothing("bodies are read and not kept")),
+        flag("no-setup no-teardown no-thresholds", No, Nothing("longtail runs no script")),
+        flag("vus-max", Count, Nothing("no more connections are opened than -c says")),
+        flag(
+            "s stage",
+            Text,
+            Impossible("the number of connections stays; --ramp A..B and --steps A,B raise a rate"),
+        ),
+        flag(
+            "o out",
+            Text,
+            Impossible(
+                "--log FILE.csv has a line a request; --metrics, --otlp and --statsd-to export figures",
+            ),
+        ),
+        flag("e env tag config c", Text, Impossible("longtail runs no script")),
+        flag("http-debug paused", No, Impossible("longtail runs no script")),
+    ],
+    defaults: &[
+        default(&["connections"], &["-c", "1"]),
+        default(&["number", "length"], &["-n", "1"]),
+        default(&["timeout"], &["--timeout", "60s"]),
+    ],
+    ignored: None,
+    spelling: Getopt,
+    verifies_certificates: true,
+    style: None,
+    url: UrlPlace::Script("run"),
+    keep_alive: KeepAlive::Always,
+    makes_load: true,
+};
+
+const VEGETA: OtherTool = OtherTool {
+    name: "vegeta",
+    flags: &[
+        flag("rate", VegetaRate, Words(&["--rate", "{}"])),
+        flag("duration", Time, Words(&["--for", "{}"])),
+        flag("timeout", Time, Words(&["--timeout", "{}"])),
+        flag("max-workers", Count, Words(&["-c", "{}"])),
+        flag("max-connections", Count, Words(&["--max-connections", "{}"])),
+        flag("targets", Text, Words(&["--requests", "{}"])),
+        flag("format", OneOf(&["json"]), Words(&["--requests-format", "json"])),
+        flag("format", OneOf(&["http"]), Words(&["--requests-format", "plain"])),
+        flag("header", Header, Words(&["-H", "{}"])),
+        flag("body", Text, Words(&["-D", "{}"])),
+        flag("cert", Text, Words(&["--cert", "{}"])),
+        flag("key", Text, Words(&["--key", "{}"])),
+        flag("root-certs", Text, Words(&["--cacert", "{}"])),
+        flag("insecure", Switch, Words(&["--insecure"])),
+        flag("keepalive", OneOf(&["false"]), Words(&["-k"])),
+        flag("keepalive", Switch, Nothing("connections are kept alive unless -k says otherwise")),
+        flag("laddr", Text, Words(&["--source-ip", "{}"])),
+        flag("unix-socket", Text, Words(&["--unix", "{}"])),
+        flag("cpus", Count, Words(&["--generator-threads", "{}"])),
+        flag("workers connections", Count, Nothing("there are as many connections as it takes")),
+        flag(
+            "redirects max-body",
+            Text,
+            Nothing("redirects are never followed, bodies never kept"),
+        ),
+        flag("http2", OneOf(&["false"]), Nothing(HTTP_1_ONLY)),
+        flag(
+            "output",
+            Text,
+            Nothing(
+                "every run is kept: longtail report shows it again; --log FILE has a line a request",
+            ),
+        ),
+        flag("name", Text, Nothing(NO_NAMES)),
+        flag("lazy session-tickets", Switch, Nothing("requests are made before the start")),
+        flag("dns-ttl resolvers", Text, Nothing("a name is looked up once, before the start")),
+        flag("prometheus-addr", Text, Words(&["--metrics", "{}"])),
+        flag("h2c http2", Switch, Impossible(HTTP_1_ONLY)),
+        flag("chunked", Switch, Impossible("a body is sent with its length")),
+        flag("proxy-header", Text, Impossible(NO_PROXY)),
+        flag("connect-to", Text, Impossible("--connect-to HOST:PORT is where to connect to")),
+    ],
+    defaults: &[default(&["rate", "connections"], &["--rate", "50"])],
+    ignored: None,
+    spelling: Go,
+    verifies_certificates: true,
+    style: None,
+    url: UrlPlace::Targets("attack"),
+    keep_alive: KeepAlive::Always,
+    makes_load: true,
+};
+
+const H2LOAD: OtherTool = OtherTool {
+    name: "h2load",
+    flags: &[
+        flag("n requests", Count, Words(&["-n", "{}"])),
+        flag("c clients", Count, Words(&["-c", "{}"])),
+        flag("t threads", Count, Words(&["--generator-threads", "{}"])),
+        flag("D duration", TimeOrSeconds, Words(&["--for", "{}"])),
+        flag("warm-up-time", TimeOrSeconds, Words(&["--warm-up", "{}"])),
+        flag("d data", Text, Words(&["-D", "{}"])),
+        flag("H header", Header, Words(&["-H", "{}"])),
+        flag("N connection-inactivity-timeout", TimeOrSeconds, Words(&["--timeout", "{}"])),
+        flag("T connection-active-timeout", TimeOrSeconds, Words(&["--timeout", "{}"])),
+        flag("i input-file", Text, Words(&["--requests", "{}"])),
+        flag("m max-concurrent-streams", OneOf(&["1"]), Words(&[])),
+        flag("m max-concurrent-streams", Count, Impossible(ONE_AT_A_TIME)),
+        flag("h1", No, Nothing(HTTP_1_ONLY)),
+        flag("v verbose", No, Nothing("--full prints more")),
+    ],
+    defaults: &[
+        default(&["connections"], &["-c", "1"]),
+        default(&["number", "length"], &["-n", "1"]),
+        default(&["generator_threads"], &["--generator-threads", "1"]),
+    ],
+    ignored: None,
+    spelling: Getopt,
+    verifies_certificates: false,
+    style: None,
+    url: UrlPlace::Word,
+    keep_alive: KeepAlive::Always,
+    makes_load: true,
+};
+
+/// Its lines are copied from browsers and documentation of APIs.
+const CURL: OtherTool = OtherTool {
+    name: "curl",
+    flags: &[
+        flag("X request", Text, Words(&["-m", "{}"])),
+        flag("H header", Header, Words(&["-H", "{}"])),
+        flag("d data data-ascii data-binary", BodyOrFile, Words(&["-d", "{}"])),
+        flag("data-raw", Text, Words(&["--data-raw", "{}"])),
+        flag(
+            "json",
+            BodyOrFile,
+            Words(&["-T", "application/json", "-A", "application/json", "-d", "{}"]),
+        ),
+        flag("u user", Credentials, Words(&["-a", "{}"])),
+        flag("b cookie", Cookie, Words(&["-H", "Cookie: {}"])),
+        flag("A user-agent", Text, Words(&["-H", "User-Agent: {}"])),
+        flag("e referer", Text, Words(&["-H", "Referer: {}"])),
+        flag("I head", No, Words(&["-m", "HEAD"])),
+        flag("k insecure", No, Words(&["--insecure"])),
+        flag("m max-time", Seconds, Words(&["--timeout", "{}"])),
+        flag("connect-timeout", Seconds, Words(&["--connect-timeout", "{}"])),
+        flag("cacert", Text, Words(&["--cacert", "{}"])),
+        flag("E cert", Text, Words(&["--cert", "{}"])),
+        flag("key", Text, Words(&["--key", "{}"])),
+        flag("resolve", Text, Words(&["--resolve", "{}"])),
+        flag("unix-socket", Text, Words(&["--unix", "{}"])),
+        flag("abstract-unix-socket", Text, Words(&["--unix", "@{}"])),
+        flag("4 ipv4", No, Words(&["-4"])),
+        flag("6 ipv6", No, Words(&["-6"])),
+        flag("url", Text, Words(&["{}"])),
+        flag("L location", No, Nothing(NO_REDIRECTS)),
+        flag("compressed", No, Nothing(NO_DECODING)),
+        flag(
+            "s silent S show-error i include v verbose f fail N no-buffer",
+            No,
+            Nothing("bodies are read and not printed"),
+        ),
+        flag("o output w write-out", Text, Nothing("bodies are read and not printed")),
+        flag("http1.1", No, Nothing(HTTP_1_ONLY)),
+        flag("http2", No, Impossible(HTTP_1_ONLY)),
+        flag("x proxy", Text, Impossible(NO_PROXY)),
+        flag("F form", Text, Impossible("-D FILE sends a body that is ready, -T says its type")),
+    ],
+    defaults: &[],
+    ignored: None,
+    spelling: Getopt,
+    verifies_certificates: true,
+    style: None,
+    url: UrlPlace::Word,
+    keep_alive: KeepAlive::Always,
+    makes_load: false,
+};
+
+/// All of them. Where a line may be of several, they are named in this order.
+pub(crate) const TOOLS: [&OtherTool; 12] =
+    [&WRK, &HEY, &AB, &SIEGE, &BOMBARDIER, &AUTOCANNON, &OHA, &K6, &VEGETA, &H2LOAD, &WRK2, &CURL];
+
+impl OtherTool {
+    /// The one of that name.
+    pub(crate) fn of(name: &str) -> Option<&'static OtherTool> {
+        TOOLS.into_iter().find(|tool| tool.name == name)
+    }
+}
+
+impl OthersFlag {
+    pub(crate) fn takes_value(&self) -> bool {
+        !matches!(self.takes, No | Switch)
+    }
+
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        self.names.split(' ').any(|one| one == name)
+    }
+
+    /// Whether this value of it may be a secret, whatever it looks like.
+    pub(crate) fn holds_secret(&self, value: &str) -> bool {
+        match self.takes {
+            Body | Credentials | Cookie => true,
+            BodyOrFile => !value.starts_with('@'),
+            _ => false,
+        }
+    }
+}
+
+impl Takes {
+    /// The value as our flag has it; `None` if no such flag takes it.
+    pub(crate) fn ours(self, value: &str) -> Option<String> {
+        let seconds = || value.parse::<f64>().is_ok_and(|n| n >= 0.0).then(|| format!("{value}s"));
+        let is_count = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+        let time = || value.parse::<model::Nanos>().is_ok().then(|| value.to_owned());
+        match self {
+            No | Switch => None,
+            // A masked value says nothing of its kind.
+            _ if value.contains(SECRET) => Some(value.to_owned()),
+            Text | Body | BodyOrFile => Some(value.to_owned()),
+            Count => is_count.then(|| value.to_owned()),
+            Thousands => without_unit(value),
+            Seconds => seconds(),
+            Time if value.parse::<f64>().is_ok() => None,
+            Time | TimeOrSeconds => time(),
+            SiegeTime => siege_time(value),
+            Credentials => value.contains(':').then(|| value.to_owned()),
+            Header => header(value),
+            Cookie => value.contains('=').then(|| value.to_owned()),
+            VegetaRate => vegeta_rate(value),
+            OneOf(words) => words.contains(&value).then(|| value.to_owned()),
+        }
+    }
+}
+
+/// A number without its k, M or G (thousands, millions, billions).
+fn without_unit(value: &str) -> Option<String> {
+    let (digits, by) = match value.split_at_checked(value.len().saturating_sub(1)) {
+        Some((digits, "k" | "K")) => (digits, 1e3),
+        Some((digits, "m" | "M")) => (digits, 1e6),
+        Some((digits, "g" | "G")) => (digits, 1e9),
+        _ => (value, 1.0),
+    };
+    let number: f64 = digits.parse().ok().filter(|number| *number >= 0.0)?;
+    Some(format!("{:.0}", number * by))
+}
+
+fn siege_time(value: &str) -> Option<String> {
+    let unit = value.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number = &value[..value.len() - unit.len()];
+    let unit = match unit {
+        "s" | "S" => "s",
+        "m" | "M" | "" => "m",
+        "h" | "H" => "h",
+        _ => return None,
+    };
+    (!number.is_empty()).then(|| format!("{number}{unit}"))
+}
+
+/// `Name: value`, of which autocannon also takes `Name=value`; hey's may lack the space.
+fn header(value: &str) -> Option<String> {
+    let is_name = |name: &str| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'=')
+    };
+    if value.split_once(':').is_some_and(|(name, _)| is_name(name)) {
+        return Some(value.to_owned());
+    }
+    let (name, value) = value.split_once('=')?;
+    is_name(name).then(|| format!("{name}: {value}"))
+}
+
+/// Requests per second; empty for no rate at all.
+fn vegeta_rate(value: &str) -> Option<String> {
+    if value == "0" || value == "infinity" {
+        return Some(String::new());
+    }
+    let (number, period) = value.split_once('/').unwrap_or((value, "1s"));
+    // Go takes a bare unit for one of it.
+    let period = if period.starts_with(|c: char| c.is_ascii_digit()) {
+        period.to_owned()
+    } else {
+        format!("1{period}")
+    };
+    let period: model::Nanos = period.parse().ok()?;
+    let per_second = number.parse::<f64>().ok()? / period.as_secs_f64();
+    per_second.is_finite().then(|| per_second.to_string())
+}
