@@ -18,7 +18,7 @@ const SLACK_PART: u64 = 20;
 
 /// What takes the time of a study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Activity {
+enum StudyActivity {
     Run,
     Starting,
     Stopping,
@@ -96,11 +96,11 @@ struct BegunRun {
 #[derive(Default)]
 struct StudyTimes {
     /// What goes on, and since when.
-    current: Option<(Activity, Nanos)>,
+    current: Option<(StudyActivity, Nanos)>,
     /// What took how long since the last run ended.
-    gap: BTreeMap<Activity, Nanos>,
+    gap: BTreeMap<StudyActivity, Nanos>,
     /// All activities so far, and the gaps between two runs.
-    activities: BTreeMap<Activity, TimeSum>,
+    activities: BTreeMap<StudyActivity, TimeSum>,
     gaps: TimeSum,
     /// The last run, and how long it took.
     last: Option<(BegunRun, Nanos)>,
@@ -121,7 +121,7 @@ impl StudyTimes {
             self.current = Some((activity(phase), now));
             return None;
         };
-        self.current = Some((Activity::Run, now));
+        self.current = Some((StudyActivity::Run, now));
         let run = BegunRun { number: *number, of: *of, connections: *connections, length: *length };
         // After the trials of a comparison its blocks begin, which are counted anew.
         let before = self.last.filter(|(last, _)| last.number < run.number);
@@ -129,7 +129,7 @@ impl StudyTimes {
         let gap_length: Nanos = gap.values().copied().sum();
         if before.is_some() {
             // A comparison waits for the server's own count once for each arm, and not after that.
-            let counting = gap.get(&Activity::Reconciling).copied().unwrap_or_default();
+            let counting = gap.get(&StudyActivity::Reconciling).copied().unwrap_or_default();
             self.gaps.add(gap_length.saturating_sub(counting));
         } else {
             self.promised_end = None;
@@ -165,7 +165,7 @@ impl StudyTimes {
         let Some((activity, since)) = self.current.take() else { return };
         let took = now - since;
         self.activities.entry(activity).or_default().add(took);
-        if activity != Activity::Run {
+        if activity != StudyActivity::Run {
             *self.gap.entry(activity).or_default() += took;
             return;
         }
@@ -199,41 +199,41 @@ impl StudyTimes {
             return self.gaps.mean();
         }
         let of = |activity| self.activities.get(&activity).copied().unwrap_or_default();
-        if of(Activity::Starting).count > 1 {
-            of(Activity::Starting).mean() + of(Activity::Stopping).mean()
+        if of(StudyActivity::Starting).count > 1 {
+            of(StudyActivity::Starting).mean() + of(StudyActivity::Stopping).mean()
         } else {
             Nanos::ZERO
         }
     }
 }
 
-fn activity(phase: &Phase) -> Activity {
+fn activity(phase: &Phase) -> StudyActivity {
     match phase {
-        Phase::Running { .. } => Activity::Run,
-        Phase::Starting => Activity::Starting,
-        Phase::Stopping => Activity::Stopping,
-        Phase::CoolingDown => Activity::CoolingDown,
-        Phase::Reconciling => Activity::Reconciling,
+        Phase::Running { .. } => StudyActivity::Run,
+        Phase::Starting => StudyActivity::Starting,
+        Phase::Stopping => StudyActivity::Stopping,
+        Phase::CoolingDown => StudyActivity::CoolingDown,
+        Phase::Reconciling => StudyActivity::Reconciling,
         Phase::Calibrating
         | Phase::MeasuringServiceTime { .. }
         | Phase::RepeatingFirstLoad { .. }
         | Phase::Probing
-        | Phase::WarmingUp => Activity::Preparing,
+        | Phase::WarmingUp => StudyActivity::Preparing,
     }
 }
 
 /// What took longest between two runs.
-fn cause_of_gap(gap: &BTreeMap<Activity, Nanos>) -> String {
+fn cause_of_gap(gap: &BTreeMap<StudyActivity, Nanos>) -> String {
     let longest = gap.iter().max_by_key(|(_, time)| **time);
     let Some((activity, time)) = longest else { return "the runs take longer".to_owned() };
     let time = number::minutes(*time);
     match activity {
-        Activity::Run => format!("the last run took {time}"),
-        Activity::Starting => format!("the server took {time} to start"),
-        Activity::Stopping => format!("the server took {time} to stop"),
-        Activity::CoolingDown => format!("the server took {time} to become idle"),
-        Activity::Reconciling => format!("the server's own count took {time}"),
-        Activity::Preparing => format!("measuring between the runs took {time}"),
+        StudyActivity::Run => format!("the last run took {time}"),
+        StudyActivity::Starting => format!("the server took {time} to start"),
+        StudyActivity::Stopping => format!("the server took {time} to stop"),
+        StudyActivity::CoolingDown => format!("the server took {time} to become idle"),
+        StudyActivity::Reconciling => format!("the server's own count took {time}"),
+        StudyActivity::Preparing => format!("measuring between the runs took {time}"),
     }
 }
 
