@@ -11,8 +11,9 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 use std::sync::{Mutex, PoisonError};
 
-use crate::ui::{self, TerminalSize};
 use model::Nanos;
+
+use crate::terminal::{self, TerminalSize};
 
 /// Room behind the last line, where a terminal shows `^C`, also if it is pressed twice.
 pub(crate) const ROOM_FOR_KEYS: usize = 5;
@@ -28,17 +29,17 @@ pub(crate) fn can_be_drawn() -> bool {
 /// Draws these lines in place of those that were drawn before. While the terminal is stopped
 /// (Ctrl-S) nothing is drawn.
 pub(crate) fn draw(lines: &[String], size: TerminalSize) {
-    if !ui::takes_more(io::stderr(), Nanos::ZERO) {
+    if !terminal::takes_more(io::stderr(), Nanos::ZERO) {
         return;
     }
     let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
     let most = usize::from(size.rows).max(1);
     let lines = &lines[lines.len().saturating_sub(most)..];
     let shown: Vec<String> =
-        lines.iter().map(|line| cut(&ui::harmless(line), size.columns)).collect();
+        lines.iter().map(|line| cut(&terminal::harmless(line), size.columns)).collect();
     let text = redrawing(rows_of(&drawn, size.columns), &shown);
     *drawn = shown.iter().map(|line| line.chars().count()).collect();
-    ui::write_to_stderr(&text);
+    terminal::write_to_stderr(&text);
 }
 
 /// Takes the block away, so that something else can be written. It is drawn again below that.
@@ -47,7 +48,7 @@ pub(crate) fn lift() {
     let Ok(mut drawn) = DRAWN.try_lock() else { return };
     if !drawn.is_empty() {
         let text = redrawing(rows_of(&drawn, TerminalSize::of_stderr().columns), &[]);
-        if ui::write_to_stderr(&text) {
+        if terminal::write_to_stderr(&text) {
             drawn.clear();
         }
     }

@@ -19,6 +19,7 @@ mod results;
 mod secrets;
 mod signals;
 mod store;
+mod terminal;
 mod ui;
 mod watch_screen;
 

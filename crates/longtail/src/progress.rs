@@ -18,7 +18,8 @@ use report::{Width, number};
 use sweep::{Phase, TimeLeft};
 
 use crate::live_block::{self, ROOM_FOR_KEYS};
-use crate::ui::{self, PATIENCE, TerminalSize, harmless, note};
+use crate::terminal::{PATIENCE, TerminalSize, harmless, takes_more};
+use crate::ui::{self, note};
 
 /// How often the progress line is redrawn.
 const TICK: Duration = Duration::from_millis(250);
@@ -144,7 +145,7 @@ impl Drop for ProgressDisplay {
         let Some(Drawer { updates, ended }) = self.drawer.take() else { return };
         drop(updates);
         while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout)
-            && ui::takes_more(io::stderr(), PATIENCE)
+            && takes_more(io::stderr(), PATIENCE)
         {}
     }
 }

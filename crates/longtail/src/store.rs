@@ -16,7 +16,7 @@ use model::{Ceiling, Study};
 use report::json::ReadError;
 
 use crate::exit::{Mistake, unwritable, wrong};
-use crate::{files, secrets, ui};
+use crate::{files, secrets, terminal};
 
 /// The largest study, or output of another tool, in bytes.
 const LARGEST: u64 = 256 << 20;
@@ -55,7 +55,7 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Mistake> {
 /// # Errors
 /// Where it cannot be written.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Mistake> {
-    files::write(path, &*ui::harmless(text)).map_err(|why| Mistake::Unwritten {
+    files::write(path, &*terminal::harmless(text)).map_err(|why| Mistake::Unwritten {
         path: path.to_owned(),
         hint: "make room there, or name another place",
         why,
@@ -67,7 +67,7 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Mistake> {
 /// # Errors
 /// If it cannot be written.
 pub(crate) fn keep(path: &Path, text: &str) -> Result<(), Mistake> {
-    files::write_private(path, &*ui::harmless(text)).map_err(|why| {
+    files::write_private(path, &*terminal::harmless(text)).map_err(|why| {
         let hint = hint_for(&why);
         Mistake::Unwritten { path: path.to_owned(), hint, why }
     })

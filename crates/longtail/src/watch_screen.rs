@@ -10,7 +10,7 @@ use watch::AnswerLine;
 
 use crate::exit::Mistake;
 use crate::keys::{self, Key};
-use crate::ui::TerminalSize;
+use crate::terminal::TerminalSize;
 
 /// The other screen, which does not scroll; lines are not wrapped; no cursor.
 const ENTER: &str = "\x1b[?1049h\x1b[?7l\x1b[?25l";

@@ -27,17 +27,25 @@ pub(crate) fn in_words(listeners: &[KernelSocket], of_unix_sockets: bool) -> Str
         let known = servers.entry(place).or_default();
         *known = known.take().or(holder);
     }
-    let mut servers: Vec<(String, Option<Holder>)> =
-        servers.into_iter().map(|((_, place), holder)| (place, holder)).collect();
-    servers.sort_by_key(|(_, holder)| !holder.as_ref().is_some_and(Holder::is_puma));
+    let listening = |((_, place), holder)| ListeningServer { place, holder };
+    let mut servers: Vec<ListeningServer> = servers.into_iter().map(listening).collect();
+    servers.sort_by_key(|server| !server.holder.as_ref().is_some_and(Holder::is_puma));
     listed(&servers, if of_unix_sockets { "no Unix socket" } else { "no port" })
 }
 
-fn listed(servers: &[(String, Option<Holder>)], none: &str) -> String {
+/// A place where something listens.
+struct ListeningServer {
+    /// As a user types it.
+    place: String,
+    /// `None` if we may not see who it is.
+    holder: Option<Holder>,
+}
+
+fn listed(servers: &[ListeningServer], none: &str) -> String {
     if servers.is_empty() {
         return format!("{none} has a listener here");
     }
-    let named = servers.iter().take(MOST).map(|(place, holder)| match holder {
+    let named = servers.iter().take(MOST).map(|ListeningServer { place, holder }| match holder {
         Some(Holder { pid, name }) => format!("{place} ({name}, process {pid})"),
         None => place.clone(),
     });
@@ -83,13 +91,14 @@ mod tests {
     #[test]
     fn servers_are_named_as_a_user_types_them_and_many_are_counted() {
         let puma = Holder { pid: 412, name: "puma 8.0.2".to_owned() };
-        let servers = [(":9292".to_owned(), Some(puma)), (":6379".to_owned(), None)];
+        let server = |port: u16, holder| ListeningServer { place: format!(":{port}"), holder };
+        let servers = [server(9292, Some(puma)), server(6379, None)];
         assert_eq!(
             listed(&servers, "no port"),
             "what listens: :9292 (puma 8.0.2, process 412), :6379"
         );
         assert_eq!(listed(&[], "no port"), "no port has a listener here");
-        let many: Vec<_> = (1..=9).map(|port| (format!(":{port}"), None)).collect();
+        let many: Vec<_> = (1..=9).map(|port| server(port, None)).collect();
         assert!(listed(&many, "").ends_with(":6, and 3 more"));
     }
 

@@ -217,7 +217,7 @@ pub(crate) fn command(word: &str) -> Option<String> {
 
 /// What is wrong with a command line, and what was meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct ArgumentFault {
     /// What is wrong: `load has no --duration`.
     pub(crate) refusal: String,
     /// What to type, where the rest of the line is not understood either.
@@ -242,18 +242,25 @@ pub(crate) struct Edit {
     inserted: Vec<String>,
 }
 
-impl Fault {
-    fn of(refusal: String, advice: String) -> Fault {
-        Fault { refusal, advice, edit: None, why: None, otherwise: None, may_be_others: true }
+impl ArgumentFault {
+    fn of(refusal: String, advice: String) -> ArgumentFault {
+        ArgumentFault {
+            refusal,
+            advice,
+            edit: None,
+            why: None,
+            otherwise: None,
+            may_be_others: true,
+        }
     }
 
     /// One of which no tool's table knows better.
-    fn of_ours(refusal: String, advice: String) -> Fault {
-        Fault { may_be_others: false, ..Fault::of(refusal, advice) }
+    fn of_ours(refusal: String, advice: String) -> ArgumentFault {
+        ArgumentFault { may_be_others: false, ..ArgumentFault::of(refusal, advice) }
     }
 
-    fn mended_by(self, edit: Edit) -> Fault {
-        Fault { edit: Some(edit), ..self }
+    fn mended_by(self, edit: Edit) -> ArgumentFault {
+        ArgumentFault { edit: Some(edit), ..self }
     }
 }
 
@@ -323,7 +330,7 @@ pub(crate) fn unknown_flag(
     command: &Command,
     flag: &str,
     words: &[String],
-) -> Fault {
+) -> ArgumentFault {
     let name = command.get_name();
     let refusal = format!("{name} has no {flag}");
     if let Some(fault) = not_a_flag(command, flag, words) {
@@ -335,13 +342,13 @@ pub(crate) fn unknown_flag(
         return synonymous(command, refusal, meant, typed.as_ref());
     }
     if let Some(other) = other_command_with(whole, bare, flag) {
-        return Fault::of(refusal, other);
+        return ArgumentFault::of(refusal, other);
     }
     if let Some(long) = nearest(command, bare) {
-        let fault = Fault::of(refusal, format!("did you mean {long}?"));
+        let fault = ArgumentFault::of(refusal, format!("did you mean {long}?"));
         return renamed(command, fault, &long, typed.as_ref());
     }
-    Fault::of(refusal, format!("longtail {name} -h lists the flags"))
+    ArgumentFault::of(refusal, format!("longtail {name} -h lists the flags"))
 }
 
 /// Our flag whose name, or that of another tool's flag for it, is nearly written so; `None` if
@@ -400,12 +407,12 @@ fn edit_distance(one: &str, other: &str) -> usize {
 }
 
 /// The fault of a word in which a letter is taken for -h or -V, such as `-h2`.
-pub(crate) fn glued_to_help(command: &Command, word: &str, words: &[String]) -> Fault {
+pub(crate) fn glued_to_help(command: &Command, word: &str, words: &[String]) -> ArgumentFault {
     let refusal = format!("{} has no {word}", command.get_name());
     let typed = Typed::find(words, word);
     match synonym(command, word.trim_start_matches('-'), typed.as_ref()) {
         Some(meant) => synonymous(command, refusal, meant, typed.as_ref()),
-        None => Fault::of(
+        None => ArgumentFault::of(
             refusal,
             "-h alone is the help, and -V alone the version: leave out the rest".to_owned(),
         ),
@@ -413,12 +420,12 @@ pub(crate) fn glued_to_help(command: &Command, word: &str, words: &[String]) -> 
 }
 
 /// A word that is none of its flags, nor looks like one.
-fn not_a_flag(command: &Command, word: &str, words: &[String]) -> Option<Fault> {
+fn not_a_flag(command: &Command, word: &str, words: &[String]) -> Option<ArgumentFault> {
     let at = words.iter().position(|one| one == word)?;
     let is_number = word.strip_prefix('-').is_some_and(|rest| rest.parse::<f64>().is_ok());
     if is_number {
         let flag = words.get(at.checked_sub(1)?).filter(|flag| flag.starts_with('-'))?;
-        return Some(Fault::of_ours(
+        return Some(ArgumentFault::of_ours(
             format!("{flag} {word}"),
             format!("{flag} needs a number above 0, such as {flag} {}", &word[1..]),
         ));
@@ -433,7 +440,7 @@ fn not_a_flag(command: &Command, word: &str, words: &[String]) -> Option<Fault> 
         _ => None,
     };
     Some(known.or_else(|| forgotten_dash(command, word, at)).unwrap_or_else(|| {
-        Fault::of_ours(
+        ArgumentFault::of_ours(
             format!("{} does not know what to do with '{word}'", command.get_name()),
             "put a value that has spaces in it into quotes, as -d '{\"a\": 1}'".to_owned(),
         )
@@ -441,7 +448,7 @@ fn not_a_flag(command: &Command, word: &str, words: &[String]) -> Option<Fault> 
 }
 
 /// `t5:5`, without its dash.
-fn forgotten_dash(command: &Command, word: &str, at: usize) -> Option<Fault> {
+fn forgotten_dash(command: &Command, word: &str, at: usize) -> Option<ArgumentFault> {
     let (letter, value) = word.split_at_checked(1)?;
     let begins_as_number = value.starts_with(|c: char| c.is_ascii_digit());
     let arg = command.get_arguments().find(|arg| is_called(arg, &format!("-{letter}")))?;
@@ -449,14 +456,14 @@ fn forgotten_dash(command: &Command, word: &str, at: usize) -> Option<Fault> {
         return None;
     }
     let flag = format!("-{word}");
-    let fault = Fault::of_ours(format!("'{word}' has no dash"), format!("type {flag}"));
+    let fault = ArgumentFault::of_ours(format!("'{word}' has no dash"), format!("type {flag}"));
     Some(fault.mended_by(Edit { at, removed: 1, inserted: vec![flag] }))
 }
 
 /// A word too many of a sweep: where a server runs already, or a file without its flag.
-fn surplus_of_sweep(word: &str, at: usize) -> Option<Fault> {
+fn surplus_of_sweep(word: &str, at: usize) -> Option<ArgumentFault> {
     if word.parse::<u16>().is_ok() || word.contains("://") || word.starts_with("localhost") {
-        return Some(Fault::of_ours(
+        return Some(ArgumentFault::of_ours(
             format!("sweep has no {word}"),
             "a sweep starts the server itself; type longtail load URL for one that runs".to_owned(),
         ));
@@ -467,22 +474,24 @@ fn surplus_of_sweep(word: &str, at: usize) -> Option<Fault> {
         "rb" => "-C",
         _ => return None,
     };
-    let fault =
-        Fault::of_ours(format!("'{word}' stands behind no flag"), format!("type {flag} {word}"));
+    let fault = ArgumentFault::of_ours(
+        format!("'{word}' stands behind no flag"),
+        format!("type {flag} {word}"),
+    );
     let inserted = vec![flag.to_owned(), word.to_owned()];
     Some(fault.mended_by(Edit { at, removed: 1, inserted }))
 }
 
-fn surplus_of_sink(word: &str, at: usize) -> Option<Fault> {
+fn surplus_of_sink(word: &str, at: usize) -> Option<ArgumentFault> {
     let place = listening_place(word)?;
     let refusal = format!("where a sink listens is the value of a flag, not '{word}' alone");
-    let fault = Fault::of_ours(refusal, format!("type longtail sink --listen {place}"));
+    let fault = ArgumentFault::of_ours(refusal, format!("type longtail sink --listen {place}"));
     let inserted = vec!["--listen".to_owned(), place];
     Some(fault.mended_by(Edit { at, removed: 1, inserted }))
 }
 
 /// A word too many of a load: a second URL, or a word before the only one that was taken for it.
-fn surplus_of_load(command: &Command, words: &[String], at: usize) -> Option<Fault> {
+fn surplus_of_load(command: &Command, words: &[String], at: usize) -> Option<ArgumentFault> {
     let word = &words[at];
     if !is_url(word) {
         return None;
@@ -490,14 +499,14 @@ fn surplus_of_load(command: &Command, words: &[String], at: usize) -> Option<Fau
     let first = operands(command, words).into_iter().find(|other| *other < at)?;
     let other = &words[first];
     if is_url(other) {
-        return Some(Fault::of_ours(
+        return Some(ArgumentFault::of_ours(
             format!("load has one URL, and {word} is another"),
             "give one; --requests FILE sends requests to several URLs of one server".to_owned(),
         ));
     }
     let refusal = format!("'{other}' is no flag, and no URL");
     if other.len() > 2 && other.bytes().all(|byte| byte.is_ascii_uppercase()) {
-        let fault = Fault::of_ours(refusal, format!("type -m {other}"));
+        let fault = ArgumentFault::of_ours(refusal, format!("type -m {other}"));
         let inserted = vec!["-m".to_owned(), other.clone()];
         return Some(fault.mended_by(Edit { at: first, removed: 1, inserted }));
     }
@@ -507,7 +516,7 @@ fn surplus_of_load(command: &Command, words: &[String], at: usize) -> Option<Fau
     } else {
         time_meant(&format!("{before}{other}"))
     };
-    let fault = Fault::of_ours(
+    let fault = ArgumentFault::of_ours(
         refusal,
         "put a value that has spaces in it into quotes, as -H 'Name: value'".to_owned(),
     );
@@ -552,12 +561,12 @@ pub(crate) fn is_url_behind(words: &[String], at: usize) -> bool {
 }
 
 /// A load without a URL, where another flag says where to connect to.
-pub(crate) fn forgotten_url(command: &Command, words: &[String]) -> Option<Fault> {
+pub(crate) fn forgotten_url(command: &Command, words: &[String]) -> Option<ArgumentFault> {
     let names_socket = words.iter().any(|word| word.starts_with("--unix"));
     if command.get_name() != "load" || !names_socket {
         return None;
     }
-    let fault = Fault::of_ours(
+    let fault = ArgumentFault::of_ours(
         "the URL is missing, which says host and path of the requests".to_owned(),
         "add http://localhost/".to_owned(),
     );
@@ -573,7 +582,7 @@ pub(crate) fn wrong_value(
     value: &str,
     complaint: &str,
     words: &[String],
-) -> Option<Fault> {
+) -> Option<ArgumentFault> {
     let long = flag.split(' ').next()?;
     let arg = command.get_arguments().find(|arg| is_called(arg, long))?;
     let at = words.iter().position(|word| word == value || word.ends_with(value))?;
@@ -582,7 +591,8 @@ pub(crate) fn wrong_value(
     let mut inserted = inserted.into_iter();
     let first = format!("{before}{}", inserted.next()?);
     let inserted: Vec<String> = std::iter::once(first).chain(inserted).collect();
-    let fault = Fault::of_ours(complaint.to_owned(), format!("type {}", inserted.join(" ")));
+    let fault =
+        ArgumentFault::of_ours(complaint.to_owned(), format!("type {}", inserted.join(" ")));
     Some(fault.mended_by(Edit { at, removed: 1, inserted }))
 }
 
@@ -677,17 +687,17 @@ fn synonymous(
     refusal: String,
     meant: Meant,
     typed: Option<&Typed<'_>>,
-) -> Fault {
+) -> ArgumentFault {
     let value = typed.and_then(|typed| typed.value);
     match meant {
         Flag(ours) => {
             let advice = format!("type {}", with_value(command, ours, value));
-            renamed(command, Fault::of(refusal, advice), ours, typed)
+            renamed(command, ArgumentFault::of(refusal, advice), ours, typed)
         }
         Header(name) => {
             let line = |value: &str| format!("{name}: {value}");
             let advice = format!("type -H '{}'", line(value.unwrap_or("VALUE")));
-            let fault = Fault::of(refusal, advice);
+            let fault = ArgumentFault::of(refusal, advice);
             match (typed, value) {
                 (Some(typed), Some(value)) => {
                     fault.mended_by(typed.replaced(true, vec!["-H".to_owned(), line(value)]))
@@ -696,7 +706,7 @@ fn synonymous(
             }
         }
         Words(ours) => {
-            let fault = Fault::of(refusal, format!("type {}", ours.join(" ")));
+            let fault = ArgumentFault::of(refusal, format!("type {}", ours.join(" ")));
             let ours = ours.iter().map(|word| (*word).to_owned()).collect();
             match typed {
                 Some(typed) => fault.mended_by(typed.replaced(false, ours)),
@@ -704,27 +714,34 @@ fn synonymous(
             }
         }
         Url => {
-            let fault = Fault::of(refusal, "the URL stands alone".to_owned());
+            let fault = ArgumentFault::of(refusal, "the URL stands alone".to_owned());
             let Some(typed) = typed else { return fault };
             let url = typed.word.unwrap_or_default().to_owned();
-            let fault = Fault { why: Some("the URL stands alone"), ..fault };
+            let fault = ArgumentFault { why: Some("the URL stands alone"), ..fault };
             fault.mended_by(typed.replaced(true, vec![url]))
         }
         Needless(why) | NeedlessValue(why) => {
-            let fault =
-                Fault { why: Some(why), ..Fault::of(refusal, format!("{why}: leave it out")) };
+            let fault = ArgumentFault {
+                why: Some(why),
+                ..ArgumentFault::of(refusal, format!("{why}: leave it out"))
+            };
             let takes_value = matches!(meant, NeedlessValue(_));
             match typed {
                 Some(typed) => fault.mended_by(typed.replaced(takes_value, Vec::new())),
                 None => fault,
             }
         }
-        Advice(advice) => Fault::of(refusal, advice.to_owned()),
+        Advice(advice) => ArgumentFault::of(refusal, advice.to_owned()),
     }
 }
 
 /// The fault, mended by another name of the flag.
-fn renamed(command: &Command, fault: Fault, ours: &str, typed: Option<&Typed<'_>>) -> Fault {
+fn renamed(
+    command: &Command,
+    fault: ArgumentFault,
+    ours: &str,
+    typed: Option<&Typed<'_>>,
+) -> ArgumentFault {
     let Some(typed) = typed else { return fault };
     let takes = takes_value(command, ours) == Some(true);
     match (takes, typed.value) {
@@ -761,7 +778,7 @@ const TIMES: [(&str, &str, &str); 2] =
 /// Finds what would be taken for something else: a long flag with one dash, as in Go's tools
 /// (`-duration=5s` is `-d uration=5s`), a time or a file where a body is expected, a flag whose
 /// value was forgotten, so that it would take the URL.
-pub(crate) fn check(command: &Command, words: &[String]) -> Option<Fault> {
+pub(crate) fn check(command: &Command, words: &[String]) -> Option<ArgumentFault> {
     let is_load = command.get_name() == "load";
     let ours = words.iter().take_while(|word| *word != "--").count();
     (0..ours).find_map(|at| {
@@ -773,7 +790,7 @@ pub(crate) fn check(command: &Command, words: &[String]) -> Option<Fault> {
 }
 
 /// A value of `load` that would be taken for something else.
-fn mistaken_value(words: &[String], at: usize) -> Option<Fault> {
+fn mistaken_value(words: &[String], at: usize) -> Option<ArgumentFault> {
     time_for_text(words, at)
         .or_else(|| file_for_text(words, at))
         .or_else(|| number_for_file(words, at))
@@ -783,11 +800,11 @@ fn mistaken_value(words: &[String], at: usize) -> Option<Fault> {
 }
 
 /// `-a 1000`: requests in autocannon.
-fn count_for_credentials(words: &[String], at: usize) -> Option<Fault> {
+fn count_for_credentials(words: &[String], at: usize) -> Option<ArgumentFault> {
     let GivenValue { value, .. } = value_of(words, at, Some("-a"), None)?;
     let is_count = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     is_count.then(|| {
-        Fault::of(
+        ArgumentFault::of(
             "-a is USER:PASSWORD here".to_owned(),
             format!("type -n {value} for so many requests"),
         )
@@ -795,7 +812,7 @@ fn count_for_credentials(words: &[String], at: usize) -> Option<Fault> {
 }
 
 /// `--ramp 10-100`.
-fn range_of_ramp(words: &[String], at: usize) -> Option<Fault> {
+fn range_of_ramp(words: &[String], at: usize) -> Option<ArgumentFault> {
     let GivenValue { value, words: count } = value_of(words, at, None, Some("--ramp"))?;
     let (from, to) = ["-", ":", ",", "…"].into_iter().find_map(|mark| value.split_once(mark))?;
     let is_rate = |rate: &str| rate.parse::<model::Rate>().is_ok();
@@ -804,13 +821,13 @@ fn range_of_ramp(words: &[String], at: usize) -> Option<Fault> {
     }
     let meant = format!("{from}..{to}");
     let refusal = format!("--ramp {value} has no two dots");
-    let fault = Fault::of_ours(refusal, format!("type --ramp {meant}"));
+    let fault = ArgumentFault::of_ours(refusal, format!("type --ramp {meant}"));
     let inserted = vec!["--ramp".to_owned(), meant];
     Some(fault.mended_by(Edit { at, removed: count, inserted }))
 }
 
 /// `unix:///run/app.sock` in the place of the URL.
-fn socket_for_url(words: &[String], at: usize) -> Option<Fault> {
+fn socket_for_url(words: &[String], at: usize) -> Option<ArgumentFault> {
     let word = &words[at];
     let (socket, path) = match word.strip_prefix("http+unix://") {
         Some(rest) => rest.split_once('/').unwrap_or((rest, "")),
@@ -821,7 +838,7 @@ fn socket_for_url(words: &[String], at: usize) -> Option<Fault> {
     if words[at - 1].starts_with("--unix") {
         return None;
     }
-    let fault = Fault::of_ours(
+    let fault = ArgumentFault::of_ours(
         "a URL names the host, and --unix the socket".to_owned(),
         format!("type --unix {socket} http://localhost/{path}"),
     );
@@ -857,16 +874,16 @@ fn value_of<'w>(
 }
 
 /// `-d 30s`: a time in wrk, a body here. The long name says that it is one.
-fn time_for_text(words: &[String], at: usize) -> Option<Fault> {
+fn time_for_text(words: &[String], at: usize) -> Option<ArgumentFault> {
     TIMES.into_iter().find_map(|(short, ours, theirs)| {
         let GivenValue { value, words: count } = value_of(words, at, Some(short), None)?;
         value.parse::<Nanos>().ok()?;
-        let fault = Fault::of(
+        let fault = ArgumentFault::of(
             format!("{short} is {theirs} here"),
             format!("type {ours} {value}, or {theirs} {value}"),
         );
         let inserted = vec![ours.to_owned(), value.to_owned()];
-        Some(Fault {
+        Some(ArgumentFault {
             otherwise: Some(format!("{theirs} {value}")),
             ..fault.mended_by(Edit { at, removed: count, inserted })
         })
@@ -874,12 +891,12 @@ fn time_for_text(words: &[String], at: usize) -> Option<Fault> {
 }
 
 /// `-d @FILE`: a file in curl, that very text in hey.
-fn file_for_text(words: &[String], at: usize) -> Option<Fault> {
+fn file_for_text(words: &[String], at: usize) -> Option<ArgumentFault> {
     let GivenValue { value, words: count } = value_of(words, at, Some("-d"), Some("--data"))?;
     let file = value.strip_prefix('@')?;
     let text = model::plan::quoted(value);
     let file = if file.is_empty() { "FILE" } else { file };
-    let fault = Fault::of(
+    let fault = ArgumentFault::of(
         format!("-d {text} may be a file or a text"),
         format!(
             "type -D {} to send the file, or --data-raw {text} to send that text",
@@ -887,20 +904,20 @@ fn file_for_text(words: &[String], at: usize) -> Option<Fault> {
         ),
     );
     let inserted = vec!["-D".to_owned(), file.to_owned()];
-    Some(Fault {
+    Some(ArgumentFault {
         otherwise: Some(format!("--data-raw {text} to send that text")),
         ..fault.mended_by(Edit { at, removed: count, inserted })
     })
 }
 
 /// `--requests 100`: a count in ab's and oha's words, a file here.
-fn number_for_file(words: &[String], at: usize) -> Option<Fault> {
+fn number_for_file(words: &[String], at: usize) -> Option<ArgumentFault> {
     let GivenValue { value, words: count } = value_of(words, at, None, Some("--requests"))?;
     let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     if !is_number || Path::new(value).exists() {
         return None;
     }
-    let fault = Fault::of(
+    let fault = ArgumentFault::of(
         "--requests is a file of requests".to_owned(),
         format!("type -n {value} for so many requests"),
     );
@@ -909,7 +926,7 @@ fn number_for_file(words: &[String], at: usize) -> Option<Fault> {
 }
 
 /// `--html URL`: the flag would take the URL for its value.
-fn forgotten_value(command: &Command, words: &[String], at: usize) -> Option<Fault> {
+fn forgotten_value(command: &Command, words: &[String], at: usize) -> Option<ArgumentFault> {
     let word = words[at].as_str();
     let next = words
         .get(at + 1)
@@ -932,7 +949,7 @@ fn forgotten_value(command: &Command, words: &[String], at: usize) -> Option<Fau
     let example = example_of(arg);
     let flag = arg.get_long().map_or_else(|| word.to_owned(), |long| format!("--{long}"));
     let quoted = model::plan::quoted(example);
-    let fault = Fault::of(
+    let fault = ArgumentFault::of(
         format!("{flag} needs a value ({name}) before the URL"),
         format!("type {word} {quoted} {next}"),
     );
@@ -966,7 +983,7 @@ fn example_of(arg: &Arg) -> &str {
 }
 
 /// `-duration=5s`.
-fn one_dash(command: &Command, words: &[String], at: usize) -> Option<Fault> {
+fn one_dash(command: &Command, words: &[String], at: usize) -> Option<ArgumentFault> {
     let word = words[at].as_str();
     let name = word.strip_prefix('-').filter(|name| !name.starts_with('-'))?;
     let (name, glued) =
@@ -989,9 +1006,14 @@ fn one_dash(command: &Command, words: &[String], at: usize) -> Option<Fault> {
     Some(synonymous(command, refusal, synonym, Some(&typed)))
 }
 
-fn synonymous_flag(command: &Command, refusal: String, ours: &str, typed: &Typed<'_>) -> Fault {
+fn synonymous_flag(
+    command: &Command,
+    refusal: String,
+    ours: &str,
+    typed: &Typed<'_>,
+) -> ArgumentFault {
     let advice = format!("type {}", with_value(command, ours, typed.value));
-    renamed(command, Fault::of(refusal, advice), ours, Some(typed))
+    renamed(command, ArgumentFault::of(refusal, advice), ours, Some(typed))
 }
 
 fn is_value(word: &str) -> bool {

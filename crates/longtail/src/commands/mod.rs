@@ -38,7 +38,7 @@ use self::sink::SinkArgs;
 use self::sweep::SweepArgs;
 use self::watch::WatchArgs;
 use crate::args::other_tools::OtherTool;
-use crate::args::others::Fault;
+use crate::args::others::ArgumentFault;
 use crate::args::{ADVANCED, LoadArgs, other_lines, others};
 use crate::exit::{Exit, Mistake, wrong};
 use crate::secrets::{self, MaskedWords};
@@ -325,7 +325,7 @@ fn refusal(
     words: &[String],
 ) -> String {
     match unknown_flag(error, whole, command, words) {
-        Some(Fault { refusal, advice, .. }) => format!("{refusal}: {advice}"),
+        Some(ArgumentFault { refusal, advice, .. }) => format!("{refusal}: {advice}"),
         None => sentence(error, whole, command),
     }
 }
@@ -336,7 +336,7 @@ fn unknown_flag(
     whole: &clap::Command,
     command: &clap::Command,
     words: &[String],
-) -> Option<Fault> {
+) -> Option<ArgumentFault> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
     }
@@ -350,7 +350,7 @@ fn fault_of(
     whole: &clap::Command,
     command: &clap::Command,
     words: &[String],
-) -> Option<Fault> {
+) -> Option<ArgumentFault> {
     match error.kind() {
         ErrorKind::UnknownArgument => unknown_flag(error, whole, command, words),
         ErrorKind::ValueValidation => {
@@ -389,10 +389,10 @@ fn mended(
     whole: &clap::Command,
     command: &clap::Command,
     words: &[String],
-    fault: &Fault,
+    fault: &ArgumentFault,
     is_contested: bool,
 ) -> Mistake {
-    let Fault { refusal, advice, otherwise, .. } = fault;
+    let ArgumentFault { refusal, advice, otherwise, .. } = fault;
     let corrected = corrected(whole, command, words, fault);
     let asks_tools = fault.may_be_others && command.get_name() == "load";
     if asks_tools && (is_contested || corrected.is_none()) {
@@ -424,7 +424,7 @@ fn corrected(
     whole: &clap::Command,
     command: &clap::Command,
     words: &[String],
-    first: &Fault,
+    first: &ArgumentFault,
 ) -> Option<Corrected> {
     let mut words = words.to_vec();
     let mut fault = first.clone();

@@ -20,7 +20,7 @@ use crate::args::limits::above_zero;
 use crate::args::output::FormatArgs;
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::watch_screen::{WatchScreen, is_a_terminal};
-use crate::{signals, store, ui};
+use crate::{signals, store, terminal, ui};
 
 /// How often keys and signals are checked while nothing is observed.
 const CHECK_PERIOD: Duration = Duration::from_millis(50);
@@ -176,7 +176,7 @@ impl Viewer<'_> {
         }
         // A terminal that takes no output now is drawn on later, so that keys and signals are not
         // held up.
-        if screen.is_stale && ui::takes_more(io::stdout(), Nanos::ZERO) {
+        if screen.is_stale && terminal::takes_more(io::stdout(), Nanos::ZERO) {
             let width = ui::terminal_width();
             let seen = board.evidence();
             let mut lines = watch::answer(self.target, self.statistics, &seen, None, width);

@@ -23,7 +23,7 @@ use sweep::RequestJournal;
 
 use crate::exit::{Mistake, unwritable};
 use crate::files;
-use crate::ui::{PIECE, takes_more};
+use crate::terminal::{PIECE, takes_more};
 
 /// With several lanes: no record is still missing that is older than the newest by this much.
 const SETTLING: Nanos = Nanos::from_millis(500);
