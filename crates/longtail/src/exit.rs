@@ -24,7 +24,7 @@ pub(crate) enum Exit {
     /// Measured, but a result could not be written.
     Unwritten = 4,
     /// A bug in longtail.
-    ArgumentFault = 70,
+    Fault = 70,
     /// The user interrupted; what was measured is reported.
     Interrupted = 130,
 }
@@ -33,7 +33,7 @@ impl Exit {
     /// All exit codes with their meaning, for the help. If several apply, the first of this list
     /// wins: a code comes before those that it makes meaningless, and results before files.
     pub(crate) const ALL: [(Exit, &str); 7] = [
-        (Exit::ArgumentFault, "a bug in longtail"),
+        (Exit::Fault, "a bug in longtail"),
         (Exit::Mistake, "misuse, or a server that does not start: no load was sent"),
         (Exit::Interrupted, "interrupted by Ctrl-C; what was measured is reported"),
         (Exit::Invalid, "load was sent, but no figure is the server's (INVALID)"),

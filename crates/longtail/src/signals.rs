@@ -112,7 +112,7 @@ pub(crate) fn end_at_a_panic() {
         if trace.status() == BacktraceStatus::Captured {
             ui::note(&trace.to_string());
         }
-        std::process::exit(Exit::ArgumentFault.code());
+        std::process::exit(Exit::Fault.code());
     }));
 }
 

@@ -171,7 +171,7 @@ impl TableColumn {
         TableColumn { band: Some(band.clone()), ..self }
     }
 
-    /// The same column, but one that leaves a narrow table as [`TableColumn::leaves`] says.
+    /// The same column, but one that leaves a narrow table as its field `leaves` says.
     #[must_use]
     pub fn leaving(self, leaves: u8) -> TableColumn {
         TableColumn { leaves, ..self }

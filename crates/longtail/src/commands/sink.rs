@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use model::{Nanos, Rate, SystemClock};
 use sink::{
-    ArgumentFault, DelayLaw, FaultLaw, Listen, PemPair, RequestShare, Sink, SinkBody, SinkSettings,
+    DelayLaw, Fault, FaultLaw, Listen, PemPair, RequestShare, Sink, SinkBody, SinkSettings,
     SlotQueue, StallLaw,
 };
 
@@ -173,9 +173,9 @@ impl SinkArgs {
 
     fn faults(&self) -> Vec<FaultLaw> {
         let shares = [
-            (ArgumentFault::Reset, self.reset),
-            (ArgumentFault::Truncate, self.truncate),
-            (ArgumentFault::NoAnswer, self.no_answer),
+            (Fault::Reset, self.reset),
+            (Fault::Truncate, self.truncate),
+            (Fault::NoAnswer, self.no_answer),
         ];
         let laws =
             shares.into_iter().filter_map(|(fault, share)| Some(FaultLaw { fault, share: share? }));
