@@ -221,7 +221,7 @@ impl<'a> AnswerLayout<'a> {
                 _ => Emphasis::Doubtful,
             };
             let mut lines = String::new();
-            wrap(&mut lines, self.width, "", &expectation.sentence);
+            wrap(&mut lines, self.width, "", &without_expect(&expectation.sentence));
             lines.lines().for_each(|line| text += &((self.paint)(emphasis, line) + "\n"));
         }
         if text.is_empty() { text } else { text + "\n" }
@@ -324,6 +324,11 @@ fn label(at: usize, name: &'static str) -> &'static str {
     if at == 0 { name } else { "         " }
 }
 
+/// `PASS p99 < 200ms: …`: a condition behind PASS or FAIL needs no "expect".
+fn without_expect(sentence: &str) -> String {
+    sentence.replacen(" expect ", " ", 1)
+}
+
 /// The thresholds that are missed, then those of which that is not known, then those that are met.
 fn worst_first(expectations: &[ExpectationResult]) -> Vec<&ExpectationResult> {
     let mut sorted: Vec<&ExpectationResult> = expectations.iter().collect();
@@ -390,10 +395,11 @@ pub(crate) fn table(summary: &Summary<'_>) -> DataTable {
 pub fn markdown(study: &Study, saved: Option<&str>) -> String {
     let summary = Summary::of(study, saved.map(str::to_owned));
     let line = |text: &str| format!("{}\n", crate::markdown::escaped(text));
-    let expected = worst_first(&summary.expectations).into_iter().map(|it| it.sentence.as_str());
-    let headlines = expected.chain([summary.sentence.as_str()]).filter(|line| !line.is_empty());
+    let expected = worst_first(&summary.expectations).into_iter();
+    let expected = expected.map(|it| without_expect(&it.sentence));
+    let headlines = expected.chain([summary.sentence.clone()]).filter(|line| !line.is_empty());
     let mut parts: Vec<String> =
-        headlines.map(|line| format!("**{}**\n", crate::markdown::escaped(line))).collect();
+        headlines.map(|line| format!("**{}**\n", crate::markdown::escaped(&line))).collect();
     let table = table(&summary);
     if summary.command == "load" {
         parts.push(line(&load_answer::rates(&summary.runs[0])));

@@ -400,10 +400,13 @@ impl Stage {
     }
 
     /// Whether the mistake was refused: exit code 2, and one line that contains `text`. A server's
-    /// own lines, behind `  | `, don't count.
+    /// own lines, behind `  | `, don't count, nor does what is said while a server takes long to start.
     fn is_refused(&self, text: &str) -> bool {
         let ended = self.ended();
-        let lines = ended.stderr.lines().filter(|line| !line.starts_with("  | "));
+        let is_of_the_start = |line: &&str| {
+            line.starts_with("  | ") || line.starts_with("longtail: starting the server, ")
+        };
+        let lines = ended.stderr.lines().filter(|line| !is_of_the_start(line));
         ended.status.code() == Some(2)
             && lines.count() == 1
             && ended.stdout.is_empty()
