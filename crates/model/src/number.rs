@@ -153,10 +153,15 @@ pub fn deviation(fraction: f64) -> String {
     if text.starts_with('-') || text == "0.0" { text } else { format!("+{text}") }
 }
 
-/// How many of something, in a sentence: `1 thread`, `2 threads`.
+/// How many of something, in a sentence: `1 thread`, `2 threads`, `2 processes`.
 pub fn count_of(n: impl Into<u64>, one: &str) -> String {
     let n = n.into();
-    format!("{n} {one}{}", if n == 1 { "" } else { "s" })
+    let ending = match n {
+        1 => "",
+        _ if one.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{n} {one}{ending}")
 }
 
 /// Minutes and whole seconds, as a clock shows them: `4:27`.

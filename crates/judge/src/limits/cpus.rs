@@ -49,7 +49,7 @@ pub(crate) fn of_server(server: &ServerCpu, cpu: CpuUsage) -> Option<Limit> {
         return Some(on_cpus(cpu));
     }
     let serving = server.serving();
-    let each = serving.iter().map(|(used, _)| *used).fold(f64::INFINITY, f64::min);
+    let each = least_busy(&serving);
     let is_taken = !serving.is_empty()
         && each >= COMPUTES
         && serving.iter().all(|(_, wanted)| *wanted >= LOCK_TAKEN);
@@ -79,7 +79,7 @@ pub(crate) fn or_ruby_lock(mut inside: Limit, facts: &GeneratorFacts) -> Limit {
     let Some(server) = facts.server.as_ref().filter(|server| server.is_ruby) else { return inside };
     let Some(cpu) = CpuUsage::of(facts).filter(|cpu| !cpu.by_quota) else { return inside };
     let serving = server.serving();
-    let each = serving.iter().map(|(used, _)| *used).fold(f64::INFINITY, f64::min);
+    let each = least_busy(&serving);
     let is_more_than_one = serving.iter().any(|(used, _)| *used > MORE_THAN_ONE_CPU);
     if serving.is_empty() || is_more_than_one || each < MAY_BE_THE_LOCK {
         return inside;
@@ -96,6 +96,11 @@ pub(crate) fn or_ruby_lock(mut inside: Limit, facts: &GeneratorFacts) -> Limit {
 
 /// A server that uses at least this share of its quota is busy computing.
 const HALF: f64 = 0.5;
+
+/// What the least busy of these processes used of a CPU, each given as what it used and wanted.
+fn least_busy(serving: &[(f64, f64)]) -> f64 {
+    serving.iter().map(|(used, _)| *used).fold(f64::INFINITY, f64::min)
+}
 
 /// CPUs that the server's threads ran on or waited for.
 fn wanted(server: &ServerCpu) -> f64 {
@@ -136,7 +141,7 @@ fn one_cpu_each(server: &ServerCpu, cpu: CpuUsage) -> Option<Limit> {
         return None;
     }
     let processes = serving.len() as u32;
-    let each = serving.iter().map(|(used, _)| *used).fold(f64::INFINITY, f64::min);
+    let each = least_busy(&serving);
     Some(if server.is_ruby {
         Limit::RubyLock { processes, each, cpu, strength: Strength::Is }
     } else {

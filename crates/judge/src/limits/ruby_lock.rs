@@ -30,7 +30,7 @@ pub(super) fn sentence(
     strength: Strength,
     slots: Option<u32>,
 ) -> String {
-    let who = count_of(processes, "process").replace("processs", "processes");
+    let who = count_of(processes, "process");
     let used = format!("({} of {} CPUs used)", tenths(cpu.server), cpu.of);
     let more = slots.map_or("More threads", |_| "More threads a worker");
     let advice = "more workers do more, as far as CPUs are idle";
