@@ -120,12 +120,12 @@ fn passed(runs: &[NamedRun<'_>]) -> Option<TrustLine> {
 /// In how many of several runs something else than the server alone was the limit.
 fn limits_beside_the_server(good: &[&Judgement]) -> String {
     let limits = [
-        (Verdict::SharedCpus, "CPUs that longtail shares were the limit"),
+        (Verdict::SharedCpus, "the CPUs, which longtail shares, were the limit"),
         (Verdict::NetworkBound, "the network was the limit"),
     ];
     let limits = limits.map(|(verdict, what)| {
         let runs = good.iter().filter(|judgement| judgement.verdict == verdict).count();
-        if runs == 0 { String::new() } else { format!("; in {runs} of {} {what}", good.len()) }
+        if runs == 0 { String::new() } else { format!("; in {runs} of {} runs {what}", good.len()) }
     });
     limits.concat()
 }
