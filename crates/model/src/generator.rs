@@ -123,6 +123,15 @@ pub struct ProcessCpu {
     pub run_queue: Nanos,
 }
 
+/// What a process that serves took of the CPUs during a run, in CPUs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ServingProcess {
+    /// On a CPU.
+    pub used: f64,
+    /// On a CPU or ready to run, its threads together.
+    pub wanted: f64,
+}
+
 /// A process with less than this share of the busiest one's CPU time doesn't serve requests; it
 /// waits for those that do.
 const SERVES: f64 = 0.2;
@@ -150,9 +159,8 @@ impl ServerCpu {
         (self.requests > 0).then(|| all / self.requests)
     }
 
-    /// For each process that serves: the CPUs that it used, and the CPUs that it used or waited
-    /// for.
-    pub fn serving(&self) -> Vec<(f64, f64)> {
+    /// What each process that serves used of the CPUs.
+    pub fn serving(&self) -> Vec<ServingProcess> {
         let most = self
             .processes
             .iter()
@@ -161,8 +169,9 @@ impl ServerCpu {
             .unwrap_or_default()
             .as_secs_f64();
         let serves = |process: &&ProcessCpu| process.cpu.as_secs_f64() >= SERVES * most;
-        let of = |process: &ProcessCpu| {
-            (self.per_elapsed(process.cpu), self.per_elapsed(process.cpu + process.run_queue))
+        let of = |process: &ProcessCpu| ServingProcess {
+            used: self.per_elapsed(process.cpu),
+            wanted: self.per_elapsed(process.cpu + process.run_queue),
         };
         self.processes.iter().filter(serves).map(of).collect()
     }
@@ -175,7 +184,7 @@ impl ServerCpu {
         let serving = self.serving();
         let idle = f64::from(workers) - serving.len() as f64;
         let at_once: f64 =
-            serving.iter().map(|(cpus, _)| cpus.max(1.0)).sum::<f64>() + idle.max(0.0);
+            serving.iter().map(|process| process.used.max(1.0)).sum::<f64>() + idle.max(0.0);
         let cpus = if self.is_ruby { self.of.min(at_once) } else { self.of };
         Some(cpus / per_request.as_secs_f64())
     }

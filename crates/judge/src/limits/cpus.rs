@@ -1,6 +1,9 @@
 //! The CPUs, whether the server's own or shared ones, and a lock that keeps a process to one CPU.
 
-use model::{CpuUsage, GeneratorFacts, Limit, Nanos, ProcessCpu, Run, ServerCpu, Strength, number};
+use model::{
+    CpuUsage, GeneratorFacts, Limit, Nanos, ProcessCpu, Run, ServerCpu, ServingProcess, Strength,
+    number,
+};
 
 use crate::words::{listed, tenths};
 
@@ -52,7 +55,7 @@ pub(crate) fn of_server(server: &ServerCpu, cpu: CpuUsage) -> Option<Limit> {
     let each = least_busy(&serving);
     let is_taken = !serving.is_empty()
         && each >= COMPUTES
-        && serving.iter().all(|(_, wanted)| *wanted >= LOCK_TAKEN);
+        && serving.iter().all(|process| process.wanted >= LOCK_TAKEN);
     let is_used_up = used >= USED * cpu.of;
     // A process that is always ready to run but gets less than a whole CPU waits for one.
     let waits = cpu.by_quota && each < WHOLE_CPU;
@@ -80,7 +83,7 @@ pub(crate) fn or_ruby_lock(mut inside: Limit, facts: &GeneratorFacts) -> Limit {
     let Some(cpu) = CpuUsage::of(facts).filter(|cpu| !cpu.by_quota) else { return inside };
     let serving = server.serving();
     let each = least_busy(&serving);
-    let is_more_than_one = serving.iter().any(|(used, _)| *used > MORE_THAN_ONE_CPU);
+    let is_more_than_one = serving.iter().any(|process| process.used > MORE_THAN_ONE_CPU);
     if serving.is_empty() || is_more_than_one || each < MAY_BE_THE_LOCK {
         return inside;
     }
@@ -97,9 +100,9 @@ pub(crate) fn or_ruby_lock(mut inside: Limit, facts: &GeneratorFacts) -> Limit {
 /// A server that uses at least this share of its quota is busy computing.
 const HALF: f64 = 0.5;
 
-/// What the least busy of these processes used of a CPU, each given as what it used and wanted.
-fn least_busy(serving: &[(f64, f64)]) -> f64 {
-    serving.iter().map(|(used, _)| *used).fold(f64::INFINITY, f64::min)
+/// What the least busy of these processes used of a CPU.
+fn least_busy(serving: &[ServingProcess]) -> f64 {
+    serving.iter().map(|process| process.used).fold(f64::INFINITY, f64::min)
 }
 
 /// CPUs that the server's threads ran on or waited for.
@@ -134,8 +137,8 @@ const MORE_THAN_ONE_CPU: f64 = 1.05;
 /// lock or a single thread. More processes could use the other CPUs, even if those are shared.
 fn one_cpu_each(server: &ServerCpu, cpu: CpuUsage) -> Option<Limit> {
     let serving = server.serving();
-    let is_whole = |(used, wanted): &(f64, f64)| {
-        (WHOLE_CPU..=MORE_THAN_ONE_CPU).contains(used) && *wanted >= LOCK_TAKEN
+    let is_whole = |process: &ServingProcess| {
+        (WHOLE_CPU..=MORE_THAN_ONE_CPU).contains(&process.used) && process.wanted >= LOCK_TAKEN
     };
     if serving.is_empty() || serving.len() as f64 > cpu.of - 1.0 || !serving.iter().all(is_whole) {
         return None;
