@@ -194,7 +194,7 @@ impl<'a> Seen<'a> {
             SlotsMatch::Above => Some(self.more_than_stated(at_once, waits)),
             SlotsMatch::Below | SlotsMatch::Equal | SlotsMatch::Unclear if !waits => None,
             slots_match => match self.hindered(at_once, slots_match) {
-                Some(times) => Some(self.inside(at_once, Some(times))),
+                Some(times) => Some(self.lower(at_once, Some(times))),
                 None if slots_match == SlotsMatch::Below => self.below(at_once),
                 None => self.about(at_once, slots_match),
             },
@@ -236,7 +236,7 @@ impl<'a> Seen<'a> {
             return self.busy.map(|_| self.threads(Some(then), WithAllThreads::NotKnown));
         }
         let is_inside = self.is_shown && !is_slower_at_a_low_load(self.server);
-        is_inside.then(|| self.inside(at_once, None))
+        is_inside.then(|| self.lower(at_once, None))
     }
 
     /// The limit, if it does as much at once as it has slots, or may do so.
@@ -283,6 +283,7 @@ impl<'a> Seen<'a> {
                 | WithAllThreads::NotKnown => None,
             },
             strength: threads::strength(slots, at_once.as_ref(), self.busy, with_all),
+            computes: None,
         }
     }
 
@@ -299,6 +300,16 @@ impl<'a> Seen<'a> {
         }
     }
 
+    /// What keeps throughput below what the threads could do: something inside the app, or perhaps
+    /// only that requests get in each other's way.
+    fn lower(&self, at_once: &AtOnce, hindered: Option<UsualTimes>) -> Limit {
+        let are_idle = self.last.busy.is_some() && self.busy.is_none();
+        if !are_idle && self.more_busy.is_none() && may_be_contention(at_once, self.server) {
+            return self.threads(Some(*at_once), self.with_all);
+        }
+        self.inside(at_once, hindered)
+    }
+
     fn more_than_stated(&self, at_once: &AtOnce, waits: bool) -> Limit {
         Limit::MoreThanStated {
             stated: self.server.slots,
@@ -310,6 +321,22 @@ impl<'a> Seen<'a> {
         }
     }
 }
+
+/// Whether requests that only get in each other's way would explain it, too: the server does nearly
+/// as much as it has threads, and no smaller pool would let through as many.
+fn may_be_contention(at_once: &AtOnce, server: &ServerSeen) -> bool {
+    let could_be = |pool: u32| {
+        let pool = f64::from(pool);
+        let high = at_once.high.unwrap_or(f64::INFINITY);
+        (1.0 - NEAR_A_POOL) * at_once.low <= pool && pool <= (1.0 + NEAR_A_POOL) * high
+    };
+    at_once.mean >= NEARLY_ALL * f64::from(server.slots) && !(1..server.slots).any(could_be)
+}
+
+/// A server that does at least this share of what its threads could.
+const NEARLY_ALL: f64 = 0.85;
+/// The work that a pool lets through is known to within this share beyond chance.
+const NEAR_A_POOL: f64 = 0.03;
 
 /// Whether requests take longer than alone even at a load with hardly any others. Then the app
 /// itself becomes slower under load, for whatever reason, rather than letting through a fixed

@@ -89,10 +89,7 @@ fn of_loads(run: &Run, server: &ServerSeen) -> Option<Limit> {
         {
             None
         }
-        Some(inside @ Limit::InsideApp { .. }) => {
-            Some(limits::cpus::or_ruby_lock(inside, &run.generator))
-        }
-        limit => limit,
+        limit => limit.map(|limit| limits::cpus::or_ruby_lock(limit, run)),
     }
 }
 
@@ -185,8 +182,9 @@ pub fn refine_sweep(study: &mut SweepStudy) {
 /// The same limit at another load.
 fn with_connections(limit: Limit, here: u32) -> Limit {
     match limit {
-        Limit::Threads { slots, at_once, busy, unhindered, strength, .. } => {
-            Limit::Threads { slots, connections: here, at_once, busy, unhindered, strength }
+        Limit::Threads { slots, at_once, busy, unhindered, strength, computes, .. } => {
+            let connections = here;
+            Limit::Threads { slots, connections, at_once, busy, unhindered, strength, computes }
         }
         limit => limit,
     }

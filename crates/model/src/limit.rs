@@ -35,6 +35,10 @@ pub enum Limit {
         /// How certain it is.
         #[serde(default)]
         strength: Strength,
+        /// How much of a CPU the least busy of Ruby's processes used, if the threads do less than
+        /// they could and compete for Ruby's lock.
+        #[serde(default)]
+        computes: Option<f64>,
     },
     /// Something inside the app that lets through fewer requests than there are threads: a pool, a
     /// lock, a backend.

@@ -1,10 +1,11 @@
 //! The CPUs, whether the server's own or shared ones, and a lock that keeps a process to one CPU.
 
 use model::{
-    CpuUsage, GeneratorFacts, Limit, Nanos, ProcessCpu, Run, ServerCpu, ServingProcess, Strength,
-    number,
+    AtOnce, CpuUsage, GeneratorFacts, Limit, Nanos, ProcessCpu, Run, ServerCpu, ServingProcess,
+    Strength, number,
 };
 
+use crate::busy_threads;
 use crate::words::{listed, tenths};
 
 /// The CPUs are used up if at least this share of them is used.
@@ -76,26 +77,62 @@ pub(crate) fn of_server(server: &ServerCpu, cpu: CpuUsage) -> Option<Limit> {
 /// time, in which the process neither runs nor is ready to.
 const MAY_BE_THE_LOCK: f64 = 0.5;
 
-/// A limit inside the app, or Ruby's lock in its place: the probable limit if each process computes
-/// for most of the time.
-pub(crate) fn or_ruby_lock(mut inside: Limit, facts: &GeneratorFacts) -> Limit {
-    let Some(server) = facts.server.as_ref().filter(|server| server.is_ruby) else { return inside };
-    let Some(cpu) = CpuUsage::of(facts).filter(|cpu| !cpu.by_quota) else { return inside };
+/// Explains a limit of threads or inside the app by Ruby's lock, where that is possible.
+///
+/// The lock is the probable limit if each process computes for most of the time. If requests take no
+/// longer than they would by competing for the lock, more threads may do more.
+pub(crate) fn or_ruby_lock(limit: Limit, run: &Run) -> Limit {
+    let Some(server) = run.generator.server.as_ref().filter(|server| server.is_ruby) else {
+        return limit;
+    };
+    let Some(cpu) = CpuUsage::of(&run.generator).filter(|cpu| !cpu.by_quota) else { return limit };
     let serving = server.serving();
     let each = least_busy(&serving);
-    let is_more_than_one = serving.iter().any(|process| process.used > MORE_THAN_ONE_CPU);
-    if serving.is_empty() || is_more_than_one || each < MAY_BE_THE_LOCK {
-        return inside;
+    if serving.is_empty() || serving.iter().any(|process| process.used > MORE_THAN_ONE_CPU) {
+        return limit;
     }
-    if each >= WHOLE_CPU {
-        let processes = serving.len() as u32;
-        return Limit::RubyLock { processes, each, cpu, strength: Strength::Probably };
+    match limit {
+        Limit::InsideApp { .. } if each >= WHOLE_CPU => {
+            let processes = serving.len() as u32;
+            Limit::RubyLock { processes, each, cpu, strength: Strength::Probably }
+        }
+        // `busy` here: threads were seen idle while requests waited, so there are enough of them.
+        Limit::InsideApp { at_once: Some(at_once), slots, busy: None, .. }
+            if each >= COMPUTES && is_competition(&at_once, slots, each, run) =>
+        {
+            Limit::Threads {
+                slots,
+                connections: run.connections,
+                at_once: Some(at_once),
+                busy: busy_threads::of(run),
+                unhindered: None,
+                strength: Strength::MayBe,
+                computes: Some(each),
+            }
+        }
+        mut limit => {
+            if let Limit::InsideApp { computes, .. } = &mut limit
+                && each >= MAY_BE_THE_LOCK
+            {
+                *computes = Some(each);
+            }
+            limit
+        }
     }
-    if let Limit::InsideApp { computes, .. } = &mut inside {
-        *computes = Some(each);
-    }
-    inside
 }
+
+/// Whether waiting for Ruby's lock explains how much longer requests take than alone. `each`: the
+/// share of the time for which a process computes.
+fn is_competition(at_once: &AtOnce, slots: u32, each: f64, run: &Run) -> bool {
+    let server = run.generator.server.as_ref();
+    let Some(computing) = server.and_then(ServerCpu::per_request) else { return false };
+    let longer = (f64::from(slots) - at_once.mean) / run.completed_rate().max(1e-9);
+    longer <= TAKES_OF_THE_LOCK * each * computing.as_secs_f64()
+}
+
+/// A request takes Ruby's lock about this many times: to read, after each of its waits, to write.
+/// Each time it finds it taken, it waits until another request has computed, at most.
+const TAKES_OF_THE_LOCK: f64 = 5.0;
 
 /// A server that uses at least this share of its quota is busy computing.
 const HALF: f64 = 0.5;
@@ -225,23 +262,40 @@ mod tests {
 
     #[test]
     fn what_holds_requests_up_in_a_ruby_that_computes_may_be_its_lock() {
+        let of = |tenths, is_ruby| inside_a_process_that_computes(2.0, tenths, is_ruby);
+        let Limit::RubyLock { strength: Strength::Probably, .. } = of(81, true) else { panic!() };
+        let Limit::InsideApp { computes: Some(_), .. } = of(66, true) else { panic!() };
+        let Limit::InsideApp { computes: None, .. } = of(40, true) else { panic!() };
+        let Limit::InsideApp { computes: None, .. } = of(81, false) else { panic!() };
+    }
+
+    #[test]
+    fn threads_that_only_compete_for_rubys_lock_may_be_the_limit() {
+        let of =
+            |at_once, tenths, is_ruby| inside_a_process_that_computes(at_once, tenths, is_ruby);
+        let Limit::Threads { computes: Some(_), .. } = of(4.9, 40, true) else { panic!() };
+        let Limit::InsideApp { .. } = of(4.9, 40, false) else { panic!() };
+        // It computes too little to keep requests waiting.
+        let Limit::InsideApp { .. } = of(4.9, 10, true) else { panic!() };
+    }
+
+    /// What becomes of a limit inside the app that lets through `at_once` requests for five threads,
+    /// if its process uses `tenths` of seconds in ten seconds.
+    fn inside_a_process_that_computes(at_once: f64, tenths: u64, is_ruby: bool) -> Limit {
+        let generator = facts(&[tenths], 2, tenths + 2, (is_ruby, true));
+        let run = Run { generator, ..testkit::study::canonical().runs.remove(0) };
+        let at_once = Some(AtOnce { mean: at_once, low: at_once, high: Some(at_once) });
         let inside = Limit::InsideApp {
             slots: 5,
             workers: 1,
-            at_once: None,
+            at_once,
             held: None,
             locked: None,
             hindered: None,
             busy: None,
             computes: None,
         };
-        let of = |tenths: u64, is_ruby: bool| {
-            or_ruby_lock(inside.clone(), &facts(&[tenths], 2, tenths + 2, (is_ruby, true)))
-        };
-        let Limit::RubyLock { strength: Strength::Probably, .. } = of(81, true) else { panic!() };
-        let Limit::InsideApp { computes: Some(_), .. } = of(66, true) else { panic!() };
-        let Limit::InsideApp { computes: None, .. } = of(40, true) else { panic!() };
-        let Limit::InsideApp { computes: None, .. } = of(81, false) else { panic!() };
+        or_ruby_lock(inside, &run)
     }
 
     #[test]

@@ -117,11 +117,16 @@ pub(super) fn sentence(limit: &Limit) -> String {
     if at_once.low <= 1.0 && high >= 1.0 {
         return format!("{first} it may be a lock or a backend that takes one request at a time.");
     }
+    let held = held.map(|held| format!(" that each request holds for {}", brief(held)));
+    let lock = format!("a lock or backend{}", held.unwrap_or_default());
     let pool = if workers > 1 && (per_worker - per_worker.round()).abs() < 0.1 && per_worker > 0.9 {
         format!("a pool of {:.0} in each worker", per_worker.round())
     } else {
         format!("a pool of {:.0}", at_once.mean.round())
     };
-    let held = held.map(|held| format!(" that each request holds for {}", brief(held)));
-    format!("{first} it may be {pool}, or a lock or backend{}.", held.unwrap_or_default())
+    // A pool of as many as there are threads holds up nothing.
+    if at_once.mean.round() >= f64::from(*slots) {
+        return format!("{first} it may be {lock}.");
+    }
+    format!("{first} it may be {pool}, or {lock}.")
 }

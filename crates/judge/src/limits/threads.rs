@@ -6,7 +6,7 @@
 use model::{AtOnce, Limit, Strength, UsualTimes};
 
 use crate::with_all_threads::WithAllThreads;
-use crate::words::{at_once_in_words, brief, brief_count, count_of};
+use crate::words::{at_once_in_words, brief, brief_count, count_of, share};
 
 /// All threads count as busy if at least this share of them is, on average: a thread is free for a
 /// moment between two requests.
@@ -63,7 +63,7 @@ pub(crate) fn strength(
 
 /// The sentence for [`Limit::Threads`].
 pub(super) fn sentence(limit: &Limit) -> String {
-    let Limit::Threads { slots, at_once, busy, unhindered, strength, .. } = limit else {
+    let Limit::Threads { slots, at_once, busy, unhindered, strength, computes, .. } = limit else {
         return String::new();
     };
     let slots = *slots;
@@ -90,6 +90,14 @@ pub(super) fn sentence(limit: &Limit) -> String {
                  more."
             ),
         };
+    }
+    if let (Some(computes), Some(worth)) = (computes, &worth) {
+        let there = seen.unwrap_or_else(|| format!("the server has {slots}"));
+        return format!(
+            "The threads may be the limit: {there}, and {worth}. They compete for Ruby's lock, since \
+             a process computes for {} of the time; or something inside the app holds them up.",
+            share(*computes)
+        );
     }
     match (strength, seen, worth) {
         (Strength::MayBe, Some(seen), Some(worth)) => format!(

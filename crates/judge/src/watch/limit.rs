@@ -99,6 +99,7 @@ pub(super) fn of(seen: &WatchEvidence) -> Found {
         busy: seen.busy().map(f64::from),
         unhindered: None,
         strength: Strength::MayBe,
+        computes: None,
     })
 }
 

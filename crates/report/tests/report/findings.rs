@@ -35,6 +35,7 @@ fn threads(connections: u32) -> Limit {
         busy: Some(10.0),
         unhindered: None,
         strength: Strength::Is,
+        computes: None,
     }
 }
 
