@@ -648,7 +648,7 @@ impl RateSearch {
 
     fn warm_up(&self, rate: f64) -> Nanos {
         let settled = Nanos::from_secs_f64(4.0 * self.relaxation(rate));
-        settled.clamp(Nanos::from_secs(1), Nanos::from_secs(5))
+        whole_bins(settled.clamp(Nanos::from_secs(1), Nanos::from_secs(5)))
     }
 }
 

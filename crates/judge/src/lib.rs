@@ -6,6 +6,7 @@
 
 mod at_once;
 mod busy_threads;
+pub mod capacity;
 pub mod checks;
 mod connects;
 pub mod expectations;

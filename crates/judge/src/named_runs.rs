@@ -1,7 +1,7 @@
 //! Runs with the names under which reports show them.
 
 use model::comparison::ComparisonRun;
-use model::{BodyRun, Diagnostic, Run, Study, SweepStudy, Verdict};
+use model::{BodyRun, CapacityTrial, Diagnostic, Run, Study, SweepStudy, Verdict};
 
 use crate::checks::{Grade, grade};
 use crate::verdict::{grade_in, troubles};
@@ -49,6 +49,13 @@ pub fn named_runs(study: &Study) -> Vec<NamedRun<'_>> {
                 format!("{}, block {}{}", it.plan.called(run.arm), run.block, again(run))
             };
             it.runs.iter().map(|row| NamedRun { name: name(row), run: &row.run }).collect()
+        }
+        Study::Capacity(it) => {
+            let name = |(at, trial): (usize, &CapacityTrial)| {
+                format!("trial {}, {}/s", at + 1, model::number::significant(trial.rate))
+            };
+            let trials = it.trials.iter().enumerate();
+            trials.map(|row| NamedRun { name: name(row), run: &row.1.run }).collect()
         }
     }
 }

@@ -6,8 +6,8 @@ use model::plan::quoted;
 use model::secret::what_to_put;
 use model::theory::ServiceTime;
 use model::{
-    ComparisonStudy, Limit, LoadStudy, Nanos, Pace, Profile, Quantile, ServerCpu, Statistics, Stop,
-    Strength, Study, SweepStudy, Verdict, number,
+    CapacityStudy, ComparisonStudy, Limit, LoadStudy, Nanos, Pace, Profile, Quantile, SearchEnd,
+    ServerCpu, Statistics, Stop, Strength, Study, SweepStudy, Verdict, number,
 };
 use serde::Serialize;
 
@@ -42,6 +42,7 @@ pub fn next_commands(study: &Study, findings: &[Finding]) -> Vec<NextCommand> {
         Study::Load(study) => of_load(study, findings),
         Study::Compare(study) => of_comparison(study),
         Study::Bodies(_) => Vec::new(),
+        Study::Capacity(study) => of_capacity(study),
     };
     next.truncate(MOST);
     next
@@ -57,6 +58,19 @@ fn command(line: impl Into<String>, why: &str) -> NextCommand {
 
 fn all_checks() -> NextCommand {
     command("longtail report --full", "all checks and figures")
+}
+
+/// A longer search, where the budget was too short for the precision.
+fn of_capacity(study: &CapacityStudy) -> Vec<NextCommand> {
+    let is_wide = study.bracket.width().is_none_or(|width| width > study.plan.precision);
+    let is_short = matches!(study.end, Some(SearchEnd::Budget | SearchEnd::Undecided));
+    let mut next = Vec::new();
+    if is_wide && is_short {
+        let longer = format!("--budget={}", study.plan.budget * 3);
+        let line = edited(&study.command_line, &longer, &["--budget"]);
+        next.push(command(line, "a narrower bracket"));
+    }
+    next
 }
 
 /// More blocks or longer runs, if they would decide the comparison.
@@ -313,6 +327,7 @@ pub fn longer_by(study: &Study, times: f64) -> Option<String> {
         Study::Sweep(study) => of_stop(study.plan.stream.stop),
         Study::Bodies(study) => of_stop(study.plan.stream.stop),
         Study::Compare(study) => of_stop(study.plan.arms.first()?.stream.stop),
+        Study::Capacity(_) => return None,
         Study::Load(study) => match (study.plan.length, study.plan.load.requests_total) {
             (Some(length), _) => format!("--for={}", length * times),
             (None, Some(total)) => format!("-n {}", two_digits_up(total * times)),

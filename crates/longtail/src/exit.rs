@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use judge::thresholds::{ThresholdDoubt, ThresholdResult, held_against};
 use model::comparison::ComparisonFindings;
 use model::paths::path_fault;
-use model::{Run, Study, Verdict};
+use model::{CapacityExpectation, Run, SearchEnd, Study, Verdict};
 use sweep::SweepError;
 use thiserror::Error;
 
@@ -69,6 +69,12 @@ impl Exit {
                 let found = ComparisonFindings::of(&study.plan, &study.runs);
                 (study.interrupted, found.is_worse() || is_strict && found.cannot_tell())
             }
+            Study::Capacity(study) => {
+                let is_met = |expected: &CapacityExpectation| {
+                    expected.holds_for(study.bracket) == Some(true)
+                };
+                (study.interrupted, !study.plan.expected.iter().all(is_met))
+            }
             // A load knows its own code: a condition of the user may have ended it.
             Study::Load(_) => (false, false),
         };
@@ -77,7 +83,15 @@ impl Exit {
             run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == Verdict::Invalid)
         };
         let mut exit = Exit::Interrupted.if_so(is_interrupted);
-        exit = exit.and(Exit::Invalid.if_so(!runs.is_empty() && runs.iter().all(is_invalid)));
+        let is_without_server = matches!(
+            study,
+            Study::Capacity(search) if search.end == Some(SearchEnd::ServerEnded)
+        );
+        exit = exit.and(Exit::Invalid.if_so(is_without_server));
+        // A trial may fail in ways that make a run INVALID, such as all of its requests timing out.
+        let is_all_invalid =
+            !runs.is_empty() && runs.iter().all(is_invalid) && !matches!(study, Study::Capacity(_));
+        exit = exit.and(Exit::Invalid.if_so(is_all_invalid));
         exit = exit.and(Exit::Missed.if_so(is_worse));
         for threshold in study.thresholds() {
             let results: Vec<_> =

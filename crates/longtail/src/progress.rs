@@ -66,10 +66,12 @@ impl ProgressDisplay {
         else {
             return self.working(&phase_in_words(phase));
         };
-        let mut name = format!("run {number}/{of}");
-        if !what.is_empty() {
-            name.extend([": ", what]);
-        }
+        let name = match (what.as_str(), *of) {
+            ("", _) => format!("run {number}/{of}"),
+            // One that is not counted says itself which it is.
+            (what, 1) => what.to_owned(),
+            (what, _) => format!("run {number}/{of}: {what}"),
+        };
         let connections = number::count_of(*connections, "connection");
         // With one run this would only repeat its length.
         let left = left.clone().filter(|_| *of > 1);

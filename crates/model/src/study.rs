@@ -10,8 +10,8 @@ use crate::secret::MaskedText;
 use crate::theory::ServiceTime;
 use crate::theory::{DisciplineProbe, InferredDiscipline};
 use crate::{
-    BodiesStudy, ComparisonStudy, Diagnostic, Environment, LaneCountReason, Nanos, Placement, Plan,
-    ProbeUsed, Run, ServerFacts, ServerLocation, Threshold,
+    BodiesStudy, CapacityStudy, ComparisonStudy, Diagnostic, Environment, LaneCountReason, Nanos,
+    Placement, Plan, ProbeUsed, Run, ServerFacts, ServerLocation, Threshold,
 };
 
 /// The version of the file format that this code writes. It increases with each change that an
@@ -30,6 +30,8 @@ pub enum Study {
     Bodies(Box<BodiesStudy>),
     /// Of `longtail compare`.
     Compare(Box<ComparisonStudy>),
+    /// Of `longtail capacity`.
+    Capacity(Box<CapacityStudy>),
 }
 
 impl Study {
@@ -40,16 +42,17 @@ impl Study {
             Study::Load(study) => vec![&study.run],
             Study::Bodies(study) => study.sorted().into_iter().map(|row| &row.run).collect(),
             Study::Compare(study) => study.runs.iter().map(|row| &row.run).collect(),
+            Study::Capacity(study) => study.trials.iter().map(|trial| &trial.run).collect(),
         }
     }
 
-    /// The user's thresholds for each run; a comparison has none.
+    /// The user's thresholds for each run; a comparison and a search for a capacity have none.
     pub fn thresholds(&self) -> &[Threshold] {
         match self {
             Study::Sweep(study) => &study.plan.thresholds,
             Study::Load(study) => &study.plan.thresholds,
             Study::Bodies(study) => &study.plan.thresholds,
-            Study::Compare(_) => &[],
+            Study::Compare(_) | Study::Capacity(_) => &[],
         }
     }
 
@@ -58,7 +61,7 @@ impl Study {
         match self {
             Study::Sweep(study) => study.plan.with.is_some(),
             Study::Load(study) => study.run.claim.is_some(),
-            Study::Bodies(_) | Study::Compare(_) => false,
+            Study::Bodies(_) | Study::Compare(_) | Study::Capacity(_) => false,
         }
     }
 }
@@ -72,6 +75,7 @@ impl Study {
             Study::Bodies(study) => &mut study.command_line,
             Study::Compare(study) => &mut study.command_line,
             Study::Load(study) => &mut study.command_line,
+            Study::Capacity(study) => &mut study.command_line,
         };
         *line = anew(line);
         self
@@ -87,7 +91,13 @@ macro_rules! study_of {
         })*
     };
 }
-study_of!(Sweep(SweepStudy), Load(LoadStudy), Bodies(BodiesStudy), Compare(ComparisonStudy));
+study_of!(
+    Sweep(SweepStudy),
+    Load(LoadStudy),
+    Bodies(BodiesStudy),
+    Compare(ComparisonStudy),
+    Capacity(CapacityStudy)
+);
 
 /// What `longtail sweep` found: a server that it started, and one run for each multiple.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,12 +7,12 @@ use std::fmt::Write as _;
 
 use model::Study;
 
-use crate::comparison;
 use crate::load_answer;
 use crate::run_tables::{self, NO_FIGURE};
 use crate::summary::{Summary, SummaryRun, SummaryVerdict};
 use crate::text::{self, Width, columns_of, wrap};
 use crate::tree::{DataTable, TableRow};
+use crate::{capacity, comparison};
 use judge::Grade;
 use judge::expectations::ExpectationResult;
 use judge::next::NextCommand;
@@ -63,7 +63,8 @@ pub fn painted(
     let layout = AnswerLayout::of(&summary, width, paint);
     let text = layout.opening(study, false);
     // A comparison has a row a figure, and not a run.
-    let runs = if summary.comparison.is_some() { 0 } else { summary.runs.len() };
+    let is_by_run = summary.comparison.is_none() && summary.capacity.is_none();
+    let runs = if is_by_run { summary.runs.len() } else { 0 };
     // Narrower lines are more lines.
     let lines = LINES * COLUMNS / layout.width.columns().unwrap_or(COLUMNS);
     let room = (lines + runs.saturating_sub(ROWS)).saturating_sub(text.lines().count());
@@ -150,6 +151,9 @@ fn left_out(columns: &[String], width: Width) -> String {
 pub(crate) fn legend(summary: &Summary<'_>) -> Option<String> {
     if let Some(summary) = &summary.comparison {
         return comparison::legend(summary).map(str::to_owned);
+    }
+    if summary.capacity.is_some() {
+        return None;
     }
     let shown = || summary.runs.iter().filter(|run| run.is_the_servers());
     let percentiles = shown_percentiles(summary.command);
@@ -265,7 +269,9 @@ impl<'a> AnswerLayout<'a> {
             return sentence;
         }
         wrap(&mut sentence, self.width, "", &self.summary.sentence);
-        let is_bad = self.summary.verdict >= SummaryVerdict::Overloaded;
+        // A search has to go beyond what the server can do.
+        let is_bad =
+            self.summary.capacity.is_none() && self.summary.verdict >= SummaryVerdict::Overloaded;
         let emphasis = if is_bad { Emphasis::Bad } else { Emphasis::Strong };
         sentence.lines().map(|line| (self.paint)(emphasis, line) + "\n").collect()
     }
@@ -383,6 +389,9 @@ fn shortened<'t>(line: &'t str, words: impl Iterator<Item = &'t str>) -> Cow<'t,
 /// The table. A sweep has a row for each run, a comparison for each figure or arm, and a load has a
 /// column for each percentile.
 pub(crate) fn table(summary: &Summary<'_>) -> DataTable {
+    if let Some(found) = &summary.capacity {
+        return capacity::in_answer(found);
+    }
     match (&summary.comparison, summary.runs.as_slice()) {
         (Some(comparison), _) => comparison::table(comparison),
         (None, [run]) if summary.command == "load" => load_answer::percentiles(run),

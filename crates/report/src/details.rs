@@ -56,10 +56,11 @@ pub(crate) fn details(study: &Study) -> ReportTree {
             (it.plan.arms.iter().map(|arm| arm.server.socket).collect(), vec![lost], Vec::new())
         }
         Study::Load(it) => (Vec::new(), load::sections(it), vec![workers(&runs)]),
+        Study::Capacity(_) => (Vec::new(), Vec::new(), Vec::new()),
     };
     let seen = [
         endings(&runs),
-        remarks(head.warnings, &runs, matches!(study, Study::Compare(_))),
+        remarks(head.warnings, &runs, matches!(study, Study::Compare(_) | Study::Capacity(_))),
         server_view::section(&runs),
         server_view::traced(&runs, &sockets),
         server_view::statsd(&runs),

@@ -38,7 +38,11 @@ pub fn whole(study: &Study, summary: &Summary<'_>) -> String {
         format!("<details><summary>All columns</summary>{}</details>", table(&tree.table))
     };
     let sections = joined(&tree.sections, section);
-    let heading = if summary.comparison.is_some() { "Figures" } else { "Runs" };
+    let heading = match (&summary.comparison, &summary.capacity) {
+        (Some(_), _) => "Figures",
+        (None, Some(_)) => "Trials",
+        (None, None) => "Runs",
+    };
     // Only `<` could end the data of a script element.
     let data = serde_json::to_string(summary).expect("a summary is JSON").replace('<', "\\u003c");
     format!(
@@ -71,6 +75,7 @@ fn drawn(study: &Study, summary: &Summary<'_>) -> String {
         Study::Load(study) => other_studies::of_load(study, summary),
         Study::Compare(_) => summary.comparison.iter().map(other_studies::of_comparison).collect(),
         Study::Bodies(study) => other_studies::of_bodies(study),
+        Study::Capacity(_) => summary.capacity.iter().map(other_studies::of_capacity).collect(),
     };
     let mut drawn = String::new();
     let mut left_out = String::new();

@@ -7,6 +7,7 @@
 //! numbers become text in [`number`] alone.
 
 pub mod answer;
+pub mod capacity;
 pub mod comparison;
 mod details;
 pub mod hey;
@@ -83,6 +84,6 @@ pub fn puma(study: &Study, saved: Option<&str>, width: Width) -> String {
             format!("{:>5} Total Time\n", number::minutes(tree.total_time)),
         ]),
         // Puma's scripts have no such table.
-        Study::Load(_) | Study::Compare(_) => full(study, saved, width),
+        Study::Load(_) | Study::Compare(_) | Study::Capacity(_) => full(study, saved, width),
     }
 }

@@ -4,8 +4,8 @@
 use judge::findings::only_status;
 use model::theory::{ServiceTime, ServiceTimeSource};
 use model::{
-    App, BodiesStudy, ComparisonStudy, Diagnostic, Environment, LaneCountReason, LaneFacts,
-    LatePolicy, LoadPlan, LoadStudy, MaskedText, Nanos, Placement, ServerLocation, Stop,
+    App, BodiesStudy, CapacityStudy, ComparisonStudy, Diagnostic, Environment, LaneCountReason,
+    LaneFacts, LatePolicy, LoadPlan, LoadStudy, MaskedText, Nanos, Placement, ServerLocation, Stop,
     StreamPlan, Study, SweepStudy, Timing,
 };
 
@@ -15,7 +15,7 @@ use crate::labels::{
 };
 use crate::number::{self, count_of};
 use crate::tree::NamedFact;
-use crate::{comparison, theory};
+use crate::{capacity, comparison, theory};
 
 /// What studies of every kind have.
 pub(crate) struct StudyHead<'a> {
@@ -50,6 +50,13 @@ impl StudyHead<'_> {
                 started_at: &it.started_at,
                 environment: &it.environment,
                 warnings: &it.warnings,
+                total_time: it.total_time,
+            },
+            Study::Capacity(it) => StudyHead {
+                command_line: &it.command_line,
+                started_at: &it.started_at,
+                environment: &it.environment,
+                warnings: &[],
                 total_time: it.total_time,
             },
             Study::Bodies(it) => StudyHead {
@@ -91,6 +98,7 @@ fn server_and_load(study: &Study) -> Vec<String> {
         Study::Bodies(study) => of_bodies(study),
         Study::Load(study) => of_load(study),
         Study::Compare(study) => comparison::measured(study),
+        Study::Capacity(study) => capacity::measured(study),
     }
 }
 
@@ -125,6 +133,7 @@ pub(crate) fn facts(study: &Study) -> Vec<NamedFact> {
         Study::Bodies(study) => facts_of_bodies(study, machine),
         Study::Load(study) => facts_of_load(study, machine),
         Study::Compare(study) => facts_of_comparison(study, machine),
+        Study::Capacity(study) => facts_of_capacity(study, machine),
     }
 }
 
@@ -181,6 +190,11 @@ fn facts_of_load(study: &LoadStudy, machine: NamedFact) -> Vec<NamedFact> {
         machine,
         NamedFact::new("load", [requests(plan), generator]),
     ]
+}
+
+fn facts_of_capacity(study: &CapacityStudy, machine: NamedFact) -> Vec<NamedFact> {
+    let command = study.server.as_ref().map(|server| server.command_line.to_string());
+    vec![NamedFact::new("command", command), machine]
 }
 
 fn facts_of_comparison(study: &ComparisonStudy, machine: NamedFact) -> Vec<NamedFact> {

@@ -30,7 +30,8 @@ impl RunTable {
             Study::Sweep(_) => RunTable::Sweep,
             Study::Bodies(_) => RunTable::Bodies,
             Study::Compare(_) => RunTable::Comparison,
-            Study::Load(_) => RunTable::Load,
+            // Each trial is a load.
+            Study::Load(_) | Study::Capacity(_) => RunTable::Load,
         }
     }
 }

@@ -59,6 +59,7 @@ pub(crate) enum RunContext<'a> {
     Bodies(&'a BodiesStudy, &'a BodyRun),
     Comparison(&'a ComparisonStudy, &'a ComparisonRun),
     Load(&'a LoadStudy),
+    Capacity,
 }
 
 impl<'a> SummaryRun<'a> {
@@ -73,6 +74,7 @@ impl<'a> SummaryRun<'a> {
                 it.runs.iter().map(|row| RunContext::Comparison(it, row)).collect()
             }
             Study::Load(it) => vec![RunContext::Load(it)],
+            Study::Capacity(it) => it.trials.iter().map(|_| RunContext::Capacity).collect(),
         };
         let named = named_runs(study).into_iter().zip(contexts);
         named.map(|(NamedRun { name, run }, context)| SummaryRun::of(name, run, context)).collect()
@@ -82,9 +84,10 @@ impl<'a> SummaryRun<'a> {
     pub(crate) fn of(label: String, run: &'a Run, context: RunContext<'a>) -> SummaryRun<'a> {
         let verdict = match context {
             RunContext::Load(study) => verdict_of_load(study),
-            RunContext::Sweep(_) | RunContext::Bodies(..) | RunContext::Comparison(..) => {
-                verdict_of(run)
-            }
+            RunContext::Sweep(_)
+            | RunContext::Bodies(..)
+            | RunContext::Comparison(..)
+            | RunContext::Capacity => verdict_of(run),
         };
         SummaryRun { label, verdict, run, context }
     }
@@ -93,7 +96,10 @@ impl<'a> SummaryRun<'a> {
     pub(crate) fn body(&self) -> Option<&'a BodyRun> {
         match self.context {
             RunContext::Bodies(_, row) => Some(row),
-            RunContext::Sweep(_) | RunContext::Comparison(..) | RunContext::Load(_) => None,
+            RunContext::Sweep(_)
+            | RunContext::Comparison(..)
+            | RunContext::Load(_)
+            | RunContext::Capacity => None,
         }
     }
 
@@ -101,7 +107,10 @@ impl<'a> SummaryRun<'a> {
     pub(crate) fn arm(&self) -> Option<&'a ComparisonRun> {
         match self.context {
             RunContext::Comparison(_, row) => Some(row),
-            RunContext::Sweep(_) | RunContext::Bodies(..) | RunContext::Load(_) => None,
+            RunContext::Sweep(_)
+            | RunContext::Bodies(..)
+            | RunContext::Load(_)
+            | RunContext::Capacity => None,
         }
     }
 
@@ -109,7 +118,10 @@ impl<'a> SummaryRun<'a> {
     fn load_plan(&self) -> Option<&'a LoadPlan> {
         match self.context {
             RunContext::Load(study) => Some(&study.plan),
-            RunContext::Sweep(_) | RunContext::Bodies(..) | RunContext::Comparison(..) => None,
+            RunContext::Sweep(_)
+            | RunContext::Bodies(..)
+            | RunContext::Comparison(..)
+            | RunContext::Capacity => None,
         }
     }
 
@@ -132,7 +144,10 @@ impl<'a> SummaryRun<'a> {
     pub(crate) fn letter(&self) -> Option<String> {
         match self.context {
             RunContext::Comparison(study, row) => Some(study.plan.letter(row.arm)),
-            RunContext::Sweep(_) | RunContext::Bodies(..) | RunContext::Load(_) => None,
+            RunContext::Sweep(_)
+            | RunContext::Bodies(..)
+            | RunContext::Load(_)
+            | RunContext::Capacity => None,
         }
     }
 
@@ -140,7 +155,10 @@ impl<'a> SummaryRun<'a> {
     pub(crate) fn sockets(&self) -> usize {
         match self.context {
             RunContext::Bodies(study, _) => study.plan.sockets.len(),
-            RunContext::Sweep(_) | RunContext::Comparison(..) | RunContext::Load(_) => 1,
+            RunContext::Sweep(_)
+            | RunContext::Comparison(..)
+            | RunContext::Load(_)
+            | RunContext::Capacity => 1,
         }
     }
 
@@ -149,7 +167,7 @@ impl<'a> SummaryRun<'a> {
         match self.context {
             RunContext::Sweep(study) => study.plan.repeat,
             RunContext::Bodies(study, _) => study.plan.repeat,
-            RunContext::Comparison(..) | RunContext::Load(_) => 1,
+            RunContext::Comparison(..) | RunContext::Load(_) | RunContext::Capacity => 1,
         }
     }
 

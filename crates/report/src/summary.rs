@@ -6,6 +6,7 @@ use judge::{Finding, FindingRole, findings};
 use model::Study;
 use serde::Serialize;
 
+use crate::capacity::{self, SummaryCapacity};
 use crate::comparison::{self, SummaryComparison};
 use crate::measured::{self, StudyHead};
 pub use crate::run_summary::{SummaryRun, SummaryVerdict};
@@ -48,6 +49,9 @@ pub struct Summary<'a> {
     pub next: Vec<NextCommand>,
     /// The result of a comparison.
     pub comparison: Option<SummaryComparison>,
+    /// The result of a search for a capacity; its runs are its trials.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<SummaryCapacity>,
     /// The thresholds, and whether each was met.
     pub expectations: Vec<ExpectationResult>,
     /// The file that has the whole study.
@@ -82,7 +86,11 @@ impl<'a> Summary<'a> {
         let findings: Vec<SummaryFinding> = findings.into_iter().map(SummaryFinding::of).collect();
         let comparison = match study {
             Study::Compare(study) => Some(comparison::summary(study)),
-            Study::Sweep(_) | Study::Bodies(_) | Study::Load(_) => None,
+            Study::Sweep(_) | Study::Bodies(_) | Study::Load(_) | Study::Capacity(_) => None,
+        };
+        let capacity = match study {
+            Study::Capacity(study) => Some(capacity::summary(study)),
+            Study::Sweep(_) | Study::Bodies(_) | Study::Load(_) | Study::Compare(_) => None,
         };
         // A comparison's runs that failed their checks are not counted.
         let counted: Vec<&SummaryRun<'_>> =
@@ -97,17 +105,28 @@ impl<'a> Summary<'a> {
             command: command(study),
             verdict: verdict.unwrap_or(none),
             trusted: !study.is_claimed() && is_trusted,
-            sentence: conclusion(&findings, comparison.as_ref()),
+            sentence: match study {
+                Study::Capacity(study) => judge::capacity::sentence(study),
+                Study::Sweep(_) | Study::Bodies(_) | Study::Load(_) | Study::Compare(_) => {
+                    conclusion(&findings, comparison.as_ref())
+                }
+            },
             measured: measured::lines(study),
             command_line: head.command_line.to_owned(),
             started_at: head.started_at.to_owned(),
             longtail: head.environment.longtail_version.clone(),
             trust: trust_lines(study, &named, comparison.as_ref()),
             next,
-            expectations: expectations::results(study, &named),
+            expectations: match study {
+                Study::Capacity(study) => judge::capacity::expectations(study),
+                Study::Sweep(_) | Study::Bodies(_) | Study::Load(_) | Study::Compare(_) => {
+                    expectations::results(study, &named)
+                }
+            },
             runs,
             findings,
             comparison,
+            capacity,
             study: saved,
         }
     }
@@ -125,7 +144,9 @@ impl<'a> Summary<'a> {
     pub fn reasons(&self) -> impl Iterator<Item = &str> {
         let reasons = self.findings.iter().filter(|finding| finding.role == FindingRole::Reason);
         let of_comparison = self.comparison.iter().flat_map(|comparison| &comparison.reasons);
-        reasons.map(|finding| finding.sentence.as_str()).chain(of_comparison.map(String::as_str))
+        let of_capacity = self.capacity.iter().flat_map(|capacity| &capacity.reasons);
+        let others = of_comparison.chain(of_capacity).map(String::as_str);
+        reasons.map(|finding| finding.sentence.as_str()).chain(others)
     }
 }
 
@@ -144,6 +165,9 @@ fn trust_lines(
     named: &[NamedRun<'_>],
     comparison: Option<&SummaryComparison>,
 ) -> Vec<TrustLine> {
+    if let Study::Capacity(study) = study {
+        return judge::capacity::trust(study);
+    }
     let (Study::Compare(compared), Some(comparison)) = (study, comparison) else {
         return trust(study, named, named);
     };
@@ -160,6 +184,7 @@ fn command(study: &Study) -> &'static str {
     match study {
         Study::Load(_) => "load",
         Study::Compare(_) => "compare",
+        Study::Capacity(_) => "capacity",
         Study::Sweep(_) | Study::Bodies(_) => "sweep",
     }
 }

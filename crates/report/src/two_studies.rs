@@ -261,6 +261,12 @@ fn comparable(file: StudyFile<'_>) -> Result<Vec<NamedRun<'_>>, String> {
                 .collect()
         }
         Study::Load(study) => vec![NamedRun { name: labels::load(&study.plan), run: &study.run }],
+        Study::Capacity(_) => {
+            return Err(format!(
+                "{} is a search for a capacity: compare the answers of longtail report",
+                file.name
+            ));
+        }
         Study::Compare(_) => {
             return Err(format!(
                 "{} is a comparison already: longtail report {} shows it",

@@ -6,6 +6,7 @@
 
 mod block;
 mod bodies;
+mod capacity;
 mod ceiling;
 mod compare;
 mod conduct;
@@ -31,6 +32,7 @@ mod time_left;
 mod trend;
 
 pub use bodies::conduct_bodies;
+pub use capacity::{check_objective, conduct_capacity, conduct_capacity_of};
 pub use ceiling::start_sink;
 pub use compare::conduct_comparison;
 pub use context::{

@@ -5,6 +5,7 @@
 //! so everything is built from the real types.
 
 pub mod bodies;
+pub mod capacity;
 pub mod claimed;
 pub mod clock;
 pub mod comparison;
@@ -81,7 +82,9 @@ pub mod output {
 pub fn every_study() -> Vec<model::Study> {
     let sweeps = study::every().into_iter().chain([claimed::hey_sweep()]).map(model::Study::from);
     let loads = load::every().into_iter().chain([claimed::wrk_load()]).map(model::Study::from);
-    sweeps.chain(bodies::every().into_iter().map(model::Study::from)).chain(loads).collect()
+    let searches = capacity::every().into_iter().map(model::Study::from);
+    let bodies = bodies::every().into_iter().map(model::Study::from);
+    sweeps.chain(bodies).chain(loads).chain(searches).collect()
 }
 
 /// A cache of studies by name: each is made once in a process, because hundreds of tests use the

@@ -59,7 +59,7 @@ pub(super) fn of(study: &Study) -> Option<Finding> {
     let is_plain = match study {
         Study::Load(study) if study.plan.expected_status.is_some_and(was_meant) => return None,
         Study::Load(study) => !study.plan.tls,
-        Study::Sweep(_) | Study::Bodies(_) | Study::Compare(_) => false,
+        Study::Sweep(_) | Study::Bodies(_) | Study::Compare(_) | Study::Capacity(_) => false,
     };
     let named = named_runs(study);
     let concerned = || named.iter().filter(|named| good(named.run).keys().any(is_notable));
@@ -227,7 +227,7 @@ mod tests {
                 Study::Sweep(study) => study.runs.last_mut(),
                 Study::Bodies(study) => study.runs.last_mut().map(|row| &mut row.run),
                 Study::Compare(study) => study.runs.last_mut().map(|row| &mut row.run),
-                Study::Load(_) => None,
+                Study::Load(_) | Study::Capacity(_) => None,
             };
             let Some(last) = last.filter(|run| !is_one && run.claim.is_none()) else { continue };
             last.tally.counts = answered(&[(302, 2)]);

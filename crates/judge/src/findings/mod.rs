@@ -207,7 +207,8 @@ pub fn findings(study: &Study) -> Vec<Finding> {
         Study::Load(study) => of_load(&study.run, &study.plan),
         Study::Bodies(study) => body_range::of(study).into_iter().collect(),
         // A comparison's conclusions are its estimates, in `comparison`.
-        Study::Compare(_) => Vec::new(),
+        // Those of a search for a capacity are in `capacity`.
+        Study::Compare(_) | Study::Capacity(_) => Vec::new(),
     };
     // What the responses were comes before how fast they were.
     good_statuses::of(study).into_iter().chain(of_figures).collect()

@@ -151,6 +151,7 @@ pub(crate) enum StudyKind {
     Sweep,
     Bodies,
     Compare,
+    Capacity,
     Load,
     /// A load that another generator made.
     ClaimedLoad,
@@ -162,6 +163,7 @@ impl From<&Study> for StudyKind {
             Study::Sweep(_) => StudyKind::Sweep,
             Study::Bodies(_) => StudyKind::Bodies,
             Study::Compare(_) => StudyKind::Compare,
+            Study::Capacity(_) => StudyKind::Capacity,
             Study::Load(load) if load.run.claim.is_some() => StudyKind::ClaimedLoad,
             Study::Load(_) => StudyKind::Load,
         }
@@ -175,6 +177,7 @@ impl StudyKind {
             StudyKind::Sweep => ("a sweep", &[TextStyle::Longtail, TextStyle::Puma]),
             StudyKind::Bodies => ("a study of bodies", &[TextStyle::Longtail, TextStyle::Puma]),
             StudyKind::Compare => ("a comparison", &[TextStyle::Longtail]),
+            StudyKind::Capacity => ("a search for a capacity", &[TextStyle::Longtail]),
             StudyKind::Load => ("a load", &[TextStyle::Longtail, TextStyle::Hey, TextStyle::Wrk]),
             StudyKind::ClaimedLoad => ("another generator's load", &[TextStyle::Longtail]),
         }
@@ -258,6 +261,9 @@ impl OutputArgs {
                 comparison.runs.iter_mut().map(|row| &mut row.run).collect()
             }
             Study::Load(load) => vec![&mut load.run],
+            Study::Capacity(search) => {
+                search.trials.iter_mut().map(|trial| &mut trial.run).collect()
+            }
         };
         let judgements = runs.into_iter().filter_map(|run| run.judgement.as_mut());
         judgements.for_each(|judgement| judgement.forced = self.force);

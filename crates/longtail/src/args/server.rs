@@ -379,6 +379,11 @@ pub(crate) struct InspectArgs {
 }
 
 impl InspectArgs {
+    /// Whether anything is asked for.
+    pub(crate) fn is_given(&self) -> bool {
+        self.anatomy || !self.inspect.is_empty()
+    }
+
     /// Whether the app is asked when it began and ended.
     pub(crate) fn asks_app(&self) -> bool {
         self.anatomy || self.inspect.contains(&None)

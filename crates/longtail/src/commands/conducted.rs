@@ -281,6 +281,11 @@ impl Observer for TerminalObserver<'_> {
         self.outlets.iter_mut().for_each(|outlets| outlets.run_over());
         self.keep(study);
         self.display.rows(provisional);
+        if let Study::Capacity(search) = study
+            && let Some(known) = report::capacity::progress(search)
+        {
+            self.display.line(&known);
+        }
     }
 
     fn judged(&mut self, study: &Study) {

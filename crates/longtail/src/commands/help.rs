@@ -23,7 +23,7 @@ pub(crate) const BELOW: &str = "      ";
 
 /// The commands as `longtail --help` lists them.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Measure", &["sweep", "load", "compare", "watch", "report"]),
+    ("Measure", &["sweep", "load", "capacity", "compare", "watch", "report"]),
     ("Plan and check", &["predict", "doctor", "audit"]),
     ("More machines, and an app of your own", &["fleet", "init"]),
     ("For testing load generators", &["sink"]),
@@ -48,6 +48,7 @@ pub(crate) fn whole_for(width: Width, is_asked: impl Fn(&str) -> bool) -> Comman
         .mut_subcommand("attack", crate::args::load::as_attack)
         .mut_subcommand("bodies", super::sweep::as_bodies)
         .mut_subcommand("compare", super::compare::as_compare)
+        .mut_subcommand("capacity", super::capacity::as_capacity)
         .mut_subcommand("calibrate", |command| super::doctor::as_flag(command, "generators"))
         .mut_subcommand("selftest", |command| super::doctor::as_flag(command, "self_test"));
     let names: Vec<String> =

@@ -4,6 +4,7 @@
 //!
 //! Puma's own words (`-w2 -t5:5 -R100 -d0.2 -k`) stand beside full names. A mistake is one line.
 
+mod capacity;
 mod compare;
 mod conducted;
 mod doctor;
@@ -27,6 +28,7 @@ use clap::{FromArgMatches as _, Parser, Subcommand};
 use engine::Resolver;
 use model::AllowedNetworks;
 
+use self::capacity::CapacityArgs;
 use self::compare::CompareArgs;
 use self::doctor::DoctorArgs;
 use self::fleet::FleetArgs;
@@ -68,6 +70,8 @@ pub(crate) enum Command {
     Sweep(Box<SweepArgs>),
     /// Load a server that is already running: closed loop, or open loop with --rate
     Load(Box<LoadArgs>),
+    /// How many requests per second does it take, with p99 below a limit?
+    Capacity(Box<CapacityArgs>),
     /// Watch a running server without sending anything: who waits, which threads are busy
     Watch(Box<WatchArgs>),
     /// Two or more ways to run a server: is there a difference, or is it noise?
@@ -132,6 +136,7 @@ impl Command {
                 doctor::run(&args)
             }
             Command::Compare(args) => compare::run(&args, resolver),
+            Command::Capacity(args) => capacity::run(&args, resolver),
             Command::Report(args) => report::run(&args),
             Command::Fleet(args) => fleet::run(&args),
             Command::Init => init::run(),

@@ -126,6 +126,7 @@ fn service(word: &ServiceWord) -> Result<PredictedService, Mistake> {
             None => "its sweep has no service time; give one, such as --service 200ms",
         },
         Study::Compare(_) => "its arms have times of their own; give one, such as --service 200ms",
+        Study::Capacity(_) => "a search for a capacity has none; give one, such as --service 200ms",
         Study::Bodies(_) => {
             "bodies are work and no time that a thread is held; give a time, such as --service 200ms"
         }

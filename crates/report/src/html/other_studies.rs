@@ -5,8 +5,11 @@ use std::borrow::Cow;
 
 use model::comparison::{ComparedMetric, ComparisonQuestion, Difference};
 use model::tally::Second;
-use model::{Bodies, BodiesStudy, Body, BodyKind, LoadStudy, Nanos, Pace, Profile, Rate, Socket};
+use model::{
+    Bodies, BodiesStudy, Body, BodyKind, LoadStudy, Nanos, Pace, Profile, Rate, Socket, TrialResult,
+};
 
+use crate::capacity::SummaryCapacity;
 use crate::comparison::shortened;
 use crate::comparison::words::{self, SummaryComparison};
 use crate::details::{PivotPlace, median_of_body};
@@ -14,6 +17,7 @@ use crate::html::figure::{
     KeyEntry, PageFigure, SECONDS, TitledFigure, heat_map, spread, spread_plot, stacked, thinned,
     time_axis,
 };
+use crate::number;
 use crate::plot::{AxisScale, AxisTick, Plot, PlotAxis, PlotCell, PlotMark, PlotPoint, PlotShape};
 use crate::run_column::RunColumn;
 use crate::run_columns::{P50, RATE};
@@ -254,6 +258,50 @@ struct ForestDifference<'a> {
     /// What it is, in full.
     what: String,
     difference: Cow<'a, Difference>,
+}
+
+/// The trials of a search, in order, and the bracket that they left.
+pub(crate) fn of_capacity(summary: &SummaryCapacity) -> TitledFigure {
+    TitledFigure { title: "The trials and the bracket", drawn: trials(summary) }
+}
+
+fn trials(summary: &SummaryCapacity) -> Result<PageFigure, String> {
+    if summary.trials.is_empty() {
+        return Err("there was no trial".to_owned());
+    }
+    let count = summary.trials.len();
+    let ends = [summary.lo_per_s, summary.hi_per_s.unwrap_or(0.0)];
+    let known = ends.into_iter().filter(|rate| *rate > 0.0);
+    let mut marks: Vec<PlotMark> =
+        known.map(|rate| PlotMark::new("mark", PlotShape::Level(rate), "")).collect();
+    for (at, trial) in summary.trials.iter().enumerate() {
+        let class = match trial.result {
+            TrialResult::Passed => "p50",
+            TrialResult::Failed { .. } => "max",
+            TrialResult::Undecided | TrialResult::NotTrusted | TrialResult::BrokenOff => "ideal",
+        };
+        let place = PlotPoint { x: at as f64 + 1.0, y: trial.rate_per_s };
+        let title = format!(
+            "{}/s: {} of {} late",
+            number::significant(trial.rate_per_s),
+            trial.late,
+            trial.requests
+        );
+        marks.push(PlotMark::new(class, PlotShape::Dot(place), title));
+    }
+    let scale = AxisScale::Linear { low: 0.0, high: count as f64 + 1.0 };
+    let x = PlotAxis::rounded("trial", scale, 6);
+    let key = vec![
+        KeyEntry::new("p50", "keeps the objectives"),
+        KeyEntry::new("max", "breaks one"),
+        KeyEntry::new("ideal", "undecided, or too short to pass"),
+        KeyEntry::new("mark", "the bracket"),
+    ];
+    let sentence =
+        "A dot is a trial at one rate. A rate passes only in a full trial, and counts as too high \
+                    when two trials at it or below it failed."
+            .to_owned();
+    Ok(PageFigure { key, plots: vec![Plot::from_zero(x, "requests/s", marks)], sentence })
 }
 
 /// The figure of a comparison: all metrics that are compared as ratios.

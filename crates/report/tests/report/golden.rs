@@ -6,7 +6,7 @@ use std::path::Path;
 use model::comparison::Metric;
 use model::{ComparisonStudy, Diagnostic, LoadStudy, Study, Tally};
 use report::{StudyFile, Width, csv, hey, json, side_by_side, wrk};
-use testkit::{bodies, claimed, comparison, golden, load, study};
+use testkit::{bodies, capacity, claimed, comparison, golden, load, study};
 
 /// Compares with `tests/golden/<name>.<ending>`, or writes it.
 #[track_caller]
@@ -75,6 +75,8 @@ fn loads() {
 
 #[test]
 fn bodies_over_sockets() {
+    golden_of("capacity/found", capacity::found(), "answer.txt txt answer.md");
+    golden_of("capacity/stopped", capacity::stopped(), "answer.txt");
     golden_of("bodies/canonical", bodies::canonical(), "answer.txt txt puma.txt answer.md csv");
     golden_of("bodies/sockets", bodies::sockets(), "txt puma.txt");
     golden_of("bodies/troubled", bodies::troubled(), "txt puma.txt csv 80.txt");

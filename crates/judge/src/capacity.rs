@@ -1,0 +1,311 @@
+//! What is concluded of a search for a capacity: whether a trial says something about the server,
+//! the answer in a sentence, what broke first, why the search ended, and how sure that is.
+
+use model::{
+    CapacityStudy, CapacityTrial, Diagnostic, Limit, Pace, Quantile, Run, SearchEnd, Timing,
+    TrialPurpose, TrialResult, Verdict, number,
+};
+
+use crate::checks::Grade;
+use crate::expectations::ExpectationResult;
+use crate::limits;
+use crate::trust::TrustLine;
+use crate::verdict;
+
+/// Judges a trial. If its generator failed a check, this is the check: then a trial that breaks an
+/// objective says nothing about the server, and one whose requests were not sent in time says
+/// nothing at all. (One that keeps its objectives although the generator was late does keep them.)
+pub fn judge_trial(run: &mut Run, pace: &Pace, keeps_objectives: bool) -> Option<Diagnostic> {
+    let judgement = verdict::of_open_loop(run, pace, Timing::default());
+    let is_generators = judgement.verdict == Verdict::GeneratorBound
+        && matches!(judgement.limit, Some(Limit::Generator { .. }));
+    let check = judgement.decided_by.clone().filter(|_| is_generators);
+    run.judgement = Some(judgement);
+    check.filter(|check| {
+        !keeps_objectives
+            || matches!(check, Diagnostic::SentInTime { .. } | Diagnostic::GeneratorLost { .. })
+    })
+}
+
+/// `410 to 430`; three digits, and four where the first is a one, rounded so that the bracket does
+/// not become narrower.
+fn rate_down(rate: f64) -> String {
+    shown(rounded(rate, f64::floor))
+}
+
+fn rate_up(rate: f64) -> String {
+    shown(rounded(rate, f64::ceil))
+}
+
+fn shown(rate: f64) -> String {
+    if rate > 0.0 { number::significant(rate) } else { "0".to_owned() }
+}
+
+fn rounded(rate: f64, by: fn(f64) -> f64) -> f64 {
+    if rate <= 0.0 {
+        return 0.0;
+    }
+    let unit = 10f64.powf(rate.log10().floor() - 2.0);
+    by(rate / unit) * unit
+}
+
+/// The objectives, joined.
+fn objectives(study: &CapacityStudy) -> String {
+    let all: Vec<String> = study.plan.objectives.iter().map(ToString::to_string).collect();
+    all.join(" and ")
+}
+
+/// The answer.
+pub fn sentence(study: &CapacityStudy) -> String {
+    let objectives = objectives(study);
+    let bracket = study.bracket;
+    match (bracket.low > 0.0, bracket.high) {
+        (true, Some(high)) => format!(
+            "It takes {} to {} requests/s with {objectives} (95 %).",
+            rate_down(bracket.low),
+            rate_up(high)
+        ),
+        (true, None) => format!(
+            "It takes at least {} requests/s with {objectives} (95 %).",
+            rate_down(bracket.low)
+        ),
+        (false, _) if study.end == Some(SearchEnd::NothingKeepsIt) => {
+            let lowest = study.trials.iter().map(|trial| trial.rate).min_by(f64::total_cmp);
+            format!(
+                "No rate keeps {objectives}: it is broken at {}/s already.",
+                number::significant(lowest.unwrap_or_default())
+            )
+        }
+        (false, Some(high)) => format!(
+            "It takes less than {} requests/s with {objectives} (95 %); no rate below was shown to keep that.",
+            rate_up(high)
+        ),
+        (false, None) => match provisional(study) {
+            Some(seems) => format!("It seems to take {seems} with {objectives}."),
+            None => format!("How much it takes with {objectives} is not known."),
+        },
+    }
+}
+
+/// What it seems to be, while it is not certain yet; `None` before two trials.
+pub fn provisional(study: &CapacityStudy) -> Option<String> {
+    let seems = study.seems;
+    Some(match (seems.low > 0.0, seems.high) {
+        (true, Some(high)) => {
+            format!("{} to {} requests/s (not yet 95 %)", rate_down(seems.low), rate_up(high))
+        }
+        (true, None) => format!("more than {} requests/s (not yet 95 %)", rate_down(seems.low)),
+        (false, Some(high)) => format!("less than {} requests/s (not yet 95 %)", rate_up(high)),
+        (false, None) => return None,
+    })
+}
+
+/// Why: what broke first, the limit, how the lower end was confirmed, the closed loop, why it ended.
+pub fn reasons(study: &CapacityStudy) -> Vec<String> {
+    let mut reasons = Vec::new();
+    reasons.extend(seems(study));
+    reasons.extend(study.lowest_failed().and_then(|trial| what_broke(study, trial)));
+    reasons.extend(limit(study));
+    reasons.extend(confirmed(study));
+    reasons.extend(closed_loop(study));
+    reasons.extend(why_it_ended(study));
+    reasons
+}
+
+/// Where the trials point, if the bracket is wider than that.
+fn seems(study: &CapacityStudy) -> Option<String> {
+    let low = study.seems.low;
+    let high = study.seems.high.filter(|_| low > study.bracket.low)?;
+    let is_wide = study.bracket.width().is_none_or(|width| width > study.plan.precision);
+    let is_said = study.bracket.low == 0.0 && study.bracket.high.is_none();
+    (is_wide && !is_said).then(|| {
+        format!(
+            "The trials point to {} to {}/s, which is not certain.",
+            rate_down(low),
+            rate_up(high)
+        )
+    })
+}
+
+fn what_broke(study: &CapacityStudy, trial: &CapacityTrial) -> Option<String> {
+    let TrialResult::Failed { objective } = trial.result else { return None };
+    let condition = study.plan.objectives.get(objective)?;
+    let late = trial.late.get(objective)?;
+    let share = late.late as f64 / (late.requests as f64).max(1.0);
+    let rate = number::significant(trial.rate);
+    let cliff = if share > 0.5 { "; it is a cliff: " } else { ": " };
+    Some(format!(
+        "{condition} breaks first, at {rate}/s{cliff}{} % of the requests were late or failed there, {} % may be.",
+        number::percent_tenths(share),
+        number::percent_tenths(late.allowed),
+    ))
+}
+
+/// The limit in the failed trial with the highest rate, where a limit shows most clearly.
+fn limit(study: &CapacityStudy) -> Option<String> {
+    let failed =
+        study.trials.iter().filter(|trial| matches!(trial.result, TrialResult::Failed { .. }));
+    let highest = failed.max_by(|a, b| a.rate.total_cmp(&b.rate))?;
+    let limit = highest.run.judgement.as_ref()?.limit.as_ref()?;
+    let says_something = !matches!(limit, Limit::NotKnown { cpu: None, at_once: None, .. });
+    let slots = study.server.as_ref().map(model::ServerFacts::slots);
+    says_something.then(|| limits::sentence(limit, slots))
+}
+
+fn confirmed(study: &CapacityStudy) -> Option<String> {
+    let low = study.bracket.low;
+    if low == 0.0 {
+        return None;
+    }
+    let full = 1 + study.confirmations;
+    let trials = number::count_of(full, "full trial");
+    let from_above = study.at_low().any(|trial| trial.purpose == TrialPurpose::FromAbove);
+    let above = if from_above { ", one of them right after an overload" } else { "" };
+    let p99 = study.at_low().filter_map(|trial| match trial.run.response_time(0.99) {
+        Quantile::Time(time) => Some(time),
+        _ => None,
+    });
+    let p99 =
+        p99.max().map(|time| format!(": p99 up to {}", number::time(time))).unwrap_or_default();
+    Some(format!("{}/s held in {trials}{above}{p99}.", rate_down(low)))
+}
+
+fn closed_loop(study: &CapacityStudy) -> Option<String> {
+    let rate = study.closed_loop_rate()?;
+    let run = study.closed_loop.as_ref()?;
+    let connections = number::count_of(run.connections, "connection");
+    let share = if study.bracket.low > 0.0 {
+        format!(
+            "; {}/s is {} % of that",
+            rate_down(study.bracket.low),
+            number::percent(study.bracket.low / rate)
+        )
+    } else {
+        String::new()
+    };
+    Some(format!("A closed loop of {connections} reached {}/s{share}.", number::significant(rate)))
+}
+
+fn why_it_ended(study: &CapacityStudy) -> Option<String> {
+    let precision = number::shortest(study.plan.precision * 100.0);
+    Some(match study.end.as_ref()? {
+        // The answer says it all.
+        SearchEnd::Precise | SearchEnd::NothingKeepsIt => return None,
+        SearchEnd::Budget => {
+            let budget = number::span(study.plan.budget);
+            match study.bracket.width() {
+                Some(width) if width > study.plan.precision => format!(
+                    "The budget of {budget} is used up: the bracket is {} % wide, and {precision} % was asked for.",
+                    number::percent(width)
+                ),
+                Some(_) | None => format!("The budget of {budget} is used up."),
+            }
+        }
+        SearchEnd::Undecided => match study.bracket.width() {
+            Some(width) => format!(
+                "Rates between are undecided: the bracket is {} % wide, and {precision} % was asked for.",
+                number::percent(width)
+            ),
+            None => "The rates that were tried are undecided.".to_owned(),
+        },
+        SearchEnd::Generator => {
+            "The generator failed its checks above that, so the server's limit was not reached."
+                .to_owned()
+        }
+        SearchEnd::HighestRate => "The highest rate that may be tried still keeps it.".to_owned(),
+        SearchEnd::ServerEnded => match &study.server_end {
+            Some(how) => format!("It ended when the server did: {how}."),
+            None => "The server ended in a trial.".to_owned(),
+        },
+        SearchEnd::User => "Stopped by the user: this is what was known by then.".to_owned(),
+    })
+}
+
+/// What speaks for the answer and against it.
+pub fn trust(study: &CapacityStudy) -> Vec<TrustLine> {
+    let mut lines = Vec::new();
+    let total = study.trials.len() as u64;
+    let doubted =
+        study.trials.iter().filter(|trial| trial.result == TrialResult::NotTrusted).count() as u64;
+    let requests: u64 =
+        study.trials.iter().filter_map(|trial| trial.late.first()).map(|late| late.requests).sum();
+    let trials = number::count_of(total, "trial");
+    if total > doubted {
+        lines.push(TrustLine::new(
+            Grade::Passed,
+            format!(
+                "{trials}, {requests} requests; a rate passes or fails by how many were late, with their clustering counted in"
+            ),
+        ));
+    }
+    if doubted > 0 {
+        let mut said = study.trials.iter().filter(|trial| trial.result == TrialResult::NotTrusted);
+        let check =
+            said.next_back().and_then(|trial| trial.run.judgement.as_ref()?.decided_by.clone());
+        let why = check.map(|check| format!(": {}", crate::assess(&check).sentence));
+        lines.push(
+            TrustLine::new(
+                Grade::Doubtful,
+                format!(
+                    "the generator failed its checks in {doubted} of {trials}{}",
+                    why.unwrap_or_default()
+                ),
+            )
+            .hint("these say nothing of the server; make the load on another machine (--from)"),
+        );
+    }
+    if !study.is_monotone {
+        lines.push(TrustLine::new(
+            Grade::Doubtful,
+            "a rate failed below one that passed: the server, or the machine, changed meanwhile",
+        ));
+    }
+    if study.bracket.low > 0.0 && study.confirmations == 0 {
+        lines.push(TrustLine::new(
+            Grade::Uncertain,
+            "there was no time to confirm the lower end with other arrivals",
+        ));
+    }
+    lines
+}
+
+/// Whether the capacity is what was expected.
+pub fn expectations(study: &CapacityStudy) -> Vec<ExpectationResult> {
+    study
+        .plan
+        .expected
+        .iter()
+        .map(|expected| {
+            let low = rate_down(study.bracket.low);
+            let high = study.bracket.high.map_or_else(|| "?".to_owned(), rate_up);
+            let (result, word) = match expected.holds_for(study.bracket) {
+                Some(true) => ("met", "PASS"),
+                Some(false) => ("missed", "FAIL"),
+                None => ("cannot_tell", "CANNOT TELL"),
+            };
+            ExpectationResult {
+                expected: expected.to_string(),
+                result,
+                sentence: format!("{word} expect {expected}: it is {low} to {high}/s"),
+                runs: Vec::new(),
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_never_narrows_a_bracket() {
+        for (rate, down, up) in [
+            (412.34, "412", "413"),
+            (1738.9, "1730", "1740"),
+            (75.04, "75.0", "75.1"),
+            (0.0, "0", "0"),
+        ] {
+            assert_eq!((rate_down(rate).as_str(), rate_up(rate).as_str()), (down, up));
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The report of a search for a capacity: the table of its trials, how it was measured, and its
+//! summary. What is concluded is in `judge::capacity`.
+
+use model::{CapacityStudy, CapacityTarget, CapacityTrial, SearchEnd, TrialPurpose, TrialResult};
+use serde::Serialize;
+
+use crate::labels;
+use crate::number::{self, NONE};
+use crate::tree::{DataTable, TableColumn, TableRow};
+
+/// The result of a search. In JSON rates are in requests per second, times in milliseconds.
+#[derive(Clone, Debug, Serialize)]
+pub struct SummaryCapacity {
+    /// The highest rate that passed; 0 if none did.
+    pub lo_per_s: f64,
+    /// The lowest rate that failed; `null` if none did.
+    pub hi_per_s: Option<f64>,
+    /// How sure the bracket is.
+    pub confidence: f64,
+    /// What must hold.
+    pub objectives: Vec<String>,
+    /// The objective that breaks first.
+    pub binding: Option<String>,
+    /// Why the search ended.
+    pub stopped: Option<SearchEnd>,
+    /// Whether no rate failed below one that passed.
+    pub monotone: bool,
+    /// Full trials at the lower end.
+    pub full_trials_at_lo: u64,
+    /// What a closed loop reached.
+    pub closed_loop_per_s: Option<f64>,
+    /// The trials, in order.
+    pub trials: Vec<SummaryTrial>,
+    /// What it rests on, in words.
+    #[serde(skip)]
+    pub reasons: Vec<String>,
+}
+
+/// A trial in short.
+#[derive(Clone, Debug, Serialize)]
+pub struct SummaryTrial {
+    /// Requests per second.
+    pub rate_per_s: f64,
+    /// Why it was made.
+    pub purpose: TrialPurpose,
+    /// What it showed.
+    pub result: TrialResult,
+    /// How long requests were counted.
+    pub seconds: f64,
+    /// Requests that became due.
+    pub requests: u64,
+    /// Those that were late or failed, by the objective that was closest to being broken.
+    pub late: u64,
+    /// Good responses per second.
+    pub completed_per_s: f64,
+    /// Response times; `null` if they are not known.
+    pub p50_ms: Option<f64>,
+    /// The same.
+    pub p99_ms: Option<f64>,
+}
+
+/// The summary of a search.
+pub(crate) fn summary(study: &CapacityStudy) -> SummaryCapacity {
+    let binding = study.lowest_failed().and_then(|trial| match trial.result {
+        TrialResult::Failed { objective } => study.plan.objectives.get(objective),
+        _ => None,
+    });
+    SummaryCapacity {
+        lo_per_s: study.bracket.low,
+        hi_per_s: study.bracket.high,
+        confidence: CONFIDENCE,
+        objectives: study.plan.objectives.iter().map(ToString::to_string).collect(),
+        binding: binding.map(ToString::to_string),
+        stopped: study.end.clone(),
+        monotone: study.is_monotone,
+        full_trials_at_lo: if study.bracket.low > 0.0 { 1 + study.confirmations } else { 0 },
+        closed_loop_per_s: study.closed_loop_rate(),
+        trials: study.trials.iter().map(SummaryTrial::of).collect(),
+        reasons: judge::capacity::reasons(study),
+    }
+}
+
+/// How often a bracket holds the capacity.
+const CONFIDENCE: f64 = 0.95;
+
+impl SummaryTrial {
+    fn of(trial: &CapacityTrial) -> SummaryTrial {
+        let late = trial.late.iter().max_by(|a, b| {
+            let share = |it: &model::LateRequests| it.late as f64 / it.allowed;
+            share(a).total_cmp(&share(b))
+        });
+        let time = |q: f64| trial.run.response_time(q).time().map(|time| time.0 as f64 / 1e6);
+        SummaryTrial {
+            rate_per_s: trial.rate,
+            purpose: trial.purpose,
+            result: trial.result,
+            seconds: trial.run.measured.as_secs_f64(),
+            requests: late.map_or(0, |late| late.requests),
+            late: late.map_or(0, |late| late.late),
+            completed_per_s: trial.run.completed_rate(),
+            p50_ms: time(0.5),
+            p99_ms: time(0.99),
+        }
+    }
+
+    /// Its result, in words.
+    fn words(&self) -> &'static str {
+        match (self.result, self.purpose) {
+            (TrialResult::Passed, _) => "keeps it",
+            (TrialResult::Failed { .. }, _) => "breaks it",
+            (TrialResult::Undecided, TrialPurpose::Scout) => "",
+            (TrialResult::Undecided, TrialPurpose::Narrow) => "undecided",
+            (TrialResult::Undecided, TrialPurpose::Confirm | TrialPurpose::FromAbove) => "again",
+            (TrialResult::NotTrusted, _) => "generator failed its checks",
+            (TrialResult::BrokenOff, _) => "broken off",
+        }
+    }
+}
+
+/// Rows of the answer's table; the trials farthest from the bracket are left out first.
+const ROWS: usize = 9;
+
+/// The trials by rate.
+pub(crate) fn table(summary: &SummaryCapacity, rows: Option<usize>) -> DataTable {
+    let mut trials: Vec<&SummaryTrial> = summary.trials.iter().collect();
+    let middle = summary.hi_per_s.map_or(summary.lo_per_s, |high| {
+        if summary.lo_per_s > 0.0 { (summary.lo_per_s * high).sqrt() } else { high }
+    });
+    let distance = |trial: &&SummaryTrial| (trial.rate_per_s / middle.max(1e-9)).ln().abs();
+    trials.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+    trials.truncate(rows.unwrap_or(usize::MAX));
+    trials.sort_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
+    let names = ["offered/s", "completed/s", "p50, ms", "p99, ms", "late, %", "requests", "s"];
+    let time = |time: Option<f64>| number::or_none(time, number::of_millis);
+    let rows = trials.into_iter().map(|trial| {
+        let late = trial.late as f64 / (trial.requests as f64).max(1.0);
+        let cells = [
+            number::significant(trial.rate_per_s),
+            if trial.seconds > 0.0 {
+                number::significant(trial.completed_per_s)
+            } else {
+                NONE.to_owned()
+            },
+            time(trial.p50_ms),
+            time(trial.p99_ms),
+            if trial.requests > 0 { number::percent_tenths(late) } else { NONE.to_owned() },
+            trial.requests.to_string(),
+            if trial.seconds > 0.0 { number::significant(trial.seconds) } else { NONE.to_owned() },
+        ];
+        TableRow::new(cells).noted(trial.words().to_owned())
+    });
+    DataTable::of_columns(names.map(TableColumn::new), rows)
+}
+
+/// The table of the answer.
+pub(crate) fn in_answer(summary: &SummaryCapacity) -> DataTable {
+    table(summary, Some(ROWS))
+}
+
+/// What was measured and how, in two lines.
+pub(crate) fn measured(study: &CapacityStudy) -> Vec<String> {
+    let plan = &study.plan;
+    let objectives: Vec<String> = plan.objectives.iter().map(ToString::to_string).collect();
+    let what = match (&plan.target, &study.server) {
+        (CapacityTarget::Started { .. }, Some(server)) => {
+            labels::joined([Some(labels::server(server)), Some(labels::slots(server))])
+        }
+        (CapacityTarget::Started { .. }, None) => String::new(),
+        (CapacityTarget::Running(load), _) => {
+            format!("{} {}", load.requests, &*load.url)
+        }
+    };
+    let keep_alive = match &plan.target {
+        CapacityTarget::Running(load) => load.load.keep_alive,
+        CapacityTarget::Started { stream, .. } => stream.keep_alive,
+    };
+    let search = format!(
+        "open loop, Poisson, seed {}, {} · highest rate with {} · precision {} %, budget {}",
+        plan.seed,
+        labels::connections(keep_alive),
+        objectives.join(" and "),
+        number::shortest(plan.precision * 100.0),
+        number::span(plan.budget),
+    );
+    vec![what, search]
+}
+
+/// What is known after a trial: for the terminal, while the search goes on.
+pub fn progress(study: &CapacityStudy) -> Option<String> {
+    let trial = study.trials.last()?;
+    let short = SummaryTrial::of(trial);
+    let late = short.late as f64 / (short.requests as f64).max(1.0);
+    let left = study.plan.budget.saturating_sub(study.total_time);
+    let known = if study.bracket.low > 0.0 {
+        judge::capacity::sentence(study)
+    } else {
+        judge::capacity::provisional(study).unwrap_or_default()
+    };
+    let words = match short.words() {
+        "" => "scouted",
+        words => words,
+    };
+    Some(format!(
+        "{}/s {words}: {} % late · {known} · {} left at most",
+        number::significant(short.rate_per_s),
+        number::percent_tenths(late),
+        number::minutes(left),
+    ))
+}

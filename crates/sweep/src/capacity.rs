@@ -1,0 +1,478 @@
+//! Conducts the search for a capacity: runs the trials that a [`RateSearch`] orders, counts late
+//! requests while a trial goes on, and ends it as soon as it is decided.
+//!
+//! A server that longtail starts is started once, and each trial has fresh connections. Before the
+//! first trial a short closed loop tells how many requests per second the server reaches at most.
+
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use capacity::{
+    LateCounts, RateObjective, RateSearch, SearchSettings, SearchStep, TrialEnding, TrialLook,
+    TrialOrder,
+};
+use engine::{LoadSpec, RunProgress, reach, spawn_scoped};
+use model::run::PERCENTILES;
+use model::study::SCHEMA;
+use model::{
+    Arrivals, CapacityBracket, CapacityPlan, CapacityStudy, CapacityTarget, CapacityTrial, Clock,
+    Nanos, Objective, Outcome, Pace, Placement, Profile, Rate, Run, SearchEnd, TrialResult,
+};
+use probe::host;
+
+use crate::block::Block;
+use crate::conduct::{Experiment, conduct};
+use crate::context::{Context, Observer, Phase, SweepError};
+use crate::load::PreparedLoad;
+use crate::observe::{ObservedRun, RunObservers, drive_observed};
+use crate::session::{Job, Session};
+
+/// The closed loop before the first trial.
+const CLOSED_LOOP: Nanos = Nanos::from_secs(3);
+const CLOSED_LOOP_WARM_UP: Nanos = Nanos::from_secs(1);
+/// Its connections / slots, and their number if the slots are not known.
+const CLOSED_LOOP_MULTIPLE: u32 = 3;
+const CLOSED_LOOP_CONNECTIONS: u32 = 64;
+/// The most connections of a trial where nothing else is asked for.
+const MOST_CONNECTIONS: u32 = 1000;
+/// Batches of requests that may wait to be counted.
+const BATCHES: usize = 256;
+/// Lanes hand over a request at the latest this long after it ended.
+const SETTLING: Nanos = Nanos::from_millis(500);
+/// The server gets at most this long to work off what a trial has left.
+const LONGEST_REST: Nanos = Nanos::from_secs(10);
+/// How long a connect may take that asks whether the server is still there.
+const PATIENCE: Duration = Duration::from_secs(4);
+/// No server that is loaded from one machine takes more.
+const HIGHEST_RATE: f64 = 1e6;
+
+/// Refuses a condition that no search can have as its objective.
+///
+/// # Errors
+/// Why, and what to type.
+pub fn check_objective(condition: Objective) -> Result<(), String> {
+    RateObjective::new(condition).map(|_| ())
+}
+
+/// Searches for the capacity of a server that runs already.
+///
+/// # Errors
+/// If an objective is none, or the engine cannot start.
+pub fn conduct_capacity_of(
+    prepared: &PreparedLoad,
+    plan: &CapacityPlan,
+    context: &Context<'_>,
+    observer: &mut dyn Observer,
+) -> Result<CapacityStudy, SweepError> {
+    let mut study = new_study(plan, context);
+    let target = TrialTarget {
+        spec: prepared.spec.clone(),
+        serving: prepared.serving.clone(),
+        placement: prepared.placement.clone(),
+        closed_loop_connections: CLOSED_LOOP_CONNECTIONS,
+    };
+    let begun = context.clock.now();
+    let mut conductor = TrialConductor { target, context, observer, begun, has_ended: &|| false };
+    conductor.search(plan, &mut study)?;
+    if study.end == Some(SearchEnd::ServerEnded) {
+        let endpoints = &prepared.spec.transport.endpoints;
+        let places: Vec<String> = endpoints.iter().map(ToString::to_string).collect();
+        study.server_end = Some(format!("nothing listens at {} any more", places.join(" or ")));
+    }
+    Ok(study)
+}
+
+/// Searches for the capacity of a server that longtail starts.
+///
+/// # Errors
+/// If an objective is none, or the server cannot be started or does not serve what is requested.
+pub fn conduct_capacity(
+    plan: &CapacityPlan,
+    context: &Context<'_>,
+    observer: &mut dyn Observer,
+) -> Result<CapacityStudy, SweepError> {
+    let mut search = CapacitySearch { plan, study: new_study(plan, context), is_done: false };
+    conduct(&mut search, context, observer)?;
+    Ok(search.study)
+}
+
+fn new_study(plan: &CapacityPlan, context: &Context<'_>) -> CapacityStudy {
+    CapacityStudy {
+        schema: SCHEMA,
+        started_at: context.started_at.clone(),
+        command_line: context.command_line.clone(),
+        plan: plan.clone(),
+        environment: host::environment(context.version),
+        server: None,
+        closed_loop: None,
+        trials: Vec::new(),
+        bracket: CapacityBracket::default(),
+        seems: CapacityBracket::default(),
+        confirmations: 0,
+        is_monotone: true,
+        end: None,
+        server_end: None,
+        total_time: Nanos::ZERO,
+        interrupted: false,
+    }
+}
+
+/// The search as an experiment with one server.
+struct CapacitySearch<'a> {
+    plan: &'a CapacityPlan,
+    study: CapacityStudy,
+    is_done: bool,
+}
+
+impl Experiment for CapacitySearch<'_> {
+    fn next(&mut self) -> Option<Block> {
+        let CapacityTarget::Started { server, stream } = &self.plan.target else { return None };
+        if std::mem::replace(&mut self.is_done, true) {
+            return None;
+        }
+        Some(Block::closed((**server).clone(), (**stream).clone(), true, 1))
+    }
+
+    fn jobs(&mut self, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError> {
+        self.study.server = Some(session.server.facts.clone());
+        let slots = session.server.facts.slots();
+        let stream = session.block.stream.clone();
+        let target = TrialTarget {
+            spec: session.shape(&stream, MOST_CONNECTIONS),
+            serving: vec![session.server.pid()],
+            placement: session.server.facts.placement.clone(),
+            closed_loop_connections: (slots * CLOSED_LOOP_MULTIPLE).max(1),
+        };
+        let Session { context, server, observer, .. } = session;
+        let server = &*server;
+        let mut conductor = TrialConductor {
+            target,
+            context,
+            observer: &mut **observer,
+            begun: context.clock.now(),
+            has_ended: &|| server.has_ended(),
+        };
+        conductor.search(self.plan, &mut self.study)?;
+        if let Some(death) = server.death(MOST_CONNECTIONS) {
+            self.study.server_end = Some(death.to_string());
+        }
+        Ok(Vec::new())
+    }
+
+    fn run(&mut self, _: &Job, _: &mut Session<'_>) -> Result<bool, SweepError> {
+        Ok(false)
+    }
+
+    fn judge(&mut self, session: &mut Session<'_>, _: bool) {
+        session.observer.judged(&self.study.clone().into());
+    }
+}
+
+/// What trials are sent to.
+struct TrialTarget {
+    /// What each of them sends, but for its pace, warm-up and length.
+    spec: LoadSpec,
+    /// The server's first processes, if they are known.
+    serving: Vec<u32>,
+    placement: Option<Placement>,
+    closed_loop_connections: u32,
+}
+
+/// Why a trial ended before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TrialStop {
+    Decided,
+    User,
+    Server,
+}
+
+/// Runs trials one after the other.
+struct TrialConductor<'a> {
+    target: TrialTarget,
+    context: &'a Context<'a>,
+    observer: &'a mut dyn Observer,
+    begun: Nanos,
+    /// Whether the server has ended.
+    has_ended: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl TrialConductor<'_> {
+    /// Searches until the search ends, and keeps in the study what is known after each trial.
+    fn search(&mut self, plan: &CapacityPlan, study: &mut CapacityStudy) -> Result<(), SweepError> {
+        let objectives = plan.objectives.iter().map(|condition| RateObjective::new(*condition));
+        let objectives: Vec<RateObjective> =
+            objectives.collect::<Result<_, _>>().map_err(SweepError::Unusable)?;
+        study.closed_loop = self.closed_loop()?.map(Box::new);
+        let mut search = RateSearch::new(SearchSettings {
+            objectives: objectives.clone(),
+            precision: plan.precision,
+            budget: plan.budget,
+            closed_loop_rate: study.closed_loop_rate(),
+            highest_rate: HIGHEST_RATE,
+            seed: plan.seed,
+        });
+        loop {
+            if self.context.is_interrupted() {
+                study.end = Some(SearchEnd::User);
+                break;
+            }
+            if (self.has_ended)() {
+                study.end = Some(SearchEnd::ServerEnded);
+                break;
+            }
+            let elapsed = self.context.clock.now() - self.begun;
+            match search.next(elapsed) {
+                SearchStep::End(end) => {
+                    study.end = Some(end);
+                    break;
+                }
+                SearchStep::Trial(order) => {
+                    let trial = self.trial(&mut search, &objectives, order, study)?;
+                    study.trials.push(trial);
+                    self.keep(&search, study);
+                }
+            }
+        }
+        (study.total_time, study.interrupted) = self.context.time_taken(self.begun);
+        Ok(())
+    }
+
+    /// Notes what is known after a trial, and tells the observer.
+    fn keep(&mut self, search: &RateSearch, study: &mut CapacityStudy) {
+        study.bracket = search.bracket();
+        study.seems = search.provisional();
+        study.confirmations = search.confirmations() as u64;
+        study.is_monotone = search.is_monotone();
+        (study.total_time, study.interrupted) = self.context.time_taken(self.begun);
+        let known = study.clone().into();
+        self.observer.run_done(&known, &known);
+    }
+
+    /// The closed loop; `None` if the user interrupted, or the server ended.
+    fn closed_loop(&mut self) -> Result<Option<Run>, SweepError> {
+        let connections = self.target.closed_loop_connections;
+        let spec = self.target.spec.clone().with(|load| {
+            load.pace = Pace::Closed;
+            load.connections = connections;
+            load.warm_up = CLOSED_LOOP_WARM_UP;
+        });
+        let spec = LoadSpec { measured: Some(CLOSED_LOOP), ..spec };
+        let progress = self.announce(&spec, "a closed loop, for where to begin".to_owned());
+        let context = self.context;
+        let has_ended = self.has_ended;
+        let mut ends = || stop_reason(context, has_ended);
+        let observed = drive(&self.target, &spec, self.context, &progress, &mut ends, None)?;
+        let is_whole = observed.ended_by.is_none();
+        self.rest(&observed.run, None);
+        Ok(is_whole.then_some(observed.run))
+    }
+
+    fn announce(&mut self, spec: &LoadSpec, what: String) -> Arc<RunProgress> {
+        let progress = Arc::new(self.context.progress(spec));
+        self.observer.phase(&Phase::Running {
+            number: 1,
+            of: 1,
+            what,
+            connections: spec.load.connections,
+            later_connections: 0,
+            length: spec.measured.map(|measured| measured + spec.load.warm_up),
+            left: None,
+            may_end_early: false,
+            progress: Some(Arc::clone(&progress)),
+            live: Arc::default(),
+        });
+        progress
+    }
+
+    /// One trial, recorded in the search.
+    fn trial(
+        &mut self,
+        search: &mut RateSearch,
+        objectives: &[RateObjective],
+        order: TrialOrder,
+        study: &CapacityStudy,
+    ) -> Result<CapacityTrial, SweepError> {
+        let at = self.context.clock.now() - self.begun;
+        if let Some(above) = order.after_rate {
+            self.overload(above, &order)?;
+        }
+        let pace = poisson(order.rate, order.seed)?;
+        let counts = Mutex::new(LateCounts::new(objectives, &pace, order.warm_up));
+        let spec = self.target.spec.clone().with(|load| {
+            load.pace = pace.clone();
+            load.warm_up = order.warm_up;
+        });
+        let spec = LoadSpec { measured: Some(order.at_most), ..spec };
+        let left = study.plan.budget.saturating_sub(at);
+        let left = model::number::minutes(left);
+        let rate = model::number::significant(order.rate);
+        let progress = self.announce(
+            &spec,
+            format!("trial {}: {rate}/s, {left} of the budget left", order.number),
+        );
+        let clock = self.context.clock;
+        let limits = objectives.iter().filter_map(|objective| objective.late_after);
+        let longest = limits.max().unwrap_or_default();
+        let end = order.warm_up + order.at_most + longest;
+        let mut look = search.look(&order);
+        let has_ended = self.has_ended;
+        let context = self.context;
+        let mut ends = || {
+            if let Some(stop) = stop_reason(context, has_ended) {
+                return Some(stop);
+            }
+            let start = progress.start();
+            let since = clock.now().saturating_sub(start + SETTLING);
+            let is_begun = start > Nanos::ZERO;
+            (is_begun && is_over(&counts, &mut look, since, end)).then_some(TrialStop::Decided)
+        };
+        let observed =
+            drive(&self.target, &spec, self.context, &progress, &mut ends, Some(&counts))?;
+        let mut counts = counts.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let ran_for = clock.now().saturating_sub(progress.start());
+        if observed.ended_by.is_none() {
+            // All of it was sent, and answered or given up.
+            counts.advance(end);
+        } else {
+            counts.advance(ran_for.saturating_sub(SETTLING).min(end));
+        }
+        let ObservedRun { mut run, ended_by, dropped_records, .. } = observed;
+        let keeps = capacity::LateShare::all_of(&counts).iter().all(|it| it.of_allowed() <= 1.0);
+        let doubt = judge::capacity::judge_trial(&mut run, &pace, keeps);
+        let ending = match ended_by {
+            Some(TrialStop::User) => TrialEnding::Interrupted,
+            Some(TrialStop::Server) => TrialEnding::ServerEnded,
+            Some(TrialStop::Decided) | None if self.is_gone(&run) => TrialEnding::ServerEnded,
+            Some(TrialStop::Decided) | None if doubt.is_some() || dropped_records > 0 => {
+                TrialEnding::NotTrusted
+            }
+            Some(TrialStop::Decided) | None => TrialEnding::Complete,
+        };
+        let result = search.record(order, &counts, ending);
+        if result != TrialResult::BrokenOff {
+            self.rest(&run, Some(order.rate));
+        }
+        let TrialOrder { purpose, rate, seed, .. } = order;
+        Ok(CapacityTrial { purpose, rate, seed, at, result, late: search.last_counts(), run })
+    }
+
+    /// Whether nothing listens any more where this run's requests went.
+    fn is_gone(&self, run: &Run) -> bool {
+        if run.tally.counts.of(Outcome::Refused) == 0 {
+            return false;
+        }
+        if self.context.far.is_some() {
+            // Nothing may lead from here to a server that others load.
+            return run.tally.gone_from().is_some();
+        }
+        let endpoints = &self.target.spec.transport.endpoints;
+        endpoints.iter().all(|endpoint| reach(endpoint, PATIENCE).is_err())
+    }
+
+    /// A load that is too high, right before a trial.
+    fn overload(&mut self, rate: f64, order: &TrialOrder) -> Result<(), SweepError> {
+        let pace = poisson(rate, order.seed)?;
+        let spec = self.target.spec.clone().with(|load| {
+            load.pace = pace;
+            load.warm_up = Nanos::ZERO;
+        });
+        let spec = LoadSpec { measured: Some(order.warm_up), ..spec };
+        let shown = model::number::significant(rate);
+        let progress = self.announce(
+            &spec,
+            format!("before trial {}: {shown}/s, too high on purpose", order.number),
+        );
+        let context = self.context;
+        let has_ended = self.has_ended;
+        let mut ends = || {
+            let start = progress.start();
+            let is_over = start > Nanos::ZERO && context.clock.now() >= start + order.warm_up;
+            stop_reason(context, has_ended).or(is_over.then_some(TrialStop::Decided))
+        };
+        drive(&self.target, &spec, self.context, &progress, &mut ends, None)?;
+        Ok(())
+    }
+
+    /// Gives the server time for what it has not answered.
+    fn rest(&mut self, run: &Run, rate: Option<f64>) {
+        self.observer.phase(&Phase::CoolingDown);
+        let unfinished = &run.tally.unfinished;
+        let left = (unfinished.in_flight + unfinished.not_sent) as f64;
+        let throughput = run.completed_rate().max(rate.unwrap_or(0.0) / 10.0).max(1.0);
+        let rest = Nanos::from_secs_f64(left / throughput).min(LONGEST_REST);
+        let until = self.context.clock.now() + rest;
+        let is_asked_to_stop = || stop_reason(self.context, self.has_ended).is_some();
+        while self.context.clock.now() < until && !is_asked_to_stop() {
+            self.context.clock.sleep(Nanos::from_millis(50));
+        }
+    }
+}
+
+/// Why no trial must go on; `None` as long as it may.
+fn stop_reason(context: &Context<'_>, has_ended: &dyn Fn() -> bool) -> Option<TrialStop> {
+    if context.is_interrupted() {
+        Some(TrialStop::User)
+    } else {
+        has_ended().then_some(TrialStop::Server)
+    }
+}
+
+/// Whether the trial is decided, or its time is over, this long after its start.
+fn is_over(counts: &Mutex<LateCounts>, look: &mut TrialLook, since: Nanos, end: Nanos) -> bool {
+    let mut counts = lock(counts);
+    counts.advance(since.min(end));
+    look.is_decided(&counts) || since >= end
+}
+
+fn lock(counts: &Mutex<LateCounts>) -> MutexGuard<'_, LateCounts> {
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn poisson(rate: f64, seed: u64) -> Result<Pace, SweepError> {
+    let rate = Rate::new(rate).map_err(SweepError::Unusable)?;
+    let profile = Profile::Flat { rate };
+    Ok(Pace::Open { profile, arrivals: Arrivals::Poisson, seed, burst: 1 })
+}
+
+/// Sends a load, and counts its late requests while it goes on.
+fn drive(
+    target: &TrialTarget,
+    spec: &LoadSpec,
+    context: &Context<'_>,
+    progress: &RunProgress,
+    ends: &mut (dyn FnMut() -> Option<TrialStop> + Send),
+    counts: Option<&Mutex<LateCounts>>,
+) -> Result<ObservedRun<TrialStop>, SweepError> {
+    let observed = std::thread::scope(|scope| {
+        let mut journal = None;
+        if let Some(counts) = counts {
+            let (sender, batches) = sync_channel::<engine::RecordBatch>(BATCHES);
+            spawn_scoped(scope, "counting", move || {
+                for batch in batches {
+                    let start = progress.start();
+                    let mut counts = lock(counts);
+                    for record in &batch {
+                        let exchange = &record.exchange;
+                        let due = exchange.due.saturating_sub(start);
+                        let ended = exchange.ended.saturating_sub(start);
+                        counts.record(due, ended, exchange.outcome.is_good());
+                    }
+                }
+            })?;
+            journal = Some(sender);
+        }
+        let observers = RunObservers {
+            ends,
+            loses_requests: |stop| *stop == TrialStop::Server,
+            serving: &target.serving,
+            placement: target.placement.as_ref(),
+            statsd: None,
+            journal,
+            sampling: None,
+            percentiles: &PERCENTILES,
+        };
+        drive_observed(spec, &context.clock, context.far, progress, observers)
+    })?;
+    Ok(observed)
+}

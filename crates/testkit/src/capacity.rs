@@ -1,0 +1,92 @@
+//! Studies of `longtail capacity` for tests. The runs of their trials are those of loads; what was
+//! counted in them, and the bracket, are set as a search would have left them.
+
+use model::study::SCHEMA;
+use model::{
+    CapacityBracket, CapacityPlan, CapacityStudy, CapacityTarget, CapacityTrial, LateRequests,
+    Nanos, Run, SearchEnd, TrialPurpose, TrialResult,
+};
+
+use crate::load;
+use crate::machine::environment;
+
+/// A search that found a bracket: two rates failed, the one below them passed and was confirmed.
+///
+/// # Panics
+/// Never: the conditions are constants.
+pub fn found() -> CapacityStudy {
+    let kept = load::open_poisson();
+    let broken = load::overloaded().run;
+    let failed = TrialResult::Failed { objective: 0 };
+    let trials = vec![
+        trial(TrialPurpose::Scout, 540.0, TrialResult::Undecided, 11, &kept.run),
+        trial(TrialPurpose::Narrow, 572.0, failed, 412, &broken),
+        trial(TrialPurpose::Narrow, 500.0, TrialResult::Passed, 48, &kept.run),
+        trial(TrialPurpose::Narrow, 545.0, failed, 260, &broken),
+        trial(TrialPurpose::Confirm, 500.0, TrialResult::Undecided, 60, &kept.run),
+        trial(TrialPurpose::FromAbove, 500.0, TrialResult::Undecided, 71, &kept.run),
+    ];
+    CapacityStudy {
+        schema: SCHEMA,
+        started_at: "2026-11-25T12:00:00Z".to_owned(),
+        command_line: "longtail capacity --objective 'p99 < 200ms' http://127.0.0.1:9292/".into(),
+        plan: CapacityPlan {
+            target: CapacityTarget::Running(Box::new(kept.plan)),
+            objectives: vec!["p99 < 200ms".parse().expect("a condition")],
+            precision: 0.05,
+            budget: Nanos::from_secs(900),
+            seed: 1,
+            expected: vec!["capacity > 450/s".parse().expect("a condition")],
+        },
+        environment: environment(),
+        server: None,
+        closed_loop: Some(Box::new(load::closed().run)),
+        trials,
+        bracket: CapacityBracket { low: 500.0, high: Some(572.0) },
+        seems: CapacityBracket { low: 540.0, high: Some(545.0) },
+        confirmations: 2,
+        is_monotone: true,
+        end: Some(SearchEnd::Budget),
+        server_end: None,
+        total_time: Nanos::from_secs(871),
+        interrupted: false,
+    }
+}
+
+/// A search that the user stopped before any rate had passed or failed.
+///
+/// # Panics
+/// Never, as [`found`].
+pub fn stopped() -> CapacityStudy {
+    let mut study = found();
+    study.trials.truncate(1);
+    study.trials[0].result = TrialResult::BrokenOff;
+    study.plan.expected.clear();
+    study.bracket = CapacityBracket::default();
+    study.seems = CapacityBracket { low: 540.0, high: None };
+    study.confirmations = 0;
+    study.end = Some(SearchEnd::User);
+    study.interrupted = true;
+    study
+}
+
+/// Each of them.
+///
+/// # Panics
+/// Never, as [`found`].
+pub fn every() -> Vec<CapacityStudy> {
+    vec![found(), stopped()]
+}
+
+fn trial(
+    purpose: TrialPurpose,
+    rate: f64,
+    result: TrialResult,
+    late: u64,
+    run: &Run,
+) -> CapacityTrial {
+    let requests = (rate * 15.0) as u64;
+    let late = LateRequests { requests, late, allowed: 0.01, inflation: 4.0 };
+    let at = Nanos::from_secs(5);
+    CapacityTrial { purpose, rate, seed: 1, at, result, late: vec![late], run: run.clone() }
+}
