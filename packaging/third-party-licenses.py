@@ -6,22 +6,13 @@ licences, MIT is taken.
 """
 
 import collections
-import json
 import pathlib
-import subprocess
 import sys
+
+import crates
 
 MUSL = """musl libc (the C library of the static binaries): Copyright 2005-2020 Rich Felker, et al.
 The Rust standard library: Copyright The Rust Project Contributors."""
-
-
-def linked(target):
-    """The crates linked into longtail, as `cargo tree` finds them."""
-    tree = ["cargo", "tree", "--locked", "--package", "longtail", "--edges", "normal,no-proc-macro"]
-    lines = subprocess.check_output(
-        [*tree, "--target", target, "--prefix", "none", "--format", "{p}"], text=True
-    )
-    return {tuple(line.split()[:2]) for line in lines.splitlines()}
 
 
 def texts(folder):
@@ -33,24 +24,19 @@ def texts(folder):
 
 
 def main(target):
-    command = ["cargo", "metadata", "--locked", "--format-version", "1"]
-    packages = json.loads(subprocess.check_output(command))["packages"]
-    wanted = linked(target)
     by_text = collections.defaultdict(list)
-    for package in packages:
-        name = (package["name"], f"v{package['version']}")
-        if package["source"] is None or name not in wanted:
-            continue
+    for package in crates.linked(target):
+        name = f"{package['name']} v{package['version']}"
         found = texts(pathlib.Path(package["manifest_path"]).parent)
         if not found:
-            sys.exit(f"{' '.join(name)} ({package['license']}) has no licence file")
+            sys.exit(f"{name} ({package['license']}) has no licence file")
         for text in found:
-            by_text[text].append(f"{' '.join(name)} ({package['license']})")
+            by_text[text].append(f"{name} ({package['license']})")
     mit = next(text for text in by_text if "Permission is hereby granted" in text)
     permission = mit[mit.index("Permission is hereby granted"):]
     print("longtail is made with the following software. Each licence stands below what it is of.")
-    for text, crates in [*by_text.items(), (f"MIT License\n\n{MUSL}\n\n{permission}", ["musl, std"])]:
-        print("\n" + "=" * 80 + "\n" + "\n".join(crates) + "\n" + "-" * 80 + "\n" + text)
+    for text, of in [*by_text.items(), (f"MIT License\n\n{MUSL}\n\n{permission}", ["musl, std"])]:
+        print("\n" + "=" * 80 + "\n" + "\n".join(of) + "\n" + "-" * 80 + "\n" + text)
 
 
 main(*sys.argv[1:])

@@ -6,8 +6,10 @@ The binary is static, so one wheel serves glibc and musl. pip and pipx put it on
 
 import base64
 import hashlib
+import os
 import pathlib
 import sys
+import time
 import zipfile
 
 METADATA = """Metadata-Version: 2.4
@@ -25,8 +27,8 @@ Root-Is-Purelib: false
 {tags}"""
 # The oldest of each whose pip knows such tags; the binary asks for neither.
 LIBCS = ["manylinux_2_17", "manylinux2014", "musllinux_1_1"]
-# As zip files keep it: a time that does not differ from build to build.
-TIME = (1980, 1, 1, 0, 0, 0)
+# As zip files keep it, which know no time before 1980.
+TIME = time.gmtime(max(int(os.environ["SOURCE_DATE_EPOCH"]), 315532800))[:6]
 
 
 def main(version, architecture, level, binary, *rest):

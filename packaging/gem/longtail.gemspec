@@ -16,7 +16,7 @@ Gem::Specification.new do |spec|
   TEXT
   spec.licenses = ["MIT", "Apache-2.0"]
   spec.required_ruby_version = ">= 2.7"
-  spec.files = Dir["exe/*", "libexec/*", "LICENSE-*", "README.md", "THIRD-PARTY-LICENSES"]
+  spec.files = Dir["exe/*", "libexec/*", "LICENSE-*", "README.md", "THIRD-PARTY-LICENSES"].sort
   spec.bindir = "exe"
   spec.executables = ["longtail"]
   spec.metadata = { "rubygems_mfa_required" => "true" }
