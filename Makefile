@@ -2,7 +2,7 @@
 
 .POSIX:
 .DEFAULT_GOAL := help
-.PHONY: help sweep build install dist dist-test readme test test-pumas fleet-demo soak check ceiling bench bench-counted bench-memory fmt bpf golden size
+.PHONY: help sweep build install dist dist-test release readme test test-pumas fleet-demo soak check ceiling bench bench-counted bench-memory fmt bpf golden size
 
 # Tests and benches load this machine only, whatever they type.
 test check ceiling bench bench-memory golden: export LONGTAIL_ALLOW_NET = 127.0.0.0/8,::1/128
@@ -38,6 +38,10 @@ dist: ## What is released, into target/dist: static binaries for x86_64 and aarc
 dist-test: ## Install, try and uninstall each of them in clean roots of Debian 12 and 13, and run the binary where there is nothing else (as root)
 	@bin/install-missing dist-test
 	@bin/try-in-roots
+
+release: ARGS =
+release: ## make dist twice in two folders, the same to the byte, after all that a release asks for; publishes nothing
+	@bin/release $(ARGS)
 
 readme: ## Run the command of the README's first screen, and put what it prints there
 	@bin/install-missing sweep
