@@ -232,15 +232,9 @@ fn for_finding(study: &SweepStudy, finding: &Finding) -> Option<NextCommand> {
             let why = "a connection for each request, so that no client is left out";
             with("-k".to_owned(), &[], why)
         }
-        Finding::StillRising(StillRising { hardly_since: Some(before), connections, .. }) => {
-            let loads = [*before, (before + connections) / 2, *connections, 2 * connections];
-            let loads = loads.map(|load| load.to_string()).join(",");
-            with(format!("--connections={loads}"), &LOADS, "loads between, and a higher one")
-        }
-        Finding::StillRising(_) => {
-            let most = plan.multiples.iter().copied().fold(1.0, f64::max);
-            let multiples = format!("--multiples={},{},{}", most, 2.0 * most, 4.0 * most);
-            with(multiples, &LOADS, "more connections")
+        Finding::StillRising(rising) => {
+            let loads = higher_loads(rising, &plan.multiples);
+            with(loads.flags, &LOADS, loads.why)
         }
         Finding::OneLoad(OneLoad { connections, .. }) => {
             let [half, same, twice] = [1, 2, 4].map(|n| (n * connections / 2).max(1));
@@ -282,6 +276,26 @@ fn for_finding(study: &SweepStudy, finding: &Finding) -> Option<NextCommand> {
         | Finding::NeverServed(_)
         | Finding::OthersCompute(_) => return None,
     })
+}
+
+/// Loads to try next, and why.
+struct OtherLoads {
+    flags: String,
+    why: &'static str,
+}
+
+/// Loads that show where throughput stops rising. `multiples`: what was tried.
+fn higher_loads(rising: &StillRising, multiples: &[f64]) -> OtherLoads {
+    let connections = rising.connections;
+    if let Some(before) = rising.hardly_since {
+        let loads = [before, u32::midpoint(before, connections), connections, 2 * connections];
+        let loads = loads.map(|load| load.to_string()).join(",");
+        let flags = format!("--connections={loads}");
+        return OtherLoads { flags, why: "loads between, and a higher one" };
+    }
+    let most = multiples.iter().copied().fold(1.0, f64::max);
+    let flags = format!("--multiples={},{},{}", most, 2.0 * most, 4.0 * most);
+    OtherLoads { flags, why: "more connections" }
 }
 
 /// The command for longer runs, if they would determine p99 well enough.
@@ -392,93 +406,95 @@ const RAMP: [&str; 4] = ["--ramp", "--over", "--steps", "--step"];
 const JUDGED: [&str; 3] = ["--expect", "--fail-if", "--stop-if"];
 
 fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
-    let plan = &study.plan;
-    // Only the amount of load changes; threads, requests and files stay as they were typed.
-    let with = |flags: &str, dropped: &[&str]| edited(&study.command_line, flags, dropped);
-    let mut next = Vec::new();
-    let most_of = |rate: f64, why: &str| {
-        command(
-            with(&format!("--rate {} --for 30s", round_rate(0.7 * rate)), &[AMOUNT, RAMP].concat()),
-            why,
-        )
-    };
-    for finding in findings {
-        next.push(match finding {
-            Finding::ClosedLoop(ClosedLoop { rate_per_s, pauses: false, .. })
-                if *rate_per_s >= 2.0 =>
-            {
-                most_of(*rate_per_s, "70 % of it, sent on schedule")
-            }
-            Finding::KeepsUp(KeepsUp { offered_per_s: Some(offered), .. }) => {
-                let [from, to] = [*offered, 10.0 * offered].map(round_rate);
-                let dropped = [AMOUNT.as_slice(), &JUDGED].concat();
-                command(
-                    with(&format!("--ramp {from}..{to} --for 60s"), &dropped),
-                    "where is it saturated?",
-                )
-            }
-            Finding::Overloaded(Overloaded { completed_per_s, .. })
-            | Finding::Peaked(Peaked { completed_per_s }) => {
-                most_of(*completed_per_s, "70 % of what it can do")
-            }
-            Finding::FallsBehind(FallsBehind { under_way: Some(_), .. }) => {
-                let Some(length) = plan.length else { continue };
-                let line = with(&format!("--for {}", length * 6), &["--for"]);
-                command(line, "is it overloaded, or do some requests take long?")
-            }
-            Finding::NotMeasured(NotMeasured { verdict: Verdict::Invalid, .. }) => all_checks(),
-            Finding::GoodStatuses(_)
-            | Finding::ServerEnded(_)
-            | Finding::NotMeasured(_)
-            | Finding::Saturated(_)
-            | Finding::StillRising(_)
-            | Finding::RatesUnclear(_)
-            | Finding::OneLoad(_)
-            | Finding::Stalled(_)
-            | Finding::ChangesWithTime(_)
-            | Finding::Collapsing(_)
-            | Finding::Unfair(_)
-            | Finding::InOrder(_)
-            | Finding::Spread(_)
-            | Finding::Undecided(_)
-            | Finding::AppVaries(_)
-            | Finding::ClosedLoop(_)
-            | Finding::KeepsUp(_)
-            | Finding::FallsBehind(_)
-            | Finding::BodyRange(_)
-            | Finding::Claimed(_)
-            | Finding::Failed(_)
-            | Finding::Limited(_)
-            | Finding::ServedInTurns(_)
-            | Finding::WaitInAcceptQueue(_)
-            | Finding::WaitInServer(_)
-            | Finding::AcceptsLate(_)
-            | Finding::StreamedBodies(_)
-            | Finding::UnevenDealing(_)
-            | Finding::UnevenWorkers(_)
-            | Finding::NeverServed(_)
-            | Finding::OthersCompute(_) => continue,
-        });
-    }
+    let mut next: Vec<_> =
+        findings.iter().filter_map(|finding| for_finding_of_load(study, finding)).collect();
     next.truncate(MOST_OF_FINDINGS);
+    next.extend(longer_load(study));
+    next
+}
+
+/// The command that answers what a finding of a load leaves open.
+fn for_finding_of_load(study: &LoadStudy, finding: &Finding) -> Option<NextCommand> {
+    // Only the amount of load changes; threads, requests and files stay as they were typed.
+    let with = |flags: String, dropped: &[&str], why: &str| {
+        command(edited(&study.command_line, &flags, dropped), why)
+    };
+    let most_of = |rate: f64, why: &str| {
+        let flags = format!("--rate {} --for 30s", round_rate(0.7 * rate));
+        with(flags, &[AMOUNT, RAMP].concat(), why)
+    };
+    Some(match finding {
+        Finding::ClosedLoop(ClosedLoop { rate_per_s, pauses: false, .. }) if *rate_per_s >= 2.0 => {
+            most_of(*rate_per_s, "70 % of it, sent on schedule")
+        }
+        Finding::KeepsUp(KeepsUp { offered_per_s: Some(offered), .. }) => {
+            let [from, to] = [*offered, 10.0 * offered].map(round_rate);
+            let dropped = [AMOUNT.as_slice(), &JUDGED].concat();
+            with(format!("--ramp {from}..{to} --for 60s"), &dropped, "where is it saturated?")
+        }
+        Finding::Overloaded(Overloaded { completed_per_s, .. })
+        | Finding::Peaked(Peaked { completed_per_s }) => {
+            most_of(*completed_per_s, "70 % of what it can do")
+        }
+        Finding::FallsBehind(FallsBehind { under_way: Some(_), .. }) => {
+            let length = study.plan.length?;
+            let why = "is it overloaded, or do some requests take long?";
+            with(format!("--for {}", length * 6), &["--for"], why)
+        }
+        Finding::NotMeasured(NotMeasured { verdict: Verdict::Invalid, .. }) => all_checks(),
+        Finding::GoodStatuses(_)
+        | Finding::ServerEnded(_)
+        | Finding::NotMeasured(_)
+        | Finding::Saturated(_)
+        | Finding::StillRising(_)
+        | Finding::RatesUnclear(_)
+        | Finding::OneLoad(_)
+        | Finding::Stalled(_)
+        | Finding::ChangesWithTime(_)
+        | Finding::Collapsing(_)
+        | Finding::Unfair(_)
+        | Finding::InOrder(_)
+        | Finding::Spread(_)
+        | Finding::Undecided(_)
+        | Finding::AppVaries(_)
+        | Finding::ClosedLoop(_)
+        | Finding::KeepsUp(_)
+        | Finding::FallsBehind(_)
+        | Finding::BodyRange(_)
+        | Finding::Claimed(_)
+        | Finding::Failed(_)
+        | Finding::Limited(_)
+        | Finding::ServedInTurns(_)
+        | Finding::WaitInAcceptQueue(_)
+        | Finding::WaitInServer(_)
+        | Finding::AcceptsLate(_)
+        | Finding::StreamedBodies(_)
+        | Finding::UnevenDealing(_)
+        | Finding::UnevenWorkers(_)
+        | Finding::NeverServed(_)
+        | Finding::OthersCompute(_) => return None,
+    })
+}
+
+/// The command for a longer load, if it would determine p99 well enough.
+fn longer_load(study: &LoadStudy) -> Option<NextCommand> {
+    let plan = &study.plan;
     let run = &study.run;
-    let answers = study.run.tally.counts.good();
-    let is_evidence = run.is_evidence() && run.claim.is_none();
-    let needed = more_answers(run.response_time(0.99), run.statistics.as_ref(), answers)
-        .filter(|_| is_evidence);
     let is_steady =
         matches!(plan.load.pace, Pace::Closed | Pace::Open { profile: Profile::Flat { .. }, .. });
-    if let Some((times, needed)) = needed.filter(|_| is_steady) {
-        let line = match plan.length {
-            Some(length) => with(&format!("--for {}", length * times.ceil() as u64), &["--for"]),
-            None => with(
-                &format!("-n {}", two_digits_up((answers as f64 * times) as u64)),
-                &["-n", "--requests"],
-            ),
-        };
-        next.push(command(line, &format!("p99 needs about {needed} responses")));
+    if !is_steady || !run.is_evidence() || run.claim.is_some() {
+        return None;
     }
-    next
+    let answers = run.tally.counts.good();
+    let (times, needed) = more_answers(run.response_time(0.99), run.statistics.as_ref(), answers)?;
+    let line = if let Some(length) = plan.length {
+        let flags = format!("--for {}", length * times.ceil() as u64);
+        edited(&study.command_line, &flags, &["--for"])
+    } else {
+        let requests = two_digits_up((answers as f64 * times) as u64);
+        edited(&study.command_line, &format!("-n {requests}"), &["-n", "--requests"])
+    };
+    Some(command(line, &format!("p99 needs about {needed} responses")))
 }
 
 /// Rounded to two digits: nobody offers 6861.4 requests per second.

@@ -55,7 +55,7 @@ pub(crate) fn slots(server: &ServerFacts) -> String {
         (false, 0 | 1) => return threads,
         (false, workers) => format!("{workers} processes"),
     };
-    format!("{processes} x {threads} = {} slots", server.slots())
+    format!("{processes} x {threads} = {}", count_of(server.slots(), "slot"))
 }
 
 /// How long each run is: `10 s`, `100 requests a connection`.

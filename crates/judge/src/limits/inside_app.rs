@@ -19,7 +19,10 @@ pub(super) fn evidence(
     let mut parts = Vec::new();
     if let Some(at_once) = at_once {
         let worth = at_once_in_words(at_once);
-        parts.push(format!("{worth} requests' worth of work at a time on {slots} threads"));
+        parts.push(format!(
+            "{worth} requests' worth of work at a time on {}",
+            count_of(slots, "thread")
+        ));
     }
     if let Some(LockWaiters { busy, waiting, .. }) = locked {
         parts.push(format!("{} of {busy} busy threads wait for a lock", brief_count(*waiting)));
@@ -94,9 +97,10 @@ pub(super) fn sentence(limit: &Limit) -> String {
         format!(" By its own count {} are busy while requests wait.", brief_count(busy))
     });
     let idle = idle.unwrap_or_default();
+    let threads = count_of(*slots, "thread");
     let first = format!(
         "Probably not the threads: the server does {worth} requests' worth of work at a time and \
-         has {slots} threads.{idle}{longer} Something inside the app holds them up"
+         has {threads}.{idle}{longer} Something inside the app holds them up"
     );
     let first = match computes {
         Some(computes) => format!(

@@ -3,7 +3,7 @@
 
 use model::{AtOnce, CpuUsage};
 
-use crate::words::{at_once_in_words, brief_count, tenths};
+use crate::words::{at_once_in_words, brief_count, count_of, tenths};
 
 pub(super) fn evidence(
     cpu: Option<&CpuUsage>,
@@ -26,7 +26,8 @@ pub(super) fn sentence(
 ) -> String {
     let mut seen = Vec::new();
     if let Some(at_once) = at_once {
-        let stated = slots.map(|slots| format!(", with {slots} slots")).unwrap_or_default();
+        let stated =
+            slots.map(|slots| format!(", with {}", count_of(slots, "slot"))).unwrap_or_default();
         let worth = at_once_in_words(at_once);
         seen.push(format!("it does {worth} requests' worth of work at a time{stated}"));
     }

@@ -23,7 +23,9 @@ pub(super) fn evidence(
     at_once: Option<&AtOnce>,
     busy: Option<f64>,
 ) -> String {
-    let mut parts = vec![format!("{connections} connections want {slots} threads")];
+    let want = if connections == 1 { "wants" } else { "want" };
+    let connections = count_of(connections, "connection");
+    let mut parts = vec![format!("{connections} {want} {}", count_of(slots, "thread"))];
     if let Some(at_once) = at_once {
         parts.push(format!("{} requests' worth at a time", at_once_in_words(at_once)));
     }
