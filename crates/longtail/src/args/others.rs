@@ -122,6 +122,8 @@ const FLAGS: &[Synonyms<Meant>] = &[
     ("p50 p90 p95 p99 p999", Advice("--expect 'p99 < 200ms' says what must hold")),
     ("ssl tls https", Advice("https:// in the URL says so")),
     ("pause", Flag("--think")),
+    ("d delay sleep", Flag("--service")),
+    ("rounds repetitions repeats runs", Flag("--repeat")),
     (
         "delay sleep",
         Advice("--think is a pause between requests, --service how long the server takes for one"),

@@ -215,6 +215,16 @@ fn saved(args: &CompareArgs) -> Result<Exit, Mistake> {
             "compare wants two saved studies: longtail compare a.study.json b.study.json",
         ));
     };
+    let is_arm = |file: &&PathBuf| file.extension().is_none() && !file.exists();
+    if let Some(arm) = args.studies.iter().find(is_arm) {
+        return Err(wrong(format!(
+            "there is no file '{}', and a branch or options stand behind --arm: type longtail \
+             compare --arm {} --arm {}",
+            arm.display(),
+            base.display(),
+            other.display()
+        )));
+    }
     let studies = (store::read(base)?, store::read(other)?);
     let names = (base.display().to_string(), other.display().to_string());
     let of = |name, study| StudyFile { name, study };

@@ -666,6 +666,11 @@ fn sentence(error: &clap::Error, whole: &clap::Command, command: &clap::Command)
             };
             format!("{one} {trouble}: leave out one of them")
         }
+        ErrorKind::TooManyValues => {
+            let flag = context(ContextKind::InvalidArg);
+            let value = context(ContextKind::InvalidValue);
+            format!("{flag} takes no value: leave out '{value}'")
+        }
         _ => plain(&error.to_string()),
     }
 }

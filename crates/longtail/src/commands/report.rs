@@ -29,6 +29,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
     }
     let named =
         args.studies.iter().map(|word| store::named(word)).collect::<Result<Vec<_>, _>>()?;
+    check_no_file_to_write(&named)?;
     let last = if named.is_empty() { Some(store::last()?) } else { None };
     let paths: Vec<&PathBuf> = named.iter().chain(&last).collect();
     let files: Vec<_> = args.output.files().collect();
@@ -61,6 +62,21 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
         ));
     }
     Ok(exit)
+}
+
+/// `report --csv out.csv` would read that file; what it should write has a flag.
+fn check_no_file_to_write(named: &[PathBuf]) -> Result<(), Mistake> {
+    const WRITTEN: [&str; 4] = ["csv", "html", "md", "txt"];
+    let is_written = |path: &&PathBuf| {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        extension.is_some_and(|extension| WRITTEN.contains(&extension)) && !path.exists()
+    };
+    named.iter().find(is_written).map_or(Ok(()), |path| {
+        let path = path.display();
+        Err(wrong(format!(
+            "there is no file '{path}'; to write it, type longtail report -o {path}"
+        )))
+    })
 }
 
 /// Prints a line for each of the newest studies that are kept: its number, when it was made, by which
