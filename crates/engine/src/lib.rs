@@ -17,6 +17,7 @@ mod reach;
 mod resolve;
 mod response;
 mod scheduler;
+mod slow_clients;
 mod stamps;
 mod thread;
 mod tls;
@@ -37,6 +38,7 @@ pub use progress::{
 pub use reach::{FetchedResponse, Unreachable, fetch, reach, render};
 pub use resolve::{IpVersion, Resolver, StaticAddresses};
 pub use response::{ReceivedResponse, ResponseReader, response_body};
+pub use slow_clients::SlowLoad;
 pub use stamps::{ClockExchange, can_stamp};
 pub use thread::{RaiseOnDrop, ensure_descriptors, no_thread, spawn_scoped};
 pub use tls::{TlsOptions, TlsSettings};

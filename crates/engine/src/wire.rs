@@ -133,6 +133,8 @@ pub struct SocketDriver {
     slots: Vec<SlotSocket>,
     /// Kernel stamps of arrivals, where they are asked for.
     stamps: Option<ArrivalStamps>,
+    /// Bytes that the kernel may keep of what was received and not read; `None`: as it likes.
+    receive_buffer: Option<usize>,
 }
 
 /// A slot's socket. The generation tells the events of a closed socket from those of its successor.
@@ -174,7 +176,14 @@ impl SocketDriver {
             } else {
                 None
             },
+            receive_buffer: None,
         })
+    }
+
+    /// The same, where the kernel keeps about so many bytes of what was received and not read.
+    #[must_use]
+    pub(crate) fn with_receive_buffer(self, bytes: usize) -> SocketDriver {
+        SocketDriver { receive_buffer: Some(bytes), ..self }
     }
 
     /// How many connections there is room for.
@@ -191,6 +200,9 @@ impl SocketDriver {
         let number = self.first_connection + slot;
         let to = &self.addresses[number % self.addresses.len()];
         let fd = stream(to.address.address_family(), SocketFlags::NONBLOCK)?;
+        if let Some(bytes) = self.receive_buffer {
+            sockopt::set_socket_recv_buffer_size(&fd, bytes)?;
+        }
         if !to.is_unix() {
             sockopt::set_tcp_nodelay(&fd, true)?;
             if self.stamps.is_some() {

@@ -274,7 +274,8 @@ fn for_finding(study: &SweepStudy, finding: &Finding) -> Option<NextCommand> {
         | Finding::UnevenDealing(_)
         | Finding::UnevenWorkers(_)
         | Finding::NeverServed(_)
-        | Finding::OthersCompute(_) => return None,
+        | Finding::OthersCompute(_)
+        | Finding::SlowClientsBeside(_) => return None,
     })
 }
 
@@ -408,6 +409,11 @@ const JUDGED: [&str; 3] = ["--expect", "--fail-if", "--stop-if"];
 fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
     let mut next: Vec<_> =
         findings.iter().filter_map(|finding| for_finding_of_load(study, finding)).collect();
+    if study.plan.slow_clients.is_some() {
+        let line = edited(&study.command_line, "", &["--slow-clients"]);
+        let why = "the same without slow clients; then longtail report A B compares both files";
+        next.insert(0, command(line, why));
+    }
     next.truncate(MOST_OF_FINDINGS);
     next.extend(longer_load(study));
     next
@@ -472,7 +478,8 @@ fn for_finding_of_load(study: &LoadStudy, finding: &Finding) -> Option<NextComma
         | Finding::UnevenDealing(_)
         | Finding::UnevenWorkers(_)
         | Finding::NeverServed(_)
-        | Finding::OthersCompute(_) => return None,
+        | Finding::OthersCompute(_)
+        | Finding::SlowClientsBeside(_) => return None,
     })
 }
 

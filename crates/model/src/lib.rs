@@ -41,6 +41,7 @@ pub mod secret;
 mod server_kind;
 mod service_time;
 mod silence;
+mod slow_clients;
 mod socket;
 pub mod statistics;
 pub mod steadiness;
@@ -88,6 +89,7 @@ pub use self::{
     secret::{Maskable, MaskedText, Private},
     server_kind::*,
     silence::{Silence, common_silences},
+    slow_clients::*,
     socket::*,
     statistics::*,
     study::*,

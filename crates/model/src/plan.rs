@@ -12,7 +12,7 @@ use crate::app_time::STAMPS;
 use crate::secret::{MaskedText, Private};
 use crate::server_kind::ServerKind;
 use crate::socket::Socket;
-use crate::{Body, Cpus, Nanos, Objective, Pace, Threshold};
+use crate::{Body, Cpus, Nanos, Objective, Pace, SlowClients, Threshold};
 
 /// What `longtail sweep` was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -409,6 +409,9 @@ pub struct LoadPlan {
     pub service_time: Option<Nanos>,
     /// `--statsd-listen`: where statsd was listened to.
     pub statsd_listen: Option<SocketAddr>,
+    /// `--slow-clients`: clients beside the load, which are not in its figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow_clients: Option<SlowClients>,
     /// `--from`: the commands that lead to the generators on other machines; none: the generator is
     /// this process.
     pub from: Vec<MaskedText>,

@@ -11,7 +11,7 @@ use crate::theory::ServiceTime;
 use crate::theory::{DisciplineProbe, InferredDiscipline};
 use crate::{
     BodiesStudy, CapacityStudy, ComparisonStudy, Diagnostic, Environment, LaneCountReason, Nanos,
-    Placement, Plan, ProbeUsed, Run, ServerFacts, ServerLocation, Threshold,
+    Placement, Plan, ProbeUsed, Run, ServerFacts, ServerLocation, SlowClientCounts, Threshold,
 };
 
 /// The version of the file format that this code writes. It increases with each change that an
@@ -171,6 +171,9 @@ pub struct LoadStudy {
     pub run: Run,
     /// What the checks of the responses found, one line each.
     pub checks: Vec<String>,
+    /// What became of the slow clients' connections, where there were slow clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow_clients: Option<SlowClientCounts>,
     /// Lines of the log that were dropped because the disk was too slow.
     pub log_dropped: u64,
     /// Whether the user, or `--stop-if`, ended it early.

@@ -7,11 +7,11 @@
 //! terminal are the caller's.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use engine::{
-    EngineError, LoadSpec, RaiseOnDrop, RecordBatch, RunProgress, Transport, spawn_scoped,
+    EngineError, LoadSpec, RaiseOnDrop, RecordBatch, RunProgress, SlowLoad, Transport, spawn_scoped,
 };
 use judge::checks::RunSetting;
 use judge::{checks, verdict};
@@ -20,7 +20,8 @@ use model::study::SCHEMA;
 use model::theory::{Estimate, Overload, OverloadDoubt};
 use model::{
     Ceiling, Clock, Diagnostic, EndedBy, Environment, LaneCountReason, LoadPlan, LoadStudy, Nanos,
-    Objective, Pace, Placement, Profile, Request, Run, ServerLocation, SystemClock, Timing,
+    Objective, Pace, Placement, Profile, Request, Run, ServerLocation, SlowClientCounts,
+    SystemClock, Timing,
 };
 use probe::host;
 
@@ -44,6 +45,8 @@ pub struct PreparedLoad {
     pub spec: LoadSpec,
     /// What was asked, for the report.
     pub plan: LoadPlan,
+    /// Slow clients beside it.
+    pub slow_clients: Option<SlowLoad>,
     /// How long the name resolution took; `None` if the host is an address.
     pub name_resolution: Option<Nanos>,
     /// The CPUs of the server and of the lanes; `None` if it is not known who serves.
@@ -71,6 +74,7 @@ impl PreparedLoad {
             name_resolution: self.name_resolution,
             run,
             checks: Vec::new(),
+            slow_clients: None,
             log_dropped: 0,
             interrupted: false,
         }
@@ -150,7 +154,8 @@ pub fn conduct_load(
         progress: Some(Arc::clone(&progress)),
         live: Arc::default(),
     });
-    let observed = drive_with_journal(&prepared, &mut observers, context, &progress)?;
+    let DrivenLoad { observed, slow_clients } =
+        drive_with_company(&prepared, &mut observers, context, &progress)?;
     let ObservedRun { mut run, ended_by, interrupted, dropped_records: log_dropped, .. } = observed;
     if !server.is_here() {
         // The counter that was read is this machine's.
@@ -169,7 +174,48 @@ pub fn conduct_load(
     }
     let checks = observers.journal.map_or_else(Vec::new, |journal| journal.checks());
     let study = prepared.study(run, environment, context);
-    Ok(LoadStudy { checks, log_dropped, interrupted, ..study })
+    Ok(LoadStudy { checks, slow_clients, log_dropped, interrupted, ..study })
+}
+
+/// A load that is over, and what became of the slow clients beside it.
+struct DrivenLoad {
+    observed: ObservedRun<Option<String>>,
+    slow_clients: Option<SlowClientCounts>,
+}
+
+/// Drives the load while slow clients, if there are any, hold their connections; they are in place
+/// before its first request. Threads of their own have them end with the load.
+fn drive_with_company(
+    prepared: &PreparedLoad,
+    observers: &mut LoadObservers<'_>,
+    context: &Context<'_>,
+    progress: &RunProgress,
+) -> Result<DrivenLoad, EngineError> {
+    let Some(slow) = &prepared.slow_clients else {
+        let observed = drive_with_journal(prepared, observers, context, progress)?;
+        return Ok(DrivenLoad { observed, slow_clients: None });
+    };
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let over = &over;
+        let ending = RaiseOnDrop(over);
+        let (in_place, is_in_place) = channel();
+        let connections = prepared.spec.load.connections;
+        let clients = spawn_scoped(scope, "slow-clients", move || {
+            slow.drive(&context.clock, connections, &in_place, over)
+        })?;
+        // Where they could not start, there is nobody to wait for, and their error is told.
+        let observed = if is_in_place.recv().is_ok() {
+            Some(drive_with_journal(prepared, observers, context, progress)?)
+        } else {
+            None
+        };
+        drop(ending);
+        let slow_clients = Some(clients.join().expect("slow clients never panic")?);
+        let observed =
+            observed.ok_or_else(|| EngineError("slow clients ended early".to_owned()))?;
+        Ok(DrivenLoad { observed, slow_clients })
+    })
 }
 
 /// Drives the load, while the journal takes its requests on a thread of its own. What ended it

@@ -3,10 +3,11 @@
 //! gets. No request is sent; where this machine does not list who listens, there is one connect.
 
 use std::num::NonZero;
+use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use engine::{Endpoint, LoadSpec, Transport};
+use engine::{Endpoint, LoadSpec, SlowLoad, Transport};
 use launch::affinity;
 use model::{
     LaneCountReason, LoadPlan, LoadSettings, Nanos, Placement, Request, RequestOrder,
@@ -33,6 +34,8 @@ pub struct LoadDraft {
     pub requests: Vec<Request>,
     /// In which order they are sent.
     pub order: RequestOrder,
+    /// What slow clients send, if it is not the load's requests.
+    pub slow_request: Option<Request>,
     /// The response header in which a worker names itself.
     pub worker_header: String,
     /// Whether the bytes of responses are kept, so that they can be checked.
@@ -71,8 +74,23 @@ pub fn prepare_load(
         keep_responses: draft.keep_responses,
         ..spec_of(&plan, transport, draft.requests)
     };
+    let slow_requests = draft.slow_request.map(|request| [request].into());
+    let slow_clients = plan.slow_clients.map(|settings| SlowLoad {
+        settings,
+        transport: spec.transport.clone(),
+        requests: slow_requests.unwrap_or_else(|| Arc::clone(&spec.requests)),
+    });
     let name_resolution = draft.name_resolution;
-    Ok(PreparedLoad { spec, plan, name_resolution, placement, serving, lanes_by, server })
+    Ok(PreparedLoad {
+        spec,
+        plan,
+        slow_clients,
+        name_resolution,
+        placement,
+        serving,
+        lanes_by,
+        server,
+    })
 }
 
 /// Refuses a server on another machine with which a TLS handshake fails.

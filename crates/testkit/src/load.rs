@@ -11,9 +11,10 @@ use judge::{checks, verdict};
 use model::study::SCHEMA;
 use model::theory::{Estimate, Overload};
 use model::{
-    Arrivals, Backlog, BacklogSamples, Batches, Diagnostic, EndedBy, Exchange, LaneCountReason,
-    LatePolicy, LoadPlan, LoadSettings, LoadStudy, Nanos, Outcome, Pace, Placement, Profile, Rate,
-    Run, ServerLocation, Statistics, Tally, Threshold, Timestamps, Timing, Window,
+    Arrivals, Backlog, BacklogSamples, Batches, Counts, Diagnostic, EndedBy, Exchange,
+    LaneCountReason, LatePolicy, LoadPlan, LoadSettings, LoadStudy, Nanos, Outcome, Pace,
+    Placement, Profile, Rate, Run, ServerLocation, SlowClientCounts, SlowClients, Statistics,
+    Tally, Threshold, Timestamps, Timing, Window,
 };
 
 use self::play::{PUMA, Server, play};
@@ -257,9 +258,35 @@ pub fn tiny() -> LoadStudy {
     })
 }
 
+/// Twenty slow clients beside a load.
+pub fn beside_slow_clients() -> LoadStudy {
+    let slow = SlowClients { clients: 20, upload: 1_000, read: 10_000, body: Some(20_000) };
+    let plan = LoadPlan {
+        load: LoadSettings { pace: Pace::constant(rate(100.0)), ..usual() },
+        slow_clients: Some(slow),
+        ..base("load")
+    };
+    let line = "--rate=100/s --for=30s --slow-clients=20:body=20kB http://127.0.0.1:9292/";
+    let mut study = played(line, plan, &PUMA, |_| None);
+    let mut responses = Counts::default();
+    for n in 0..21 {
+        responses.record(Outcome::Answered(if n < 20 { 200 } else { 408 }));
+    }
+    study.slow_clients = Some(SlowClientCounts {
+        opened: 41,
+        responses,
+        unfinished: 20,
+        sent_bytes: 614_300,
+        received_bytes: 2_940,
+        ..SlowClientCounts::default()
+    });
+    study
+}
+
 /// All of these studies.
 pub fn every() -> Vec<LoadStudy> {
     vec![
+        beside_slow_clients(),
         closed(),
         closed_counted(),
         open_poisson(),
@@ -393,6 +420,7 @@ fn played_anew(
         name_resolution: None,
         run,
         checks: Vec::new(),
+        slow_clients: None,
         log_dropped: 0,
         interrupted: false,
     })

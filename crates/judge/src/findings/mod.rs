@@ -27,6 +27,7 @@ mod rates_unclear;
 mod saturated;
 mod served_in_turns;
 mod server_ended;
+mod slow_clients_beside;
 mod spread;
 mod stalled;
 mod still_rising;
@@ -66,6 +67,7 @@ pub use rates_unclear::RatesUnclear;
 pub use saturated::Saturated;
 pub use served_in_turns::ServedInTurns;
 pub use server_ended::{ServerEnded, server_ended};
+pub use slow_clients_beside::SlowClientsBeside;
 pub use spread::Spread;
 pub use stalled::{Stalled, StallsOf};
 pub use still_rising::StillRising;
@@ -197,6 +199,8 @@ findings_and_roles! {
     NeverServed: Reason,
     /// Other processes use the CPUs, and requests wait for one.
     OthersCompute: Reason,
+    /// Slow clients held connections beside the load.
+    SlowClientsBeside: Reason,
 }
 
 /// The findings of a study, the most important first.
@@ -204,7 +208,11 @@ pub fn findings(study: &Study) -> Vec<Finding> {
     let of_figures = match study {
         study if study.is_claimed() => claimed::of(study).into_iter().collect(),
         Study::Sweep(study) => of_sweep(study),
-        Study::Load(study) => of_load(&study.run, &study.plan),
+        Study::Load(study) => {
+            let mut findings = of_load(&study.run, &study.plan);
+            findings.extend(slow_clients_beside::of(study));
+            findings
+        }
         Study::Bodies(study) => body_range::of(study).into_iter().collect(),
         // A comparison's conclusions are its estimates, in `comparison`.
         // Those of a search for a capacity are in `capacity`.

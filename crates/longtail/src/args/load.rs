@@ -8,7 +8,8 @@ use clap::Args;
 use clap::builder::ArgPredicate;
 use engine::{IpVersion, Resolver, StaticAddresses};
 use model::{
-    Arrivals, LatePolicy, LoadSettings, Nanos, Objective, Pace, Profile, Rate, RequestOrder, Timing,
+    Arrivals, LatePolicy, LoadSettings, Nanos, Objective, Pace, Profile, Rate, RequestOrder,
+    SlowClients, Timing,
 };
 use requests::RequestsFormat;
 
@@ -244,6 +245,10 @@ pub(crate) struct LoadArgs {
     /// Make the load on another machine, such as 'ssh box2'; repeatable
     #[arg(long, value_name = "COMMAND", help_heading = "Load")]
     pub(crate) from: Vec<String>,
+    /// Slow clients beside the load, not in its figures:
+    /// N[:upload=1kB/s,read=10kB/s,body=20kB]
+    #[arg(long, value_name = "CLIENTS", conflicts_with_all = ["from", "generator"], help_heading = "Load")]
+    pub(crate) slow_clients: Option<SlowClients>,
     /// How long a request holds a thread: an overload then shows how many requests the server
     /// processes at once
     #[arg(long, value_name = "TIME", value_parser = above_zero, help_heading = ADVANCED)]

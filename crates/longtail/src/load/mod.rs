@@ -69,6 +69,7 @@ pub(crate) fn prepare(
         log: args.log.clone(),
         service_time: args.service,
         statsd_listen: args.outlets.statsd_listen,
+        slow_clients: args.slow_clients,
         from: args.from.iter().map(|from| from.as_str().into()).collect(),
     };
     let addresses = transport.endpoints.len();
@@ -78,6 +79,7 @@ pub(crate) fn prepare(
         named_by: named_by(args),
         requests: rendered.requests,
         order: args.order(),
+        slow_request: slow_request(args, &target)?,
         worker_header: args.worker_header.clone(),
         keep_responses: args.checks.iter().any(Check::needs_responses),
         lanes: asked_lanes,
@@ -92,6 +94,18 @@ pub(crate) fn prepare(
         ));
     }
     Ok(prepared)
+}
+
+/// What slow clients send where they post a body of their own: the load's headers, and as many
+/// bytes as were asked for.
+fn slow_request(args: &LoadArgs, target: &TargetUrl) -> Result<Option<model::Request>, Mistake> {
+    let Some(length) = args.slow_clients.and_then(|slow| slow.body) else { return Ok(None) };
+    let posted = RequestTemplate {
+        method: requests::Method::POST,
+        body: Some(vec![b'x'; length as usize]),
+        ..template(args)?
+    };
+    Ok(Some(posted.render(target)?.request))
 }
 
 /// Refuses flags that name something of this machine if other machines make the load.

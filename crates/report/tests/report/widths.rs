@@ -82,7 +82,7 @@ fn a_narrow_report_keeps_to_its_width_and_loses_nothing() {
         let is_drawn = |word: &str| word == "\\" || word.chars().all(|c| "─█".contains(c));
         // As many slices of time as there is room for.
         let is_sliced = |line: &&str| {
-            ["  until second", "  answers  ", "  failed  ", "  mean, ms", "  slowest, ms"]
+            ["  until second", "  responses  ", "  failed  ", "  mean, ms", "  slowest, ms"]
                 .iter()
                 .any(|it| line.starts_with(it))
         };
