@@ -247,7 +247,7 @@ pub(crate) struct LoadArgs {
     pub(crate) from: Vec<String>,
     /// Slow clients beside the load, not in its figures:
     /// N[:upload=1kB/s,read=10kB/s,body=20kB]
-    #[arg(long, value_name = "CLIENTS", conflicts_with_all = ["from", "generator"], help_heading = "Load")]
+    #[arg(long, value_name = "CLIENTS", conflicts_with_all = ["from", "generator"], help_heading = ADVANCED)]
     pub(crate) slow_clients: Option<SlowClients>,
     /// How long a request holds a thread: an overload then shows how many requests the server
     /// processes at once

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use export::text_formats::LONGEST_PACKET;
-use model::{Clock as _, Cpus, Nanos, ServerLocation, Study};
+use model::{Clock as _, Cpus, Nanos, ServerLocation, SlowClientCounts, Study};
 use rustix::process::Signal;
 use sink::{Sink, SinkBody, SinkSettings, SlotQueue};
 use testkit::clock::{REAL_CLOCK, eventually};
@@ -288,6 +288,7 @@ impl Stage {
         let mut ours = [0; 4];
         let mut is_counted = !self.sinks.is_empty() && !self.studies().is_empty();
         let mut is_here = true;
+        let mut slow: Vec<SlowClientCounts> = Vec::new();
         for study in self.studies().iter().map(|path| lab::read(path)) {
             assert_sound(&study);
             match study {
@@ -306,6 +307,7 @@ impl Stage {
                     ];
                     add(&mut ours, more);
                     is_counted &= tally.counts.failed() == 0 && !study.interrupted && !has_lost;
+                    slow.extend(study.slow_clients);
                 }
                 Study::Sweep(_) => {}
                 _ => is_counted = false,
@@ -318,6 +320,15 @@ impl Stage {
                 &mut theirs,
                 [ledger.connections, ledger.requests, ledger.received_bytes, ledger.sent_bytes],
             );
+        }
+        if let [slow] = &slow[..] {
+            assert_eq!(slow.accounted(), slow.opened, "{name}: {slow:?}");
+            assert_eq!(theirs[0], ours[0] + slow.opened, "{name}: connections, {slow:?}");
+            // The server may have had the request of a connection that was in use at the end.
+            let fewest = ours[1] + slow.responses.total();
+            let requests = fewest..=fewest + slow.unfinished;
+            assert!(requests.contains(&theirs[1]), "{name}: {requests:?}, {theirs:?}, {slow:?}");
+            is_counted = false;
         }
         let from = usize::from(!is_here);
         assert!(
