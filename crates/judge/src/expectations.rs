@@ -85,10 +85,16 @@ fn result(study: &Study, threshold: &Threshold, runs: &[NamedRun<'_>]) -> Expect
         ([], doubtful) => ("cannot_tell", "CANNOT TELL", listed(condition, doubtful)),
         (missed, _) => ("missed", "FAIL", listed(condition, missed)),
     };
+    // "PASS fail if" would be read twice.
+    let asked = if threshold.is_expected {
+        threshold.to_string()
+    } else {
+        format!("--fail-if '{condition}'")
+    };
     ExpectationResult {
         expected: threshold.to_string(),
         result,
-        sentence: format!("{word} {threshold}: {shown}"),
+        sentence: format!("{word} {asked}: {shown}"),
         runs: results.iter().map(|it| in_short(condition, it)).collect(),
     }
 }
