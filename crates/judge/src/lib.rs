@@ -9,6 +9,7 @@ mod busy_threads;
 pub mod capacity;
 pub mod checks;
 mod connects;
+pub mod event;
 pub mod expectations;
 pub mod findings;
 mod free_threads;

@@ -248,6 +248,7 @@ fn for_finding(study: &SweepStudy, finding: &Finding) -> Option<NextCommand> {
         Finding::GoodStatuses(_)
         | Finding::ServerEnded(_)
         | Finding::NotMeasured(_)
+        | Finding::EventCost(_)
         | Finding::Saturated(_)
         | Finding::RatesUnclear(_)
         | Finding::Stalled(_)
@@ -448,9 +449,15 @@ fn for_finding_of_load(study: &LoadStudy, finding: &Finding) -> Option<NextComma
             with(format!("--for {}", length * 6), &["--for"], why)
         }
         Finding::NotMeasured(NotMeasured { verdict: Verdict::Invalid, .. }) => all_checks(),
+        Finding::EventCost(event) if event.is_cut_off => {
+            let length = study.plan.length?;
+            let why = "until all is as it was before";
+            with(format!("--for {}", length * 2), &["--for"], why)
+        }
         Finding::GoodStatuses(_)
         | Finding::ServerEnded(_)
         | Finding::NotMeasured(_)
+        | Finding::EventCost(_)
         | Finding::Saturated(_)
         | Finding::StillRising(_)
         | Finding::RatesUnclear(_)

@@ -21,6 +21,9 @@ pub mod delay_law;
 pub mod diagnostic;
 pub mod endpoint;
 pub mod environment;
+pub mod event;
+pub mod event_record;
+pub mod event_requests;
 pub mod exchange;
 pub mod generator;
 pub mod histogram;
@@ -57,6 +60,9 @@ mod usual_time;
 
 // Every type is exported at the root; its file has its invariants.
 pub use counts::{BadResponse, BadResponses, Counts, WrongLengths};
+pub use event::{EventKind, PlannedEvent, PumaAbility, PumaSetup};
+pub use event_record::{EventCommand, EventRecord, OthersCpu, ProcessRole, SeenProcess};
+pub use event_requests::{EventRequests, EventTimes, RequestsOfPart, RunPart, TimedRequest};
 
 pub use self::{
     app_time::*,

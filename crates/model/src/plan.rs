@@ -12,7 +12,7 @@ use crate::app_time::STAMPS;
 use crate::secret::{MaskedText, Private};
 use crate::server_kind::ServerKind;
 use crate::socket::Socket;
-use crate::{Body, Cpus, Nanos, Objective, Pace, SlowClients, Threshold};
+use crate::{Body, Cpus, Nanos, Objective, Pace, PlannedEvent, SlowClients, Threshold};
 
 /// What `longtail sweep` was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -402,6 +402,9 @@ pub struct LoadPlan {
     pub expected_status: Option<u16>,
     /// The run ends early when one of these holds.
     pub stop_if: Vec<Objective>,
+    /// `--during`: what is done to the server in the middle of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub during: Option<PlannedEvent>,
     /// The log, with a line for each request.
     pub log: Option<PathBuf>,
     /// `--service`: how long a request holds a slot of the server, to find its number of slots.

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::theory::{Overload, PercentileRange};
 use crate::{
-    AppTimes, Diagnostic, Forecast, GeneratorClaim, GeneratorFacts, Judgement, KernelView, Nanos,
-    Outcome, Pace, Quantile, Silence, Statistics, StatsdReport, Tally, Theory, Verdict, Watch,
+    AppTimes, Diagnostic, EventRecord, Forecast, GeneratorClaim, GeneratorFacts, Judgement,
+    KernelView, Nanos, Outcome, Pace, Quantile, Silence, Statistics, StatsdReport, Tally, Theory,
+    Verdict, Watch,
 };
 
 /// One run of a study: a row of a sweep, a body over a kind of socket, a load.
@@ -57,6 +58,9 @@ pub struct Run {
     /// once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub silences: Vec<Silence>,
+    /// What was done to the server in the middle of it (`--during`), and what became of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<Box<EventRecord>>,
     /// What the generator and its machine did.
     pub generator: GeneratorFacts,
     /// What limited the run; `None` if it has not been judged yet.
@@ -116,6 +120,7 @@ impl Run {
             overload: None,
             statistics: None,
             silences: Vec::new(),
+            event: None,
             generator: GeneratorFacts::default(),
             judgement: None,
             warnings: Vec::new(),

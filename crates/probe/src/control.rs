@@ -79,6 +79,14 @@ pub(crate) fn ask(
     }
 }
 
+/// Tells Puma to do something, such as `phased-restart`.
+///
+/// # Errors
+/// As of any question to a control server; one with `data_only` refuses.
+pub fn order(server: &ControlServer, command: &str) -> Result<(), String> {
+    ask(server, command, LONGEST_EXCHANGE, &NEVER).map(drop)
+}
+
 /// Reads what was asked for from the body of a response.
 pub(crate) fn understood<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     serde_json::from_slice(body)

@@ -7,7 +7,7 @@
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use model::{Endpoint, Environment};
+use model::{Endpoint, Environment, Nanos};
 
 /// With this many ticks (10 ms each, of all processors) a share is known to the percent.
 const LEAST_TICKS: u64 = 100;
@@ -39,6 +39,14 @@ impl HostCounters {
     pub fn steal_since(&self, before: &HostCounters) -> Option<f64> {
         let passed = self.cpu?.since(&before.cpu?).filter(|passed| passed.all >= LEAST_TICKS)?;
         Some(passed.steal as f64 / passed.all as f64)
+    }
+
+    /// CPU time since `before` of all programs together.
+    pub fn busy_since(&self, before: &HostCounters) -> Option<Nanos> {
+        let passed = self.cpu?.since(&before.cpu?)?;
+        let busy = passed.all - passed.idle.min(passed.all);
+        // A tick is 10 ms.
+        Some(Nanos::from_millis(10 * busy.saturating_sub(passed.steal)))
     }
 
     /// Connects since `before` that a full accept queue dropped.

@@ -281,7 +281,7 @@ fn is_same(known: &ProcessStat) -> bool {
 }
 
 /// Its command line in one line, or its name if it has none.
-fn title(pid: u32, name: &str) -> String {
+pub(crate) fn title(pid: u32, name: &str) -> String {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let line = String::from_utf8_lossy(&line);
     let line = if line.trim_matches('\0').is_empty() { name } else { &line };

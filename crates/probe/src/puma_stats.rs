@@ -28,6 +28,8 @@ pub struct PumaStats {
     pub version: Option<String>,
     /// Whether it runs worker processes (cluster mode).
     pub cluster: bool,
+    /// How often its workers were replaced one after the other; absent in single mode.
+    pub phase: Option<u32>,
     /// Its workers; in single mode one, without a pid.
     pub workers: Vec<WorkerStats>,
 }
@@ -96,7 +98,7 @@ pub fn parse(text: &[u8]) -> Result<PumaStats, String> {
     let version = stats.pointer("/versions/puma").and_then(Value::as_str).map(str::to_owned);
     let Some(statuses) = stats.get("worker_status") else {
         let alone = worker(WorkerStats { ready: true, ..WorkerStats::default() }, &stats);
-        return Ok(PumaStats { version, cluster: false, workers: vec![alone] });
+        return Ok(PumaStats { version, cluster: false, phase: None, workers: vec![alone] });
     };
     let statuses: Vec<InCluster> =
         Deserialize::deserialize(statuses).map_err(|error| error.to_string())?;
@@ -120,6 +122,7 @@ pub fn parse(text: &[u8]) -> Result<PumaStats, String> {
     Ok(PumaStats {
         version,
         cluster: true,
+        phase: stats.get("phase").and_then(Value::as_u64).and_then(|phase| phase.try_into().ok()),
         workers: statuses.into_iter().map(of_cluster).collect(),
     })
 }

@@ -22,6 +22,9 @@ pub struct ProcessStat {
     /// When it started, in ticks since the machine's boot. A process id is used again; with the
     /// start it is unique.
     pub started: u64,
+    /// Where its stack begins. That changes when it replaces its program by another (exec). 0 if
+    /// this user may not trace it.
+    pub stack: u64,
 }
 
 impl ProcessStat {
@@ -48,6 +51,7 @@ impl ProcessStat {
             is_dead: matches!(*fields.first()?, "Z" | "X"),
             cpu_ticks: number(14)? + number(15)?,
             started: number(22)?,
+            stack: number(28).unwrap_or(0),
         })
     }
 }

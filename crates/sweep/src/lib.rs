@@ -11,6 +11,7 @@ mod ceiling;
 mod compare;
 mod conduct;
 mod context;
+mod event;
 mod far;
 mod kernel;
 mod listeners;
@@ -38,6 +39,7 @@ pub use compare::conduct_comparison;
 pub use context::{
     Ceilings, ClaimedRun, Context, Observer, OtherGenerator, Phase, SweepError, Task, TimeLeft,
 };
+pub use event::EventOrder;
 pub use far::{FarGenerators, FarHost, LoadPart, NamedPart, drive_load_part, merge_parts, serve};
 pub use load::{LoadObservers, PreparedLoad, RequestJournal, conduct_load};
 pub use misunderstanding::misunderstanding;

@@ -27,6 +27,7 @@ use probe::host;
 
 use crate::ceiling::ceilings;
 use crate::context::{Context, Phase, SweepError};
+use crate::event::EventOrder;
 use crate::far::FarGenerators;
 use crate::observe::{ObservedRun, RunObservers, drive_observed};
 use crate::statsd::StatsdListener;
@@ -57,6 +58,8 @@ pub struct PreparedLoad {
     pub lanes_by: LaneCountReason,
     /// Where the server is.
     pub server: ServerLocation,
+    /// What is done to the server in the middle of the run.
+    pub event: Option<EventOrder>,
 }
 
 impl PreparedLoad {
@@ -226,7 +229,7 @@ fn drive_with_journal(
     context: &Context<'_>,
     progress: &RunProgress,
 ) -> Result<ObservedRun<Option<String>>, EngineError> {
-    let PreparedLoad { spec, plan, placement, serving, .. } = prepared;
+    let PreparedLoad { spec, plan, placement, serving, event, .. } = prepared;
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let over = &over;
@@ -252,6 +255,7 @@ fn drive_with_journal(
             statsd: observers.statsd,
             journal: sender,
             sampling: None,
+            event: event.as_ref(),
             percentiles: &checks::LOAD_PERCENTILES,
         };
         drive_observed(spec, &context.clock, context.far, progress, run_observers)

@@ -12,8 +12,8 @@ use engine::{
     spawn_scoped,
 };
 use model::{
-    Clock, ControlServer, GeneratorFacts, Nanos, Placement, Run, ServerCpu, Statistics,
-    StatsdReport, SystemClock, Watch, common_silences,
+    Clock, ControlServer, EventRecord, GeneratorFacts, Nanos, Placement, Run, ServerCpu,
+    Statistics, StatsdReport, SystemClock, Watch, common_silences,
 };
 use probe::bpf::{MissingRight, Tracepoints};
 use probe::host::HostCounters;
@@ -21,6 +21,7 @@ use probe::processes::this_process_cpu;
 use probe::sampler::Sampler;
 use probe::server_cpu;
 
+use crate::event::{CollectedRequests, EventOrder, conduct_event, with_requests};
 use crate::far::conductor::FarGenerators;
 use crate::kernel::{self, TraceResult};
 use crate::samples::{self, LiveReadings, PolledStatistics, SampledServer};
@@ -48,6 +49,8 @@ pub(crate) struct RunObservers<'a, E> {
     pub(crate) journal: Option<SyncSender<RecordBatch>>,
     /// What is read of server and kernel.
     pub(crate) sampling: Option<Sampling<'a>>,
+    /// What is done to the server meanwhile.
+    pub(crate) event: Option<&'a EventOrder>,
     /// The percentiles of the response time to compute.
     pub(crate) percentiles: &'static [f64],
 }
@@ -125,7 +128,14 @@ struct Observations<E> {
     samples: Option<SampledRun>,
     statsd: Option<StatsdReport>,
     trace: Option<Result<TraceResult, MissingRight>>,
+    event: Option<ObservedEvent>,
     ended_by: Option<E>,
+}
+
+/// What was seen of an event: of the server, and of the requests.
+struct ObservedEvent {
+    record: EventRecord,
+    requests: CollectedRequests,
 }
 
 /// Sends one run's load, from lanes of this process or from generators on other machines.
@@ -161,7 +171,7 @@ pub(crate) fn drive_observed<E: Send>(
     let stop = AtomicBool::new(false);
     let over = AtomicBool::new(false);
     let run = RunInProgress { shape, clock, progress, stop: &stop, over: &over };
-    let Observations { mut driven, server_cpu, samples, statsd, trace, ended_by } =
+    let Observations { mut driven, server_cpu, samples, statsd, trace, event, ended_by } =
         observe(run, far, observers, tracer)?;
     let host_after = HostCounters::now();
     let statsd_cpu = statsd.as_ref().map_or(Nanos::ZERO, |statsd| statsd.cpu);
@@ -180,7 +190,11 @@ pub(crate) fn drive_observed<E: Send>(
     if ended_by.as_ref().is_some_and(loses_requests) {
         driven.outcome.tally.fail_unfinished();
     }
-    let run = Run { watch, statsd, kernel, ..recorded(driven, shape, percentiles, generator) };
+    let run = recorded(driven, shape, percentiles, generator);
+    let event = event.map(|ObservedEvent { record, requests }| {
+        Box::new(with_requests(record, &requests, &run.tally, run.measured, dropped_records))
+    });
+    let run = Run { watch, statsd, kernel, event, ..run };
     Ok(ObservedRun { run, ended_by, interrupted, dropped_records, own_cpu })
 }
 
@@ -192,7 +206,7 @@ fn observe<E: Send>(
     tracer: Option<Tracer>,
 ) -> Result<Observations<E>, EngineError> {
     let RunInProgress { shape, clock, progress, stop, over } = run;
-    let RunObservers { ends, serving, placement, statsd, journal, sampling, .. } = observers;
+    let RunObservers { ends, serving, placement, statsd, journal, sampling, event, .. } = observers;
     std::thread::scope(|scope| {
         // Also if one of the threads cannot be started.
         let _ends_observers = RaiseOnDrop(over);
@@ -203,6 +217,11 @@ fn observe<E: Send>(
             sampling.map(|sampling| SamplingThreads::spawn(scope, run, sampling)).transpose()?;
         let statsd = statsd.map(|statsd| spawn_statsd(scope, run, statsd)).transpose()?;
         let tracer = tracer.map(|tracer| tracer.spawn(scope, run)).transpose()?;
+        let mut journal = journal;
+        let event = match event {
+            Some(order) => Some(EventThreads::spawn(scope, run, order, &mut journal)?),
+            None => None,
+        };
         let before = placement.map(|placement| server_cpu::before(serving, placement, clock.now()));
         let driven = match far {
             None => drive(shape, clock, stop, progress, journal.as_ref()),
@@ -217,6 +236,7 @@ fn observe<E: Send>(
             samples: sampling.map(SamplingThreads::join),
             statsd: statsd.map(|thread| thread.join().expect("the statsd listener never panics")),
             trace: tracer.map(|thread| thread.join().expect("the tracer never panics")),
+            event: event.map(EventThreads::join),
             ended_by: ending.join().expect("waiting never panics"),
             driven: driven?,
             server_cpu,
@@ -272,6 +292,40 @@ impl<'scope> SamplingThreads<'scope> {
         SampledRun {
             server: self.sampler.join().expect("sampling never panics"),
             statistics: self.poller.map(|poller| poller.join().expect("polling never panics")),
+        }
+    }
+}
+
+/// The threads of an event: one does it and watches the server, one keeps the requests.
+struct EventThreads<'scope> {
+    conductor: ScopedJoinHandle<'scope, EventRecord>,
+    collector: ScopedJoinHandle<'scope, CollectedRequests>,
+}
+
+impl<'scope> EventThreads<'scope> {
+    /// Starts them. The `journal` gets its records by way of the second one.
+    fn spawn(
+        scope: &'scope Scope<'scope, '_>,
+        run: RunInProgress<'scope>,
+        order: &'scope EventOrder,
+        journal: &mut Option<SyncSender<RecordBatch>>,
+    ) -> Result<Self, EngineError> {
+        let RunInProgress { shape, clock, progress, over, .. } = run;
+        let (sender, batches) = sync_channel(BATCHES);
+        let next = journal.replace(sender);
+        let collector = spawn_scoped(scope, "event-requests", move || {
+            CollectedRequests::of(&batches, next.as_ref())
+        })?;
+        let conductor = spawn_scoped(scope, "event", move || {
+            conduct_event(order, shape.load.warm_up, clock, progress, over)
+        })?;
+        Ok(EventThreads { conductor, collector })
+    }
+
+    fn join(self) -> ObservedEvent {
+        ObservedEvent {
+            requests: self.collector.join().expect("collecting never panics"),
+            record: self.conductor.join().expect("watching an event never panics"),
         }
     }
 }

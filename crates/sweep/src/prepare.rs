@@ -90,6 +90,7 @@ pub fn prepare_load(
         serving,
         lanes_by,
         server,
+        event: None,
     })
 }
 

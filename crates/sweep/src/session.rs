@@ -188,6 +188,7 @@ impl<'a> Session<'a> {
             statsd: watching.statsd,
             journal: None,
             sampling: sampling(server, watching),
+            event: None,
             percentiles: &PERCENTILES,
         };
         let observed = drive_observed(shape, &context.clock, context.far, progress, observation)?;

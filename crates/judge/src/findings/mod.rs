@@ -11,6 +11,7 @@ mod changes_with_time;
 mod claimed;
 mod closed_loop;
 mod collapsing;
+mod event_cost;
 mod failed;
 mod falls_behind;
 mod good_statuses;
@@ -51,6 +52,7 @@ pub use changes_with_time::ChangesWithTime;
 pub use claimed::Claimed;
 pub use closed_loop::ClosedLoop;
 pub use collapsing::Collapsing;
+pub use event_cost::EventCost;
 pub use failed::{Failed, FailureCount};
 pub use falls_behind::FallsBehind;
 pub use good_statuses::{GoodStatuses, only_status};
@@ -134,6 +136,8 @@ findings_and_roles! {
     ServerEnded: Conclusion,
     /// These runs measured something other than the server.
     NotMeasured: Conclusion,
+    /// What an event in the middle of the run cost.
+    EventCost: Conclusion,
     /// From this load on, more connections bring no more throughput.
     Saturated: Conclusion,
     /// Throughput still rises with the number of connections, up to the highest load tried.
@@ -312,8 +316,13 @@ fn has_turns(run: &Run) -> bool {
 fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
     let mut findings = Vec::new();
     let ended = server_ended(run);
+    let event = event_cost::of(run, plan.load.timeout);
     if let Some(not_measured) = not_measured::of_load(run) {
         findings.push(not_measured);
+    } else if let Some(event) = event {
+        // What the server does in between is not its usual behaviour, of which the others speak.
+        findings.push(event.into());
+        return findings;
     } else if run.tally.counts.good() > 0 && ended.is_none() {
         findings.push(of_pace(run, plan));
         let stalled = stalled::of_load(run);

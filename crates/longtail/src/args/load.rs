@@ -13,6 +13,7 @@ use model::{
 };
 use requests::RequestsFormat;
 
+use super::event::EventArgs;
 use super::limits::{
     CONNECTIONS, TIMESTAMPS, WantedTimestamps, above_zero, from_1_to, load_tool, words,
 };
@@ -93,6 +94,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, alias = "with", value_parser = load_tool(), value_name = "TOOL", help_heading = "Load", conflicts_with_all = [
         "unix", "connect_to", "source_ip", "requests", "think", "ramp", "steps", "arrivals", "burst", "late", "timing",
         "timestamps", "reconnect_after", "connect_timeout", "cacert", "cert", "stop_if", "checks", "log", "service", "from",
+        "during",
     ])]
     pub(crate) generator: Option<LoadTool>,
 
@@ -257,6 +259,8 @@ pub(crate) struct LoadArgs {
     #[arg(long = "check", value_name = "WHAT", help_heading = ADVANCED)]
     pub(crate) checks: Vec<Check>,
     #[command(flatten)]
+    pub(crate) event: EventArgs,
+    #[command(flatten)]
     pub(crate) outlets: OutletArgs,
 }
 
@@ -280,6 +284,7 @@ impl LoadArgs {
             (!self.checks.is_empty(), "--check"),
             (!self.stop_if.is_empty(), "--stop-if"),
             (!self.from.is_empty(), "--from"),
+            (self.event.during.is_some(), "--during"),
             (self.outlets.statsd_listen.is_some(), "--statsd-listen"),
         ];
         given.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag)

@@ -1,5 +1,6 @@
 //! Flags that several commands have, what their values can be, and what other tools call them.
 
+pub(crate) mod event;
 pub(crate) mod limits;
 pub(crate) mod load;
 pub(crate) mod metrics;

@@ -8,19 +8,17 @@ use std::time::Duration;
 
 use clap::Args;
 use engine::Resolver;
-use model::{Clock as _, ControlServer, Nanos, SystemClock};
-use probe::control;
+use model::{Clock as _, Nanos, SystemClock};
 use probe::sampler::Observation;
-use watch::{
-    AnswerLine, StatisticsSource, TargetName, WatchBoard, WatchEnd, WatchTarget, short_path,
-};
+use watch::{AnswerLine, StatisticsSource, TargetName, WatchBoard, WatchEnd, WatchTarget};
 
 use crate::args::ADVANCED;
+use crate::args::event::control_source;
 use crate::args::limits::above_zero;
 use crate::args::output::FormatArgs;
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::watch_screen::{WatchScreen, is_a_terminal};
-use crate::{signals, store, terminal, ui};
+use crate::{signals, terminal, ui};
 
 /// How often keys and signals are checked while nothing is observed.
 const CHECK_PERIOD: Duration = Duration::from_millis(50);
@@ -280,21 +278,12 @@ impl WatchArgs {
         &self,
         resolver: &Resolver,
     ) -> Result<Option<StatisticsSource>, Mistake> {
-        let find = |host: &str, port: u16| {
-            resolver.resolve(host, port).map(|found| found[0]).map_err(|error| error.to_string())
-        };
-        if let Some(path) = &self.state {
-            let read = |why: String| Mistake::Read { path: path.clone(), why };
-            let text = String::from_utf8_lossy(&store::read_bytes(path)?).into_owned();
-            let control = control::from_state_file(&text, &find).map_err(read)?;
-            return Ok(Some(StatisticsSource { control, shown: short_path(path) }));
-        }
-        let Some(url) = &self.control_url else { return Ok(None) };
-        let address = control::parse_address(url, &find)
-            .map_err(|why| wrong(format!("--control-url: {why}")))?;
-        let control =
-            ControlServer { address, token: self.control_token.clone().unwrap_or_default() };
-        Ok(Some(StatisticsSource { control, shown: url.clone() }))
+        control_source(
+            self.state.as_deref(),
+            self.control_url.as_deref(),
+            self.control_token.as_deref(),
+            resolver,
+        )
     }
 }
 

@@ -2,6 +2,7 @@
 //! generator (`--generator wrk`). `sweep` prepares and conducts it; `recorder` writes logs and
 //! checks responses meanwhile.
 
+pub(crate) mod event;
 mod recorder;
 
 use std::ffi::OsStr;
@@ -66,6 +67,7 @@ pub(crate) fn prepare(
         thresholds: args.thresholds.all(),
         expected_status: args.checks.iter().find_map(Check::status),
         stop_if: args.stop_if.clone(),
+        during: None,
         log: args.log.clone(),
         service_time: args.service,
         statsd_listen: args.outlets.statsd_listen,
@@ -85,7 +87,9 @@ pub(crate) fn prepare(
         lanes: asked_lanes,
         name_resolution,
     };
-    let prepared = sweep::prepare_load(draft, far)?;
+    let mut prepared = sweep::prepare_load(draft, far)?;
+    prepared.plan.during = args.event.planned(prepared.plan.measured())?;
+    prepared.event = event::event_order(args, &prepared, resolver)?;
     if addresses > 1 {
         ui::note(&format!(
             "{} has {addresses} addresses; {} is used (--resolve, -4 or -6 choose another)",

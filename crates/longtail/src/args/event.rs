@@ -1,0 +1,87 @@
+//! Flags of what is done to a server in the middle of a run (`--during`), and the control server of
+//! a Puma that runs already.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use engine::Resolver;
+use model::{ControlServer, Nanos, PlannedEvent};
+use probe::control;
+use watch::{StatisticsSource, short_path};
+
+use super::ADVANCED;
+use crate::exit::{Mistake, wrong};
+use crate::store;
+
+/// Flags of an event.
+#[derive(Debug, Args)]
+pub(crate) struct EventArgs {
+    /// What to do to the server meanwhile, and when: phased-restart, restart, refork, worker-kill,
+    /// worker-term, scale-up, scale-down, a signal such as HUP, or a command; such as
+    /// phased-restart@20s [default time: after a third of the run]
+    #[arg(long, value_name = "EVENT@TIME", help_heading = "Load")]
+    pub(crate) during: Option<PlannedEvent>,
+    /// Puma's first process [default: whoever listens at the URL]
+    #[arg(long, value_name = "PID", requires = "during", help_heading = ADVANCED)]
+    pub(crate) pid: Option<u32>,
+    /// Puma's state file [default: looked for where Puma runs]
+    #[arg(long, value_name = "FILE", requires = "during", conflicts_with = "control_url", help_heading = ADVANCED)]
+    pub(crate) state: Option<PathBuf>,
+    #[arg(long, value_name = "URL", requires = "during", help_heading = ADVANCED, help = "Puma's control server: tcp://HOST:9293 or unix:///PATH")]
+    pub(crate) control_url: Option<String>,
+    /// Token of the control server
+    #[arg(long, value_name = "TOKEN", requires = "control_url", help_heading = ADVANCED)]
+    pub(crate) control_token: Option<String>,
+}
+
+impl EventArgs {
+    /// The event with its time, in a measured window of this length.
+    ///
+    /// # Errors
+    /// If the time is not in the window, or none can be chosen.
+    pub(crate) fn planned(&self, window: Option<Nanos>) -> Result<Option<PlannedEvent>, Mistake> {
+        let Some(PlannedEvent { kind, at }) = &self.during else { return Ok(None) };
+        let at = match (at, window) {
+            (Some(at), _) => *at,
+            (None, Some(window)) => window / 3,
+            (None, None) => {
+                return Err(wrong(format!(
+                    "--during {kind} wants a time where a number of requests ends the run: write {kind}@2s"
+                )));
+            }
+        };
+        if let Some(window) = window.filter(|window| at >= *window) {
+            return Err(wrong(format!(
+                "--during {kind}@{at} comes after the run, which measures for {window}: give --for {}",
+                at * 3
+            )));
+        }
+        Ok(Some(PlannedEvent { kind: kind.clone(), at: Some(at) }))
+    }
+}
+
+/// The control server that a state file, or else a URL, names; `None` if neither is given.
+///
+/// # Errors
+/// If it is none that can be asked from here, or the state file does not name one.
+pub(crate) fn control_source(
+    state: Option<&Path>,
+    url: Option<&str>,
+    token: Option<&str>,
+    resolver: &Resolver,
+) -> Result<Option<StatisticsSource>, Mistake> {
+    let find = |host: &str, port: u16| {
+        resolver.resolve(host, port).map(|found| found[0]).map_err(|error| error.to_string())
+    };
+    if let Some(path) = state {
+        let read = |why: String| Mistake::Read { path: path.to_owned(), why };
+        let text = String::from_utf8_lossy(&store::read_bytes(path)?).into_owned();
+        let control = control::from_state_file(&text, &find).map_err(read)?;
+        return Ok(Some(StatisticsSource { control, shown: short_path(path) }));
+    }
+    let Some(url) = url else { return Ok(None) };
+    let address =
+        control::parse_address(url, &find).map_err(|why| wrong(format!("--control-url: {why}")))?;
+    let control = ControlServer { address, token: token.unwrap_or_default().to_owned() };
+    Ok(Some(StatisticsSource { control, shown: url.to_owned() }))
+}

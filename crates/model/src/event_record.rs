@@ -1,0 +1,212 @@
+//! What was seen of an event in the middle of a run: what was done, what became of the server's
+//! processes, and what became of the requests.
+//!
+//! All times count from the begin of the measured window.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Nanos;
+use crate::event::PlannedEvent;
+use crate::event_requests::EventRequests;
+
+/// An event and what was seen of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EventRecord {
+    /// What was asked for.
+    pub planned: PlannedEvent,
+    /// When it was done; `None` if the run ended before, or it could not be done.
+    #[serde(rename = "at_ns")]
+    pub at: Option<Nanos>,
+    /// What was done, in words: `SIGUSR2 to process 4242`; or why it could not be.
+    pub done: String,
+    /// The command that was run, if the event is one.
+    pub command: Option<EventCommand>,
+    /// The server's processes in the order in which they were first seen. One that replaced itself
+    /// by another program (exec) is listed again, with the same id.
+    pub processes: Vec<SeenProcess>,
+    /// The server's memory, with shared pages counted once, before the event and at the run's end.
+    pub memory_before: Option<u64>,
+    /// At the run's end.
+    pub memory_after: Option<u64>,
+    /// Puma's phase before and after, where it says it.
+    pub phases: Option<[u32; 2]>,
+    /// What the server wrote about it, where that could be read.
+    pub log: Vec<String>,
+    /// How many CPUs other programs used.
+    pub others: Option<OthersCpu>,
+    /// Connections that the server closed before the event; `None` if it is not known.
+    pub closed_before: Option<u64>,
+    /// And from then on.
+    pub closed_since: Option<u64>,
+    /// What became of the requests.
+    pub requests: Option<EventRequests>,
+}
+
+/// A command that was run as an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventCommand {
+    /// When it had ended; `None` if it had not when the run was over.
+    #[serde(rename = "ended_ns")]
+    pub ended: Option<Nanos>,
+    /// Its exit code; `None` if it has none.
+    pub exit_code: Option<i32>,
+    /// The last line that it wrote.
+    pub last_line: Option<String>,
+}
+
+/// How many CPUs other programs used: neither the server, nor longtail, nor the event's command.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OthersCpu {
+    /// Before the event.
+    pub before: f64,
+    /// In the busiest second since.
+    pub most_since: f64,
+    /// The CPUs of the machine.
+    pub of: u32,
+}
+
+/// A process of the server, from when it ran its program until it ended or ran another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenProcess {
+    /// Its id.
+    pub pid: u32,
+    /// Its parent's id.
+    pub parent: u32,
+    /// What it is.
+    pub role: ProcessRole,
+    /// When it was first seen; `None` if it was there from the begin.
+    #[serde(rename = "started_ns")]
+    pub started: Option<Nanos>,
+    /// Since when its threads serve requests; 0 if they did from the begin, `None` if they were
+    /// never seen to.
+    #[serde(rename = "serving_ns")]
+    pub serving: Option<Nanos>,
+    /// When it was gone; `None` if it lived when the run was over.
+    #[serde(rename = "ended_ns")]
+    pub ended: Option<Nanos>,
+    /// Whether it is the same process as before with another program (exec).
+    pub by_exec: bool,
+}
+
+/// What a process is to its server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProcessRole {
+    /// The first process of the server: of a Puma cluster the master.
+    First,
+    /// A worker of a Puma cluster.
+    Worker,
+    /// Any other.
+    Other,
+}
+
+impl SeenProcess {
+    /// Whether it served requests when the run began, or later until this time.
+    fn serves_at(&self, time: Nanos) -> bool {
+        self.serving.is_some_and(|since| since <= time) && self.ended.is_none_or(|end| time < end)
+    }
+
+    /// Whether it was there before the event.
+    pub fn is_older_than(&self, event: Nanos) -> bool {
+        self.started.is_none_or(|started| started < event)
+    }
+}
+
+impl EventRecord {
+    /// When the last change of processes that followed the event was over: a process was seen for
+    /// the first time, began to serve, or ended. `None` if nothing changed, or there was no event.
+    pub fn change_ended(&self) -> Option<Nanos> {
+        let at = self.at?;
+        let of_processes = self
+            .processes
+            .iter()
+            .filter(|process| process.role != ProcessRole::Other)
+            .flat_map(|process| [process.started, process.serving, process.ended]);
+        of_processes.flatten().filter(|time| *time >= at).max()
+    }
+
+    /// How long it took: until the last change of processes was over, and its command had ended.
+    pub fn took(&self) -> Option<Nanos> {
+        let of_command = self.command.as_ref().and_then(|command| command.ended);
+        let end = self.change_ended().into_iter().chain(of_command).max()?;
+        Some(end.saturating_sub(self.at?))
+    }
+
+    /// For how long no process served requests since the event, in all. 0 if none was ever seen to
+    /// serve: then it is not known which of them do.
+    pub fn unserved(&self, until: Nanos) -> Nanos {
+        let Some(at) = self.at else { return Nanos::ZERO };
+        let serving = || self.processes.iter().filter(|process| process.serving.is_some());
+        if !serving().any(|process| process.serves_at(at)) {
+            return Nanos::ZERO;
+        }
+        let mut changes: Vec<Nanos> = serving()
+            .flat_map(|process| [process.serving, process.ended])
+            .flatten()
+            .filter(|time| (at..until).contains(time))
+            .collect();
+        changes.push(at);
+        changes.sort_unstable();
+        changes.push(until);
+        let idle = |pair: &&[Nanos]| !serving().any(|process| process.serves_at(pair[0]));
+        changes.windows(2).filter(idle).map(|pair| pair[1] - pair[0]).sum()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    fn worker(pid: u32, started: Option<u64>, serving: u64, ended: Option<u64>) -> SeenProcess {
+        SeenProcess {
+            pid,
+            parent: 1,
+            role: ProcessRole::Worker,
+            started: started.map(Nanos::from_millis),
+            serving: Some(Nanos::from_millis(serving)),
+            ended: ended.map(Nanos::from_millis),
+            by_exec: false,
+        }
+    }
+
+    fn record(processes: Vec<SeenProcess>) -> EventRecord {
+        EventRecord {
+            planned: "phased-restart".parse().unwrap(),
+            at: Some(Nanos::from_secs(2)),
+            done: String::new(),
+            command: None,
+            processes,
+            memory_before: None,
+            memory_after: None,
+            phases: None,
+            log: Vec::new(),
+            others: None,
+            closed_before: None,
+            closed_since: None,
+            requests: None,
+        }
+    }
+
+    #[test]
+    fn an_event_takes_until_the_last_change_and_the_time_without_a_server_is_known() {
+        let until = Nanos::from_secs(10);
+        let one_by_one = record(vec![
+            worker(10, None, 0, Some(2500)),
+            worker(11, None, 0, Some(4000)),
+            worker(12, Some(2600), 3600, None),
+            worker(13, Some(4100), 5100, None),
+        ]);
+        assert_eq!(one_by_one.took(), Some(Nanos::from_millis(3100)));
+        assert_eq!(one_by_one.unserved(until), Nanos::ZERO);
+        let all_at_once = record(vec![
+            worker(10, None, 0, Some(2500)),
+            worker(11, None, 0, Some(2400)),
+            worker(12, Some(3000), 3600, None),
+        ]);
+        assert_eq!(all_at_once.unserved(until), Nanos::from_millis(1100));
+        let ended = record(vec![worker(10, None, 0, Some(2500))]);
+        assert_eq!(ended.unserved(until), Nanos::from_millis(7500));
+        let nothing = record(vec![worker(10, None, 0, None)]);
+        assert_eq!((nothing.took(), nothing.unserved(until)), (None, Nanos::ZERO));
+    }
+}

@@ -1,0 +1,183 @@
+//! Follows the life of a server's processes closely: when one starts, when its threads serve, when
+//! it replaces its program, when it ends.
+//!
+//! A look reads `/proc/PID/stat` of each process, and the names of threads only of those that are
+//! not known to serve yet, so it can be repeated 50 times a second.
+
+use model::{Nanos, ProcessRole, SeenProcess};
+use proctree::{ProcessStat, tree};
+
+use crate::processes::title;
+use crate::threads::ThreadPools;
+
+/// The most processes that are followed.
+const MOST: usize = 512;
+
+/// The processes of a server, dead and alive.
+#[derive(Debug, Default)]
+pub struct ServerLife {
+    roots: Vec<u32>,
+    lives: Vec<FollowedLife>,
+    cpu_ticks: u64,
+}
+
+/// One life: a process from when it ran its program until it ended or ran another.
+#[derive(Debug)]
+struct FollowedLife {
+    seen: SeenProcess,
+    /// As of the last look.
+    stat: ProcessStat,
+}
+
+impl ServerLife {
+    /// Follows the trees of these processes.
+    pub fn of(roots: &[u32]) -> ServerLife {
+        ServerLife { roots: roots.to_vec(), ..ServerLife::default() }
+    }
+
+    /// Looks at all processes at this time. `is_first`: what is seen was there from the begin.
+    pub fn look(&mut self, now: Nanos, is_first: bool) {
+        let pids: Vec<u32> = self.roots.iter().flat_map(|root| tree(*root)).collect();
+        let stats: Vec<ProcessStat> = pids.into_iter().filter_map(ProcessStat::of).collect();
+        let alive = || stats.iter().filter(|stat| !stat.is_dead);
+        for life in self.lives.iter_mut().filter(|life| life.seen.ended.is_none()) {
+            match alive().find(|stat| is_same_life(&life.stat, stat)) {
+                Some(stat) => {
+                    self.cpu_ticks += stat.cpu_ticks.saturating_sub(life.stat.cpu_ticks);
+                    life.stat = stat.clone();
+                }
+                None => life.seen.ended = Some(now),
+            }
+        }
+        for stat in alive() {
+            self.follow(stat, now, is_first);
+        }
+        self.look_for_serving(now, is_first);
+    }
+
+    /// Adds this process if its present life is not known yet.
+    fn follow(&mut self, stat: &ProcessStat, now: Nanos, is_first: bool) {
+        let is_known = |life: &FollowedLife| is_same_life(&life.stat, stat);
+        if self.lives.len() >= MOST || self.lives.iter().any(is_known) {
+            return;
+        }
+        let is_same_process =
+            |life: &FollowedLife| (life.stat.pid, life.stat.started) == (stat.pid, stat.started);
+        let by_exec = self.lives.iter().any(is_same_process);
+        if !is_first && !by_exec {
+            self.cpu_ticks += stat.cpu_ticks;
+        }
+        let role =
+            if self.roots.contains(&stat.pid) { ProcessRole::First } else { ProcessRole::Other };
+        let seen = SeenProcess {
+            pid: stat.pid,
+            parent: stat.parent,
+            role,
+            started: (!is_first).then_some(now),
+            serving: None,
+            ended: None,
+            by_exec,
+        };
+        self.lives.push(FollowedLife { seen, stat: stat.clone() });
+    }
+
+    /// Notes which processes have begun to serve, and which are workers.
+    fn look_for_serving(&mut self, now: Nanos, is_first: bool) {
+        let is_waiting = |life: &&mut FollowedLife| {
+            life.seen.ended.is_none()
+                && (life.seen.serving.is_none() || life.seen.role == ProcessRole::Other)
+        };
+        for life in self.lives.iter_mut().filter(is_waiting) {
+            let pid = life.seen.pid;
+            if life.seen.role == ProcessRole::Other && is_worker(pid) {
+                life.seen.role = ProcessRole::Worker;
+            }
+            let mut pool = ThreadPools::default();
+            pool.search(&[pid]);
+            if life.seen.serving.is_none() && !pool.look().is_empty() {
+                life.seen.serving = Some(if is_first { Nanos::ZERO } else { now });
+            }
+        }
+    }
+
+    /// Whether none of the first processes lives any more.
+    pub fn has_no_root(&self) -> bool {
+        !self.roots.iter().any(|root| {
+            let is_root = |life: &FollowedLife| life.seen.pid == *root && life.seen.ended.is_none();
+            self.lives.iter().any(is_root)
+        })
+    }
+
+    /// Follows these, too: a server that took the place of one that ended.
+    pub fn add_roots(&mut self, roots: &[u32]) {
+        self.roots.extend(roots);
+    }
+
+    /// The first processes.
+    pub fn roots(&self) -> &[u32] {
+        &self.roots
+    }
+
+    /// The workers that live now, by when they started.
+    pub fn workers(&self) -> Vec<u32> {
+        let lives = self.lives.iter().map(|life| &life.seen);
+        let workers = lives.filter(|seen| seen.role == ProcessRole::Worker && seen.ended.is_none());
+        workers.map(|seen| seen.pid).collect()
+    }
+
+    /// CPU time that all of them used since the first look, in ticks.
+    pub fn cpu_ticks(&self) -> u64 {
+        self.cpu_ticks
+    }
+
+    /// All that were seen, in the order in which they were.
+    pub fn seen(&self) -> Vec<SeenProcess> {
+        self.lives.iter().map(|life| life.seen.clone()).collect()
+    }
+}
+
+/// Whether both are one process with one program. Where this user may not trace it, a new program
+/// is not noticed.
+fn is_same_life(before: &ProcessStat, now: &ProcessStat) -> bool {
+    let is_same_program = before.stack == now.stack || before.stack == 0 || now.stack == 0;
+    (before.pid, before.started) == (now.pid, now.started) && is_same_program
+}
+
+/// Whether a process calls itself a worker of a Puma cluster: `puma: cluster worker 0: 4242 [app]`.
+fn is_worker(pid: u32) -> bool {
+    title(pid, "").starts_with("puma: cluster worker")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_process_that_starts_replaces_itself_and_ends_has_two_lives() {
+        let mut life = ServerLife::of(&[std::process::id()]);
+        life.look(Nanos::ZERO, true);
+        let mut child = Command::new("sh")
+            .args(["-c", "read line; exec sleep 60"])
+            .stdin(std::process::Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        let lives_of = |life: &ServerLife, pid: u32| -> Vec<SeenProcess> {
+            life.seen().into_iter().filter(|seen| seen.pid == pid).collect()
+        };
+        life.look(Nanos(1), false);
+        assert_eq!(lives_of(&life, child.id()).len(), 1);
+        drop(child.stdin.take());
+        let mut now = 2;
+        while lives_of(&life, child.id()).len() < 2 {
+            life.look(Nanos(now), false);
+            now += 1;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        life.look(Nanos(now), false);
+        let lives = lives_of(&life, child.id());
+        assert!(!lives[0].by_exec && lives[0].ended.is_some());
+        assert!(lives[1].by_exec && lives[1].ended == Some(Nanos(now)));
+        assert_eq!(lives[0].started, Some(Nanos(1)));
+    }
+}
