@@ -24,6 +24,9 @@ impl RateObjective {
         if condition.compare != Compare::Below {
             return Err(format!("'{condition}' is not a limit from above: {only}"));
         }
+        if condition.part.is_some() {
+            return Err(format!("'{condition}' is about an event, and a search has none: {only}"));
+        }
         let (late_after, allowed) = match condition.figure {
             ObjectiveFigure::ResponseTime(q) => (Some(Nanos(condition.limit as u64)), 1.0 - q),
             ObjectiveFigure::ErrorShare => (None, condition.limit),

@@ -1,7 +1,8 @@
 //! Whether a run meets a threshold (`--expect`, `--fail-if`), or why that is unknown.
 
-use model::statistics::Interval;
-use model::{Nanos, ObjectiveFigure, Quantile, Run, Threshold, Verdict};
+use model::histogram::rank;
+use model::statistics::{Interval, ranks};
+use model::{Nanos, ObjectiveFigure, Quantile, Run, RunPart, Threshold, Verdict};
 use serde::Serialize;
 
 /// The result of a threshold in one run.
@@ -53,6 +54,9 @@ pub enum ThresholdDoubt {
 
 /// The result of a threshold; `None` without a figure, unless another generator made the run.
 pub fn held_against(run: &Run, threshold: &Threshold) -> Option<ThresholdResult> {
+    if let Some(part) = threshold.condition.part {
+        return held_in_part(run, threshold, part);
+    }
     let figure = threshold.condition.figure;
     let value = run.figure(figure);
     let interval = bounds(run, figure);
@@ -100,9 +104,58 @@ pub fn held_against(run: &Run, threshold: &Threshold) -> Option<ThresholdResult>
     Some(ThresholdResult { value, interval, is_met, doubt })
 }
 
+/// The result in a part of a run with an event; `None` if the event was not done. A failed request
+/// counts as one that took for ever.
+fn held_in_part(run: &Run, threshold: &Threshold, part: RunPart) -> Option<ThresholdResult> {
+    let requests = run.event.as_ref()?.requests.as_ref()?;
+    let part = requests.part(part);
+    let times = &part.response_time;
+    let of_rank = |rank: u64| times.at_rank(rank).map_or(f64::INFINITY, |time| time.0 as f64);
+    let or_infinite = |time: Option<Nanos>| {
+        time.filter(|_| part.failed == 0).map_or(f64::INFINITY, |time| time.0 as f64)
+    };
+    if part.requests == 0 {
+        return None;
+    }
+    let mut interval = None;
+    let value = match threshold.condition.figure {
+        ObjectiveFigure::ResponseTime(q) => {
+            let ends = ranks(q, part.requests, 1.0);
+            let [low, high] = [ends.low, ends.high].map(|rank| rank.map(of_rank));
+            interval = Some(ThresholdInterval { low, high });
+            of_rank(rank(q, part.requests))
+        }
+        ObjectiveFigure::Mean => or_infinite(times.mean()),
+        ObjectiveFigure::Max => or_infinite(times.max()),
+        ObjectiveFigure::ErrorShare => part.failed as f64 / part.requests as f64,
+        ObjectiveFigure::Errors => part.failed as f64,
+        ObjectiveFigure::Completed => {
+            times.count() as f64 / part.length.as_secs_f64().max(f64::MIN_POSITIVE)
+        }
+        ObjectiveFigure::ServiceTime(_) | ObjectiveFigure::SentShare => return None,
+    };
+    let verdict = run.judgement.as_ref().map(|judgement| judgement.verdict);
+    let doubt = match verdict {
+        Some(Verdict::Invalid) => Some(ThresholdDoubt::Invalid),
+        Some(Verdict::GeneratorBound) => Some(ThresholdDoubt::GeneratorBound),
+        // What happens once is measured once: these are all its requests, and no sample of more.
+        _ => None,
+    };
+    Some(ThresholdResult {
+        value: Some(value),
+        interval,
+        is_met: threshold.is_met_by(value),
+        doubt,
+    })
+}
+
 /// About how many times as long a run must be to decide this threshold; `None` if more responses
 /// would not help, or if no run is long enough because the figure equals the limit.
 pub fn times_as_long(run: &Run, threshold: &Threshold) -> Option<f64> {
+    // An event happens once, however long the run is.
+    if threshold.condition.part.is_some() {
+        return None;
+    }
     let answers = run.tally.counts.good();
     let (ObjectiveFigure::ResponseTime(q) | ObjectiveFigure::ServiceTime(q)) =
         threshold.condition.figure

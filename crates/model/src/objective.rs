@@ -4,8 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Nanos;
 use crate::units::text_in_json;
+use crate::{Nanos, RunPart};
 
 /// A condition on a figure of a run. It prints as it was typed, in a normalized spelling.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,6 +16,8 @@ pub struct Objective {
     pub compare: Compare,
     /// The limit, in the figure's unit: ns, a fraction, requests per second, or a count.
     pub limit: f64,
+    /// The part of a run with an event that it is about; `None` is the whole run.
+    pub part: Option<RunPart>,
 }
 
 /// A figure that an objective can be about.
@@ -52,7 +54,7 @@ impl FromStr for Objective {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Objective, String> {
-        let examples = "'p99 < 200ms', 'service p99 < 200ms', 'mean < 50ms', 'max < 1s', 'failed < 0.1%', 'failed < 5', \
+        let examples = "'p99 < 200ms', 'service p99 < 200ms', 'mean < 50ms', 'max < 1s', 'failed < 0.1%', 'failed < 5', 'failed = 0', \
                         'sent > 99%' or 'throughput > 100/s'";
         parse(text)
             .ok_or_else(|| format!("'{text}' is not a condition: write one such as {examples}"))
@@ -60,10 +62,19 @@ impl FromStr for Objective {
 }
 
 fn parse(text: &str) -> Option<Objective> {
-    let at = text.find(['<', '>'])?;
-    let compare = if text.as_bytes()[at] == b'>' { Compare::Above } else { Compare::Below };
+    let last_word = text.trim().rsplit_once(' ');
+    let of_part = last_word.and_then(|(rest, word)| Some((rest, word.parse::<RunPart>().ok()?)));
+    let (text, part) = of_part.map_or((text, None), |(rest, part)| (rest, Some(part)));
+    let at = text.find(['<', '>', '='])?;
     let name = text[..at].trim();
     let value = text[at + 1..].trim();
+    // `failed = 0` is `failed < 1`; no other figure can be asked for exactly.
+    if text.as_bytes()[at] == b'=' {
+        let is_none_failed = matches!(name, "failed" | "errors") && value == "0";
+        let (figure, compare) = (ObjectiveFigure::Errors, Compare::Below);
+        return is_none_failed.then_some(Objective { figure, compare, limit: 1.0, part });
+    }
+    let compare = if text.as_bytes()[at] == b'>' { Compare::Above } else { Compare::Below };
     let share = |value: &str| {
         let number = value.strip_suffix('%')?.trim().parse::<f64>().ok()?;
         (number.is_finite() && number >= 0.0).then_some(number / 100.0)
@@ -96,10 +107,20 @@ fn parse(text: &str) -> Option<Objective> {
             None => (ObjectiveFigure::ResponseTime(quantile(name)?), time(value)?),
         },
     };
-    Some(Objective { figure, compare, limit })
+    // What is recorded of single requests for an event does not have the others.
+    let is_of_whole_run =
+        matches!(figure, ObjectiveFigure::ServiceTime(_) | ObjectiveFigure::SentShare);
+    (part.is_none() || !is_of_whole_run).then_some(Objective { figure, compare, limit, part })
 }
 
 impl Objective {
+    /// Whether it asks that no request fails.
+    fn is_none_failed(&self) -> bool {
+        self.figure == ObjectiveFigure::Errors
+            && self.compare == Compare::Below
+            && self.limit == 1.0
+    }
+
     /// Whether the condition holds for `value`, in the figure's unit.
     pub fn holds_for(&self, value: f64) -> bool {
         match self.compare {
@@ -145,8 +166,16 @@ impl fmt::Display for Objective {
             ObjectiveFigure::SentShare => out.write_str("sent"),
             ObjectiveFigure::Completed => out.write_str("throughput"),
         }?;
-        let sign = if self.compare == Compare::Above { '>' } else { '<' };
-        write!(out, " {sign} {}", self.shown(self.limit))
+        if self.is_none_failed() {
+            out.write_str(" = 0")?;
+        } else {
+            let sign = if self.compare == Compare::Above { '>' } else { '<' };
+            write!(out, " {sign} {}", self.shown(self.limit))?;
+        }
+        match self.part {
+            Some(part) => write!(out, " {part}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -196,6 +225,25 @@ text_in_json!(Threshold);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_condition_may_be_about_a_part_of_a_run_with_an_event() {
+        for (text, shown) in [
+            ("p99 < 1s during", "p99 < 1s during"),
+            ("failed = 0", "failed = 0"),
+            ("errors=0 after", "failed = 0 after"),
+            ("failed < 1", "failed = 0"),
+        ] {
+            let objective: Objective = text.parse().unwrap();
+            assert_eq!(objective.to_string(), shown);
+            assert_eq!(objective.to_string().parse(), Ok(objective));
+        }
+        for wrong in
+            ["service p99 < 1s during", "sent > 99% after", "p99 = 1s", "failed = 3", "during"]
+        {
+            assert!(wrong.parse::<Objective>().is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_condition_does_not_hold_at_its_limit() {

@@ -10,6 +10,7 @@ pub mod answer;
 pub mod capacity;
 pub mod comparison;
 mod details;
+mod event;
 pub mod hey;
 pub mod html;
 pub mod json;

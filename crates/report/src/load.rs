@@ -13,6 +13,7 @@ use model::{
     Tally,
 };
 
+use crate::event;
 use crate::labels;
 use crate::number::{self, NONE, count_of, or_none};
 use crate::run_summary::{interval_cells, range_of_few};
@@ -26,6 +27,7 @@ pub(crate) fn sections(study: &LoadStudy) -> Vec<Option<ReportSection>> {
     }
     let shown = |section: Option<ReportSection>| section.filter(|_| !is_hidden(&study.run));
     vec![
+        shown(event::section(&study.run)),
         shown(Some(rates(study))),
         shown(times(study)),
         shown(study.run.overload.as_ref().map(overload)),

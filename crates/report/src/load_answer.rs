@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use model::tally::Second;
 use model::{Histogram, LoadStudy, Nanos, Pace, Profile};
 
+use crate::event;
 use crate::number::{self, or_none};
 use crate::run_columns::IN_ANSWER_OF_LOAD;
 use crate::run_summary::{SummaryRun, range};
@@ -43,15 +44,20 @@ pub(crate) fn pictures(
         return String::new();
     }
     let is_open = run.offered().is_some();
-    let spread = if is_full || !is_open {
+    let spread = if is_full || !is_open && study.run.event.is_none() {
         bars(&study.run.tally.response_time, width)
     } else {
         String::new()
     };
-    let over_time =
-        if is_full || is_open { over_time(study, width, is_full) } else { String::new() };
+    let event = event::as_text(&study.run, width);
+    let has_event = !event.is_empty();
+    let over_time = if is_full || is_open && !has_event {
+        over_time(study, width, is_full)
+    } else {
+        String::new()
+    };
     let gap = |picture: &str| if picture.is_empty() { "" } else { "\n" };
-    [gap(&spread), &spread, gap(&over_time), &over_time].concat()
+    [gap(&event), &event, gap(&spread), &spread, gap(&over_time), &over_time].concat()
 }
 
 /// `offered 500/s · sent 500/s · completed 499/s · 2500 requests, 0 failed`.

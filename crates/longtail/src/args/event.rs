@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use engine::Resolver;
-use model::{ControlServer, Nanos, PlannedEvent};
+use model::{ControlServer, Nanos, Objective, PlannedEvent, Threshold};
 use probe::control;
 use watch::{StatisticsSource, short_path};
 
@@ -57,6 +57,27 @@ impl EventArgs {
             )));
         }
         Ok(Some(PlannedEvent { kind: kind.clone(), at: Some(at) }))
+    }
+}
+
+/// Refuses conditions that no run can be held against: about a part of a run without an event, or
+/// about a part while the run goes on (`stop_if`).
+pub(crate) fn check_parts(
+    has_event: bool,
+    thresholds: &[Threshold],
+    stop_if: &[Objective],
+) -> Result<(), Mistake> {
+    if let Some(objective) = stop_if.iter().find(|objective| objective.part.is_some()) {
+        return Err(wrong(format!(
+            "--stop-if '{objective}': parts of a run are told when it is over; give --expect"
+        )));
+    }
+    let of_part = thresholds.iter().find(|threshold| threshold.condition.part.is_some());
+    match of_part {
+        Some(Threshold { condition, .. }) if !has_event => Err(wrong(format!(
+            "'{condition}' is about an event, and the run has none: give --during, such as --during phased-restart"
+        ))),
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -12,6 +12,7 @@ use sweep::{Context, LoadObservers, Phase, PreparedLoad, RequestJournal, conduct
 
 use super::conducted::StudyStart;
 use crate::args::LoadArgs;
+use crate::args::event::check_parts;
 use crate::args::output::StudyKind;
 use crate::args::server::with_variables;
 use crate::exit::{Exit, Mistake, refuse_if};
@@ -127,6 +128,7 @@ fn exit_of_recorder(recorder: Option<Recorder>) -> Exit {
 /// Refuses flags that contradict each other.
 fn check_flags(args: &LoadArgs) -> Result<(), Mistake> {
     args.outlets.check()?;
+    check_parts(args.event.during.is_some(), &args.thresholds.all(), &args.stop_if)?;
     let kind = if args.generator.is_some() { StudyKind::ClaimedLoad } else { StudyKind::Load };
     args.output.check(kind)?;
     if let Some(generator) = args.generator {
