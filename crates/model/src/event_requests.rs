@@ -384,7 +384,7 @@ mod tests {
     /// A time without pattern between 20 and 30 ms; one in two hundred takes 80.
     fn usual(number: u64) -> u64 {
         let scattered = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-        if scattered % 200 == 0 { 80 } else { 20 + scattered % 11 }
+        if scattered.is_multiple_of(200) { 80 } else { 20 + scattered % 11 }
     }
 
     #[test]

@@ -118,7 +118,7 @@ impl Objective {
     fn is_none_failed(&self) -> bool {
         self.figure == ObjectiveFigure::Errors
             && self.compare == Compare::Below
-            && self.limit == 1.0
+            && (self.limit - 1.0).abs() < f64::EPSILON
     }
 
     /// Whether the condition holds for `value`, in the figure's unit.

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use model::{PumaAbility, PumaSetup};
 
@@ -20,11 +20,11 @@ pub fn of_process(pid: u32) -> Option<PumaSetup> {
     let is_worker = |pid: &u32| title(*pid, "").starts_with("puma: cluster worker");
     let workers = tree(pid).iter().filter(|pid| is_worker(pid)).count() as u32;
     let mut setup = PumaSetup { version: Some(version), workers, ..PumaSetup::default() };
-    let log = log_of(pid).and_then(|path| end_of(&path)).unwrap_or_default();
+    let log = log_of(pid).and_then(end_of).unwrap_or_default();
     add_told(&mut setup, &log);
     if setup.phased.is_none() {
         let files = CONFIG_FILES.map(|name| PathBuf::from(format!("/proc/{pid}/cwd/{name}")));
-        if let Some(config) = files.iter().find_map(|path| end_of(path)) {
+        if let Some(config) = files.iter().find_map(end_of) {
             add_configured(&mut setup, &config);
         }
     }
@@ -38,7 +38,7 @@ pub fn log_of(pid: u32) -> Option<PathBuf> {
 }
 
 /// The text at the end of a file.
-fn end_of(path: &PathBuf) -> Option<String> {
+fn end_of(path: impl AsRef<Path>) -> Option<String> {
     let mut file = File::open(path).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(MOST_BYTES))).ok()?;

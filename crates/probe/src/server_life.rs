@@ -151,16 +151,15 @@ fn is_worker(pid: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Command;
+    use std::process::{Command, Stdio};
 
     #[test]
     fn a_process_that_starts_replaces_itself_and_ends_has_two_lives() {
         let mut life = ServerLife::of(&[std::process::id()]);
         life.look(Nanos::ZERO, true);
-        let mut child = Command::new("sh")
-            .args(["-c", "read line; exec sleep 60"])
-            .stdin(std::process::Stdio::piped());
-        let mut child = child.spawn().unwrap();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "read line; exec sleep 60"]).stdin(Stdio::piped());
+        let mut child = shell.spawn().unwrap();
         let lives_of = |life: &ServerLife, pid: u32| -> Vec<SeenProcess> {
             life.seen().into_iter().filter(|seen| seen.pid == pid).collect()
         };

@@ -152,7 +152,7 @@ mod tests {
     fn a_process_may_be_called_anything() {
         let line = |name: &str, state| {
             format!(
-                "77 ({name}) {state} 5 77 77 0 -1 4194304 100 0 0 0 30 12 7 1 20 0 6 0 999 1 1\n"
+                "77 ({name}) {state} 5 77 77 0 -1 4194304 100 0 0 0 30 12 7 1 20 0 6 0 999 1 1 1 1 1 777\n"
             )
         };
         for name in ["puma", "a) b (c)", "puma: x) R 9 (y", ""] {
@@ -163,6 +163,7 @@ mod tests {
                 is_dead: false,
                 cpu_ticks: 42,
                 started: 999,
+                stack: 777,
             };
             assert_eq!(ProcessStat::parse(&line(name, 'S')), Some(expected.clone()));
             assert_eq!(

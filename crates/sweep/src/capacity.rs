@@ -470,6 +470,7 @@ fn drive(
             statsd: None,
             journal,
             sampling: None,
+            event: None,
             percentiles: &PERCENTILES,
         };
         drive_observed(spec, &context.clock, context.far, progress, observers)

@@ -8,7 +8,7 @@
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 
@@ -146,8 +146,9 @@ impl<'a> WatchedEvent<'a> {
         self.life.look(self.now(), false);
         if let Some(command) = &mut self.command
             && self.record.command.is_none()
-            && let Some(exit_code) = command.exit()
+            && let Some(exit) = command.exit()
         {
+            let exit_code = exit.code();
             let last_line = command.last_line();
             let ended = Some(self.clock.now().saturating_sub(self.begun));
             self.record.command = Some(EventCommand { ended, exit_code, last_line });
@@ -297,9 +298,9 @@ impl RunningCommand {
         Ok(RunningCommand { child, output })
     }
 
-    /// `Some` when it has ended, with its exit code if it has one.
-    fn exit(&mut self) -> Option<Option<i32>> {
-        Some(self.child.try_wait().ok()??.code())
+    /// How it ended; `None` while it runs.
+    fn exit(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok()?
     }
 
     fn kill(&mut self) {
@@ -493,8 +494,8 @@ mod tests {
     fn a_command_tells_its_exit_code_and_its_last_line() {
         let mut command = RunningCommand::start("echo one; echo two >&2; exit 3").unwrap();
         let exit_code = loop {
-            if let Some(code) = command.exit() {
-                break code;
+            if let Some(exit) = command.exit() {
+                break exit.code();
             }
         };
         assert_eq!((exit_code, command.last_line().as_deref()), (Some(3), Some("two")));

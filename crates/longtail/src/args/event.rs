@@ -16,10 +16,12 @@ use crate::store;
 /// Flags of an event.
 #[derive(Debug, Args)]
 pub(crate) struct EventArgs {
-    /// What to do to the server meanwhile, and when: phased-restart, restart, refork, worker-kill,
-    /// worker-term, scale-up, scale-down, a signal such as HUP, or a command; such as
-    /// phased-restart@20s [default time: after a third of the run]
-    #[arg(long, value_name = "EVENT@TIME", help_heading = "Load")]
+    /// Do something to the server meanwhile, and say what it costs: restart@20s
+    ///
+    /// phased-restart, restart, refork, worker-kill, worker-term, scale-up, scale-down (of a Puma),
+    /// a signal such as HUP, or a command such as 'sh -c "bin/deploy"@20s', where the last @ with a
+    /// time counts. Without a time, after a third of the run.
+    #[arg(long, value_name = "EVENT@TIME", help_heading = ADVANCED)]
     pub(crate) during: Option<PlannedEvent>,
     /// Puma's first process [default: whoever listens at the URL]
     #[arg(long, value_name = "PID", requires = "during", help_heading = ADVANCED)]
