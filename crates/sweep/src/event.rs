@@ -420,18 +420,18 @@ impl CpuReading {
 
 /// The requests of a run, as far as there was room for them.
 #[derive(Default)]
-pub(crate) struct CollectedRequests {
+pub(crate) struct EventExchanges {
     exchanges: Vec<Exchange>,
     dropped: u64,
 }
 
-impl CollectedRequests {
+impl EventExchanges {
     /// Keeps all records until the lanes are done, and passes them on to `next`.
     pub(crate) fn of(
         batches: &Receiver<RecordBatch>,
         next: Option<&SyncSender<RecordBatch>>,
-    ) -> CollectedRequests {
-        let mut all = CollectedRequests::default();
+    ) -> EventExchanges {
+        let mut all = EventExchanges::default();
         while let Ok(batch) = batches.recv() {
             let room = MOST_REQUESTS - all.exchanges.len();
             all.exchanges.extend(batch.iter().take(room).map(|record| record.exchange));
@@ -448,7 +448,7 @@ impl CollectedRequests {
 /// so many.
 pub(crate) fn with_requests(
     mut record: EventRecord,
-    collected: &CollectedRequests,
+    collected: &EventExchanges,
     tally: &Tally,
     measured: Nanos,
     dropped_by_lanes: u64,

@@ -21,7 +21,7 @@ use probe::processes::this_process_cpu;
 use probe::sampler::Sampler;
 use probe::server_cpu;
 
-use crate::event::{CollectedRequests, EventOrder, conduct_event, with_requests};
+use crate::event::{EventExchanges, EventOrder, conduct_event, with_requests};
 use crate::far::conductor::FarGenerators;
 use crate::kernel::{self, TraceResult};
 use crate::samples::{self, LiveReadings, PolledStatistics, SampledServer};
@@ -135,7 +135,7 @@ struct Observations<E> {
 /// What was seen of an event: of the server, and of the requests.
 struct ObservedEvent {
     record: EventRecord,
-    requests: CollectedRequests,
+    requests: EventExchanges,
 }
 
 /// Sends one run's load, from lanes of this process or from generators on other machines.
@@ -299,7 +299,7 @@ impl<'scope> SamplingThreads<'scope> {
 /// The threads of an event: one does it and watches the server, one keeps the requests.
 struct EventThreads<'scope> {
     conductor: ScopedJoinHandle<'scope, EventRecord>,
-    collector: ScopedJoinHandle<'scope, CollectedRequests>,
+    collector: ScopedJoinHandle<'scope, EventExchanges>,
 }
 
 impl<'scope> EventThreads<'scope> {
@@ -314,7 +314,7 @@ impl<'scope> EventThreads<'scope> {
         let (sender, batches) = sync_channel(BATCHES);
         let next = journal.replace(sender);
         let collector = spawn_scoped(scope, "event-requests", move || {
-            CollectedRequests::of(&batches, next.as_ref())
+            EventExchanges::of(&batches, next.as_ref())
         })?;
         let conductor = spawn_scoped(scope, "event", move || {
             conduct_event(order, shape.load.warm_up, clock, progress, over)
