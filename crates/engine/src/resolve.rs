@@ -136,17 +136,10 @@ impl Resolver {
         if let Ok(address) = host.parse() {
             return Ok(of_port(vec![address]));
         }
-        let ask_system = || match (host, port).to_socket_addrs() {
-            Ok(found) => Ok(found.collect()),
-            Err(error) => Err(EngineError(format!(
-                "cannot resolve {host}: {error} (check the name, or give its address with \
-                 --resolve HOST:PORT:ADDRESS)"
-            ))),
-        };
         let has_zone =
             host.split_once('%').is_some_and(|(address, _)| address.parse::<Ipv6Addr>().is_ok());
         let Some(allowed) = self.allowed.as_ref().filter(|_| !has_zone) else {
-            return ask_system();
+            return self.ask_system(host, port);
         };
         let listed = self.in_hosts_file(host);
         if !listed.is_empty() {
@@ -170,8 +163,50 @@ impl Resolver {
                  allowed networks (--allow-net): give its address with --resolve \
                  HOST:PORT:ADDRESS"
             ))),
-            None => ask_system(),
+            None => self.ask_system(host, port),
         }
+    }
+
+    /// Asks the C library; musl's differs from glibc in two things, which are done here for it.
+    fn ask_system(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, EngineError> {
+        let is_musl = cfg!(target_env = "musl");
+        if is_musl {
+            // It finds a name of the hosts file only as it is spelled there.
+            let listed = self.in_hosts_file(host);
+            if !listed.is_empty() {
+                return Ok(listed.into_iter().map(|ip| SocketAddr::new(ip, port)).collect());
+            }
+        }
+        let failed = match (host, port).to_socket_addrs() {
+            Ok(found) => return Ok(found.collect()),
+            Err(error) => error,
+        };
+        if is_musl {
+            // It looks for a name with a dot in no search domain.
+            for name in self.in_search_domains(host) {
+                if let Ok(found) = (name.as_str(), port).to_socket_addrs() {
+                    return Ok(found.collect());
+                }
+            }
+        }
+        Err(EngineError(format!(
+            "cannot resolve {host}: {failed} (check the name, or give its address with --resolve \
+             HOST:PORT:ADDRESS)"
+        )))
+    }
+
+    /// A name with a dot in each of the search domains (resolv.conf(5)); a dot at its end says that
+    /// it is whole.
+    fn in_search_domains(&self, host: &str) -> Vec<String> {
+        if !host.contains('.') || host.ends_with('.') {
+            return vec![];
+        }
+        let settings = self.system_file("resolv.conf");
+        let domains = settings.lines().rev().find_map(|line| {
+            let mut words = line.split_ascii_whitespace();
+            matches!(words.next(), Some("search" | "domain")).then_some(words)
+        });
+        domains.into_iter().flatten().map(|domain| format!("{host}.{domain}")).collect()
     }
 
     /// The addresses that the hosts file has for a name (hosts(5)).
@@ -293,6 +328,15 @@ mod tests {
         let empty = system("empty", "", "");
         assert_eq!(empty.name_server_outside(&here), None);
         assert_eq!(empty.name_server_outside(&none).as_deref(), Some("the name server 127.0.0.1"));
+    }
+
+    #[test]
+    fn a_name_with_a_dot_is_looked_for_in_the_last_search_line() {
+        let resolver = system("search", "", "search a\nnameserver ::1\nsearch b.example c\n");
+        assert_eq!(resolver.in_search_domains("shop.eu"), ["shop.eu.b.example", "shop.eu.c"]);
+        assert_eq!(resolver.in_search_domains("shop.eu."), [""; 0]);
+        // The C library does these.
+        assert_eq!(resolver.in_search_domains("shop"), [""; 0]);
     }
 
     #[test]
