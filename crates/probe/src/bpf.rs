@@ -22,6 +22,8 @@ use model::kernel::KernelStamps;
 use model::{KernelView, Nanos, ProcessWaits, Waits};
 use thiserror::Error;
 
+use crate::rights;
+
 /// Tries whether tracing is possible here, at a port that nobody uses.
 ///
 /// # Errors
@@ -85,6 +87,15 @@ impl Tracepoints {
     /// # Errors
     /// Says what is missing; then nothing is attached.
     pub fn attach(wanted: &TracingPlan<'_>) -> Result<Tracepoints, MissingRight> {
+        let TracingPlan { port, processes, requests, events } = *wanted;
+        let processes = processes.to_vec();
+        rights::with_rights_to_trace(move || {
+            Tracepoints::attach_here(&TracingPlan { port, processes: &processes, requests, events })
+        })
+    }
+
+    /// Attaches them, by a thread that may.
+    fn attach_here(wanted: &TracingPlan<'_>) -> Result<Tracepoints, MissingRight> {
         if let Some(missing) = MissingRight::beforehand() {
             return Err(missing);
         }
@@ -248,11 +259,6 @@ const ACCEPTS: Option<(u32, u32)> = if cfg!(target_arch = "x86_64") {
 /// The kernel's own types.
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
 
-/// Bits of `CapEff` (include/uapi/linux/capability.h).
-const CAP_SYS_ADMIN: u32 = 21;
-const CAP_PERFMON: u32 = 38;
-const CAP_BPF: u32 = 39;
-
 impl MissingRight {
     /// What is missing, as far as that can be known before anything is tried.
     fn beforehand() -> Option<MissingRight> {
@@ -262,10 +268,14 @@ impl MissingRight {
                 std::env::consts::ARCH
             )));
         }
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        if !may(&status) {
-            let hint = "run as root, or give this program the two: setcap cap_bpf,cap_perfmon+ep";
-            return Some(MissingRight(format!("CAP_BPF and CAP_PERFMON are not held ({hint})")));
+        let missing = rights::missing_to_trace();
+        if !missing.is_empty() {
+            let verb = if missing.len() > 1 { "are" } else { "is" };
+            return Some(MissingRight(format!(
+                "{} {verb} not held (sudo setcap cap_bpf,cap_perfmon+ep \"$(command -v longtail)\", \
+                 or run as root)",
+                missing.join(" and ")
+            )));
         }
         let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
         if !is_first(&namespace) {
@@ -312,14 +322,6 @@ fn is_first(namespace: &Path) -> bool {
 fn is_clock_shifted(offsets: &str) -> bool {
     let monotonic = offsets.lines().find_map(|line| line.strip_prefix("monotonic"));
     monotonic.is_some_and(|offset| offset.split_whitespace().any(|part| part != "0"))
-}
-
-/// Whether `/proc/self/status` lists both capabilities, or all.
-fn may(status: &str) -> bool {
-    let held = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let held = held.and_then(|held| u64::from_str_radix(held.trim(), 16).ok()).unwrap_or(0);
-    let has = |bit: u32| held >> bit & 1 == 1;
-    has(CAP_SYS_ADMIN) || has(CAP_BPF) && has(CAP_PERFMON)
 }
 
 #[cfg(test)]
@@ -372,13 +374,6 @@ mod tests {
             (None, None, Nanos(5))
         );
         assert_eq!(event(&words[..56]), None);
-    }
-
-    #[test]
-    fn both_capabilities_are_needed() {
-        let may = |held: &str| may(&format!("Name:\tx\nCapEff:\t{held}\n"));
-        assert!(may("000001ffffffffff") && may("000000c000000000"));
-        assert!(!may("0000008000000000") && !may("0000000000000000") && !may("x"));
     }
 
     #[test]

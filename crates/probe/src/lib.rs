@@ -13,6 +13,7 @@ pub mod owners;
 pub mod processes;
 pub mod puma_setup;
 pub mod puma_stats;
+pub mod rights;
 pub mod sampler;
 pub mod server_cpu;
 pub mod server_life;

@@ -2,7 +2,7 @@
 //!
 //! TCP sockets come from `sock_diag`, or from `/proc/net/{tcp,tcp6}` if there is none; Unix sockets
 //! come from `/proc/net/unix`. Any user may read these. Which process holds a socket is only in its
-//! `/proc/PID/fd`, which root and the process's own user may read (proc(5)).
+//! `/proc/PID/fd`, which the process's own user may read, and who may see other users' ([`rights`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,6 +12,7 @@ use proctree::ProcessStat;
 use rustix::fs::{Mode, OFlags, RawDir, open, readlinkat};
 use rustix::io::Errno;
 
+use crate::rights;
 use crate::sock_diag::{FAMILIES, SockDiag, SocketQuery};
 use crate::sockets::{KernelSocket, tcp_table, unix_table};
 
@@ -60,7 +61,7 @@ impl SocketHolders {
 
 /// Whether `/proc` hides other users' processes from this user.
 pub fn are_hidden() -> bool {
-    !rustix::process::geteuid().is_root() && proctree::hides_processes()
+    !rights::sees_other_users() && proctree::hides_processes()
 }
 
 /// The processes that hold the sockets with these inodes, as far as this user may see.

@@ -16,6 +16,7 @@ use crate::host::HostCounters;
 use crate::owners;
 use crate::processes::{AcceptedConnections, ProcessSample, ServerProcesses, this_threads_cpu};
 use crate::puma_stats::{self, PumaStats};
+use crate::rights;
 use crate::server_cpu::CpuRoom;
 use crate::sock_diag::KernelSocket;
 use crate::sockets::{ServerListener, ServerSockets};
@@ -266,10 +267,10 @@ impl Sampler {
             && !processes.is_empty()
             && processes.iter().all(|process| process.connections.is_none())
         {
-            missing.push(
-                "connections of each process: only root and the server's own user may see them"
-                    .to_owned(),
-            );
+            missing.push(format!(
+                "connections of each process: run as the server's own user, as {}",
+                rights::TO_SEE_OTHER_USERS
+            ));
         }
         processes
     }

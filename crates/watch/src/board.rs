@@ -8,6 +8,7 @@ use model::Nanos;
 use probe::host::HostCounters;
 use probe::processes::{CpuShare, ProcessSample};
 use probe::puma_stats::{PumaStats, WorkerStats};
+use probe::rights;
 use probe::sampler::{Observation, ServerSample};
 use probe::server_cpu::CpuRoom;
 use probe::threads::{PoolLook, ThreadWaits};
@@ -91,7 +92,7 @@ impl WatchBoard {
         let seen = WatchEvidence {
             place: target.typed(),
             is_elsewhere: target.elsewhere.is_some(),
-            is_root: rustix::process::geteuid().is_root(),
+            may_see_all: rights::sees_other_users(),
             no_statistics: Some(no_statistics.to_owned()),
             not_visible: target.not_visible.clone(),
             ..WatchEvidence::default()

@@ -13,6 +13,7 @@ use model::{HostPort, Nanos};
 use probe::host::is_of_this_machine;
 use probe::owners;
 use probe::processes::tree;
+use probe::rights;
 use probe::sampler::{Sampler, SamplingPlan};
 use probe::sockets::{KernelSocket, ServerListener, unix_place};
 use rustix::io::Errno;
@@ -284,7 +285,8 @@ fn server_behind(sockets: &[&KernelSocket]) -> WatchTarget {
         roots.push(pid);
         not_visible = vec![format!(
             "what each thread waits for, and whose connections they are: process {pid} is known by \
-             its title alone; run as root"
+             its title alone; run as {}",
+            rights::TO_SEE_OTHER_USERS
         )];
     }
     WatchTarget {
@@ -306,9 +308,9 @@ fn why_processes_are_hidden(
     let users: BTreeSet<u32> = unseen.filter_map(|one| one.user).collect();
     let users: Vec<String> = users.iter().map(u32::to_string).collect();
     let run_as = match &users[..] {
-        [] => "root or as another user".to_owned(),
-        [root] if root == "0" => "root".to_owned(),
-        users => format!("root or as user {}", users.join(" and ")),
+        [] => format!("another user, as {}", rights::TO_SEE_OTHER_USERS),
+        [root] if root == "0" => rights::TO_SEE_OTHER_USERS.to_owned(),
+        users => format!("user {}, as {}", users.join(" and "), rights::TO_SEE_OTHER_USERS),
     };
     if owners::are_hidden() {
         format!(
@@ -396,7 +398,8 @@ fn find_process(
 fn why_unreadable(pid: u32, error: &io::Error) -> WatchError {
     if error.kind() == io::ErrorKind::PermissionDenied || is_another_users(pid) {
         refused(format!(
-            "process {pid} is another user's, and so what it listens on cannot be seen: run as that user or as root, or give its port (:9292)"
+            "process {pid} is another user's, and so what it listens on cannot be seen: give its port (:9292), or run as that user, as {}",
+            rights::TO_SEE_OTHER_USERS
         ))
     } else {
         refused(format!("process {pid} has just ended"))

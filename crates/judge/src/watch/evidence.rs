@@ -19,8 +19,8 @@ pub struct WatchEvidence {
     pub watched: Nanos,
     /// When it was found to have ended.
     pub ended: Option<Nanos>,
-    /// Whether longtail runs as root and may see all that the kernel knows.
-    pub is_root: bool,
+    /// Whether longtail may see what other users' processes do: it is root, or has the capabilities.
+    pub may_see_all: bool,
     /// Whether the server is on another machine, with a clock of its own.
     pub is_elsewhere: bool,
     /// Where it listens, as a user types it: `:9292`.

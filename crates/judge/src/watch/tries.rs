@@ -34,12 +34,13 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
         ));
     }
     let are_waits_seen = seen.workers.iter().all(|worker| worker.waits.is_some());
-    if are_waits_seen || seen.is_root || seen.is_elsewhere {
+    if are_waits_seen || seen.may_see_all || seen.is_elsewhere {
         lines.push(stacks(seen));
         lines.extend(prediction(seen));
     } else {
         lines.push(format!(
-            "`sudo longtail watch {}`: as root it sees whether the threads wait for a lock.",
+            "`sudo longtail watch {}`: as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, it sees whether \
+             the threads wait for a lock.",
             seen.place
         ));
     }

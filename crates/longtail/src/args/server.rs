@@ -369,8 +369,7 @@ const INSPECTED: &[(&str, Option<Probe>)] = &[
 /// What is inspected.
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
-    /// Also read: none, proc, kernel (as root), app [default: auto]
-    #[arg(long, alias = "probe", value_parser = words(INSPECTED), value_name = "LIST", value_delimiter = ',',
+    #[arg(help = "Read: none, proc, kernel (CAP_BPF, CAP_PERFMON), app [default: auto]", long, alias = "probe", value_parser = words(INSPECTED), value_name = "LIST", value_delimiter = ',',
           help_heading = "Load")]
     inspect: Vec<Option<Probe>>,
     /// The same as --inspect app

@@ -364,7 +364,7 @@ fn share(word: &str) -> Result<f64, String> {
 
 /// The help of `compare` on a screen, and the arms' options as [`overriding`].
 pub(crate) fn as_compare(command: clap::Command) -> clap::Command {
-    let inspect = "Also read: none, proc, kernel (as root), app [default: none]";
+    let inspect = "Read: none, proc, kernel (CAP_BPF, CAP_PERFMON), app [default: none]";
     let puma = "Version (6.6.1), checkout or command of Puma [default: as found]";
     let rare = ["socket", "from", "url", "command", "config", "csv", "html", "inspect"];
     let command = rare

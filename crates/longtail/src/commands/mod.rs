@@ -118,12 +118,38 @@ Examples:
 }
 
 impl Command {
+    /// Whether it may read the kernel's tracepoints.
+    fn traces(&self) -> bool {
+        match self {
+            Command::Sweep(_)
+            | Command::Bodies(_)
+            | Command::Load(_)
+            | Command::Attack(_)
+            | Command::Capacity(_)
+            | Command::Compare(_)
+            | Command::Doctor(_)
+            | Command::Calibrate(_)
+            | Command::Selftest(_) => true,
+            Command::Watch(_)
+            | Command::Report(_)
+            | Command::Predict(_)
+            | Command::Audit(_)
+            | Command::Fleet(_)
+            | Command::Init
+            | Command::Sink(_)
+            | Command::Generate(_)
+            | Command::Merge(_)
+            | Command::GenerateDocs(_) => false,
+        }
+    }
+
     /// Does it. `resolver` finds the addresses that the user names, and knows where connections may
     /// go.
     ///
     /// # Errors
     /// What the user can mend, as one line.
     pub(crate) fn run(self, resolver: Resolver) -> Result<Exit, Mistake> {
+        probe::rights::confine(self.traces());
         match self {
             Command::Sweep(args) | Command::Bodies(args) => sweep::run(&args, resolver),
             Command::Load(args) => load::run(&args, resolver),

@@ -111,7 +111,7 @@ Examples:
   longtail sweep -w4 -t5:5 -R100 -d0.2 --style puma    the columns of benchmarks/local/long_tail_hey.sh
   longtail sweep -w4 -t5:5 -R100 -d0.2 --generator hey    hey makes the load, as in Puma's script
   longtail sweep -w2 -t5:5 -d0.1 -k --inspect app   where the time went: accept queue, server, app
-  longtail sweep -w2 -t5:5 -d0.1 -k --inspect app,kernel    the same, with the kernel's own timestamps (as root)
+  longtail sweep -w2 -t5:5 -d0.1 -k --inspect app,kernel    the same, with the kernel's own timestamps
   longtail sweep -w2 -t5:5 -d0.1 --probe-discipline    in which order does it serve, with keep-alive and without?
   longtail sweep -w2 -t5:5 -C puma.rb --statsd-listen 127.0.0.1:8125    what puma-plugin-statsd and the app send
   longtail sweep -w2 -t5:5 --metrics 127.0.0.1:9464 --metrics-linger 30s    for Prometheus to scrape, at /metrics

@@ -36,7 +36,7 @@
 //! ```
 
 pub(crate) mod laws;
-mod stage;
+pub(crate) mod stage;
 pub(crate) mod values;
 
 use std::fs;

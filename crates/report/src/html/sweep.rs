@@ -183,7 +183,7 @@ fn parts(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
         runs.first_of_each().into_iter().flat_map(TimeBar::of_run).collect();
     if bars.is_empty() {
         return Err(
-            "neither app nor kernel was asked: add --inspect app, or --inspect kernel as root"
+            "neither app nor kernel was asked: add --inspect app, or --inspect kernel (root, or CAP_BPF and CAP_PERFMON)"
                 .to_owned(),
         );
     }
