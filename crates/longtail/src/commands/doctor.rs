@@ -4,6 +4,8 @@
 //! What is asked of the machine, and what the answers mean, is in `probe::doctor`; here it becomes
 //! text.
 
+mod bug_report;
+
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -76,6 +78,11 @@ fn examine_machine(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let has_ruby = find_program(OsStr::new("ruby"), Path::new(""), &around.path).is_some();
     let checks = examine(PumaInstallation { puma, has_ruby }, &clock);
     let fitness = MachineFitness::of(&checks);
+    if args.report {
+        let environment = sweep::environment(env!("CARGO_PKG_VERSION"));
+        ui::print(&bug_report::lines(&environment, &checks, &fitness));
+        return Ok(Exit::Fine);
+    }
     if args.output.is_json() {
         ui::print_json(
             &json!({ "longtail_version": env!("CARGO_PKG_VERSION"), "fitness": fitness, "checks": checks }),
@@ -243,6 +250,9 @@ pub(crate) struct DoctorArgs {
     /// Also list the checks that passed
     #[arg(long, conflicts_with_all = ["generators", "self_test"])]
     pub(crate) full: bool,
+    /// Print what a bug report needs, without secrets
+    #[arg(long, conflicts_with_all = ["generators", "self_test", "full", "json"])]
+    report: bool,
     #[command(flatten)]
     pub(crate) output: FormatArgs,
 

@@ -105,6 +105,26 @@ fn a_servers_last_lines_repeat_no_secret() {
 }
 
 #[test]
+fn a_bug_report_is_short_and_repeats_no_secret() {
+    let receiver = Receiver::start();
+    let lab = Lab::new();
+    let asked = format!(
+        "load --no-calibrate -n 1 -c 1 -a me:{HUNTER} -H 'X-Api-Key: {HUNTER}' http://{}/?token={HUNTER}",
+        receiver.address
+    );
+    lab.answer(&asked).with_code(0);
+    let mut command = lab.program(LONGTAIL);
+    let home = lab.path("home/somebody");
+    command.args(["doctor", "--report"]).env("HOME", &home).env("BUNDLE_GEMFILE", HUNTER);
+    let report = end(&mut command).with_code(0).stdout;
+    assert!(report.lines().count() <= 20, "{report}");
+    assert!(!report.contains(HUNTER) && !report.contains("somebody"), "{report}");
+    for part in ["longtail ", "kernel ", "CPUs", "doctor ", "typed ", "X-Api-Key: (secret)"] {
+        assert!(report.contains(part), "no '{part}' in {report}");
+    }
+}
+
+#[test]
 fn words_that_only_look_like_a_secret_are_repeated() {
     let receiver = Receiver::start();
     let place = receiver.address.to_string();
