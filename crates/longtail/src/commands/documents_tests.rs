@@ -25,7 +25,9 @@ fn root() -> PathBuf {
 /// All pages that this repository has, but for the CHANGELOG, which is history.
 fn pages() -> Vec<Page> {
     let mut paths: Vec<PathBuf> =
-        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root().join(name)).into();
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "STABILITY.md"]
+            .map(|name| root().join(name))
+            .into();
     for folder in ["docs", "bench", "servers"] {
         let entries = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
         paths.extend(entries.filter(|path| path.extension().is_some_and(|ending| ending == "md")));
