@@ -11,6 +11,7 @@ pub(crate) fn is_sendable_or_refused_in_a_line(bytes: &[u8]) {
         Some(RequestsFormat::Plain),
         Some(RequestsFormat::Raw),
         Some(RequestsFormat::List),
+        Some(RequestsFormat::Mix),
     ] {
         for target in [None, TargetUrl::parse("http://localhost:3000").ok()] {
             check(bytes, &FileDefaults { format, target, ..FileDefaults::default() });
@@ -34,14 +35,14 @@ fn check(bytes: &[u8], given: &FileDefaults) {
             return;
         }
     };
-    assert!(!read.requests.is_empty());
+    assert!(!read.mix.requests().is_empty());
     assert!(given.target.as_ref().is_none_or(|target| target.has_origin_of(&read.target)));
     // The URL that we print is one that we read.
     assert!(
         TargetUrl::parse(&read.target.to_string())
             .is_ok_and(|again| again.has_origin_of(&read.target))
     );
-    for request in &read.requests {
+    for request in read.mix.requests() {
         let mut fields =
             vec![httparse::EMPTY_HEADER; request.bytes.split(|byte| *byte == b'\n').count()];
         let mut parsed = httparse::Request::new(&mut fields);

@@ -36,6 +36,8 @@ pub(crate) struct Outstanding {
     pub(crate) due: DueRequest,
     /// Which of the rendered requests it is.
     pub(crate) request: u32,
+    /// The number of its class.
+    pub(crate) class: u8,
     /// When it was begun: the timeout counts from here.
     pub(crate) begun: Nanos,
     /// When opening the connection for it began; zero if it was open already.

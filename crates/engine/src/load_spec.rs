@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use model::{LoadSettings, Nanos, Request, RequestOrder, Timestamps, Window};
+use model::{LoadSettings, Nanos, Request, RequestMix, Timestamps, Window};
 
 use crate::transport::Transport;
 
@@ -14,10 +14,8 @@ use crate::transport::Transport;
 pub struct LoadSpec {
     /// Where to connect.
     pub transport: Transport,
-    /// What to send, rendered; never empty.
-    pub requests: Arc<[Request]>,
-    /// Which of them is the n-th.
-    pub order: RequestOrder,
+    /// What to send.
+    pub requests: Arc<RequestMix>,
     /// How it is sent.
     pub load: LoadSettings,
     /// Which part of the run this generator drives.
@@ -79,8 +77,7 @@ impl LoadSpec {
     pub fn closed(transport: Transport, request: Request, connections: u32) -> LoadSpec {
         LoadSpec {
             transport,
-            requests: [request].into(),
-            order: RequestOrder::Sequential,
+            requests: RequestMix::of_one(request).into(),
             load: LoadSettings::closed(connections),
             part: GeneratorPart::WHOLE,
             measured: None,

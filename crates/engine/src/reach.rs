@@ -92,7 +92,7 @@ pub fn render(
         "{method} {path} HTTP/1.1\r\nhost: {host}\r\nuser-agent: longtail/{version}\r\naccept: \
          */*\r\n{more}{close}\r\n"
     );
-    Request { bytes: text.into_bytes().into(), is_head: method == "HEAD" }
+    Request::new(text.into_bytes(), method == "HEAD")
 }
 
 /// A response, and what it told.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
-use model::{Clock, Nanos, Outcome, Request, SlowClientCounts, SlowClients, SystemClock};
+use model::{Clock, Nanos, Outcome, RequestMix, SlowClientCounts, SlowClients, SystemClock};
 use rustix::io::Errno;
 
 use crate::EngineError;
@@ -44,7 +44,7 @@ pub struct SlowLoad {
     /// Where to connect.
     pub transport: Transport,
     /// What they send, one after the other; never empty.
-    pub requests: Arc<[Request]>,
+    pub requests: Arc<RequestMix>,
 }
 
 impl SlowLoad {
@@ -214,9 +214,9 @@ impl<'a, C: Clock, W: ConnectionDriver> Crowd<'a, C, W> {
 
     fn open(&mut self, slot: usize, now: Nanos) {
         let client = &mut self.clients[slot];
-        client.request = self.begun % self.load.requests.len();
+        client.request = self.load.requests.index(self.begun as u64);
         client.reader.reset();
-        client.reader.expect(self.load.requests[client.request].is_head);
+        client.reader.expect(self.load.requests.request(client.request).is_head);
         client.stage = SlowStage::Sending(0);
         self.begun += 1;
         match self.wire.open(slot) {
@@ -241,7 +241,7 @@ impl<'a, C: Clock, W: ConnectionDriver> Crowd<'a, C, W> {
         if sent > 0 && self.has_ended_early(slot) {
             return;
         }
-        let bytes = &self.load.requests[self.clients[slot].request].bytes;
+        let bytes = &self.load.requests.request(self.clients[slot].request).bytes;
         let until = bytes.len().min(sent + in_turn(self.load.settings.upload));
         match self.wire.send(slot, &bytes[sent..until]) {
             Ok(n) => {
@@ -345,7 +345,7 @@ mod tests {
     use std::cell::{Cell, RefCell};
     use std::rc::Rc;
 
-    use model::Counts;
+    use model::{Counts, Request};
     use testkit::clock::Stepped;
 
     use super::*;
@@ -451,7 +451,7 @@ mod tests {
     }
 
     fn request(length: usize) -> Request {
-        Request { bytes: vec![b'x'; length].into(), is_head: false }
+        Request::new(vec![b'x'; length], false)
     }
 
     fn response(status: u16, body: usize) -> Vec<u8> {
@@ -472,7 +472,7 @@ mod tests {
         let load = SlowLoad {
             settings: settings.parse().unwrap(),
             transport: Transport::tcp(([127, 0, 0, 1], 1).into()),
-            requests: [request(length)].into(),
+            requests: RequestMix::of_one(request(length)).into(),
         };
         let clock = Stepped::at(Nanos::ZERO);
         let moved = Rc::new(RefCell::new(Vec::new()));

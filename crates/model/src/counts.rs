@@ -88,7 +88,7 @@ impl Counts {
     ///
     /// # Panics
     /// Like [`Counts::record`].
-    pub(crate) fn add_answered(&mut self, status: u16, requests: u64) {
+    pub fn add_answered(&mut self, status: u16, requests: u64) {
         self.0[usize::from(status)] += requests;
     }
 

@@ -14,6 +14,7 @@ pub mod broken;
 pub mod capacity;
 pub mod chunked;
 pub mod claimed;
+pub mod class_tally;
 pub mod clock;
 pub mod comparison;
 pub mod counts;
@@ -37,8 +38,10 @@ pub mod phases;
 pub mod plan;
 pub mod plausible;
 pub mod redirect;
+pub mod request_mix;
 pub mod run;
 mod run_figure;
+mod run_of_class;
 pub mod samples;
 pub mod secret;
 mod server_kind;
@@ -74,6 +77,7 @@ pub use self::{
     capacity::*,
     chunked::*,
     claimed::*,
+    class_tally::*,
     clock::*,
     comparison::*,
     delay_law::*,
@@ -90,6 +94,7 @@ pub use self::{
     phases::*,
     plan::*,
     redirect::*,
+    request_mix::*,
     run::*,
     samples::*,
     secret::{Maskable, MaskedText, Private},

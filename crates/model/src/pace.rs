@@ -1,4 +1,4 @@
-//! When request `n` is due ([`Pace`]), and which request of a list it is.
+//! When request `n` is due ([`Pace`]).
 //!
 //! A pace never reads a clock: the due time of request `n` depends only on the pace, its seed and
 //! `n`. So a late sender cannot move the schedule, and a run can be repeated to the nanosecond.
@@ -6,8 +6,6 @@
 //! An open loop has two parts. A *profile* says how many requests should have become due by a time;
 //! an *arrival law* spaces them: `S(n)` is the n-th point of a process with one arrival per unit.
 //! Request `n` is due when the profile reaches `S(n)`, so every law works with every profile.
-
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -250,65 +248,25 @@ impl Iterator for DueTimes {
 /// The `number`-th draw from (0, 1] of the stream `seed`: `SplitMix64` (Steele, Lea, Flood, OOPSLA
 /// 2014), a mixing function of a counter, which needs no state.
 pub fn uniform(seed: u64, number: u64) -> f64 {
-    let mut z = mix(seed).wrapping_add(number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    z = mix(z);
-    ((z >> 11) + 1) as f64 / (1u64 << 53) as f64
+    ((random_bits(mix(seed), number) >> 11) + 1) as f64 / (1u64 << 53) as f64
 }
 
-fn mix(mut z: u64) -> u64 {
+/// The `number`-th draw of 64 bits of a stream whose seed is [mixed](mix).
+#[inline]
+pub(crate) fn random_bits(stream: u64, number: u64) -> u64 {
+    mix(stream.wrapping_add(number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+}
+
+/// Spreads a seed over all bits.
+pub(crate) fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)
 }
 
-/// A rendered request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Request {
-    /// Head and body as sent over the wire.
-    pub bytes: Arc<[u8]>,
-    /// Whether the method is HEAD: its response has no body, whatever its head says (RFC 9110
-    /// section 9.3.2).
-    pub is_head: bool,
-}
-
-/// The order in which a list of requests is sent: a pure function of the request's number, so that
-/// a run can be repeated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum RequestOrder {
-    /// One after the other, then again from the first.
-    #[default]
-    Sequential,
-    /// Each drawn at random, independently of the others.
-    Random {
-        /// The seed of the draws; the same seed always gives the same order.
-        seed: u64,
-    },
-}
-
-impl RequestOrder {
-    /// The index, below `len`, of the `n`-th request.
-    ///
-    /// # Panics
-    /// If `len` is 0.
-    #[inline]
-    pub fn index(self, n: u64, len: usize) -> usize {
-        match self {
-            _ if len == 1 => 0,
-            RequestOrder::Sequential => (n % len as u64) as usize,
-            // The draw is from (0, 1].
-            RequestOrder::Random { seed } => {
-                ((uniform(seed ^ 0x006F_7264_6572, n) * len as f64).ceil() as usize).clamp(1, len)
-                    - 1
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_fixtures::chi_square;
     use proptest::prelude::*;
 
     fn rate(per_second: f64) -> Rate {
@@ -494,19 +452,5 @@ mod tests {
             let count = count_before(&Pace::constant(rate(per_second)), Nanos::from_secs_f64(seconds));
             prop_assert!((count as f64 - per_second * seconds).abs() <= 1.0);
         }
-    }
-
-    #[test]
-    fn requests_in_order_repeat_cyclically_and_random_ones_are_equally_likely() {
-        assert_eq!(
-            (0..5).map(|n| RequestOrder::Sequential.index(n, 3)).collect::<Vec<_>>(),
-            [0, 1, 2, 0, 1]
-        );
-        let mut counts = [0u32; 4];
-        for n in 0..4000 {
-            counts[RequestOrder::Random { seed: 3 }.index(n, 4)] += 1;
-        }
-        // Chi-square with 3 degrees of freedom, 0.1 % point 16.27; the seed is fixed.
-        assert!(chi_square(&counts) < 16.27, "{counts:?}");
     }
 }

@@ -8,12 +8,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::class_tally::RecordedOutcomes;
 use crate::histogram::BucketIndex;
 use crate::phases::Slowest;
 use crate::unfinished::UnfinishedRequests;
 use crate::{
-    BadResponse, BadResponses, BrokenResponses, ConnectionClosings, Counts, DurationSummary,
-    Exchange, Histogram, Nanos, NetworkPath, Outcome, Phases, Redirect, Turns, WrongLengths,
+    BadResponse, BadResponses, BrokenResponses, ClassTally, ConnectionClosings, Counts,
+    DurationSummary, Exchange, Histogram, Nanos, NetworkPath, Outcome, Phases, Redirect, Turns,
+    WrongLengths,
 };
 
 /// The measured part of a run, `from` inclusive and `until` exclusive, on the run's clock.
@@ -58,6 +60,10 @@ pub struct Tally {
     /// not in `counts`.
     #[serde(default, skip_serializing_if = "UnfinishedRequests::is_empty")]
     pub unfinished: UnfinishedRequests,
+    /// The same by class, where the load sends several classes; the figures of all requests are
+    /// their sum. Omitted from files if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassTally>,
     /// Why the measured bad responses were bad; the sum is their number in `counts`. Empty in older
     /// files.
     pub bad_responses: BadResponses,
@@ -193,9 +199,19 @@ impl Tally {
 
     /// Records how one request of connection number `connection` ended.
     pub fn record(&mut self, exchange: &Exchange, connection: usize) {
+        self.record_of(None, exchange, connection);
+    }
+
+    /// The same of a request of a class, which [is added](Tally::add_classes) later.
+    pub fn record_of(
+        &mut self,
+        class: Option<&mut ClassTally>,
+        exchange: &Exchange,
+        connection: usize,
+    ) {
         let is_measured = self.measures(exchange.due);
         let is_good = exchange.outcome.is_good();
-        self.record_judged(exchange, connection, is_measured, is_good);
+        self.record_judged(class, exchange, connection, is_measured, is_good);
         if is_measured && exchange.was_sent() {
             self.send_lag.record(exchange.send_lag());
         }
@@ -204,11 +220,12 @@ impl Tally {
         }
     }
 
-    /// Like [`Tally::record`], if it is known whether the request [is measured](Tally::measures)
+    /// Like [`Tally::record_of`], if it is known whether the request [is measured](Tally::measures)
     /// and its outcome [good](Outcome::is_good); without send lag and service time.
     #[inline(always)]
     pub fn record_judged(
         &mut self,
+        class: Option<&mut ClassTally>,
         exchange: &Exchange,
         connection: usize,
         is_measured: bool,
@@ -220,8 +237,12 @@ impl Tally {
         if exchange.was_sent() && self.window.contains(exchange.sent) {
             self.sent_in_window += 1;
         }
+        let outcomes = match class {
+            Some(class) => class.outcomes(),
+            None => self.outcomes(),
+        };
+        outcomes.record(exchange, is_measured, good);
         if !is_measured {
-            self.unmeasured.record(exchange.outcome);
             if exchange.due < self.window.from {
                 let within = exchange.ended.min(self.window.until);
                 self.carried_in += within.saturating_sub(self.window.from);
@@ -229,23 +250,56 @@ impl Tally {
             return;
         }
         self.carried_out += exchange.ended.saturating_sub(self.window.until);
-        self.counts.record(exchange.outcome);
         self.last_ended = self.last_ended.max(exchange.ended);
         let response_time = exchange.response_time();
         self.series.record(exchange.ended.saturating_sub(self.window.from), response_time, good);
         if good {
-            self.response_time.record(response_time);
             self.per_connection[connection] += 1;
             self.slowest.record(exchange, self.window.from);
-        } else if !exchange.outcome.is_censored() && exchange.outcome != Outcome::Skipped {
-            self.failed_response_time.record(response_time);
+        }
+    }
+
+    fn outcomes(&mut self) -> RecordedOutcomes<'_> {
+        RecordedOutcomes {
+            counts: &mut self.counts,
+            unmeasured: &mut self.unmeasured,
+            response_time: &mut self.response_time,
+            failed_response_time: &mut self.failed_response_time,
+        }
+    }
+
+    /// Adds what was recorded by class, which so far stands nowhere else, to the figures of all
+    /// requests, and keeps it.
+    pub fn add_classes(&mut self, classes: &[ClassTally]) {
+        for class in classes {
+            self.counts.merge(&class.counts);
+            self.unmeasured.merge(&class.unmeasured);
+            self.unfinished.merge(&class.unfinished);
+            self.response_time.merge(&class.response_time);
+            self.failed_response_time.merge(&class.failed_response_time);
+        }
+        self.merge_classes(classes);
+    }
+
+    fn merge_classes(&mut self, classes: &[ClassTally]) {
+        if self.classes.is_empty() {
+            self.classes = classes.to_vec();
+            return;
+        }
+        for (mine, theirs) in self.classes.iter_mut().zip(classes) {
+            mine.merge(theirs);
         }
     }
 
     /// Records a request that the user leaves without a response. `is_out`: whether it is in
     /// flight.
     #[cold]
-    pub fn record_unfinished(&mut self, exchange: &Exchange, is_out: bool) {
+    pub fn record_unfinished(
+        &mut self,
+        class: Option<&mut ClassTally>,
+        exchange: &Exchange,
+        is_out: bool,
+    ) {
         if exchange.was_sent() && self.window.contains(exchange.sent) {
             self.sent_in_window += 1;
         }
@@ -253,37 +307,48 @@ impl Tally {
             let from = exchange.due.max(self.window.from);
             self.carried_in += exchange.ended.min(self.window.until).saturating_sub(from);
         }
-        match (self.measures(exchange.due), is_out) {
-            (true, true) => self.unfinished.record_in_flight(exchange),
-            (true, false) => self.unfinished.record_not_sent(exchange),
-            (false, _) => self.unmeasured.record(exchange.outcome),
+        let is_measured = self.measures(exchange.due);
+        let (unfinished, unmeasured) = match class {
+            Some(class) => (&mut class.unfinished, &mut class.unmeasured),
+            None => (&mut self.unfinished, &mut self.unmeasured),
+        };
+        match (is_measured, is_out) {
+            (true, true) => unfinished.record_in_flight(exchange),
+            (true, false) => unfinished.record_not_sent(exchange),
+            (false, _) => unmeasured.record(exchange.outcome),
         }
     }
 
     /// Counts unfinished requests as failed, because the end of the server stopped the run, not the
     /// user.
     pub fn fail_unfinished(&mut self) {
-        let UnfinishedRequests { in_flight, not_sent, .. } = std::mem::take(&mut self.unfinished);
-        self.counts.add(Outcome::InFlight, in_flight);
-        self.counts.add(Outcome::NotSent, not_sent);
+        fail(&mut self.unfinished, &mut self.counts);
+        for class in &mut self.classes {
+            fail(&mut class.unfinished, &mut class.counts);
+        }
     }
 
     /// Records a good response to a measured request that ended in the window, without what it
-    /// shares with others: its outcome, its connection, and that it was sent and completed in the
-    /// window ([`Tally::add_alike`] adds that). `place`: the bucket of its response time.
+    /// shares with others (its outcome, its connection, and that it was sent and completed in the
+    /// window, which [`Tally::add_alike`] adds), and without its response time, which
+    /// [`Tally::record_at`] records.
     #[inline(always)]
-    pub fn record_own(&mut self, place: BucketIndex, due: Nanos, sent: Nanos, ended: Nanos) {
+    pub fn record_own(&mut self, due: Nanos, sent: Nanos, ended: Nanos) {
         let response_time = ended - due;
         self.last_ended = self.last_ended.max(ended);
         self.series.record(ended - self.window.from, response_time, true);
-        self.response_time.record_at(place, response_time);
         self.slowest.record_times(response_time, ended - sent, due - self.window.from);
     }
 
-    /// Adds what `answers` responses have in common that were recorded by [`Tally::record_own`]:
-    /// this status.
-    pub fn add_alike(&mut self, status: u16, answers: u64) {
-        self.counts.add_answered(status, answers);
+    /// Records the response time of such a response, whose bucket is `place`.
+    #[inline(always)]
+    pub fn record_at(&mut self, place: BucketIndex, response_time: Nanos) {
+        self.response_time.record_at(place, response_time);
+    }
+
+    /// Adds what `answers` responses have in common that were recorded by [`Tally::record_own`],
+    /// without their status.
+    pub fn add_alike(&mut self, answers: u64) {
         self.completed_in_window += answers;
         self.sent_in_window += answers;
     }
@@ -390,6 +455,7 @@ impl Tally {
         self.counts.merge(&other.counts);
         self.unmeasured.merge(&other.unmeasured);
         self.unfinished.merge(&other.unfinished);
+        self.merge_classes(&other.classes);
         self.bad_responses.merge(&other.bad_responses);
         if let Some(more) = other.wrong_lengths {
             self.add_wrong_lengths(more);
@@ -439,6 +505,13 @@ impl Tally {
         self.last_ended = self.last_ended.max(other.last_ended);
         self.series.merge(&other.series);
     }
+}
+
+/// Counts requests as failed that had not ended.
+fn fail(unfinished: &mut UnfinishedRequests, counts: &mut Counts) {
+    let UnfinishedRequests { in_flight, not_sent, .. } = std::mem::take(unfinished);
+    counts.add(Outcome::InFlight, in_flight);
+    counts.add(Outcome::NotSent, not_sent);
 }
 
 const SECOND: u64 = 1_000_000_000;

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use model::Study;
 
+use crate::class_table;
 use crate::load_answer;
 use crate::run_tables::{self, NO_FIGURE};
 use crate::summary::{Summary, SummaryRun, SummaryVerdict};
@@ -205,6 +206,7 @@ impl<'a> AnswerLayout<'a> {
         if let Study::Load(study) = study {
             text += &load_answer::rates_and_gap(&self.summary.runs[0], self.width);
             text += &self.table(is_full);
+            text += &self.classes(is_full);
             text += &load_answer::pictures(study, &self.summary.runs[0], self.width, is_full);
         } else {
             text += &self.table(is_full);
@@ -247,6 +249,21 @@ impl<'a> AnswerLayout<'a> {
         let narrowed = text::narrowed(table, indent, self.width);
         let shown = text::table(&narrowed.table, indent, self.width);
         shown + &left_out(&narrowed.left, self.width)
+    }
+
+    /// The classes of requests of a load; in a full report they have a section of their own.
+    fn classes(&self, is_full: bool) -> String {
+        if is_full {
+            return String::new();
+        }
+        let Some((table, left_out)) = class_table::answer(&self.summary.runs[0]) else {
+            return String::new();
+        };
+        let mut text = format!("\n{}", self.fitted(&table, INDENT, is_full));
+        if let Some(left_out) = left_out {
+            wrap(&mut text, self.width, "  ", &left_out);
+        }
+        text
     }
 
     fn main_table(&self, is_full: bool) -> String {

@@ -21,7 +21,7 @@ use crate::run_tables::table;
 use crate::tree::{
     ColumnBand, DataTable, ListItem, ReportSection, ReportTree, TableCell, TableColumn, TableRow,
 };
-use crate::{labels, load, measured, server_view, theory, time_breakdown};
+use crate::{class_table, labels, load, measured, server_view, theory, time_breakdown};
 
 /// The tree of a study.
 pub(crate) fn details(study: &Study) -> ReportTree {
@@ -70,7 +70,13 @@ pub(crate) fn details(study: &Study) -> ReportTree {
         command_line: head.command_line.to_owned(),
         facts: measured::facts(study),
         table: table(study),
-        sections: own.into_iter().chain(seen).chain(after).flatten().collect(),
+        sections: own
+            .into_iter()
+            .chain(class_table::sections(study).into_iter().map(Some))
+            .chain(seen)
+            .chain(after)
+            .flatten()
+            .collect(),
         glossary: match study {
             _ if runs.is_empty() => Vec::new(),
             Study::Load(_) => MARKS.into_iter().chain(load::WORDS).collect(),

@@ -8,12 +8,15 @@
 
 pub mod answer;
 pub mod capacity;
+mod class_table;
+mod classes;
 pub mod comparison;
 mod details;
 mod event;
 pub mod hey;
 pub mod html;
 pub mod json;
+mod json_object;
 pub mod labels;
 mod load;
 mod load_answer;

@@ -40,7 +40,9 @@ pub(crate) fn pictures(
     width: Width,
     is_full: bool,
 ) -> String {
-    if run.mean().is_none() {
+    // The classes have the place of a picture.
+    let has_classes = !run.run.tally.classes.is_empty();
+    if run.mean().is_none() || has_classes && !is_full {
         return String::new();
     }
     let is_open = run.offered().is_some();

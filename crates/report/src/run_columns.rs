@@ -13,6 +13,8 @@ use model::{
 };
 use serde::Serialize;
 
+use crate::classes::SummaryClass;
+use crate::json_object::JsonObject;
 use crate::labels::audit_word;
 use crate::number::{self, NONE};
 use crate::run_column::{
@@ -146,6 +148,28 @@ pub(crate) static IN_JSON: &[(&str, &RunColumn)] = &[
     ("cpus", &CPUS),
     ("worker_deviation", &WORKER_DEVIATION),
     ("generators", &GENERATORS),
+    ("classes", &CLASSES),
+];
+
+/// The JSON of a class of requests: keys and columns.
+pub(crate) static IN_JSON_OF_CLASS: &[(&str, &RunColumn)] = &[
+    ("name", &LABEL),
+    ("requests.planned", &REQUESTS),
+    ("requests.ok", &GOOD),
+    ("requests.failed", &FAILED),
+    ("requests.failures", &FAILURES),
+    ("requests.statuses", &STATUSES),
+    ("requests.unfinished", &UNFINISHED_COUNTS),
+    ("response_ms.mean", &MEAN),
+    ("response_ms.p50", &P50),
+    ("response_ms.p90", &P90),
+    ("response_ms.p95", &P95),
+    ("response_ms.p99", &P99),
+    ("response_ms.p99.9", &P999),
+    ("response_ms.max", &MAX),
+    ("interval_ms", &INTERVALS),
+    ("range_ms", &RANGES_OF_FEW),
+    ("missing", &MISSING),
 ];
 
 // What a run is of.
@@ -500,6 +524,17 @@ const fn json_only(figure: fn(&SummaryRun<'_>) -> RunFigure) -> RunColumn {
     RunColumn { figure: FigureSource::Of(figure), ..PLAIN }
 }
 
+static CLASSES: RunColumn = json_only(|run| {
+    let in_json = |class: &SummaryClass<'_>| {
+        let mut object = JsonObject::of(&class.view(), IN_JSON_OF_CLASS);
+        object.insert("share.requests", class.share.into());
+        object.insert("share.response_time", class.share_of_response_time.into());
+        object
+    };
+    let classes: Vec<JsonObject> = SummaryClass::all_of(run).iter().map(in_json).collect();
+    if classes.is_empty() { RunFigure::LeftOut } else { RunFigure::json(&classes) }
+});
+
 static SLOW: RunColumn = json_only(|run| RunFigure::json(&run.slow()));
 
 static SLOW_SHARE: RunColumn = RunColumn {
@@ -678,7 +713,7 @@ static LIMIT_NAME: RunColumn = RunColumn {
     ..PLAIN
 };
 
-static REQUESTS: RunColumn = RunColumn {
+pub(crate) static REQUESTS: RunColumn = RunColumn {
     name: "requests",
     meaning: |table| match table {
         OtherGenerator => "those that it says ended",
@@ -693,7 +728,7 @@ static REQUESTS: RunColumn = RunColumn {
 static GOOD: RunColumn =
     RunColumn { figure: FigureSource::Of(|run| run.run.good().into()), ..PLAIN };
 
-static FAILED: RunColumn = RunColumn {
+pub(crate) static FAILED: RunColumn = RunColumn {
     name: "errors",
     meaning: |table| match table {
         Sweep | Load => "requests of the measured window without a good response",

@@ -4,8 +4,9 @@
 use model::Study;
 use serde::{Serialize, Serializer};
 
+use crate::json_object::JsonObject;
 use crate::number::NONE;
-use crate::run_column::{ColumnPresence, FigureMark, RunColumn, RunFigure, RunTable};
+use crate::run_column::{ColumnPresence, FigureMark, RunColumn, RunTable};
 use crate::run_columns::{COLUMNS, IN_ANSWER, IN_JSON, WITHOUT_TIMES};
 use crate::run_summary::{SummaryRun, SummaryVerdict};
 use crate::tree::{ColumnBand, DataTable, TableCell, TableColumn, TableRow};
@@ -115,57 +116,6 @@ fn answer_cell(run: &SummaryRun<'_>, column: &RunColumn) -> String {
 
 impl Serialize for SummaryRun<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = JsonObject::default();
-        for (path, column) in IN_JSON {
-            object.insert(path, column.figure(self));
-        }
-        object.serialize(serializer)
-    }
-}
-
-/// An object whose keys keep the order in which they came.
-#[derive(Default)]
-struct JsonObject {
-    entries: Vec<(&'static str, JsonEntry)>,
-}
-
-enum JsonEntry {
-    Figure(RunFigure),
-    Object(JsonObject),
-}
-
-impl JsonObject {
-    /// Puts a figure in its place: a dot in the path leads into an object, which keeps what it has.
-    fn insert(&mut self, path: &'static str, figure: RunFigure) {
-        if matches!(figure, RunFigure::LeftOut) {
-            return;
-        }
-        let Some((outer, rest)) = path.split_once('.') else {
-            self.entries.push((path, JsonEntry::Figure(figure)));
-            return;
-        };
-        if let Some((last, JsonEntry::Object(object))) = self.entries.last_mut()
-            && *last == outer
-        {
-            object.entries.push((rest, JsonEntry::Figure(figure)));
-            return;
-        }
-        let object = JsonObject { entries: vec![(rest, JsonEntry::Figure(figure))] };
-        self.entries.push((outer, JsonEntry::Object(object)));
-    }
-}
-
-impl Serialize for JsonObject {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.entries.iter().map(|(key, entry)| (key, entry)))
-    }
-}
-
-impl Serialize for JsonEntry {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            JsonEntry::Figure(figure) => figure.serialize(serializer),
-            JsonEntry::Object(object) => object.serialize(serializer),
-        }
+        JsonObject::of(self, IN_JSON).serialize(serializer)
     }
 }

@@ -15,9 +15,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use model::paths::path_fault;
-use model::{ChunkedDecoder, Request};
+use model::secret::masked_word;
+use model::{ChunkedDecoder, MOST_CLASSES, Request, RequestGroup, RequestMix};
 use serde::Deserialize;
 
+use crate::mix::{MixLines, MixRequest, inline_lines, is_method};
 use crate::protocol::{RequestBody, RequestProtocol, TypedHead};
 use crate::target::TargetUrl;
 use crate::template::{CONNECT, RenderedRequest, RequestHeader, RequestTemplate, method};
@@ -53,6 +55,8 @@ pub enum RequestsFormat {
     Raw,
     /// A URL or a path a line.
     List,
+    /// Requests with weights and names, a line each: `GET /posts 80`.
+    Mix,
 }
 
 impl RequestsFormat {
@@ -62,6 +66,7 @@ impl RequestsFormat {
         ("plain", RequestsFormat::Plain),
         ("raw", RequestsFormat::Raw),
         ("list", RequestsFormat::List),
+        ("mix", RequestsFormat::Mix),
     ];
 
     /// The format of a file that starts with these bytes; `None` if it has only empty lines and
@@ -76,11 +81,16 @@ impl RequestsFormat {
             _ if words == 3 && line.windows(8).any(|part| part == b" HTTP/1.") => {
                 Ok(Some(RequestsFormat::Raw))
             }
-            _ if is_request_line(line) && words == 2 => Ok(Some(RequestsFormat::Plain)),
+            _ if is_mix_line(line) => Ok(Some(RequestsFormat::Mix)),
+            _ if is_request_line(line) && words == 2 => {
+                let has_weight = |line: &[u8]| is_request_line(line) && is_mix_line(line);
+                let is_mix = lines(bytes).any(|(_, line)| has_weight(line));
+                Ok(Some(if is_mix { RequestsFormat::Mix } else { RequestsFormat::Plain }))
+            }
             _ if words == 1 => Ok(Some(RequestsFormat::List)),
             _ => Err(RequestError::new(format!(
-                "'{}' begins no format that is known: write a URL or a path, a line as GET URL, \
-                 or a JSON object",
+                "'{}' begins no format that is known: write a URL or a path, a line as GET URL \
+                 or GET URL 80 (a weight), or a JSON object",
                 excerpt(line)
             ))
             .at_line(number)),
@@ -104,6 +114,10 @@ pub struct FileDefaults {
     pub target: Option<TargetUrl>,
     /// Method, headers and body of a request that does not say them itself.
     pub template: RequestTemplate,
+    /// Whether requests are drawn at random where the format has no weights, and not sent in order.
+    pub at_random: bool,
+    /// The seed of what is random.
+    pub seed: u64,
 }
 
 /// The requests of a file, rendered.
@@ -113,8 +127,10 @@ pub struct RenderedRequests {
     pub format: RequestsFormat,
     /// Where they go: the target that was given, or the first request's.
     pub target: TargetUrl,
-    /// At least one, in the file's order.
-    pub requests: Vec<Request>,
+    /// What is sent.
+    pub mix: RequestMix,
+    /// Bytes of memory that the requests take.
+    pub bytes: u64,
     /// Whether they leave their connection open for another one; all do, or none.
     pub keep_alive: bool,
 }
@@ -136,6 +152,7 @@ pub fn parse(
         given,
         target: given.target.clone(),
         requests: Vec::new(),
+        weighted: None,
         keep_alive: None,
         rendered: 0,
     };
@@ -144,14 +161,23 @@ pub fn parse(
         RequestsFormat::Plain => collected.plain(bytes, body_of),
         RequestsFormat::Raw => collected.raw(bytes),
         RequestsFormat::List => collected.list(bytes),
+        RequestsFormat::Mix => collected.mix(bytes, body_of),
     }?;
-    let CollectedRequests { target, requests, keep_alive, .. } = collected;
-    match (target, keep_alive) {
+    let bytes = collected.rendered;
+    match (collected.target.take(), collected.keep_alive) {
         (Some(target), Some(keep_alive)) => {
-            Ok(RenderedRequests { format, target, requests, keep_alive })
+            Ok(RenderedRequests { format, target, mix: collected.into_mix(), keep_alive, bytes })
         }
         _ => Err(nothing()),
     }
+}
+
+/// A mix that was typed inline, with commas between its requests, as the lines of a file.
+///
+/// # Errors
+/// If a quote has no end.
+pub fn inline_mix(text: &str) -> Result<String, RequestError> {
+    Ok(inline_lines(text)?.join("\n"))
 }
 
 /// Reads a requests file and the body files that it names; their paths start from the working
@@ -279,6 +305,8 @@ struct CollectedRequests<'a> {
     given: &'a FileDefaults,
     target: Option<TargetUrl>,
     requests: Vec<Request>,
+    /// Of a mix: the groups and the names of their classes.
+    weighted: Option<(Vec<RequestGroup>, Vec<String>)>,
     /// Whether the requests so far leave their connection open.
     keep_alive: Option<bool>,
     rendered: u64,
@@ -361,6 +389,43 @@ impl CollectedRequests<'_> {
         let template = &self.given.template;
         let mut lines = lines(bytes).filter(|(_, line)| !is_skipped(line));
         lines.try_for_each(|(number, line)| self.add_rendered(number, template, line))
+    }
+
+    /// Requests with weights and names.
+    fn mix(
+        &mut self,
+        bytes: &[u8],
+        mut body_of: impl FnMut(&Path) -> Result<Vec<u8>, RequestError>,
+    ) -> Result<(), RequestError> {
+        let lines = lines(bytes).filter(|(_, line)| !is_skipped(line));
+        let lines = MixLines::parse(lines, &mut body_of)?;
+        let (requests, groups) = lines.requests(&self.given.template, self.given.seed)?;
+        for MixRequest { line, class, template, url } in requests {
+            self.add_rendered(line, &template, &url)?;
+            if let Some(request) = self.requests.last_mut() {
+                request.class = class;
+            }
+        }
+        self.weighted = Some((groups, lines.names));
+        Ok(())
+    }
+
+    /// The requests in the order in which they are sent, with their classes.
+    fn into_mix(self) -> RequestMix {
+        let FileDefaults { at_random, seed, .. } = self.given;
+        if let Some((groups, names)) = self.weighted {
+            let mix = RequestMix::by_weight(self.requests, &groups, *seed);
+            // One class is all requests.
+            return if names.len() > 1 { mix.with_classes(names) } else { mix };
+        }
+        let mut requests = self.requests;
+        let names = name_by_path(&mut requests);
+        let mix = if *at_random {
+            RequestMix::at_random(requests, *seed)
+        } else {
+            RequestMix::in_order(requests)
+        };
+        mix.with_classes(names)
     }
 
     /// vegeta's JSON lines:
@@ -495,7 +560,7 @@ impl CollectedRequests<'_> {
             let host = utf8(host.ok_or_else(|| no_target(path))?)?;
             self.same_origin(host, &TargetUrl::parse(host)?)?;
         }
-        let request = Request { bytes: rest[..length].into(), is_head: method == "HEAD" };
+        let request = Request::new(&rest[..length], method == "HEAD");
         self.add(RenderedRequest { request, keeps_connection })?;
         Ok(length)
     }
@@ -603,6 +668,50 @@ impl PlainRequest<'_> {
     }
 }
 
+/// Makes the requests of each method and path (without query) a class, and gives their names;
+/// none if there is only one, or more than can be told apart.
+fn name_by_path(requests: &mut [Request]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let mut known: BTreeMap<String, u8> = BTreeMap::new();
+    for request in requests.iter_mut() {
+        let name = path_name(&request.bytes);
+        if !known.contains_key(&name) {
+            if names.len() == MOST_CLASSES {
+                for request in requests.iter_mut() {
+                    request.class = 0;
+                }
+                return Vec::new();
+            }
+            known.insert(name.clone(), names.len() as u8);
+            names.push(name.clone());
+        }
+        request.class = known[&name];
+    }
+    if names.len() > 1 { names } else { Vec::new() }
+}
+
+/// `/posts`, or `POST /posts` for another method than GET: what stands in the first line of a
+/// request, without its query and its secrets.
+fn path_name(request: &[u8]) -> String {
+    let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line);
+    let mut words = line.split(' ');
+    let method = words.next().unwrap_or_default();
+    let path = words.next().unwrap_or_default().split('?').next().unwrap_or_default();
+    let name = if method == "GET" { path.to_owned() } else { format!("{method} {path}") };
+    masked_word(&name)
+}
+
+/// Whether the line is one of a mix: a path or URL, perhaps with a method before it, and more
+/// behind it; not the first line of a raw request.
+fn is_mix_line(line: &[u8]) -> bool {
+    let Ok(line) = std::str::from_utf8(line) else { return false };
+    let mut words = line.split_ascii_whitespace().peekable();
+    words.next_if(|word| is_method(word));
+    let is_url = words.next().is_some_and(|word| word.starts_with('/') || word.contains("://"));
+    is_url && words.next().is_some_and(|word| !word.starts_with("HTTP/"))
+}
+
 /// Whether the line begins with a word in capitals and a space, which no header line does.
 fn is_request_line(line: &[u8]) -> bool {
     let word = line.split(u8::is_ascii_whitespace).next().unwrap_or_default();
@@ -668,11 +777,12 @@ mod tests {
             given: &given,
             target: None,
             requests: Vec::new(),
+            weighted: None,
             keep_alive: None,
             rendered,
         };
         let request = |length: usize| RenderedRequest {
-            request: Request { bytes: vec![0; length].into(), is_head: false },
+            request: Request::new(vec![0; length], false),
             keeps_connection: true,
         };
         assert!(collected.add(request(1)).is_ok());

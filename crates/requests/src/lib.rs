@@ -1,22 +1,24 @@
 //! What to send: from flags and files to rendered bytes, before the start.
 //!
 //! A [`TargetUrl`] says where, a [`RequestTemplate`] says what, and [`RequestTemplate::render`]
-//! makes the bytes of both. A requests file ([`parse`]) makes many. Pure functions, but for
-//! [`read_file`] and [`read_body`]: nothing here opens a socket, reads a clock or prints, and
-//! nothing of it runs once the load has started. Which request is the n-th is the model's
-//! `RequestOrder`.
+//! makes the bytes of both. A requests file or a mix ([`parse`]) makes many. Pure functions, but
+//! for [`read_file`] and [`read_body`]: nothing here opens a socket, reads a clock or prints, and
+//! nothing of it runs once the load has started. What comes out is the model's `RequestMix`, which
+//! also says which request is the n-th.
 
 mod file;
+mod mix;
 mod protocol;
 mod target;
 mod template;
+mod varying;
 
 use model::secret::masked_word;
 use thiserror::Error;
 
 pub use file::{
-    FileDefaults, RenderedRequests, RequestsFormat, STDIN, name_of, parse, read_body, read_file,
-    read_headers,
+    FileDefaults, RenderedRequests, RequestsFormat, STDIN, inline_mix, name_of, parse, read_body,
+    read_file, read_headers,
 };
 pub use http::Method;
 pub use target::TargetUrl;

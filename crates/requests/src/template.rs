@@ -97,6 +97,14 @@ impl RequestHeader {
         RequestHeader::new("authorization", format!("Basic {}", STANDARD.encode(credentials)))
     }
 
+    /// The same header with another value.
+    ///
+    /// # Errors
+    /// If the value has a line end or another control character.
+    pub(crate) fn with_value(&self, value: &[u8]) -> Result<RequestHeader, RequestError> {
+        RequestHeader::checked(self.name.as_bytes(), Some(value))
+    }
+
     /// The name, in the case it was given in.
     pub fn name(&self) -> &str {
         &self.name
@@ -185,7 +193,7 @@ impl RequestTemplate {
             RequestBody::Length(_) => bytes.extend_from_slice(body),
             RequestBody::Chunked => chunk(body, &mut bytes),
         }
-        let request = Request { bytes: bytes.into(), is_head: self.method == Method::HEAD };
+        let request = Request::new(bytes, self.method == Method::HEAD);
         Ok(RenderedRequest { request, keeps_connection })
     }
 

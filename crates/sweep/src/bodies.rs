@@ -10,7 +10,7 @@ use engine::{FetchedResponse, LoadSpec, fetch};
 use model::study::SCHEMA;
 use model::{
     App, BodiesPlan, BodiesStudy, Body, BodyKind, BodyRun, Ceiling, Clock, Diagnostic, Nanos,
-    RequestOrder, ServerPlan, Socket, SocketServer, StreamPlan,
+    RequestMix, ServerPlan, Socket, SocketServer, StreamPlan,
 };
 use probe::host;
 
@@ -242,10 +242,10 @@ fn warm_up(bodies: &[Body], connections: u32, session: &mut Session<'_>) -> Resu
             .iter()
             .map(|stream| session.server.request(stream, stream.keep_alive))
             .collect();
+        let requests = RequestMix::in_order(requests).into();
         let usual = session.shape(first, connections).with(|load| load.warm_up = Nanos::ZERO);
         let shape = LoadSpec {
             requests,
-            order: RequestOrder::Sequential,
             measured: Some(session.block.stream.warm_up),
             requests_per_connection: None,
             // The bodies differ from one request to the next.

@@ -6,10 +6,7 @@ use std::ffi::OsString;
 
 use engine::{Endpoint, LoadSpec, RunProgress, TlsOptions, TlsSettings, Transport, drive, fetch};
 use launch::{Addresses, GuardCommand, LaunchSpec, Server, free_address};
-use model::{
-    Ceiling, Clock, LoadSettings, Nanos, Pace, Placement, Request, RequestOrder, Socket,
-    SystemClock,
-};
+use model::{Ceiling, Clock, LoadSettings, Nanos, Pace, Placement, Request, Socket, SystemClock};
 
 use crate::context::{Context, SweepError};
 
@@ -82,8 +79,9 @@ fn kind(shape: &LoadSpec) -> Option<Socket> {
 
 /// All that the ceiling depends on, apart from the machine.
 fn settings(shape: &LoadSpec, answer_bytes: u32, placement: Option<&Placement>) -> Option<String> {
-    let bytes: usize = shape.requests.iter().map(|request| request.bytes.len()).sum::<usize>()
-        / shape.requests.len();
+    let bytes: usize =
+        shape.requests.requests().iter().map(|request| request.bytes.len()).sum::<usize>()
+            / shape.requests.requests().len();
     let apart =
         placement.map(|Placement { server, lanes }| format!(" cpus={lanes} server_cpus={server}"));
     Some(format!(
@@ -144,7 +142,7 @@ fn start_sink_for(
     let transport = Transport { tls, ..Transport::plain(vec![endpoint]) };
     // Once the user has interrupted don't wait: the measurement will end as it begins.
     let answers = || {
-        let request = &shape.requests[0];
+        let request = shape.requests.request(0);
         context.is_interrupted()
             || fetch(&transport, request, "", LONGEST_WAIT, &context.clock, context.interrupt)
                 .is_ok()
@@ -187,7 +185,7 @@ fn without_delay(request: &Request) -> Request {
     if let Some(at) = bytes[..line].windows(7).position(|part| part == b" /sleep") {
         bytes[at + 2] = b'_';
     }
-    Request { bytes: bytes.into(), is_head: request.is_head }
+    Request { bytes: bytes.into(), ..*request }
 }
 
 fn measure(
@@ -197,8 +195,7 @@ fn measure(
 ) -> Result<Option<Ceiling>, SweepError> {
     let alone = LoadSpec {
         transport: transport.clone(),
-        requests: shape.requests.iter().map(without_delay).collect(),
-        order: RequestOrder::Sequential,
+        requests: shape.requests.map(without_delay).into(),
         load: LoadSettings {
             pace: Pace::Closed,
             think: Nanos::ZERO,

@@ -20,7 +20,7 @@ use model::study::SCHEMA;
 use model::theory::{Estimate, Overload, OverloadDoubt};
 use model::{
     Ceiling, Clock, Diagnostic, EndedBy, Environment, LaneCountReason, LoadPlan, LoadStudy, Nanos,
-    Objective, Pace, Placement, Profile, Request, Run, ServerLocation, SlowClientCounts,
+    Objective, Pace, Placement, Profile, RequestMix, Run, ServerLocation, SlowClientCounts,
     SystemClock, Timing,
 };
 use probe::host;
@@ -88,8 +88,8 @@ impl PreparedLoad {
 ///
 /// # Panics
 /// If there are none.
-pub(crate) fn spec_of(plan: &LoadPlan, transport: Transport, requests: Vec<Request>) -> LoadSpec {
-    let first = requests[0].clone();
+pub(crate) fn spec_of(plan: &LoadPlan, transport: Transport, requests: RequestMix) -> LoadSpec {
+    let first = requests.request(0).clone();
     LoadSpec {
         requests: requests.into(),
         load: plan.load.clone(),

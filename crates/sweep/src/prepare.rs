@@ -10,8 +10,7 @@ use std::time::Duration;
 use engine::{Endpoint, LoadSpec, SlowLoad, Transport};
 use launch::affinity;
 use model::{
-    LaneCountReason, LoadPlan, LoadSettings, Nanos, Placement, Request, RequestOrder,
-    ServerLocation,
+    LaneCountReason, LoadPlan, LoadSettings, Nanos, Placement, Request, RequestMix, ServerLocation,
 };
 
 use crate::context::SweepError;
@@ -30,10 +29,8 @@ pub struct LoadDraft {
     pub transport: Transport,
     /// The flag or argument that named the endpoints, for the message if nobody listens.
     pub named_by: String,
-    /// The requests; at least one.
-    pub requests: Vec<Request>,
-    /// In which order they are sent.
-    pub order: RequestOrder,
+    /// What is sent.
+    pub requests: RequestMix,
     /// What slow clients send, if it is not the load's requests.
     pub slow_request: Option<Request>,
     /// The response header in which a worker names itself.
@@ -69,12 +66,11 @@ pub fn prepare_load(
     plan.endpoints = vec![endpoint.to_string()];
     transport.endpoints = vec![endpoint];
     let spec = LoadSpec {
-        order: draft.order,
         worker_header: draft.worker_header,
         keep_responses: draft.keep_responses,
         ..spec_of(&plan, transport, draft.requests)
     };
-    let slow_requests = draft.slow_request.map(|request| [request].into());
+    let slow_requests = draft.slow_request.map(|request| Arc::new(RequestMix::of_one(request)));
     let slow_clients = plan.slow_clients.map(|settings| SlowLoad {
         settings,
         transport: spec.transport.clone(),

@@ -4,13 +4,14 @@
 //! Everything here runs once a request, so it is one straight piece of code: times are computed
 //! once, and nothing is looked up twice.
 
+use std::mem::replace;
 use std::sync::mpsc::SyncSender;
 
 use model::histogram::BucketIndex;
 use model::tally::WorkerCount;
 use model::{
-    AppTime, AppTimeAccumulator, BacklogSamples, Batches, Clock, Exchange, Histogram, LaneFacts,
-    Nanos, Outcome, Phases, Silence, Tally,
+    AppTime, AppTimeAccumulator, BacklogSamples, Batches, ClassTally, Clock, Counts, Exchange,
+    Histogram, LaneFacts, Nanos, Outcome, Phases, Silence, Tally,
 };
 use serde::{Deserialize, Serialize};
 
@@ -119,12 +120,48 @@ struct ResponsesOfHead {
 }
 
 impl ResponsesOfHead {
+    /// Counts of a head from here on.
+    #[cold]
+    fn of(cached: &CachedHead) -> ResponsesOfHead {
+        let head = cached.head;
+        ResponsesOfHead {
+            serial: cached.serial,
+            status: head.status,
+            worker: head.worker,
+            bytes: cached.length as u64,
+            body_bytes: (cached.length - head.length) as u64,
+            count: 0,
+        }
+    }
+
+    /// Adds them to the tally, except for their status.
     fn add_to(&self, tally: &mut Tally) {
         if self.count > 0 {
-            tally.add_alike(self.status, self.count);
+            tally.add_alike(self.count);
             tally.received_bytes += self.count * self.bytes;
             tally.body_bytes += self.count * self.body_bytes;
         }
+    }
+}
+
+/// What is recorded of the requests of one class and nowhere else.
+struct ClassRecords {
+    tally: ClassTally,
+    by_head: [ResponsesOfHead; CACHED_HEADS],
+}
+
+impl ClassRecords {
+    fn new(name: &str) -> ClassRecords {
+        ClassRecords { tally: ClassTally::new(name), by_head: Default::default() }
+    }
+
+    /// The class's tally so far, with what its heads count.
+    fn tally(&self) -> ClassTally {
+        let mut tally = self.tally.clone();
+        for responses in &self.by_head {
+            tally.counts.add_answered(responses.status, responses.count);
+        }
+        tally
     }
 }
 
@@ -172,8 +209,11 @@ fn connect_time(request: &Outstanding) -> Nanos {
 
 /// What one lane has recorded so far.
 pub(super) struct Records {
-    /// Everything except what is in `by_head` and `shared`.
+    /// Everything except what is in `classes`, `by_head` and `shared`.
     pub(super) tally: Tally,
+    /// Empty where requests are not told apart.
+    classes: Vec<ClassRecords>,
+    /// Responses of the fast path; without classes.
     by_head: [ResponsesOfHead; CACHED_HEADS],
     shared: SharedTimes,
     batches: Batches,
@@ -209,6 +249,7 @@ impl Records {
         let window = spec.window(start);
         Records {
             tally: Tally::new(window, spec.load.connections as usize),
+            classes: spec.requests.classes().iter().map(|name| ClassRecords::new(name)).collect(),
             by_head: Default::default(),
             shared: SharedTimes::new(),
             batches: Batches::new(window),
@@ -301,37 +342,49 @@ impl Records {
         self.shared.lags.record(lag);
         self.shared.in_one_piece.record(end.at - request.sent);
         self.batches.record_at(place, due, response_time, lag);
-        self.tally.record_own(place, due, request.sent, end.at);
+        self.tally.record_own(due, request.sent, end.at);
         self.tally.per_connection[self.first_connection + slot] += 1;
         self.sequence.note(slot, response_time, true);
         if let Some(lag) = end.read_lag {
             self.tally.read_lag.record(lag);
         }
         let index = usize::from(hint) % CACHED_HEADS;
-        if self.by_head[index].serial != head.serial {
+        // With classes no head is counted here, so this comparison is all that a load without
+        // classes pays for them.
+        if self.by_head[index].serial == head.serial {
+            self.by_head[index].count += 1;
+            self.tally.record_at(place, response_time);
+        } else if let Some(class) = self.classes.get_mut(usize::from(request.class)) {
+            class.tally.record_at(place, response_time);
+            let responses = &mut class.by_head[index];
+            if responses.serial == head.serial {
+                responses.count += 1;
+            } else {
+                let first = ResponsesOfHead { count: 1, ..ResponsesOfHead::of(head) };
+                let replaced = replace(responses, first);
+                class.tally.counts.add_answered(replaced.status, replaced.count);
+                self.end_count(&replaced);
+            }
+        } else {
             self.begin_count(index, head);
+            self.tally.record_at(place, response_time);
         }
-        self.by_head[index].count += 1;
         self.response_clock.came(head.head.worker, request.sent, end.at);
         self.ended += 1;
     }
 
-    /// From here on responses with this `head` are counted at `index`.
+    /// From here on responses with this `head`, of which this is the first, are counted at `index`.
     #[cold]
-    fn begin_count(&mut self, index: usize, cached: &CachedHead) {
-        self.end_count(index);
-        let bytes = cached.length as u64;
-        let head = cached.head;
-        let body_bytes = bytes - head.length as u64;
-        let serial = cached.serial;
-        let status = head.status;
-        let worker = head.worker;
-        self.by_head[index] =
-            ResponsesOfHead { serial, status, worker, bytes, body_bytes, count: 0 };
+    fn begin_count(&mut self, index: usize, head: &CachedHead) {
+        let first = ResponsesOfHead { count: 1, ..ResponsesOfHead::of(head) };
+        let replaced = replace(&mut self.by_head[index], first);
+        self.tally.counts.add_answered(replaced.status, replaced.count);
+        self.end_count(&replaced);
     }
 
-    fn end_count(&mut self, index: usize) {
-        let responses = std::mem::take(&mut self.by_head[index]);
+    /// Adds responses with the same head to the tally and to their worker, except for their status.
+    #[cold]
+    fn end_count(&mut self, responses: &ResponsesOfHead) {
         responses.add_to(&mut self.tally);
         if let Some(worker) = responses.worker {
             self.count_worker(
@@ -382,6 +435,7 @@ impl Records {
             }
         }
         self.tally.record_judged(
+            self.classes.get_mut(usize::from(request.class)).map(|class| &mut class.tally),
             &exchange,
             self.first_connection + slot,
             request.due.is_measured,
@@ -400,16 +454,18 @@ impl Records {
             let send_lag = exchange.was_sent().then(|| exchange.send_lag());
             self.record_lags(begun.saturating_sub(request.due.possible), send_lag);
         }
-        self.tally.record_unfinished(&exchange, true);
+        let class = self.classes.get_mut(usize::from(request.class));
+        self.tally.record_unfinished(class.map(|class| &mut class.tally), &exchange, true);
         self.note(request.due.number, exchange, |_| {});
     }
 
     /// Records that the user stopped the run while this request waited for a connection.
     #[cold]
-    pub(super) fn stopped_unsent(&mut self, number: u64, due: Nanos, now: Nanos) {
+    pub(super) fn stopped_unsent(&mut self, number: u64, class: u8, due: Nanos, now: Nanos) {
         let outcome = Outcome::NotSent;
         let exchange = Exchange { due, sent: now, ended: now, received_bytes: 0, outcome };
-        self.tally.record_unfinished(&exchange, false);
+        let class = self.classes.get_mut(usize::from(class));
+        self.tally.record_unfinished(class.map(|class| &mut class.tally), &exchange, false);
         self.note(number, exchange, |_| {});
     }
 
@@ -427,10 +483,18 @@ impl Records {
         }
     }
 
-    /// Records a request that never had a connection.
-    pub(super) fn unsent(&mut self, number: u64, due: Nanos, ended: Nanos, outcome: Outcome) {
+    /// Records a request of this class that never had a connection.
+    pub(super) fn unsent(
+        &mut self,
+        number: u64,
+        class: u8,
+        due: Nanos,
+        ended: Nanos,
+        outcome: Outcome,
+    ) {
         let exchange = Exchange { due, sent: ended, ended, received_bytes: 0, outcome };
-        self.tally.record(&exchange, self.first_connection);
+        let class = self.classes.get_mut(usize::from(class));
+        self.tally.record_of(class.map(|class| &mut class.tally), &exchange, self.first_connection);
         self.note(number, exchange, |_| {});
     }
 
@@ -445,17 +509,42 @@ impl Records {
         }
     }
 
+    /// Requests that have timed out so far.
+    pub(super) fn timed_out(&self) -> u64 {
+        let given_up = |counts: &Counts| counts.of(Outcome::TimedOut);
+        let of_classes = self.classes.iter().map(|class| &class.tally);
+        let of_classes = of_classes.map(|it| given_up(&it.counts) + given_up(&it.unmeasured));
+        given_up(&self.tally.counts) + given_up(&self.tally.unmeasured) + of_classes.sum::<u64>()
+    }
+
     /// The tally so far, without the workers.
     pub(super) fn tally(&self) -> Tally {
         let mut tally = self.tally.clone();
-        self.by_head.iter().for_each(|responses| responses.add_to(&mut tally));
+        for responses in &self.by_head {
+            tally.counts.add_answered(responses.status, responses.count);
+            responses.add_to(&mut tally);
+        }
+        for responses in self.classes.iter().flat_map(|class| &class.by_head) {
+            responses.add_to(&mut tally);
+        }
+        let of_classes: Vec<ClassTally> = self.classes.iter().map(ClassRecords::tally).collect();
+        tally.add_classes(&of_classes);
         self.shared.add_to(&mut tally);
         tally
     }
 
     /// The whole outcome, with the workers' names from `heads`.
     pub(super) fn finish(mut self, heads: &HeadCache) -> LaneOutcome {
-        (0..CACHED_HEADS).for_each(|index| self.end_count(index));
+        for responses in std::mem::take(&mut self.by_head) {
+            self.tally.counts.add_answered(responses.status, responses.count);
+            self.end_count(&responses);
+        }
+        let classes = std::mem::take(&mut self.classes);
+        for responses in classes.iter().flat_map(|class| &class.by_head) {
+            self.end_count(responses);
+        }
+        let of_classes: Vec<ClassTally> = classes.iter().map(ClassRecords::tally).collect();
+        self.tally.add_classes(&of_classes);
         self.shared.add_to(&mut self.tally);
         self.tally.redirect = heads.redirect();
         self.tally.server_name = heads.server_name().map(str::to_owned);

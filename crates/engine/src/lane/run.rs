@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use model::{Clock, Counts, LaneFacts, LatePolicy, Nanos, Outcome, Timing};
+use model::{Clock, LaneFacts, LatePolicy, Nanos, Outcome, Timing};
 
 use super::Lane;
 use super::records::LaneOutcome;
@@ -151,9 +151,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     /// After the last due time there is no load any more, and so no backlog.
     #[cold]
     fn sample_the_backlog(&mut self, now: Nanos) {
-        let given_up = |counts: &Counts| counts.of(Outcome::TimedOut);
-        let tally = &self.records.tally;
-        let unanswered = given_up(&tally.counts) + given_up(&tally.unmeasured);
+        let unanswered = self.records.timed_out();
         let waiting = (self.busy + self.scheduler.queued.len()) as u64;
         let ended_at = self.scheduler.ended_at();
         self.backlog.take(ended_at.map_or(now, |last_due| now.min(last_due)), waiting + unanswered);
@@ -284,7 +282,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             self.scheduler.pop(now, &mut self.records.tally.queued)
         {
             let ended = if outcome == Outcome::Skipped { due } else { now.max(due) };
-            self.records.unsent(number, due, ended, outcome);
+            let class = self.spec.requests.class_of(number);
+            self.records.unsent(number, class, due, ended, outcome);
         }
     }
 
@@ -336,7 +335,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                 self.stop(slot, now);
             }
             while let Some(due) = self.scheduler.pop(now, &mut self.records.tally.queued) {
-                self.records.stopped_unsent(due.number, due.at, now);
+                let class = self.spec.requests.class_of(due.number);
+                self.records.stopped_unsent(due.number, class, due.at, now);
             }
         } else {
             self.expire_timeouts(now);

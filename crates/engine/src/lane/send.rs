@@ -24,12 +24,14 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
         self.busy += 1;
         self.busy_measured += usize::from(due.is_measured);
-        let request = self.spec.order.index(due.number, self.spec.requests.len());
+        let index = self.spec.requests.index(due.number);
+        let request = self.spec.requests.request(index);
         let connection = &mut self.connections[slot];
-        connection.reader.expect(self.spec.requests[request].is_head);
-        let request = request as u32;
+        connection.reader.expect(request.is_head);
+        let class = request.class;
+        let request = index as u32;
         connection.outstanding =
-            Some(Outstanding { due, request, begun: now, ..Outstanding::default() });
+            Some(Outstanding { due, request, class, begun: now, ..Outstanding::default() });
         match connection.state {
             ConnectionState::Open => self.send(slot),
             // Sent as soon as the connection is open.
@@ -44,8 +46,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     fn begin_on_fast_path(&mut self, slot: usize, due: DueRequest, now: Nanos) {
         self.busy += 1;
         self.busy_measured += 1;
-        let index = self.spec.order.index(due.number, self.spec.requests.len());
-        let request = &self.spec.requests[index];
+        let index = self.spec.requests.index(due.number);
+        let request = self.spec.requests.request(index);
         let connection = &mut self.connections[slot];
         connection.reader.expect(request.is_head);
         let sent = self.clock.now();
@@ -53,8 +55,9 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let written = self.wire.send(slot, &request.bytes).unwrap_or(0);
         let is_whole = written == request.bytes.len();
         self.records.tally.sent_bytes += written as u64;
+        let class = request.class;
         let begun =
-            Outstanding { due, request: index as u32, begun: now, ..Outstanding::default() };
+            Outstanding { due, request: index as u32, class, begun: now, ..Outstanding::default() };
         connection.outstanding = Some(Outstanding { sent, written_at: sent, written, ..begun });
         if is_whole {
             connection.is_sent_in_full = true;
@@ -97,7 +100,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         while !connection.is_sent_in_full
             && let Some(request) = &mut connection.outstanding
         {
-            let bytes = &self.spec.requests[request.request as usize].bytes;
+            let bytes = &self.spec.requests.request(request.request as usize).bytes;
             let first = request.written == 0;
             let instant = if first { self.clock.now() } else { request.sent };
             match self.wire.send(slot, &bytes[request.written..]) {

@@ -8,8 +8,7 @@ use clap::Args;
 use clap::builder::ArgPredicate;
 use engine::{IpVersion, Resolver, StaticAddresses};
 use model::{
-    Arrivals, LatePolicy, LoadSettings, Nanos, Objective, Pace, Profile, Rate, RequestOrder,
-    SlowClients, Timing,
+    Arrivals, LatePolicy, LoadSettings, Nanos, Objective, Pace, Profile, Rate, SlowClients, Timing,
 };
 use requests::RequestsFormat;
 
@@ -31,6 +30,7 @@ Examples:
   longtail load --ramp 100/s..1000/s --for 60s http://127.0.0.1:9292/
   longtail load --unix /run/app.sock http://localhost/           over a Unix socket; @name for an abstract one
   longtail load --requests requests.txt --fail-if 'p99 > 200ms' http://127.0.0.1:9292/    or 'errors > 0.1%'
+  longtail load --rate 80/s --mix 'GET /posts 80, GET /search?q={1..5000} 15, POST /comments @comment.json 5' http://127.0.0.1:9292/
   longtail load --rate 100/s --statsd-listen 127.0.0.1:8125 http://127.0.0.1:9292/    what the app sends by statsd meanwhile
   longtail load --metrics 127.0.0.1:9464 --otlp http://127.0.0.1:4318 http://127.0.0.1:9292/    for Prometheus, a collector
   longtail load -c 50 --for 20s --style hey http://127.0.0.1:9292/    the figures in hey's layout
@@ -92,14 +92,14 @@ pub(crate) struct LoadArgs {
     pub(crate) generator_threads: Option<u32>,
     /// Let wrk, hey, oha, ab, h2load, bombardier, wrk2 or vegeta make the load
     #[arg(long, alias = "with", value_parser = load_tool(), value_name = "TOOL", help_heading = "Load", conflicts_with_all = [
-        "unix", "connect_to", "source_ip", "requests", "think", "ramp", "steps", "arrivals", "burst", "late", "timing",
+        "unix", "connect_to", "source_ip", "requests", "mix", "think", "ramp", "steps", "arrivals", "burst", "late", "timing",
         "timestamps", "reconnect_after", "connect_timeout", "cacert", "cert", "stop_if", "checks", "log", "service", "from",
         "during",
     ])]
     pub(crate) generator: Option<LoadTool>,
 
     /// http:// or https://, any host
-    #[arg(required_unless_present = "requests", help_heading = "Requests")]
+    #[arg(required_unless_present_any = ["requests", "mix"], help_heading = "Requests")]
     pub(crate) url: Option<String>,
     /// Method [default: GET, or POST with a body]
     #[arg(short, long, value_name = "NAME", help_heading = "Requests")]
@@ -127,8 +127,11 @@ pub(crate) struct LoadArgs {
     /// Requests from a file (or -, stdin): URLs, paths, raw HTTP, vegeta's formats
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     pub(crate) requests: Option<PathBuf>,
+    /// Requests by weight, such as 'GET /posts 80, GET /search?q={1..5000} 15', or a file of them
+    #[arg(long, value_name = "MIX", conflicts_with_all = ["requests", "random", "requests_format"], help_heading = "Requests")]
+    pub(crate) mix: Option<String>,
     /// Let that file name bodies (@FILE) anywhere below this folder [default: its own folder]
-    #[arg(long, value_name = "DIR", requires = "requests", help_heading = ADVANCED)]
+    #[arg(long, value_name = "DIR", help_heading = ADVANCED)]
     pub(crate) requests_root: Option<PathBuf>,
     /// No keep-alive: a new connection for each request
     #[arg(
@@ -186,7 +189,7 @@ pub(crate) struct LoadArgs {
     connect_timeout: Option<Nanos>,
     /// Seed of what is random
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = ADVANCED)]
-    seed: u64,
+    pub(crate) seed: u64,
     /// Body from a file; - is stdin
     #[arg(short = 'D', long, value_name = "FILE", help_heading = ADVANCED)]
     pub(crate) body_file: Option<PathBuf>,
@@ -202,12 +205,12 @@ pub(crate) struct LoadArgs {
     /// Host header
     #[arg(long, value_name = "NAME", help_heading = ADVANCED)]
     pub(crate) host: Option<String>,
-    /// Format of --requests, where it is not recognized: json, plain, raw or list
+    /// Format of --requests, where it is not recognized: json, plain, raw, list or mix
     #[arg(long, value_name = "NAME", value_parser = words(RequestsFormat::NAMES), requires = "requests", help_heading = ADVANCED)]
     pub(crate) requests_format: Option<RequestsFormat>,
     /// Take requests from that file at random (--seed), not in order
     #[arg(long, requires = "requests", help_heading = ADVANCED)]
-    random: bool,
+    pub(crate) random: bool,
     /// Response header in which a worker names itself
     #[arg(long, value_name = "NAME", default_value = "x-worker-pid", help_heading = ADVANCED)]
     pub(crate) worker_header: String,
@@ -288,14 +291,6 @@ impl LoadArgs {
             (self.outlets.statsd_listen.is_some(), "--statsd-listen"),
         ];
         given.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag)
-    }
-
-    pub(crate) fn order(&self) -> RequestOrder {
-        if self.random {
-            RequestOrder::Random { seed: self.seed }
-        } else {
-            RequestOrder::Sequential
-        }
     }
 }
 

@@ -16,11 +16,11 @@ use engine::{Endpoint, Resolver, TlsOptions, TlsSettings, Transport};
 use generators::{GeneratorDriver, InstalledGenerator, LoadOrder, OrderedLoad};
 use model::paths::what_is_there;
 use model::secret::is_secret_name;
-use model::{Clock, LoadPlan, SystemClock};
+use model::{Clock, LoadPlan, RequestMix, SystemClock};
 pub(crate) use recorder::{Check, Recorder};
 use requests::{
-    FileDefaults, RenderedRequest, RenderedRequests, RequestHeader, RequestTemplate, STDIN,
-    TargetUrl,
+    FileDefaults, RenderedRequest, RenderedRequests, RequestHeader, RequestTemplate,
+    RequestsFormat, STDIN, TargetUrl,
 };
 use sweep::{FarGenerators, LoadDraft, PreparedLoad};
 
@@ -42,7 +42,7 @@ pub(crate) fn prepare(
 ) -> Result<PreparedLoad, Mistake> {
     refuse_what_far_generators_lack(args)?;
     let mut load = args.settings()?;
-    let rendered = rendered(args, template(args)?)?;
+    let rendered = rendered(args, &template(args)?)?;
     let target = rendered.target;
     let asked_at = clock.now();
     let transport = transport(args, resolver, &target)?;
@@ -56,7 +56,6 @@ pub(crate) fn prepare(
     };
     load.timestamps = resolved_timestamps(args.timestamps, is_tcp)?;
     load.keep_alive = rendered.keep_alive;
-    refuse_if(rendered.requests.is_empty(), "there is no request to send")?;
     let plan = LoadPlan {
         url: target.to_string().into(),
         endpoints: Vec::new(),
@@ -79,8 +78,7 @@ pub(crate) fn prepare(
         plan,
         transport,
         named_by: named_by(args),
-        requests: rendered.requests,
-        order: args.order(),
+        requests: rendered.mix,
         slow_request: slow_request(args, &target)?,
         worker_header: args.worker_header.clone(),
         keep_responses: args.checks.iter().any(Check::needs_responses),
@@ -137,6 +135,7 @@ fn named_by(args: &LoadArgs) -> String {
         LoadArgs { url: None, requests: Some(file), .. } => {
             format!("the addresses in {}", file.display())
         }
+        LoadArgs { url: None, mix: Some(_), .. } => "the addresses in --mix".to_owned(),
         _ => "the URL".to_owned(),
     }
 }
@@ -144,10 +143,57 @@ fn named_by(args: &LoadArgs) -> String {
 /// The requests, and a description of them.
 struct Rendered {
     target: TargetUrl,
-    requests: Vec<model::Request>,
+    mix: RequestMix,
     described: String,
     /// Whether a connection carries more than one of them.
     keep_alive: bool,
+}
+
+impl Rendered {
+    /// The requests of a file or a mix, which is described by where it is from.
+    fn of(read: RenderedRequests, source: &str, at_random: bool) -> Rendered {
+        let RenderedRequests { format, target, mix, keep_alive, bytes } = read;
+        let count = mix.requests().len();
+        let described = match format {
+            RequestsFormat::Mix => {
+                format!("{count} requests of {source}, by weight, {} of memory", size(bytes))
+            }
+            RequestsFormat::Json
+            | RequestsFormat::Plain
+            | RequestsFormat::Raw
+            | RequestsFormat::List => {
+                let order = if at_random { "at random" } else { "in order" };
+                format!("{count} requests of {source} ({format}), {order}")
+            }
+        };
+        Rendered { target, mix, described, keep_alive }
+    }
+}
+
+/// `1.2 MB`.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..1_000_000 => format!("{} kB", bytes / 1000),
+        1_000_000.. => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+/// The requests of `--mix`, which is a file's name or the mix itself, and where they are from.
+fn read_mix(
+    mix: &str,
+    given: &FileDefaults,
+    root: Option<&Path>,
+) -> Result<(RenderedRequests, String), Mistake> {
+    let given = FileDefaults { format: Some(RequestsFormat::Mix), ..given.clone() };
+    let path = Path::new(mix);
+    if mix == STDIN || path.exists() || !mix.contains(['/', ' ']) {
+        return Ok((requests::read_file(path, &given, root)?, shown_name(path)));
+    }
+    let parsed = requests::inline_mix(mix)
+        .and_then(|lines| requests::parse(lines.as_bytes(), &given, requests::read_body));
+    let read = parsed.map_err(|why| wrong(format!("--mix: {why}")))?;
+    Ok((read, "--mix".to_owned()))
 }
 
 /// A file's name, or stdin.
@@ -155,17 +201,22 @@ fn shown_name(path: &Path) -> String {
     if path == Path::new(STDIN) { "stdin".to_owned() } else { path.display().to_string() }
 }
 
-fn rendered(args: &LoadArgs, template: RequestTemplate) -> Result<Rendered, Mistake> {
+fn rendered(args: &LoadArgs, template: &RequestTemplate) -> Result<Rendered, Mistake> {
     let target = args.url.as_deref().map(TargetUrl::parse).transpose()?;
+    let given = FileDefaults {
+        format: args.requests_format,
+        target: target.clone(),
+        template: template.clone(),
+        at_random: args.random,
+        seed: args.seed,
+    };
     if let Some(path) = &args.requests {
-        let given = FileDefaults { format: args.requests_format, target, template };
-        let RenderedRequests { format, target, requests, keep_alive } =
-            requests::read_file(path, &given, args.requests_root.as_deref())?;
-        let order =
-            if args.order() == model::RequestOrder::Sequential { "in order" } else { "at random" };
-        let described =
-            format!("{} requests of {} ({format}), {order}", requests.len(), shown_name(path));
-        return Ok(Rendered { target, requests, described, keep_alive });
+        let read = requests::read_file(path, &given, args.requests_root.as_deref())?;
+        return Ok(Rendered::of(read, &shown_name(path), args.random));
+    }
+    if let Some(mix) = &args.mix {
+        let (read, source) = read_mix(mix, &given, args.requests_root.as_deref())?;
+        return Ok(Rendered::of(read, &source, args.random));
     }
     let target =
         target.ok_or_else(|| wrong("say where to: a URL such as http://127.0.0.1:9292/"))?;
@@ -176,7 +227,8 @@ fn rendered(args: &LoadArgs, template: RequestTemplate) -> Result<Rendered, Mist
         .unwrap_or_default();
     let described = format!("{}{body}", template.method);
     let RenderedRequest { request, keeps_connection } = template.render(&target)?;
-    Ok(Rendered { requests: vec![request], target, described, keep_alive: keeps_connection })
+    let mix = RequestMix::of_one(request);
+    Ok(Rendered { mix, target, described, keep_alive: keeps_connection })
 }
 
 /// The request that the flags describe, without its target.

@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use model::{RequestOrder, pace::uniform};
+use model::pace::uniform;
+use model::{Request, RequestMix};
 use proptest::prelude::*;
 use requests::{
     FileDefaults, RenderedRequests, RequestError, RequestHeader, RequestTemplate, RequestsFormat,
@@ -50,7 +51,12 @@ fn read(text: impl AsRef<[u8]>, given: &FileDefaults) -> RenderedRequests {
 }
 
 fn texts(requests: &RenderedRequests) -> Vec<&str> {
-    requests.requests.iter().map(|request| std::str::from_utf8(&request.bytes).unwrap()).collect()
+    requests
+        .mix
+        .requests()
+        .iter()
+        .map(|request| std::str::from_utf8(&request.bytes).unwrap())
+        .collect()
 }
 
 fn refusal(text: impl AsRef<[u8]>, given: &FileDefaults) -> String {
@@ -112,7 +118,7 @@ fn a_file_of_each_format_is_the_requests_in_it() {
         assert_eq!((found.format.to_string(), found.target.origin()), (format, origin), "{file}");
         assert_eq!(texts(&found), sent, "{file}");
         let are_heads = sent.iter().map(|request| request.starts_with("HEAD "));
-        assert!(found.requests.iter().map(|request| request.is_head).eq(are_heads), "{file}");
+        assert!(found.mix.requests().iter().map(|request| request.is_head).eq(are_heads), "{file}");
     }
     // A captured request may name the host it was captured from.
     let captured = "GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n";
@@ -221,12 +227,10 @@ fn every_file_of_the_fuzzers_corpus_is_sendable_or_refused_in_a_line() {
 fn random_requests_do_not_correlate_with_the_gaps_before_them() {
     let n = 10_000u64;
     let seed = 7;
-    let sum: f64 = (0..n)
-        .map(|i| {
-            (RequestOrder::Random { seed }.index(i, 1000) as f64 / 999.0 - 0.5)
-                * (uniform(seed, i) - 0.5)
-        })
-        .sum();
+    let request = Request::new(Vec::new(), false);
+    let mix = RequestMix::at_random(vec![request; 1000], seed);
+    let sum: f64 =
+        (0..n).map(|i| (mix.index(i) as f64 / 999.0 - 0.5) * (uniform(seed, i) - 0.5)).sum();
     let correlation = sum / n as f64 * 12.0;
     assert!(correlation.abs() < 0.03, "correlation {correlation}");
 }
@@ -307,7 +311,7 @@ proptest! {
             template.render(&target("http://h/x")).unwrap().request.bytes.to_vec()
         }).collect();
         let read = parse(&rendered.concat(), &FileDefaults::default(), body_of).unwrap();
-        let cut: Vec<Vec<u8>> = read.requests.iter().map(|request| request.bytes.to_vec()).collect();
+        let cut: Vec<Vec<u8>> = read.mix.requests().iter().map(|request| request.bytes.to_vec()).collect();
         prop_assert_eq!(cut, rendered);
     }
 }

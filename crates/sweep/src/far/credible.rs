@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     fn spec() -> LoadSpec {
-        let request = Request { bytes: Vec::new().into(), is_head: false };
+        let request = Request::new(Vec::new(), false);
         LoadSpec {
             measured: Some(Nanos::from_secs(10)),
             ..LoadSpec::closed(Transport::plain(Vec::new()), request, 4)

@@ -13,8 +13,8 @@ use engine::{
 };
 use judge::checks;
 use model::{
-    Clock, Diagnostic, FarGenerator, GeneratorFacts, LoadPlan, LoadStudy, Nanos, Request, Run,
-    SystemClock, Tally,
+    Clock, Diagnostic, FarGenerator, GeneratorFacts, LoadPlan, LoadStudy, Nanos, Request,
+    RequestMix, Run, SystemClock, Tally,
 };
 use probe::host::{self, HostCounters};
 use serde::{Deserialize, Serialize};
@@ -99,11 +99,7 @@ pub(super) fn drive_at(
 
 /// When requests of that load are due, and which of them are measured.
 fn spec_without_requests(plan: &LoadPlan) -> LoadSpec {
-    spec_of(
-        plan,
-        Transport::plain(Vec::new()),
-        vec![Request { bytes: Vec::new().into(), is_head: false }],
-    )
+    spec_of(plan, Transport::plain(Vec::new()), RequestMix::of_one(Request::new(Vec::new(), false)))
 }
 
 /// A part, and the file that holds it.

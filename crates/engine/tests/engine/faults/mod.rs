@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use engine::{LaneOutcome, LoadSpec, RunProgress, render};
-use model::{BadResponse, Nanos, Outcome, Request, WrongLengths};
+use model::{BadResponse, Nanos, Outcome, Request, RequestMix, WrongLengths};
 use rustix::net::{SendFlags, send};
 
 use crate::kit::{
@@ -121,7 +121,8 @@ fn all_end(headline: &str) {
         let (allowed, connections) = said.split_once(" over ").unwrap_or((said, ""));
         let server = playing(steps);
         let request = render(method, "localhost", "/", &[], true);
-        let closed = LoadSpec { requests: [request].into(), ..shape(server.address) };
+        let closed =
+            LoadSpec { requests: RequestMix::of_one(request).into(), ..shape(server.address) };
         let mut opened = 0;
         for shape in [open(&closed), closed] {
             let all = if allowed == "TimedOut" { timed_out(&shape) } else { vec![driven(&shape)] };
@@ -296,8 +297,8 @@ fn large(shape: LoadSpec) -> LoadSpec {
         format!("POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: {LARGE}\r\n\r\n")
             .into_bytes();
     bytes.resize(bytes.len() + LARGE, b'x');
-    let request = Request { bytes: bytes.into(), is_head: false };
-    LoadSpec { requests: [request].into(), ..shape }
+    let request = Request::new(bytes, false);
+    LoadSpec { requests: RequestMix::of_one(request).into(), ..shape }
 }
 
 /// Answers when it has read a megabyte of the request.

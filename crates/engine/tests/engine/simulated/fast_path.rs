@@ -5,7 +5,7 @@
 //! server whose moods come from a seed, is driven once with and once without.
 
 use engine::{LaneOutcome, LoadSpec, RequestRecord, Transport, render};
-use model::{Clock, Nanos, Outcome, Pace, RequestOrder, Timestamps};
+use model::{Clock, Nanos, Outcome, Pace, Request, RequestMix, Tally, Timestamps};
 use proptest::prelude::*;
 use rustix::io::Errno;
 
@@ -158,8 +158,7 @@ fn spec(
         vec![get.clone()]
     };
     LoadSpec {
-        requests: requests.into(),
-        order: RequestOrder::Sequential,
+        requests: RequestMix::in_order(requests).into(),
         measured: count.is_none().then_some(Nanos::from_millis(100)),
         worker_header: "x-worker-pid".to_owned(),
         body_bytes: wanted,
@@ -193,11 +192,13 @@ proptest! {
         connections in 1u32..12,
         stamped in any::<bool>(),
         heads in any::<bool>(),
+        classes in any::<bool>(),
         wanted in prop_oneof![Just(None), Just(Some(2))],
         count in prop_oneof![Just(None), Just(Some(0)), Just(Some(300))],
     ) {
         let timestamps = if stamped { Timestamps::Kernel } else { Timestamps::User };
         let spec = spec(connections, timestamps, heads, wanted, count);
+        let spec = if classes { in_three_classes(spec) } else { spec };
         let (fast, none) = moody(&spec, seed, false);
         let (general, records) = moody(&spec, seed, true);
         prop_assert_eq!(&fast.tally, &general.tally);
@@ -206,6 +207,44 @@ proptest! {
         prop_assert!(none.is_empty());
         prop_assert_eq!(records.len() as u64, fast.tally.all_requests());
     }
+
+    /// No request is lost, or counted twice, because it is counted by its class.
+    #[test]
+    fn a_load_of_classes_records_the_same_and_each_request_in_its_class(
+        seed in any::<u64>(),
+        connections in 1u32..12,
+        is_slow in any::<bool>(),
+        count in prop_oneof![Just(None), Just(Some(300))],
+    ) {
+        let spec = spec(connections, Timestamps::User, false, Some(2), count);
+        let (alike, _) = moody(&spec, seed, is_slow);
+        let spec = in_three_classes(spec);
+        let (told_apart, records) = moody(&spec, seed, true);
+        let classes = &told_apart.tally.classes;
+        let whole = Tally { classes: Vec::new(), ..told_apart.tally.clone() };
+        prop_assert_eq!(&whole, &alike.tally);
+        let mut sum = Tally::new(whole.window, connections as usize);
+        sum.add_classes(classes);
+        prop_assert_eq!(&sum.counts, &whole.counts);
+        prop_assert_eq!(&sum.unmeasured, &whole.unmeasured);
+        prop_assert_eq!(&sum.response_time, &whole.response_time);
+        prop_assert_eq!(&sum.failed_response_time, &whole.failed_response_time);
+        for (number, class) in classes.iter().enumerate() {
+            let is_of_it = |record: &&RequestRecord| {
+                usize::from(spec.requests.class_of(record.number)) == number
+            };
+            prop_assert_eq!(class.all_requests(), records.iter().filter(is_of_it).count() as u64);
+        }
+    }
+}
+
+/// The same load with each request in three copies, of a class each.
+fn in_three_classes(spec: LoadSpec) -> LoadSpec {
+    let copies = |request: &Request| [0, 1, 2].map(|class| Request { class, ..request.clone() });
+    let requests = spec.requests.requests().iter().flat_map(copies).collect();
+    let names = ["a", "b", "c"].map(str::to_owned).to_vec();
+    let requests = RequestMix::in_order(requests).with_classes(names).into();
+    LoadSpec { requests, ..spec }
 }
 
 /// The law above would say nothing of a server without moods.

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use engine::{ConnectionDriver, Endpoint, LoadSpec, TlsSettings, Transport};
-use model::{Outcome, Request};
+use model::{Outcome, Request, RequestMix};
 use rustix::io::Errno;
 use rustls::{HandshakeKind, ServerConfig, ServerConnection};
 
@@ -261,8 +261,8 @@ fn body(length: usize) -> Vec<u8> {
 
 /// One request of so many bytes.
 fn sending(transport: Transport, length: usize) -> LoadSpec {
-    let request = Request { bytes: body(length).into(), is_head: false };
-    LoadSpec { requests: [request].into(), ..load(transport, 1) }
+    let request = Request::new(body(length), false);
+    LoadSpec { requests: RequestMix::of_one(request).into(), ..load(transport, 1) }
 }
 
 /// Takes a request of `length` bytes, but not before the client has had to wait.
