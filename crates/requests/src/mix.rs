@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn commas_and_spaces_in_quotes_take_nothing_apart() {
-        let text = r#"GET /a 80, /b -H 'X: 1, 2' 5,"#;
+        let text = "GET /a 80, /b -H 'X: 1, 2' 5,";
         assert_eq!(inline_lines(text).unwrap(), ["GET /a 80", "/b -H 'X: 1, 2' 5"]);
         assert_eq!(words("/b -H 'X: 1, 2' 5").unwrap(), ["/b", "-H", "X: 1, 2", "5"]);
         assert!(words("/b 'x").is_err());
