@@ -201,9 +201,17 @@ impl EventRequests {
             later.into_iter().partition(|request| request.due < until);
         let gaps = ResponseGaps::of(requests, window);
         EventRequests {
-            before: RequestsOfPart::of(&before, at, gaps.longest(Nanos::ZERO, at)),
-            during: RequestsOfPart::of(&during, until - at, gaps.longest(at, until)),
-            after: RequestsOfPart::of(&after, window - until, gaps.longest(until, window)),
+            before: RequestsOfPart::of(&before, at, gaps.longest(|_, end| end <= at)),
+            during: RequestsOfPart::of(
+                &during,
+                until - at,
+                gaps.longest(|begin, end| at < end && begin < until),
+            ),
+            after: RequestsOfPart::of(
+                &after,
+                window - until,
+                gaps.longest(|begin, _| begin >= until),
+            ),
             usual,
             disturbed_until: end,
             disturbed: slice * since as u64,
@@ -320,12 +328,12 @@ impl ResponseGaps {
         ResponseGaps { ended, window }
     }
 
-    /// The longest time without a good response that began in this part. The begin and the end of
-    /// the window count as responses.
-    fn longest(&self, from: Nanos, until: Nanos) -> ResponseGap {
+    /// The longest of those times without a good response that `counts` takes, by its begin and its
+    /// end. The begin and the end of the window count as responses.
+    fn longest(&self, counts: impl Fn(Nanos, Nanos) -> bool) -> ResponseGap {
         let begins = std::iter::once(Nanos::ZERO).chain(self.ended.iter().copied());
         let ends = self.ended.iter().copied().chain([self.window]);
-        let gaps = begins.zip(ends).filter(|(begin, end)| *end > from && *begin < until);
+        let gaps = begins.zip(ends).filter(|(begin, end)| counts(*begin, *end));
         let gaps = gaps.map(|(begin, end)| ResponseGap { from: begin, length: end - begin });
         gaps.max_by_key(|gap| gap.length).unwrap_or_default()
     }

@@ -65,6 +65,8 @@ pub struct EventCost {
     pub gap_before: Nanos,
     /// Connections that the server closed from the event on; `None` if it is not known.
     pub closed: Option<u64>,
+    /// Whether the response times are the server's, and not longtail's own delay.
+    pub has_times: bool,
     /// The timeout of a request.
     #[serde(rename = "timeout_ns")]
     pub timeout: Nanos,
@@ -96,6 +98,7 @@ pub(super) fn of(run: &Run, timeout: Nanos) -> Option<EventCost> {
         gap: during.map_or(Nanos::ZERO, |part| part.longest_gap.length),
         gap_before: requests.map_or(Nanos::ZERO, EventRequests::gap_before),
         closed: record.closed_since,
+        has_times: run.is_evidence(),
         timeout,
     })
 }
@@ -142,8 +145,8 @@ impl EventCost {
             "worker-kill" => "The loss of a worker (SIGKILL)".to_owned(),
             "worker-term" => "The end of a worker (SIGTERM)".to_owned(),
             "stop-start" => "Stopping and starting it".to_owned(),
-            "scale-up" => "One worker more".to_owned(),
-            "scale-down" => "One worker less".to_owned(),
+            "scale-up" => "Adding a worker".to_owned(),
+            "scale-down" => "Removing a worker".to_owned(),
             other if other.contains(|c: char| c.is_whitespace() || c == '/') => {
                 format!("`{other}`")
             }
@@ -154,7 +157,7 @@ impl EventCost {
     fn what_failed(&self) -> String {
         let requests = counted(self.requests, "request");
         if self.failed == 0 {
-            return format!("None of the {requests} meanwhile failed.");
+            return format!("No request failed ({requests} meanwhile).");
         }
         let kinds: Vec<String> =
             self.kinds.iter().map(|kind| in_words(kind, self.timeout)).collect();
@@ -163,6 +166,10 @@ impl EventCost {
 
     /// How much longer requests took, and for how long.
     fn how_slow(&self) -> String {
+        if !self.has_times {
+            return "How much longer requests took is not known, because longtail was late itself."
+                .to_owned();
+        }
         let (Some(before), Some(during)) = (self.p99_before, self.p99_during) else {
             return "How much longer requests took is not known: too few were answered.".to_owned();
         };
@@ -180,7 +187,8 @@ impl EventCost {
     }
 
     fn gap_in_words(&self) -> Option<String> {
-        let is_notable = self.gap >= NOTABLE_GAP && self.gap > self.gap_before * TIMES_BEFORE;
+        let is_notable =
+            self.has_times && self.gap >= NOTABLE_GAP && self.gap > self.gap_before * TIMES_BEFORE;
         is_notable.then(|| {
             format!(
                 "No response came for {} (before: {} at most).",

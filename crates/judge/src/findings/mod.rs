@@ -319,6 +319,8 @@ fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
     let event = event_cost::of(run, plan.load.timeout);
     if let Some(not_measured) = not_measured::of_load(run) {
         findings.push(not_measured);
+        // What became of processes and requests is known all the same.
+        findings.extend(event.map(Finding::from));
     } else if let Some(event) = event {
         // What the server does in between is not its usual behaviour, of which the others speak.
         findings.push(event.into());
