@@ -125,9 +125,9 @@ pub(crate) struct LoadArgs {
     )]
     pub(crate) data_raw: Option<String>,
     /// Requests from a file (or -, stdin): URLs, paths, raw HTTP, vegeta's formats
-    #[arg(long, value_name = "FILE", help_heading = "Requests")]
+    #[arg(long, value_name = "FILE", help_heading = ADVANCED)]
     pub(crate) requests: Option<PathBuf>,
-    /// Requests by weight, such as 'GET /posts 80, GET /search?q={1..5000} 15', or a file of them
+    /// Requests by weight: 'GET /posts 80, GET /search 15', or a file
     #[arg(long, value_name = "MIX", conflicts_with_all = ["requests", "random", "requests_format"], help_heading = "Requests")]
     pub(crate) mix: Option<String>,
     /// Let that file name bodies (@FILE) anywhere below this folder [default: its own folder]
