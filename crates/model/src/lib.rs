@@ -37,6 +37,7 @@ pub mod paths;
 pub mod phases;
 pub mod plan;
 pub mod plausible;
+mod recorded_times;
 pub mod redirect;
 pub mod request_mix;
 pub mod run;
@@ -93,6 +94,7 @@ pub use self::{
     pace::*,
     phases::*,
     plan::*,
+    recorded_times::*,
     redirect::*,
     request_mix::*,
     run::*,

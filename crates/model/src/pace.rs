@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, Rate};
+use crate::{Nanos, Rate, RecordedTimes};
 
 /// How due times are determined.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,6 +67,12 @@ pub enum Profile {
         /// Each step's length.
         #[serde(rename = "each_ns")]
         each: Nanos,
+    },
+    /// As the requests of a log came, which is replayed.
+    Recorded {
+        /// When they are due.
+        #[serde(flatten)]
+        recorded: RecordedTimes,
     },
 }
 
@@ -163,6 +169,7 @@ impl Profile {
                 }
                 0.0
             }
+            Profile::Recorded { recorded } => recorded.due(count as u64).as_secs_f64(),
         }
     }
 
@@ -177,6 +184,7 @@ impl Profile {
             Profile::Steps { rates, .. } => {
                 rates.iter().copied().reduce(higher).expect("there is a step")
             }
+            Profile::Recorded { recorded } => recorded.peak,
         }
     }
 
@@ -184,6 +192,7 @@ impl Profile {
     pub fn length(&self) -> Option<Nanos> {
         match self {
             Profile::Flat { .. } => None,
+            Profile::Recorded { recorded } => Some(recorded.lasts),
             Profile::Ramp { over, .. } => Some(*over),
             Profile::Steps { rates, each } => Some(*each * rates.len() as u64),
         }

@@ -125,6 +125,7 @@ fn load_for(plan: &LoadPlan, length: Option<String>) -> String {
         ]),
         Pace::Open { profile, arrivals, seed, burst } => {
             let law = match arrivals {
+                Arrivals::Constant if matches!(profile, Profile::Recorded { .. }) => "",
                 Arrivals::Constant => "constant",
                 Arrivals::Poisson => "Poisson",
                 Arrivals::Uniform => "uniform gaps",
@@ -165,6 +166,10 @@ fn rate(profile: &Profile) -> String {
         Profile::Steps { rates, each } => {
             let rates: Vec<String> = rates.iter().map(shown).collect();
             format!("steps of {} req/s for {} each", rates.join(", "), number::span(*each))
+        }
+        Profile::Recorded { recorded } => {
+            let times = number::shortest(recorded.speed);
+            format!("as logged, {times}x, {} in the busiest second", shown(&recorded.peak))
         }
     }
 }

@@ -26,7 +26,7 @@ use crate::template::{CONNECT, RenderedRequest, RequestHeader, RequestTemplate, 
 use crate::{RequestError, excerpt};
 
 /// Bytes of the largest requests file.
-const LARGEST_FILE: u64 = 1 << 30;
+pub(crate) const LARGEST_FILE: u64 = 1 << 30;
 /// Bytes of the largest file of headers.
 const LARGEST_HEADERS: u64 = 1 << 20;
 /// Bytes of the largest request, head and body; and of the largest body file.
@@ -249,7 +249,7 @@ pub fn read_body(path: &Path) -> Result<Vec<u8>, RequestError> {
 static FROM_STDIN: OnceLock<Vec<u8>> = OnceLock::new();
 
 /// All of a file, or of stdin, refused if it is larger than `most`: a device has no end.
-fn contents(path: &Path, most: u64, too_large: &str) -> Result<Vec<u8>, RequestError> {
+pub(crate) fn contents(path: &Path, most: u64, too_large: &str) -> Result<Vec<u8>, RequestError> {
     let is_stdin = path == Path::new(STDIN);
     if let Some(bytes) = FROM_STDIN.get().filter(|_| is_stdin) {
         return Ok(bytes.clone());
@@ -752,7 +752,7 @@ fn line_ends(bytes: &[u8]) -> usize {
 }
 
 /// Lines with their numbers, from 1, without the space around them, and without a byte order mark.
-fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     text.split(|byte| *byte == b'\n')
         .map(<[u8]>::trim_ascii)

@@ -9,6 +9,7 @@
 mod file;
 mod mix;
 mod protocol;
+mod replay;
 mod target;
 mod template;
 mod varying;
@@ -21,6 +22,7 @@ pub use file::{
     read_file, read_headers,
 };
 pub use http::Method;
+pub use replay::{LogFormat, ReplayDefaults, ReplayedLog, parse_log, read_log};
 pub use target::TargetUrl;
 pub use template::{RenderedRequest, RequestHeader, RequestTemplate, method};
 

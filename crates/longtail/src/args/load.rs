@@ -8,7 +8,8 @@ use clap::Args;
 use clap::builder::ArgPredicate;
 use engine::{IpVersion, Resolver, StaticAddresses};
 use model::{
-    Arrivals, LatePolicy, LoadSettings, Nanos, Objective, Pace, Profile, Rate, SlowClients, Timing,
+    Arrivals, LatePolicy, LoadSettings, Nanos, Objective, Pace, Profile, Rate, RecordedTimes,
+    SlowClients, Timing,
 };
 use requests::RequestsFormat;
 
@@ -18,7 +19,7 @@ use super::limits::{
 };
 use super::{ADVANCED, OutletArgs, OutputArgs, ThresholdArgs};
 use crate::exit::{Mistake, refuse_if, wrong};
-use crate::load::Check;
+use crate::load::{Check, LogTimes};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -133,6 +134,22 @@ pub(crate) struct LoadArgs {
     /// Let that file name bodies (@FILE) anywhere below this folder [default: its own folder]
     #[arg(long, value_name = "DIR", help_heading = ADVANCED)]
     pub(crate) requests_root: Option<PathBuf>,
+    /// Open loop: requests of an access log when they came (combined, JSON lines, logfmt); GET and
+    /// HEAD only
+    #[arg(long, value_name = "FILE", help_heading = "Requests", conflicts_with_all = [
+        "requests", "mix", "rate", "ramp", "steps", "per_connection_rate", "think", "arrivals", "burst", "number", "method", "data", "data_raw", "body_file",
+        "warm_up", "from", "generator",
+    ])]
+    pub(crate) replay: Option<PathBuf>,
+    /// Replay it this many times as fast, such as 2x
+    #[arg(long, value_name = "TIMES", value_parser = speed, default_value = "1x", requires = "replay", help_heading = ADVANCED)]
+    speed: f64,
+    /// Replay it again and again, for as long as --for says
+    #[arg(long = "loop", requires_all = ["replay", "length"], help_heading = ADVANCED)]
+    loops: bool,
+    /// Replay methods other than GET and HEAD too: a DELETE deletes
+    #[arg(long, requires = "replay", help_heading = ADVANCED)]
+    pub(crate) replay_all: bool,
     /// No keep-alive: a new connection for each request
     #[arg(
         short = 'k',
@@ -292,6 +309,26 @@ impl LoadArgs {
         ];
         given.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag)
     }
+
+    /// These settings for a log whose requests came at these times since its start. It ends with
+    /// the log, unless it is replayed again and again.
+    pub(crate) fn replaying(&self, load: &LoadSettings, log: &LogTimes) -> Option<LoadSettings> {
+        let recorded = RecordedTimes::new(&log.times, log.start, self.speed)?;
+        let total = if self.loops { None } else { Some(recorded.requests) };
+        let profile = Profile::Recorded { recorded };
+        let pace = Pace::Open { profile, arrivals: Arrivals::Constant, seed: self.seed, burst: 1 };
+        let most = u32::try_from(total.unwrap_or(u64::MAX)).unwrap_or(u32::MAX);
+        let connections = self.connections.unwrap_or(self.max_connections).min(most);
+        Some(LoadSettings { pace, requests_total: total, connections, ..load.clone() })
+    }
+}
+
+/// Reads how many times as fast a log is replayed.
+fn speed(text: &str) -> Result<f64, String> {
+    let times = text.strip_suffix('x').unwrap_or(text).parse::<f64>().ok();
+    times
+        .filter(|times| (0.001..=1000.0).contains(times))
+        .ok_or_else(|| "write 2x for twice as fast, or 0.5x; from 0.001x to 1000x".to_owned())
 }
 
 const ATTACK_EXAMPLES: &str = "\

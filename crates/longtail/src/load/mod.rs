@@ -16,11 +16,11 @@ use engine::{Endpoint, Resolver, TlsOptions, TlsSettings, Transport};
 use generators::{GeneratorDriver, InstalledGenerator, LoadOrder, OrderedLoad};
 use model::paths::what_is_there;
 use model::secret::is_secret_name;
-use model::{Clock, LoadPlan, RequestMix, SystemClock};
+use model::{Clock, LoadPlan, Nanos, RequestMix, SystemClock};
 pub(crate) use recorder::{Check, Recorder};
 use requests::{
-    FileDefaults, RenderedRequest, RenderedRequests, RequestHeader, RequestTemplate,
-    RequestsFormat, STDIN, TargetUrl,
+    FileDefaults, RenderedRequest, RenderedRequests, ReplayDefaults, RequestHeader,
+    RequestTemplate, RequestsFormat, STDIN, TargetUrl,
 };
 use sweep::{FarGenerators, LoadDraft, PreparedLoad};
 
@@ -56,6 +56,9 @@ pub(crate) fn prepare(
     };
     load.timestamps = resolved_timestamps(args.timestamps, is_tcp)?;
     load.keep_alive = rendered.keep_alive;
+    if let Some(times) = &rendered.times {
+        load = args.replaying(&load, times).unwrap_or(load);
+    }
     let plan = LoadPlan {
         url: target.to_string().into(),
         endpoints: Vec::new(),
@@ -147,6 +150,14 @@ struct Rendered {
     described: String,
     /// Whether a connection carries more than one of them.
     keep_alive: bool,
+    /// When each of them came, where a log is replayed.
+    times: Option<LogTimes>,
+}
+
+/// When the requests of a log came.
+pub(crate) struct LogTimes {
+    pub(crate) times: Vec<Nanos>,
+    pub(crate) start: Nanos,
 }
 
 impl Rendered {
@@ -166,7 +177,7 @@ impl Rendered {
                 format!("{count} requests of {source} ({format}), {order}")
             }
         };
-        Rendered { target, mix, described, keep_alive }
+        Rendered { target, mix, described, keep_alive, times: None }
     }
 }
 
@@ -220,6 +231,9 @@ fn rendered(args: &LoadArgs, template: &RequestTemplate) -> Result<Rendered, Mis
     }
     let target =
         target.ok_or_else(|| wrong("say where to: a URL such as http://127.0.0.1:9292/"))?;
+    if let Some(path) = &args.replay {
+        return replayed(args, path, target, template.clone());
+    }
     let body = template
         .body
         .as_ref()
@@ -228,7 +242,48 @@ fn rendered(args: &LoadArgs, template: &RequestTemplate) -> Result<Rendered, Mis
     let described = format!("{}{body}", template.method);
     let RenderedRequest { request, keeps_connection } = template.render(&target)?;
     let mix = RequestMix::of_one(request);
-    Ok(Rendered { mix, target, described, keep_alive: keeps_connection })
+    Ok(Rendered { mix, target, described, keep_alive: keeps_connection, times: None })
+}
+
+/// The requests of a log. What is not replayed, and how its times were read, stands in the line that
+/// says what was sent.
+fn replayed(
+    args: &LoadArgs,
+    path: &Path,
+    target: TargetUrl,
+    template: RequestTemplate,
+) -> Result<Rendered, Mistake> {
+    let all_methods = args.replay_all;
+    let given = ReplayDefaults { target: target.clone(), template, all_methods, seed: args.seed };
+    let log = requests::read_log(path, &given)?;
+    let count = log.requests.len();
+    let mut parts = vec![format!("{count} requests of {} ({})", shown_name(path), log.format)];
+    if log.is_spread {
+        parts.push(format!(
+            "its times are whole seconds: spread within each by the seed {}",
+            args.seed
+        ));
+    }
+    if log.ended > 0 {
+        parts.push(format!("{} begun their duration before their time", log.ended));
+    }
+    let left_out: u64 = log.left_out.values().sum();
+    if left_out > 0 {
+        let reasons: Vec<String> =
+            log.left_out.iter().map(|(why, n)| format!("{n} {why}")).collect();
+        parts.push(format!("{left_out} left out: {}", reasons.join(", ")));
+    }
+    if all_methods {
+        parts.push("without the bodies, which a log lacks".to_owned());
+    }
+    let described = parts.join("; ");
+    Ok(Rendered {
+        target,
+        mix: RequestMix::in_order(log.requests),
+        described,
+        keep_alive: log.keep_alive,
+        times: Some(LogTimes { times: log.times, start: log.start }),
+    })
 }
 
 /// The request that the flags describe, without its target.

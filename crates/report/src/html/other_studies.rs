@@ -127,6 +127,11 @@ fn offered(profile: &Profile, warm_up: Nanos, span: f64) -> Vec<PlotPoint> {
             };
             rates.iter().enumerate().filter_map(step).flatten().collect()
         }
+        // Its mean: a study does not keep each due time.
+        Profile::Recorded { recorded } => {
+            let mean = recorded.requests as f64 / recorded.lasts.as_secs_f64();
+            [0.0, span].map(|x| PlotPoint { x, y: mean }).to_vec()
+        }
     }
 }
 

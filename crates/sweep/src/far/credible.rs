@@ -55,6 +55,9 @@ fn lowest_rate(profile: &Profile) -> f64 {
         Profile::Steps { rates, .. } => {
             rates.iter().map(|rate| rate.per_second()).fold(f64::INFINITY, f64::min)
         }
+        Profile::Recorded { recorded } => {
+            recorded.requests as f64 / recorded.lasts.as_secs_f64().max(1e-6)
+        }
     }
     .max(1e-6)
 }
