@@ -112,6 +112,9 @@ const BEGIN_AT: f64 = 0.7;
 const EXPECTED_BELOW: f64 = 1.08;
 const UP: f64 = 1.5;
 const DOWN: f64 = 1.3;
+/// This times the closed loop's rate is an overload, which is tried so often at most.
+const OVERLOAD: f64 = 1.1;
+const OVERLOADS: usize = 3;
 /// Without a closed loop.
 const FIRST_RATE: f64 = 10.0;
 /// Below this share of the closed loop's rate no lower rate is tried.
@@ -155,10 +158,16 @@ impl RateSearch {
             return SearchStep::End(end.clone());
         }
         let left = self.settings.budget.saturating_sub(elapsed);
+        if let Some(again) = self.untrusted_once() {
+            return self.order(again.purpose, again.rate, again.at_most, left);
+        }
         if let Some(rate) = self.scout_rate() {
             if rate < self.lowest_rate() {
                 return SearchStep::End(SearchEnd::NothingKeepsIt);
             }
+            return self.order(TrialPurpose::Scout, rate, Self::scout_length(rate), left);
+        }
+        if let Some(rate) = self.overload_rate() {
             return self.order(TrialPurpose::Scout, rate, Self::scout_length(rate), left);
         }
         let bracket = self.bracket();
@@ -216,7 +225,7 @@ impl RateSearch {
         let confirming = self.trials.iter().filter(|trial| trial.is_confirming()).count() as u64;
         let is_repeated = self.trials.iter().any(|trial| trial.order.rate.total_cmp(&rate).is_eq());
         let seed = match purpose {
-            TrialPurpose::Narrow if is_repeated => {
+            TrialPurpose::Scout | TrialPurpose::Narrow if is_repeated => {
                 self.settings.seed.wrapping_add(1000 + self.trials.len() as u64)
             }
             TrialPurpose::Scout | TrialPurpose::Narrow => self.settings.seed,
@@ -279,8 +288,11 @@ impl RateSearch {
         let result = match ending {
             TrialEnding::Complete => self.look(&order).judge(&shares, counts),
             TrialEnding::NotTrusted => {
-                let limit = self.generator_limit.map_or(order.rate, |known| known.min(order.rate));
-                self.generator_limit = Some(limit);
+                // Something else may have been busy for a moment.
+                if self.untrusted_once().is_some_and(|first| first.rate == order.rate) {
+                    let known = self.generator_limit.unwrap_or(f64::INFINITY);
+                    self.generator_limit = Some(known.min(order.rate));
+                }
                 TrialResult::NotTrusted
             }
             TrialEnding::ServerEnded => {
@@ -301,21 +313,28 @@ impl RateSearch {
         result
     }
 
+    /// The last trial, if its generator failed a check and the rate gets a second chance.
+    fn untrusted_once(&self) -> Option<TrialOrder> {
+        let last = self.trials.last().filter(|last| last.result == TrialResult::NotTrusted)?;
+        let is_capped = self.generator_limit.is_some_and(|limit| last.order.rate >= limit);
+        (!is_capped).then_some(last.order)
+    }
+
     /// Withdraws a rate whose confirming trials speak against it: one of them failed, or together
     /// they have more late requests than an objective allows.
     fn withdraw_unless_confirmed(&mut self, rate: f64) {
         let confirming: Vec<&FinishedTrial> = self.confirming(rate).collect();
-        let has_failed = confirming.iter().any(|trial| {
-            matches!(trial.result, TrialResult::Failed { .. } | TrialResult::NotTrusted)
-        });
+        let has_failed = confirming.iter().any(|trial| trial.failed());
+        let is_beyond_generator = self.generator_limit.is_some_and(|limit| rate >= limit);
         let objectives = 0..self.settings.objectives.len();
         let is_above = objectives.into_iter().any(|number| {
-            let shares = confirming.iter().filter_map(|trial| trial.shares.get(number));
+            let trusted = confirming.iter().filter(|trial| trial.tells());
+            let shares = trusted.filter_map(|trial| trial.shares.get(number));
             let late: u64 = shares.clone().map(|share| share.late).sum();
             let allowed: f64 = shares.map(|share| share.requests as f64 * share.allowed).sum();
             late as f64 > allowed
         });
-        if has_failed || is_above {
+        if has_failed || is_beyond_generator || is_above {
             for trial in &mut self.trials {
                 trial.is_withdrawn |= trial.order.rate.total_cmp(&rate).is_eq();
             }
@@ -331,7 +350,7 @@ impl RateSearch {
     /// Full trials that confirmed the lower end of the bracket.
     pub fn confirmations(&self) -> usize {
         let low = self.bracket().low;
-        self.confirming(low).filter(|trial| trial.result != TrialResult::BrokenOff).count()
+        self.confirming(low).filter(|trial| trial.tells()).count()
     }
 
     /// The bracket with its errors controlled: the highest rate that passed, below the lowest one at
@@ -422,6 +441,20 @@ impl RateSearch {
             return None;
         }
         Some((high * seen.low).sqrt())
+    }
+
+    /// A rate that is certainly too high, as long as the bracket has no upper end: above what the
+    /// closed loop reached, where a few seconds of growing backlog decide it.
+    fn overload_rate(&self) -> Option<f64> {
+        let closed_loop = self.settings.closed_loop_rate?;
+        let has_narrowed = self.trials.iter().any(|it| it.order.purpose != TrialPurpose::Scout);
+        if has_narrowed || self.bracket().high.is_some() {
+            return None;
+        }
+        let rate = closed_loop * OVERLOAD;
+        let tried = self.trials.iter().filter(|trial| trial.order.rate >= rate * 0.999).count();
+        let is_allowed = rate <= self.highest_allowed();
+        (tried < OVERLOADS && is_allowed).then_some(rate)
     }
 
     fn highest_allowed(&self) -> f64 {
