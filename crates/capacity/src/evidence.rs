@@ -89,8 +89,8 @@ impl LateShare {
 }
 
 /// How many requests are worth one independent one, by how unevenly `counts`, one for each bin, are
-/// spread: the most of all divisions into blocks, because a block that is shorter than a cluster
-/// hides it, and few blocks tell little.
+/// spread. Short blocks hide long clusters and few blocks tell little, so it is the mean of several
+/// divisions; the largest of them would be too large by chance.
 fn spread(bins: &[CountBin], counts: &[u64]) -> f64 {
     let total: u64 = counts.iter().sum();
     let due: u64 = bins.iter().map(|bin| bin.due).sum();
@@ -98,7 +98,8 @@ fn spread(bins: &[CountBin], counts: &[u64]) -> f64 {
         return 1.0;
     }
     let share = total as f64 / due as f64;
-    let mut inflation: f64 = 1.0;
+    let mut inflations = 0.0;
+    let mut divisions = 0.0;
     for blocks in BLOCKS.into_iter().filter(|blocks| *blocks <= bins.len()) {
         let length = bins.len() / blocks;
         let excess = in_blocks(bins, counts, blocks)
@@ -106,9 +107,10 @@ fn spread(bins: &[CountBin], counts: &[u64]) -> f64 {
         // Of independent requests.
         let expected = due as f64 / bins.len() as f64 * length as f64 * share * (1.0 - share);
         let squares: f64 = excess.map(|it| it * it).sum();
-        inflation = inflation.max(squares / (blocks - 1) as f64 / expected);
+        inflations += squares / (blocks - 1) as f64 / expected;
+        divisions += 1.0;
     }
-    inflation
+    if divisions > 0.0 { inflations / divisions } else { 1.0 }
 }
 
 /// Requests and counted ones of each block, the first bins left out if they make no whole block.

@@ -84,10 +84,10 @@ struct FinishedTrial {
 
 /// Total probability that a full trial passes a rate that breaks an objective, before it is confirmed:
 /// half of it for the first one, a quarter for the second, and so on.
-const PASSED_IN_ERROR: f64 = 0.05;
+const PASSED_IN_ERROR: f64 = 0.1;
 /// The probability that a trial fails a rate that keeps all objectives. Two have to fail before the
 /// rate counts as too high.
-const FAILED_IN_ERROR: f64 = 0.04;
+const FAILED_IN_ERROR: f64 = 0.1;
 /// Trials that have to fail, at a rate or below it.
 const FAILURES: usize = 2;
 /// Looks at a trial among which its part is divided.
@@ -123,8 +123,11 @@ const LOWEST_SHARE: f64 = 0.01;
 const CONFIRMATIONS: usize = 2;
 /// A trial that narrows the bracket is planned for this share of the time that is left for it, and
 /// may take so much longer.
-const SHARE_OF_TIME: f64 = 0.5;
+const SHARE_OF_TIME: f64 = 0.4;
 const SLACK: f64 = 1.4;
+/// Such a trial is planned for so many times the late requests that are expected: where the
+/// objective breaks is not known exactly, and a trial that stays undecided is lost.
+const ROOM: f64 = 1.5;
 /// The search for a rate that can be decided ends at this share of the edge.
 const NEAREST_TO_NOTHING: f64 = 0.3;
 /// Until trials tell more: the slope of the share of late requests, and what requests are worth.
@@ -753,7 +756,7 @@ struct Edge {
 impl Edge {
     /// Seconds until a trial below the edge is expected to pass.
     fn time_to_pass(&self, rate: f64, chance: f64) -> f64 {
-        let share = self.allowed * (rate / self.rate).powf(self.slope);
+        let share = self.allowed * ROOM * (rate / self.rate).powf(self.slope);
         // The inflation falls with the load.
         let inflation = 1.0 + (self.inflation - 1.0) * (rate / self.rate).powf(self.slope / 2.0);
         let mut worth = -chance.ln() / self.allowed;
