@@ -138,6 +138,33 @@ impl LateCounts {
         self.settled().iter().map(|bin| bin.due).sum()
     }
 
+    /// Requests that became due between these instants, since the end of the warm-up, and those of
+    /// them that broke the first objective.
+    pub fn late_between(&self, from: Nanos, until: Nanos) -> [u64; 2] {
+        let bins = self.settled();
+        let place = |at: Nanos| ((at.0 / BIN.0) as usize).min(bins.len());
+        let bins = &bins[place(from)..place(until)];
+        let due = bins.iter().map(|bin| bin.due).sum();
+        let late = |bin: &CountBin| bin.above(0, 0, self.objectives[0].late_after.is_some());
+        [due, bins.iter().map(late).sum()]
+    }
+
+    /// How long after `from` the first objective held for the rest of the time; `None`: never.
+    pub fn recovered_after(&self, from: Nanos) -> Option<Nanos> {
+        let allowed = self.objectives[0].allowed;
+        let until = self.counted_for();
+        let mut at = from;
+        // The last second alone would tell nothing.
+        while at + Nanos::from_secs(1) <= until {
+            let [due, late] = self.late_between(at, until);
+            if late as f64 <= allowed * due as f64 {
+                return Some(at - from);
+            }
+            at += BIN;
+        }
+        None
+    }
+
     /// The backlog over the settled bins; `None` if these are too few to tell.
     pub(crate) fn backlog(&self) -> Option<Backlog> {
         let mut samples =

@@ -7,7 +7,9 @@
 //! rate that passed, with other arrivals, the last one right after a load that is too high. A rate
 //! that is not confirmed is not the answer, and the search goes on below it.
 
-use model::{CapacityBracket, LateRequests, Nanos, SearchEnd, TrialPurpose, TrialResult};
+use model::{
+    CapacityBracket, CapacityForecast, LateRequests, Nanos, SearchEnd, TrialPurpose, TrialResult,
+};
 
 use crate::evidence::{LateShare, likely_at_least, likely_at_most};
 use crate::late_counts::{BIN, LateCounts};
@@ -104,6 +106,10 @@ const RELAXATIONS: f64 = 30.0;
 const SCOUT_REQUESTS: f64 = 2000.0;
 const SHORTEST_SCOUT: Nanos = Nanos::from_secs(5);
 const LONGEST_SCOUT: Nanos = Nanos::from_secs(10);
+/// In a short search one is at most this part of the budget, and all of them together are about
+/// that.
+const SHORTEST_SCOUTS: u64 = 24;
+const SHARE_OF_SCOUTS: u64 = 6;
 /// The most scouting trials once a rate was found that seems to fail.
 const SCOUTS: usize = 6;
 /// Scouting begins at this share of the closed loop's rate; the objective is expected to break below
@@ -130,6 +136,8 @@ const SLACK: f64 = 1.4;
 const ROOM: f64 = 1.5;
 /// The search for a rate that can be decided ends at this share of the edge.
 const NEAREST_TO_NOTHING: f64 = 0.3;
+/// No forecast is longer, in seconds.
+const LONGEST_FORECAST: f64 = 86_400.0;
 /// Until trials tell more: the slope of the share of late requests, and what requests are worth.
 const USUAL_SLOPE: f64 = 16.0;
 const SLOPE_ERROR: f64 = 8.0;
@@ -168,10 +176,10 @@ impl RateSearch {
             if rate < self.lowest_rate() {
                 return SearchStep::End(SearchEnd::NothingKeepsIt);
             }
-            return self.order(TrialPurpose::Scout, rate, Self::scout_length(rate), left);
+            return self.order(TrialPurpose::Scout, rate, self.scout_length(rate), left);
         }
         if let Some(rate) = self.overload_rate() {
-            return self.order(TrialPurpose::Scout, rate, Self::scout_length(rate), left);
+            return self.order(TrialPurpose::Scout, rate, self.scout_length(rate), left);
         }
         let bracket = self.bracket();
         let is_narrow = bracket.width().is_some_and(|width| width <= self.target_width());
@@ -292,7 +300,10 @@ impl RateSearch {
             TrialEnding::Complete => self.look(&order).judge(&shares, counts),
             TrialEnding::NotTrusted => {
                 // Something else may have been busy for a moment.
-                if self.untrusted_once().is_some_and(|first| first.rate == order.rate) {
+                if self
+                    .untrusted_once()
+                    .is_some_and(|first| first.rate.total_cmp(&order.rate).is_eq())
+                {
                     let known = self.generator_limit.unwrap_or(f64::INFINITY);
                     self.generator_limit = Some(known.min(order.rate));
                 }
@@ -440,10 +451,14 @@ impl RateSearch {
             return Some(high / DOWN.powf(scouts.count() as f64));
         }
         let is_close = high / seen.low <= 1.0 + (2.0 * self.settings.precision).max(0.1);
-        if is_close || scouts.count() >= SCOUTS {
+        let next = (high * seen.low).sqrt();
+        let made = scouts.count();
+        let taken = self.scout_length(next) * made as u64;
+        let is_long = taken > self.settings.budget / SHARE_OF_SCOUTS;
+        if is_close || is_long || made >= SCOUTS {
             return None;
         }
-        Some((high * seen.low).sqrt())
+        Some(next)
     }
 
     /// A rate that is certainly too high, as long as the bracket has no upper end: above what the
@@ -594,6 +609,44 @@ impl RateSearch {
         })
     }
 
+    /// What the budget will buy, `elapsed` after the search began; `None` as long as it is not known
+    /// where the objective breaks.
+    pub fn forecast(&self, elapsed: Nanos) -> Option<CapacityForecast> {
+        let edge = self.edge()?;
+        let left = self.settings.budget.saturating_sub(elapsed);
+        let half = 1.0 + self.settings.precision / 2.0;
+        let looks = self.look_at(edge.rate);
+        let full = self.full_length(edge.rate);
+        let passing = edge.time_to_pass(edge.rate / half, looks.chance_to_pass);
+        let failing = edge.time_to_fail(edge.rate * half, looks.chance_to_fail) * 2.0;
+        let precise_after = passing.max(full.as_secs_f64()).max(failing) * 2.0;
+        let confirming = (full + self.warm_up(edge.rate)) * CONFIRMATIONS as u64;
+        Some(CapacityForecast {
+            width: self.expected_width(&edge, left),
+            precise_after: (precise_after < LONGEST_FORECAST)
+                .then(|| elapsed + confirming + Nanos::from_secs_f64(precise_after)),
+        })
+    }
+
+    /// The width of the bracket that can be expected after so much time: half of what the
+    /// confirming trials leave is for the lower end, half for the two trials of the upper one.
+    fn expected_width(&self, edge: &Edge, left: Nanos) -> Option<f64> {
+        let confirming = self.full_length(edge.rate) + self.warm_up(edge.rate);
+        let time = left.saturating_sub(confirming * CONFIRMATIONS as u64).as_secs_f64() / 2.0;
+        let looks = self.look_at(edge.rate);
+        let quarter = 1.0 + self.settings.precision / 4.0;
+        let full = self.full_length(edge.rate).as_secs_f64();
+        let below = std::iter::successors(Some(edge.rate / quarter), |rate| Some(rate / quarter))
+            .take_while(|rate| *rate > edge.rate * NEAREST_TO_NOTHING)
+            .find(|rate| edge.time_to_pass(*rate, looks.chance_to_pass).max(full) <= time)?;
+        let overload = self.settings.closed_loop_rate.map(|rate| rate * OVERLOAD);
+        let highest = overload.unwrap_or(edge.rate * 2.0).max(edge.rate * quarter);
+        let above = std::iter::successors(Some(edge.rate * quarter), |rate| Some(rate * quarter))
+            .take_while(|rate| *rate < highest)
+            .find(|rate| edge.time_to_fail(*rate, looks.chance_to_fail) * 2.0 <= time);
+        Some(above.unwrap_or(highest) / below - 1.0)
+    }
+
     /// The rate at which the objective seems to break, from all trials.
     fn break_rate(&self) -> Option<f64> {
         let mut rate = self.between()?;
@@ -678,8 +731,9 @@ impl RateSearch {
         limits.max().unwrap_or(Nanos::ZERO)
     }
 
-    fn scout_length(rate: f64) -> Nanos {
-        Nanos::from_secs_f64(SCOUT_REQUESTS / rate).clamp(SHORTEST_SCOUT, LONGEST_SCOUT)
+    fn scout_length(&self, rate: f64) -> Nanos {
+        let longest = (self.settings.budget / SHORTEST_SCOUTS).clamp(SHORTEST_SCOUT, LONGEST_SCOUT);
+        Nanos::from_secs_f64(SCOUT_REQUESTS / rate).clamp(SHORTEST_SCOUT, longest)
     }
 
     fn warm_up(&self, rate: f64) -> Nanos {

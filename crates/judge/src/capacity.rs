@@ -2,7 +2,7 @@
 //! the answer in a sentence, what broke first, why the search ended, and how sure that is.
 
 use model::{
-    CapacityStudy, CapacityTrial, Diagnostic, Limit, Pace, Quantile, Run, SearchEnd, Timing,
+    CapacityStudy, CapacityTrial, Diagnostic, Limit, Nanos, Pace, Quantile, Run, SearchEnd, Timing,
     TrialPurpose, TrialResult, Verdict, number,
 };
 
@@ -108,6 +108,8 @@ pub fn reasons(study: &CapacityStudy) -> Vec<String> {
     reasons.extend(limit(study));
     reasons.extend(confirmed(study));
     reasons.extend(closed_loop(study));
+    reasons.extend(theory(study));
+    reasons.extend(beyond(study));
     reasons.extend(why_it_ended(study));
     reasons
 }
@@ -186,16 +188,101 @@ fn closed_loop(study: &CapacityStudy) -> Option<String> {
     Some(format!("A closed loop of {connections} reached {}/s{share}.", number::significant(rate)))
 }
 
+/// What an ideal queue would take.
+fn theory(study: &CapacityStudy) -> Option<String> {
+    let theory = study.theory?;
+    let slots = study.server.as_ref().map(model::ServerFacts::slots)?;
+    Some(format!(
+        "Theory: {slots} at a time, first come, first served, as fast as that closed loop, would take {} \
+         (exponential service times) to {}/s (constant ones).",
+        number::significant(theory.exponential),
+        number::significant(theory.constant)
+    ))
+}
+
+/// What happened beyond the capacity: goodput, errors, p99, and whether it recovered.
+fn beyond(study: &CapacityStudy) -> Vec<String> {
+    if !study.plan.beyond.is_empty() && study.bracket.low == 0.0 && study.end.is_some() {
+        return vec![
+            "Nothing was tried beyond it: no rate was shown to keep the objective.".to_owned(),
+        ];
+    }
+    let sentences = study.beyond.iter().map(|run| {
+        let p99 = run.p99.map_or_else(
+            || "more than 1 % without a response".to_owned(),
+            |time| format!("p99 {}", number::time(time)),
+        );
+        let after = number::significant(run.rate_after);
+        let recovery = match run.recovered_after {
+            Some(Nanos::ZERO) => format!("back at {after}/s it holds at once"),
+            Some(time) => format!("back at {after}/s it holds again after {}", number::length(time)),
+            None => format!(
+                "back at {after}/s it did not recover within {}, although it kept twice that before: it is \
+                 metastable",
+                number::length(run.watched)
+            ),
+        };
+        format!(
+            "At {}x ({}/s for {}) {}/s are answered in time ({} %), {} failed, {p99}; {recovery}.",
+            number::shortest(run.times),
+            number::significant(run.rate),
+            number::length(run.length),
+            number::significant(run.goodput()),
+            number::percent(run.in_time as f64 / (run.requests as f64).max(1.0)),
+            run.failed,
+        )
+    });
+    sentences.collect()
+}
+
+/// What the budget will buy: `15 min will give about 12 %; 5 % would take about 40 min`.
+pub fn forecast(study: &CapacityStudy) -> Option<String> {
+    let forecast = study.forecast?;
+    let budget = budget(study.plan.budget);
+    let precision = number::shortest(study.plan.precision * 100.0);
+    let gives = match forecast.width {
+        Some(width) if width <= study.plan.precision => return None,
+        Some(width) => format!("{budget} will give about {} %", number::percent(width)),
+        None => format!("{budget} is too short for a bracket"),
+    };
+    let takes = match forecast.precise_after {
+        Some(time) => format!("{precision} % would take about {}", self::budget(rounded_up(time))),
+        None => format!("{precision} % would take more than a day"),
+    };
+    Some(format!("{gives}; {takes}"))
+}
+
+/// A budget in words: `15 min`, `90 s`.
+fn budget(time: Nanos) -> String {
+    let seconds = time.0 / 1_000_000_000;
+    if seconds >= 60 && seconds.is_multiple_of(60) {
+        format!("{} min", seconds / 60)
+    } else {
+        number::span(time)
+    }
+}
+
+/// Whole minutes, and tens of minutes above an hour.
+fn rounded_up(time: Nanos) -> Nanos {
+    let minutes = (time.as_secs_f64() / 60.0).ceil() as u64;
+    let minutes = if minutes > 60 { minutes.div_ceil(10) * 10 } else { minutes };
+    Nanos::from_secs(minutes * 60)
+}
+
 fn why_it_ended(study: &CapacityStudy) -> Option<String> {
     let precision = number::shortest(study.plan.precision * 100.0);
     Some(match study.end.as_ref()? {
         // The answer says it all.
         SearchEnd::Precise | SearchEnd::NothingKeepsIt => return None,
         SearchEnd::Budget => {
-            let budget = number::span(study.plan.budget);
+            let budget = budget(study.plan.budget);
+            let takes = study.forecast.and_then(|forecast| forecast.precise_after);
+            let takes = takes
+                .map(|time| format!("; that would take about {}", self::budget(rounded_up(time))));
+            let takes = takes.unwrap_or_default();
             match study.bracket.width() {
                 Some(width) if width > study.plan.precision => format!(
-                    "The budget of {budget} is used up: the bracket is {} % wide, and {precision} % was asked for.",
+                    "The budget of {budget} is used up: the bracket is {} % wide, and {precision} % was asked for{takes}.",
                     number::percent(width)
                 ),
                 Some(_) | None => format!("The budget of {budget} is used up."),

@@ -115,6 +115,9 @@ pub struct CapacityPlan {
     pub seed: u64,
     /// `--expect`: what the capacity must be.
     pub expected: Vec<CapacityExpectation>,
+    /// `--beyond`: what to offer after the search, as multiples of the bracket's lower end.
+    #[serde(default)]
+    pub beyond: Vec<f64>,
 }
 
 /// The server whose capacity is searched for.
@@ -193,6 +196,69 @@ pub struct CapacityTrial {
     pub run: Run,
 }
 
+/// What the budget will buy, as far as the first trials tell.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CapacityForecast {
+    /// The width of the bracket when the budget is used up, as a share of its lower end; `None` if
+    /// the budget is too short for both ends.
+    pub width: Option<f64>,
+    /// The budget that would make the bracket as narrow as was asked for; `None`: more than a day.
+    #[serde(rename = "precise_after_ns")]
+    pub precise_after: Option<Nanos>,
+}
+
+/// The capacity of a queue with as many slots as the server, first come, first served, whose service
+/// takes as long as the closed loop showed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CapacityTheory {
+    /// If each request takes the same time, in requests per second.
+    #[serde(rename = "constant_per_s")]
+    pub constant: f64,
+    /// If service times are exponentially distributed.
+    #[serde(rename = "exponential_per_s")]
+    pub exponential: f64,
+}
+
+/// What happened beyond the capacity: an overload, and a low rate right after it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BeyondRun {
+    /// The overload / the bracket's lower end.
+    pub times: f64,
+    /// The overload, in requests per second.
+    #[serde(rename = "rate_per_s")]
+    pub rate: f64,
+    /// How long it lasted.
+    #[serde(rename = "length_ns")]
+    pub length: Nanos,
+    /// Requests that became due in it.
+    pub requests: u64,
+    /// Those with a good response within the first objective's time.
+    pub in_time: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// p99 of the overload; `None` if more than 1 % failed.
+    #[serde(rename = "p99_ns")]
+    pub p99: Option<Nanos>,
+    /// The rate after it.
+    #[serde(rename = "rate_after_per_s")]
+    pub rate_after: f64,
+    /// How long that lasted.
+    #[serde(rename = "watched_ns")]
+    pub watched: Nanos,
+    /// How long after the overload the objectives held again; `None`: not while it was watched.
+    #[serde(rename = "recovered_after_ns")]
+    pub recovered_after: Option<Nanos>,
+    /// Both together.
+    pub run: Run,
+}
+
+impl BeyondRun {
+    /// Good responses in time, per second of the overload.
+    pub fn goodput(&self) -> f64 {
+        self.in_time as f64 / self.length.as_secs_f64()
+    }
+}
+
 /// What `longtail capacity` found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CapacityStudy {
@@ -224,6 +290,15 @@ pub struct CapacityStudy {
     pub end: Option<SearchEnd>,
     /// How the server ended, if it did.
     pub server_end: Option<String>,
+    /// What theory says; `None` if it is not known how many requests the server takes at once.
+    #[serde(default)]
+    pub theory: Option<CapacityTheory>,
+    /// What the budget was expected to buy, after the first minute.
+    #[serde(default)]
+    pub forecast: Option<CapacityForecast>,
+    /// What happened beyond the capacity.
+    #[serde(default)]
+    pub beyond: Vec<BeyondRun>,
     /// How long it took.
     #[serde(rename = "total_time_ns")]
     pub total_time: Nanos,

@@ -1,7 +1,10 @@
 //! The report of a search for a capacity: the table of its trials, how it was measured, and its
 //! summary. What is concluded is in `judge::capacity`.
 
-use model::{CapacityStudy, CapacityTarget, CapacityTrial, SearchEnd, TrialPurpose, TrialResult};
+use model::{
+    BeyondRun, CapacityForecast, CapacityStudy, CapacityTarget, CapacityTheory, CapacityTrial,
+    Nanos, SearchEnd, TrialPurpose, TrialResult,
+};
 use serde::Serialize;
 
 use crate::labels;
@@ -29,11 +32,56 @@ pub struct SummaryCapacity {
     pub full_trials_at_lo: u64,
     /// What a closed loop reached.
     pub closed_loop_per_s: Option<f64>,
+    /// What theory says.
+    pub theory: Option<CapacityTheory>,
+    /// What the budget was expected to buy.
+    pub forecast: Option<CapacityForecast>,
+    /// What happened beyond the capacity.
+    pub beyond: Vec<SummaryBeyond>,
     /// The trials, in order.
     pub trials: Vec<SummaryTrial>,
     /// What it rests on, in words.
     #[serde(skip)]
     pub reasons: Vec<String>,
+}
+
+/// An overload in short.
+#[derive(Clone, Debug, Serialize)]
+pub struct SummaryBeyond {
+    /// The overload / the bracket's lower end.
+    pub times: f64,
+    /// The overload.
+    pub rate_per_s: f64,
+    /// Good responses within the first objective's time, per second.
+    pub goodput_per_s: f64,
+    /// Requests of the overload, and those that failed.
+    pub requests: u64,
+    /// See there.
+    pub failed: u64,
+    /// p99 of the overload; `null` if more than 1 % failed.
+    pub p99_ms: Option<f64>,
+    /// The rate after it.
+    pub rate_after_per_s: f64,
+    /// When the objectives held again; `null`: not while it was watched.
+    pub recovered_after_s: Option<f64>,
+    /// How long it was watched.
+    pub watched_s: f64,
+}
+
+impl SummaryBeyond {
+    fn of(run: &BeyondRun) -> SummaryBeyond {
+        SummaryBeyond {
+            times: run.times,
+            rate_per_s: run.rate,
+            goodput_per_s: run.goodput(),
+            requests: run.requests,
+            failed: run.failed,
+            p99_ms: run.p99.map(Nanos::as_millis_f64),
+            rate_after_per_s: run.rate_after,
+            recovered_after_s: run.recovered_after.map(Nanos::as_secs_f64),
+            watched_s: run.watched.as_secs_f64(),
+        }
+    }
 }
 
 /// A trial in short.
@@ -75,6 +123,9 @@ pub(crate) fn summary(study: &CapacityStudy) -> SummaryCapacity {
         monotone: study.is_monotone,
         full_trials_at_lo: if study.bracket.low > 0.0 { 1 + study.confirmations } else { 0 },
         closed_loop_per_s: study.closed_loop_rate(),
+        theory: study.theory,
+        forecast: study.forecast,
+        beyond: study.beyond.iter().map(SummaryBeyond::of).collect(),
         trials: study.trials.iter().map(SummaryTrial::of).collect(),
         reasons: judge::capacity::reasons(study),
     }
@@ -200,8 +251,10 @@ pub fn progress(study: &CapacityStudy) -> Option<String> {
         "" => "scouted",
         words => words,
     };
+    let forecast = judge::capacity::forecast(study).map(|text| format!(" · {text}"));
+    let forecast = forecast.unwrap_or_default();
     Some(format!(
-        "{}/s {words}: {} % late · {known} · {} left at most",
+        "{}/s {words}: {} % late · {known} · {} left at most{forecast}",
         number::significant(short.rate_per_s),
         number::percent_tenths(late),
         number::minutes(left),

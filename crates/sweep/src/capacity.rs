@@ -16,10 +16,13 @@ use engine::{LoadSpec, RunProgress, reach, spawn_scoped};
 use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
-    Arrivals, CapacityBracket, CapacityPlan, CapacityStudy, CapacityTarget, CapacityTrial, Clock,
-    Nanos, Objective, Outcome, Pace, Placement, Profile, Rate, Run, SearchEnd, TrialResult,
+    Arrivals, BeyondRun, CapacityBracket, CapacityPlan, CapacityStudy, CapacityTarget,
+    CapacityTheory, CapacityTrial, Clock, Exchange, Histogram, Nanos, Objective, Outcome, Pace,
+    Placement, Profile, Rate, Run, SearchEnd, TrialResult,
 };
 use probe::host;
+use queueing::mdc::ConstantServiceQueue;
+use queueing::open_loop::{ErlangQueue, SteadyQueue as _, highest_utilisation};
 
 use crate::block::Block;
 use crate::conduct::{Experiment, conduct};
@@ -42,6 +45,14 @@ const BATCHES: usize = 256;
 const SETTLING: Nanos = Nanos::from_millis(500);
 /// The server gets at most this long to work off what a trial has left.
 const LONGEST_REST: Nanos = Nanos::from_secs(10);
+/// From then on it is said what the budget will buy.
+const FORECAST_AFTER: Nanos = Nanos::from_secs(60);
+/// How long an overload beyond the capacity lasts, and how long the low rate after it, as so many
+/// times that.
+const BEYOND: Nanos = Nanos::from_secs(10);
+const RECOVERY: u64 = 3;
+/// The low rate / the lower end of the bracket.
+const LOW_RATE: f64 = 0.5;
 /// How long a connect may take that asks whether the server is still there.
 const PATIENCE: Duration = Duration::from_secs(4);
 /// No server that is loaded from one machine takes more.
@@ -113,6 +124,9 @@ fn new_study(plan: &CapacityPlan, context: &Context<'_>) -> CapacityStudy {
         is_monotone: true,
         end: None,
         server_end: None,
+        theory: None,
+        forecast: None,
+        beyond: Vec::new(),
         total_time: Nanos::ZERO,
         interrupted: false,
     }
@@ -212,6 +226,7 @@ impl TrialConductor<'_> {
             highest_rate: HIGHEST_RATE,
             seed: plan.seed,
         });
+        study.theory = theory(plan, study);
         loop {
             if self.context.is_interrupted() {
                 study.end = Some(SearchEnd::User);
@@ -234,6 +249,12 @@ impl TrialConductor<'_> {
                 }
             }
         }
+        for times in &plan.beyond {
+            if study.bracket.low > 0.0 && self.stop_reason().is_none() {
+                let run = self.beyond(*times, &objectives, study)?;
+                study.beyond.extend(run);
+            }
+        }
         (study.total_time, study.interrupted) = self.context.time_taken(self.begun);
         Ok(())
     }
@@ -244,6 +265,10 @@ impl TrialConductor<'_> {
         study.seems = search.provisional();
         study.confirmations = search.confirmations() as u64;
         study.is_monotone = search.is_monotone();
+        let elapsed = self.context.clock.now() - self.begun;
+        if study.forecast.is_none() && elapsed >= FORECAST_AFTER {
+            study.forecast = search.forecast(elapsed);
+        }
         (study.total_time, study.interrupted) = self.context.time_taken(self.begun);
         let known = study.clone().into();
         self.observer.run_done(&known, &known);
@@ -327,8 +352,12 @@ impl TrialConductor<'_> {
             let is_begun = start > Nanos::ZERO;
             (is_begun && is_over(&counts, &mut look, since, end)).then_some(TrialStop::Decided)
         };
-        let observed =
-            drive(&self.target, &spec, self.context, &progress, &mut ends, Some(&counts))?;
+        let take = |exchange: &Exchange, start: Nanos| {
+            let due = exchange.due.saturating_sub(start);
+            let ended = exchange.ended.saturating_sub(start);
+            lock(&counts).record(due, ended, exchange.outcome.is_good());
+        };
+        let observed = drive(&self.target, &spec, self.context, &progress, &mut ends, Some(&take))?;
         let mut counts = counts.into_inner().unwrap_or_else(PoisonError::into_inner);
         let ran_for = clock.now().saturating_sub(progress.start());
         if observed.ended_by.is_none() {
@@ -355,6 +384,71 @@ impl TrialConductor<'_> {
         }
         let TrialOrder { purpose, rate, seed, .. } = order;
         Ok(CapacityTrial { purpose, rate, seed, at, result, late: search.last_counts(), run })
+    }
+
+    /// An overload at so many times the lower end of the bracket, and half of that end right after it
+    /// on the same connections; `None` if it was stopped.
+    fn beyond(
+        &mut self,
+        times: f64,
+        objectives: &[RateObjective],
+        study: &CapacityStudy,
+    ) -> Result<Option<BeyondRun>, SweepError> {
+        let rate = study.bracket.low * times;
+        let rate_after = study.bracket.low * LOW_RATE;
+        let rates = std::iter::once(rate).chain([rate_after; RECOVERY as usize]);
+        let rates: Result<Vec<Rate>, String> = rates.map(Rate::new).collect();
+        let profile = Profile::Steps { rates: rates.map_err(SweepError::Unusable)?, each: BEYOND };
+        let pace =
+            Pace::Open { profile, arrivals: Arrivals::Poisson, seed: study.plan.seed, burst: 1 };
+        let spec = self.target.spec.clone().with(|load| {
+            load.pace = pace.clone();
+            load.warm_up = Nanos::ZERO;
+        });
+        let length = BEYOND * (1 + RECOVERY);
+        let spec = LoadSpec { measured: Some(length), ..spec };
+        let shown = model::number::significant(rate);
+        let after = model::number::significant(rate_after);
+        let what = format!("beyond it: {shown}/s for {BEYOND}, then {after}/s");
+        let progress = self.announce(&spec, what);
+        let counts = Mutex::new(OverloadCounts {
+            late: LateCounts::new(objectives, &pace, Nanos::ZERO),
+            times: Histogram::default(),
+            failed: 0,
+        });
+        let take = |exchange: &Exchange, start: Nanos| lock(&counts).record(exchange, start);
+        let context = self.context;
+        let has_ended = self.has_ended;
+        let mut ends = || stop_reason(context, has_ended);
+        let observed = drive(&self.target, &spec, self.context, &progress, &mut ends, Some(&take))?;
+        if observed.ended_by.is_some() {
+            return Ok(None);
+        }
+        let mut run = observed.run;
+        judge::capacity::judge_trial(&mut run, &pace, false);
+        self.rest(&run, None);
+        let mut counts = counts.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let limits = objectives.iter().filter_map(|objective| objective.late_after);
+        counts.late.advance(length + limits.max().unwrap_or_default());
+        let [requests, late] = counts.late.late_between(Nanos::ZERO, BEYOND);
+        let answered = counts.times.count() as f64 / (requests as f64).max(1.0);
+        Ok(Some(BeyondRun {
+            times,
+            rate,
+            length: BEYOND,
+            requests,
+            in_time: requests - late,
+            failed: counts.failed,
+            p99: counts.times.quantile((0.99 / answered).min(1.0)).filter(|_| answered >= 0.99),
+            rate_after,
+            watched: BEYOND * RECOVERY,
+            recovered_after: counts.late.recovered_after(BEYOND),
+            run,
+        }))
+    }
+
+    fn stop_reason(&self) -> Option<TrialStop> {
+        stop_reason(self.context, self.has_ended)
     }
 
     /// Whether nothing listens any more where this run's requests went.
@@ -409,6 +503,57 @@ impl TrialConductor<'_> {
     }
 }
 
+/// What is counted of an overload beyond the capacity.
+struct OverloadCounts {
+    late: LateCounts,
+    /// Response times of good responses to requests of the overload.
+    times: Histogram,
+    /// Requests of the overload that failed.
+    failed: u64,
+}
+
+impl OverloadCounts {
+    fn record(&mut self, exchange: &Exchange, start: Nanos) {
+        let due = exchange.due.saturating_sub(start);
+        let ended = exchange.ended.saturating_sub(start);
+        let is_good = exchange.outcome.is_good();
+        self.late.record(due, ended, is_good);
+        if due < BEYOND {
+            if is_good {
+                self.times.record(exchange.response_time());
+            } else {
+                self.failed += 1;
+            }
+        }
+    }
+}
+
+/// The capacity of an ideal queue with the server's slots, as fast as the closed loop showed; `None`
+/// without slots, or if the objectives have no response time.
+fn theory(plan: &CapacityPlan, study: &CapacityStudy) -> Option<CapacityTheory> {
+    let slots = study.server.as_ref()?.slots();
+    let service = f64::from(slots) / study.closed_loop_rate()?;
+    let of_one = |objective: &RateObjective, is_constant: bool| {
+        let limit = objective.late_after?.as_secs_f64();
+        let quantile = 1.0 - objective.allowed;
+        let utilisation = highest_utilisation(slots, service, limit, 1e-4, |load| {
+            if is_constant {
+                ConstantServiceQueue::new(load)?.response_quantile(quantile)
+            } else {
+                ErlangQueue::new(load)?.response_quantile(quantile)
+            }
+        });
+        Some(utilisation.ok()? * f64::from(slots) / service)
+    };
+    let objectives = plan.objectives.iter().filter_map(|it| RateObjective::new(*it).ok());
+    let objectives: Vec<RateObjective> = objectives.collect();
+    let lowest = |is_constant: bool| {
+        let rates = objectives.iter().filter_map(|objective| of_one(objective, is_constant));
+        rates.min_by(f64::total_cmp)
+    };
+    Some(CapacityTheory { constant: lowest(true)?, exponential: lowest(false)? })
+}
+
 /// Why no trial must go on; `None` as long as it may.
 fn stop_reason(context: &Context<'_>, has_ended: &dyn Fn() -> bool) -> Option<TrialStop> {
     if context.is_interrupted() {
@@ -425,7 +570,7 @@ fn is_over(counts: &Mutex<LateCounts>, look: &mut TrialLook, since: Nanos, end: 
     look.is_decided(&counts) || since >= end
 }
 
-fn lock(counts: &Mutex<LateCounts>) -> MutexGuard<'_, LateCounts> {
+fn lock<T>(counts: &Mutex<T>) -> MutexGuard<'_, T> {
     counts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -435,28 +580,27 @@ fn poisson(rate: f64, seed: u64) -> Result<Pace, SweepError> {
     Ok(Pace::Open { profile, arrivals: Arrivals::Poisson, seed, burst: 1 })
 }
 
-/// Sends a load, and counts its late requests while it goes on.
+/// Takes a request that ended, and the start of the schedule.
+type TakesExchanges<'a> = dyn Fn(&Exchange, Nanos) + Sync + 'a;
+
+/// Sends a load, and hands each request that ended to `take`, with the start of the schedule.
 fn drive(
     target: &TrialTarget,
     spec: &LoadSpec,
     context: &Context<'_>,
     progress: &RunProgress,
     ends: &mut (dyn FnMut() -> Option<TrialStop> + Send),
-    counts: Option<&Mutex<LateCounts>>,
+    take: Option<&TakesExchanges<'_>>,
 ) -> Result<ObservedRun<TrialStop>, SweepError> {
     let observed = std::thread::scope(|scope| {
         let mut journal = None;
-        if let Some(counts) = counts {
+        if let Some(take) = take {
             let (sender, batches) = sync_channel::<engine::RecordBatch>(BATCHES);
             spawn_scoped(scope, "counting", move || {
                 for batch in batches {
                     let start = progress.start();
-                    let mut counts = lock(counts);
                     for record in &batch {
-                        let exchange = &record.exchange;
-                        let due = exchange.due.saturating_sub(start);
-                        let ended = exchange.ended.saturating_sub(start);
-                        counts.record(due, ended, exchange.outcome.is_good());
+                        take(&record.exchange, start);
                     }
                 }
             })?;

@@ -3,8 +3,8 @@
 
 use model::study::SCHEMA;
 use model::{
-    CapacityBracket, CapacityPlan, CapacityStudy, CapacityTarget, CapacityTrial, LateRequests,
-    Nanos, Run, SearchEnd, TrialPurpose, TrialResult,
+    BeyondRun, CapacityBracket, CapacityForecast, CapacityPlan, CapacityStudy, CapacityTarget,
+    CapacityTheory, CapacityTrial, LateRequests, Nanos, Run, SearchEnd, TrialPurpose, TrialResult,
 };
 
 use crate::load;
@@ -37,6 +37,7 @@ pub fn found() -> CapacityStudy {
             budget: Nanos::from_secs(900),
             seed: 1,
             expected: vec!["capacity > 450/s".parse().expect("a condition")],
+            beyond: vec![2.0],
         },
         environment: environment(),
         server: None,
@@ -48,6 +49,24 @@ pub fn found() -> CapacityStudy {
         is_monotone: true,
         end: Some(SearchEnd::Budget),
         server_end: None,
+        theory: Some(CapacityTheory { constant: 561.0, exponential: 533.0 }),
+        forecast: Some(CapacityForecast {
+            width: Some(0.13),
+            precise_after: Some(Nanos::from_secs(3600)),
+        }),
+        beyond: vec![BeyondRun {
+            times: 2.0,
+            rate: 1000.0,
+            length: Nanos::from_secs(10),
+            requests: 10_000,
+            in_time: 310,
+            failed: 0,
+            p99: Some(Nanos::from_millis(4_300)),
+            rate_after: 250.0,
+            watched: Nanos::from_secs(30),
+            recovered_after: Some(Nanos::from_millis(14_250)),
+            run: broken,
+        }],
         total_time: Nanos::from_secs(871),
         interrupted: false,
     }
@@ -65,6 +84,8 @@ pub fn stopped() -> CapacityStudy {
     study.bracket = CapacityBracket::default();
     study.seems = CapacityBracket { low: 540.0, high: None };
     study.confirmations = 0;
+    study.beyond.clear();
+    study.forecast = None;
     study.end = Some(SearchEnd::User);
     study.interrupted = true;
     study

@@ -131,6 +131,8 @@ pub(crate) struct Found {
     pub(crate) confirmations: usize,
     pub(crate) is_monotone: bool,
     pub(crate) trials: usize,
+    /// The width that was forecast after the first minute.
+    pub(crate) forecast: Option<f64>,
 }
 
 /// One search with these seeds of arrivals and service times.
@@ -148,6 +150,7 @@ pub(crate) fn search(setting: &Setting, seed: u64) -> Found {
     });
     let mut now = Nanos::from_secs(4);
     let mut trials = 0;
+    let mut forecast = None;
     let end = loop {
         let order = match search.next(now) {
             SearchStep::End(end) => break end,
@@ -163,6 +166,9 @@ pub(crate) fn search(setting: &Setting, seed: u64) -> Found {
             TrialEnding::Complete
         };
         search.record(order, &counts, ending);
+        if now >= Nanos::from_secs(60) && forecast.is_none() {
+            forecast = search.forecast(now);
+        }
         // The server works off its backlog, and connections are made anew.
         now += Nanos::from_millis(500);
     };
@@ -173,6 +179,7 @@ pub(crate) fn search(setting: &Setting, seed: u64) -> Found {
         confirmations: search.confirmations(),
         is_monotone: search.is_monotone(),
         trials: trials as usize,
+        forecast: forecast.and_then(|forecast| forecast.width),
     }
 }
 
@@ -258,6 +265,7 @@ pub(crate) struct Summary {
     pub(crate) open_above: usize,
     pub(crate) not_monotone: usize,
     pub(crate) widths: Vec<f64>,
+    pub(crate) forecasts: Vec<f64>,
     pub(crate) elapsed: f64,
     pub(crate) longest: f64,
     pub(crate) confirmed: usize,
@@ -279,6 +287,7 @@ impl Summary {
         self.open_above += usize::from(high.is_none());
         self.not_monotone += usize::from(!found.is_monotone);
         self.widths.extend(found.bracket.width());
+        self.forecasts.extend(found.forecast);
         self.elapsed += found.elapsed.as_secs_f64();
         self.longest = self.longest.max(found.elapsed.as_secs_f64());
         self.confirmed += usize::from(found.confirmations >= 2);
@@ -287,9 +296,7 @@ impl Summary {
     }
 
     fn median_width(&self) -> f64 {
-        let mut widths = self.widths.clone();
-        widths.sort_by(f64::total_cmp);
-        widths.get(widths.len() / 2).copied().unwrap_or(f64::NAN)
+        median(&self.widths)
     }
 
     fn percent(&self, count: usize) -> f64 {
@@ -299,12 +306,13 @@ impl Summary {
     /// As a row of the table in the docs.
     pub(crate) fn row(&self) -> String {
         format!(
-            "{:.1} % | {:.1} % | {:.0} % | {:.0} % | {:.0} % | {:.0} s",
+            "{:.1} % | {:.1} % | {:.0} % | {:.0} % | {:.0} % | {:.0} % | {:.0} s",
             self.percent(self.inside),
             self.percent(self.over),
             self.percent(self.open_below),
             self.percent(self.open_above),
             100.0 * self.median_width(),
+            100.0 * median(&self.forecasts),
             self.elapsed / self.searches as f64,
         )
     }
@@ -332,6 +340,12 @@ impl fmt::Display for Summary {
             self.ends
         )
     }
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// Searches with so many seeds.

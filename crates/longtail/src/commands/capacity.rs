@@ -87,6 +87,7 @@ Examples:
   longtail capacity --objective 'p99 < 200ms' http://127.0.0.1:3000/    a server that runs already
   longtail capacity -w2 -t5:5 -r config.ru --objective 'p99 < 200ms'    your own app on Puma
   longtail capacity -w2 -t5:5 -d0.05 --objective 'p99 < 200ms' --objective 'failed < 0.1%'
+  longtail capacity --budget 5m --beyond 1.5x,2x http://127.0.0.1:3000/    and what happens at twice the load?
   longtail capacity --budget 5m --expect 'capacity > 180/s' http://127.0.0.1:3000/    for CI: exit 1 if it is less
 
 It searches in an open loop with random (Poisson) arrivals. A rate passes or fails only by evidence: the answer is a
@@ -110,6 +111,9 @@ pub(crate) struct CapacityArgs {
     /// The longest that the search may take
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = budget, help_heading = "Search")]
     budget: Nanos,
+    /// Then offer so much more, such as 1.5x,2x, and see whether it recovers
+    #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = times, help_heading = "Search")]
+    beyond: Vec<f64>,
     /// Exit with 1 unless this is certain: 'capacity > 180/s'
     #[arg(long, value_name = "LIMIT", help_heading = "Search")]
     expect: Vec<CapacityExpectation>,
@@ -153,6 +157,14 @@ fn precision(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Reads a multiple of the capacity.
+fn times(text: &str) -> Result<f64, String> {
+    match text.strip_suffix('x').unwrap_or(text).trim().parse::<f64>() {
+        Ok(times) if times > 1.0 && times <= 10.0 => Ok(times),
+        _ => Err("give multiples of the capacity from 1.1x to 10x, such as 1.5x,2x".to_owned()),
+    }
+}
+
 /// The shortest search: a closed loop, and two trials.
 const SHORTEST: Nanos = Nanos::from_secs(20);
 
@@ -180,6 +192,7 @@ impl CapacityArgs {
             budget: self.budget,
             seed: self.seed,
             expected: self.expect.clone(),
+            beyond: self.beyond.clone(),
         }
     }
 
