@@ -2,8 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::run_column::{RunColumn, RunFigure};
-use crate::run_summary::SummaryRun;
+use crate::run_column::RunFigure;
 
 /// An object whose keys keep the order in which they came.
 #[derive(Default)]
@@ -17,15 +16,6 @@ enum JsonEntry {
 }
 
 impl JsonObject {
-    /// The figures of these columns.
-    pub(crate) fn of(run: &SummaryRun<'_>, columns: &[(&'static str, &RunColumn)]) -> JsonObject {
-        let mut object = JsonObject::default();
-        for (path, column) in columns {
-            object.insert(path, column.figure(run));
-        }
-        object
-    }
-
     /// Puts a figure in its place: a dot in the path leads into an object, which keeps what it has.
     pub(crate) fn insert(&mut self, path: &'static str, figure: RunFigure) {
         if matches!(figure, RunFigure::LeftOut) {

@@ -526,7 +526,11 @@ const fn json_only(figure: fn(&SummaryRun<'_>) -> RunFigure) -> RunColumn {
 
 static CLASSES: RunColumn = json_only(|run| {
     let in_json = |class: &SummaryClass<'_>| {
-        let mut object = JsonObject::of(&class.view(), IN_JSON_OF_CLASS);
+        let view = class.view();
+        let mut object = JsonObject::default();
+        for (path, column) in IN_JSON_OF_CLASS {
+            object.insert(path, column.figure(&view));
+        }
         object.insert("share.requests", class.share.into());
         object.insert("share.response_time", class.share_of_response_time.into());
         object

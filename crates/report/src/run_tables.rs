@@ -116,6 +116,10 @@ fn answer_cell(run: &SummaryRun<'_>, column: &RunColumn) -> String {
 
 impl Serialize for SummaryRun<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        JsonObject::of(self, IN_JSON).serialize(serializer)
+        let mut object = JsonObject::default();
+        for (path, column) in IN_JSON {
+            object.insert(path, column.figure(self));
+        }
+        object.serialize(serializer)
     }
 }

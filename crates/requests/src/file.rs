@@ -19,7 +19,7 @@ use model::secret::masked_word;
 use model::{ChunkedDecoder, MOST_CLASSES, Request, RequestGroup, RequestMix};
 use serde::Deserialize;
 
-use crate::mix::{MixLines, MixRequest, inline_lines, is_method};
+use crate::mix::{MixLines, MixRequest, NumberedLine, inline_lines, is_method};
 use crate::protocol::{RequestBody, RequestProtocol, TypedHead};
 use crate::target::TargetUrl;
 use crate::template::{CONNECT, RenderedRequest, RequestHeader, RequestTemplate, method};
@@ -397,7 +397,9 @@ impl CollectedRequests<'_> {
         bytes: &[u8],
         mut body_of: impl FnMut(&Path) -> Result<Vec<u8>, RequestError>,
     ) -> Result<(), RequestError> {
-        let lines = lines(bytes).filter(|(_, line)| !is_skipped(line));
+        let lines = lines(bytes)
+            .filter(|(_, line)| !is_skipped(line))
+            .map(|(number, text)| NumberedLine { number, text });
         let lines = MixLines::parse(lines, &mut body_of)?;
         let (requests, groups) = lines.requests(&self.given.template, self.given.seed)?;
         for MixRequest { line, class, template, url } in requests {

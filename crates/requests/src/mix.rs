@@ -52,18 +52,24 @@ pub(crate) struct MixLines {
     pub(crate) names: Vec<String>,
 }
 
+/// A line of a file, counted from 1.
+pub(crate) struct NumberedLine<'a> {
+    pub(crate) number: usize,
+    pub(crate) text: &'a [u8],
+}
+
 impl MixLines {
     /// Takes lines apart. Lines of the same name are one class.
     ///
     /// # Errors
     /// If a line cannot be understood, with its number, or there are too many.
     pub(crate) fn parse<'a>(
-        lines: impl Iterator<Item = (usize, &'a [u8])>,
+        lines: impl Iterator<Item = NumberedLine<'a>>,
         read: &mut ReadFile<'_>,
     ) -> Result<MixLines, RequestError> {
         let mut parsed: Vec<MixLine> = Vec::new();
-        for (number, line) in lines {
-            let line = MixLine::parse(number, line, read).map_err(|why| why.at_line(number))?;
+        for NumberedLine { number, text } in lines {
+            let line = MixLine::parse(number, text, read).map_err(|why| why.at_line(number))?;
             parsed.push(line);
         }
         let names = names(&parsed).into_iter().map(|name| masked_word(&name));

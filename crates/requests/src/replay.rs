@@ -310,23 +310,23 @@ fn combined(line: &str) -> Result<LogLine, LeftOut> {
     let (_, rest) = rest.split_once('"').ok_or(NO_LINE)?;
     let (request, rest) = rest.split_once('"').ok_or(NO_LINE)?;
     let time = time_of(date).ok_or(NO_TIME)?;
-    let RequestLine { method, path } = RequestLine::parse(request).ok_or(NO_REQUEST)?;
+    let LoggedRequest { method, path } = LoggedRequest::parse(request).ok_or(NO_REQUEST)?;
     let behind = pairs(rest);
     Ok(LogLine { time: time.nanos, took: took(&behind), is_fine: time.is_fine, method, path })
 }
 
 /// A request's first line.
-struct RequestLine {
+struct LoggedRequest {
     method: String,
     path: String,
 }
 
-impl RequestLine {
-    fn parse(text: &str) -> Option<RequestLine> {
+impl LoggedRequest {
+    fn parse(text: &str) -> Option<LoggedRequest> {
         let mut words = text.split_ascii_whitespace();
         let method = words.next()?.to_owned();
         let path = words.next()?.to_owned();
-        Some(RequestLine { method, path })
+        Some(LoggedRequest { method, path })
     }
 }
 
@@ -336,13 +336,13 @@ fn of_fields(fields: &HashMap<String, String>) -> Result<LogLine, LeftOut> {
     let end = || first(&TIMES).and_then(|text| time_of(text));
     let took = if start.is_some() { None } else { took(fields) };
     let time = start.or_else(end).ok_or(NO_TIME)?;
-    let line = first(&REQUEST_LINES).and_then(|line| RequestLine::parse(line));
+    let line = first(&REQUEST_LINES).and_then(|line| LoggedRequest::parse(line));
     let parts = || {
         let path = first(&PATHS)?.clone();
         // Where a log names no method, it would be a guess.
-        Some(RequestLine { method: first(&METHODS)?.clone(), path })
+        Some(LoggedRequest { method: first(&METHODS)?.clone(), path })
     };
-    let RequestLine { method, path } = parts().or(line).ok_or(NO_REQUEST)?;
+    let LoggedRequest { method, path } = parts().or(line).ok_or(NO_REQUEST)?;
     Ok(LogLine { time: time.nanos, took, is_fine: time.is_fine, method, path })
 }
 

@@ -3,6 +3,7 @@
 //! checks responses meanwhile.
 
 pub(crate) mod event;
+mod log_times;
 mod recorder;
 
 use std::ffi::OsStr;
@@ -14,9 +15,10 @@ use std::path::Path;
 use audit::LoadTool;
 use engine::{Endpoint, Resolver, TlsOptions, TlsSettings, Transport};
 use generators::{GeneratorDriver, InstalledGenerator, LoadOrder, OrderedLoad};
+pub(crate) use log_times::LogTimes;
 use model::paths::what_is_there;
 use model::secret::is_secret_name;
-use model::{Clock, LoadPlan, Nanos, RequestMix, SystemClock};
+use model::{Clock, LoadPlan, RequestMix, SystemClock};
 pub(crate) use recorder::{Check, Recorder};
 use requests::{
     FileDefaults, RenderedRequest, RenderedRequests, ReplayDefaults, RequestHeader,
@@ -152,12 +154,6 @@ struct Rendered {
     keep_alive: bool,
     /// When each of them came, where a log is replayed.
     times: Option<LogTimes>,
-}
-
-/// When the requests of a log came.
-pub(crate) struct LogTimes {
-    pub(crate) times: Vec<Nanos>,
-    pub(crate) start: Nanos,
 }
 
 impl Rendered {

@@ -1,0 +1,12 @@
+//! When the requests of a log came that `--replay` sends again.
+
+use model::Nanos;
+
+/// Times since the log's own beginning, as the crate `requests` read them.
+pub(crate) struct LogTimes {
+    /// Of each request, in order.
+    pub(crate) times: Vec<Nanos>,
+    /// When the log begins: with its first request, or with that one's second where the times are
+    /// spread.
+    pub(crate) start: Nanos,
+}
