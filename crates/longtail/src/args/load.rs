@@ -134,8 +134,7 @@ pub(crate) struct LoadArgs {
     /// Let that file name bodies (@FILE) anywhere below this folder [default: its own folder]
     #[arg(long, value_name = "DIR", help_heading = ADVANCED)]
     pub(crate) requests_root: Option<PathBuf>,
-    /// Open loop: requests of an access log when they came (combined, JSON lines, logfmt); GET and
-    /// HEAD only
+    /// Send the requests of an access log as they came: combined, JSON or logfmt
     #[arg(long, value_name = "FILE", help_heading = "Requests", conflicts_with_all = [
         "requests", "mix", "rate", "ramp", "steps", "per_connection_rate", "think", "arrivals", "burst", "number", "method", "data", "data_raw", "body_file",
         "warm_up", "from", "generator",
@@ -168,7 +167,7 @@ pub(crate) struct LoadArgs {
     )]
     pub(crate) unix: Option<String>,
     /// Accept any certificate
-    #[arg(long, help_heading = "Requests")]
+    #[arg(long, help_heading = ADVANCED)]
     pub(crate) insecure: bool,
 
     #[command(flatten)]
