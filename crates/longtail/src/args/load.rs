@@ -31,7 +31,7 @@ Examples:
   longtail load --ramp 100/s..1000/s --for 60s http://127.0.0.1:9292/
   longtail load --unix /run/app.sock http://localhost/           over a Unix socket; @name for an abstract one
   longtail load --requests requests.txt --fail-if 'p99 > 200ms' http://127.0.0.1:9292/    or 'errors > 0.1%'
-  longtail load --rate 80/s --mix 'GET /posts 80, GET /search?q={1..5000} 15, POST /comments @comment.json 5' http://127.0.0.1:9292/
+  longtail load --rate 80/s --mix 'GET /posts 8, GET /search?q={1..500} 2' http://127.0.0.1:9292/
   longtail load --rate 100/s --statsd-listen 127.0.0.1:8125 http://127.0.0.1:9292/    what the app sends by statsd meanwhile
   longtail load --metrics 127.0.0.1:9464 --otlp http://127.0.0.1:4318 http://127.0.0.1:9292/    for Prometheus, a collector
   longtail load -c 50 --for 20s --style hey http://127.0.0.1:9292/    the figures in hey's layout
@@ -126,13 +126,13 @@ pub(crate) struct LoadArgs {
     )]
     pub(crate) data_raw: Option<String>,
     /// Requests from a file (or -, stdin): URLs, paths, raw HTTP, vegeta's formats
-    #[arg(long, value_name = "FILE", help_heading = ADVANCED)]
+    #[arg(long, value_name = "FILE", help_heading = ADVANCED, group = "with_files")]
     pub(crate) requests: Option<PathBuf>,
     /// Requests by weight: 'GET /posts 80, GET /search 15', or a file
-    #[arg(long, value_name = "MIX", conflicts_with_all = ["requests", "random", "requests_format"], help_heading = "Requests")]
+    #[arg(long, value_name = "MIX", conflicts_with_all = ["requests", "random", "requests_format"], help_heading = "Requests", group = "with_files")]
     pub(crate) mix: Option<String>,
     /// Let that file name bodies (@FILE) anywhere below this folder [default: its own folder]
-    #[arg(long, value_name = "DIR", help_heading = ADVANCED)]
+    #[arg(long, value_name = "DIR", help_heading = ADVANCED, requires = "with_files")]
     pub(crate) requests_root: Option<PathBuf>,
     /// Send the requests of an access log as they came: combined, JSON or logfmt
     #[arg(long, value_name = "FILE", help_heading = "Requests", conflicts_with_all = [
