@@ -30,7 +30,7 @@ fn for_each_peer(check: impl Fn(&str, &str, &str) + Sync) {
     let rows: Vec<Vec<&str>> = table
         .lines()
         .filter(|line| !line.starts_with('#'))
-        .map(|line| line.split('|').map(str::trim).collect())
+        .map(|line| line.split(" | ").map(str::trim).collect())
         .collect();
     std::thread::scope(|scope| {
         for nth in 0..AT_ONCE {

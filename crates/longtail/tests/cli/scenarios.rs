@@ -360,7 +360,10 @@ impl Stage {
             "out" | "err" => matches(&self.text(word), rest),
             "last-line" => matches(self.ended().stderr.lines().last().unwrap_or_default(), rest),
             "in" => matches(&self.text(first), more),
-            "lines" => self.text(first).lines().count() as u64 == number(more),
+            "lines" => {
+                let text = self.text(first);
+                text.lines().filter(|line| !values::is_so_far(line)).count() as u64 == number(more)
+            }
             "count" => {
                 let (times, part) = more.split_once(' ').unwrap();
                 self.text(first).matches(&unescaped(part)).count() as u64 == number(times)

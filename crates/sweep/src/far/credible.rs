@@ -127,7 +127,34 @@ pub(super) fn check_tally(
         return Err("it has more seconds than its run".to_owned());
     }
     check_requests(tally, spec, seconds)?;
-    check_totals(tally)
+    check_totals(tally)?;
+    check_classes(tally, spec)
+}
+
+/// Checks that its classes are those of the plan, and that all requests are their sum.
+fn check_classes(tally: &Tally, spec: &LoadSpec) -> Result<(), String> {
+    let classes = &tally.classes;
+    if classes.is_empty() {
+        return Ok(());
+    }
+    if !classes.iter().map(|class| &class.name).eq(spec.requests.classes()) {
+        return Err("its classes of requests are not those of its run".to_owned());
+    }
+    let mut sum = 0_u64;
+    for class in classes {
+        let counted = class.counts.checked_total();
+        let Some(all) = counted.and_then(|counted| sum.checked_add(counted)) else {
+            return Err("it counts more requests than there are numbers".to_owned());
+        };
+        sum = all;
+        if class.response_time.count() > class.counts.good() {
+            return Err("it has more times than responses".to_owned());
+        }
+    }
+    if sum != tally.counts.total() {
+        return Err("its classes do not add up to its requests".to_owned());
+    }
+    Ok(())
 }
 
 /// Checks that so many requests can have been made in that time.

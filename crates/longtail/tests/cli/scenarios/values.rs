@@ -116,6 +116,14 @@ pub(crate) fn unlike(whole: &Value, condition: &str) -> Option<String> {
     (!holds).then(|| format!("{:?}, {found:?}", both()))
 }
 
+/// Whether a line only says for how long a step has taken so far (`…, 0:10`): one comes every ten
+/// seconds, so a slow machine has more of them.
+pub(super) fn is_so_far(line: &str) -> bool {
+    let time = line.rsplit_once(", ").map_or("", |(_, time)| time);
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    time.split_once(':').is_some_and(|(minutes, seconds)| is_number(minutes) && is_number(seconds))
+}
+
 pub(super) fn number(word: &str) -> u64 {
     word.parse().unwrap_or_else(|_| panic!("{word} is not a number"))
 }
