@@ -411,9 +411,16 @@ fn of_load(study: &LoadStudy) -> Vec<String> {
     let connect_timeout =
         plan.load.connect_timeout.map(|time| format!("connect timeout {}", number::span(time)));
     vec![
-        joined([Some(format!("{} {}", plan.requests, plan.url)), place, from(&plan.from)]),
+        joined([Some(requests_and_url(plan)), place, from(&plan.from)]),
         joined([Some(how), warm_up, Some(timeout), connect_timeout]),
     ]
+}
+
+/// `GET http://127.0.0.1:9292/`, or `51 requests of mix.txt, by weight · http://127.0.0.1:9292/`.
+fn requests_and_url(plan: &LoadPlan) -> String {
+    let is_method = plan.requests.starts_with(|first: char| first.is_ascii_uppercase());
+    let between = if is_method { " " } else { " · " };
+    format!("{}{between}{}", plan.requests, plan.url)
 }
 
 /// How requests use the connections of a load.
