@@ -330,11 +330,11 @@ fn may_be_contention(at_once: &AtOnce, server: &ServerSeen) -> bool {
         let high = at_once.high.unwrap_or(f64::INFINITY);
         (1.0 - NEAR_A_POOL) * at_once.low <= pool && pool <= (1.0 + NEAR_A_POOL) * high
     };
-    at_once.mean >= NEARLY_ALL * f64::from(server.slots) && !(1..server.slots).any(could_be)
+    at_once.mean >= MOST_OF_THE_WORK * f64::from(server.slots) && !(1..server.slots).any(could_be)
 }
 
 /// A server that does at least this share of what its threads could.
-const NEARLY_ALL: f64 = 0.85;
+const MOST_OF_THE_WORK: f64 = 0.85;
 /// The work that a pool lets through is known to within this share beyond chance.
 const NEAR_A_POOL: f64 = 0.03;
 

@@ -113,6 +113,25 @@ impl SeenProcess {
 }
 
 impl EventRecord {
+    /// An event that has not happened yet.
+    pub fn planned(planned: PlannedEvent) -> EventRecord {
+        EventRecord {
+            planned,
+            at: None,
+            done: String::new(),
+            command: None,
+            processes: Vec::new(),
+            memory_before: None,
+            memory_after: None,
+            phases: None,
+            log: Vec::new(),
+            others: None,
+            closed_before: None,
+            closed_since: None,
+            requests: None,
+        }
+    }
+
     /// When the last change of processes that followed the event was over: a process was seen for
     /// the first time, began to serve, or ended. `None` if nothing changed, or there was no event.
     pub fn change_ended(&self) -> Option<Nanos> {
@@ -171,19 +190,9 @@ pub(crate) mod tests {
 
     fn record(processes: Vec<SeenProcess>) -> EventRecord {
         EventRecord {
-            planned: "phased-restart".parse().unwrap(),
             at: Some(Nanos::from_secs(2)),
-            done: String::new(),
-            command: None,
             processes,
-            memory_before: None,
-            memory_after: None,
-            phases: None,
-            log: Vec::new(),
-            others: None,
-            closed_before: None,
-            closed_since: None,
-            requests: None,
+            ..EventRecord::planned("phased-restart".parse().unwrap())
         }
     }
 

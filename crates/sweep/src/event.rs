@@ -108,21 +108,7 @@ impl<'a> WatchedEvent<'a> {
     fn begin(order: &'a EventOrder, clock: &'a SystemClock) -> Self {
         let mut life = ServerLife::of(&order.roots);
         life.look(Nanos::ZERO, true);
-        let record = EventRecord {
-            planned: order.planned.clone(),
-            at: None,
-            done: String::new(),
-            command: None,
-            processes: Vec::new(),
-            memory_before: None,
-            memory_after: None,
-            phases: None,
-            log: Vec::new(),
-            others: None,
-            closed_before: None,
-            closed_since: None,
-            requests: None,
-        };
+        let record = EventRecord::planned(order.planned.clone());
         WatchedEvent {
             order,
             clock,

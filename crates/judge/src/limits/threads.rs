@@ -76,22 +76,7 @@ pub(super) fn sentence(limit: &Limit) -> String {
     let seen = busy.map(|busy| format!("{} busy, by the server's own count", busy_of(busy, slots)));
     let is_number = at_once.as_ref().is_some_and(|it| is_that_number(it, slots));
     if let Some(times) = unhindered.filter(|_| !is_number) {
-        let nobody_waits = format!(
-            "with one request in flight for each, at {}, a typical one takes {}, {} {}",
-            count_of(times.connections, "connection"),
-            brief(times.here),
-            with_fewer(&times),
-            brief(times.with_fewer)
-        );
-        return match seen {
-            Some(seen) => {
-                format!("The threads are probably the limit: {seen}, and {nobody_waits}.")
-            }
-            None => format!(
-                "The threads are probably the limit: {nobody_waits}, and more connections bring no \
-                 more."
-            ),
-        };
+        return sentence_of_times(&times, seen);
     }
     if let (Some(computes), Some(worth)) = (computes, &worth) {
         let there = seen.unwrap_or_else(|| format!("the server has {slots}"));
@@ -127,6 +112,24 @@ pub(super) fn sentence(limit: &Limit) -> String {
         (_, None, None) => format!(
             "The threads may be the limit, or something that lets through fewer requests than there \
              are threads: there are {slots}."
+        ),
+    }
+}
+
+/// The sentence if a typical request takes no longer with all threads in use. `seen`: that they were
+/// counted as busy.
+fn sentence_of_times(times: &UsualTimes, seen: Option<String>) -> String {
+    let nobody_waits = format!(
+        "with one request in flight for each, at {}, a typical one takes {}, {} {}",
+        count_of(times.connections, "connection"),
+        brief(times.here),
+        with_fewer(times),
+        brief(times.with_fewer)
+    );
+    match seen {
+        Some(seen) => format!("The threads are probably the limit: {seen}, and {nobody_waits}."),
+        None => format!(
+            "The threads are probably the limit: {nobody_waits}, and more connections bring no more."
         ),
     }
 }
