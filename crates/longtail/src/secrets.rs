@@ -12,7 +12,7 @@ use model::secret::{SECRET, is_secret_name, masked_word, masked_words};
 
 use crate::args::other_lines::{self, TypedWord};
 use crate::args::other_tools::OtherTool;
-use crate::args::others;
+use crate::args::synonyms;
 use crate::exit::{Mistake, wrong};
 
 /// Flags whose whole value may be a secret, though their names do not say so.
@@ -170,7 +170,7 @@ impl MaskedWords {
         }
         let Some((at, command)) = found else {
             // Flags without a command are those of a load, or of a sweep, which needs no URL.
-            let is_load = words.iter().any(|word| others::is_url(word));
+            let is_load = words.iter().any(|word| synonyms::is_url(word));
             let name = if is_load { "load" } else { "sweep" };
             let command = whole.find_subcommand(name).unwrap_or(whole);
             return self.take_flags(whole, command, words);
@@ -280,7 +280,7 @@ impl MaskedWords {
         let known = command.get_arguments().find(|arg| is_called(arg, name));
         // Another tool's flag is refused later; until then its value counts as that of our flag for
         // it.
-        let meant = others::meant(command, name);
+        let meant = synonyms::meant(command, name);
         let holds = FlagValue::of(known.or(meant), name);
         let takes_value = known.map_or(meant.is_some() || holds == FlagValue::Secret, takes_value);
         if let Some(value) = glued {
@@ -308,7 +308,7 @@ impl MaskedWords {
         let is_long = name.len() > 1
             && (is_secret_name(name) && !are_short_flags(command, letters)
                 || command.get_arguments().any(|arg| is_called(arg, name))
-                || others::meant(command, name).is_some());
+                || synonyms::meant(command, name).is_some());
         if is_long {
             let at = self.words.len();
             self.take_long(whole, command, letters, rest);
@@ -347,7 +347,7 @@ impl MaskedWords {
             FlagValue::Secret | FlagValue::Body if value.is_empty() => String::new(),
             // wrk's time and curl's file, taken for a body: both are refused, and told apart.
             FlagValue::Body if is_time(value) || is_file(value) => value.to_owned(),
-            FlagValue::User if others::is_url(value) => masked_word(value),
+            FlagValue::User if synonyms::is_url(value) => masked_word(value),
             // autocannon's number of requests.
             FlagValue::Credentials if value.bytes().all(|byte| byte.is_ascii_digit()) => {
                 value.to_owned()

@@ -11,7 +11,8 @@ use model::Nanos;
 use super::other_tools::{
     Counterpart, KeepAlive, OtherTool, OthersDefault, OthersFlag, Spelling, TOOLS, Takes, UrlPlace,
 };
-use super::others;
+use super::synonyms;
+use super::unknown_words;
 use crate::exit::{Mistake, wrong};
 
 /// Identifiers of flags that choose what is printed, or have no layout of hey or wrk.
@@ -187,7 +188,7 @@ fn translate(
             }
             Err(why) => {
                 // A long flag of ours may stand among theirs.
-                let Some(takes_value) = others::takes_value(load, word) else { return Err(why) };
+                let Some(takes_value) = synonyms::takes_value(load, word) else { return Err(why) };
                 ours.flags.push(word.clone());
                 if takes_value && let Some(value) = words.get(at) {
                     ours.flags.push(value.clone());
@@ -379,7 +380,7 @@ fn without_subcommand<'w>(tool: &OtherTool, theirs: &'w [String]) -> Result<&'w 
                 tool.name
             )))
         }
-        Some(word) if !word.starts_with('-') && !others::is_url(word) => Err(wrong(format!(
+        Some(word) if !word.starts_with('-') && !synonyms::is_url(word) => Err(wrong(format!(
             "of {} only the lines of {0} {name} are known here: longtail load -h lists what longtail can do",
             tool.name
         ))),
@@ -391,7 +392,8 @@ fn without_subcommand<'w>(tool: &OtherTool, theirs: &'w [String]) -> Result<&'w 
 fn find_url(tool: &OtherTool, found: &mut Translation) {
     match tool.url {
         UrlPlace::Word => {}
-        UrlPlace::Script(_) if found.operands.first().is_some_and(|word| others::is_url(word)) => {}
+        UrlPlace::Script(_)
+            if found.operands.first().is_some_and(|word| synonyms::is_url(word)) => {}
         UrlPlace::Script(_) => {
             let script = found.operands.first().map_or("its script", String::as_str);
             found.remarks.push(format!("write the URL that is in {script} in the place of {URL}"));
@@ -513,7 +515,7 @@ fn reading(whole: &Command, tool: &'static OtherTool, words: &[String]) -> Optio
         find_url(tool, &mut found);
     }
     let Translation { flags, operands, remarks, left_out, .. } = found;
-    if operands.len() > 1 || operands.iter().any(|url| !others::is_url(url)) {
+    if operands.len() > 1 || operands.iter().any(|url| !synonyms::is_url(url)) {
         return None;
     }
     let words: Vec<String> = ["load".to_owned()].into_iter().chain(flags).chain(operands).collect();
@@ -524,7 +526,7 @@ fn reading(whole: &Command, tool: &'static OtherTool, words: &[String]) -> Optio
 /// What a load asks for, whatever words say it; `None` if it is not understood.
 fn meaning(whole: &Command, words: &[String]) -> Option<String> {
     let load = parsed_load(whole, words.iter())?;
-    if others::check(load_of(whole), words).is_some() {
+    if unknown_words::check(load_of(whole), words).is_some() {
         return None;
     }
     let mut values: Vec<String> = load

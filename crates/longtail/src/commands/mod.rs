@@ -39,9 +39,9 @@ use self::report::{AuditArgs, ReportArgs};
 use self::sink::SinkArgs;
 use self::sweep::SweepArgs;
 use self::watch::WatchArgs;
+use crate::args::argument_fault::ArgumentFault;
 use crate::args::other_tools::OtherTool;
-use crate::args::others::ArgumentFault;
-use crate::args::{ADVANCED, LoadArgs, other_lines, others};
+use crate::args::{ADVANCED, LoadArgs, mistaken_values, other_lines, synonyms, unknown_words};
 use crate::exit::{Exit, Mistake, wrong};
 use crate::secrets::{self, MaskedWords};
 use crate::ui;
@@ -200,7 +200,7 @@ fn texts(words: &[OsString]) -> Vec<String> {
 
 /// Whether words are flags and a URL, without a command.
 fn lacks_command(words: &[String]) -> bool {
-    let begins = words.first().is_some_and(|word| word.starts_with('-') || others::is_url(word));
+    let begins = words.first().is_some_and(|word| word.starts_with('-') || synonyms::is_url(word));
     let asks = ["-h", "--help", "-V", "--version"];
     let whole = || {
         let whole = definition();
@@ -210,7 +210,7 @@ fn lacks_command(words: &[String]) -> bool {
     };
     begins
         && words.iter().any(|word| word.starts_with('-'))
-        && words.iter().any(|word| others::is_url(word))
+        && words.iter().any(|word| synonyms::is_url(word))
         && !words.iter().any(|word| asks.contains(&word.as_str()))
         && whole()
 }
@@ -251,7 +251,7 @@ fn understood(words: Vec<OsString>) -> Result<Invocation, Mistake> {
         if let Some(answer) = vegetas_attack(&parser, command, &texts) {
             return Err(answer);
         }
-        if let Some(fault) = others::check(command, &texts) {
+        if let Some(fault) = unknown_words::check(command, &texts) {
             return Err(mended(&parser, command, &texts, &fault, false));
         }
     }
@@ -288,7 +288,7 @@ fn explained(
     let command = named_command(whole, texts);
     if let Some(word) = glued_to_help(error.kind(), command.unwrap_or(whole), texts) {
         let command = command.unwrap_or(whole);
-        let fault = others::glued_to_help(command, word, texts);
+        let fault = unknown_words::glued_to_help(command, word, texts);
         return Err(mended(whole, command, texts, &fault, false));
     }
     let is_long = texts.iter().any(|word| word == "--help")
@@ -372,7 +372,7 @@ fn unknown_flag(
         return None;
     }
     let flag = first_of(error, ContextKind::InvalidArg);
-    Some(others::unknown_flag(whole, command, &flag, words))
+    Some(unknown_words::unknown_flag(whole, command, &flag, words))
 }
 
 /// What was meant by words of a command that clap refuses, where that can be told.
@@ -389,9 +389,9 @@ fn fault_of(
             let value = first_of(error, ContextKind::InvalidValue);
             let complaint = plain(&error.to_string());
             let complaint = complaint.split("': ").next().unwrap_or_default();
-            others::wrong_value(command, &flag, &value, &format!("{complaint}'"), words)
+            mistaken_values::wrong_value(command, &flag, &value, &format!("{complaint}'"), words)
         }
-        ErrorKind::MissingRequiredArgument => others::forgotten_url(command, words),
+        ErrorKind::MissingRequiredArgument => unknown_words::forgotten_url(command, words),
         _ => None,
     }
 }
@@ -467,7 +467,7 @@ fn corrected(
         let found = whole.clone().try_get_matches_from(
             std::iter::once("longtail").chain(words.iter().map(String::as_str)),
         );
-        fault = match (others::check(command, &words), found) {
+        fault = match (unknown_words::check(command, &words), found) {
             (Some(fault), _) => fault,
             (None, Ok(_)) => return Some(Corrected { words, reasons }),
             (None, Err(error)) => fault_of(&error, whole, command, &words)?,
@@ -509,7 +509,7 @@ fn without_command(error: &clap::Error, whole: &clap::Command, words: &[String])
     // `longtail bench URL`: whatever the word, a server that runs is loaded.
     let name = first_of(error, ContextKind::InvalidSubcommand);
     if let Some(at) = words.iter().position(|word| *word == name)
-        && others::is_url_behind(words, at)
+        && unknown_words::is_url_behind(words, at)
     {
         let mut line = words.to_vec();
         "load".clone_into(&mut line[at]);
@@ -671,7 +671,7 @@ fn sentence(error: &clap::Error, whole: &clap::Command, command: &clap::Command)
             let is_shown = |ours: &String| {
                 whole.find_subcommand(ours).is_some_and(|command| !command.is_hide_set())
             };
-            let meant = others::command(&typed)
+            let meant = synonyms::command(&typed)
                 .or_else(|| Some(format!("did you mean longtail {}?", ours.filter(is_shown)?)))
                 .unwrap_or_else(|| "longtail --help lists the commands".to_owned());
             format!("there is no command '{typed}': {meant}")

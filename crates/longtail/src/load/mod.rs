@@ -94,13 +94,17 @@ pub(crate) fn prepare(
     prepared.plan.during = args.event.planned(prepared.plan.measured())?;
     prepared.event = event::event_order(args, &prepared, resolver)?;
     if addresses > 1 {
-        ui::note(&format!(
-            "{} has {addresses} addresses; {} is used (--resolve, -4 or -6 choose another)",
-            target.host,
-            prepared.plan.endpoints.join(", ")
-        ));
+        say_which_address(&target.host, addresses, &prepared.plan.endpoints);
     }
     Ok(prepared)
+}
+
+/// Says which of several addresses is used.
+fn say_which_address(host: &str, addresses: usize, used: &[String]) {
+    ui::note(&format!(
+        "{host} has {addresses} addresses; {} is used (--resolve, -4 or -6 choose another)",
+        used.join(", ")
+    ));
 }
 
 /// What slow clients send where they post a body of their own: the load's headers, and as many
@@ -287,7 +291,7 @@ fn replayed(
 /// # Errors
 /// If a flag is wrong, or the body cannot be read.
 pub(crate) fn template(args: &LoadArgs) -> Result<RequestTemplate, Mistake> {
-    // What is typed so is refused by `others::check`, unless it is combined with other flags.
+    // What is typed so is refused by `unknown_words::check`, unless it is combined with other flags.
     if let Some(text) = args.data.as_ref().filter(|text| text.starts_with('@')) {
         let why = "-d may be a file or a text here: type -D FILE to send the file, or --data-raw";
         return Err(wrong(format!("{why} {text} to send that text")));

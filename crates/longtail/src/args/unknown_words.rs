@@ -1,0 +1,411 @@
+//! Words of a command line that its command does not know: what was meant.
+
+use std::path::Path;
+
+use clap::Command;
+
+use super::argument_fault::{ArgumentFault, Edit, Typed, is_value};
+use super::mistaken_values::{
+    forgotten_value, listening_place, mistaken_value, time_meant, value_name,
+};
+use super::synonyms::{FLAGS, Meant, found, has, is_called, is_url, synonym, takes_value};
+
+use Meant::{Advice, Flag, Header, Needless, NeedlessValue, Url, Words};
+
+/// Finds what would be taken for something else: a long flag with one dash, as in Go's tools
+/// (`-duration=5s` is `-d uration=5s`), a time or a file where a body is expected, a flag whose
+/// value was forgotten, so that it would take the URL.
+pub(crate) fn check(command: &Command, words: &[String]) -> Option<ArgumentFault> {
+    let is_load = command.get_name() == "load";
+    let ours = words.iter().take_while(|word| *word != "--").count();
+    (0..ours).find_map(|at| {
+        let of_load = if is_load { mistaken_value(words, at) } else { None };
+        of_load
+            .or_else(|| forgotten_value(command, words, at))
+            .or_else(|| one_dash(command, words, at))
+    })
+}
+
+/// What was meant by `flag`, which `command` does not have; `words` are the whole command line,
+/// `whole` is longtail.
+pub(crate) fn unknown_flag(
+    whole: &Command,
+    command: &Command,
+    flag: &str,
+    words: &[String],
+) -> ArgumentFault {
+    let name = command.get_name();
+    let refusal = format!("{name} has no {flag}");
+    if let Some(fault) = not_a_flag(command, flag, words) {
+        return fault;
+    }
+    let typed = Typed::find(words, flag);
+    let bare = flag.trim_start_matches('-');
+    if let Some(meant) = synonym(command, bare, typed.as_ref()) {
+        return synonymous(command, refusal, meant, typed.as_ref());
+    }
+    if let Some(other) = other_command_with(whole, bare, flag) {
+        return ArgumentFault::of(refusal, other);
+    }
+    if let Some(long) = nearest(command, bare) {
+        let fault = ArgumentFault::of(refusal, format!("did you mean {long}?"));
+        return renamed(command, fault, &long, typed.as_ref());
+    }
+    ArgumentFault::of(refusal, format!("longtail {name} -h lists the flags"))
+}
+
+/// `-duration=5s`.
+fn one_dash(command: &Command, words: &[String], at: usize) -> Option<ArgumentFault> {
+    let word = words[at].as_str();
+    let name = word.strip_prefix('-').filter(|name| !name.starts_with('-'))?;
+    let (name, glued) =
+        name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
+    if name.len() <= 3 {
+        return None;
+    }
+    let refusal = format!("{word} has one dash");
+    let next = words.get(at + 1).map(String::as_str);
+    let typed = Typed {
+        at,
+        value: glued.or(next.filter(|next| is_value(next))),
+        word: glued.or(next),
+        is_glued: glued.is_some(),
+    };
+    if has(command, &format!("--{name}")) {
+        return Some(synonymous_flag(command, refusal, &format!("--{name}"), &typed));
+    }
+    let synonym = synonym(command, name, Some(&typed))?;
+    Some(synonymous(command, refusal, synonym, Some(&typed)))
+}
+
+fn synonymous_flag(
+    command: &Command,
+    refusal: String,
+    ours: &str,
+    typed: &Typed<'_>,
+) -> ArgumentFault {
+    let advice = format!("type {}", with_value(command, ours, typed.value));
+    renamed(command, ArgumentFault::of(refusal, advice), ours, Some(typed))
+}
+
+/// A flag of another name.
+fn synonymous(
+    command: &Command,
+    refusal: String,
+    meant: Meant,
+    typed: Option<&Typed<'_>>,
+) -> ArgumentFault {
+    let value = typed.and_then(|typed| typed.value);
+    match meant {
+        Flag(ours) => {
+            let advice = format!("type {}", with_value(command, ours, value));
+            renamed(command, ArgumentFault::of(refusal, advice), ours, typed)
+        }
+        Header(name) => {
+            let line = |value: &str| format!("{name}: {value}");
+            let advice = format!("type -H '{}'", line(value.unwrap_or("VALUE")));
+            let fault = ArgumentFault::of(refusal, advice);
+            match (typed, value) {
+                (Some(typed), Some(value)) => {
+                    fault.mended_by(typed.replaced(true, vec!["-H".to_owned(), line(value)]))
+                }
+                _ => fault,
+            }
+        }
+        Words(ours) => {
+            let fault = ArgumentFault::of(refusal, format!("type {}", ours.join(" ")));
+            let ours = ours.iter().map(|word| (*word).to_owned()).collect();
+            match typed {
+                Some(typed) => fault.mended_by(typed.replaced(false, ours)),
+                None => fault,
+            }
+        }
+        Url => {
+            let fault = ArgumentFault::of(refusal, "the URL stands alone".to_owned());
+            let Some(typed) = typed else { return fault };
+            let url = typed.word.unwrap_or_default().to_owned();
+            let fault = ArgumentFault { why: Some("the URL stands alone"), ..fault };
+            fault.mended_by(typed.replaced(true, vec![url]))
+        }
+        Needless(why) | NeedlessValue(why) => {
+            let fault = ArgumentFault {
+                why: Some(why),
+                ..ArgumentFault::of(refusal, format!("{why}: leave it out"))
+            };
+            let takes_value = matches!(meant, NeedlessValue(_));
+            match typed {
+                Some(typed) => fault.mended_by(typed.replaced(takes_value, Vec::new())),
+                None => fault,
+            }
+        }
+        Advice(advice) => ArgumentFault::of(refusal, advice.to_owned()),
+    }
+}
+
+/// The fault, mended by another name of the flag.
+fn renamed(
+    command: &Command,
+    fault: ArgumentFault,
+    ours: &str,
+    typed: Option<&Typed<'_>>,
+) -> ArgumentFault {
+    let Some(typed) = typed else { return fault };
+    let takes = takes_value(command, ours) == Some(true);
+    match (takes, typed.value) {
+        (true, Some(value)) => {
+            fault.mended_by(typed.replaced(true, vec![ours.to_owned(), value.to_owned()]))
+        }
+        (false, _) if !typed.is_glued => {
+            fault.mended_by(typed.replaced(false, vec![ours.to_owned()]))
+        }
+        _ => fault,
+    }
+}
+
+/// The flag, and what was typed for its value if it takes one.
+fn with_value(command: &Command, flag: &str, value: Option<&str>) -> String {
+    let name = flag.trim_start_matches('-');
+    let arg = command
+        .get_arguments()
+        .find(|arg| arg.get_long() == Some(name) && arg.get_action().takes_values());
+    let Some(arg) = arg else { return flag.to_owned() };
+    format!("{flag} {}", value.unwrap_or(value_name(arg)))
+}
+
+/// Another command that has the flag, or ours for it.
+fn other_command_with(whole: &Command, name: &str, flag: &str) -> Option<String> {
+    let ours = found(FLAGS, name).filter_map(|meant| match meant {
+        Flag(ours) => Some(ours),
+        Header(_) | Words(_) | Url | Needless(_) | NeedlessValue(_) | Advice(_) => None,
+    });
+    for flag in ours.chain([flag]) {
+        let other = whole.get_subcommands().find(|other| !other.is_hide_set() && has(other, flag));
+        if let Some(other) = other {
+            return Some(format!("longtail {} has {flag}", other.get_name()));
+        }
+    }
+    None
+}
+
+/// Our flag whose name, or that of another tool's flag for it, is nearly written so; `None` if
+/// several are as near.
+fn nearest(command: &Command, typed: &str) -> Option<String> {
+    if typed.len() < 3 {
+        return None;
+    }
+    let shown = command.get_arguments().filter(|arg| !arg.is_hide_set());
+    let ours = shown.flat_map(|arg| {
+        let long = arg.get_long();
+        let aliases = arg.get_all_aliases().unwrap_or_default();
+        let names = long.into_iter().chain(aliases);
+        names.filter_map(move |name| Some((name, long?))).collect::<Vec<_>>()
+    });
+    let theirs = FLAGS.iter().filter_map(|(names, meant)| match meant {
+        Flag(ours) if has(command, ours) => Some((*names, ours.trim_start_matches('-'))),
+        Flag(_) | Header(_) | Words(_) | Url | Needless(_) | NeedlessValue(_) | Advice(_) => None,
+    });
+    let theirs = theirs.flat_map(|(names, ours)| {
+        names.split(' ').filter(|name| name.len() > 3).map(move |name| (name, ours))
+    });
+    let most = if typed.len() < 5 { 1 } else { 2 };
+    let mut near: Vec<(usize, &str)> = ours
+        .chain(theirs)
+        .map(|(name, ours)| (edit_distance(typed, name), ours))
+        .filter(|(distance, _)| *distance <= most)
+        .collect();
+    near.sort_unstable();
+    let (least, ours) = *near.first()?;
+    let is_clear = near.iter().all(|(distance, other)| *distance > least || *other == ours);
+    is_clear.then(|| format!("--{ours}"))
+}
+
+/// Letters to put in, take away, change, or swap with the next one.
+fn edit_distance(one: &str, other: &str) -> usize {
+    let one: Vec<char> = one.chars().collect();
+    let other: Vec<char> = other.chars().collect();
+    let mut rows = vec![vec![0; other.len() + 1]; one.len() + 1];
+    for (at, row) in rows.iter_mut().enumerate() {
+        row[0] = at;
+    }
+    rows[0] = (0..=other.len()).collect();
+    for a in 1..=one.len() {
+        for b in 1..=other.len() {
+            let changed = usize::from(one[a - 1] != other[b - 1]);
+            let mut least =
+                (rows[a - 1][b] + 1).min(rows[a][b - 1] + 1).min(rows[a - 1][b - 1] + changed);
+            if a > 1 && b > 1 && one[a - 1] == other[b - 2] && one[a - 2] == other[b - 1] {
+                least = least.min(rows[a - 2][b - 2] + 1);
+            }
+            rows[a][b] = least;
+        }
+    }
+    rows[one.len()][other.len()]
+}
+
+/// The fault of a word in which a letter is taken for -h or -V, such as `-h2`.
+pub(crate) fn glued_to_help(command: &Command, word: &str, words: &[String]) -> ArgumentFault {
+    let refusal = format!("{} has no {word}", command.get_name());
+    let typed = Typed::find(words, word);
+    match synonym(command, word.trim_start_matches('-'), typed.as_ref()) {
+        Some(meant) => synonymous(command, refusal, meant, typed.as_ref()),
+        None => ArgumentFault::of(
+            refusal,
+            "-h alone is the help, and -V alone the version: leave out the rest".to_owned(),
+        ),
+    }
+}
+
+/// A word that is none of its flags, nor looks like one.
+fn not_a_flag(command: &Command, word: &str, words: &[String]) -> Option<ArgumentFault> {
+    let at = words.iter().position(|one| one == word)?;
+    let is_number = word.strip_prefix('-').is_some_and(|rest| rest.parse::<f64>().is_ok());
+    if is_number {
+        let flag = words.get(at.checked_sub(1)?).filter(|flag| flag.starts_with('-'))?;
+        return Some(ArgumentFault::of_ours(
+            format!("{flag} {word}"),
+            format!("{flag} needs a number above 0, such as {flag} {}", &word[1..]),
+        ));
+    }
+    if word.starts_with('-') {
+        return None;
+    }
+    let known = match command.get_name() {
+        "sweep" => surplus_of_sweep(word, at),
+        "sink" => surplus_of_sink(word, at),
+        "load" => surplus_of_load(command, words, at),
+        _ => None,
+    };
+    Some(known.or_else(|| forgotten_dash(command, word, at)).unwrap_or_else(|| {
+        ArgumentFault::of_ours(
+            format!("{} does not know what to do with '{word}'", command.get_name()),
+            "put a value that has spaces in it into quotes, as -d '{\"a\": 1}'".to_owned(),
+        )
+    }))
+}
+
+/// `t5:5`, without its dash.
+fn forgotten_dash(command: &Command, word: &str, at: usize) -> Option<ArgumentFault> {
+    let (letter, value) = word.split_at_checked(1)?;
+    let begins_as_number = value.starts_with(|c: char| c.is_ascii_digit());
+    let arg = command.get_arguments().find(|arg| is_called(arg, &format!("-{letter}")))?;
+    if !begins_as_number || !arg.get_action().takes_values() {
+        return None;
+    }
+    let flag = format!("-{word}");
+    let fault = ArgumentFault::of_ours(format!("'{word}' has no dash"), format!("type {flag}"));
+    Some(fault.mended_by(Edit { at, removed: 1, inserted: vec![flag] }))
+}
+
+/// A word too many of a sweep: where a server runs already, or a file without its flag.
+fn surplus_of_sweep(word: &str, at: usize) -> Option<ArgumentFault> {
+    if word.parse::<u16>().is_ok() || word.contains("://") || word.starts_with("localhost") {
+        return Some(ArgumentFault::of_ours(
+            format!("sweep has no {word}"),
+            "a sweep starts the server itself; type longtail load URL for one that runs".to_owned(),
+        ));
+    }
+    let extension = Path::new(word).extension()?.to_str()?;
+    let flag = match extension {
+        "ru" => "-r",
+        "rb" => "-C",
+        _ => return None,
+    };
+    let fault = ArgumentFault::of_ours(
+        format!("'{word}' stands behind no flag"),
+        format!("type {flag} {word}"),
+    );
+    let inserted = vec![flag.to_owned(), word.to_owned()];
+    Some(fault.mended_by(Edit { at, removed: 1, inserted }))
+}
+
+fn surplus_of_sink(word: &str, at: usize) -> Option<ArgumentFault> {
+    let place = listening_place(word)?;
+    let refusal = format!("where a sink listens is the value of a flag, not '{word}' alone");
+    let fault = ArgumentFault::of_ours(refusal, format!("type longtail sink --listen {place}"));
+    let inserted = vec!["--listen".to_owned(), place];
+    Some(fault.mended_by(Edit { at, removed: 1, inserted }))
+}
+
+/// A word too many of a load: a second URL, or a word before the only one that was taken for it.
+fn surplus_of_load(command: &Command, words: &[String], at: usize) -> Option<ArgumentFault> {
+    let word = &words[at];
+    if !is_url(word) {
+        return None;
+    }
+    let first = operands(command, words).into_iter().find(|other| *other < at)?;
+    let other = &words[first];
+    if is_url(other) {
+        return Some(ArgumentFault::of_ours(
+            format!("load has one URL, and {word} is another"),
+            "give one; --requests FILE sends requests to several URLs of one server".to_owned(),
+        ));
+    }
+    let refusal = format!("'{other}' is no flag, and no URL");
+    if other.len() > 2 && other.bytes().all(|byte| byte.is_ascii_uppercase()) {
+        let fault = ArgumentFault::of_ours(refusal, format!("type -m {other}"));
+        let inserted = vec!["-m".to_owned(), other.clone()];
+        return Some(fault.mended_by(Edit { at: first, removed: 1, inserted }));
+    }
+    let before = &words[first - 1];
+    let joined = if before.ends_with(':') {
+        Some(format!("{before} {other}"))
+    } else {
+        time_meant(&format!("{before}{other}"))
+    };
+    let fault = ArgumentFault::of_ours(
+        refusal,
+        "put a value that has spaces in it into quotes, as -H 'Name: value'".to_owned(),
+    );
+    Some(match joined {
+        Some(joined) => fault.mended_by(Edit { at: first - 1, removed: 2, inserted: vec![joined] }),
+        None => fault,
+    })
+}
+
+/// Where words stand that are neither flags nor values of them.
+fn operands(command: &Command, words: &[String]) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut at = words.iter().position(|word| word == command.get_name()).map_or(0, |at| at + 1);
+    while let Some(word) = words.get(at) {
+        let short = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        let takes_next = match short {
+            Some(letters) => last_letter_takes_value(command, letters),
+            None => takes_value(command, word) == Some(true),
+        };
+        if !word.starts_with('-') {
+            found.push(at);
+        }
+        at += 1 + usize::from(takes_next);
+    }
+    found
+}
+
+/// Of letters behind one dash: whether the next word is the value of the last one.
+fn last_letter_takes_value(command: &Command, letters: &str) -> bool {
+    for (at, letter) in letters.char_indices() {
+        let arg = command.get_arguments().find(|arg| arg.get_short() == Some(letter));
+        if arg.is_some_and(|arg| arg.get_action().takes_values()) {
+            return at + letter.len_utf8() == letters.len();
+        }
+    }
+    false
+}
+
+/// Whether a URL stands behind a word that is none.
+pub(crate) fn is_url_behind(words: &[String], at: usize) -> bool {
+    !is_url(&words[at]) && words[at + 1..].iter().any(|word| is_url(word))
+}
+
+/// A load without a URL, where another flag says where to connect to.
+pub(crate) fn forgotten_url(command: &Command, words: &[String]) -> Option<ArgumentFault> {
+    let names_socket = words.iter().any(|word| word.starts_with("--unix"));
+    if command.get_name() != "load" || !names_socket {
+        return None;
+    }
+    let fault = ArgumentFault::of_ours(
+        "the URL is missing, which says host and path of the requests".to_owned(),
+        "add http://localhost/".to_owned(),
+    );
+    let inserted = vec!["http://localhost/".to_owned()];
+    Some(fault.mended_by(Edit { at: words.len(), removed: 0, inserted }))
+}
