@@ -100,13 +100,8 @@ impl TargetUrl {
         if port != default_port {
             authority = format!("{authority}:{port}");
         }
-        let path = if path.starts_with(['?', '#']) { format!("/{path}") } else { path.to_owned() };
-        let path = if path.is_empty() { "/".to_owned() } else { path };
-        let credentials = user.map(|user| {
-            // The password may be missing, but not the colon (RFC 7617 section 2).
-            let user = if user.contains(':') { user.to_owned() } else { format!("{user}:") };
-            percent_decode_str(&user).collect()
-        });
+        let credentials = user.map(credentials_of);
+        let path = path_from_root(path);
         let target = TargetUrl { tls, host, port, authority, path: String::new(), credentials };
         target.at(&path).map_err(|_| match foreign_character(&path) {
             Some(foreign) => has_foreign(url, foreign),
@@ -253,6 +248,22 @@ fn port_of(text: &str) -> Option<u16> {
     let digits =
         text.strip_prefix(':').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
     digits.parse().ok().filter(|port| *port != 0)
+}
+
+/// User and password as they are sent: the password may be missing, but not the colon (RFC 7617
+/// section 2).
+fn credentials_of(user: &str) -> Vec<u8> {
+    let user = if user.contains(':') { user.to_owned() } else { format!("{user}:") };
+    percent_decode_str(&user).collect()
+}
+
+/// The path with the slash that it begins with.
+fn path_from_root(path: &str) -> String {
+    if path.starts_with('/') || path.starts_with('\\') {
+        path.to_owned()
+    } else {
+        format!("/{path}")
+    }
 }
 
 /// The host for a resolver, and for a Host header: a zone (RFC 6874) means nothing to the other

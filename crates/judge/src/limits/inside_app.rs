@@ -5,7 +5,7 @@
 //! of which 10 ms under a lock, ten threads do five requests' worth of work, and all ten are
 //! inside.
 
-use model::{AtOnce, Limit, LockWaiters, Nanos};
+use model::{AtOnce, Limit, LockWaiters, Nanos, UsualTimes};
 
 use super::threads::with_fewer;
 use crate::words::{at_once_in_words, brief, brief_count, count_of, share, tenths};
@@ -83,16 +83,7 @@ pub(super) fn sentence(limit: &Limit) -> String {
     }
     let Some(at_once) = at_once else { return sentence_without_evidence(*slots) };
     let worth = at_once_in_words(at_once);
-    let longer = hindered.as_ref().map(|seen| {
-        format!(
-            " With no more requests in flight than threads, at {}, a typical one takes {} or more, {} {}.",
-            count_of(seen.connections, "connection"),
-            brief(seen.here),
-            with_fewer(seen),
-            brief(seen.with_fewer)
-        )
-    });
-    let longer = longer.unwrap_or_default();
+    let longer = hindered.as_ref().map(longer_than_with_fewer).unwrap_or_default();
     let idle = busy.map(|busy| {
         format!(" By its own count {} are busy while requests wait.", brief_count(busy))
     });
@@ -109,17 +100,33 @@ pub(super) fn sentence(limit: &Limit) -> String {
         ),
         None => format!("{first}:"),
     };
+    format!("{first} it may be {}.", what_holds_them_up(at_once, *slots, workers, *held))
+}
+
+/// How long a request takes though a thread is free for it.
+fn longer_than_with_fewer(seen: &UsualTimes) -> String {
+    format!(
+        " With no more requests in flight than threads, at {}, a typical one takes {} or more, {} {}.",
+        count_of(seen.connections, "connection"),
+        brief(seen.here),
+        with_fewer(seen),
+        brief(seen.with_fewer)
+    )
+}
+
+/// What lets so many requests be worked on at a time, and no more.
+fn what_holds_them_up(at_once: &AtOnce, slots: u32, workers: u32, held: Option<Nanos>) -> String {
     let per_worker = at_once.mean / f64::from(workers.max(1));
     let high = at_once.high.unwrap_or(f64::INFINITY);
     if workers > 1 && at_once.low <= f64::from(workers) && f64::from(workers) <= high {
         return format!(
-            "{first} it may be one request at a time in each of the {}, or {} in all.",
+            "one request at a time in each of the {}, or {} in all",
             count_of(workers, "worker"),
             tenths(at_once.mean)
         );
     }
     if at_once.low <= 1.0 && high >= 1.0 {
-        return format!("{first} it may be a lock or a backend that takes one request at a time.");
+        return "a lock or a backend that takes one request at a time".to_owned();
     }
     let held = held.map(|held| format!(" that each request holds for {}", brief(held)));
     let lock = format!("a lock or backend{}", held.unwrap_or_default());
@@ -129,8 +136,8 @@ pub(super) fn sentence(limit: &Limit) -> String {
         format!("a pool of {:.0}", at_once.mean.round())
     };
     // A pool of as many as there are threads holds up nothing.
-    if at_once.mean.round() >= f64::from(*slots) {
-        return format!("{first} it may be {lock}.");
+    if at_once.mean.round() >= f64::from(slots) {
+        return lock;
     }
-    format!("{first} it may be {pool}, or {lock}.")
+    format!("{pool}, or {lock}")
 }
