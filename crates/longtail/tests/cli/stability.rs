@@ -1,11 +1,14 @@
-//! What STABILITY.md promises, held against frozen copies of the last version's schemas and flags
-//! (`frozen/`). They are replaced when a version is released, and only then.
+//! What STABILITY.md promises, held against frozen copies of the last version's schemas and flags,
+//! and against studies that it wrote (`frozen/`). They are replaced when a version is released, and
+//! only then; of a study format that is still read, the old files stay.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+
+use crate::lab::Lab;
 
 fn frozen() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/frozen")
@@ -177,4 +180,44 @@ fn flags_of_the_last_version_are_still_there() {
         gone.is_empty(),
         "STABILITY.md promises them; let the old name go on working, hidden, and say so in the CHANGELOG: {gone:?}"
     );
+}
+
+/// Studies of the last version, with the answer's headline and the figures that it printed then.
+/// Its sentences may be worded anew, but not its figures.
+const STUDIES: [FrozenStudy; 3] = [
+    FrozenStudy {
+        file: "load.study.json",
+        has: &["50 req/s, 40 requests", "p50 < 5s: it is 5.19 ms", "/a", "/b"],
+    },
+    FrozenStudy {
+        file: "sweep.study.json",
+        has: &["built-in server", "2 threads", "the app sleeps 20 ms"],
+    },
+    FrozenStudy {
+        file: "compare.study.json", has: &["20.0 → 10.1 ms (-49 %)", "-t2:2", "-t1:1"]
+    },
+];
+
+struct FrozenStudy {
+    file: &'static str,
+    /// What the answer says.
+    has: &'static [&'static str],
+}
+
+#[test]
+fn studies_of_the_last_version_are_still_read() {
+    for FrozenStudy { file, has } in STUDIES {
+        let lab = Lab::new();
+        let text = fs::read_to_string(frozen().join(file)).unwrap();
+        lab.write(file, &text);
+        let answer = lab.answer(&format!("report {file}")).with_code(0);
+        for part in has {
+            assert!(answer.stdout.contains(part), "{file}: '{part}' is not in\n{}", answer.stdout);
+        }
+        let full = lab.answer(&format!("report {file} --full")).with_code(0);
+        assert_ne!(full.stdout, answer.stdout, "{file}");
+        lab.answer(&format!("report {file} --json")).with_code(0);
+        lab.answer(&format!("report {file} --html page.html")).with_code(0);
+        assert!(lab.path("page.html").exists(), "{file}");
+    }
 }
