@@ -419,14 +419,24 @@ pub(crate) fn table(summary: &Summary<'_>) -> DataTable {
 /// The answer as Markdown for a pull request: the conclusion, the table, why, whether to trust it,
 /// and everything else folded.
 pub fn markdown(study: &Study, saved: Option<&str>) -> String {
-    let summary = Summary::of(study, saved.map(str::to_owned));
+    let mut parts = unfolded_markdown(&Summary::of(study, saved.map(str::to_owned)));
+    let report = crate::markdown::whole(&crate::details(study));
+    parts.push(crate::markdown::details(
+        "The command, more columns and versions (all figures: longtail report --full)",
+        &report,
+    ));
+    crate::text::joined(parts)
+}
+
+/// The part of it that is not folded.
+pub(crate) fn unfolded_markdown(summary: &Summary<'_>) -> Vec<String> {
     let line = |text: &str| format!("{}\n", crate::markdown::escaped(text));
     let expected = worst_first(&summary.expectations).into_iter();
     let expected = expected.map(|it| without_expect(&it.sentence));
     let headlines = expected.chain([summary.sentence.clone()]).filter(|line| !line.is_empty());
     let mut parts: Vec<String> =
         headlines.map(|line| format!("**{}**\n", crate::markdown::escaped(&line))).collect();
-    let table = table(&summary);
+    let table = table(summary);
     if summary.command == "load" {
         parts.push(line(&load_answer::rates(&summary.runs[0])));
     }
@@ -435,7 +445,7 @@ pub fn markdown(study: &Study, saved: Option<&str>) -> String {
         let others = summary.comparison.as_ref().and_then(comparison::other_pairs);
         parts.extend(others.map(|pairs| crate::markdown::pipe_table(&pairs)));
         parts.extend(
-            legend(&summary).filter(|_| summary.comparison.is_none()).map(|legend| line(&legend)),
+            legend(summary).filter(|_| summary.comparison.is_none()).map(|legend| line(&legend)),
         );
     }
     let reasons = summary.reasons().map(|reason| line(&format!("- Why: {reason}")));
@@ -446,12 +456,7 @@ pub fn markdown(study: &Study, saved: Option<&str>) -> String {
         .map(|it| line(&format!("- {} {}", it.mark.sign(), it.sentence)));
     parts.push(reasons.chain(trust).collect());
     parts.push(line(&summary.measured.join(" · ")));
-    let report = crate::markdown::whole(&crate::details(study));
-    parts.push(crate::markdown::details(
-        "The command, more columns and versions (all figures: longtail report --full)",
-        &report,
-    ));
-    crate::text::joined(parts)
+    parts
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ mod measured;
 mod plot;
 pub mod prediction;
 mod puma;
+pub mod repro;
 mod run_column;
 mod run_columns;
 mod run_summary;

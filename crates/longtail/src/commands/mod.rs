@@ -17,6 +17,7 @@ mod init;
 mod load;
 mod predict;
 mod report;
+mod repro;
 mod sink;
 mod sweep;
 mod watch;

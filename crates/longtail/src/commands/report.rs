@@ -11,6 +11,7 @@ use report::summary::Summary;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::repro;
 use crate::args::output::{FormatArgs, OutputArgs, StudyKind};
 use crate::exit::{Exit, Mistake, wrong};
 use crate::results::{print, write_all};
@@ -45,6 +46,10 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
     let mut exit = Exit::Fine;
     for (at, path) in paths.into_iter().enumerate() {
         let study = store::read(path)?;
+        if args.repro {
+            ui::print(&::report::repro::block(&study, &repro::of(&study)));
+            continue;
+        }
         if at > 0 && args.output.is_prose() {
             ui::print("\n");
         }
@@ -187,6 +192,7 @@ Examples:
   longtail report 2                           the last but one; report sweep: the last sweep
   longtail report --full                      everything that is known of the last study
   longtail report --markdown                  the last study, for a pull request
+  longtail report --repro                     the same for an issue, with app and command to run it
   longtail report x.study.json --style puma   a saved one, in Puma's own columns
   longtail report -o page.html -o table.csv   a page with plots, and a line a run
 
@@ -212,6 +218,9 @@ pub(crate) struct ReportArgs {
     /// Remove the kept studies but the newest N
     #[arg(long, value_name = "N", conflicts_with_all = ["studies", "printed", "html", "files"])]
     keep: Option<usize>,
+    /// Print one block for an issue: what was seen, and the files and the command that show it again
+    #[arg(long, conflicts_with_all = ["printed", "html", "files", "list", "keep"])]
+    repro: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
