@@ -371,6 +371,7 @@ pub fn expectations(study: &CapacityStudy) -> Vec<ExpectationResult> {
                 None => ("cannot_tell", "CANNOT TELL"),
             };
             ExpectationResult {
+                between_per_s: None,
                 expected: expected.to_string(),
                 result,
                 sentence: format!("{word} expect {expected}: it is {low} to {high}/s"),

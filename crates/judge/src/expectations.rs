@@ -2,11 +2,12 @@
 //! threshold, however many runs there are.
 
 use model::objective::{Compare, ObjectiveFigure};
-use model::{Nanos, Objective, Study, Threshold, number};
+use model::{Nanos, Objective, Run, Study, Threshold, number};
 use serde::Serialize;
 
 use crate::named_runs::NamedRun;
 use crate::next::longer_by;
+use crate::steps::{self, HeldStep, StepsResult};
 use crate::thresholds::{ThresholdDoubt, ThresholdResult, held_against, times_as_long};
 
 /// A sentence names at most this many runs; the others are counted.
@@ -21,8 +22,12 @@ pub struct ExpectationResult {
     pub result: &'static str,
     /// The figure in words, and why the result is unknown if it is.
     pub sentence: String,
-    /// The result in each run.
+    /// The result in each run, or in each step of a load that has steps.
     pub runs: Vec<ExpectedRun>,
+    /// Of a load with steps: the highest rate at which it is shown to hold, and the lowest at which
+    /// it is missed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub between_per_s: Option<[Option<f64>; 2]>,
 }
 
 /// The result of an expectation in one run.
@@ -43,7 +48,120 @@ pub struct ExpectedRun {
 
 /// The results of all thresholds of a study.
 pub fn results(study: &Study, runs: &[NamedRun<'_>]) -> Vec<ExpectationResult> {
-    study.thresholds().iter().map(|threshold| result(study, threshold, runs)).collect()
+    let of_one = |threshold: &Threshold| {
+        let steps = steps::held(study, threshold);
+        match StepsResult::of(&steps) {
+            Some(found) => of_steps(study, threshold, &steps, &found),
+            None => result(study, threshold, runs),
+        }
+    };
+    study.thresholds().iter().map(of_one).collect()
+}
+
+/// Whether a study is shown to meet a threshold: this decides the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThresholdShown {
+    /// It is, in all its runs.
+    Shown,
+    /// It is missed, or that cannot be told.
+    NotShown,
+    /// It is of a run whose figures are worthless.
+    OfInvalidRun,
+}
+
+/// Whether the study with these runs is shown to meet this threshold.
+pub fn is_shown(study: &Study, threshold: &Threshold, runs: &[&Run]) -> ThresholdShown {
+    let steps = steps::held(study, threshold);
+    if let Some(found) = StepsResult::of(&steps) {
+        return shown_if(found.is_shown(), found.is_of_invalid_run());
+    }
+    let results: Vec<ThresholdResult> =
+        runs.iter().filter_map(|run| held_against(run, threshold)).collect();
+    let is_shown = !results.is_empty() && results.iter().all(ThresholdResult::is_shown);
+    let is_invalid = |result: &ThresholdResult| result.doubt == Some(ThresholdDoubt::Invalid);
+    shown_if(is_shown, results.iter().any(is_invalid))
+}
+
+fn shown_if(is_shown: bool, is_of_invalid_run: bool) -> ThresholdShown {
+    if is_of_invalid_run {
+        ThresholdShown::OfInvalidRun
+    } else if is_shown {
+        ThresholdShown::Shown
+    } else {
+        ThresholdShown::NotShown
+    }
+}
+
+/// The result in a load with steps.
+fn of_steps(
+    study: &Study,
+    threshold: &Threshold,
+    steps: &[HeldStep<'_>],
+    found: &StepsResult<'_>,
+) -> ExpectationResult {
+    let condition = &threshold.condition;
+    let named = |held: &HeldStep<'_>| held.step.in_words();
+    let names: Vec<String> = steps.iter().map(named).collect();
+    let results: Vec<NamedResult<'_>> = names
+        .iter()
+        .zip(steps)
+        .map(|(label, held)| NamedResult {
+            label,
+            result: held.result,
+            longer: times_as_long(&held.run, threshold).and_then(|times| longer_by(study, times)),
+        })
+        .collect();
+    let figure_name = figure_in_words(condition);
+    let mut shown = found.in_words(&figure_name, &in_unit(condition, condition.limit));
+    let (result, word) = if found.breaks_at.is_some() {
+        ("missed", "FAIL")
+    } else if found.is_shown() {
+        ("met", "PASS")
+    } else {
+        ("cannot_tell", "CANNOT TELL")
+    };
+    if result == "cannot_tell" {
+        let fastest = steps.iter().position(|held| std::ptr::eq(held, found.fastest));
+        let why = fastest.map(|number| doubt(&results[number])).unwrap_or_default();
+        shown += &why.replacen(", but ", ": ", 1);
+    } else {
+        let told = found.breaks_at.or(found.holds_at);
+        let told = told.filter(|held| held.result.value.is_some_and(f64::is_finite));
+        let told = told.map(|held| {
+            format!("; it is {} at {}", figure(condition, &held.result), held.step.in_words())
+        });
+        shown += &told.unwrap_or_default();
+    }
+    ExpectationResult {
+        expected: threshold.to_string(),
+        result,
+        sentence: format!("{word} {}: {shown}", as_asked(threshold)),
+        runs: results.iter().map(|it| in_short(condition, it)).collect(),
+        between_per_s: Some(found.bracket()),
+    }
+}
+
+/// A figure at the beginning of a clause: `p99`, `the failed share`.
+fn figure_in_words(condition: &Objective) -> String {
+    match condition.figure {
+        ObjectiveFigure::ResponseTime(q) => number::percentile(q),
+        ObjectiveFigure::ServiceTime(q) => format!("the service time's {}", number::percentile(q)),
+        ObjectiveFigure::Mean => "the mean".to_owned(),
+        ObjectiveFigure::Max => "the longest response time".to_owned(),
+        ObjectiveFigure::ErrorShare => "the share of failed requests".to_owned(),
+        ObjectiveFigure::Errors => "the number of failed requests".to_owned(),
+        ObjectiveFigure::SentShare => "the share of sent requests".to_owned(),
+        ObjectiveFigure::Completed => "the throughput".to_owned(),
+    }
+}
+
+/// As it was asked for. "PASS fail if" would be read twice.
+fn as_asked(threshold: &Threshold) -> String {
+    if threshold.is_expected {
+        threshold.to_string()
+    } else {
+        format!("--fail-if '{}'", threshold.condition)
+    }
 }
 
 /// A result with the name of its run.
@@ -85,17 +203,12 @@ fn result(study: &Study, threshold: &Threshold, runs: &[NamedRun<'_>]) -> Expect
         ([], doubtful) => ("cannot_tell", "CANNOT TELL", listed(condition, doubtful)),
         (missed, _) => ("missed", "FAIL", listed(condition, missed)),
     };
-    // "PASS fail if" would be read twice.
-    let asked = if threshold.is_expected {
-        threshold.to_string()
-    } else {
-        format!("--fail-if '{condition}'")
-    };
     ExpectationResult {
         expected: threshold.to_string(),
         result,
-        sentence: format!("{word} {asked}: {shown}"),
+        sentence: format!("{word} {}: {shown}", as_asked(threshold)),
         runs: results.iter().map(|it| in_short(condition, it)).collect(),
+        between_per_s: None,
     }
 }
 

@@ -19,6 +19,7 @@ pub mod next;
 mod no_response;
 mod server_limit;
 mod server_seen;
+mod steps;
 mod sweep_points;
 pub mod thresholds;
 pub mod trust;

@@ -182,6 +182,7 @@ fn is_said_elsewhere(diagnostic: &Diagnostic, has_turns: bool) -> bool {
         | Diagnostic::SharedCpus { .. }
         | Diagnostic::QueuedInGenerator { .. }
         | Diagnostic::LogIncomplete { .. }
+        | Diagnostic::StepsIncomplete { .. }
         | Diagnostic::StoppedEarly { .. }
         | Diagnostic::ClaimDiffers { .. }
         | Diagnostic::Audited { .. }

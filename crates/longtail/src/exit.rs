@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use judge::thresholds::{ThresholdDoubt, ThresholdResult, held_against};
+use judge::expectations::{ThresholdShown, is_shown};
 use model::comparison::ComparisonFindings;
 use model::paths::path_fault;
 use model::{CapacityExpectation, Run, SearchEnd, Study, Verdict};
@@ -94,13 +94,11 @@ impl Exit {
         exit = exit.and(Exit::Invalid.if_so(is_all_invalid));
         exit = exit.and(Exit::Missed.if_so(is_worse));
         for threshold in study.thresholds() {
-            let results: Vec<_> =
-                runs.iter().filter_map(|run| held_against(run, threshold)).collect();
-            let is_of_invalid =
-                results.iter().any(|result| result.doubt == Some(ThresholdDoubt::Invalid));
-            let is_shown = !results.is_empty() && results.iter().all(ThresholdResult::is_shown);
-            exit = exit.and(Exit::Invalid.if_so(is_of_invalid));
-            exit = exit.and(Exit::Missed.if_so(!is_shown));
+            exit = exit.and(match is_shown(study, threshold, &runs) {
+                ThresholdShown::Shown => Exit::Fine,
+                ThresholdShown::NotShown => Exit::Missed,
+                ThresholdShown::OfInvalidRun => Exit::Invalid,
+            });
         }
         exit
     }

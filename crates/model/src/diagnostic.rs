@@ -417,6 +417,11 @@ pub enum Diagnostic {
         /// How many.
         dropped: u64,
     },
+    /// The steps of a load are not told apart, because records of requests were dropped.
+    StepsIncomplete {
+        /// How many.
+        dropped: u64,
+    },
     /// A condition of the user's ended the run (`--stop-if`).
     StoppedEarly {
         /// Which, and the figure that met it.

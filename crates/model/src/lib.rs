@@ -52,6 +52,7 @@ mod slow_clients;
 mod socket;
 pub mod statistics;
 pub mod steadiness;
+mod steps;
 pub mod study;
 pub mod tally;
 #[cfg(test)]
@@ -105,6 +106,7 @@ pub use self::{
     slow_clients::*,
     socket::*,
     statistics::*,
+    steps::{StepRecord, StepTallies},
     study::*,
     tally::*,
     theory::*,

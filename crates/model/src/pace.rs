@@ -76,6 +76,22 @@ pub enum Profile {
     },
 }
 
+/// A part of a profile whose figures are told apart: a step, or a tenth of a ramp.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProfilePart {
+    /// When it begins, since the start of the schedule.
+    pub from: Nanos,
+    /// When it ends; [`Nanos::MAX`] for the last one, whose rate stays.
+    pub until: Nanos,
+    /// Requests per second when it begins.
+    pub rate_from: f64,
+    /// Requests per second when it ends.
+    pub rate_to: f64,
+}
+
+/// The parts of a ramp.
+const PARTS_OF_RAMP: u64 = 10;
+
 /// How arrivals are spaced, at one per unit on average.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -186,6 +202,38 @@ impl Profile {
             }
             Profile::Recorded { recorded } => recorded.peak,
         }
+    }
+
+    /// Its steps, or the tenths of a ramp, in order of time; none where the rate does not change
+    /// by plan.
+    pub fn parts(&self) -> Vec<ProfilePart> {
+        let mut parts = match self {
+            Profile::Flat { .. } | Profile::Recorded { .. } => Vec::new(),
+            Profile::Ramp { from, to, over } => {
+                let first = from.per_second();
+                let tenth = (to.per_second() - first) / PARTS_OF_RAMP as f64;
+                let part = |number: u64| ProfilePart {
+                    from: Nanos(over.0 * number / PARTS_OF_RAMP),
+                    until: Nanos(over.0 * (number + 1) / PARTS_OF_RAMP),
+                    rate_from: first + tenth * number as f64,
+                    rate_to: first + tenth * (number + 1) as f64,
+                };
+                (0..PARTS_OF_RAMP).map(part).collect()
+            }
+            Profile::Steps { rates, each } => {
+                let step = |(number, rate): (u64, &Rate)| ProfilePart {
+                    from: *each * number,
+                    until: *each * (number + 1),
+                    rate_from: rate.per_second(),
+                    rate_to: rate.per_second(),
+                };
+                (0..).zip(rates).map(step).collect()
+            }
+        };
+        if let Some(last) = parts.last_mut() {
+            last.until = Nanos::MAX;
+        }
+        parts
     }
 
     /// How long the profile takes, if it ends by itself.
@@ -341,6 +389,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_parts_of_a_profile_follow_each_other_and_the_last_one_stays() {
+        let ramp = Profile::Ramp { from: rate(100.0), to: rate(50.0), over: Nanos::from_secs(20) };
+        let steps = Profile::Steps { rates: vec![rate(3.0); 4], each: Nanos::from_secs(2) };
+        for (profile, count, length) in [(ramp, 10, 2), (steps, 4, 2)] {
+            let parts = profile.parts();
+            assert_eq!((parts.len(), parts[count - 1].until), (count, Nanos::MAX));
+            assert!(parts.windows(2).all(|pair| pair[0].until == pair[1].from));
+            assert_eq!(parts[1].until - parts[1].from, Nanos::from_secs(length));
+            assert!(parts[0].rate_from >= profile.peak().per_second());
+        }
+        assert_eq!(Profile::Flat { rate: rate(3.0) }.parts(), []);
     }
 
     #[test]

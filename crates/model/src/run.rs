@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::theory::{Overload, PercentileRange};
 use crate::{
     AppTimes, Diagnostic, EventRecord, Forecast, GeneratorClaim, GeneratorFacts, Judgement,
-    KernelView, Nanos, Outcome, Pace, Quantile, Silence, Statistics, StatsdReport, Tally, Theory,
-    Verdict, Watch,
+    KernelView, Nanos, Outcome, Pace, Quantile, Silence, Statistics, StatsdReport, StepRecord,
+    Tally, Theory, Verdict, Watch,
 };
 
 /// One run of a study: a row of a sweep, a body over a kind of socket, a load.
@@ -58,6 +58,9 @@ pub struct Run {
     /// once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub silences: Vec<Silence>,
+    /// Each step of a load whose rate changes by plan, or each tenth of a ramp.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepRecord>,
     /// What was done to the server in the middle of it (`--during`), and what became of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<Box<EventRecord>>,
@@ -120,6 +123,7 @@ impl Run {
             overload: None,
             statistics: None,
             silences: Vec::new(),
+            steps: Vec::new(),
             event: None,
             generator: GeneratorFacts::default(),
             judgement: None,

@@ -10,6 +10,8 @@ use model::Study;
 use crate::class_table;
 use crate::load_answer;
 use crate::run_tables::{self, NO_FIGURE};
+use crate::step_table;
+use crate::steps::SummaryStep;
 use crate::summary::{Summary, SummaryRun, SummaryVerdict};
 use crate::text::{self, Width, columns_of, wrap};
 use crate::tree::{DataTable, TableRow};
@@ -156,8 +158,13 @@ pub(crate) fn legend(summary: &Summary<'_>) -> Option<String> {
     if summary.capacity.is_some() {
         return None;
     }
-    let shown = || summary.runs.iter().filter(|run| run.is_the_servers());
-    let percentiles = shown_percentiles(summary.command);
+    let steps: Vec<SummaryStep<'_>> = summary.runs.iter().flat_map(SummaryStep::all_of).collect();
+    let of_steps: Vec<SummaryRun<'_>> = steps.iter().map(SummaryStep::view).collect();
+    let rows = if of_steps.is_empty() { &summary.runs } else { &of_steps };
+    let shown = || rows.iter().filter(|run| run.is_the_servers());
+    // The table of steps has the same percentiles as a sweep's.
+    let percentiles =
+        shown_percentiles(if of_steps.is_empty() { summary.command } else { "sweep" });
     let is_marked = |run: &SummaryRun<'_>| {
         percentiles.iter().any(|ShownPercentile { quantile, .. }| {
             run.is_uncertain(*quantile) || run.range_of_few(*quantile).is_some()
@@ -411,6 +418,7 @@ pub(crate) fn table(summary: &Summary<'_>) -> DataTable {
     }
     match (&summary.comparison, summary.runs.as_slice()) {
         (Some(comparison), _) => comparison::table(comparison),
+        (None, [run]) if !run.run.steps.is_empty() => step_table::table(run),
         (None, [run]) if summary.command == "load" => load_answer::percentiles(run),
         (None, runs) => run_tables::answer(runs),
     }

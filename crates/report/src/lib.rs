@@ -32,6 +32,8 @@ mod run_columns;
 mod run_summary;
 mod run_tables;
 mod server_view;
+mod step_table;
+mod steps;
 pub mod summary;
 pub mod text;
 mod theory;

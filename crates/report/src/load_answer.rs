@@ -53,7 +53,9 @@ pub(crate) fn pictures(
     };
     let event = event::as_text(&study.run, width);
     let has_event = !event.is_empty();
-    let over_time = if is_full || is_open && !has_event {
+    // A table of steps says more.
+    let has_steps = !run.run.steps.is_empty();
+    let over_time = if is_full || is_open && !has_event && !has_steps {
         over_time(study, width, is_full)
     } else {
         String::new()

@@ -21,6 +21,7 @@ use crate::run_column::{
     ColumnPresence, FigureMark, FigureSource, PLAIN, RunColumn, RunFigure, RunTable,
 };
 use crate::run_summary::{SummaryGenerator, SummaryRun, by_percentile, millis};
+use crate::steps::SummaryStep;
 use crate::tree::ColumnBand;
 
 use RunTable::{Bodies, Comparison, Load, OtherGenerator, Sweep};
@@ -149,11 +150,36 @@ pub(crate) static IN_JSON: &[(&str, &RunColumn)] = &[
     ("worker_deviation", &WORKER_DEVIATION),
     ("generators", &GENERATORS),
     ("classes", &CLASSES),
+    ("steps", &STEPS),
 ];
 
 /// The JSON of a class of requests: keys and columns.
 pub(crate) static IN_JSON_OF_CLASS: &[(&str, &RunColumn)] = &[
     ("name", &LABEL),
+    ("requests.planned", &REQUESTS),
+    ("requests.ok", &GOOD),
+    ("requests.failed", &FAILED),
+    ("requests.failures", &FAILURES),
+    ("requests.statuses", &STATUSES),
+    ("requests.unfinished", &UNFINISHED_COUNTS),
+    ("response_ms.mean", &MEAN),
+    ("response_ms.p50", &P50),
+    ("response_ms.p90", &P90),
+    ("response_ms.p95", &P95),
+    ("response_ms.p99", &P99),
+    ("response_ms.p99.9", &P999),
+    ("response_ms.max", &MAX),
+    ("interval_ms", &INTERVALS),
+    ("range_ms", &RANGES_OF_FEW),
+    ("missing", &MISSING),
+];
+
+/// The JSON of a step: keys and columns.
+pub(crate) static IN_JSON_OF_STEP: &[(&str, &RunColumn)] = &[
+    ("label", &LABEL),
+    ("seconds", &SECONDS),
+    ("rate.offered", &OFFERED),
+    ("rate.completed", &RATE),
     ("requests.planned", &REQUESTS),
     ("requests.ok", &GOOD),
     ("requests.failed", &FAILED),
@@ -301,7 +327,7 @@ static SECONDS: RunColumn = RunColumn {
     ..PLAIN
 };
 
-static OFFERED: RunColumn = RunColumn {
+pub(crate) static OFFERED: RunColumn = RunColumn {
     name: "offered/s",
     csv: "offered_per_s",
     meaning: |_| "requests that were due",
@@ -537,6 +563,22 @@ static CLASSES: RunColumn = json_only(|run| {
     };
     let classes: Vec<JsonObject> = SummaryClass::all_of(run).iter().map(in_json).collect();
     if classes.is_empty() { RunFigure::LeftOut } else { RunFigure::json(&classes) }
+});
+
+static STEPS: RunColumn = json_only(|run| {
+    let in_json = |step: &SummaryStep<'_>| {
+        let view = step.view();
+        let mut object = JsonObject::default();
+        for (path, column) in IN_JSON_OF_STEP {
+            object.insert(path, column.figure(&view));
+        }
+        object.insert("planned_per_s.from", RunFigure::Chosen(step.step.rate_from));
+        object.insert("planned_per_s.to", RunFigure::Chosen(step.step.rate_to));
+        object.insert("backlog_at_end", step.step.backlog_at_end.into());
+        object
+    };
+    let steps: Vec<JsonObject> = SummaryStep::all_of(run).iter().map(in_json).collect();
+    if steps.is_empty() { RunFigure::LeftOut } else { RunFigure::json(&steps) }
 });
 
 static SLOW: RunColumn = json_only(|run| RunFigure::json(&run.slow()));

@@ -105,7 +105,7 @@ fn answer_row(run: &SummaryRun<'_>, columns: &[&RunColumn]) -> TableRow {
 }
 
 /// A figure and its mark, or room for one.
-fn answer_cell(run: &SummaryRun<'_>, column: &RunColumn) -> String {
+pub(crate) fn answer_cell(run: &SummaryRun<'_>, column: &RunColumn) -> String {
     let text = column.cell(run).text;
     let has_room = column.mark != FigureMark::Never;
     match column.mark_of(run) {

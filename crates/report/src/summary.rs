@@ -169,7 +169,9 @@ fn trust_lines(
         return judge::capacity::trust(study);
     }
     let (Study::Compare(compared), Some(comparison)) = (study, comparison) else {
-        return trust(study, named, named);
+        // The percentiles over all steps are not shown.
+        let has_steps = named.iter().any(|named| !named.run.steps.is_empty());
+        return trust(study, named, if has_steps { &[] } else { named });
     };
     let of_runs = trust(study, &comparison::sound_runs(compared), &[]);
     let (mut lines, doubts): (Vec<TrustLine>, Vec<TrustLine>) =

@@ -615,6 +615,7 @@ fn drive(
             journal,
             sampling: None,
             event: None,
+            tells_steps: false,
             percentiles: &PERCENTILES,
         };
         drive_observed(spec, &context.clock, context.far, progress, observers)

@@ -29,7 +29,7 @@ use crate::ceiling::ceilings;
 use crate::context::{Context, Phase, SweepError};
 use crate::event::EventOrder;
 use crate::far::FarGenerators;
-use crate::observe::{ObservedRun, RunObservers, drive_observed};
+use crate::observe::{ObservedRun, RunObservers, drive_observed, has_steps};
 use crate::statsd::StatsdListener;
 
 /// How long unmeasured requests are waited for at the end. They only kept the load up: nobody needs
@@ -172,8 +172,11 @@ pub fn conduct_load(
         run.generator.ceiling = ceiling_of(spec, bytes, placement, context);
     }
     judge(&mut run, plan, placement.as_ref(), interrupted, ended_by.flatten());
-    if log_dropped > 0 {
+    if log_dropped > 0 && observers.journal.is_some() {
         run.warnings.push(Diagnostic::LogIncomplete { dropped: log_dropped });
+    }
+    if log_dropped > 0 && has_steps(spec) {
+        run.warnings.push(Diagnostic::StepsIncomplete { dropped: log_dropped });
     }
     let checks = observers.journal.map_or_else(Vec::new, |journal| journal.checks());
     let study = prepared.study(run, environment, context);
@@ -256,6 +259,7 @@ fn drive_with_journal(
             journal: sender,
             sampling: None,
             event: event.as_ref(),
+            tells_steps: true,
             percentiles: &checks::LOAD_PERCENTILES,
         };
         drive_observed(spec, &context.clock, context.far, progress, run_observers)

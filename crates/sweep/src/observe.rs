@@ -12,8 +12,8 @@ use engine::{
     spawn_scoped,
 };
 use model::{
-    Clock, ControlServer, EventRecord, GeneratorFacts, Nanos, Placement, Run, ServerCpu,
-    Statistics, StatsdReport, SystemClock, Watch, common_silences,
+    Clock, ControlServer, EventRecord, GeneratorFacts, Nanos, Pace, Placement, Run, ServerCpu,
+    Statistics, StatsdReport, StepTallies, SystemClock, Watch, common_silences,
 };
 use probe::bpf::{MissingRight, Tracepoints};
 use probe::host::HostCounters;
@@ -51,6 +51,8 @@ pub(crate) struct RunObservers<'a, E> {
     pub(crate) sampling: Option<Sampling<'a>>,
     /// What is done to the server meanwhile.
     pub(crate) event: Option<&'a EventOrder>,
+    /// Whether the steps of a rate that changes by plan are told apart.
+    pub(crate) tells_steps: bool,
     /// The percentiles of the response time to compute.
     pub(crate) percentiles: &'static [f64],
 }
@@ -129,6 +131,7 @@ struct Observations<E> {
     statsd: Option<StatsdReport>,
     trace: Option<Result<TraceResult, MissingRight>>,
     event: Option<ObservedEvent>,
+    steps: Option<StepTallies>,
     ended_by: Option<E>,
 }
 
@@ -171,7 +174,7 @@ pub(crate) fn drive_observed<E: Send>(
     let stop = AtomicBool::new(false);
     let over = AtomicBool::new(false);
     let run = RunInProgress { shape, clock, progress, stop: &stop, over: &over };
-    let Observations { mut driven, server_cpu, samples, statsd, trace, event, ended_by } =
+    let Observations { mut driven, server_cpu, samples, statsd, trace, event, steps, ended_by } =
         observe(run, far, observers, tracer)?;
     let host_after = HostCounters::now();
     let statsd_cpu = statsd.as_ref().map_or(Nanos::ZERO, |statsd| statsd.cpu);
@@ -194,7 +197,11 @@ pub(crate) fn drive_observed<E: Send>(
     let event = event.map(|ObservedEvent { record, requests }| {
         Box::new(with_requests(record, &requests, &run.tally, run.measured, dropped_records))
     });
-    let run = Run { watch, statsd, kernel, event, ..run };
+    // Steps that lack requests would have wrong figures.
+    let steps = steps.filter(|_| dropped_records == 0);
+    let steps = steps.map(|steps| steps.finish(run.measured, interrupted, percentiles));
+    let steps = steps.unwrap_or_default();
+    let run = Run { watch, statsd, kernel, event, steps, ..run };
     Ok(ObservedRun { run, ended_by, interrupted, dropped_records, own_cpu })
 }
 
@@ -207,6 +214,7 @@ fn observe<E: Send>(
 ) -> Result<Observations<E>, EngineError> {
     let RunInProgress { shape, clock, progress, stop, over } = run;
     let RunObservers { ends, serving, placement, statsd, journal, sampling, event, .. } = observers;
+    let has_steps = observers.tells_steps && has_steps(shape);
     std::thread::scope(|scope| {
         // Also if one of the threads cannot be started.
         let _ends_observers = RaiseOnDrop(over);
@@ -222,6 +230,7 @@ fn observe<E: Send>(
             Some(order) => Some(EventThreads::spawn(scope, run, order, &mut journal)?),
             None => None,
         };
+        let steps = if has_steps { Some(spawn_steps(scope, run, &mut journal)?) } else { None };
         let before = placement.map(|placement| server_cpu::before(serving, placement, clock.now()));
         let driven = match far {
             None => drive(shape, clock, stop, progress, journal.as_ref()),
@@ -237,6 +246,7 @@ fn observe<E: Send>(
             statsd: statsd.map(|thread| thread.join().expect("the statsd listener never panics")),
             trace: tracer.map(|thread| thread.join().expect("the tracer never panics")),
             event: event.map(EventThreads::join),
+            steps: steps.and_then(|thread| thread.join().expect("counting never panics")),
             ended_by: ending.join().expect("waiting never panics"),
             driven: driven?,
             server_cpu,
@@ -328,6 +338,42 @@ impl<'scope> EventThreads<'scope> {
             record: self.conductor.join().expect("watching an event never panics"),
         }
     }
+}
+
+/// Whether the rate changes by plan.
+pub(crate) fn has_steps(shape: &LoadSpec) -> bool {
+    match &shape.load.pace {
+        Pace::Open { profile, .. } => !profile.parts().is_empty(),
+        Pace::Closed => false,
+    }
+}
+
+/// Records each request by its step, and passes it on to the `journal`.
+fn spawn_steps<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    run: RunInProgress<'scope>,
+    journal: &mut Option<SyncSender<RecordBatch>>,
+) -> Result<ScopedJoinHandle<'scope, Option<StepTallies>>, EngineError> {
+    let RunInProgress { shape, progress, .. } = run;
+    let (sender, batches) = sync_channel::<RecordBatch>(BATCHES);
+    let next = journal.replace(sender);
+    spawn_scoped(scope, "steps", move || {
+        let mut steps = None;
+        for batch in batches {
+            // The lanes have begun, or there would be no batch.
+            let start = progress.start();
+            let new = || StepTallies::new(&shape.load.pace, start, shape.window(start));
+            if let Some(steps) = steps.get_or_insert_with(new) {
+                for record in &batch {
+                    steps.record(&record.exchange);
+                }
+            }
+            if let Some(next) = &next {
+                let _ = next.send(batch);
+            }
+        }
+        steps.flatten()
+    })
 }
 
 /// What was sampled of server and kernel during a run.

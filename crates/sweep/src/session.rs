@@ -189,6 +189,7 @@ impl<'a> Session<'a> {
             journal: None,
             sampling: sampling(server, watching),
             event: None,
+            tells_steps: false,
             percentiles: &PERCENTILES,
         };
         let observed = drive_observed(shape, &context.clock, context.far, progress, observation)?;

@@ -3,8 +3,8 @@
 
 use model::{
     BadResponse, Batches, Ceiling, Environment, Exchange, GeneratorFacts, LaneFacts, Nanos,
-    Outcome, PumaSettings, Run, ServerFacts, ServerPlan, Statistics, StatsdReport, Stop,
-    StreamPlan, Tally, Threads, Timestamps, Window,
+    Outcome, PumaSettings, Run, ServerFacts, ServerPlan, Statistics, StatsdReport, StepTallies,
+    Stop, StreamPlan, Tally, Threads, Timestamps, Window,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -82,6 +82,8 @@ pub(crate) struct Recorder {
     pub(crate) tally: Tally,
     batches: Batches,
     timestamps: Timestamps,
+    /// Of a load whose rate changes by plan.
+    pub(crate) steps: Option<StepTallies>,
 }
 
 impl Recorder {
@@ -90,13 +92,17 @@ impl Recorder {
             tally: Tally::new(window, connections as usize),
             batches: Batches::new(window),
             timestamps,
+            steps: None,
         }
     }
 
     /// Records an exchange that was sent. `lag`: the generator's own lag.
     pub(crate) fn record(&mut self, exchange: &Exchange, connection: u32, lag: Nanos) {
-        let Recorder { tally, batches, timestamps } = self;
+        let Recorder { tally, batches, timestamps, steps } = self;
         tally.record(exchange, connection as usize);
+        if let Some(steps) = steps {
+            steps.record(exchange);
+        }
         if !tally.measures(exchange.due) {
             return;
         }
@@ -124,8 +130,10 @@ impl Recorder {
     pub(crate) fn run(self, percentiles: &[f64], measured: Nanos, elapsed: Nanos) -> Run {
         let statistics = Some(Statistics::of(&self.tally, &self.batches, percentiles));
         let connections = self.tally.per_connection.len() as u32;
+        let steps = self.steps.map(|steps| steps.finish(measured, false, percentiles));
         Run {
             statistics,
+            steps: steps.unwrap_or_default(),
             generator: at_ease(elapsed),
             ..Run::recorded(connections, self.tally, measured, elapsed)
         }

@@ -51,6 +51,7 @@ mod silent_app;
 mod standstill;
 mod steadiness;
 mod steal;
+mod steps_incomplete;
 mod still_busy;
 mod stopped_early;
 mod too_few_requests;
@@ -210,6 +211,7 @@ pub fn assess(diagnostic: &Diagnostic) -> Assessment {
             queued_in_generator::assess(*requests, *longest)
         }
         Diagnostic::LogIncomplete { dropped } => log_incomplete::assess(*dropped),
+        Diagnostic::StepsIncomplete { dropped } => steps_incomplete::assess(*dropped),
         Diagnostic::StoppedEarly { condition } => stopped_early::assess(condition),
         Diagnostic::ClaimDiffers { by, claimed, server, under_way } => {
             claim_differs::assess(by, *claimed, *server, *under_way)

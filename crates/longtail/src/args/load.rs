@@ -25,7 +25,7 @@ const EXAMPLES: &str = "\
 Examples:
   longtail load -c 64 --for 30s http://127.0.0.1:9292/           closed loop: 64 connections
   longtail load --rate 500/s --arrivals poisson http://127.0.0.1:9292/    open loop: 500 a second
-  longtail load --steps 100/s,200/s,400/s --for 30s http://127.0.0.1:9292/    each rate for 10 s
+  longtail load --steps 60/s,80/s --expect 'p99 < 1s' http://127.0.0.1:9292/    up to which rate?
   longtail load -n 1000 -c 20 http://127.0.0.1:9292/             exactly 1000 requests
   longtail load --rate 80/s --service 100ms http://127.0.0.1:9292/    overloaded: how many requests does it process at once?
   longtail load --ramp 100/s..1000/s --for 60s http://127.0.0.1:9292/
@@ -39,6 +39,9 @@ Examples:
 
 longtail hey -z 20s -c 50 URL, or wrk, ab, oha, k6, vegeta, siege, autocannon, bombardier or curl and their words, is answered with the same in our flags. Flags that differ: hey's -t (timeout) and wrk's -t (threads) are --timeout and
 --generator-threads; wrk's -d (duration) is --for, and -d is the body, as in hey and curl; -k is no keep-alive, where ab's is keep-alive. hey's -o csv is --log FILE.csv.";
+
+/// The most rates of `--steps`: each has figures of its own.
+const MOST_STEPS: usize = 200;
 
 /// Gaps between the requests of an open loop: equal; exponential, as of independent users; or
 /// anything from 0 to twice the mean.
@@ -427,6 +430,10 @@ impl LoadArgs {
         if self.steps.is_empty() {
             return Ok(None);
         }
+        refuse_if(
+            self.steps.len() > MOST_STEPS,
+            "--steps takes at most 200 rates: --ramp A..B goes from one rate to another",
+        )?;
         let each = self.length.map_or(DEFAULT_LENGTH, |length| length / self.steps.len() as u64);
         Ok(Some(Profile::Steps { rates: self.steps.clone(), each }))
     }

@@ -63,7 +63,7 @@ fn loads() {
     of("open_poisson", load::open_poisson(), "txt answer.md hey.txt wrk.txt answer.txt");
     of("closed", load::closed(), "txt hey.txt wrk.txt 80.txt answer.txt");
     of("closed_counted", load::closed_counted(), "txt answer.txt");
-    of("overloaded", load::overloaded(), "txt answer.txt");
+    of("overloaded", load::overloaded(), "txt answer.txt summary.json");
     of("steep", load::steep(), "txt answer.txt");
     of("failing", load::failing(), "txt answer.md hey.txt wrk.txt answer.txt");
     of("refused", load::refused(), "txt hey.txt wrk.txt answer.txt");

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use model::pace::uniform;
-use model::{Exchange, LatePolicy, LoadPlan, Nanos, Outcome, Tally, Window};
+use model::{Exchange, LatePolicy, LoadPlan, Nanos, Outcome, StepTallies, Tally, Window};
 
 use crate::machine::Recorder;
 
@@ -34,10 +34,12 @@ pub(super) fn play(
 ) -> (Recorder, Vec<(Nanos, Nanos)>) {
     let until = plan.measured().map_or(Nanos::MAX, |length| plan.load.warm_up + length);
     let window = Window { from: plan.load.warm_up, until };
+    let mut recorder = Recorder::new(window, plan.load.connections, plan.load.timestamps);
+    recorder.steps = StepTallies::new(&plan.load.pace, Nanos::ZERO, window);
     let mut simulated = SimulatedLoad {
         plan,
         server,
-        recorder: Recorder::new(window, plan.load.connections, plan.load.timestamps),
+        recorder,
         slot_free: vec![Nanos::ZERO; server.slots as usize],
         opened: vec![false; plan.load.connections as usize],
         number: 0,
@@ -66,6 +68,9 @@ pub(super) fn play(
         let waits = schedule.is_some() && is_open && free_at > due;
         if waits && plan.load.late == LatePolicy::Skip {
             tally.record(&skipped(due), connection as usize);
+            if let Some(steps) = &mut simulated.recorder.steps {
+                steps.record(&skipped(due));
+            }
             free.push(Reverse((free_at, connection)));
             continue;
         }
