@@ -62,6 +62,16 @@ metrics! {
     RESPONSE_PART = "longtail.run.response_part" Seconds,
         "Means of the parts of the response time, by the stamps of kernel, client and app; \
          together the whole";
+    CLASS_REQUESTS = "longtail.run.class_requests" Requests,
+        "Measured requests of each class by how they ended; together the planned requests";
+    CLASS_RESPONSE_TIME = "longtail.run.class_response_time" Seconds,
+        "Response time of each class of requests of a run that is over; sum and count are of the \
+         good responses";
+    CLASS_LONGEST_RESPONSE_TIME = "longtail.run.class_longest_response_time" Seconds,
+        "The longest response time of each class of requests; absent where a request has no \
+         response";
+    CLASS_SHARE = "longtail.run.class_share_of_response_time" Ratio,
+        "The share of a class in the response times of all requests";
     OF_MAXIMUM = "longtail.run.completed_of_maximum" Ratio,
         "Completed rate over the theoretical maximum, slots / service time";
 }
@@ -152,6 +162,26 @@ impl RunFigures {
         }
         for (reason, n) in tally.bad_responses.iter() {
             self.labelled(&BAD_RESPONSES, vec![("reason", reason.name().to_owned())], n as f64);
+        }
+    }
+
+    /// The requests of each class, and their times unless the run is hidden. A metric of their own
+    /// each, because a sum over the whole run's would count them twice.
+    fn of_classes(&mut self, run: &Run, percentiles: &[f64]) {
+        for class in &run.tally.classes {
+            self.labels.push(("class", class.name.clone()));
+            for (outcome, n) in class.counts.iter() {
+                self.labelled(&CLASS_REQUESTS, vec![("outcome", name(outcome))], n as f64);
+            }
+            if !is_hidden(run) {
+                let of_class = run.of_class(class);
+                self.quantiles(&CLASS_RESPONSE_TIME, &class.response_time, percentiles, |q| {
+                    of_class.response_time(q)
+                });
+                self.time(&CLASS_LONGEST_RESPONSE_TIME, of_class.max_response_time().time());
+                self.number(&CLASS_SHARE, run.share_of_response_time(class));
+            }
+            self.labels.pop();
         }
     }
 
@@ -259,6 +289,7 @@ fn of_run(
     for (worker, requests) in requests_by_worker {
         figures.labelled(&WORKER_REQUESTS, vec![("worker", worker.clone())], requests as f64);
     }
+    figures.of_classes(run, percentiles);
     figures.queues(run);
     if is_hidden(run) {
         return figures.families;

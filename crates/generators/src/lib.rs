@@ -382,7 +382,7 @@ pub fn check_thresholds(tool: LoadTool, thresholds: &[Threshold]) -> Result<(), 
     if tool == LoadTool::Longtail {
         return Err(refused(tool, "it is longtail that makes the load anyway; leave it out"));
     }
-    for Threshold { condition, is_expected } in thresholds {
+    for Threshold { condition, is_expected, .. } in thresholds {
         let Some(what) = not_printed(tool, condition.figure) else { continue };
         let flag = if *is_expected { "--expect" } else { "--fail-if" };
         let name = tool.name();

@@ -160,7 +160,7 @@ fn as_asked(threshold: &Threshold) -> String {
     if threshold.is_expected {
         threshold.to_string()
     } else {
-        format!("--fail-if '{}'", threshold.condition)
+        format!("--fail-if '{}'", threshold.asked())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Whether a run meets a threshold (`--expect`, `--fail-if`), or why that is unknown.
 
+use std::borrow::Cow;
+
 use model::histogram::rank;
 use model::statistics::{Interval, ranks};
 use model::{Nanos, ObjectiveFigure, Quantile, Run, RunPart, Threshold, Verdict};
@@ -54,6 +56,19 @@ pub enum ThresholdDoubt {
 
 /// The result of a threshold; `None` without a figure, unless another generator made the run.
 pub fn held_against(run: &Run, threshold: &Threshold) -> Option<ThresholdResult> {
+    held(&of_class(run, threshold)?, threshold)
+}
+
+/// The requests that a threshold is about, as a run of their own; `None` if there is no such class.
+fn of_class<'r>(run: &'r Run, threshold: &Threshold) -> Option<Cow<'r, Run>> {
+    if threshold.class.is_none() {
+        return Some(Cow::Borrowed(run));
+    }
+    let class = run.tally.classes.iter().find(|class| threshold.is_about(&class.name))?;
+    Some(Cow::Owned(run.of_class(class)))
+}
+
+fn held(run: &Run, threshold: &Threshold) -> Option<ThresholdResult> {
     if let Some(part) = threshold.condition.part {
         return held_in_part(run, threshold, part);
     }
@@ -156,6 +171,7 @@ pub fn times_as_long(run: &Run, threshold: &Threshold) -> Option<f64> {
     if threshold.condition.part.is_some() {
         return None;
     }
+    let run = &*of_class(run, threshold)?;
     let answers = run.tally.counts.good();
     let (ObjectiveFigure::ResponseTime(q) | ObjectiveFigure::ServiceTime(q)) =
         threshold.condition.figure
@@ -214,7 +230,7 @@ fn interval(run: &Run, figure: ObjectiveFigure) -> Option<ThresholdInterval> {
 mod tests {
     use super::*;
     use model::{
-        Believable, ClaimGrade, Diagnostic, Exchange, GeneratorClaim, Outcome, PercentileTime,
+        Believable, ClaimGrade, ClassTally, Diagnostic, Exchange, GeneratorClaim, Outcome, PercentileTime,
         Statistics, Tally, Window,
     };
 
@@ -292,6 +308,33 @@ mod tests {
         assert!((times("expect p50 < 510ms") - 9.0).abs() < 0.5, "{}", times("expect p50 < 510ms"));
         assert!(times("expect p99.99 < 2s") > 10.0);
         assert_eq!(times_as_long(&run, &"expect failed < 1".parse().unwrap()), None);
+    }
+
+    #[test]
+    fn a_threshold_of_a_class_is_held_against_its_requests_alone() {
+        let mut run = run(0, 0);
+        let mut classes = ["/posts", "/search"].map(ClassTally::new);
+        for n in 0..1000 {
+            let millis = if n % 2 == 0 { 10 } else { 300 };
+            let outcome = if n == 1 { Outcome::Reset } else { Outcome::Answered(200) };
+            let [due, sent] = [Nanos::ZERO; 2];
+            let ended = Nanos::from_millis(millis);
+            let exchange = Exchange { due, sent, ended, received_bytes: 1, outcome };
+            run.tally.record_of(Some(&mut classes[n % 2]), &exchange, n % 4);
+        }
+        run.tally.add_classes(&classes);
+        for (text, is_met) in [
+            ("expect /posts p50 < 20ms", true),
+            ("expect GET /posts max < 20ms", true),
+            ("expect /search p50 < 20ms", false),
+            ("expect /posts failed = 0", true),
+            ("expect /search failed = 0", false),
+            ("fail if p90 > 200ms", false),
+        ] {
+            assert_eq!(result(&run, text).is_met, is_met, "{text}");
+        }
+        assert_eq!(held_against(&run, &"/serch p99 < 1s".parse().unwrap()), None);
+        assert!(times_as_long(&run, &"/posts p99.99 < 11ms".parse().unwrap()).is_some());
     }
 
     #[test]

@@ -41,6 +41,22 @@ pub enum ObjectiveFigure {
     Completed,
 }
 
+impl ObjectiveFigure {
+    /// Whether it is recorded of each class of requests, too.
+    fn is_known_by_class(self) -> bool {
+        match self {
+            ObjectiveFigure::ResponseTime(_)
+            | ObjectiveFigure::Mean
+            | ObjectiveFigure::Max
+            | ObjectiveFigure::ErrorShare
+            | ObjectiveFigure::Errors => true,
+            ObjectiveFigure::ServiceTime(_)
+            | ObjectiveFigure::SentShare
+            | ObjectiveFigure::Completed => false,
+        }
+    }
+}
+
 /// On which side of the limit the condition holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compare {
@@ -181,10 +197,12 @@ impl fmt::Display for Objective {
 
 text_in_json!(Objective);
 
-/// A condition that must hold, or must not. It prints as `expect p99 < 200ms` or `fail if p99 >
-/// 200ms`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A condition that must hold, or must not, for all requests or for those of a class. It prints as
+/// `expect p99 < 200ms`, `fail if p99 > 200ms` or `expect /search p99 < 400ms`.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
+    /// The class of requests that it is about; `None` is all requests.
+    pub class: Option<String>,
     /// The condition.
     pub condition: Objective,
     /// Whether it must hold.
@@ -192,15 +210,57 @@ pub struct Threshold {
 }
 
 impl Threshold {
+    /// Reads a condition: `p99 < 200ms`, or with the name of a class in front.
+    ///
+    /// # Errors
+    /// If it is none, or about a figure that is not known of a class.
+    pub fn on(text: &str, is_expected: bool) -> Result<Threshold, String> {
+        let of_all = match text.parse::<Objective>() {
+            Ok(condition) => return Ok(Threshold { class: None, condition, is_expected }),
+            Err(why) => why,
+        };
+        let Some((class, condition)) = class_and_condition(text) else { return Err(of_all) };
+        let condition: Objective = condition.parse().map_err(|_| of_all)?;
+        if !condition.figure.is_known_by_class() || condition.part.is_some() {
+            return Err(format!(
+                "'{text}': of a class of requests, percentiles, mean, max and failed are known, \
+                 over the whole run; write one such as '{class} p99 < 200ms'"
+            ));
+        }
+        Ok(Threshold { class: Some(class.to_owned()), condition, is_expected })
+    }
+
     /// Whether a figure meets it.
     pub fn is_met_by(&self, value: f64) -> bool {
         self.condition.holds_for(value) == self.is_expected
     }
+
+    /// Whether it is about the class of this name. `GET /search` is `/search`, as in a mix.
+    pub fn is_about(&self, class: &str) -> bool {
+        let named = self.class.as_deref();
+        named.is_some_and(|named| named == class || named.strip_prefix("GET ") == Some(class))
+    }
+
+    /// The condition with its class: `p99 < 200ms`, `/search p99 < 400ms`.
+    pub fn asked(&self) -> String {
+        match &self.class {
+            Some(class) => format!("{class} {}", self.condition),
+            None => self.condition.to_string(),
+        }
+    }
+}
+
+/// The name of a class and the condition behind it. A name may have spaces and the signs of a
+/// condition in it, such as `GET /search?q=a`; a limit has neither.
+fn class_and_condition(text: &str) -> Option<(&str, &str)> {
+    let sign = text.rfind(['<', '>', '='])?;
+    let (class, _) = text[..sign].trim_end().rsplit_once(' ')?;
+    Some((class.trim(), text[class.len()..].trim()))
 }
 
 impl fmt::Display for Threshold {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}{}", if self.is_expected { EXPECT } else { FAIL_IF }, self.condition)
+        write!(out, "{}{}", if self.is_expected { EXPECT } else { FAIL_IF }, self.asked())
     }
 }
 
@@ -211,12 +271,10 @@ impl FromStr for Threshold {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Threshold, String> {
-        let (is_expected, condition) = match (text.strip_prefix(EXPECT), text.strip_prefix(FAIL_IF))
-        {
-            (_, Some(condition)) => (false, condition),
-            (condition, None) => (true, condition.unwrap_or(text)),
-        };
-        Ok(Threshold { condition: condition.parse()?, is_expected })
+        match (text.strip_prefix(EXPECT), text.strip_prefix(FAIL_IF)) {
+            (_, Some(condition)) => Threshold::on(condition, false),
+            (condition, None) => Threshold::on(condition.unwrap_or(text), true),
+        }
     }
 }
 
@@ -243,6 +301,30 @@ mod tests {
         {
             assert!(wrong.parse::<Objective>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_threshold_may_be_about_a_class_of_requests() {
+        for (text, class, condition) in [
+            ("p99 < 200ms", None, "p99 < 200ms"),
+            ("service p99 < 200ms", None, "service p99 < 200ms"),
+            ("/search p99 < 400ms", Some("/search"), "p99 < 400ms"),
+            ("POST /a b  failed = 0", Some("POST /a b"), "failed = 0"),
+            ("/search?q=a<b mean<1s", Some("/search?q=a<b"), "mean < 1s"),
+        ] {
+            let threshold = Threshold::on(text, true).unwrap();
+            assert_eq!(threshold.class.as_deref(), class, "{text}");
+            assert_eq!(threshold.condition.to_string(), condition);
+            assert_eq!(threshold.to_string().parse(), Ok(threshold));
+        }
+        for wrong in ["/search", "/search p99", "/a sent > 99%", "/a throughput > 1/s"] {
+            assert!(Threshold::on(wrong, true).is_err(), "{wrong}");
+        }
+        let of_part = Threshold::on("/search p99 < 1s during", false).unwrap_err();
+        assert!(of_part.contains("over the whole run"), "{of_part}");
+        let threshold = Threshold::on("GET /search max < 1s", false).unwrap();
+        assert!(threshold.is_about("/search") && threshold.is_about("GET /search"));
+        assert!(!threshold.is_about("/sea"));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use model::Study;
 
-use crate::class_table;
+use crate::class_table::{self, ShownClasses};
 use crate::load_answer;
 use crate::run_tables::{self, NO_FIGURE};
 use crate::step_table;
@@ -217,6 +217,7 @@ impl<'a> AnswerLayout<'a> {
             text += &load_answer::pictures(study, &self.summary.runs[0], self.width, is_full);
         } else {
             text += &self.table(is_full);
+            text += &self.classes(is_full);
         }
         if let Some(legend) = legend(self.summary) {
             wrap(&mut text, self.width, "  ", &legend);
@@ -258,16 +259,13 @@ impl<'a> AnswerLayout<'a> {
         shown + &left_out(&narrowed.left, self.width)
     }
 
-    /// The classes of requests of a load; in a full report they have a section of their own.
+    /// The classes of requests; in a full report they have a section of their own.
     fn classes(&self, is_full: bool) -> String {
-        if is_full {
-            return String::new();
-        }
-        let Some((table, left_out)) = class_table::answer(&self.summary.runs[0]) else {
+        let Some(classes) = classes(self.summary).filter(|_| !is_full) else {
             return String::new();
         };
-        let mut text = format!("\n{}", self.fitted(&table, INDENT, is_full));
-        if let Some(left_out) = left_out {
+        let mut text = format!("\n{}", self.fitted(&classes.table, INDENT, is_full));
+        if let Some(left_out) = classes.left_out {
             wrap(&mut text, self.width, "  ", &left_out);
         }
         text
@@ -424,6 +422,12 @@ pub(crate) fn table(summary: &Summary<'_>) -> DataTable {
     }
 }
 
+/// The classes of requests of the runs, where the answer has a row for each run.
+pub(crate) fn classes(summary: &Summary<'_>) -> Option<ShownClasses> {
+    let has_row_each = summary.comparison.is_none() && summary.capacity.is_none();
+    class_table::answer(&summary.runs).filter(|_| has_row_each)
+}
+
 /// The answer as Markdown for a pull request: the conclusion, the table, why, whether to trust it,
 /// and everything else folded.
 pub fn markdown(study: &Study, saved: Option<&str>) -> String {
@@ -455,6 +459,10 @@ pub(crate) fn unfolded_markdown(summary: &Summary<'_>) -> Vec<String> {
         parts.extend(
             legend(summary).filter(|_| summary.comparison.is_none()).map(|legend| line(&legend)),
         );
+    }
+    if let Some(classes) = classes(&summary) {
+        parts.push(crate::markdown::pipe_table(&classes.table));
+        parts.extend(classes.left_out.map(|left_out| line(&left_out)));
     }
     let reasons = summary.reasons().map(|reason| line(&format!("- Why: {reason}")));
     let trust = summary

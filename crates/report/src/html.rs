@@ -183,7 +183,15 @@ fn table_of_answer(summary: &Summary<'_>) -> String {
     let shown = if answer.rows.is_empty() { String::new() } else { table(&answer) };
     let others = summary.comparison.as_ref().and_then(comparison::other_pairs);
     let others = others.map(|pairs| table(&pairs)).unwrap_or_default();
-    rates.unwrap_or_default() + &shown + &others + &legend.unwrap_or_default()
+    let classes = answer::classes(summary).map(|classes| {
+        let left_out = classes.left_out.map(|line| format!("<p>{}</p>", escaped(&line)));
+        table(&classes.table) + &left_out.unwrap_or_default()
+    });
+    rates.unwrap_or_default()
+        + &shown
+        + &classes.unwrap_or_default()
+        + &others
+        + &legend.unwrap_or_default()
 }
 
 /// What speaks for the figures and against them, and the next commands.

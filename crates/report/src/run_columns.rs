@@ -46,6 +46,9 @@ pub(crate) static COLUMNS: &[&RunColumn] = &[
     &KILOBYTES,
     &BODY_TYPE,
     &CONNECTIONS,
+    &CLASS,
+    &SHARE_OF_REQUESTS,
+    &SHARE_OF_TIME,
     &SECONDS,
     &OFFERED,
     &SENT,
@@ -87,6 +90,49 @@ pub(crate) static COLUMNS: &[&RunColumn] = &[
     &CEILING,
     &GENERATOR_LAG,
     &CHECKS,
+];
+
+/// The columns of a line of CSV about a class that say which run the class is of.
+pub(crate) static OF_RUN_OF_CLASS: &[&RunColumn] =
+    &[&PASS, &BLOCK, &ARM, &ATTEMPT, &MULTIPLE, &CONNECTIONS, &SECONDS];
+
+/// The columns of that line that are about the class; it has no others.
+pub(crate) static OF_CLASS: &[&RunColumn] = &[
+    &CLASS,
+    &SHARE_OF_REQUESTS,
+    &SHARE_OF_TIME,
+    &MEAN,
+    &P10,
+    &P25,
+    &P50,
+    &P75,
+    &P90,
+    &P95,
+    &P99,
+    &P999,
+    &MAX,
+    &COMPARED_MEAN,
+    &COMPARED_P50,
+    &COMPARED_P95,
+    &COMPARED_P99,
+    &REQUESTS,
+    &FAILED,
+    &STATUSES,
+    &UNFINISHED,
+    &NOT_SENT,
+];
+
+/// The table of classes in an answer: headings and columns, and when each leaves a narrow table.
+pub(crate) static IN_ANSWER_OF_CLASS: &[(&str, &RunColumn, u8)] = &[
+    ("class", &CLASS, 0),
+    ("requests", &REQUESTS, 3),
+    ("failed", &FAILED, 0),
+    ("p50", &P50, 2),
+    ("p95", &P95, 4),
+    ("p99", &P99, 0),
+    ("max", &MAX, 3),
+    ("requests", &SHARE_OF_REQUESTS, 0),
+    ("time", &SHARE_OF_TIME, 0),
 ];
 
 /// The answer's table of runs: headings and columns, and when each leaves a narrow table
@@ -155,7 +201,7 @@ pub(crate) static IN_JSON: &[(&str, &RunColumn)] = &[
 
 /// The JSON of a class of requests: keys and columns.
 pub(crate) static IN_JSON_OF_CLASS: &[(&str, &RunColumn)] = &[
-    ("name", &LABEL),
+    ("name", &CLASS),
     ("requests.planned", &REQUESTS),
     ("requests.ok", &GOOD),
     ("requests.failed", &FAILED),
@@ -172,6 +218,8 @@ pub(crate) static IN_JSON_OF_CLASS: &[(&str, &RunColumn)] = &[
     ("interval_ms", &INTERVALS),
     ("range_ms", &RANGES_OF_FEW),
     ("missing", &MISSING),
+    ("share.requests", &SHARE_OF_REQUESTS),
+    ("share.response_time", &SHARE_OF_TIME),
 ];
 
 /// The JSON of a step: keys and columns.
@@ -469,7 +517,27 @@ const fn compared(
 }
 
 fn time_of_arm(run: &SummaryRun<'_>, metric: Metric) -> RunFigure {
+    if run.class.is_some() {
+        return time_of_class(run, metric);
+    }
     run.arm().and_then(|arm| metric.of(arm).ok()).map(Nanos::from_secs_f64).into()
+}
+
+/// The same of a class, of which one run alone is asked.
+fn time_of_class(run: &SummaryRun<'_>, metric: Metric) -> RunFigure {
+    match metric {
+        Metric::Mean => run.mean().into(),
+        Metric::P50 => run.percentile(0.5).into(),
+        Metric::P95 => run.percentile(0.95).into(),
+        Metric::P99 => run.percentile(0.99).into(),
+        Metric::Throughput
+        | Metric::Failed
+        | Metric::Cpu
+        | Metric::GeneratorCpu
+        | Metric::Memory
+        | Metric::Slow
+        | Metric::Workers => RunFigure::Unknown,
+    }
 }
 
 fn response_times(table: RunTable) -> ColumnBand {
@@ -557,8 +625,6 @@ static CLASSES: RunColumn = json_only(|run| {
         for (path, column) in IN_JSON_OF_CLASS {
             object.insert(path, column.figure(&view));
         }
-        object.insert("share.requests", class.share.into());
-        object.insert("share.response_time", class.share_of_response_time.into());
         object
     };
     let classes: Vec<JsonObject> = SummaryClass::all_of(run).iter().map(in_json).collect();
@@ -580,6 +646,53 @@ static STEPS: RunColumn = json_only(|run| {
     let steps: Vec<JsonObject> = SummaryStep::all_of(run).iter().map(in_json).collect();
     if steps.is_empty() { RunFigure::LeftOut } else { RunFigure::json(&steps) }
 });
+
+// Classes of requests.
+
+pub(crate) static CLASS: RunColumn = RunColumn {
+    name: "class",
+    figure: FigureSource::Of(|run| run.class.map(|class| class.name).into()),
+    stays_when_invalid: true,
+    tables: &[Sweep, Comparison, Load],
+    presence: if_classes,
+    ..PLAIN
+};
+
+static SHARE_OF_REQUESTS: RunColumn = share_of_all(
+    "requests",
+    "share_of_requests",
+    |run| run.class.and_then(|class| class.requests).into(),
+);
+
+pub(crate) static SHARE_OF_TIME: RunColumn = share_of_all(
+    "time",
+    "share_of_response_time",
+    |run| run.class.and_then(|class| class.response_time).into(),
+);
+
+/// A share that a class has of all requests, or of their response times.
+const fn share_of_all(
+    name: &'static str,
+    csv: &'static str,
+    figure: fn(&SummaryRun<'_>) -> RunFigure,
+) -> RunColumn {
+    RunColumn {
+        name,
+        csv,
+        band: Some(|_| ColumnBand::new("share of all", "share")),
+        figure: FigureSource::Of(figure),
+        shown: judge::words::share,
+        tables: &[Sweep, Comparison, Load],
+        presence: if_classes,
+        ..PLAIN
+    }
+}
+
+/// Lines of CSV about classes have it.
+fn if_classes(runs: &[SummaryRun<'_>]) -> ColumnPresence {
+    let is_told_apart = |run: &SummaryRun<'_>| !run.run.tally.classes.is_empty();
+    if runs.iter().any(is_told_apart) { ColumnPresence::CsvOnly } else { ColumnPresence::Nowhere }
+}
 
 static SLOW: RunColumn = json_only(|run| RunFigure::json(&run.slow()));
 

@@ -50,6 +50,18 @@ pub struct SummaryRun<'a> {
     pub verdict: SummaryVerdict,
     pub(crate) run: &'a Run,
     pub(crate) context: RunContext<'a>,
+    /// The class of requests that it is about, where it is not about all.
+    pub(crate) class: Option<ClassShares<'a>>,
+}
+
+/// A class of requests, and its shares of all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClassShares<'a> {
+    pub(crate) name: &'a str,
+    /// Of the requests, 0 to 1.
+    pub(crate) requests: Option<f64>,
+    /// Of the response times of all requests, 0 to 1.
+    pub(crate) response_time: Option<f64>,
 }
 
 /// The study that a run is part of, and what that study records of each run.
@@ -89,7 +101,7 @@ impl<'a> SummaryRun<'a> {
             | RunContext::Comparison(..)
             | RunContext::Capacity => verdict_of(run),
         };
-        SummaryRun { label, verdict, run, context }
+        SummaryRun { label, verdict, run, context, class: None }
     }
 
     /// The run of a body, where the study is of bodies.

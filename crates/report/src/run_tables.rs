@@ -4,10 +4,13 @@
 use model::Study;
 use serde::{Serialize, Serializer};
 
+use crate::classes::SummaryClass;
 use crate::json_object::JsonObject;
 use crate::number::NONE;
 use crate::run_column::{ColumnPresence, FigureMark, RunColumn, RunTable};
-use crate::run_columns::{COLUMNS, IN_ANSWER, IN_JSON, WITHOUT_TIMES};
+use crate::run_columns::{
+    CLASS, COLUMNS, IN_ANSWER, IN_JSON, OF_CLASS, OF_RUN_OF_CLASS, WITHOUT_TIMES,
+};
 use crate::run_summary::{SummaryRun, SummaryVerdict};
 use crate::tree::{ColumnBand, DataTable, TableCell, TableColumn, TableRow};
 
@@ -15,12 +18,7 @@ use crate::tree::{ColumnBand, DataTable, TableCell, TableColumn, TableRow};
 pub(crate) fn table(study: &Study) -> DataTable {
     let table = RunTable::of(study);
     let runs = SummaryRun::all_of(study);
-    let columns: Vec<&RunColumn> = COLUMNS
-        .iter()
-        .copied()
-        .filter(|column| column.tables.contains(&table))
-        .filter(|column| (column.presence)(&runs) != ColumnPresence::Nowhere)
-        .collect();
+    let columns = columns_of(table, &runs);
     let rows = runs.iter().map(|run| TableRow::new(columns.iter().map(|column| column.cell(run))));
     DataTable {
         lead: match table {
@@ -32,12 +30,44 @@ pub(crate) fn table(study: &Study) -> DataTable {
     }
 }
 
-/// The names of that table's columns and all its rows, as CSV.
+/// The columns of these runs' table.
+fn columns_of(table: RunTable, runs: &[SummaryRun<'_>]) -> Vec<&'static RunColumn> {
+    COLUMNS
+        .iter()
+        .copied()
+        .filter(|column| column.tables.contains(&table))
+        .filter(|column| (column.presence)(runs) != ColumnPresence::Nowhere)
+        .collect()
+}
+
+/// The names of that table's columns and a line for each run, as CSV. The lines of the classes of
+/// its requests follow that of the run, which has no class.
 pub fn csv(study: &Study) -> String {
-    let table = table(study);
-    let mut lines = vec![csv_line(table.columns.iter().map(csv_name))];
-    lines.extend(table.rows.iter().map(|row| csv_line(row.cells.iter().map(csv_cell))));
+    let table = RunTable::of(study);
+    let runs = SummaryRun::all_of(study);
+    let columns = columns_of(table, &runs);
+    let headings = columns.iter().map(|column| column.heading(table, &runs));
+    let mut lines = vec![csv_line(headings.map(|heading| csv_name(&heading)))];
+    for run in &runs {
+        lines.push(csv_line(columns.iter().map(|column| csv_cell(&column.cell(run)))));
+        for class in SummaryClass::all_of(run) {
+            let view = class.view();
+            lines.push(csv_line(columns.iter().map(|column| class_cell(column, run, &view))));
+        }
+    }
     lines.concat()
+}
+
+/// What the line of a class of a run has in this column.
+fn class_cell(column: &RunColumn, run: &SummaryRun<'_>, class: &SummaryRun<'_>) -> String {
+    let is_among = |list: &[&RunColumn]| list.iter().any(|other| std::ptr::eq(*other, column));
+    match class.class {
+        // A name is no word of ours: capitals stay.
+        Some(class) if is_among(&[&CLASS]) => quoted(class.name),
+        _ if is_among(OF_CLASS) => csv_cell(&column.cell(class)),
+        _ if is_among(OF_RUN_OF_CLASS) => csv_cell(&column.cell(run)),
+        _ => String::new(),
+    }
 }
 
 fn csv_line(fields: impl Iterator<Item = String>) -> String {
@@ -84,7 +114,7 @@ pub(crate) fn answer(runs: &[SummaryRun<'_>]) -> DataTable {
     DataTable { lead: 0, ..DataTable::of_columns(headings, rows) }
 }
 
-fn answer_heading(name: &str, column: &RunColumn) -> TableColumn {
+pub(crate) fn answer_heading(name: &str, column: &RunColumn) -> TableColumn {
     // Figures stay aligned below it, with a mark or without.
     let room_for_mark = if column.mark == FigureMark::Never { "" } else { " " };
     TableColumn {

@@ -17,7 +17,7 @@ use model::{
     Tally, Threshold, Timestamps, Timing, Window,
 };
 
-use self::play::{PUMA, Server, play};
+use self::play::{PUMA, Server, SimulatedClass, play};
 use crate::machine::{base, environment, statsd};
 use crate::{Made, once};
 
@@ -258,6 +258,37 @@ pub fn tiny() -> LoadStudy {
     })
 }
 
+const CLASSES: &[SimulatedClass] = &[
+    SimulatedClass { name: "/posts", delay: Nanos::from_millis(8), of_twenty: 16 },
+    SimulatedClass { name: "/search", delay: Nanos::from_millis(110), of_twenty: 3 },
+    SimulatedClass { name: "POST /comments", delay: Nanos::from_millis(25), of_twenty: 1 },
+];
+
+/// Three classes of requests on two slots, of which `/search` takes long.
+///
+/// # Panics
+/// Never: its conditions are valid.
+pub fn mixed() -> LoadStudy {
+    let pace = open(Profile::Flat { rate: rate(50.0) }, Arrivals::Poisson, 1);
+    let plan = LoadPlan {
+        requests: "5002 requests of --mix, by weight, 412 kB of memory".to_owned(),
+        load: LoadSettings { pace, ..usual() },
+        length: Some(Nanos::from_secs(60)),
+        thresholds: [
+            Threshold::on("/search p99 < 400ms", true),
+            Threshold::on("POST /comments failed > 0.1%", false),
+        ]
+        .map(|threshold| threshold.expect("a condition"))
+        .to_vec(),
+        ..base("load")
+    };
+    let line = "--rate=50/s --arrivals=poisson --seed=1 -c64 --for=1m --mix 'GET /posts 80, GET \
+         /search?q={1..5000} 15, POST /comments @comment.json 5' --expect '/search p99 < 400ms' \
+         --fail-if 'POST /comments failed > 0.1%' http://127.0.0.1:9292/";
+    let server = Server { workers: 0, slots: 2, classes: CLASSES, ..PUMA };
+    played(line, plan, &server, |_| None)
+}
+
 /// Twenty slow clients beside a load.
 pub fn beside_slow_clients() -> LoadStudy {
     let slow = SlowClients { clients: 20, upload: 1_000, read: 10_000, body: Some(20_000) };
@@ -298,6 +329,7 @@ pub fn every() -> Vec<LoadStudy> {
         tls_unix(),
         empty(),
         tiny(),
+        mixed(),
     ]
 }
 
@@ -320,8 +352,7 @@ fn judged(mut study: LoadStudy) -> LoadStudy {
 }
 
 fn threshold(condition: &str) -> Threshold {
-    let condition = condition.parse().expect("the conditions here are valid");
-    Threshold { condition, is_expected: false }
+    Threshold::on(condition, false).expect("the conditions here are valid")
 }
 
 fn rate(per_second: f64) -> Rate {

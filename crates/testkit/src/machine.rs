@@ -2,9 +2,9 @@
 //! exchanges. Constant parts are in `data`, as JSON of a study file.
 
 use model::{
-    BadResponse, Batches, Ceiling, Environment, Exchange, GeneratorFacts, LaneFacts, Nanos,
-    Outcome, PumaSettings, Run, ServerFacts, ServerPlan, Statistics, StatsdReport, StepTallies,
-    Stop, StreamPlan, Tally, Threads, Timestamps, Window,
+    BadResponse, Batches, Ceiling, ClassTally, Environment, Exchange, GeneratorFacts, LaneFacts,
+    Nanos, Outcome, PumaSettings, Run, ServerFacts, ServerPlan, Statistics, StatsdReport,
+    StepTallies, Stop, StreamPlan, Tally, Threads, Timestamps, Window,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -80,6 +80,10 @@ pub(crate) fn at_ease(elapsed: Nanos) -> GeneratorFacts {
 /// Records the exchanges of a run as a lane does.
 pub(crate) struct Recorder {
     pub(crate) tally: Tally,
+    /// Empty where requests are not told apart.
+    pub(crate) classes: Vec<ClassTally>,
+    /// The class of the next exchange.
+    pub(crate) class: usize,
     batches: Batches,
     timestamps: Timestamps,
     /// Of a load whose rate changes by plan.
@@ -90,6 +94,8 @@ impl Recorder {
     pub(crate) fn new(window: Window, connections: u32, timestamps: Timestamps) -> Recorder {
         Recorder {
             tally: Tally::new(window, connections as usize),
+            classes: Vec::new(),
+            class: 0,
             batches: Batches::new(window),
             timestamps,
             steps: None,
@@ -98,8 +104,8 @@ impl Recorder {
 
     /// Records an exchange that was sent. `lag`: the generator's own lag.
     pub(crate) fn record(&mut self, exchange: &Exchange, connection: u32, lag: Nanos) {
-        let Recorder { tally, batches, timestamps, steps } = self;
-        tally.record(exchange, connection as usize);
+        let Recorder { tally, classes, class, batches, timestamps, steps } = self;
+        tally.record_of(classes.get_mut(*class), exchange, connection as usize);
         if let Some(steps) = steps {
             steps.record(exchange);
         }
@@ -127,7 +133,8 @@ impl Recorder {
 
     /// The finished run, by a generator that is not the limit. `measured`: its length after the
     /// warm-up.
-    pub(crate) fn run(self, percentiles: &[f64], measured: Nanos, elapsed: Nanos) -> Run {
+    pub(crate) fn run(mut self, percentiles: &[f64], measured: Nanos, elapsed: Nanos) -> Run {
+        self.tally.add_classes(&self.classes);
         let statistics = Some(Statistics::of(&self.tally, &self.batches, percentiles));
         let connections = self.tally.per_connection.len() as u32;
         let steps = self.steps.map(|steps| steps.finish(measured, false, percentiles));

@@ -64,6 +64,13 @@ fn a_scrape_of_a_watched_sweep() {
 }
 
 #[test]
+fn a_scrape_of_a_load_of_several_classes() {
+    let families = of_load(&load::mixed());
+    let of_classes = families.into_iter().filter(|it| it.metric.name.contains(".class_"));
+    expect("classes.prom", &text_formats::exposition(&of_classes.collect::<Vec<_>>()));
+}
+
+#[test]
 fn a_scrape_while_a_run_goes_on() {
     let sample = |of: &str, name, value| (name, of.to_owned(), value);
     let samples = vec![

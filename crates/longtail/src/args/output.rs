@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PathBufValueParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
-use model::{Objective, Run, Study, Threshold};
+use model::secret::masked_word;
+use model::{Run, Study, Threshold};
 use report::Width;
 
 use super::ADVANCED;
@@ -334,24 +335,58 @@ impl FormatArgs {
 /// What is expected of each run.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ThresholdArgs {
-    /// Exit with 1 where a run misses this: 'p99 < 200ms', 'failed < 0.1%'
-    #[arg(long, value_name = "LIMIT", help_heading = "Output")]
-    expect: Vec<Objective>,
+    /// Exit with 1 where a run misses this: 'p99 < 200ms', 'failed < 0.1%', of a class '/search p99 < 1s'
+    #[arg(long, value_name = "LIMIT", value_parser = expected, help_heading = "Output")]
+    expect: Vec<Threshold>,
     /// The reverse of --expect: exit with 1 where this holds, 'p99 > 200ms'
-    #[arg(long, value_name = "LIMIT", help_heading = ADVANCED)]
-    fail_if: Vec<Objective>,
+    #[arg(long, value_name = "LIMIT", value_parser = failing, help_heading = ADVANCED)]
+    fail_if: Vec<Threshold>,
 }
+
+/// Reads `--expect`.
+fn expected(text: &str) -> Result<Threshold, String> {
+    Threshold::on(text, true)
+}
+
+/// Reads `--fail-if`.
+fn failing(text: &str) -> Result<Threshold, String> {
+    Threshold::on(text, false)
+}
+
+/// The most names of classes in a mistake.
+const MOST_NAMES: usize = 10;
 
 impl ThresholdArgs {
     /// Both in one list.
     pub(crate) fn all(&self) -> Vec<Threshold> {
-        let of = |conditions: &[Objective], is_expected| {
-            conditions
-                .iter()
-                .map(|condition| Threshold { condition: *condition, is_expected })
-                .collect::<Vec<_>>()
+        [self.expect.as_slice(), &self.fail_if].concat()
+    }
+
+    /// Refuses thresholds of classes that the load does not send.
+    ///
+    /// # Errors
+    /// If there is one.
+    pub(crate) fn check_classes(&self, classes: &[String]) -> Result<(), Mistake> {
+        let is_sent = |it: &Threshold| classes.iter().any(|class| it.is_about(class));
+        let thresholds = self.expect.iter().chain(&self.fail_if);
+        let unknown = thresholds.filter(|it| !is_sent(it)).find_map(|it| it.class.as_deref());
+        let Some(unknown) = unknown else { return Ok(()) };
+        let unknown = masked_word(unknown);
+        if classes.is_empty() {
+            return Err(wrong(format!(
+                "no class of requests is called '{unknown}', for all requests of this load are alike: \
+                 give --mix, or leave '{unknown}' out of the limit"
+            )));
+        }
+        let shown = &classes[..classes.len().min(MOST_NAMES)];
+        let more = match classes.len() - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
         };
-        [of(&self.expect, true), of(&self.fail_if, false)].concat()
+        Err(wrong(format!(
+            "no class of requests is called '{unknown}': this load sends '{}'{more}",
+            shown.join("', '")
+        )))
     }
 }
 

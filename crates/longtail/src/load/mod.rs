@@ -45,6 +45,7 @@ pub(crate) fn prepare(
     refuse_what_far_generators_lack(args)?;
     let mut load = args.settings()?;
     let rendered = rendered(args, &template(args)?)?;
+    args.thresholds.check_classes(rendered.mix.classes())?;
     let target = rendered.target;
     let asked_at = clock.now();
     let transport = transport(args, resolver, &target)?;

@@ -71,6 +71,7 @@ fn loads() {
     of("tls_unix", load::tls_unix(), "txt csv");
     of("empty", load::empty(), "txt answer.md hey.txt wrk.txt answer.txt");
     of("tiny", load::tiny(), "json summary.json");
+    of("mixed", load::mixed(), "txt 80.txt answer.txt answer.md csv summary.json");
     of("slow_clients", load::beside_slow_clients(), "answer.txt");
 }
 

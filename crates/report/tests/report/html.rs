@@ -36,6 +36,7 @@ fn pages() -> Vec<(&'static str, Study)> {
         ("no runs", study::empty().into()),
         ("open loop", load::open_poisson().into()),
         ("overloaded", load::overloaded().into()),
+        ("a mix", load::mixed().into()),
         ("refused", load::refused().into()),
         ("bodies", bodies::canonical().into()),
         ("another generator", claimed::hey_sweep().into()),

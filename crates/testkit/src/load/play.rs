@@ -6,7 +6,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use model::pace::uniform;
-use model::{Exchange, LatePolicy, LoadPlan, Nanos, Outcome, StepTallies, Tally, Window};
+use model::{
+    ClassTally, Exchange, LatePolicy, LoadPlan, Nanos, Outcome, StepTallies, Tally, Window,
+};
 
 use crate::machine::Recorder;
 
@@ -16,9 +18,36 @@ pub(super) struct Server {
     pub(super) workers: u32,
     pub(super) slots: u32,
     pub(super) delay: Nanos,
+    /// The classes of requests, if they are told apart; they have delays of their own.
+    pub(super) classes: &'static [SimulatedClass],
 }
 
-pub(super) const PUMA: Server = Server { workers: 2, slots: 20, delay: Nanos::from_millis(5) };
+/// A class of requests: its name, its delay, and how many of twenty requests are of it.
+pub(super) struct SimulatedClass {
+    pub(super) name: &'static str,
+    pub(super) delay: Nanos,
+    pub(super) of_twenty: u64,
+}
+
+pub(super) const PUMA: Server =
+    Server { workers: 2, slots: 20, delay: Nanos::from_millis(5), classes: &[] };
+
+impl Server {
+    /// The class of the `n`-th request; 0 where they are not told apart.
+    fn class_of(&self, n: u64) -> usize {
+        let mut last = 0;
+        let classes = self.classes.iter().position(|class| {
+            last += class.of_twenty;
+            // Neighbours are of different classes.
+            n * 7 % 20 < last
+        });
+        classes.unwrap_or(0)
+    }
+
+    fn delay_of(&self, n: u64) -> Nanos {
+        self.classes.get(self.class_of(n)).map_or(self.delay, |class| class.delay)
+    }
+}
 
 // The random streams.
 const LAG: u64 = 11;
@@ -44,6 +73,8 @@ pub(super) fn play(
         opened: vec![false; plan.load.connections as usize],
         number: 0,
     };
+    let classes = server.classes.iter().map(|class| ClassTally::new(class.name));
+    simulated.recorder.classes = classes.collect();
     let mut times = Vec::new();
     let mut schedule = plan.load.pace.schedule();
     // (free from, connection), the earliest first
@@ -120,6 +151,7 @@ impl SimulatedLoad<'_> {
         } else {
             self.served(connection, due, begins + lag, outcome)
         };
+        self.recorder.class = self.server.class_of(self.number);
         self.recorder.record(&exchange, connection, lag);
         self.recorder.note_reason(&exchange, self.number / 200);
         self.number += 1;
@@ -137,7 +169,7 @@ impl SimulatedLoad<'_> {
         let ended = match outcome {
             Outcome::TimedOut => sent + self.plan.load.timeout,
             Outcome::Answered(200) => {
-                sent.max(self.slot_free[slot]) + held(self.server.delay, number)
+                sent.max(self.slot_free[slot]) + held(self.server.delay_of(number), number)
             }
             _ => sent + Nanos::from_secs_f64(0.000_4 + 0.002 * uniform(SERVICE, number)),
         };
