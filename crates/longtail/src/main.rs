@@ -14,6 +14,7 @@ mod keys;
 mod live_block;
 mod load;
 mod metrics;
+mod mix;
 mod progress;
 mod results;
 mod secrets;

@@ -91,11 +91,11 @@ impl ClassTally {
         self.due() + self.unmeasured.total()
     }
 
-    /// Adds what another lane recorded of the same class.
+    /// Adds what another lane or another run recorded of the same class.
     ///
     /// # Panics
     /// If it is another class.
-    pub(crate) fn merge(&mut self, other: &ClassTally) {
+    pub fn merge(&mut self, other: &ClassTally) {
         assert_eq!(self.name, other.name, "tallies of two classes");
         self.counts.merge(&other.counts);
         self.unmeasured.merge(&other.unmeasured);

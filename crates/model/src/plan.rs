@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,9 @@ use crate::app_time::STAMPS;
 use crate::secret::{MaskedText, Private};
 use crate::server_kind::ServerKind;
 use crate::socket::Socket;
-use crate::{Body, Cpus, Nanos, Objective, Pace, PlannedEvent, SlowClients, Threshold};
+use crate::{
+    Body, Cpus, Nanos, Objective, Pace, PlannedEvent, RequestMix, SlowClients, Threshold,
+};
 
 /// What `longtail sweep` was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -182,6 +185,10 @@ pub struct StreamPlan {
     pub path: Option<Private<String>>,
     /// `--body`: the body that every response is to have; `None`: whatever the path returns.
     pub body: Option<Body>,
+    /// `--mix`: several requests in place of one. Then `path` is that of one of them, by which it is
+    /// seen whether the server is ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mix: Option<PlannedMix>,
     /// Not `-k`: whether a connection carries more than one request.
     pub keep_alive: bool,
     /// When a run ends.
@@ -204,6 +211,18 @@ pub struct StreamPlan {
     /// `--from`: the commands that lead to the generators on other machines; none: the generator is
     /// this process.
     pub from: Vec<MaskedText>,
+}
+
+/// Requests by weight.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlannedMix {
+    /// What is sent, in words: `5002 requests of mix.txt, by weight, 412 kB of memory`.
+    pub described: String,
+    /// The names of its classes; empty where requests are not told apart.
+    pub classes: Vec<String>,
+    /// The requests, rendered for [`ANY_HOST`](crate::ANY_HOST); `None` in a study that was read.
+    #[serde(skip)]
+    pub requests: Option<Arc<RequestMix>>,
 }
 
 impl StreamPlan {
@@ -231,6 +250,7 @@ impl StreamPlan {
             delay: _,
             path: _,
             body: _,
+            mix: _,
             worker_header: _,
             reads_app_times: _,
             from: _,

@@ -13,6 +13,9 @@ use crate::pace::{mix, random_bits};
 /// The most classes of a mix. Each lane has a histogram for each of them.
 pub const MOST_CLASSES: usize = 200;
 
+/// The host that requests are rendered for before it is known where their server will listen.
+pub const ANY_HOST: &str = "longtail.invalid";
+
 /// Keeps the draws of requests apart from those of the gaps between them, which have the same seed.
 const ORDER: u64 = 0x006F_7264_6572;
 
@@ -33,6 +36,27 @@ impl Request {
     /// A request of no particular class.
     pub fn new(bytes: impl Into<Arc<[u8]>>, is_head: bool) -> Request {
         Request { bytes: bytes.into(), is_head, class: 0 }
+    }
+
+    /// The same for the server at `authority`, if it was rendered for [`ANY_HOST`].
+    #[must_use]
+    pub fn for_host(&self, authority: &str) -> Request {
+        let line = format!("\r\nHost: {ANY_HOST}\r\n");
+        let Some(at) = self.bytes.windows(line.len()).position(|part| part == line.as_bytes())
+        else {
+            return self.clone();
+        };
+        let host = format!("\r\nHost: {authority}\r\n");
+        let rest = &self.bytes[at + line.len()..];
+        let bytes = [&self.bytes[..at], host.as_bytes(), rest].concat();
+        Request { bytes: bytes.into(), ..self.clone() }
+    }
+
+    /// What a GET asks for; `None` if it is none.
+    pub fn path_of_get(&self) -> Option<&str> {
+        let line = self.bytes.strip_prefix(b"GET ")?;
+        let end = line.iter().position(|byte| *byte == b' ')?;
+        std::str::from_utf8(&line[..end]).ok()
     }
 }
 
@@ -153,6 +177,28 @@ impl RequestMix {
     /// The class of the `n`-th request.
     pub fn class_of(&self, n: u64) -> u8 {
         self.requests[self.index(n)].class
+    }
+
+    /// The same requests by the same weights, drawn anew.
+    #[must_use]
+    pub fn drawn_anew(&self, seed: u64) -> RequestMix {
+        let order = match &self.order {
+            RequestOrder::Sequential => RequestOrder::Sequential,
+            RequestOrder::Drawn { chances, .. } => {
+                RequestOrder::Drawn { stream: mix(seed ^ ORDER), chances: chances.clone() }
+            }
+        };
+        RequestMix { requests: self.requests.clone(), classes: self.classes.clone(), order }
+    }
+
+    /// The requests of this class alone, one after the other.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    pub fn of_class(&self, class: u8) -> RequestMix {
+        let of_class = self.requests.iter().filter(|request| request.class == class);
+        RequestMix::in_order(of_class.cloned().collect()).with_classes(self.classes.clone())
     }
 
     /// The same mix of requests that `change` made of these.
@@ -276,6 +322,19 @@ mod tests {
         };
         assert_eq!(again(7), again(7));
         assert_ne!(again(7), again(8));
+    }
+
+    #[test]
+    fn a_request_for_any_host_is_sent_to_the_host_that_is_known_later() {
+        let bytes = b"GET /a?b HTTP/1.1\r\nHost: longtail.invalid\r\nX: y\r\n\r\n";
+        let request = Request { class: 3, ..Request::new(bytes.as_slice(), false) };
+        assert_eq!(request.path_of_get(), Some("/a?b"));
+        let sent = request.for_host("127.0.0.1:3000");
+        let expected = b"GET /a?b HTTP/1.1\r\nHost: 127.0.0.1:3000\r\nX: y\r\n\r\n";
+        assert_eq!((&*sent.bytes, sent.class), (expected.as_slice(), 3));
+        let of_its_own = Request::new(b"POST / HTTP/1.1\r\nHost: a\r\n\r\n".as_slice(), false);
+        assert_eq!(of_its_own.for_host("b"), of_its_own);
+        assert_eq!(of_its_own.path_of_get(), None);
     }
 
     #[test]

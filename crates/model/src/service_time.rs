@@ -251,6 +251,18 @@ impl ServiceTime {
     }
 }
 
+/// How long a request of a class takes when it is the only one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassAlone {
+    /// The class's name.
+    pub name: String,
+    /// The good responses that were measured.
+    pub responses: u64,
+    /// Their mean; `None` if there was none.
+    #[serde(rename = "mean_ns")]
+    pub mean: Option<Nanos>,
+}
+
 /// Responses to requests that were sent one at a time.
 #[derive(Clone, Debug, Default)]
 pub struct LoneResponses {

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::LoadPlan;
 use crate::secret::MaskedText;
-use crate::theory::ServiceTime;
-use crate::theory::{DisciplineProbe, InferredDiscipline};
+use crate::theory::{ClassAlone, DisciplineProbe, InferredDiscipline, ServiceTime};
 use crate::{
     BodiesStudy, CapacityStudy, ComparisonStudy, Diagnostic, Environment, LaneCountReason, Nanos,
     Placement, Plan, ProbeUsed, Run, ServerFacts, ServerLocation, SlowClientCounts, Threshold,
@@ -118,6 +117,9 @@ pub struct SweepStudy {
     pub probed: Option<ProbeUsed>,
     /// The service time that theory uses; `None` if it is neither given nor measured.
     pub service_time: Option<ServiceTime>,
+    /// How long a request of each class takes alone; empty where requests are not told apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes_alone: Vec<ClassAlone>,
     /// Probes before the first run to learn the order of service (`--probe-discipline`).
     pub probes: Vec<DisciplineProbe>,
     /// The finished runs, in order.

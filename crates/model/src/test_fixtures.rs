@@ -40,6 +40,7 @@ pub(crate) fn stream(seconds: u64, delay: Option<Nanos>) -> StreamPlan {
         delay,
         path: None,
         body: None,
+        mix: None,
         keep_alive: true,
         stop: Stop::After(Nanos::from_secs(seconds)),
         warm_up: Nanos::from_secs(1),

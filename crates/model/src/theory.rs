@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::Nanos;
 
 pub use crate::service_time::{
-    LogNormalTime, LoneResponses, MeanAgain, ServiceTime, ServiceTimeSource,
+    ClassAlone, LogNormalTime, LoneResponses, MeanAgain, ServiceTime, ServiceTimeSource,
 };
 pub use crate::usual_time::UsualTime;
 

@@ -422,10 +422,14 @@ pub(crate) fn table(summary: &Summary<'_>) -> DataTable {
     }
 }
 
-/// The classes of requests of the runs, where the answer has a row for each run.
+/// The classes of requests of the runs, where they are told apart.
 pub(crate) fn classes(summary: &Summary<'_>) -> Option<ShownClasses> {
-    let has_row_each = summary.comparison.is_none() && summary.capacity.is_none();
-    class_table::answer(&summary.runs).filter(|_| has_row_each)
+    match (&summary.comparison, &summary.capacity) {
+        (None, None) => class_table::of_runs(&summary.runs),
+        (Some(_), _) => class_table::of_arms(&summary.runs),
+        // Its trials go on until a rate is decided, not until each class is known.
+        (None, Some(_)) => None,
+    }
 }
 
 /// The answer as Markdown for a pull request: the conclusion, the table, why, whether to trust it,

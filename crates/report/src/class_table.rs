@@ -1,11 +1,14 @@
-//! The tables of the classes of requests: of a load, a row each; of several loads, the 99th
-//! percentile of each class at each load.
+//! The tables of the classes of requests: of a load, a row each; of several loads or arms, the 99th
+//! percentile of each class in each.
 
-use model::Study;
+use model::{ClassTally, Run, Study, Tally};
 
 use crate::classes::SummaryClass;
 use crate::number;
-use crate::run_columns::{IN_ANSWER_OF_CLASS, P99};
+use crate::run_column::{ColumnPresence, RunColumn};
+use crate::run_columns::{
+    ALONE, CLASS, IN_ANSWER_OF_CLASS, P99, SHARE_OF_REQUESTS, SHARE_OF_SERVER_TIME, SHARE_OF_TIME,
+};
 use crate::run_summary::SummaryRun;
 use crate::run_tables::{answer_cell, answer_heading};
 use crate::tree::{ColumnBand, DataTable, ReportSection, TableColumn, TableRow};
@@ -23,7 +26,7 @@ pub(crate) struct ShownClasses {
 }
 
 /// The classes of the runs of a load or a sweep; `None` where there are none.
-pub(crate) fn answer(runs: &[SummaryRun<'_>]) -> Option<ShownClasses> {
+pub(crate) fn of_runs(runs: &[SummaryRun<'_>]) -> Option<ShownClasses> {
     let is_shown = |run: &&SummaryRun<'_>| {
         run.mean().is_some() && (runs.len() == 1 || run.is_the_servers())
     };
@@ -32,16 +35,60 @@ pub(crate) fn answer(runs: &[SummaryRun<'_>]) -> Option<ShownClasses> {
     let last_pass = shown.iter().map(|run| run.run.repeat).max()?;
     let shown: Vec<&SummaryRun<'_>> =
         shown.into_iter().filter(|run| run.run.repeat == last_pass).collect();
-    let classes = SummaryClass::all_of(shown.last()?);
-    if classes.is_empty() {
-        return None;
+    match shown.as_slice() {
+        [run] => shown_of(&SummaryClass::all_of(run), table),
+        [.., highest] => shown_of(&SummaryClass::all_of(highest), |classes| {
+            let loads = &shown[shown.len().saturating_sub(MOST_LOADS)..];
+            side_by_side(classes, loads, "p99 at each load, ms")
+        }),
+        [] => None,
     }
-    let kept = &classes[..classes.len().min(MOST)];
-    let table = match shown.as_slice() {
-        [_] => table(kept),
-        loads => by_load(kept, &loads[loads.len().saturating_sub(MOST_LOADS)..]),
-    };
-    Some(ShownClasses { table, left_out: left_out(&classes[kept.len()..]) })
+}
+
+/// The classes of the arms of a comparison, each over all of its sound runs; `None` where there are
+/// none.
+pub(crate) fn of_arms(runs: &[SummaryRun<'_>]) -> Option<ShownClasses> {
+    let mut arms: Vec<(String, Vec<&SummaryRun<'_>>)> = Vec::new();
+    for run in runs.iter().filter(|run| run.arm().is_some_and(|arm| arm.is_sound())) {
+        let letter = run.letter()?;
+        match arms.iter_mut().find(|(known, _)| *known == letter) {
+            Some((_, runs)) => runs.push(run),
+            None => arms.push((letter, vec![run])),
+        }
+    }
+    arms.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let merged: Vec<Run> = arms.iter().map(|(_, runs)| merged(runs)).collect();
+    let views: Vec<SummaryRun<'_>> = arms
+        .iter()
+        .zip(&merged)
+        .map(|((letter, runs), run)| SummaryRun::of(letter.clone(), run, runs[0].context))
+        .collect();
+    let shown: Vec<&SummaryRun<'_>> = views.iter().collect();
+    shown_of(&SummaryClass::all_of(views.first()?), |classes| {
+        side_by_side(classes, &shown, "p99 of each arm, ms")
+    })
+}
+
+/// The requests of several runs by class, as one run. None of them is empty.
+fn merged(runs: &[&SummaryRun<'_>]) -> Run {
+    let mut classes: Vec<ClassTally> = runs[0].run.tally.classes.clone();
+    for run in &runs[1..] {
+        for (mine, theirs) in classes.iter_mut().zip(&run.run.tally.classes) {
+            mine.merge(theirs);
+        }
+    }
+    let mut tally = Tally { window: runs[0].run.tally.window, ..Tally::default() };
+    tally.add_classes(&classes);
+    Run { tally, ..runs[0].run.clone() }
+}
+
+/// The first of these classes as a table, and a line for the others.
+fn shown_of(
+    classes: &[SummaryClass<'_>],
+    table: impl Fn(&[SummaryClass<'_>]) -> DataTable,
+) -> Option<ShownClasses> {
+    let (kept, rest) = classes.split_at(classes.len().min(MOST));
+    (!kept.is_empty()).then(|| ShownClasses { table: table(kept), left_out: left_out(rest) })
 }
 
 fn left_out(rest: &[SummaryClass<'_>]) -> Option<String> {
@@ -56,8 +103,11 @@ fn left_out(rest: &[SummaryClass<'_>]) -> Option<String> {
     })
 }
 
-/// All classes of each run.
+/// All classes of each run of a load or a sweep.
 pub(crate) fn sections(study: &Study) -> Vec<ReportSection> {
+    if !matches!(study, Study::Load(_) | Study::Sweep(_)) {
+        return Vec::new();
+    }
     let runs = SummaryRun::all_of(study);
     let of_run = |run: &SummaryRun<'_>| {
         let classes = SummaryClass::all_of(run);
@@ -67,43 +117,57 @@ pub(crate) fn sections(study: &Study) -> Vec<ReportSection> {
             format!("classes of requests, {}; times in ms", run.label)
         };
         // The answer has the same table.
-        let is_in_answer = runs.len() == 1
-            && classes.len() <= MOST
-            && matches!(study, Study::Load(_) | Study::Sweep(_));
-        let section = ReportSection { is_detail: is_in_answer, ..ReportSection::new(title) };
+        let is_detail = runs.len() == 1 && classes.len() <= MOST;
+        let section = ReportSection { is_detail, ..ReportSection::new(title) };
         (!classes.is_empty() && !run.is_hidden()).then(|| section.table(table(&classes)))
     };
     runs.iter().filter_map(of_run).collect()
 }
 
 fn table(classes: &[SummaryClass<'_>]) -> DataTable {
-    let headings = IN_ANSWER_OF_CLASS
-        .iter()
-        .map(|(name, column, leaves)| answer_heading(name, column).leaving(*leaves));
-    let row = |class: &SummaryClass<'_>| {
-        let view = class.view();
-        TableRow::new(IN_ANSWER_OF_CLASS.iter().map(|(_, column, _)| answer_cell(&view, column)))
+    let views: Vec<SummaryRun<'_>> = classes.iter().map(SummaryClass::view).collect();
+    let has_server_time = classes.iter().any(|class| class.shares.server_time.is_some());
+    let is_shown = |column: &RunColumn| {
+        let is_better_known = has_server_time && std::ptr::eq(column, &SHARE_OF_TIME);
+        !is_better_known && (column.presence)(&views) != ColumnPresence::Nowhere
     };
-    DataTable::of_columns(headings, classes.iter().map(row))
+    let shown: Vec<&(&str, &RunColumn, u8)> =
+        IN_ANSWER_OF_CLASS.iter().filter(|(_, column, _)| is_shown(column)).collect();
+    let headings =
+        shown.iter().map(|(name, column, leaves)| answer_heading(name, column).leaving(*leaves));
+    let row = |view: &SummaryRun<'_>| {
+        TableRow::new(shown.iter().map(|(_, column, _)| answer_cell(view, column)))
+    };
+    DataTable::of_columns(headings, views.iter().map(row))
 }
 
-/// The 99th percentile of classes at each load.
-fn by_load(classes: &[SummaryClass<'_>], loads: &[&SummaryRun<'_>]) -> DataTable {
-    let band = ColumnBand::new("p99 at each load, ms", "p99 ms");
-    let of_loads: Vec<Vec<SummaryClass<'_>>> =
-        loads.iter().map(|run| SummaryClass::all_of(run)).collect();
+/// The 99th percentile of classes in each of these runs, under this title.
+fn side_by_side(
+    classes: &[SummaryClass<'_>],
+    runs: &[&SummaryRun<'_>],
+    title: &str,
+) -> DataTable {
+    let band = ColumnBand::new(title, "p99 ms");
+    let of_runs: Vec<Vec<SummaryClass<'_>>> =
+        runs.iter().map(|run| SummaryClass::all_of(run)).collect();
+    let has_server_time = classes.iter().any(|class| class.shares.server_time.is_some());
+    let columns: &[&RunColumn] = if has_server_time {
+        &[&CLASS, &ALONE, &SHARE_OF_REQUESTS, &SHARE_OF_SERVER_TIME]
+    } else {
+        &[&CLASS, &SHARE_OF_REQUESTS, &SHARE_OF_TIME]
+    };
     let row = |class: &SummaryClass<'_>| {
-        let p99 = |of_load: &Vec<SummaryClass<'_>>| {
-            let same = of_load.iter().find(|other| other.shares.name == class.shares.name);
+        let p99 = |of_run: &Vec<SummaryClass<'_>>| {
+            let same = of_run.iter().find(|other| other.shares.name == class.shares.name);
             number::or_none(same, |same| answer_cell(&same.view(), &P99))
         };
-        let share = number::or_none(class.shares.requests, judge::words::share);
-        let first = [class.shares.name.to_owned(), share];
-        TableRow::new(first.into_iter().chain(of_loads.iter().map(p99)))
+        let view = class.view();
+        let first = columns.iter().map(|column| answer_cell(&view, column));
+        TableRow::new(first.chain(of_runs.iter().map(p99)))
     };
-    let headings = ["class", "of requests"].map(TableColumn::new).into_iter();
+    let headings = columns.iter().map(|column| answer_heading(column.name, column));
     // Figures stay aligned below it, with a mark or without.
-    let of_load = |run: &&SummaryRun<'_>| TableColumn::new(format!("{} ", run.label)).under(&band);
-    let headings = headings.chain(loads.iter().map(of_load));
+    let of_run = |run: &&SummaryRun<'_>| TableColumn::new(format!("{} ", run.label)).under(&band);
+    let headings = headings.chain(runs.iter().map(of_run));
     DataTable::of_columns(headings, classes.iter().map(row))
 }

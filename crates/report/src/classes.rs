@@ -1,6 +1,6 @@
 //! The classes of requests of a run, each as a run of its own with its shares of the whole.
 
-use model::Run;
+use model::{ClassTally, Nanos, Run};
 
 use crate::run_summary::{ClassShares, SummaryRun};
 
@@ -16,11 +16,18 @@ pub(crate) struct SummaryClass<'a> {
 }
 
 impl<'a> SummaryClass<'a> {
-    /// The classes of a run, those with the largest share of the response time first; none where
-    /// its requests are not told apart.
+    /// The classes of a run, those with the largest share of the server's time, or else of the
+    /// response time, first; none where its requests are not told apart.
     pub(crate) fn all_of(whole: &'a SummaryRun<'a>) -> Vec<SummaryClass<'a>> {
         let run = whole.run;
         let all = run.tally.due();
+        let alone = |name: &str| {
+            whole.classes_alone().iter().find(|class| class.name == name)?.mean
+        };
+        let alone_of = |name: &str| alone(name).map(Nanos::as_secs_f64);
+        let server_time = |class: &ClassTally| Some(class.due() as f64 * alone_of(&class.name)?);
+        // Where that of one class is not known, neither is the whole.
+        let of_all: Option<f64> = run.tally.classes.iter().map(server_time).sum();
         let mut classes: Vec<SummaryClass<'a>> = run
             .tally
             .classes
@@ -30,12 +37,19 @@ impl<'a> SummaryClass<'a> {
                     name: &class.name,
                     requests: (all > 0).then(|| class.due() as f64 / all as f64),
                     response_time: run.share_of_response_time(class),
+                    alone: alone(&class.name),
+                    server_time: server_time(class)
+                        .zip(of_all)
+                        .filter(|(_, all)| *all > 0.0)
+                        .map(|(time, all)| time / all),
                 },
                 run: run.of_class(class),
                 whole,
             })
             .collect();
-        let time = |class: &SummaryClass<'_>| class.shares.response_time.unwrap_or_default();
+        let time = |class: &SummaryClass<'_>| {
+            class.shares.server_time.or(class.shares.response_time).unwrap_or_default()
+        };
         classes.sort_by(|one, other| time(other).total_cmp(&time(one)));
         classes
     }

@@ -5,8 +5,8 @@ use judge::findings::only_status;
 use model::theory::{ServiceTime, ServiceTimeSource};
 use model::{
     App, BodiesStudy, CapacityStudy, ComparisonStudy, Diagnostic, Environment, LaneCountReason,
-    LaneFacts, LatePolicy, LoadPlan, LoadStudy, MaskedText, Nanos, Placement, ServerLocation, Stop,
-    StreamPlan, Study, SweepStudy, Timing,
+    LaneFacts, LatePolicy, LoadPlan, LoadStudy, MaskedText, Nanos, Placement, PlannedMix,
+    ServerLocation, Stop, StreamPlan, Study, SweepStudy, Timing,
 };
 
 use crate::labels::{
@@ -141,8 +141,12 @@ fn facts_of_sweep(study: &SweepStudy, machine: NamedFact) -> Vec<NamedFact> {
     let server = &study.server;
     let stream = &study.plan.stream;
     let generator = generator(stream, server.placement.as_ref(), study.plan.with.as_deref());
+    let at = match &stream.mix {
+        Some(mix) => format!("{}, {}", server.url, mix.described),
+        None => format!("{}, path {}", server.url, stream.target_path()),
+    };
     vec![
-        NamedFact::new("at", [format!("{}, path {}", server.url, stream.target_path())]),
+        NamedFact::new("at", [at]),
         NamedFact::new("command", [server.command_line.to_string()]),
         NamedFact::new("runtime", server.runtime.clone()),
         machine,
@@ -245,8 +249,21 @@ fn app(study: &SweepStudy) -> String {
     let alone = study
         .service_time
         .filter(|known| known.source == ServiceTimeSource::Measured && known.mean > Nanos::ZERO);
-    let takes = alone.map(|known| format!(" {}", takes_alone(&known)));
+    let takes = alone.map(|known| takes_alone(&known));
+    if let Some(mix) = &plan.stream.mix {
+        let takes = takes.map(|takes| format!(", of which a request {takes}")).unwrap_or_default();
+        return format!("{}{takes}", mix_in_short(mix));
+    }
+    let takes = takes.map(|takes| format!(" {takes}"));
     format!("GET {path}{}", takes.unwrap_or_default())
+}
+
+/// `a mix of 3 classes of requests`.
+pub(crate) fn mix_in_short(mix: &PlannedMix) -> String {
+    match mix.classes.len() {
+        0 => format!("a mix of {}", mix.described),
+        classes => format!("a mix of {classes} classes of requests"),
+    }
 }
 
 /// `takes 20.7 ms when alone, 1.20 ms of it CPU`, and where the first request or later ones took

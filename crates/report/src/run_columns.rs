@@ -49,6 +49,8 @@ pub(crate) static COLUMNS: &[&RunColumn] = &[
     &CLASS,
     &SHARE_OF_REQUESTS,
     &SHARE_OF_TIME,
+    &SHARE_OF_SERVER_TIME,
+    &ALONE,
     &SECONDS,
     &OFFERED,
     &SENT,
@@ -101,6 +103,8 @@ pub(crate) static OF_CLASS: &[&RunColumn] = &[
     &CLASS,
     &SHARE_OF_REQUESTS,
     &SHARE_OF_TIME,
+    &SHARE_OF_SERVER_TIME,
+    &ALONE,
     &MEAN,
     &P10,
     &P25,
@@ -131,8 +135,10 @@ pub(crate) static IN_ANSWER_OF_CLASS: &[(&str, &RunColumn, u8)] = &[
     ("p95", &P95, 4),
     ("p99", &P99, 0),
     ("max", &MAX, 3),
+    ("alone", &ALONE, 1),
     ("requests", &SHARE_OF_REQUESTS, 0),
     ("time", &SHARE_OF_TIME, 0),
+    ("server's time", &SHARE_OF_SERVER_TIME, 0),
 ];
 
 /// The answer's table of runs: headings and columns, and when each leaves a narrow table
@@ -220,6 +226,8 @@ pub(crate) static IN_JSON_OF_CLASS: &[(&str, &RunColumn)] = &[
     ("missing", &MISSING),
     ("share.requests", &SHARE_OF_REQUESTS),
     ("share.response_time", &SHARE_OF_TIME),
+    ("share.server_time", &SHARE_OF_SERVER_TIME),
+    ("alone_ms", &ALONE),
 ];
 
 /// The JSON of a step: keys and columns.
@@ -658,7 +666,7 @@ pub(crate) static CLASS: RunColumn = RunColumn {
     ..PLAIN
 };
 
-static SHARE_OF_REQUESTS: RunColumn = share_of_all(
+pub(crate) static SHARE_OF_REQUESTS: RunColumn = share_of_all(
     "requests",
     "share_of_requests",
     |run| run.class.and_then(|class| class.requests).into(),
@@ -669,6 +677,31 @@ pub(crate) static SHARE_OF_TIME: RunColumn = share_of_all(
     "share_of_response_time",
     |run| run.class.and_then(|class| class.response_time).into(),
 );
+
+/// By what requests of each class take alone: under load each waits for the others.
+pub(crate) static SHARE_OF_SERVER_TIME: RunColumn = RunColumn {
+    presence: if_alone,
+    ..share_of_all("server's time", "share_of_server_time", |run| {
+        run.class.and_then(|class| class.server_time).map_or(RunFigure::LeftOut, RunFigure::Number)
+    })
+};
+
+pub(crate) static ALONE: RunColumn = RunColumn {
+    name: "alone",
+    csv: "alone_ms",
+    unit: "ms",
+    figure: FigureSource::Of(|run| {
+        run.class.and_then(|class| class.alone).map_or(RunFigure::LeftOut, RunFigure::Time)
+    }),
+    tables: &[Sweep],
+    presence: if_alone,
+    ..PLAIN
+};
+
+fn if_alone(runs: &[SummaryRun<'_>]) -> ColumnPresence {
+    let is_known = |run: &SummaryRun<'_>| !run.classes_alone().is_empty();
+    if runs.iter().any(is_known) { ColumnPresence::CsvOnly } else { ColumnPresence::Nowhere }
+}
 
 /// A share that a class has of all requests, or of their response times.
 const fn share_of_all(
@@ -690,7 +723,8 @@ const fn share_of_all(
 
 /// Lines of CSV about classes have it.
 fn if_classes(runs: &[SummaryRun<'_>]) -> ColumnPresence {
-    let is_told_apart = |run: &SummaryRun<'_>| !run.run.tally.classes.is_empty();
+    let is_told_apart =
+        |run: &SummaryRun<'_>| run.class.is_some() || !run.run.tally.classes.is_empty();
     if runs.iter().any(is_told_apart) { ColumnPresence::CsvOnly } else { ColumnPresence::Nowhere }
 }
 

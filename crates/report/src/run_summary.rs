@@ -7,6 +7,7 @@ use judge::findings::server_ended;
 use judge::named_runs::{NamedRun, is_hidden, named_runs};
 use judge::trust::{SUMMARY_PERCENTILES, UNCERTAIN, notable_generator_part};
 use model::comparison::ComparisonRun;
+use model::theory::ClassAlone;
 use model::{
     BodiesStudy, BodyRun, ComparisonStudy, CpuUsage, FarGenerator, LoadPlan, LoadStudy, Nanos,
     Quantile, Run, Statistics, Study, SweepStudy, UnfinishedRequests, Verdict,
@@ -62,6 +63,10 @@ pub(crate) struct ClassShares<'a> {
     pub(crate) requests: Option<f64>,
     /// Of the response times of all requests, 0 to 1.
     pub(crate) response_time: Option<f64>,
+    /// How long a request of it takes alone, where that was measured.
+    pub(crate) alone: Option<Nanos>,
+    /// Its share of the server's time, 0 to 1, by what requests of each class take alone.
+    pub(crate) server_time: Option<f64>,
 }
 
 /// The study that a run is part of, and what that study records of each run.
@@ -102,6 +107,17 @@ impl<'a> SummaryRun<'a> {
             | RunContext::Capacity => verdict_of(run),
         };
         SummaryRun { label, verdict, run, context, class: None }
+    }
+
+    /// How long a request of each class takes alone, where that was measured.
+    pub(crate) fn classes_alone(&self) -> &'a [ClassAlone] {
+        match self.context {
+            RunContext::Sweep(study) => &study.classes_alone,
+            RunContext::Bodies(..)
+            | RunContext::Comparison(..)
+            | RunContext::Load(_)
+            | RunContext::Capacity => &[],
+        }
     }
 
     /// The run of a body, where the study is of bodies.

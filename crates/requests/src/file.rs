@@ -172,12 +172,17 @@ pub fn parse(
     }
 }
 
-/// A mix that was typed inline, with commas between its requests, as the lines of a file.
+/// Reads a mix that was typed inline, with commas between its requests.
 ///
 /// # Errors
-/// If a quote has no end.
-pub fn inline_mix(text: &str) -> Result<String, RequestError> {
-    Ok(inline_lines(text)?.join("\n"))
+/// As [`parse`], but with the number of the request; and if a quote has no end.
+pub fn parse_inline_mix(
+    text: &str,
+    given: &FileDefaults,
+) -> Result<RenderedRequests, RequestError> {
+    let given = FileDefaults { format: Some(RequestsFormat::Mix), ..given.clone() };
+    let lines = inline_lines(text)?.join("\n");
+    parse(lines.as_bytes(), &given, read_body).map_err(RequestError::of_inline)
 }
 
 /// Reads a requests file and the body files that it names; their paths start from the working

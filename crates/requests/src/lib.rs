@@ -18,8 +18,8 @@ use model::secret::masked_word;
 use thiserror::Error;
 
 pub use file::{
-    FileDefaults, RenderedRequests, RequestsFormat, STDIN, inline_mix, name_of, parse, read_body,
-    read_file, read_headers,
+    FileDefaults, RenderedRequests, RequestsFormat, STDIN, name_of, parse, parse_inline_mix,
+    read_body, read_file, read_headers,
 };
 pub use http::Method;
 pub use replay::{LogFormat, ReplayDefaults, ReplayedLog, parse_log, read_log};
@@ -44,6 +44,14 @@ impl RequestError {
     /// The same with the number of the line in a file, from 1; of a raw request the first line.
     pub(crate) fn at_line(self, line: usize) -> RequestError {
         RequestError(format!("line {line}: {self}"))
+    }
+
+    /// The same of requests that were typed inline, each of which was read as a line.
+    pub(crate) fn of_inline(self) -> RequestError {
+        match self.0.strip_prefix("line ") {
+            Some(rest) => RequestError(format!("request {rest}")),
+            None => self,
+        }
     }
 }
 

@@ -5,10 +5,12 @@
 //! then waits in the kernel. So nothing is sent before the statistics are there, and the one
 //! request that follows is answered by a booted worker.
 
+use std::sync::Arc;
+
 use engine::{EngineError, FetchedResponse, TlsOptions, TlsSettings, Transport, fetch, render};
 use launch::puma::BootLines;
 use launch::{Server, ServerBind, TlsPair, affinity};
-use model::{Clock, Nanos, Request, ServerFacts, StreamPlan, SystemClock};
+use model::{Clock, Nanos, Request, RequestMix, ServerFacts, StreamPlan, SystemClock};
 use probe::puma_stats::{self, PumaStats};
 use probe::sockets::ServerListener;
 
@@ -33,6 +35,8 @@ pub(crate) struct StartedServer {
     pub(crate) workers: Vec<String>,
     /// The response that showed it to be ready.
     pub(crate) first_response: FetchedResponse,
+    /// What it is sent, where that is more than one request.
+    pub(crate) mix: Option<Arc<RequestMix>>,
 }
 
 impl StartedServer {
@@ -75,6 +79,9 @@ impl StartedServer {
         let mut facts = describe(block, kind.as_ref(), &prepared, &server, first_stats);
         facts.settings = config.settings;
         let workers = kind.worker_names(&facts, first_stats, server.pid());
+        let mix = block.stream.mix.as_ref().and_then(|mix| mix.requests.as_ref());
+        let authority = &prepared.reached.authority;
+        let mix = mix.map(|mix| Arc::new(mix.map(|request| request.for_host(authority))));
         Ok(Some(StartedServer {
             server,
             reached: prepared.reached,
@@ -82,6 +89,7 @@ impl StartedServer {
             facts,
             workers,
             first_response,
+            mix,
         }))
     }
 
@@ -236,7 +244,9 @@ pub(crate) fn check(
     answer: &FetchedResponse,
 ) -> Result<(), SweepError> {
     let status = answer.status;
-    if status >= 400 {
+    // A mix has other requests, of which a path alone may be none.
+    let least_error = if stream.mix.is_some() { 500 } else { 400 };
+    if status >= least_error {
         // Is the request wrong, or the app?
         let (hint, last_lines) = if status >= 500 {
             (

@@ -3,11 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use model::theory::{LoneResponses, ServiceTime};
-use model::{Clock, Nanos};
+use model::theory::{ClassAlone, LoneResponses, ServiceTime};
+use model::{Clock, Nanos, RequestMix, Run};
 
-use crate::context::SweepError;
-use crate::observe::ObservedRun;
+use crate::context::{Phase, SweepError};
 use crate::server_count::has_served;
 use crate::session::{Session, Watching};
 
@@ -213,13 +212,10 @@ impl OneConnection for Session<'_> {
     type Error = SweepError;
 
     fn visit(&mut self, requests: u64, longest: Nanos) -> Result<Visit, SweepError> {
-        let mut shape = self.shape(&self.block.stream, 1);
-        shape.load.warm_up = Nanos::ZERO;
-        shape.measured = Some(longest);
-        shape.requests_per_connection = None;
-        shape.load.requests_total = (requests < u64::MAX).then_some(requests);
-        let ObservedRun { run, .. } =
-            self.drive(&shape, &self.context.progress(&shape), &Watching::default())?;
+        self.visits += 1;
+        // Else each visit would begin with the same requests.
+        let mix = self.server.mix.as_ref().map(|mix| mix.drawn_anew(self.visits));
+        let run = self.visit_with(mix, requests, longest)?;
         Ok(Visit {
             responses: LoneResponses::of(&run.tally),
             requests: run.tally.all_requests(),
@@ -240,7 +236,63 @@ impl OneConnection for Session<'_> {
     }
 }
 
+/// The most responses by which it is measured how long a class takes alone.
+const RESPONSES_OF_CLASS: u64 = 20;
+/// The longest that takes of one class.
+const LONGEST_OF_CLASS: Nanos = Nanos::from_millis(500);
+/// And of all classes together, apart from requests in flight at the end of each.
+const LONGEST_OF_CLASSES: Nanos = Nanos::from_secs(10);
+
 impl Session<'_> {
+    /// Sends up to `requests` of this mix, or of the stream, over a new connection.
+    fn visit_with(
+        &mut self,
+        mix: Option<RequestMix>,
+        requests: u64,
+        longest: Nanos,
+    ) -> Result<Run, SweepError> {
+        let mut shape = self.shape(&self.block.stream, 1);
+        if let Some(mix) = mix {
+            shape.requests = mix.into();
+        }
+        shape.load.warm_up = Nanos::ZERO;
+        shape.measured = Some(longest);
+        shape.requests_per_connection = None;
+        shape.load.requests_total = (requests < u64::MAX).then_some(requests);
+        let progress = self.context.progress(&shape);
+        Ok(self.drive(&shape, &progress, &Watching::default())?.run)
+    }
+
+    /// Measures how long a request of each class takes alone, one class after the other. The first
+    /// request of a class is left out, for the app may have to load something for it.
+    pub(crate) fn measure_classes_alone(&mut self) -> Result<Vec<ClassAlone>, SweepError> {
+        let Some(mix) = self.server.mix.clone() else { return Ok(Vec::new()) };
+        let names = mix.classes();
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.observer.phase(&Phase::MeasuringServiceTime { at_most: LONGEST_OF_CLASSES });
+        let longest =
+            LONGEST_OF_CLASS.min(Nanos(LONGEST_OF_CLASSES.0 / names.len() as u64));
+        let mut classes = Vec::new();
+        for (class, name) in (0..).zip(names) {
+            if self.is_over() {
+                break;
+            }
+            let requests = mix.of_class(class);
+            self.visit_with(Some(requests.clone()), 1, longest)?;
+            let run = self.visit_with(Some(requests), RESPONSES_OF_CLASS, longest)?;
+            let times = &run.tally.service_time;
+            classes.push(ClassAlone {
+                name: name.clone(),
+                responses: times.count(),
+                mean: times.mean(),
+            });
+        }
+        self.cool_down();
+        Ok(classes)
+    }
+
     /// Measures how long one request takes alone, before the first run; `None` if no response was
     /// good.
     pub(crate) fn measure_service_time(&mut self) -> Result<Option<ServiceTime>, SweepError> {

@@ -115,6 +115,8 @@ pub(crate) struct Session<'a> {
     pub(crate) has_unanswered_requests: bool,
     /// Bytes of content of all whole responses.
     pub(crate) body_bytes: u64,
+    /// Visits so far, in each of which the requests of a mix are drawn anew.
+    pub(crate) visits: u64,
 }
 
 impl<'a> Session<'a> {
@@ -135,6 +137,7 @@ impl<'a> Session<'a> {
             stats: None,
             has_unanswered_requests: false,
             body_bytes: 0,
+            visits: 0,
         };
         session.add_response(&session.server.first_response.clone());
         session
@@ -152,7 +155,7 @@ impl<'a> Session<'a> {
             Stop::RequestsPerConnection(n) => (None, Some(n)),
         };
         let request = self.server.request(stream, stream.keep_alive);
-        LoadSpec {
+        let spec = LoadSpec {
             load: stream.settings(self.block.pace.clone(), connections),
             measured,
             requests_per_connection,
@@ -160,6 +163,10 @@ impl<'a> Session<'a> {
             reads_app_times: stream.reads_app_times,
             body_bytes: stream.body.map(model::Body::bytes),
             ..LoadSpec::closed(self.server.transport.clone(), request, connections)
+        };
+        match &self.server.mix {
+            Some(mix) if stream.mix.is_some() => LoadSpec { requests: Arc::clone(mix), ..spec },
+            Some(_) | None => spec,
         }
     }
 

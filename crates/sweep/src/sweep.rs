@@ -42,6 +42,7 @@ pub fn conduct_sweep(
         server: model::ServerFacts::default(),
         probed: None,
         service_time: plan.stream.delay.map(ServiceTime::given),
+        classes_alone: Vec::new(),
         probes: Vec::new(),
         runs: Vec::new(),
         first_load_again: None,
@@ -109,6 +110,7 @@ impl Experiment for Sweep<'_> {
             let at_most = service_time::LONGEST_MEASUREMENT;
             session.observer.phase(&Phase::MeasuringServiceTime { at_most });
             study.service_time = session.measure_service_time()?.or(study.service_time);
+            study.classes_alone = session.measure_classes_alone()?;
         }
         if plan.probe_discipline && study.probes.is_empty() {
             session.observer.phase(&Phase::Probing);

@@ -20,6 +20,7 @@ use super::limits::{
     TIMESTAMPS, WantedTimestamps, above_zero, from_1_to, path, resolved_timestamps, threads, words,
 };
 use crate::exit::{Mistake, refuse_if, wrong};
+use crate::mix;
 
 /// Reads the name of a server that longtail knows how to start.
 fn named_server() -> impl TypedValueParser<Value = NamedServer> {
@@ -158,6 +159,9 @@ pub(crate) struct ServerArgs {
     /// What to request [default: /sleep0.1 with -d0.1, or /]
     #[arg(long, value_name = "PATH", value_parser = path, help_heading = "Load")]
     pub(crate) path: Option<String>,
+    /// Requests by weight: 'GET /posts 80, GET /search 15', or a file
+    #[arg(long, value_name = "MIX", conflicts_with_all = ["path", "body", "delay"], help_heading = "Load")]
+    pub(crate) mix: Option<String>,
     /// No keep-alive: a new connection for each request
     #[arg(short = 'k', long = "no-keep-alive", alias = "disable-keepalive", help_heading = "Load")]
     pub(crate) no_keep_alive: bool,
@@ -298,14 +302,22 @@ impl ServerArgs {
     pub(crate) fn stream(&self, stop: Stop, warm_up: Option<Nanos>) -> Result<StreamPlan, Mistake> {
         let app = self.app();
         let sleeps = self.puma.rackup.is_none() && self.command.is_empty() && app != App::Bodies;
-        let default_delay = (sleeps && self.path.is_none()).then_some(Nanos::from_millis(100));
+        let has_one_path = self.path.is_some() || self.mix.is_some();
+        let default_delay = (sleeps && !has_one_path).then_some(Nanos::from_millis(100));
         let delay = self.delay.or(default_delay);
         // The Rails app takes a number without a unit.
         let rails_path = delay
             .filter(|_| app == App::Rails)
             .map(|delay| format!("/sleep?ms={}", delay.0 as f64 / 1e6));
-        let path = self.path.clone().or(rails_path).map(Private::from);
-        Ok(StreamPlan { delay, path, ..self.stream_as_given(stop, warm_up)? })
+        let given = self.stream_as_given(stop, warm_up)?;
+        let mix = self.mix.as_deref();
+        let mix = mix.map(|mix| mix::planned(mix, given.keep_alive, &given.headers())).transpose()?;
+        let requests = mix.as_ref().and_then(|mix| mix.requests.as_ref());
+        let of_mix = requests
+            .and_then(|mix| mix.requests().iter().find_map(model::Request::path_of_get))
+            .map(str::to_owned);
+        let path = self.path.clone().or(rails_path).or(of_mix).map(Private::from);
+        Ok(StreamPlan { delay, path, mix, ..given })
     }
 
     /// The stream of requests without what depends on the app, on any of its sockets.
@@ -324,6 +336,7 @@ impl ServerArgs {
             delay: self.delay,
             path: self.path.clone().map(Private::from),
             body: self.body,
+            mix: None,
             keep_alive: !self.no_keep_alive,
             stop,
             warm_up: warm_up.unwrap_or(default_warm_up),

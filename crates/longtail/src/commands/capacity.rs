@@ -131,7 +131,7 @@ pub(crate) struct CapacityArgs {
     #[arg(long, value_name = "TEXT", help_heading = ADVANCED)]
     data: Option<String>,
     /// Different requests from a file
-    #[arg(long, value_name = "FILE", help_heading = ADVANCED)]
+    #[arg(long, value_name = "FILE", conflicts_with = "mix", help_heading = ADVANCED)]
     requests: Option<PathBuf>,
     /// Connect to a Unix socket; @NAME for an abstract one
     #[arg(long, value_name = "PATH", help_heading = ADVANCED)]
@@ -208,6 +208,7 @@ impl CapacityArgs {
         words.extend(self.unix.iter().map(|path| format!("--unix={path}")));
         words.extend(self.server.from.iter().map(|from| format!("--from={from}")));
         words.extend(self.server.generator_threads.map(|n| format!("--generator-threads={n}")));
+        words.extend(self.server.mix.iter().map(|mix| format!("--mix={mix}")));
         if let Some(file) = &self.requests {
             words.push(format!("--requests={}", file.display()));
         }

@@ -102,6 +102,7 @@ const EXAMPLES: &str = "\
 Examples:
   longtail sweep -w2 -t5:5 -d0.1                    2 workers x 5 threads, a sleep of 100 ms
   longtail sweep -r config.ru --path /posts         your own app; its service time is measured first
+  longtail sweep -w2 -t5:5 -r config.ru --mix 'GET /posts 80, GET /search?q={1..5000} 15'    fast and slow pages
   longtail sweep -w2 -t5 --url http://127.0.0.1:8000 -- gunicorn -w2 --threads 5 app:app
   longtail sweep -w2 -t5:5 -d0.1 -k                 a new connection for each request
   longtail sweep -w2 -t5:5 -s ssl4                  over TLS; -s unix and aunix: over a Unix socket
@@ -157,7 +158,7 @@ pub(crate) struct SweepArgs {
     #[arg(
         long,
         alias = "with",
-        conflicts_with = "from",
+        conflicts_with_all = ["from", "mix"],
         value_parser = load_tool(),
         value_name = "TOOL",
         help_heading = "Load"
@@ -174,7 +175,7 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "TIME", help_heading = ADVANCED)]
     warm_up: Option<Nanos>,
     /// Before the sweep, find out in which order the server serves, with keep-alive and without
-    #[arg(long, conflicts_with_all = ["generator", "body"], help_heading = ADVANCED)]
+    #[arg(long, conflicts_with_all = ["generator", "body", "mix"], help_heading = ADVANCED)]
     probe_discipline: bool,
     /// Do not wait between steps until the server is idle
     #[arg(long, help_heading = ADVANCED)]
@@ -275,6 +276,7 @@ impl SweepArgs {
         let server_flag = format!("--server {}", self.server.which.name);
         let of_others = [
             (self.server.path.is_some(), "--path"),
+            (self.server.mix.is_some(), "--mix"),
             (self.server.body.is_some(), "--body"),
             (self.server.app.is_some(), "--app"),
             (!self.server.which.kind.serves_bodies(), server_flag.as_str()),
@@ -310,6 +312,7 @@ impl SweepArgs {
     pub(crate) fn bodies_plan(&self) -> Result<BodiesPlan, Mistake> {
         self.refuse_what_bodies_lack()?;
         self.check_values()?;
+        self.thresholds.check_classes(&[])?;
         let sockets = &self.server.socket;
         // A body is little work: what the tracepoints cost would show.
         let probe = self
@@ -360,9 +363,12 @@ impl SweepArgs {
         let stop = self
             .requests_per_connection
             .map_or(Stop::After(self.length), Stop::RequestsPerConnection);
+        let stream = self.server.stream(stop, self.warm_up)?;
+        let classes = stream.mix.as_ref().map_or(&[][..], |mix| &mix.classes);
+        self.thresholds.check_classes(classes)?;
         Ok(Plan {
             server,
-            stream: self.server.stream(stop, self.warm_up)?,
+            stream,
             multiples: match (self.connections.is_empty(), self.multiples.is_empty()) {
                 (true, true) => Plan::MULTIPLES.to_vec(),
                 (true, false) => self.multiples.clone(),

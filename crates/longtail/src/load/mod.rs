@@ -30,6 +30,7 @@ use crate::args::LoadArgs;
 use crate::args::limits::resolved_timestamps;
 use crate::exit::{Mistake, refuse_if, wrong};
 use crate::guard;
+use crate::mix;
 use crate::ui;
 
 /// Prepares the load that the flags ask for. Resolves names; no request is sent.
@@ -164,12 +165,10 @@ struct Rendered {
 impl Rendered {
     /// The requests of a file or a mix, which is described by where it is from.
     fn of(read: RenderedRequests, source: &str, at_random: bool) -> Rendered {
-        let RenderedRequests { format, target, mix, keep_alive, bytes } = read;
-        let count = mix.requests().len();
+        let format = read.format;
+        let count = read.mix.requests().len();
         let described = match format {
-            RequestsFormat::Mix => {
-                format!("{count} requests of {source}, by weight, {} of memory", size(bytes))
-            }
+            RequestsFormat::Mix => mix::described(&read, source),
             RequestsFormat::Json
             | RequestsFormat::Plain
             | RequestsFormat::Raw
@@ -178,39 +177,9 @@ impl Rendered {
                 format!("{count} requests of {source} ({format}), {order}")
             }
         };
+        let RenderedRequests { target, mix, keep_alive, .. } = read;
         Rendered { target, mix, described, keep_alive, times: None }
     }
-}
-
-/// `1.2 MB`.
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..10_000 => format!("{bytes} bytes"),
-        10_000..1_000_000 => format!("{} kB", bytes / 1000),
-        1_000_000.. => format!("{:.1} MB", bytes as f64 / 1e6),
-    }
-}
-
-/// The requests of `--mix`, which is a file's name or the mix itself, and where they are from.
-fn read_mix(
-    mix: &str,
-    given: &FileDefaults,
-    root: Option<&Path>,
-) -> Result<(RenderedRequests, String), Mistake> {
-    let given = FileDefaults { format: Some(RequestsFormat::Mix), ..given.clone() };
-    let path = Path::new(mix);
-    if mix == STDIN || path.exists() || !mix.contains(['/', ' ']) {
-        return Ok((requests::read_file(path, &given, root)?, shown_name(path)));
-    }
-    let parsed = requests::inline_mix(mix)
-        .and_then(|lines| requests::parse(lines.as_bytes(), &given, requests::read_body));
-    let read = parsed.map_err(|why| wrong(format!("--mix: {why}")))?;
-    Ok((read, "--mix".to_owned()))
-}
-
-/// A file's name, or stdin.
-fn shown_name(path: &Path) -> String {
-    if path == Path::new(STDIN) { "stdin".to_owned() } else { path.display().to_string() }
 }
 
 fn rendered(args: &LoadArgs, template: &RequestTemplate) -> Result<Rendered, Mistake> {
@@ -224,11 +193,11 @@ fn rendered(args: &LoadArgs, template: &RequestTemplate) -> Result<Rendered, Mis
     };
     if let Some(path) = &args.requests {
         let read = requests::read_file(path, &given, args.requests_root.as_deref())?;
-        return Ok(Rendered::of(read, &shown_name(path), args.random));
+        return Ok(Rendered::of(read, &mix::shown_name(path), args.random));
     }
-    if let Some(mix) = &args.mix {
-        let (read, source) = read_mix(mix, &given, args.requests_root.as_deref())?;
-        return Ok(Rendered::of(read, &source, args.random));
+    if let Some(text) = &args.mix {
+        let read = mix::read(text, &given, args.requests_root.as_deref())?;
+        return Ok(Rendered::of(read.requests, &read.source, args.random));
     }
     let target =
         target.ok_or_else(|| wrong("say where to: a URL such as http://127.0.0.1:9292/"))?;
@@ -258,7 +227,7 @@ fn replayed(
     let given = ReplayDefaults { target: target.clone(), template, all_methods, seed: args.seed };
     let log = requests::read_log(path, &given)?;
     let count = log.requests.len();
-    let mut parts = vec![format!("{count} requests of {} ({})", shown_name(path), log.format)];
+    let mut parts = vec![format!("{count} requests of {} ({})", mix::shown_name(path), log.format)];
     if log.is_spread {
         parts.push(format!(
             "its times are whole seconds: spread within each by the seed {}",

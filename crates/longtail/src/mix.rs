@@ -1,0 +1,97 @@
+//! A mix of requests (`--mix`): read from its file or its own text, described, and rendered for a
+//! server that is yet to be started.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use model::{ANY_HOST, PlannedMix};
+use requests::{
+    FileDefaults, RenderedRequests, RequestHeader, RequestTemplate, RequestsFormat, STDIN,
+    TargetUrl,
+};
+
+use crate::exit::{Mistake, wrong};
+
+/// Requests, and where they are from: a file's name, or the flag.
+pub(crate) struct ReadMix {
+    pub(crate) requests: RenderedRequests,
+    pub(crate) source: String,
+}
+
+/// Reads a mix, which is a file's name or the mix itself.
+///
+/// # Errors
+/// If the file cannot be read, or a request of it cannot be understood or sent.
+pub(crate) fn read(
+    mix: &str,
+    given: &FileDefaults,
+    root: Option<&Path>,
+) -> Result<ReadMix, Mistake> {
+    let given = FileDefaults { format: Some(RequestsFormat::Mix), ..given.clone() };
+    let path = Path::new(mix);
+    if mix == STDIN || path.exists() || !mix.contains(['/', ' ']) {
+        let requests = requests::read_file(path, &given, root)?;
+        return Ok(ReadMix { requests, source: shown_name(path) });
+    }
+    let requests = requests::parse_inline_mix(mix, &given);
+    let requests = requests.map_err(|why| wrong(format!("--mix: {why}")))?;
+    Ok(ReadMix { requests, source: "--mix".to_owned() })
+}
+
+/// A file's name, or stdin.
+pub(crate) fn shown_name(path: &Path) -> String {
+    if path == Path::new(STDIN) { "stdin".to_owned() } else { path.display().to_string() }
+}
+
+/// `5002 requests of mix.txt, by weight, 412 kB of memory`.
+pub(crate) fn described(requests: &RenderedRequests, source: &str) -> String {
+    let count = requests.mix.requests().len();
+    format!("{count} requests of {source}, by weight, {} of memory", size(requests.bytes))
+}
+
+/// `1.2 MB`.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..1_000_000 => format!("{} kB", bytes / 1000),
+        1_000_000.. => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+/// The mix of a server that longtail starts. Each request has these header lines, too.
+///
+/// # Errors
+/// As [`read`], and if a request names a host or handles its connection otherwise than the flags.
+pub(crate) fn planned(
+    mix: &str,
+    keep_alive: bool,
+    headers: &[String],
+) -> Result<PlannedMix, Mistake> {
+    let headers: Vec<RequestHeader> =
+        headers.iter().map(|line| RequestHeader::parse(line)).collect::<Result<_, _>>()?;
+    let target = TargetUrl::parse(&format!("http://{ANY_HOST}/"))?;
+    let given = FileDefaults {
+        target: Some(target),
+        template: RequestTemplate { headers, keep_alive, ..RequestTemplate::default() },
+        seed: 1,
+        ..FileDefaults::default()
+    };
+    let ReadMix { requests, source } = read(mix, &given, None).map_err(|mistake| {
+        let names_a_host = mistake.to_string().contains(ANY_HOST);
+        if names_a_host {
+            wrong("--mix: longtail starts the server and knows its host: write paths, such as GET /posts 80")
+        } else {
+            mistake
+        }
+    })?;
+    if requests.keep_alive != keep_alive {
+        return Err(wrong(
+            "--mix: its requests close their connections (Connection: close): leave that header out, and give -k",
+        ));
+    }
+    Ok(PlannedMix {
+        described: described(&requests, &source),
+        classes: requests.mix.classes().to_vec(),
+        requests: Some(Arc::new(requests.mix)),
+    })
+}
