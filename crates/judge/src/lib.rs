@@ -8,6 +8,7 @@ mod at_once;
 mod busy_threads;
 pub mod capacity;
 pub mod checks;
+mod class_times;
 mod connects;
 pub mod event;
 pub mod expectations;

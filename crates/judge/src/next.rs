@@ -12,7 +12,7 @@ use model::{
 use serde::Serialize;
 
 use crate::findings::{
-    ClosedLoop, FallsBehind, Finding, KeepsUp, Limited, NotMeasured, OneLoad, Overloaded, Peaked,
+    ClosedLoop, FallsBehind, Finding, HeavyClass, KeepsUp, Limited, NotMeasured, OneLoad, Overloaded, Peaked,
     StillRising,
 };
 use crate::named_runs::name_in_sweep;
@@ -244,6 +244,10 @@ fn for_finding(study: &SweepStudy, finding: &Finding) -> Option<NextCommand> {
         Finding::Undecided(_) => {
             with("--multiples=0.5,1,4".to_owned(), &LOADS, "the app alone, and under load")
         }
+        Finding::HeavyClass(HeavyClass { name, .. }) => {
+            let without = format!("--without {}", quoted(name));
+            with(without, &[], &format!("how long do the others take without {name}?"))
+        }
         Finding::NotMeasured(NotMeasured { verdict: Verdict::Invalid, .. }) => all_checks(),
         Finding::GoodStatuses(_)
         | Finding::ServerEnded(_)
@@ -256,6 +260,7 @@ fn for_finding(study: &SweepStudy, finding: &Finding) -> Option<NextCommand> {
         | Finding::Collapsing(_)
         | Finding::Unfair(_)
         | Finding::InOrder(_)
+        | Finding::ClassesWaitAlike(_)
         | Finding::Spread(_)
         | Finding::AppVaries(_)
         | Finding::ClosedLoop(_)
@@ -467,6 +472,8 @@ fn for_finding_of_load(study: &LoadStudy, finding: &Finding) -> Option<NextComma
         | Finding::Collapsing(_)
         | Finding::Unfair(_)
         | Finding::InOrder(_)
+        | Finding::ClassesWaitAlike(_)
+        | Finding::HeavyClass(_)
         | Finding::Spread(_)
         | Finding::Undecided(_)
         | Finding::AppVaries(_)

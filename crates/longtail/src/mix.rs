@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use model::{ANY_HOST, PlannedMix};
+use model::{ANY_HOST, PlannedMix, StreamPlan};
 use requests::{
     FileDefaults, RenderedRequests, RequestHeader, RequestTemplate, RequestsFormat, STDIN,
     TargetUrl,
@@ -58,22 +58,28 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// The mix of a server that longtail starts. Each request has these header lines, too.
+/// The mix of a server that longtail starts, without these classes. Each request has the header
+/// lines of `stream`, too.
 ///
 /// # Errors
-/// As [`read`], and if a request names a host or handles its connection otherwise than the flags.
+/// As [`read`], and if a request names a host or handles its connection otherwise than `stream`.
 pub(crate) fn planned(
     mix: &str,
-    keep_alive: bool,
-    headers: &[String],
+    without: &[String],
+    stream: &StreamPlan,
 ) -> Result<PlannedMix, Mistake> {
-    let headers: Vec<RequestHeader> =
-        headers.iter().map(|line| RequestHeader::parse(line)).collect::<Result<_, _>>()?;
+    let keep_alive = stream.keep_alive;
+    let headers: Vec<RequestHeader> = stream
+        .headers()
+        .iter()
+        .map(|line| RequestHeader::parse(line))
+        .collect::<Result<_, _>>()?;
     let target = TargetUrl::parse(&format!("http://{ANY_HOST}/"))?;
     let given = FileDefaults {
         target: Some(target),
         template: RequestTemplate { headers, keep_alive, ..RequestTemplate::default() },
         seed: 1,
+        without: without.to_vec(),
         ..FileDefaults::default()
     };
     let ReadMix { requests, source } = read(mix, &given, None).map_err(|mistake| {

@@ -41,12 +41,12 @@ impl Request {
     /// The same for the server at `authority`, if it was rendered for [`ANY_HOST`].
     #[must_use]
     pub fn for_host(&self, authority: &str) -> Request {
-        let line = format!("\r\nHost: {ANY_HOST}\r\n");
-        let Some(at) = self.bytes.windows(line.len()).position(|part| part == line.as_bytes())
-        else {
+        let line = format!("\r\nhost: {ANY_HOST}\r\n");
+        let is_host = |part: &[u8]| part.eq_ignore_ascii_case(line.as_bytes());
+        let Some(at) = self.bytes.windows(line.len()).position(is_host) else {
             return self.clone();
         };
-        let host = format!("\r\nHost: {authority}\r\n");
+        let host = format!("\r\nhost: {authority}\r\n");
         let rest = &self.bytes[at + line.len()..];
         let bytes = [&self.bytes[..at], host.as_bytes(), rest].concat();
         Request { bytes: bytes.into(), ..self.clone() }
@@ -330,7 +330,7 @@ mod tests {
         let request = Request { class: 3, ..Request::new(bytes.as_slice(), false) };
         assert_eq!(request.path_of_get(), Some("/a?b"));
         let sent = request.for_host("127.0.0.1:3000");
-        let expected = b"GET /a?b HTTP/1.1\r\nHost: 127.0.0.1:3000\r\nX: y\r\n\r\n";
+        let expected = b"GET /a?b HTTP/1.1\r\nhost: 127.0.0.1:3000\r\nX: y\r\n\r\n";
         assert_eq!((&*sent.bytes, sent.class), (expected.as_slice(), 3));
         let of_its_own = Request::new(b"POST / HTTP/1.1\r\nHost: a\r\n\r\n".as_slice(), false);
         assert_eq!(of_its_own.for_host("b"), of_its_own);

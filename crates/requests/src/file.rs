@@ -118,6 +118,8 @@ pub struct FileDefaults {
     pub at_random: bool,
     /// The seed of what is random.
     pub seed: u64,
+    /// Classes of a mix that are not sent.
+    pub without: Vec<String>,
 }
 
 /// The requests of a file, rendered.
@@ -405,7 +407,7 @@ impl CollectedRequests<'_> {
         let lines = lines(bytes)
             .filter(|(_, line)| !is_skipped(line))
             .map(|(number, text)| NumberedLine { number, text });
-        let lines = MixLines::parse(lines, &mut body_of)?;
+        let lines = MixLines::parse(lines, &mut body_of)?.without(&self.given.without)?;
         let (requests, groups) = lines.requests(&self.given.template, self.given.seed)?;
         for MixRequest { line, class, template, url } in requests {
             self.add_rendered(line, &template, &url)?;

@@ -94,6 +94,36 @@ impl MixLines {
         Ok(MixLines { lines: parsed, classes, names: distinct })
     }
 
+    /// The same without the lines of these classes.
+    ///
+    /// # Errors
+    /// If there is no such class, or nothing is left.
+    pub(crate) fn without(self, left_out: &[String]) -> Result<MixLines, RequestError> {
+        let names = &self.names;
+        if let Some(unknown) = left_out.iter().find(|name| !names.contains(name)) {
+            return Err(RequestError::new(format!(
+                "--without '{}': the mix has no class of this name; it has '{}'",
+                excerpt(unknown),
+                names.join("', '")
+            )));
+        }
+        let kept: Vec<String> =
+            names.iter().filter(|name| !left_out.contains(name)).cloned().collect();
+        if kept.is_empty() && !names.is_empty() {
+            return Err(RequestError::new("--without leaves nothing of the mix: leave one out"));
+        }
+        let mut lines = Vec::new();
+        let mut classes = Vec::new();
+        for (line, class) in self.lines.into_iter().zip(&self.classes) {
+            let name = &self.names[usize::from(*class)];
+            if let Some(number) = kept.iter().position(|other| other == name) {
+                lines.push(line);
+                classes.push(number as u8);
+            }
+        }
+        Ok(MixLines { lines, classes, names: kept })
+    }
+
     /// All requests, rendered but for their target, a group a line; `given` is what a line does not
     /// say.
     ///

@@ -9,12 +9,14 @@ mod app_varies;
 mod body_range;
 mod changes_with_time;
 mod claimed;
+mod classes_wait_alike;
 mod closed_loop;
 mod collapsing;
 mod event_cost;
 mod failed;
 mod falls_behind;
 mod good_statuses;
+mod heavy_class;
 mod in_order;
 mod keeps_up;
 mod limited;
@@ -41,7 +43,7 @@ mod wait_in_accept_queue;
 mod wait_in_server;
 
 use model::{
-    Diagnostic, Limit, LoadPlan, Pace, PercentileTime, Profile, Run, Study, SweepStudy, TwoGroups,
+    Diagnostic, Histogram, Limit, LoadPlan, Pace, PercentileTime, Profile, Run, Study, SweepStudy, TwoGroups,
 };
 use serde::{Deserialize, Serialize};
 
@@ -50,12 +52,14 @@ pub use app_varies::AppVaries;
 pub use body_range::BodyRange;
 pub use changes_with_time::ChangesWithTime;
 pub use claimed::Claimed;
+pub use classes_wait_alike::ClassesWaitAlike;
 pub use closed_loop::ClosedLoop;
 pub use collapsing::Collapsing;
 pub use event_cost::EventCost;
 pub use failed::{Failed, FailureCount};
 pub use falls_behind::FallsBehind;
 pub use good_statuses::{GoodStatuses, only_status};
+pub use heavy_class::{HeavyClass, WithoutClass};
 pub use in_order::InOrder;
 pub use keeps_up::KeepsUp;
 pub use limited::Limited;
@@ -158,6 +162,8 @@ findings_and_roles! {
     Unfair: Conclusion,
     /// All requests take about as long as if served first come, first served.
     InOrder: Conclusion,
+    /// Requests of each class wait about as long, whatever they take alone.
+    ClassesWaitAlike: Conclusion,
     /// Response times are spread out; the figures don't say whether the server or the app is the
     /// reason.
     Spread: Conclusion,
@@ -185,6 +191,8 @@ findings_and_roles! {
     Failed: Conclusion,
     /// What limits the server.
     Limited: Reason,
+    /// A class of requests takes far more of the server's time than its share of the requests.
+    HeavyClass: Reason,
     /// The server serves one connection several times before it takes the next.
     ServedInTurns: Reason,
     /// Requests wait in the kernel's accept queue.
@@ -238,6 +246,7 @@ fn of_sweep(study: &SweepStudy) -> Vec<Finding> {
     findings.extend(order_of_service(study, &points));
     findings.extend(failed::of_sweep(study));
     findings.extend(limited::of_sweep(&points, slots));
+    findings.extend(heavy_class::of(study, &points));
     findings.extend(points.iter().rev().find_map(|point| never_served::of(point.run)));
     findings.extend(served_in_turns::of(study, &points));
     findings.extend(points.iter().rev().find_map(wait_in_accept_queue::of));
@@ -289,9 +298,14 @@ fn order_of_service(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Fin
     ) {
         return None;
     }
-    let in_order = || in_order::of(last).or_else(|| spread::of(last));
+    let in_order = || {
+        let by_class = classes_wait_alike::of(study, last);
+        by_class.or_else(|| in_order::of(last)).or_else(|| spread::of(last))
+    };
     let is_complete = last.run.tally.counts.censored() == 0;
-    let Some(groups) = last.run.tally.response_time.two_groups().filter(|_| is_complete) else {
+    let class = most_frequent_class(last.run);
+    let groups = comparable_times(last.run, class).two_groups().filter(|_| is_complete);
+    let Some(groups) = groups else {
         return in_order();
     };
     let alone = points.iter().rev().find(|point| point.run.connections <= slots);
@@ -300,13 +314,27 @@ fn order_of_service(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Fin
         if !has_turns(last.run) {
             return Some(undecided::of(last, &groups));
         }
-        return unfair::of(last, &groups).or_else(in_order);
+        return unfair::of(last, &groups, class).or_else(in_order);
     };
-    let by_app = alone.run.tally.response_time.share_above(groups.cut) / groups.slow_share;
+    let times_alone = comparable_times(alone.run, class);
+    let by_app = times_alone.share_above(groups.cut) / groups.slow_share;
     if by_app >= OF_THE_APP && !stalled::explain(study, alone.run, groups.cut) {
-        return app_varies::of(alone);
+        return app_varies::of(alone, times_alone, class);
     }
-    unfair::of(last, &groups).or_else(in_order)
+    unfair::of(last, &groups, class).or_else(in_order)
+}
+
+/// The class with the most responses, where requests are told apart.
+fn most_frequent_class(run: &Run) -> Option<&str> {
+    let most = run.tally.classes.iter().max_by_key(|class| class.response_time.count());
+    most.map(|class| class.name.as_str())
+}
+
+/// Response times of requests that may be expected to take equally long: those of this class, or of
+/// all requests where they are not told apart.
+fn comparable_times<'r>(run: &'r Run, class: Option<&str>) -> &'r Histogram {
+    let class = run.tally.classes.iter().find(|other| Some(other.name.as_str()) == class);
+    class.map_or(&run.tally.response_time, |class| &class.response_time)
 }
 
 fn has_turns(run: &Run) -> bool {
@@ -374,6 +402,11 @@ fn highest_percentile(run: &Run) -> Option<PercentileTime> {
 }
 
 fn two_groups(groups: &TwoGroups) -> String {
+    two_groups_of(groups, None)
+}
+
+/// The same of the requests of a class.
+fn two_groups_of(groups: &TwoGroups, class: Option<&str>) -> String {
     // Round both shares alike, so that they add up to 100 %.
     let slow = if groups.slow_share >= 0.05 {
         (groups.slow_share * 100.0).round() / 100.0
@@ -382,9 +415,8 @@ fn two_groups(groups: &TwoGroups) -> String {
     };
     let [fast_part, slow_part] = [1.0 - slow, slow].map(share);
     let [fast_mean, slow_mean] = [groups.fast_mean, groups.slow_mean].map(brief);
-    format!(
-        "{fast_part} of the requests take {fast_mean} and {slow_part} take {slow_mean}, on average"
-    )
+    let requests = class.map_or("the requests".to_owned(), |class| format!("the {class} requests"));
+    format!("{fast_part} of {requests} take {fast_mean} and {slow_part} take {slow_mean}, on average")
 }
 
 fn within(highest: Option<PercentileTime>) -> String {

@@ -3,7 +3,7 @@
 use model::{Nanos, TwoGroups};
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, two_groups};
+use super::{Finding, two_groups_of};
 use crate::sweep_points::SweepPoint;
 use crate::words::{brief, load};
 
@@ -14,6 +14,10 @@ pub struct Unfair {
     pub multiple: f64,
     /// Connections there.
     pub connections: u32,
+    /// The class of the requests that were compared, where they are told apart; absent in older
+    /// files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
     /// The fast and the slow requests.
     pub groups: TwoGroups,
     /// How long each would take if served first come, first served: connections / throughput
@@ -29,7 +33,11 @@ const SLOW: f64 = 1.5;
 
 /// Judges the fast and the slow requests at the highest load, if the app is not the reason for
 /// them.
-pub(super) fn of(point: &SweepPoint<'_>, groups: &TwoGroups) -> Option<Finding> {
+pub(super) fn of(
+    point: &SweepPoint<'_>,
+    groups: &TwoGroups,
+    class: Option<&str>,
+) -> Option<Finding> {
     let in_order = point.in_order();
     let is_unfair = groups.fast_mean.0 as f64 <= FAST * in_order.0 as f64
         && groups.slow_mean.0 as f64 >= SLOW * in_order.0 as f64;
@@ -37,6 +45,7 @@ pub(super) fn of(point: &SweepPoint<'_>, groups: &TwoGroups) -> Option<Finding> 
         Unfair {
             multiple: point.multiple,
             connections: point.run.connections,
+            class: class.map(str::to_owned),
             groups: *groups,
             in_order,
         }
@@ -46,10 +55,10 @@ pub(super) fn of(point: &SweepPoint<'_>, groups: &TwoGroups) -> Option<Finding> 
 
 impl Unfair {
     pub(super) fn sentence(&self) -> String {
-        let Unfair { multiple, groups, in_order, .. } = self;
+        let Unfair { multiple, class, groups, in_order, .. } = self;
 
         let at = load(*multiple);
-        let groups = two_groups(groups);
+        let groups = two_groups_of(groups, class.as_deref());
         let each = brief(*in_order);
         format!(
             "It is unfair: at {at}, {groups}. Served first come, first served, each would take about {each}."

@@ -134,6 +134,9 @@ pub(crate) struct LoadArgs {
     /// Requests by weight: 'GET /posts 80, GET /search 15', or a file
     #[arg(long, value_name = "MIX", conflicts_with_all = ["requests", "random", "requests_format"], help_heading = "Requests", group = "with_files")]
     pub(crate) mix: Option<String>,
+    /// Leave out a class of --mix, by its name
+    #[arg(long, value_name = "CLASS", requires = "mix", help_heading = ADVANCED)]
+    pub(crate) without: Vec<String>,
     /// Let that file name bodies (@FILE) anywhere below this folder [default: its own folder]
     #[arg(long, value_name = "DIR", help_heading = ADVANCED, requires = "with_files")]
     pub(crate) requests_root: Option<PathBuf>,

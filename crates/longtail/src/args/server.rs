@@ -162,6 +162,9 @@ pub(crate) struct ServerArgs {
     /// Requests by weight: 'GET /posts 80, GET /search 15', or a file
     #[arg(long, value_name = "MIX", conflicts_with_all = ["path", "body", "delay"], help_heading = "Load")]
     pub(crate) mix: Option<String>,
+    /// Leave out a class of --mix, by its name
+    #[arg(long, value_name = "CLASS", requires = "mix", help_heading = ADVANCED)]
+    pub(crate) without: Vec<String>,
     /// No keep-alive: a new connection for each request
     #[arg(short = 'k', long = "no-keep-alive", alias = "disable-keepalive", help_heading = "Load")]
     pub(crate) no_keep_alive: bool,
@@ -311,7 +314,7 @@ impl ServerArgs {
             .map(|delay| format!("/sleep?ms={}", delay.0 as f64 / 1e6));
         let given = self.stream_as_given(stop, warm_up)?;
         let mix = self.mix.as_deref();
-        let mix = mix.map(|mix| mix::planned(mix, given.keep_alive, &given.headers())).transpose()?;
+        let mix = mix.map(|mix| mix::planned(mix, &self.without, &given)).transpose()?;
         let requests = mix.as_ref().and_then(|mix| mix.requests.as_ref());
         let of_mix = requests
             .and_then(|mix| mix.requests().iter().find_map(model::Request::path_of_get))

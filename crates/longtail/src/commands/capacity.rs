@@ -209,6 +209,7 @@ impl CapacityArgs {
         words.extend(self.server.from.iter().map(|from| format!("--from={from}")));
         words.extend(self.server.generator_threads.map(|n| format!("--generator-threads={n}")));
         words.extend(self.server.mix.iter().map(|mix| format!("--mix={mix}")));
+        words.extend(self.server.without.iter().map(|class| format!("--without={class}")));
         if let Some(file) = &self.requests {
             words.push(format!("--requests={}", file.display()));
         }

@@ -190,6 +190,7 @@ fn rendered(args: &LoadArgs, template: &RequestTemplate) -> Result<Rendered, Mis
         template: template.clone(),
         at_random: args.random,
         seed: args.seed,
+        without: args.without.clone(),
     };
     if let Some(path) = &args.requests {
         let read = requests::read_file(path, &given, args.requests_root.as_deref())?;
