@@ -32,6 +32,7 @@ use crate::connection::{ConnectionState, LaneConnection, take_response};
 use crate::head::HeadCache;
 use crate::load_spec::{LaneShare, LoadSpec};
 use crate::progress::RecordBatch;
+use crate::queue_stamps::QueueStamps;
 use crate::scheduler::Scheduler;
 use crate::stamps::WallClock;
 use crate::thread::Standstill;
@@ -87,6 +88,8 @@ pub struct Lane<'a, C, W> {
     has_judged_queue: bool,
     /// Open loop: requests that were due and unanswered.
     backlog: BacklogSamples,
+    /// Present where requests say when they were sent.
+    queue_stamps: Option<QueueStamps>,
     standstill: Standstill,
     /// Requests that had ended before the last turn.
     ended_before: u64,
@@ -124,6 +127,7 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
             allows_fast_path: journal.is_none() && spec.allows_fast_path(),
             reads_paths: spec.transport.leaves_loopback(),
             records: Records::new(spec, share, &clock, start, journal),
+            queue_stamps: QueueStamps::new(spec, &clock),
             clock,
             start,
             pausing: BinaryHeap::with_capacity(free.len()),

@@ -13,6 +13,7 @@ mod head;
 mod lane;
 mod load_spec;
 mod progress;
+mod queue_stamps;
 mod reach;
 mod resolve;
 mod response;

@@ -129,6 +129,7 @@ impl LoadSpec {
             && self.requests_per_connection.is_none();
         self.is_plain_loop()
             && keeps_connections
+            && self.load.queue_header.is_none()
             && !self.keep_responses
             && !self.traces_requests
             && !self.reads_app_times

@@ -45,9 +45,9 @@ fn held_in_load<'a>(study: &'a LoadStudy, threshold: &Threshold) -> Vec<HeldStep
 }
 
 /// Whether the threshold asks that a figure stays low which is one of each step. A throughput, or a
-/// number of failures, is a matter of the whole run.
+/// number of failures, is a matter of the whole run; so is a class of requests.
 fn is_of_each_step(threshold: &Threshold) -> bool {
-    let Threshold { condition, is_expected } = threshold;
+    let Threshold { class, condition, is_expected } = threshold;
     let is_upper_limit = match condition.compare {
         Compare::Below => *is_expected,
         Compare::Above => !*is_expected,
@@ -60,7 +60,7 @@ fn is_of_each_step(threshold: &Threshold) -> bool {
         | ObjectiveFigure::ErrorShare => true,
         ObjectiveFigure::Errors | ObjectiveFigure::SentShare | ObjectiveFigure::Completed => false,
     };
-    is_upper_limit && is_of_step && condition.part.is_none()
+    is_upper_limit && is_of_step && condition.part.is_none() && class.is_none()
 }
 
 /// What the steps together say of a threshold.

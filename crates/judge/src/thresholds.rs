@@ -56,7 +56,8 @@ pub enum ThresholdDoubt {
 
 /// The result of a threshold; `None` without a figure, unless another generator made the run.
 pub fn held_against(run: &Run, threshold: &Threshold) -> Option<ThresholdResult> {
-    held(&of_class(run, threshold)?, threshold)
+    let run = of_class(run, threshold)?;
+    held(&run, threshold)
 }
 
 /// The requests that a threshold is about, as a run of their own; `None` if there is no such class.
@@ -171,7 +172,7 @@ pub fn times_as_long(run: &Run, threshold: &Threshold) -> Option<f64> {
     if threshold.condition.part.is_some() {
         return None;
     }
-    let run = &*of_class(run, threshold)?;
+    let run = of_class(run, threshold)?;
     let answers = run.tally.counts.good();
     let (ObjectiveFigure::ResponseTime(q) | ObjectiveFigure::ServiceTime(q)) =
         threshold.condition.figure

@@ -39,6 +39,7 @@ pub mod plan;
 pub mod plausible;
 mod recorded_times;
 pub mod redirect;
+pub mod queue_header;
 pub mod request_mix;
 pub mod run;
 mod run_figure;
@@ -97,6 +98,7 @@ pub use self::{
     plan::*,
     recorded_times::*,
     redirect::*,
+    queue_header::QueueHeader,
     request_mix::*,
     run::*,
     samples::*,

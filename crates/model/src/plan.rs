@@ -14,7 +14,8 @@ use crate::secret::{MaskedText, Private};
 use crate::server_kind::ServerKind;
 use crate::socket::Socket;
 use crate::{
-    Body, Cpus, Nanos, Objective, Pace, PlannedEvent, RequestMix, SlowClients, Threshold,
+    Body, Cpus, Nanos, Objective, Pace, PlannedEvent, QueueHeader, RequestMix, SlowClients,
+    Threshold,
 };
 
 /// What `longtail sweep` was asked to do.
@@ -360,6 +361,9 @@ pub struct LoadSettings {
     /// Longest wait for a connection to open; `None`: as long as the timeout.
     #[serde(rename = "connect_timeout_ns", default, skip_serializing_if = "Option::is_none")]
     pub connect_timeout: Option<Nanos>,
+    /// The header that says when each request was sent; `None` if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_header: Option<QueueHeader>,
     /// Threads of each generator; never more than connections.
     pub lanes: u32,
     /// Open loop: how precisely due times are kept.
@@ -382,6 +386,7 @@ impl LoadSettings {
             reconnect_after: None,
             timeout: Nanos::from_secs(30),
             connect_timeout: None,
+            queue_header: None,
             lanes: 1,
             timing: Timing::Precise,
             timestamps: Timestamps::User,

@@ -30,12 +30,15 @@ pub struct Request {
     /// The number of its class; 0 where the mix has no classes.
     #[serde(default)]
     pub class: u8,
+    /// Where the value of its [`QueueHeader`](crate::QueueHeader) begins, if it has one.
+    #[serde(default)]
+    pub queue_stamp: Option<u32>,
 }
 
 impl Request {
     /// A request of no particular class.
     pub fn new(bytes: impl Into<Arc<[u8]>>, is_head: bool) -> Request {
-        Request { bytes: bytes.into(), is_head, class: 0 }
+        Request { bytes: bytes.into(), is_head, class: 0, queue_stamp: None }
     }
 
     /// The same for the server at `authority`, if it was rendered for [`ANY_HOST`].
@@ -266,7 +269,7 @@ mod tests {
     use super::*;
 
     fn request(class: u8) -> Request {
-        Request { bytes: Vec::new().into(), is_head: false, class }
+        Request { class, ..Request::new(Vec::new(), false) }
     }
 
     /// The chi-square of counts against those that are expected.

@@ -6,7 +6,7 @@ use model::theory::{ServiceTime, ServiceTimeSource};
 use model::{
     App, BodiesStudy, CapacityStudy, ComparisonStudy, Diagnostic, Environment, LaneCountReason,
     LaneFacts, LatePolicy, LoadPlan, LoadStudy, MaskedText, Nanos, Placement, PlannedMix,
-    ServerLocation, Stop, StreamPlan, Study, SweepStudy, Timing,
+    QueueHeader, ServerLocation, Stop, StreamPlan, Study, SweepStudy, Timing,
 };
 
 use crate::labels::{
@@ -427,9 +427,13 @@ fn of_load(study: &LoadStudy) -> Vec<String> {
     let timeout = format!("timeout {}", number::span(plan.load.timeout));
     let connect_timeout =
         plan.load.connect_timeout.map(|time| format!("connect timeout {}", number::span(time)));
+    let queue_header = plan
+        .load
+        .queue_header
+        .map(|header| format!("{} as {} writes it", QueueHeader::NAME, header.proxy()));
     vec![
         joined([Some(requests_and_url(plan)), place, from(&plan.from)]),
-        joined([Some(how), warm_up, Some(timeout), connect_timeout]),
+        joined([Some(how), warm_up, Some(timeout), connect_timeout, queue_header]),
     ]
 }
 

@@ -137,7 +137,7 @@ pub(crate) static IN_ANSWER_OF_CLASS: &[(&str, &RunColumn, u8)] = &[
     ("max", &MAX, 3),
     ("alone", &ALONE, 1),
     ("requests", &SHARE_OF_REQUESTS, 0),
-    ("time", &SHARE_OF_TIME, 0),
+    ("response time", &SHARE_OF_TIME, 0),
     ("server's time", &SHARE_OF_SERVER_TIME, 0),
 ];
 
@@ -673,7 +673,7 @@ pub(crate) static SHARE_OF_REQUESTS: RunColumn = share_of_all(
 );
 
 pub(crate) static SHARE_OF_TIME: RunColumn = share_of_all(
-    "time",
+    "response time",
     "share_of_response_time",
     |run| run.class.and_then(|class| class.response_time).into(),
 );

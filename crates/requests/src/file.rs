@@ -512,7 +512,8 @@ impl CollectedRequests<'_> {
     /// Whole HTTP/1.1 requests back to back, sent byte for byte. A head is parsed only to find
     /// where its request ends and where it goes.
     fn raw(&mut self, bytes: &[u8]) -> Result<(), RequestError> {
-        let RequestTemplate { method, headers, body, keep_alive: _ } = &self.given.template;
+        let RequestTemplate { method, headers, body, keep_alive: _, queue_header: _ } =
+            &self.given.template;
         let user = self.given.target.as_ref().and_then(|target| target.credentials.as_ref());
         if method != Method::GET || !headers.is_empty() || body.is_some() || user.is_some() {
             return Err(RequestError::new(

@@ -7,7 +7,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderName, HeaderValue, Method};
-use model::Request;
+use model::{QueueHeader, Request};
 
 use crate::protocol::{self, RequestBody, RequestProtocol, TypedHead};
 use crate::target::TargetUrl;
@@ -137,12 +137,20 @@ pub struct RequestTemplate {
     pub body: Option<Vec<u8>>,
     /// Whether the connection is to carry another request.
     pub keep_alive: bool,
+    /// The header that will say when the request is sent.
+    pub queue_header: Option<QueueHeader>,
 }
 
 /// A plain GET that keeps its connection.
 impl Default for RequestTemplate {
     fn default() -> RequestTemplate {
-        RequestTemplate { method: Method::GET, headers: Vec::new(), body: None, keep_alive: true }
+        RequestTemplate {
+            method: Method::GET,
+            headers: Vec::new(),
+            body: None,
+            keep_alive: true,
+            queue_header: None,
+        }
     }
 }
 
@@ -181,11 +189,19 @@ impl RequestTemplate {
         let has_place =
             |header: &&RequestHeader| defaults.iter().any(|default| header.is(default.name()));
         fields.extend(self.headers.iter().filter(|header| !has_place(header)));
+        // The flag takes the place of the user's own.
+        fields.retain(|field| self.queue_header.is_none() || !field.is(QueueHeader::NAME));
         for field in fields {
             let Some(value) = field.value() else { continue };
             for part in [field.name().as_bytes(), b": ", value, b"\r\n"] {
                 bytes.extend_from_slice(part);
             }
+        }
+        let mut queue_stamp = None;
+        if let Some(header) = self.queue_header {
+            bytes.extend_from_slice(format!("{}: ", QueueHeader::NAME).as_bytes());
+            queue_stamp = Some(bytes.len() as u32);
+            bytes.extend_from_slice(format!("{}\r\n", header.unstamped()).as_bytes());
         }
         bytes.extend_from_slice(b"\r\n");
         let body = self.body.as_deref().unwrap_or_default();
@@ -193,7 +209,8 @@ impl RequestTemplate {
             RequestBody::Length(_) => bytes.extend_from_slice(body),
             RequestBody::Chunked => chunk(body, &mut bytes),
         }
-        let request = Request::new(bytes, self.method == Method::HEAD);
+        let is_head = self.method == Method::HEAD;
+        let request = Request { queue_stamp, ..Request::new(bytes, is_head) };
         Ok(RenderedRequest { request, keeps_connection })
     }
 
@@ -264,6 +281,7 @@ impl RequestTemplate {
             headers,
             body: body.or_else(|| self.body.clone()),
             keep_alive: self.keep_alive,
+            queue_header: self.queue_header,
         }
     }
 }

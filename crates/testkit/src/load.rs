@@ -271,7 +271,7 @@ const CLASSES: &[SimulatedClass] = &[
 pub fn mixed() -> LoadStudy {
     let pace = open(Profile::Flat { rate: rate(50.0) }, Arrivals::Poisson, 1);
     let plan = LoadPlan {
-        requests: "5002 requests of --mix, by weight, 412 kB of memory".to_owned(),
+        requests: "5002 requests of mix.txt, by weight, 412 kB of memory".to_owned(),
         load: LoadSettings { pace, ..usual() },
         length: Some(Nanos::from_secs(60)),
         thresholds: [
@@ -282,9 +282,8 @@ pub fn mixed() -> LoadStudy {
         .to_vec(),
         ..base("load")
     };
-    let line = "--rate=50/s --arrivals=poisson --seed=1 -c64 --for=1m --mix 'GET /posts 80, GET \
-         /search?q={1..5000} 15, POST /comments @comment.json 5' --expect '/search p99 < 400ms' \
-         --fail-if 'POST /comments failed > 0.1%' http://127.0.0.1:9292/";
+    let line = "--rate=50/s --arrivals=poisson --seed=1 -c64 --for=1m --mix mix.txt --expect \
+         '/search p99 < 400ms' --fail-if 'POST /comments failed > 0.1%' http://127.0.0.1:9292/";
     let server = Server { workers: 0, slots: 2, classes: CLASSES, ..PUMA };
     played(line, plan, &server, |_| None)
 }

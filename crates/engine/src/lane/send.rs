@@ -100,9 +100,13 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         while !connection.is_sent_in_full
             && let Some(request) = &mut connection.outstanding
         {
-            let bytes = &self.spec.requests.request(request.request as usize).bytes;
+            let rendered = self.spec.requests.request(request.request as usize);
             let first = request.written == 0;
             let instant = if first { self.clock.now() } else { request.sent };
+            let bytes = match &mut self.queue_stamps {
+                Some(stamps) => stamps.stamped(rendered, instant),
+                None => &rendered.bytes,
+            };
             match self.wire.send(slot, &bytes[request.written..]) {
                 Ok(n) => {
                     if first {

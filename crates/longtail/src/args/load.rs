@@ -8,8 +8,8 @@ use clap::Args;
 use clap::builder::ArgPredicate;
 use engine::{IpVersion, Resolver, StaticAddresses};
 use model::{
-    Arrivals, LatePolicy, LoadSettings, Nanos, Objective, Pace, Profile, Rate, RecordedTimes,
-    SlowClients, Timing,
+    Arrivals, LatePolicy, LoadSettings, Nanos, Objective, Pace, Profile, QueueHeader, Rate,
+    RecordedTimes, SlowClients, Timing,
 };
 use requests::RequestsFormat;
 
@@ -58,6 +58,15 @@ const LATE: &[(&str, LatePolicy)] = &[("queue", LatePolicy::Queue), ("skip", Lat
 /// it.
 const TIMINGS: &[(&str, Timing)] =
     &[("coalesce", Timing::Coalesce), ("precise", Timing::Precise), ("spin", Timing::Spin)];
+
+/// How X-Request-Start is written: by whose form, or by its unit.
+const QUEUE_HEADERS: &[(&str, QueueHeader)] = &[
+    ("nginx", QueueHeader::Nginx),
+    ("us", QueueHeader::Apache),
+    ("ms", QueueHeader::Heroku),
+    ("apache", QueueHeader::Apache),
+    ("heroku", QueueHeader::Heroku),
+];
 
 /// Flags of `longtail load`.
 #[derive(Debug, Args)]
@@ -233,6 +242,11 @@ pub(crate) struct LoadArgs {
     /// Take requests from that file at random (--seed), not in order
     #[arg(long, requires = "requests", help_heading = ADVANCED)]
     pub(crate) random: bool,
+    /// Send X-Request-Start with the time of sending, as a proxy does: nginx (t=SECONDS.mmm), us
+    /// (Apache) or ms (Heroku)
+    #[arg(long, value_name = "FORM", value_parser = words(QUEUE_HEADERS), num_args = 0..=1, require_equals = true,
+          default_missing_value = "nginx", conflicts_with = "generator", help_heading = ADVANCED)]
+    pub(crate) queue_header: Option<QueueHeader>,
     /// Response header in which a worker names itself
     #[arg(long, value_name = "NAME", default_value = "x-worker-pid", help_heading = ADVANCED)]
     pub(crate) worker_header: String,
@@ -406,6 +420,7 @@ impl LoadArgs {
             reconnect_after: self.reconnect_after,
             timeout: self.timeout,
             connect_timeout: self.connect_timeout,
+            queue_header: self.queue_header,
             timing: self.timing,
             ..LoadSettings::closed(connections)
         })

@@ -46,6 +46,11 @@ pub(crate) fn prepare(
     refuse_what_far_generators_lack(args)?;
     let mut load = args.settings()?;
     let rendered = rendered(args, &template(args)?)?;
+    let is_stamped = |request: &model::Request| request.queue_stamp.is_some();
+    refuse_if(
+        args.queue_header.is_some() && !rendered.mix.requests().iter().all(is_stamped),
+        "--queue-header: raw requests go out as they are: leave it out, or use another format",
+    )?;
     args.thresholds.check_classes(rendered.mix.classes())?;
     let target = rendered.target;
     let asked_at = clock.now();
@@ -116,6 +121,8 @@ fn slow_request(args: &LoadArgs, target: &TargetUrl) -> Result<Option<model::Req
     let posted = RequestTemplate {
         method: requests::Method::POST,
         body: Some(vec![b'x'; length as usize]),
+        // Of the load, lanes alone stamp requests.
+        queue_header: None,
         ..template(args)?
     };
     Ok(Some(posted.render(target)?.request))
@@ -300,7 +307,8 @@ pub(crate) fn template(args: &LoadArgs) -> Result<RequestTemplate, Mistake> {
         headers.extend(value.as_ref().map(|value| RequestHeader::new(name, value)).transpose()?);
     }
     headers.extend(args.auth.as_ref().map(RequestHeader::basic_auth).transpose()?);
-    Ok(RequestTemplate { method, headers, body, keep_alive: !args.no_keep_alive })
+    let queue_header = args.queue_header;
+    Ok(RequestTemplate { method, headers, body, keep_alive: !args.no_keep_alive, queue_header })
 }
 
 fn transport(

@@ -260,7 +260,8 @@ fn every_answer_fits_a_screen_in_plain_words() {
         let summary = Summary::of(&study, None);
         let json = summary.json();
         let steps: usize = study.runs().iter().map(|run| run.steps.len()).sum();
-        let most = 1024 * (3 + steps + summary.runs.len().max(1));
+        let classes: usize = study.runs().iter().map(|run| run.tally.classes.len()).sum();
+        let most = 1024 * (3 + steps + summary.runs.len().max(1)) + 512 * classes;
         assert!(
             summary.comparison.is_some() || json.len() <= most,
             "{} bytes of {} runs",

@@ -281,6 +281,7 @@ proptest! {
             headers: headers.iter().map(|(name, value)| RequestHeader::new(name, value).unwrap()).collect(),
             body: body.clone(),
             keep_alive,
+            queue_header: None,
         };
         let target = target("http://localhost:3000").at(&path).unwrap();
         let request = template.render(&target).unwrap().request;
@@ -314,4 +315,20 @@ proptest! {
         let cut: Vec<Vec<u8>> = read.mix.requests().iter().map(|request| request.bytes.to_vec()).collect();
         prop_assert_eq!(cut, rendered);
     }
+}
+
+#[test]
+fn the_place_of_a_queue_header_is_known_and_the_users_own_gives_way() {
+    let template = RequestTemplate {
+        body: Some(b"body".to_vec()),
+        queue_header: Some(model::QueueHeader::Nginx),
+        ..with_headers(&["x-request-start: mine", "X-Other: y"])
+    };
+    let target = TargetUrl::parse("http://h/").unwrap();
+    let request = template.render(&target).unwrap().request;
+    let text = String::from_utf8(request.bytes.to_vec()).unwrap();
+    let at = request.queue_stamp.unwrap() as usize;
+    assert!(text[..at].ends_with("\r\nX-Request-Start: "), "{text}");
+    assert!(text[at..].starts_with("t=0000000000.000\r\n\r\nbody"), "{text}");
+    assert!(text.contains("X-Other: y") && !text.contains("mine"), "{text}");
 }

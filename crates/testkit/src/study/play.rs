@@ -65,6 +65,7 @@ fn played_anew(words: &str, plan: Plan) -> SweepStudy {
         started_at: "2026-07-21T10:00:00Z".to_owned(),
         command_line: format!("longtail sweep {words}").into(),
         service_time: Some(ServiceTime::given(DELAY)),
+        classes_alone: Vec::new(),
         plan,
         environment: environment(),
         server,

@@ -1,0 +1,74 @@
+//! The header by which a proxy says when a request came to it ([`QueueHeader`]). Rack's middleware
+//! and the APMs take from it how long a request was queued before the app had it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Nanos;
+
+/// How the time is written behind the header's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueueHeader {
+    /// nginx's `t=1764098567.123`: seconds with three decimals.
+    Nginx,
+    /// Apache's `t=1764098567123456`: microseconds.
+    Apache,
+    /// Heroku's `1764098567123`: milliseconds.
+    Heroku,
+}
+
+impl QueueHeader {
+    /// The header's name.
+    pub const NAME: &str = "X-Request-Start";
+
+    /// Who writes it so.
+    pub fn proxy(self) -> &'static str {
+        match self {
+            QueueHeader::Nginx => "nginx",
+            QueueHeader::Apache => "Apache",
+            QueueHeader::Heroku => "Heroku",
+        }
+    }
+
+    /// A value of the right length, to be stamped.
+    pub fn unstamped(self) -> &'static str {
+        match self {
+            QueueHeader::Nginx => "t=0000000000.000",
+            QueueHeader::Apache => "t=0000000000000000",
+            QueueHeader::Heroku => "0000000000000",
+        }
+    }
+
+    /// Writes a time since 1970 over the digits of a value.
+    #[inline]
+    pub fn stamp(self, value: &mut [u8], wall: Nanos) {
+        let mut left = match self {
+            QueueHeader::Nginx | QueueHeader::Heroku => wall.0 / 1_000_000,
+            QueueHeader::Apache => wall.0 / 1_000,
+        };
+        for byte in value.iter_mut().rev().filter(|byte| byte.is_ascii_digit()) {
+            *byte = b'0' + (left % 10) as u8;
+            left /= 10;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_stamped_in_the_form_of_each_proxy() {
+        let wall = Nanos(1_764_098_567_123_456_789);
+        for (header, expected) in [
+            (QueueHeader::Nginx, "t=1764098567.123"),
+            (QueueHeader::Apache, "t=1764098567123456"),
+            (QueueHeader::Heroku, "1764098567123"),
+        ] {
+            let mut value = header.unstamped().as_bytes().to_vec();
+            header.stamp(&mut value, Nanos(7));
+            header.stamp(&mut value, wall);
+            assert_eq!(std::str::from_utf8(&value), Ok(expected));
+        }
+    }
+}
