@@ -10,10 +10,15 @@ use std::sync::mpsc::sync_channel;
 use engine::{
     Endpoint, LaneOutcome, LoadSpec, RunProgress, TlsOptions, TlsSettings, Transport, drive, render,
 };
-use model::{Arrivals, Counts, LatePolicy, Nanos, Outcome, Pace, Profile, Rate};
+use model::{
+    Arrivals, ClassTally, Counts, LatePolicy, Nanos, Outcome, Pace, Profile, Rate, Request,
+    RequestGroup, RequestMix,
+};
 use sink::{Listen, Sink, SinkBody, SinkLedger, SinkSettings, SlotQueue};
 
 use testkit::clock::{REAL_CLOCK, eventually};
+
+use crate::lab;
 
 /// Only a failing test waits this long, and no request times out before.
 const TIME_LIMIT: Nanos = Nanos::from_secs(300);
@@ -316,4 +321,50 @@ fn both_ledgers_agree_over_an_abstract_socket_for_every_pace_and_stop_rule() {
 #[test]
 fn both_ledgers_agree_over_tls_for_every_pace_and_stop_rule() {
     agree(4, || "tls://127.0.0.1:0".parse().unwrap(), to_tls);
+}
+
+/// Fifty classes, each of a request with a length of its own, the longer ones more often.
+fn fifty_classes() -> RequestMix {
+    let request = |class: u8| {
+        let path = format!("/{}", "x".repeat(usize::from(class)));
+        Request { class, ..render("GET", "localhost", &path, &[], true) }
+    };
+    let group = |first| RequestGroup { first, count: 1, weight: 1.0 + f64::from(first) };
+    let groups: Vec<RequestGroup> = (0..50).map(group).collect();
+    RequestMix::by_weight((0..50).map(request).collect(), &groups, 7)
+        .with_classes((0..50).map(|class| class.to_string()).collect())
+}
+
+/// On the fast path and, as connections are opened anew, on the slow one. Were a request counted in
+/// another class than its own, the bytes would not add up.
+#[test]
+fn fifty_classes_add_up_to_the_sinks_requests_and_bytes() {
+    let requests = if lab::soaks() { 1_000_000 } else { 5_000 };
+    for reconnect_after in [None, Some(10)] {
+        let settings = SinkSettings {
+            listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()],
+            body: SinkBody::Ok,
+            ..SinkSettings::default()
+        };
+        let sink = Sink::start(settings, REAL_CLOCK).unwrap();
+        let mix = fifty_classes();
+        let lengths: Vec<u64> =
+            mix.requests().iter().map(|request| request.bytes.len() as u64).collect();
+        let spec = spec(Transport::tcp(sink.address()), 16, 2, true).with(|load| {
+            load.requests_total = Some(requests);
+            load.reconnect_after = reconnect_after;
+        });
+        let spec = LoadSpec { requests: mix.into(), ..spec };
+        let progress = RunProgress::new(spec.load.lanes);
+        let interrupt = AtomicBool::new(false);
+        let done = drive(&spec, &REAL_CLOCK, &interrupt, &progress, None).unwrap().outcome;
+        let ledger = sink.stop();
+        let of_each: Vec<u64> = done.tally.classes.iter().map(ClassTally::all_requests).collect();
+        assert!(of_each.len() == 50 && of_each.iter().all(|requests| *requests > 0), "{of_each:?}");
+        assert_eq!(of_each.iter().sum::<u64>(), ledger.requests);
+        let bytes = of_each.iter().zip(&lengths).map(|(requests, length)| requests * length);
+        assert_eq!(bytes.sum::<u64>(), ledger.received_bytes);
+        let good = |class: &ClassTally| class.counts.good() + class.unmeasured.good();
+        assert_eq!(done.tally.classes.iter().map(good).sum::<u64>(), ledger.answers);
+    }
 }
