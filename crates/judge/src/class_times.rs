@@ -57,14 +57,14 @@ pub(crate) mod fixtures {
 
     /// What requests of a class take alone, and wait, in ms.
     #[derive(Clone, Copy)]
-    pub(crate) struct Times {
+    pub(crate) struct LoneAndWaiting {
         pub(crate) alone: u64,
         pub(crate) wait: u64,
     }
 
     /// The canonical sweep, whose requests take 200 ms on average and wait for a thread, at whose
     /// highest load one request of five is a search.
-    pub(crate) fn with_searches(posts: Times, searches: Times) -> SweepStudy {
+    pub(crate) fn with_searches(posts: LoneAndWaiting, searches: LoneAndWaiting) -> SweepStudy {
         let mut study = testkit::study::canonical();
         let names = ["/posts", "/search"];
         let both = [posts, searches];

@@ -12,8 +12,8 @@ use model::{
 use serde::Serialize;
 
 use crate::findings::{
-    ClosedLoop, FallsBehind, Finding, HeavyClass, KeepsUp, Limited, NotMeasured, OneLoad, Overloaded, Peaked,
-    StillRising,
+    ClosedLoop, FallsBehind, Finding, HeavyClass, KeepsUp, Limited, NotMeasured, OneLoad,
+    Overloaded, Peaked, StillRising,
 };
 use crate::named_runs::name_in_sweep;
 use crate::trust::UNCERTAIN;

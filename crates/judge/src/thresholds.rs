@@ -231,8 +231,8 @@ fn interval(run: &Run, figure: ObjectiveFigure) -> Option<ThresholdInterval> {
 mod tests {
     use super::*;
     use model::{
-        Believable, ClaimGrade, ClassTally, Diagnostic, Exchange, GeneratorClaim, Outcome, PercentileTime,
-        Statistics, Tally, Window,
+        Believable, ClaimGrade, ClassTally, Diagnostic, Exchange, GeneratorClaim, Outcome,
+        PercentileTime, Statistics, Tally, Window,
     };
 
     /// A run of one second with responses of 1 ms, 2 ms and so on, and with timeouts.

@@ -69,11 +69,8 @@ pub(crate) fn planned(
     stream: &StreamPlan,
 ) -> Result<PlannedMix, Mistake> {
     let keep_alive = stream.keep_alive;
-    let headers: Vec<RequestHeader> = stream
-        .headers()
-        .iter()
-        .map(|line| RequestHeader::parse(line))
-        .collect::<Result<_, _>>()?;
+    let headers: Vec<RequestHeader> =
+        stream.headers().iter().map(RequestHeader::parse).collect::<Result<_, _>>()?;
     let target = TargetUrl::parse(&format!("http://{ANY_HOST}/"))?;
     let given = FileDefaults {
         target: Some(target),

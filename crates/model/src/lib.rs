@@ -37,9 +37,9 @@ pub mod paths;
 pub mod phases;
 pub mod plan;
 pub mod plausible;
+pub mod queue_header;
 mod recorded_times;
 pub mod redirect;
-pub mod queue_header;
 pub mod request_mix;
 pub mod run;
 mod run_figure;
@@ -96,9 +96,9 @@ pub use self::{
     pace::*,
     phases::*,
     plan::*,
+    queue_header::QueueHeader,
     recorded_times::*,
     redirect::*,
-    queue_header::QueueHeader,
     request_mix::*,
     run::*,
     samples::*,

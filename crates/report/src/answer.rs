@@ -464,7 +464,7 @@ pub(crate) fn unfolded_markdown(summary: &Summary<'_>) -> Vec<String> {
             legend(summary).filter(|_| summary.comparison.is_none()).map(|legend| line(&legend)),
         );
     }
-    if let Some(classes) = classes(&summary) {
+    if let Some(classes) = classes(summary) {
         parts.push(crate::markdown::pipe_table(&classes.table));
         parts.extend(classes.left_out.map(|left_out| line(&left_out)));
     }

@@ -1,6 +1,7 @@
 //! The tables of the classes of requests: of a load, a row each; of several loads or arms, the 99th
 //! percentile of each class in each.
 
+use model::comparison::ComparisonRun;
 use model::{ClassTally, Run, Study, Tally};
 
 use crate::classes::SummaryClass;
@@ -27,9 +28,8 @@ pub(crate) struct ShownClasses {
 
 /// The classes of the runs of a load or a sweep; `None` where there are none.
 pub(crate) fn of_runs(runs: &[SummaryRun<'_>]) -> Option<ShownClasses> {
-    let is_shown = |run: &&SummaryRun<'_>| {
-        run.mean().is_some() && (runs.len() == 1 || run.is_the_servers())
-    };
+    let is_shown =
+        |run: &&SummaryRun<'_>| run.mean().is_some() && (runs.len() == 1 || run.is_the_servers());
     let shown: Vec<&SummaryRun<'_>> = runs.iter().filter(is_shown).collect();
     // Passes over the same loads would be many columns: the last one stands for them.
     let last_pass = shown.iter().map(|run| run.run.repeat).max()?;
@@ -49,7 +49,7 @@ pub(crate) fn of_runs(runs: &[SummaryRun<'_>]) -> Option<ShownClasses> {
 /// none.
 pub(crate) fn of_arms(runs: &[SummaryRun<'_>]) -> Option<ShownClasses> {
     let mut arms: Vec<(String, Vec<&SummaryRun<'_>>)> = Vec::new();
-    for run in runs.iter().filter(|run| run.arm().is_some_and(|arm| arm.is_sound())) {
+    for run in runs.iter().filter(|run| run.arm().is_some_and(ComparisonRun::is_sound)) {
         let letter = run.letter()?;
         match arms.iter_mut().find(|(known, _)| *known == letter) {
             Some((_, runs)) => runs.push(run),
@@ -128,7 +128,7 @@ fn table(classes: &[SummaryClass<'_>]) -> DataTable {
     let views: Vec<SummaryRun<'_>> = classes.iter().map(SummaryClass::view).collect();
     let has_server_time = classes.iter().any(|class| class.shares.server_time.is_some());
     let is_shown = |column: &RunColumn| {
-        let is_better_known = has_server_time && std::ptr::eq(column, &SHARE_OF_TIME);
+        let is_better_known = has_server_time && std::ptr::eq(column, &raw const SHARE_OF_TIME);
         !is_better_known && (column.presence)(&views) != ColumnPresence::Nowhere
     };
     let shown: Vec<&(&str, &RunColumn, u8)> =
@@ -142,11 +142,7 @@ fn table(classes: &[SummaryClass<'_>]) -> DataTable {
 }
 
 /// The 99th percentile of classes in each of these runs, under this title.
-fn side_by_side(
-    classes: &[SummaryClass<'_>],
-    runs: &[&SummaryRun<'_>],
-    title: &str,
-) -> DataTable {
+fn side_by_side(classes: &[SummaryClass<'_>], runs: &[&SummaryRun<'_>], title: &str) -> DataTable {
     let band = ColumnBand::new(title, "p99 ms");
     let of_runs: Vec<Vec<SummaryClass<'_>>> =
         runs.iter().map(|run| SummaryClass::all_of(run)).collect();

@@ -21,9 +21,8 @@ impl<'a> SummaryClass<'a> {
     pub(crate) fn all_of(whole: &'a SummaryRun<'a>) -> Vec<SummaryClass<'a>> {
         let run = whole.run;
         let all = run.tally.due();
-        let alone = |name: &str| {
-            whole.classes_alone().iter().find(|class| class.name == name)?.mean
-        };
+        let alone =
+            |name: &str| whole.classes_alone().iter().find(|class| class.name == name)?.mean;
         let alone_of = |name: &str| alone(name).map(Nanos::as_secs_f64);
         let server_time = |class: &ClassTally| Some(class.due() as f64 * alone_of(&class.name)?);
         // Where that of one class is not known, neither is the whole.

@@ -666,17 +666,15 @@ pub(crate) static CLASS: RunColumn = RunColumn {
     ..PLAIN
 };
 
-pub(crate) static SHARE_OF_REQUESTS: RunColumn = share_of_all(
-    "requests",
-    "share_of_requests",
-    |run| run.class.and_then(|class| class.requests).into(),
-);
+pub(crate) static SHARE_OF_REQUESTS: RunColumn =
+    share_of_all("requests", "share_of_requests", |run| {
+        run.class.and_then(|class| class.requests).into()
+    });
 
-pub(crate) static SHARE_OF_TIME: RunColumn = share_of_all(
-    "response time",
-    "share_of_response_time",
-    |run| run.class.and_then(|class| class.response_time).into(),
-);
+pub(crate) static SHARE_OF_TIME: RunColumn =
+    share_of_all("response time", "share_of_response_time", |run| {
+        run.class.and_then(|class| class.response_time).into()
+    });
 
 /// By what requests of each class take alone: under load each waits for the others.
 pub(crate) static SHARE_OF_SERVER_TIME: RunColumn = RunColumn {

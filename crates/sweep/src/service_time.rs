@@ -237,7 +237,7 @@ impl OneConnection for Session<'_> {
 }
 
 /// The most responses by which it is measured how long a class takes alone.
-const RESPONSES_OF_CLASS: u64 = 20;
+const RESPONSES_OF_CLASS: u64 = 100;
 /// The longest that takes of one class.
 const LONGEST_OF_CLASS: Nanos = Nanos::from_millis(500);
 /// And of all classes together, apart from requests in flight at the end of each.
@@ -272,8 +272,7 @@ impl Session<'_> {
             return Ok(Vec::new());
         }
         self.observer.phase(&Phase::MeasuringServiceTime { at_most: LONGEST_OF_CLASSES });
-        let longest =
-            LONGEST_OF_CLASS.min(Nanos(LONGEST_OF_CLASSES.0 / names.len() as u64));
+        let longest = LONGEST_OF_CLASS.min(Nanos(LONGEST_OF_CLASSES.0 / names.len() as u64));
         let mut classes = Vec::new();
         for (class, name) in (0..).zip(names) {
             if self.is_over() {

@@ -89,17 +89,17 @@ impl ClassesWaitAlike {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::class_times::fixtures::{Times, with_searches};
+    use crate::class_times::fixtures::{LoneAndWaiting, with_searches};
     use crate::sweep_points;
 
-    fn found(posts: Times, searches: Times) -> Option<String> {
+    fn found(posts: LoneAndWaiting, searches: LoneAndWaiting) -> Option<String> {
         let study = with_searches(posts, searches);
         of(&study, sweep_points::of(&study).last().unwrap()).map(|finding| finding.sentence())
     }
 
     #[test]
     fn classes_that_wait_as_long_are_told_from_an_order_of_service() {
-        let times = |alone, wait| Times { alone, wait };
+        let times = |alone, wait| LoneAndWaiting { alone, wait };
         let alike = found(times(50, 600), times(800, 640)).unwrap();
         assert!(alike.contains("600 ms to 640 ms"), "{alike}");
         assert!(alike.contains("50.0 ms to 800 ms"), "{alike}");

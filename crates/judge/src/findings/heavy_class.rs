@@ -1,5 +1,6 @@
 //! A class of requests takes far more of the server's time than its share of the requests.
 
+use model::plan::quoted;
 use model::{Limit, Nanos, Strength, SweepStudy};
 use serde::{Deserialize, Serialize};
 
@@ -61,8 +62,7 @@ pub(super) fn of(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Findin
     let classes = times_of_classes(study, last.run)?;
     let requests: f64 = classes.iter().map(|class| class.requests).sum();
     let time: f64 = classes.iter().map(ClassTime::server_time).sum();
-    let heaviest =
-        classes.iter().max_by(|a, b| a.server_time().total_cmp(&b.server_time()))?;
+    let heaviest = classes.iter().max_by(|a, b| a.server_time().total_cmp(&b.server_time()))?;
     let of_requests = heaviest.requests / requests;
     let of_time = heaviest.server_time() / time;
     if of_time < OF_TIME || of_time < MORE_THAN_REQUESTS * of_requests {
@@ -102,10 +102,11 @@ impl HeavyClass {
         let Some(WithoutClass { multiple, with, without }) = without else { return first };
         format!(
             "{first} Without it, the others would take about {} on average at {} in place of {}, by \
-             theory.",
+             theory; --without {} measures that.",
             brief(*without),
             load(*multiple),
-            brief(*with)
+            brief(*with),
+            quoted(name)
         )
     }
 }
@@ -113,7 +114,7 @@ impl HeavyClass {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::class_times::fixtures::{Times, with_searches};
+    use crate::class_times::fixtures::{LoneAndWaiting, with_searches};
     use crate::sweep_points;
 
     fn found(study: &SweepStudy) -> Option<HeavyClass> {
@@ -123,8 +124,8 @@ mod tests {
         }
     }
 
-    fn times(alone: u64) -> Times {
-        Times { alone, wait: 300 }
+    fn times(alone: u64) -> LoneAndWaiting {
+        LoneAndWaiting { alone, wait: 300 }
     }
 
     #[test]

@@ -43,7 +43,8 @@ mod wait_in_accept_queue;
 mod wait_in_server;
 
 use model::{
-    Diagnostic, Histogram, Limit, LoadPlan, Pace, PercentileTime, Profile, Run, Study, SweepStudy, TwoGroups,
+    Diagnostic, Histogram, Limit, LoadPlan, Pace, PercentileTime, Profile, Run, Study, SweepStudy,
+    TwoGroups,
 };
 use serde::{Deserialize, Serialize};
 
@@ -416,7 +417,9 @@ fn two_groups_of(groups: &TwoGroups, class: Option<&str>) -> String {
     let [fast_part, slow_part] = [1.0 - slow, slow].map(share);
     let [fast_mean, slow_mean] = [groups.fast_mean, groups.slow_mean].map(brief);
     let requests = class.map_or("the requests".to_owned(), |class| format!("the {class} requests"));
-    format!("{fast_part} of {requests} take {fast_mean} and {slow_part} take {slow_mean}, on average")
+    format!(
+        "{fast_part} of {requests} take {fast_mean} and {slow_part} take {slow_mean}, on average"
+    )
 }
 
 fn within(highest: Option<PercentileTime>) -> String {

@@ -335,7 +335,7 @@ impl FormatArgs {
 /// What is expected of each run.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ThresholdArgs {
-    /// Exit with 1 where a run misses this: 'p99 < 200ms', 'failed < 0.1%', of a class '/search p99 < 1s'
+    /// Exit with 1 where a run misses this: 'p99 < 200ms', '/search p99 < 1s'
     #[arg(long, value_name = "LIMIT", value_parser = expected, help_heading = "Output")]
     expect: Vec<Threshold>,
     /// The reverse of --expect: exit with 1 where this holds, 'p99 > 200ms'

@@ -169,7 +169,7 @@ pub(crate) struct ServerArgs {
     #[arg(short = 'k', long = "no-keep-alive", alias = "disable-keepalive", help_heading = "Load")]
     pub(crate) no_keep_alive: bool,
     /// Make the load on another machine, such as 'ssh box2'; repeatable
-    #[arg(long, value_name = "COMMAND", help_heading = "Load")]
+    #[arg(long, value_name = "COMMAND", help_heading = ADVANCED)]
     pub(crate) from: Vec<String>,
     #[command(flatten)]
     pub(crate) inspect: InspectArgs,

@@ -102,7 +102,7 @@ const EXAMPLES: &str = "\
 Examples:
   longtail sweep -w2 -t5:5 -d0.1                    2 workers x 5 threads, a sleep of 100 ms
   longtail sweep -r config.ru --path /posts         your own app; its service time is measured first
-  longtail sweep -w2 -t5:5 -r config.ru --mix 'GET /posts 80, GET /search?q={1..5000} 15'    fast and slow pages
+  longtail sweep -r config.ru --mix mix.txt         fast and slow pages, by weight
   longtail sweep -w2 -t5 --url http://127.0.0.1:8000 -- gunicorn -w2 --threads 5 app:app
   longtail sweep -w2 -t5:5 -d0.1 -k                 a new connection for each request
   longtail sweep -w2 -t5:5 -s ssl4                  over TLS; -s unix and aunix: over a Unix socket
