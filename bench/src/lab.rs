@@ -1,10 +1,10 @@
 //! What each run needs: the programs, the CPUs of generator and server, and the guard that ends
-//! everything that we start. Between the guard and a program is a process of ours that pins it to a
-//! CPU, writes its output to files, and saves the kernel's account when it ends.
+//! everything that we start. Between the guard and a program is a process of ours ([`run_child`])
+//! that pins it to a CPU, writes its output to files, and saves what it used when it ends.
 //!
-//! A process only gets the resources of *all* its children together (`getrusage(2)`,
-//! `RUSAGE_CHILDREN`). This process has a single child, so they are the program's own, including
-//! all that it started and waited for.
+//! The kernel reports only the sum over *all* children of a process (`getrusage(2)`,
+//! `RUSAGE_CHILDREN`). That process has a single child, so the sum is the program's own, with
+//! everything that the program started and waited for.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -27,7 +27,7 @@ use crate::tools::{self, Tool};
 
 /// The hidden first argument that makes this program a guard (`launch::guard`).
 pub(crate) const GUARD: &str = "guard-child";
-/// The hidden first argument that makes this program the parent of one program.
+/// The hidden first argument that makes this program run and measure another ([`run_child`]).
 pub(crate) const CHILD: &str = "run-child";
 
 /// The environment of the bench.
@@ -41,7 +41,7 @@ pub(crate) struct Lab<'a> {
     /// The CPUs of the generator and of the server; `None` if there is only one.
     pub(crate) cpus: Option<(usize, usize)>,
     pub(crate) counters: Counters,
-    /// A program that has not ended this long after its time counts as stuck.
+    /// A program that has not ended this long after it should have counts as stuck.
     pub(crate) patience: Nanos,
     pub(crate) clock: SystemClock,
     pub(crate) interrupt: &'a AtomicBool,
@@ -81,8 +81,8 @@ impl Lab<'_> {
         self.data().join("longtail").join("studies")
     }
 
-    /// Starts a program under guard and through [`run_child`]: it and all that it starts end with
-    /// us, whatever happens.
+    /// Starts a program under guard and through [`run_child`]: it and its children are killed when
+    /// we end, however that happens.
     ///
     /// # Errors
     /// Why it can't be started, in one line.
@@ -111,8 +111,8 @@ impl Lab<'_> {
 /// The last CPU that we may use for the generator, and the first for the server: with more than two
 /// CPUs, they rarely share a core.
 pub(crate) fn two_cpus() -> Option<(usize, usize)> {
-    let mine = sched_getaffinity(None).ok()?;
-    let all: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| mine.is_set(*cpu)).collect();
+    let allowed = sched_getaffinity(None).ok()?;
+    let all: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect();
     match all[..] {
         [server, .., generator] => Some((generator, server)),
         _ => None,
@@ -121,8 +121,8 @@ pub(crate) fn two_cpus() -> Option<(usize, usize)> {
 
 /// How many connections a child may have open, given its limit of open files.
 pub(crate) fn most_connections() -> u64 {
-    const OWN: u64 = 64;
-    getrlimit(Resource::Nofile).maximum.map_or(u64::MAX, |most| most.saturating_sub(OWN))
+    const OTHER_FILES: u64 = 64;
+    getrlimit(Resource::Nofile).maximum.map_or(u64::MAX, |most| most.saturating_sub(OTHER_FILES))
 }
 
 /// Creates or empties a folder.
@@ -142,13 +142,13 @@ const PROXIES: [&str; 6] =
 pub(crate) struct Order {
     /// The only CPU that it may run on; `None` means any.
     pub(crate) cpu: Option<usize>,
-    /// Whether the process itself becomes the program, without an account, as for servers.
+    /// Whether this process execs the program, which leaves no account; servers run like this.
     pub(crate) becomes: bool,
     /// A folder for `stdout`, `stderr` and `account.json`.
     pub(crate) folder: PathBuf,
 }
 
-/// The kernel's account of a program that has ended.
+/// What a program used until it ended, as the kernel counts it (`getrusage(2)`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Account {
     /// CPU time in user mode, ns, with a resolution of 1 µs.
@@ -167,7 +167,7 @@ impl Order {
     }
 }
 
-/// Runs the program; `words` are the order and its command. Returns the program's exit code.
+/// Runs a program; `words` are its [`Order`] as JSON, then its command line. Returns its exit code.
 pub(crate) fn run_child(words: impl IntoIterator<Item = OsString>) -> i32 {
     let mut words = words.into_iter();
     let order = words.next().and_then(|text| serde_json::from_str(&text.to_string_lossy()).ok());

@@ -1,5 +1,6 @@
-//! The load generators: their names, the command lines for the same load on one thread, and what
-//! each says about its run: longtail's is read from its study, the others' by the code of `audit`.
+//! The load generators: their names, their command lines for the same load on one thread, and what
+//! each reports about its run. Longtail's figures are read from its study, the others' are parsed
+//! by `audit`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use model::{Histogram, LoadStudy, Nanos, Study};
 use rustix::fs::{Access, access};
 use serde::{Serialize, Serializer};
 
-/// Who makes load.
+/// A program that makes load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Tool {
     Load(LoadTool),
@@ -90,7 +91,7 @@ impl Tool {
         }
     }
 
-    /// Whose output it prints; `None` of ours.
+    /// The tool as whose output `audit` parses what it prints; `None` for our own programs.
     pub(crate) fn claims_as(self) -> Option<LoadTool> {
         match self {
             Tool::Floor | Tool::LONGTAIL => None,
@@ -153,7 +154,7 @@ impl Tool {
         line
     }
 
-    /// Its version, as far as it tells it.
+    /// Its version, if it prints one.
     pub(crate) fn version(self, program: &Path) -> Option<String> {
         version_of(program, self.claims_as()?.version_flag()?)
     }
@@ -184,7 +185,7 @@ fn split(line: &str) -> Vec<OsString> {
     line.split_ascii_whitespace().map(OsString::from).collect()
 }
 
-/// Writes a job in the words of each tool.
+/// Writes a job as each tool's arguments.
 struct ToolWords<'a> {
     job: &'a Job,
     connections: u32,

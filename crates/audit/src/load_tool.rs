@@ -1,5 +1,5 @@
-//! Load tools: what is known of each, whether its output is audited or it makes the load. How its
-//! output is read is in `parse`.
+//! Load tools: what we know of each, to audit its output or to start it as a generator. `parse`
+//! reads its output.
 
 use serde::Serialize;
 use strum::{Display, IntoStaticStr};
@@ -89,7 +89,7 @@ impl LoadTool {
         }
     }
 
-    /// The percentiles that it prints, rising; without the longest.
+    /// The percentiles that it prints, rising, without the maximum.
     pub fn percentiles(self) -> &'static [f64] {
         match self {
             LoadTool::Wrk => &[0.50, 0.75, 0.90, 0.99],
@@ -108,7 +108,7 @@ impl LoadTool {
         }
     }
 
-    /// The variable that limits its threads, if no flag of it does.
+    /// The environment variable that limits its threads, if it has no flag for that.
     pub fn thread_variable(self) -> Option<&'static str> {
         match self {
             LoadTool::Oha => Some("TOKIO_WORKER_THREADS"),
@@ -127,7 +127,7 @@ impl LoadTool {
         }
     }
 
-    /// The variable that names its program in Puma's scripts.
+    /// The environment variable by which Puma's scripts find its program.
     pub fn program_setting(self) -> Option<&'static str> {
         match self {
             LoadTool::Hey => Some("HEY"),
@@ -146,14 +146,14 @@ impl LoadTool {
         }
     }
 
-    /// The variable that says in Puma's scripts how many CPUs it may use.
+    /// The environment variable by which Puma's scripts limit its CPUs.
     pub fn cpus_setting(self) -> Option<&'static str> {
         if self == LoadTool::Hey { Some("HEY_CPUS") } else { None }
     }
 
-    /// Its command line for a load, with placeholders in braces for what the load says. Brackets
-    /// enclose what is left out if the load has no such thing; what has no place here the tool
-    /// cannot do. `None` if longtail does not start it.
+    /// Its arguments for a load, with placeholders in braces. A part in brackets is left out if the
+    /// load does not ask for it; a setting without a placeholder is one that the tool does not
+    /// have. `None` if longtail does not start it.
     pub fn command_words(self) -> Option<&'static str> {
         match self {
             LoadTool::Longtail => Some(
@@ -172,8 +172,8 @@ impl LoadTool {
                 "--no-tui -c {c} -t {s}s --redirect 0 --insecure [-z {time}s] [-n {n}] [-q {rate}] [-m {m}] \
                  [--disable-keepalive{closes}] [-H {header}] [-D {body}] {url}",
             ),
-            // Without -l a response of another length than the first is a failed one. -t alone ends
-            // it after 50 000 requests.
+            // Without -l, ab counts a response as failed if its length differs from the first
+            // one's. -t alone ends it after 50 000 requests.
             LoadTool::Ab => Some(
                 "-q -l -c {c} -s {s} [-k{keeps}] [-t {time} -n {enough}] [-n {n}] [-m {bodiless}] \
                  [-H {header}] [-p {body}] {url}",

@@ -1,5 +1,5 @@
-//! Prints the addresses of each name that is given, in the order in which longtail has them
-//! (`bin/compare-resolvers` compares the C libraries that a build may have).
+//! Prints the addresses of each given name, in the order in which longtail uses them.
+//! `bin/compare-resolvers` compares the output of builds with different C libraries.
 
 use std::io::Write as _;
 
@@ -14,7 +14,7 @@ fn main() -> std::io::Result<()> {
                     found.iter().map(|address| address.ip().to_string()).collect();
                 writeln!(out, "{name}: {}", shown.join(" "))?;
             }
-            // The C libraries have words of their own for why.
+            // Each C library words the reason differently, so it is not printed.
             Err(_) => writeln!(out, "{name}: no address")?,
         }
     }

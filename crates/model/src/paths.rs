@@ -36,10 +36,10 @@ pub fn path_fault(path: &Path, error: &io::Error) -> String {
         return format!("it {why}");
     }
     // For a socket, or a terminal that doesn't exist, the kernel says "no such device or address".
-    let is_unlike_a_file = error.raw_os_error() == Some(Errno::NXIO.raw_os_error());
+    let is_no_device = error.raw_os_error() == Some(Errno::NXIO.raw_os_error());
     match (error.kind(), metadata(path)) {
         (ErrorKind::IsADirectory, _) => "it is a directory".to_owned(),
-        (_, Ok(found)) if is_unlike_a_file => format!("it {}", what_it_is(&found)),
+        (_, Ok(found)) if is_no_device => format!("it {}", what_it_is(&found)),
         _ => without_number(error),
     }
 }
@@ -75,7 +75,8 @@ fn what_it_is(found: &Metadata) -> &'static str {
     }
 }
 
-/// Of what cannot be reached by its name; `None` if it can be.
+/// Why a path leads to nothing that this user can open, in the form of [`what_is_there`]; `None` if
+/// the error has another reason.
 fn why_not_found(path: &Path, error: &io::Error) -> Option<&'static str> {
     match error.kind() {
         ErrorKind::PermissionDenied if metadata(path).is_ok() => {

@@ -25,9 +25,9 @@ pub struct Plan {
     pub server: ServerPlan,
     /// The stream of requests.
     pub stream: StreamPlan,
-    /// One run each: connections / slots.
+    /// The load of each run, as connections / slots.
     pub multiples: Vec<f64>,
-    /// One run each, in place of the multiples if there are any: connections, in total.
+    /// The load of each run, as connections in total. If there are any, they replace the multiples.
     pub connections: Vec<u32>,
     /// How often the whole list is run, each time on a fresh server.
     pub repeat: u32,
@@ -42,10 +42,11 @@ pub struct Plan {
     pub with: Option<String>,
     /// `--inspect`: what is read of server and kernel while a run goes on.
     pub probe: Probe,
-    /// `--statsd-listen`: where app and server find a statsd of ours; port 0 is any free port. It
-    /// is part of the measurement, because they are told of it and send.
+    /// `--statsd-listen`: where we receive statsd from app and server; port 0 is any free port. It
+    /// is in the plan because it changes what is measured: they are told the address and send to
+    /// it.
     pub statsd_listen: Option<SocketAddr>,
-    /// `--expect` and `--fail-if`: what each run must keep.
+    /// `--expect` and `--fail-if`: the thresholds that each run must meet.
     pub thresholds: Vec<Threshold>,
 }
 
@@ -60,7 +61,7 @@ pub enum Probe {
     Proc,
     /// The same, and the kernel's tracepoints by BPF: each request's waits.
     Bpf,
-    /// The most of these that rights and kernel allow and that is cheap enough.
+    /// As much of this as rights and kernel allow, as long as it is cheap enough.
     Auto,
 }
 
@@ -74,8 +75,8 @@ pub struct ProbeUsed {
 }
 
 impl Plan {
-    /// Multiple and connections of each run of a pass, on a server of so many slots. There is at
-    /// least one connection.
+    /// Multiple and connections of each run of a pass, on a server with this many slots. There is
+    /// at least one connection.
     pub fn loads(&self, slots: u32) -> Vec<(f64, u32)> {
         let slots = f64::from(slots);
         if self.connections.is_empty() {
@@ -190,7 +191,7 @@ pub struct StreamPlan {
     /// seen whether the server is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mix: Option<PlannedMix>,
-    /// Not `-k`: whether a connection carries more than one request.
+    /// Whether a connection carries more than one request (with `-k` it does not).
     pub keep_alive: bool,
     /// When a run ends.
     pub stop: Stop,
@@ -267,8 +268,8 @@ impl StreamPlan {
         }
     }
 
-    /// Header lines that go with it: a body and its delay are asked for in the way of Puma's own
-    /// test apps.
+    /// Header lines of each request: they ask for a body and its delay as Puma's own test apps
+    /// expect.
     pub fn headers(&self) -> Vec<String> {
         let ask = self.reads_app_times.then(|| format!("{STAMPS}: 1"));
         let Some(body) = self.body else { return ask.into_iter().collect() };
@@ -307,8 +308,8 @@ pub enum LatePolicy {
 pub enum Timing {
     /// Wakes at whole milliseconds and sends what has become due: least CPU, up to 1 ms late.
     Coalesce,
-    /// Wakes for each due time, by the nanosecond timer, early by the usual delay of wake-ups: a
-    /// few microseconds late.
+    /// Wakes for each due time, by a nanosecond timer that is set earlier by the usual delay of
+    /// wake-ups: a few microseconds late.
     #[default]
     Precise,
     /// As precise, but busy polling for the last 50 µs before each due time: less than a
@@ -324,7 +325,7 @@ pub enum Timestamps {
     /// The kernel's: when its last segment came in. The time until the lane reads it (read lag) is
     /// measured apart, and is not in the times.
     Kernel,
-    /// The lane's, when it reads: its read lag is in the times, and unknown.
+    /// The lane's, when it reads the response: the read lag is part of the times, and unknown.
     #[default]
     User,
 }
@@ -341,7 +342,7 @@ pub struct LoadSettings {
     /// one.
     #[serde(rename = "think_ns")]
     pub think: Nanos,
-    /// Connections, in total: exactly so many in a closed loop, at most so many in an open one.
+    /// Connections, in total: exactly this many in a closed loop, at most this many in an open one.
     pub connections: u32,
     /// Open loop: what becomes of a request that is due while all connections are busy.
     pub late: LatePolicy,
@@ -373,7 +374,7 @@ pub struct LoadSettings {
 }
 
 impl LoadSettings {
-    /// A closed loop without an end, by one thread; a request may take half a minute.
+    /// An endless closed loop on one thread, with a timeout of 30 s.
     pub fn closed(connections: u32) -> LoadSettings {
         LoadSettings {
             pace: Pace::Closed,
@@ -420,7 +421,7 @@ pub struct LoadPlan {
     /// Length of the measured window; `None` if only a count ends the run.
     #[serde(rename = "length_ns")]
     pub length: Option<Nanos>,
-    /// `--expect` and `--fail-if`: what the run must keep.
+    /// `--expect` and `--fail-if`: the thresholds that the run must meet.
     pub thresholds: Vec<Threshold>,
     /// `--check status=N`: the status that each response is to have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -435,7 +436,7 @@ pub struct LoadPlan {
     /// `--service`: how long a request holds a slot of the server, to find its number of slots.
     #[serde(rename = "service_time_ns")]
     pub service_time: Option<Nanos>,
-    /// `--statsd-listen`: where statsd was listened to.
+    /// `--statsd-listen`: where we received statsd.
     pub statsd_listen: Option<SocketAddr>,
     /// `--slow-clients`: clients beside the load, which are not in its figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -37,8 +37,8 @@ pub fn check<'de, D: Deserializer<'de>>(study: D) -> Result<(), D::Error> {
     NumbersOf { key: "", most: MOST }.deserialize(study)
 }
 
-/// The same for messages between generators, in which any number may be an instant, even one that
-/// never comes.
+/// Like [`check`], for messages between generators, in which any number may be an instant, even the
+/// largest one, which means never.
 ///
 /// # Errors
 /// Like [`check`].

@@ -68,8 +68,8 @@ pub fn full(study: &Study, saved: Option<&str>, width: Width) -> String {
     ])
 }
 
-/// The full report with the table of Puma's scripts, character by character, so that it compares
-/// with old ones.
+/// The full report with the same table as Puma's scripts print, character by character, so that it
+/// can be compared with old reports.
 pub fn puma(study: &Study, saved: Option<&str>, width: Width) -> String {
     let tree = details(study);
     let ending = answer::conclusion(study, saved, width);

@@ -11,7 +11,7 @@ use crate::number::{self, NONE};
 use crate::run_summary::{SummaryRun, SummaryVerdict, millis, range_of_few, rounded};
 use crate::tree::{ColumnBand, TableCell, TableColumn};
 
-/// The tables of a full report that have a row a run, of which CSV is made, too.
+/// The tables of a full report with a row for each run. CSV is made from the same tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunTable {
     Sweep,
@@ -42,7 +42,7 @@ pub(crate) struct RunColumn {
     pub(crate) name: &'static str,
     /// Its name in CSV; empty if the heading will do.
     pub(crate) csv: &'static str,
-    /// Its unit, where neither heading nor band says it: Markdown has no band.
+    /// Its unit, for formats without bands (Markdown); empty if the heading says it.
     pub(crate) unit: &'static str,
     /// What the heading means; empty if that is plain, or where the band says it.
     pub(crate) meaning: fn(RunTable) -> &'static str,
@@ -51,13 +51,13 @@ pub(crate) struct RunColumn {
     pub(crate) figure: FigureSource,
     /// How a number is written; counts, times and words are written the same in every column.
     pub(crate) shown: fn(f64) -> String,
-    /// What may be marked behind its figure in the answer.
+    /// The mark that may follow its figure in the answer.
     pub(crate) mark: FigureMark,
-    /// Whether an invalid run has it, too: what was asked of the run, not what was measured.
+    /// Whether it is shown even for an invalid run, because it was asked for and not measured.
     pub(crate) stays_when_invalid: bool,
     /// The tables that have it.
     pub(crate) tables: &'static [RunTable],
-    /// Whether these runs give it anything to say.
+    /// Where it is shown, given the figures of these runs.
     pub(crate) presence: fn(&[SummaryRun<'_>]) -> ColumnPresence,
 }
 
@@ -84,17 +84,17 @@ pub(crate) enum FigureSource {
     Percentile(f64),
 }
 
-/// The mark behind a figure in the answer.
+/// The mark that follows a figure in the answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FigureMark {
     Never,
-    /// `?` behind a percentile that is not known well.
+    /// `?` after a percentile with a wide interval, or of which the generator may be a part.
     Uncertain,
-    /// `~` behind a rate that was limited by CPUs which others used, too.
+    /// `~` after a rate that was limited by CPUs which server and generator share.
     SharedCpus,
 }
 
-/// Where a column is shown, of those that have it.
+/// Where a column is shown, in the tables that have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColumnPresence {
     Shown,
@@ -111,7 +111,7 @@ impl ColumnPresence {
     }
 }
 
-/// What a column has of one run.
+/// The figure of one run in a column.
 pub(crate) enum RunFigure {
     Unknown,
     Count(u64),
@@ -120,10 +120,10 @@ pub(crate) enum RunFigure {
     /// A number that the user chose, which JSON has as it is.
     Chosen(f64),
     Time(Nanos),
-    /// The times between which a percentile lies that too few responses support.
+    /// The range in which a percentile lies when there are too few responses for a single figure.
     Range([Nanos; 2]),
     Word(String),
-    /// How many of each.
+    /// How many there are of each kind, by name.
     Counts(BTreeMap<String, u64>),
     /// Several figures that only JSON has.
     Json(Box<RawValue>),
@@ -141,12 +141,12 @@ impl RunFigure {
         RunFigure::Json(written.expect("a figure can always be written"))
     }
 
-    /// The same of a map, whose key is left out where it is empty.
+    /// Like [`RunFigure::json`], for a map: if it is empty, JSON leaves out the key.
     pub(crate) fn json_unless_empty<T: Serialize>(map: &BTreeMap<&str, T>) -> RunFigure {
         if map.is_empty() { RunFigure::LeftOut } else { RunFigure::json(map) }
     }
 
-    /// The number behind it: of a time its milliseconds.
+    /// The figure as a number; a time in milliseconds.
     pub(crate) fn value(&self) -> Option<f64> {
         match self {
             RunFigure::Count(count) => Some(*count as f64),
@@ -254,7 +254,7 @@ impl RunColumn {
         }
     }
 
-    /// The same for people: an invalid run has no figure.
+    /// Its figure in tables: none for an invalid run, unless `stays_when_invalid`.
     pub(crate) fn shown_figure(&self, run: &SummaryRun<'_>) -> RunFigure {
         if run.is_hidden() && !self.stays_when_invalid {
             return RunFigure::Unknown;
@@ -273,12 +273,12 @@ impl RunColumn {
         TableCell { text: figure.text(self.shown), value: figure.value() }
     }
 
-    /// A cell of a number that was made of several runs' figures, such as their median.
+    /// A cell with a number computed from several runs, such as their median.
     pub(crate) fn cell_of(&self, value: Option<f64>) -> TableCell {
         TableCell::number(value, self.shown)
     }
 
-    /// The mark behind its figure of a run; a range has its mark already.
+    /// The mark after its figure of a run; a range has its mark already.
     pub(crate) fn mark_of(&self, run: &SummaryRun<'_>) -> &'static str {
         match (self.mark, self.figure) {
             (FigureMark::Uncertain, FigureSource::Percentile(quantile))
@@ -291,7 +291,7 @@ impl RunColumn {
         }
     }
 
-    /// The 95 % interval of its figure, where it is a percentile of which that is known.
+    /// The 95 % interval of its figure, if it is a percentile and the interval is known.
     pub(crate) fn interval(&self, run: &SummaryRun<'_>) -> Option<[Option<Nanos>; 2]> {
         match self.figure {
             FigureSource::Percentile(quantile) => run.interval(quantile),

@@ -78,7 +78,7 @@ fn plan(bodies: &str, sockets: &[Socket], repeat: u32) -> BodiesPlan {
     }
 }
 
-/// The kernel's if every kind of socket is TCP.
+/// The kernel's timestamps if no socket is a Unix socket.
 fn timestamps(sockets: &[Socket]) -> Timestamps {
     if sockets.iter().any(|socket| socket.is_unix()) {
         Timestamps::User

@@ -37,7 +37,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host with loopback, which sees these texts instead of these files.
+    /// A host with loopback, on which these files have these contents.
     ///
     /// # Errors
     /// Why it can't be made here; the test should be skipped.
@@ -106,7 +106,7 @@ impl Host {
         })
     }
 
-    /// A TUN interface of this host that is up and has these addresses, as seen by its other end.
+    /// Brings up a TUN interface with these addresses on this host. Returns our end of it.
     fn interface(&self, addresses: &[&str]) -> Tun {
         let tun = self.enter(|| Tun::new().expect("root may make a TUN interface"));
         for address in addresses {

@@ -1,5 +1,5 @@
-//! Watches a server that was running before us. Nothing is sent to it but questions to its control
-//! server; a server on another machine is also connected to once a second, without a request.
+//! Watches a server that is already running, without load: it only queries the control server, and
+//! connects once a second to a server on another machine, without a request.
 //!
 //! [`WatchTarget`] finds the server, [`observe()`] starts the threads that look at it, and a
 //! [`WatchBoard`] collects what they see: it keeps each quantity as a series and sums them up as

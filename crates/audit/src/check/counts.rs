@@ -1,5 +1,5 @@
-//! Checks of counts: requests, responses, bytes and connections must add up or multiply; and what
-//! each tool is known to lose.
+//! Checks of counts: printed requests, responses, bytes and connections must agree with each other.
+//! Some checks know what a tool loses.
 
 use std::fmt::Write as _;
 
@@ -11,16 +11,17 @@ use crate::figure::{FigureRange, PrintedFigure};
 use crate::figure::{percent, printed_rate, rate};
 use crate::load_tool::LoadTool;
 
-/// More than rounding explains, but another clock or another end of the run may explain it.
+/// A difference beyond rounding, but no larger than this part, may come from another clock or from
+/// the ends of the run: doubtful, not impossible.
 const SLIGHT: f64 = 0.01;
 /// hey keeps no more times than this.
 const HEY_KEEPS: u64 = 1_000_000;
 /// If less than this part of the offered rate was reached, the tool did not keep up.
 pub(super) const KEPT_UP: f64 = 0.995;
-/// A smaller share of failures, or phantoms, than this changes no printed percentile.
+/// A share of failures or of phantom samples below this changes no printed percentile.
 pub(super) const FEW: f64 = 0.001;
 
-/// A figure as it is printed, and the range that it may have had.
+/// A figure, and the range in which its exact value may be.
 struct Stated {
     value: f64,
     range: FigureRange,
@@ -38,11 +39,12 @@ impl From<PrintedFigure> for Stated {
     }
 }
 
-/// Holds if the printed figure can be what follows from others; is doubtful if it nearly can.
+/// Holds if the printed figure equals the one that follows from others, within rounding; doubtful
+/// if it differs by at most `slight` more than that.
 fn equal(printed: &Stated, expected: &Stated, slight: f64) -> Option<CheckOutcome> {
     let allowed = expected.range;
-    let is_other = !allowed.widened(slight).meets(printed.range);
-    let is_nearly = !allowed.meets(printed.range);
+    let is_different = !allowed.widened(slight).meets(printed.range);
+    let is_inexact = !allowed.meets(printed.range);
     let figures = [
         ("printed", printed.value),
         ("expected", expected.value),
@@ -50,7 +52,7 @@ fn equal(printed: &Stated, expected: &Stated, slight: f64) -> Option<CheckOutcom
         ("expected_most", allowed.high),
     ];
     let [printed, expected, low, high] = figures.map(|(_, value)| exact(value));
-    judged(is_other, is_nearly, &figures, || {
+    judged(is_different, is_inexact, &figures, || {
         format!(
             "{printed} is printed, and {expected} follows from the other figures ({low} to {high} \
              as they are rounded)."
@@ -72,7 +74,7 @@ pub(super) fn rate_times_duration(claim: &Claim) -> Option<CheckOutcome> {
     equal(&Stated::exactly(requests), &Stated { value: rate.value * duration.value, range }, slight)
 }
 
-/// Where requests are counted, and statuses as well.
+/// Responses and errors add up to the requests, if the tool prints requests and statuses.
 pub(super) fn outcomes(claim: &Claim) -> Option<CheckOutcome> {
     same_count(claim.requests?, claim.answered()?.saturating_add(claim.errors.unwrap_or(0)))
 }
@@ -118,7 +120,7 @@ pub(super) fn transfer_rate(claim: &Claim) -> Option<CheckOutcome> {
     equal(&rate.into(), &Stated { value: total.value / duration.value, range }, SLIGHT)
 }
 
-/// wrk gives each thread connections / threads, without the rest.
+/// wrk gives each thread connections / threads, rounded down, and never opens the remainder.
 pub(super) fn connections_opened(claim: &Claim) -> Option<CheckOutcome> {
     let asked = claim.connections?;
     let among = claim.threads?;
@@ -131,7 +133,7 @@ pub(super) fn connections_opened(claim: &Claim) -> Option<CheckOutcome> {
     })
 }
 
-/// hey gives each connection requests / connections, without the rest.
+/// hey gives each connection requests / connections, rounded down, and never sends the remainder.
 pub(super) fn requests_sent(claim: &Claim) -> Option<CheckOutcome> {
     let asked = claim.asked?;
     let among = claim.connections.filter(|n| *n > 0)?;
@@ -152,9 +154,9 @@ fn of_division(asked: u64, among: u64, used: u64) -> [NamedFigure; 3] {
     [("asked", asked as f64), ("among", among as f64), ("used", used as f64)]
 }
 
-/// Requests whose times are in no figure. hey keeps the first 1,000,000 times, and divides the sum
-/// of all of them by as many as it kept (requester/report.go), so that beyond a million its mean
-/// grows with the run. wrk2 forgets what it measured while it calibrated.
+/// Requests whose times are missing from the figures. hey keeps only the first 1,000,000 times, but
+/// divides the sum of all times by the number it kept (requester/report.go), so beyond a million
+/// its mean grows with the run. wrk2 drops what it measured while it calibrated.
 pub(super) fn samples_kept(claim: &Claim) -> Option<CheckOutcome> {
     let (requests, kept) = match claim.tool {
         LoadTool::Hey => claim.answered().map(|answered| (answered, answered.min(HEY_KEEPS)))?,
@@ -163,17 +165,17 @@ pub(super) fn samples_kept(claim: &Claim) -> Option<CheckOutcome> {
         }
         _ => (claim.ended()?, claim.samples?),
     };
-    let too_large = (claim.tool.is_heys() && kept > 0 && kept < requests)
+    let mean_ratio = (claim.tool.is_heys() && kept > 0 && kept < requests)
         .then(|| requests as f64 / kept as f64);
-    // Some may be out when the run ends.
-    let is_doubtful = too_large.is_some() || (kept as f64) < requests as f64 * (1.0 - SLIGHT);
+    // Some requests may still be in flight when the run ends.
+    let is_doubtful = mean_ratio.is_some() || (kept as f64) < requests as f64 * (1.0 - SLIGHT);
     let figures = [
         ("requests", requests as f64),
         ("kept", kept as f64),
-        ("mean_ratio", too_large.unwrap_or(ABSENT)),
+        ("mean_ratio", mean_ratio.unwrap_or(ABSENT)),
     ];
     judged(false, is_doubtful, &figures, || {
-        let why = match too_large.map(times) {
+        let why = match mean_ratio.map(times) {
             Some(ratio) => format!(
                 ": hey keeps the first million, and divides the sum of all times by as many, so \
                  that its mean is {ratio} times too large. Percentiles and histogram are of the \
@@ -190,37 +192,35 @@ pub(super) fn offered_rate(claim: &Claim) -> Option<CheckOutcome> {
     let offered = claim.offered_per_s?;
     let achieved = claim.rate_per_s?;
     let missing = 1.0 - achieved.value / offered.value;
-    let under_way = claim.mean_s.map(|mean| achieved.value * mean.value);
+    let in_flight = claim.mean_s.map(|mean| achieved.value * mean.value);
     let figures = [
         ("offered_per_s", offered.value),
         ("achieved_per_s", achieved.value),
         ("missing", missing),
-        ("in_flight", under_way.unwrap_or(ABSENT)),
+        ("in_flight", in_flight.unwrap_or(ABSENT)),
     ];
     judged(false, achieved.range().high < offered.value * KEPT_UP, &figures, || {
         let asked = printed_rate(offered.value);
         let reached = printed_rate(achieved.value);
         let part = percent(missing);
-        let under_way = under_way.map_or_else(String::new, |n| {
+        let in_flight = in_flight.map_or_else(String::new, |n| {
             format!(" On average {} requests were under way.", significant(n))
         });
         format!(
             "{asked} was asked for and {reached} reached: {part} of the load is missing, and the \
-             times are of a lighter one.{under_way}"
+             times are of a lighter one.{in_flight}"
         )
     })
 }
 
-/// Requests that failed, and are in the figures nevertheless: a refused connection looks like a
-/// fast response.
+/// Requests that failed but are in the figures: a refused connection looks like a fast response.
 pub(super) fn failures(claim: &Claim) -> Option<CheckOutcome> {
     let requests = claim.ended().filter(|_| claim.counts_failures())?;
     let bad_answers = claim.bad();
     let lost = claim.lost();
     let timeouts = claim.timeouts.unwrap_or(0);
     let failed = bad_answers.saturating_add(lost).saturating_add(timeouts);
-    // Only errors that the rate counts, and bad responses, make it larger than the rate of good
-    // ones.
+    // The printed rate includes bad responses, and errors only if the tool counts them.
     let in_rate =
         if claim.tool.rates_errors() { bad_answers.saturating_add(lost) } else { bad_answers };
     let good = 1.0 - in_rate.min(requests) as f64 / requests.max(1) as f64;

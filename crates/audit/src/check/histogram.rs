@@ -1,5 +1,5 @@
 //! The histogram against the percentiles of the same output: both were made from the same times, so
-//! as many times must lie below a percentile as its rank says.
+//! the bins must count as many times up to a percentile as its rank says.
 
 use report::number::percentile;
 
@@ -12,7 +12,7 @@ use crate::load_tool::LoadTool;
 /// from 0.
 const RANKS: f64 = 2.0;
 
-/// How many of a histogram's times are at most as long as a time that was printed.
+/// How many times of a histogram are at most a printed time; inexact, because bins are not split.
 struct CountRange {
     /// Those of the bins that end below it.
     least: u64,
@@ -63,15 +63,15 @@ pub(super) fn against_percentiles(claim: &Claim) -> Option<CheckOutcome> {
     })
 }
 
-/// How many ranks a percentile may be off. hey moves by one percentile a time at most, so that
-/// those of a few times come late.
+/// How many ranks a percentile may be off. hey moves on by at most one percentile with each time,
+/// so with few times its percentiles are too high.
 fn slack(claim: &Claim, total: u64) -> f64 {
     let few = claim.tool == LoadTool::Hey && total < 100;
     RANKS + if few { claim.percentiles.len() as f64 } else { 0.0 }
 }
 
-/// How many times of the histogram are not above one that lies in `time`, by the edges as they were
-/// rounded. oha's bins may be taken by their lower ends or by their upper ones.
+/// How many times of the histogram are at most `time`, which is a range, as are the rounded edges
+/// of the bins. The edge that oha prints may be the lower or the upper end of its bin.
 fn not_above(claim: &Claim, time: FigureRange) -> CountRange {
     let spread = usize::from(claim.tool == LoadTool::Oha);
     let ends: Vec<FigureRange> = claim.bins.iter().map(|bin| bin.up_to_s.range()).collect();

@@ -14,10 +14,10 @@ use crate::figure::{exact_time, percent, printed_rate, printed_time, rate, time}
 const TICK: f64 = 0.005;
 /// With this many connections a slot, one service time more or less does not matter.
 const MANY: u64 = 4;
-/// How many times above and below the mean the two groups must be.
+/// How far from the mean, as a factor, both the fast half and the slow tenth must be.
 const FAR: f64 = 2.0;
-/// A prediction this near counts as the explanation, and a loss of rate by imbalance is mentioned
-/// from this part on.
+/// A prediction this close to the printed rate counts as its explanation, if imbalance costs more
+/// than this part of the rate.
 const NEAR: f64 = 0.03;
 
 /// No response is faster than the server's own sleep.
@@ -67,8 +67,8 @@ pub(super) fn maximum(claim: &Claim) -> Option<CheckOutcome> {
 }
 
 /// With many more connections than slots, first come, first served gives all requests about the
-/// same time: N / rate. If half get far less and a tenth far more, either the server prefers some
-/// connections or the samples are not of requests.
+/// same time: N / rate. If half take far less and a tenth far more, either the server prefers some
+/// connections or some samples are not real requests (wrk's phantoms).
 pub(super) fn first_come_first_served(claim: &Claim) -> Option<CheckOutcome> {
     let slots = claim.server?.slots();
     let connections = claim.at_once()?;
@@ -146,14 +146,14 @@ pub(super) fn fullest_worker(claim: &Claim) -> Option<CheckOutcome> {
     judged(false, !is_near && printed_per_s >= predicted_per_s, &figures, text)
 }
 
-/// Which standard deviation the column shows: of the shares in percentage points of all requests,
-/// as a population.
+/// The column must show the population standard deviation of the shares, in percentage points of
+/// all requests.
 pub(super) fn shares_deviation(claim: &Claim) -> Option<CheckOutcome> {
     let shares = claim.shares.as_ref()?;
     let printed = shares.stdev_points?;
     let workers = shares.deviations.len() as f64;
-    // A share deviates by the even share times the printed deviation, of which rounding hides up to
-    // its half width.
+    // A share differs from the even share by the printed deviation times the even share. Rounding
+    // hides up to `half_width` of the deviation.
     let hidden = shares.deviations.iter().map(|deviation| deviation.half_width).fold(0.0, f64::max)
         * 100.0
         / workers;
@@ -179,7 +179,7 @@ pub(super) fn shares_deviation(claim: &Claim) -> Option<CheckOutcome> {
 
 /// Paced requests, δ apart, to c slots that hold each for s, with c δ < s: the k-th response takes
 /// s + ⌊(k − 1) / c⌋ (s − c δ). The step's length tells δ, and so the rate that was really sent: δ
-/// = (s − step) / c. With a hold that is known to be s at the least, δ is at least that.
+/// = (s − step) / c. If s is only a lower bound, so is δ.
 ///
 /// The first response of each step is left out of its mean: a slow first request shifts one slot's
 /// phase for ever.
@@ -228,7 +228,7 @@ pub(super) fn staircase(claim: &Claim) -> Option<CheckOutcome> {
     })
 }
 
-/// What successive response times say that rise in steps.
+/// What successive response times show if they rise in steps.
 struct Staircase {
     slots: usize,
     /// Whole steps.
@@ -242,7 +242,7 @@ struct Staircase {
 }
 
 impl Staircase {
-    /// Of these times, the first of which begins a step of `slots` responses.
+    /// `times` begins with the first response of a step of `slots` responses.
     fn of(times: &[f64], slots: usize) -> Staircase {
         let whole: Vec<&[f64]> = times.chunks_exact(slots).collect();
         let without_first = |step: &[f64]| step[1..].iter().sum::<f64>() / (step.len() - 1) as f64;
@@ -258,8 +258,8 @@ impl Staircase {
         }
     }
 
-    /// What it says, with the rate that was offered if that is known. `is_stated`: the server
-    /// sleeps for `hold_s`, and that was not only measured.
+    /// Describes it, with the offered rate if that is known. `is_stated`: `hold_s` is the sleep
+    /// that the claim states, not a measured time.
     fn in_words(&self, hold_s: f64, is_stated: bool, offered: Option<f64>) -> String {
         let slots = self.slots;
         let expected = offered.map_or_else(String::new, |offered| {
@@ -309,12 +309,12 @@ impl Staircase {
     }
 }
 
-/// How many responses make a step, and where the first whole step starts: responses rise sharply at
-/// every such distance, at least twice, and nowhere else.
+/// How many responses make a step, and where the first whole step starts. `None` unless response
+/// times jump at equal distances, at least twice, and nowhere else.
 fn steps(times: &[f64]) -> Option<(usize, usize)> {
     let rises: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let largest = rises.iter().copied().fold(0.0, f64::max);
-    // Less is the noise of a single response.
+    // A smaller rise may be the noise of a single response.
     if largest < 0.05 * times.iter().copied().fold(0.0, f64::max) {
         return None;
     }
@@ -323,7 +323,7 @@ fn steps(times: &[f64]) -> Option<(usize, usize)> {
         rises.iter().enumerate().filter(is_jump).map(|(at, _)| at + 1).collect();
     let slots = jumps.get(1)? - jumps[0];
     let even = jumps.windows(2).all(|pair| pair[1] - pair[0] == slots);
-    // Of the answers before the first jump, the last `slots` are a step, if there are as many.
+    // The last `slots` responses before the first jump are a whole step, if there are that many.
     let first = if jumps[0] >= slots { jumps[0] - slots } else { jumps[0] };
     (even && slots >= 2 && (times.len() - first) / slots >= 2).then_some((slots, first))
 }

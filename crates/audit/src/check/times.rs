@@ -8,9 +8,9 @@ use crate::figure::{FigureRange, PrintedFigure};
 use crate::figure::{printed_rate, printed_time, time};
 use crate::load_tool::LoadTool;
 
-/// Above 1, but explained by requests that were out at the two ends of the run.
+/// A ratio up to this far above 1 may come from requests in flight at the two ends of the run.
 const EDGE: f64 = 0.01;
-/// Further above 1 than the ends of the run can explain.
+/// A ratio further above 1 than this is impossible: the ends of the run cannot explain it.
 const IMPOSSIBLE: f64 = 0.05;
 /// This far below 1, connections that should have been busy were not.
 const OWN_TIME: f64 = 0.05;
@@ -98,7 +98,7 @@ struct ForcedMean {
 }
 
 impl ForcedMean {
-    /// Compares it with the mean that is `said`.
+    /// Compares it with a mean, which `said` describes.
     fn against(
         &self,
         mean_s: f64,
@@ -128,8 +128,8 @@ impl ForcedMean {
 /// What is above p90 took at least p90's time, and what is below it at most that.
 ///
 /// With percentiles t₁ ≤ t₂ ≤ … at q₁ < q₂ < …, shortest t₀ and longest tₙ₊₁: Σ tᵢ (qᵢ₊₁ − qᵢ) ≤
-/// mean ≤ Σ tᵢ₊₁ (qᵢ₊₁ − qᵢ), with one sample's worth of slack in each q, for tools differ in how
-/// they count ranks.
+/// mean ≤ Σ tᵢ₊₁ (qᵢ₊₁ − qᵢ), with one sample's worth of slack in each q, because tools differ in
+/// how they count ranks.
 fn forced_by_percentiles(claim: &Claim) -> Option<ForcedMean> {
     if claim.percentiles.is_empty() {
         return None;
@@ -233,17 +233,17 @@ pub(super) fn spread(claim: &Claim) -> Option<CheckOutcome> {
     let mean = mean.range();
     let max = max.range();
     let min = claim.min_s.map_or(0.0, |min| min.range().low);
-    // The product is largest where the mean is in the middle; over its range, at whichever end is
-    // nearer to that.
+    // The product is largest where the mean is in the middle; if the range of the mean excludes the
+    // middle, at the end that is nearer to it.
     let middle = f64::midpoint(min, max.high).clamp(mean.low, mean.high);
     let largest = ((max.high - middle).max(0.0) * (middle - min).max(0.0)).sqrt();
-    // Some divide by n − 1.
-    let n = claim
+    // Some tools divide by n − 1 instead of n.
+    let correction = claim
         .samples
         .or(claim.ended())
         .filter(|n| *n > 1)
         .map_or(1.0, |n| n as f64 / (n - 1) as f64);
-    let most_s = largest * n.sqrt();
+    let most_s = largest * correction.sqrt();
     judged(
         stdev.range().low > most_s,
         false,

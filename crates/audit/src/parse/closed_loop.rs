@@ -1,4 +1,4 @@
-//! The reports of generators that keep a number of connections busy: ab, bombardier, h2load.
+//! The reports of generators that keep a fixed number of connections busy: ab, bombardier, h2load.
 
 use super::words::{self, bytes, count, first, key_and_value, percentile, time, time_in_words};
 use super::{ToolReport, count_option};
@@ -6,9 +6,9 @@ use crate::claim::Claim;
 use crate::figure::PrintedFigure;
 use crate::load_tool::LoadTool;
 
-/// `ApacheBench`. Its first `Time per request` is concurrency x duration / requests, and so keeps
-/// Little's law whatever happened; the mean taken here is that of the table, of measured times,
-/// though only in whole milliseconds.
+/// `ApacheBench`. Its first `Time per request` is computed as concurrency x duration / requests, so
+/// it always agrees with Little's law. We take the mean from the table of measured times, although
+/// that has only whole milliseconds.
 pub(super) fn ab(report: &ToolReport<'_>) -> Claim {
     let mut claim = report.claim(LoadTool::Ab, &["ab"]);
     let path = |line: &str| Some(line.strip_prefix("Document Path:")?.trim().into());
@@ -32,7 +32,7 @@ pub(super) fn ab(report: &ToolReport<'_>) -> Claim {
             "Concurrency Level" => claim.connections = count(word),
             "Time taken for tests" => claim.duration_s = time_in_words(value),
             "Complete requests" => claim.requests = count(word),
-            // A response can be of another length and not 2xx at once: the larger count is certain.
+            // One response can be in both counts, so only the larger of them is certain.
             "Failed requests" | "Non-2xx responses" => {
                 claim.bad_answers = claim.bad_answers.max(count(word));
             }
@@ -63,11 +63,11 @@ pub(super) fn bombardier(report: &ToolReport<'_>) -> Claim {
     // 10s` instead of `with`.
     if let Some(line) = report.near(6).find(|line| line.starts_with("Bombarding ")) {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let behind = |name: &str| {
+        let count_after = |name: &str| {
             words.windows(2).find(|pair| pair[0] == name).and_then(|pair| count(pair[1]))
         };
         claim.name = words.get(1).map(|url| (*url).into());
-        (claim.connections, claim.asked) = (behind("using"), behind("with"));
+        (claim.connections, claim.asked) = (count_after("using"), count_after("with"));
     }
     for line in report.texts() {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -104,7 +104,7 @@ pub(super) fn h2load(report: &ToolReport<'_>) -> Claim {
         claim.connections = count_option(command, &["-c", "--clients"]);
         claim.asked = count_option(command, &["-n", "--requests"]);
     }
-    // Each thread says how many clients it has; that many were there.
+    // Each thread prints how many clients it has; their sum is the number of connections.
     let spawned = report
         .above
         .iter()
@@ -127,7 +127,8 @@ pub(super) fn h2load(report: &ToolReport<'_>) -> Claim {
         match key {
             "requests" => {
                 claim.requests = count_before(value, "done");
-                // A response of 400 or more has failed too: it is among the statuses.
+                // Not `failed`, which includes responses of 400 and more: those are among the
+                // statuses.
                 let lost =
                     ["errored", "timeout"].map(|name| count_before(value, name).unwrap_or(0));
                 claim.errors = Some(lost[0].max(lost[1]));
@@ -157,7 +158,7 @@ pub(super) fn h2load(report: &ToolReport<'_>) -> Claim {
     claim
 }
 
-/// A time of h2load, which truncates whole microseconds instead of rounding them.
+/// A time that h2load printed: whole microseconds are truncated, anything else is rounded.
 fn h2load_time(word: &str) -> Option<PrintedFigure> {
     let time = time(word)?;
     Some(if time.decimals == 0 { time.truncated() } else { time })

@@ -1,4 +1,5 @@
-//! Reads the output of load tools as claims. What is not understood is absent; nothing here fails.
+//! Reads the output of load tools as claims. What is not understood is left out; the only error is
+//! too many claims.
 
 mod closed_loop;
 mod hey;
@@ -14,9 +15,9 @@ use model::secret::SECRET;
 use crate::claim::{Claim, ClaimedServer};
 use crate::load_tool::LoadTool;
 
-/// A report: whether a line is its first, and what it claims.
+/// A kind of report: recognises its first line, and reads its claim.
 type ReportParser = (fn(&str) -> bool, fn(&ToolReport<'_>) -> Claim);
-/// What finds the claims that are rows or lines.
+/// Finds the claims of a format in which each row or line is one.
 type RowParser = fn(&[Line<'_>]) -> Vec<Claim>;
 
 const REPORTS: [ReportParser; 7] = [
@@ -67,14 +68,15 @@ pub fn claims(text: &str) -> Result<Vec<Claim>, TooManyClaims> {
 }
 
 /// A line of the text as the tool printed it: without what a terminal, a mail or another system
-/// adds (colours, quotation marks, carriage returns), and without spaces around it.
+/// adds (colours, `> ` of a quote, carriage returns), and without spaces around it.
 struct Line<'a> {
     /// Counted from 1.
     number: usize,
     text: Cow<'a, str>,
 }
 
-/// The most blank lines in a row that are kept: no tool's command line is searched further away.
+/// The most blank lines in a row that are kept: a command line is searched for at most this many
+/// lines above its report.
 const BLANK_LINES: usize = 40;
 
 /// The lines of a text.
@@ -129,7 +131,8 @@ fn without_colours(line: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// One report in a text: its own lines, and the lines above it that belong to no earlier report.
+/// One report in a text: its own lines, and those between it and the first line of the report
+/// before it.
 struct ToolReport<'a> {
     above: &'a [Line<'a>],
     /// The first one names the tool.
@@ -143,12 +146,12 @@ fn reports<'a>(
 ) -> impl Iterator<Item = ToolReport<'a>> {
     let starts: Vec<usize> = (0..lines.len()).filter(|at| opens(&lines[*at].text)).collect();
     let ends: Vec<usize> = starts.iter().skip(1).copied().chain([lines.len()]).collect();
-    let floors: Vec<usize> = [0].into_iter().chain(starts.iter().map(|at| at + 1)).collect();
+    let above_from: Vec<usize> = [0].into_iter().chain(starts.iter().map(|at| at + 1)).collect();
     starts
         .into_iter()
         .zip(ends)
-        .zip(floors)
-        .map(|((at, end), floor)| ToolReport { above: &lines[floor..at], lines: &lines[at..end] })
+        .zip(above_from)
+        .map(|((at, end), from)| ToolReport { above: &lines[from..at], lines: &lines[at..end] })
 }
 
 impl<'a> ToolReport<'a> {
@@ -175,7 +178,7 @@ impl<'a> ToolReport<'a> {
     }
 }
 
-/// A tool's command line without its secrets, as it is repeated.
+/// A tool's command line with its secrets masked, for our output.
 fn command_line(line: &str) -> MaskedText {
     // Nobody types a longer one, and there may be many lines to look at.
     const LONGEST: usize = 16 * 1024;

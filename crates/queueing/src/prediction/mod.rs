@@ -1,5 +1,5 @@
-//! What theory expects of a whole server: of each order of service, of Ruby's lock and of the CPUs;
-//! the exact formula if there is one, else a simulation with its interval.
+//! Predicts a whole server: each order of service, Ruby's lock and the CPUs, by an exact formula if
+//! there is one, else by a simulation with a confidence interval.
 
 mod queue_model;
 mod queues;
@@ -38,25 +38,25 @@ pub struct Prediction {
     pub service: String,
     /// Its mean.
     pub service_mean_ns: Nanos,
-    /// What loads it, in words.
+    /// The load, in words.
     pub load: String,
     /// The most that it can do: the smallest of its limits.
     pub at_most_per_s: f64,
-    /// What allows how much.
+    /// The highest rate that each resource allows.
     pub limits: RateLimits,
     /// From this number of connections on, requests of a closed loop must wait.
     pub knee_connections: f64,
     /// The objective as it was asked for.
     pub objective: Option<String>,
-    /// None if threads wait for Ruby's lock or a CPU so much that the times are not known.
+    /// Empty if threads wait for Ruby's lock or a CPU so much that the times are not known.
     pub lines: Vec<PredictedQueue>,
     /// What else a reader has to know, a sentence each.
     pub notes: Vec<String>,
-    /// What Ruby's lock leaves, if a CPU time was given.
+    /// The effect of Ruby's lock, if a CPU time was given.
     pub lock: Option<RubyLock>,
 }
 
-/// What allows how many requests per second.
+/// The highest rate that each resource allows, in requests per second.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct RateLimits {
     /// All threads busy.
@@ -87,8 +87,8 @@ impl RateLimits {
     }
 }
 
-/// Predicts what the server does under this load; with `cpu` also what Ruby's lock and the CPUs
-/// leave of it.
+/// Predicts what the server does under this load; with `cpu`, also how far Ruby's lock and the CPUs
+/// limit it.
 ///
 /// # Errors
 /// If theory has no answer.

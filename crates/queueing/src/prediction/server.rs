@@ -1,4 +1,4 @@
-//! What is predicted: a server, the load on it and the objective, as plain numbers.
+//! The input of a prediction: a server, the load on it and the objective, as plain numbers.
 
 use model::objective::{Compare, ObjectiveFigure};
 use model::{DelayLaw, Nanos, Objective, Rate};
@@ -14,7 +14,7 @@ pub struct PredictedServer {
     pub workers: u32,
     /// Threads of each worker.
     pub threads: u32,
-    /// The law of the time a request holds a slot.
+    /// The distribution of the time that a request holds a slot.
     pub law: DelayLaw,
     /// The seed of everything that is random in a simulation.
     pub seed: u64,
@@ -36,7 +36,7 @@ impl PredictedServer {
         f64::from(self.slots()) / self.service()
     }
 
-    /// Whether there is no formula for random arrivals at it.
+    /// Whether there is no formula for an open loop of random arrivals, so that it is simulated.
     pub fn is_simulated(&self) -> bool {
         match self.law {
             DelayLaw::Constant(_) => self.slots() > MOST_SLOTS,
@@ -82,7 +82,7 @@ impl PredictedServer {
     }
 
     /// How long to simulate a closed loop: each connection has some turns to warm up, and as many
-    /// that count.
+    /// that are counted.
     pub(crate) fn closed_effort(&self, connections: u32) -> SimulationEffort {
         let usual = SimulationEffort::usual(self.seed);
         let rounds = connections * 20;
@@ -91,7 +91,7 @@ impl PredictedServer {
     }
 }
 
-/// What loads the server.
+/// The load on the server.
 #[derive(Clone, Copy, Debug)]
 pub enum PredictedLoad {
     /// Random arrivals at this rate.
@@ -115,10 +115,10 @@ impl PredictedLoad {
     }
 }
 
-/// A response time that is to be kept: a percentile or the mean, and what it has to stay below.
+/// An objective for the response time: a percentile or the mean, and its limit.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeGoal {
-    /// As it was written, in one spelling.
+    /// The objective itself, for printing.
     pub objective: Objective,
     /// The percentile as a share; `None`: the mean.
     pub share: Option<f64>,
@@ -143,11 +143,11 @@ impl TimeGoal {
 pub struct ServerCpus {
     /// How many. A quota may leave a part of one.
     pub count: f64,
-    /// Whether nobody said how many, and these are this machine's.
+    /// Whether no number was given, so that these are the CPUs of this machine.
     pub is_this_machine: bool,
 }
 
-/// What a request computes, and on what.
+/// The CPU time of a request, and the CPUs that it runs on.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestCpu {
     /// CPU time of a request.

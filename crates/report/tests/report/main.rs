@@ -1,4 +1,5 @@
-//! Reports as a reader gets them: goldens, laws of every study, schemas, other tools' layouts.
+//! Reports as a reader gets them: goldens, what holds for every study, schemas, other tools'
+//! layouts.
 
 mod claims;
 mod columns;

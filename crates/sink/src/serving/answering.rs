@@ -1,4 +1,4 @@
-//! Answers requests within a loop: through the pool and on to the client.
+//! Answers the requests of one loop: puts them into the slot pool, and sends the responses.
 
 use std::sync::atomic::Ordering;
 
@@ -16,7 +16,7 @@ use crate::response::{self, OK, ResponseExtent};
 use crate::slots::{FinishedRequest, SlotRequest};
 use crate::wire::WriteOutcome;
 
-/// What is sent in response to a request, and what follows it.
+/// The response to a request, and what happens after it.
 struct PlannedResponse {
     status: u16,
     extent: ResponseExtent,
@@ -48,7 +48,7 @@ impl PlannedResponse {
 }
 
 impl<C: Clock + Clone> ServingLoop<C> {
-    /// Does everything that a connection needs. Reads from the kernel only if `may_receive`.
+    /// Advances a connection until it has to wait. Reads from the kernel only if `may_receive`.
     pub(super) fn advance(&mut self, key: ConnectionKey, mut may_receive: bool) {
         while let Some(connection) = self.connections.at(key) {
             let goes_on = match connection.step(&mut self.buffer, &mut self.memo, &mut may_receive)
@@ -105,7 +105,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
             }
         };
         if head.asks_for_stamps {
-            // It arrived after this turn's time was read, and its stamp must not say otherwise.
+            // Read the clock again: the request arrived after the time of this turn, and its stamp
+            // must not be earlier than that.
             self.look_at_the_clock();
         }
         let last = head.fate == ConnectionFate::Close;
@@ -163,7 +164,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
         self.has_sent(key, bytes, sent)
     }
 
-    /// Sends all responses that are due, and serves what their connections sent ahead.
+    /// Sends all responses that are due, then serves the requests that their connections pipelined.
     pub(super) fn answer_the_due(&mut self) {
         while let Some(finished) = self.pool.finish(self.now) {
             let key = finished.request.connection;
@@ -195,9 +196,13 @@ impl<C: Clock + Clone> ServingLoop<C> {
             unreachable!("a connection that is still open waits for its response")
         };
         connection.responses += 1;
-        let is_full = self.settings.close_after.is_some_and(|most| connection.responses >= most);
-        let fate =
-            if self.stopping || makes_room || is_full { ConnectionFate::Close } else { head.fate };
+        let is_at_limit =
+            self.settings.close_after.is_some_and(|most| connection.responses >= most);
+        let fate = if self.stopping || makes_room || is_at_limit {
+            ConnectionFate::Close
+        } else {
+            head.fate
+        };
         match fault {
             None => {}
             Some(Fault::Status(code)) => {
@@ -211,7 +216,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
             PlannedResponse::of(fault, fate, head.bodiless_response);
         let is_whole = kind == ResponseKind::Whole;
         self.ledger.faults.closed +=
-            u64::from(is_full && head.fate != ConnectionFate::Close && is_whole);
+            u64::from(is_at_limit && head.fate != ConnectionFate::Close && is_whole);
         connection.phase = ConnectionPhase::Writing(then, kind);
         let mut response = self.responses.of(status, worker, fate, extent, number);
         let with_stamps;

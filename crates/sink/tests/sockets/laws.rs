@@ -99,8 +99,8 @@ fn a_large_body_arrives_completely() {
     assert_eq!(sink.stop().sent_bytes, client.received_bytes);
 }
 
-/// Sends `count` requests, over a new connection when the last has ended. Returns the client's
-/// counts and bytes.
+/// Sends `count` requests, over a new connection when the last has ended. Returns how many had each
+/// outcome, the bytes received, and the number of connections.
 fn count(sink: &Sink, count: usize) -> (BTreeMap<Result<u16, Failure>, u64>, u64, u64) {
     let mut outcomes = BTreeMap::new();
     let mut received = 0;
@@ -153,7 +153,7 @@ fn both_ledgers_agree_on_every_fault() {
         assert_eq!(ledger.answers, 600 - ledger.faults.reset - ledger.faults.truncated);
         assert_eq!(ledger.sent_bytes, received);
         assert_conserved(&ledger);
-        // The same seed has the same effect on the same requests.
+        // The same seed gives the same requests the same faults.
         let again = start(SinkSettings {
             faults: faults.clone(),
             close_after: Some(6),
@@ -211,17 +211,17 @@ fn every_delayed_response_has_a_lateness() {
 
 #[test]
 fn responses_on_several_connections_arrive_in_the_order_of_their_delays() {
-    // The first is held for longer than any test takes. Of the others, the one that asks last is
-    // also held longer, so however late it asks, it is answered after the other.
+    // Request 0 is held for longer than any test takes. Request 2 is sent after request 1 and is
+    // also held longer, so it is answered after it, however late it is sent.
     let delay: DelayLaw = "uniform:0s:1000s".parse().unwrap();
     let held = |seed, number| delay.of(seed, number);
     let second = Nanos::from_secs(1);
-    let is_distinguished = |seed: &u64| {
+    let is_suitable = |seed: &u64| {
         held(*seed, 0) > second * 300
             && held(*seed, 1) < held(*seed, 2)
             && held(*seed, 2) < second * 3
     };
-    let seed = (1..10_000_000).find(is_distinguished).unwrap();
+    let seed = (1..10_000_000).find(is_suitable).unwrap();
     let sink = start(SinkSettings { delay, seed, spin: Nanos::from_micros(100), ..anywhere() });
     let mut clients: Vec<_> = (0..3)
         .map(|number| {
@@ -265,7 +265,7 @@ fn inline_ten_accepts_no_connection_while_all_slots_are_busy() {
     let gone = busy(&sink, 2);
     let mut late = Client::connect(sink.address());
     late.send("GET /sleep0 HTTP/1.1\r\n\r\n");
-    // After two requests for the ledger, the loop has had its turns.
+    // Each request for the ledger takes a turn of the loop, so it has had time to accept.
     assert_eq!([sink.ledger().connections, sink.ledger().connections], [2, 2]);
     gone.reset();
     // The slot stays with the request although its client is gone.
@@ -283,8 +283,8 @@ fn inline_ten_makes_room_for_a_waiting_connection() {
     // because another one waits.
     first.send("GET / HTTP/1.1\r\n\r\n".repeat(9));
     let last = (0..9).map(|_| first.receive()).last().unwrap();
-    // If the hold ended before they arrived, the second was accepted meanwhile, and the row began
-    // anew.
+    // If the hold ended before they arrived, the second connection was accepted meanwhile, and the
+    // count of ten started again.
     if last.field("connection") == Some("close") {
         assert!(first.is_closed());
     }
@@ -311,16 +311,17 @@ fn a_full_backlog_leaves_clients_outside() {
     let sink = start(SinkSettings { queue: SlotQueue::Inline10, backlog: 2, ..anywhere() });
     let _busy = busy(&sink, 1);
     let address = sink.address();
-    // One after the other: a handshake that began before the queue was full ends for its client.
+    // One after the other: otherwise a handshake that began before the queue was full would succeed
+    // for its client.
     let _inside: Vec<_> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
-    let (connected, news) = channel();
+    let (sender, receiver) = channel();
     std::thread::spawn(move || {
         if let Ok(stream) = TcpStream::connect(address) {
-            let _ = connected.send(stream);
+            let _ = sender.send(stream);
         }
     });
     assert!(
-        news.recv_timeout(std::time::Duration::from_millis(300)).is_err(),
+        receiver.recv_timeout(std::time::Duration::from_millis(300)).is_err(),
         "no room for a fourth"
     );
 }

@@ -7,14 +7,14 @@ use model::{Nanos, Silence, Tally};
 
 use super::PartDone;
 
-/// Responses of one connection in a second, at most: over loopback a response takes ten times as
-/// long.
+/// The most responses per second on one connection. Even over loopback, a response takes ten times
+/// longer than this allows.
 const MOST_PER_SECOND: f64 = 1e6;
 /// Bytes that no run sends or receives: 9 petabytes.
 const MOST_BYTES: u64 = 1 << 53;
 /// Longest frame of a generator that has no plan yet.
 pub(super) const LONGEST_WITHOUT_PLAN: usize = 64 << 10;
-/// The longest part with any number of requests: every bucket of its histograms is filled.
+/// The longest part, however many requests it has: every bucket of its histograms is filled.
 const LONGEST_PART: u64 = 128 << 20;
 /// Longest part of a generator that sent nothing.
 const LONGEST_EMPTY_PART: u64 = 1 << 20;
@@ -23,18 +23,18 @@ const BYTES_A_REQUEST: u64 = 1 << 10;
 /// A connection's count, and a second's counts.
 const BYTES_A_CONNECTION: u64 = 24;
 const BYTES_A_SECOND: u64 = 256;
-/// Longest run if nothing limits it: no flag takes more.
+/// The longest run if its plan sets no limit: no flag takes a longer time.
 pub(super) const LONGEST_RUN: Nanos = Nanos::from_secs(30 * 24 * 3600);
 
-/// Measured requests that the plan has at the most; `None` if time alone ends it.
+/// The most measured requests that the plan allows; `None` if only time ends the run.
 fn most_requests(spec: &LoadSpec) -> Option<u64> {
     let of_connections =
         spec.requests_per_connection.map(|each| each.saturating_mul(spec.load.connections.into()));
     spec.load.requests_total.into_iter().chain(of_connections).min()
 }
 
-/// How long the run may take after its start; `None` if only a count of a closed loop ends it,
-/// and that takes as long as the server does.
+/// How long the run may take after its start; `None` for a closed loop that only a count ends: it
+/// takes as long as the server needs.
 pub(super) fn longest_run(spec: &LoadSpec) -> Option<Nanos> {
     let length = match (spec.measured, &spec.load.pace) {
         (Some(length), _) => length,
@@ -62,7 +62,7 @@ fn lowest_rate(profile: &Profile) -> f64 {
     .max(1e-6)
 }
 
-/// The longest time between the ends of two requests in a closed loop that a count ends.
+/// In a closed loop that a count ends: the longest time between the ends of two requests.
 pub(super) fn longest_pause(spec: &LoadSpec) -> Nanos {
     spec.load.warm_up + spec.load.timeout + spec.load.think
 }
@@ -79,8 +79,8 @@ pub(super) fn longest_frame(spec: &LoadSpec, with_records: bool) -> usize {
     (LONGEST_EMPTY_PART + of_requests + of_seconds + of_records + of_connections) as usize
 }
 
-/// Checks that this can have been recorded in a part of that run, which began at `start` and was
-/// over by `until`.
+/// Checks that a part of this run, which began at `start` and was over by `until`, can have
+/// recorded this.
 ///
 /// # Errors
 /// Says what is impossible.
@@ -96,9 +96,9 @@ pub(super) fn check(
     let Some(outcome) = &done.outcome else { return Ok(()) };
     check_tally(&outcome.tally, spec, start, done.ended)?;
     let window = spec.window(start);
-    let can_be = |silence: &Silence| silence.from <= silence.until && silence.until <= until;
+    let is_possible = |silence: &Silence| silence.from <= silence.until && silence.until <= until;
     let is_of_window = outcome.batches.is_of(window)
-        && outcome.silences.iter().flatten().all(can_be)
+        && outcome.silences.iter().flatten().all(is_possible)
         && outcome.backlog.as_ref().is_none_or(|backlog| backlog.is_of(window));
     if !is_of_window {
         return Err("its times are not those of its run".to_owned());
@@ -157,7 +157,7 @@ fn check_classes(tally: &Tally, spec: &LoadSpec) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that so many requests can have been made in that time.
+/// Checks that this many requests can have been made in that time.
 fn check_requests(tally: &Tally, spec: &LoadSpec, seconds: f64) -> Result<(), String> {
     let measured = tally.counts.checked_total();
     let all = measured.zip(tally.unmeasured.checked_total());
