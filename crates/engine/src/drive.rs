@@ -16,14 +16,15 @@ use crate::thread::{ensure_descriptors, spawn_scoped, unshare_table};
 use crate::wire::{ConnectionDriver, SocketDriver};
 use crate::wire_tls::TlsDriver;
 
-/// Before the first request is due: time for each lane to wake up, and for all of them at most.
+/// Time for each lane to wake up, between its start and the first due time.
 const LEAD: Nanos = Nanos::from_millis(1);
+/// The most of that, however many lanes there are.
 const LONGEST_LEAD: Nanos = Nanos::from_millis(5);
 
 /// The result of a run.
 #[derive(Debug)]
 pub struct DriveResult {
-    /// What all lanes left behind, merged.
+    /// What all lanes recorded, merged.
     pub outcome: LaneOutcome,
     /// The generators on other machines, where they made the load.
     pub far: Vec<FarGenerator>,
@@ -35,8 +36,8 @@ pub struct DriveResult {
     pub elapsed: Nanos,
 }
 
-/// Drives one run to its end, or until `interrupt` is set. Each lane writes a journal where there
-/// is a reader for it.
+/// Drives one run to its end, or until `interrupt` is set. If there is a `journal`, each lane sends
+/// its records to it.
 ///
 /// # Errors
 /// If the limit of open files is too low, before any load is sent.
@@ -55,9 +56,9 @@ pub fn drive(
     Ok(DriveResult::of(spec, start, clock.now(), outcome))
 }
 
-/// Drives this generator's part of a run, as [`drive`]. When its lanes are ready, `ready` says when
-/// they start, or `None`: not at all. Returns that time, and what the lanes left behind; `None`
-/// where there was no lane.
+/// Drives this generator's part of a run, as [`drive`]. When its lanes are ready it calls `ready`,
+/// which returns when they start, or `None` if they are not to start. Returns that time, and what
+/// the lanes recorded; `None` if no lane ran.
 ///
 /// # Errors
 /// As [`drive`].
@@ -75,30 +76,30 @@ pub fn drive_part(
     let shares = spec.shares();
     ensure_descriptors(shares.iter().map(|share| u64::from(share.connections)).sum())?;
     let (start, ends) = std::thread::scope(|scope| {
-        let (is_ready, readied) = channel();
+        let (ready_sender, ready_receiver) = channel();
         let mut starts = Vec::new();
         let lanes: Vec<_> = shares
             .into_iter()
             .zip(progress.lanes())
             .map(|(share, progress)| {
-                let (begin, begun) = channel();
-                starts.push(begin);
+                let (start_sender, begun) = channel();
+                starts.push(start_sender);
                 let clock = *clock;
-                let ready = is_ready.clone();
+                let ready = ready_sender.clone();
                 let journal = journal.cloned();
                 let lane =
                     LaneThread { spec, share, clock, ready, begun, interrupt, progress, journal };
                 spawn_scoped(scope, format!("lane-{}", share.lane), move || lane.run())
             })
             .collect();
-        drop(is_ready);
+        drop(ready_sender);
         // If a lane cannot start, the others end before they send anything.
-        let all_are_ready = lanes.iter().all(|lane| lane.is_ok() && readied.recv().is_ok());
+        let all_are_ready = lanes.iter().all(|lane| lane.is_ok() && ready_receiver.recv().is_ok());
         let start = if all_are_ready { ready() } else { None };
         if let Some(start) = start {
             progress.set_start(start);
-            for begin in &starts {
-                let _ = begin.send(start);
+            for start_sender in &starts {
+                let _ = start_sender.send(start);
             }
         }
         drop(starts);
@@ -120,8 +121,9 @@ struct LaneThread<'a> {
     spec: &'a LoadSpec,
     share: LaneShare,
     clock: SystemClock,
-    /// It says here that it is ready, and is told when all lanes begin.
+    /// Where it says that it is ready.
     ready: Sender<()>,
+    /// Where it is told when all lanes start.
     begun: Receiver<Nanos>,
     interrupt: &'a AtomicBool,
     progress: &'a LaneProgress,
@@ -164,8 +166,7 @@ impl LaneThread<'_> {
 }
 
 impl DriveResult {
-    /// The result of a run from `start` to `end`, of which all lanes together left `outcome`
-    /// behind.
+    /// The result of a run from `start` to `end` in which all lanes together recorded `outcome`.
     pub fn of(
         spec: &LoadSpec,
         start: Nanos,
@@ -189,13 +190,14 @@ impl DriveResult {
     }
 }
 
-/// Fewer connections open within milliseconds, and their first requests tell what a connect costs.
+/// This many connections or more are opened beforehand. Fewer open within milliseconds, and their
+/// first requests show what a connect costs.
 const MANY: u32 = 1000;
 /// Connects under way at the same time, in all lanes: fewer than servers' accept queues hold
 /// (nginx's 511, Puma's 1024).
 const AT_ONCE: u32 = 256;
-/// A server that accepts nothing for so long is loaded with the connections it has. The others are
-/// opened when their first request is due, and how that ends is counted.
+/// If a server accepts nothing for this long, the run starts with the connections that are open.
+/// The others are opened when their first request is due, and how that ends is counted.
 const LONGEST_STALL: Nanos = Nanos::from_secs(2);
 /// Longest wait before an interruption is noticed.
 const LONGEST_WAIT: Nanos = Nanos::from_millis(100);
@@ -215,7 +217,7 @@ fn wants_preconnect(spec: &LoadSpec) -> bool {
         && is_plain
 }
 
-/// Opens a lane's connections, a few at a time, and tells which of them are open.
+/// Opens a lane's connections, a few at a time, and returns which of them are open.
 fn preconnect(
     wire: &mut impl ConnectionDriver,
     clock: &impl Clock,
@@ -277,7 +279,7 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
-    fn connections_are_opened_and_one_that_nobody_takes_is_left_to_the_run() {
+    fn connections_are_opened_and_a_refused_one_is_left_to_the_run() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let alive = listener.local_addr().unwrap();

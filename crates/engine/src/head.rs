@@ -1,9 +1,9 @@
 //! Response heads: parsed once, then recognised.
 //!
-//! A server answers the same request with the same head, byte for byte, but for a date once a
-//! second and a name per worker. So a lane keeps the last few heads with what was parsed from them,
-//! and a head that starts with the same bytes is that head. Same bytes, same parse: nothing is
-//! guessed. Everything else goes through `httparse`.
+//! A server answers the same request with the same head, byte for byte, except for a date that
+//! changes once a second and the worker's name. So a lane keeps the last few heads with what was
+//! parsed from them, and a head that starts with the same bytes is that head. Same bytes, same
+//! parse: nothing is guessed. Everything else goes through `httparse`.
 
 use std::collections::HashMap;
 
@@ -23,8 +23,8 @@ const LONGEST_SERVER_NAME: usize = 80;
 /// Worker names that are distinguished; later ones count as unnamed (a request id is no worker).
 const WORKERS: usize = 4096;
 
-/// Metrics of `Server-Timing` that are the whole app's, the surest first. Others are parts of it,
-/// or of something else.
+/// Metrics of `Server-Timing` that time the whole app, the most reliable first. Others time parts
+/// of it, or something else.
 const WHOLE: [&str; 3] = ["app", "total", "process_action.action_controller"];
 
 /// How the body's end is found (RFC 9112 section 6.3).
@@ -57,7 +57,7 @@ pub struct ResponseHead {
 }
 
 impl ResponseHead {
-    /// Bytes of the body, where the head alone says how many; `None` of an interim response too.
+    /// Bytes of the body, if the head alone says how many; `None` for an interim response, too.
     fn body_bytes(&self) -> Option<u64> {
         match self.framing {
             BodyFraming::Length(length) if self.status >= 200 => Some(length),
@@ -71,8 +71,8 @@ impl ResponseHead {
 pub(crate) struct CachedHead {
     bytes: Box<[u8]>,
     pub(crate) head: ResponseHead,
-    /// Its number among all heads that were ever cached, from 1: heads at the same index differ in
-    /// it.
+    /// Its number among all heads that were ever cached, from 1. It tells this head from those that
+    /// had the same index before.
     pub(crate) serial: u64,
     /// Bytes of the whole response; 0 if the head does not say.
     pub(crate) length: usize,
@@ -301,8 +301,8 @@ impl HeadCache {
         }))
     }
 
-    /// Keeps the first redirect, and whether all are alike: a head that is recognised is like the
-    /// one that was parsed.
+    /// Keeps the first redirect, and notes whether a later one differs. Parsed heads are enough: a
+    /// head that is recognised repeats one of them.
     fn note_redirect(&mut self, status: u16, location: Option<&[u8]>) {
         let location = location.map(|bytes| &bytes[..bytes.len().min(LONGEST_LOCATION)]);
         if let Some(first) = &mut self.first_redirect {
@@ -343,7 +343,8 @@ fn reason(error: httparse::Error, bytes: &[u8]) -> BadResponse {
         httparse::Error::TooManyHeaders => BadResponse::LongHead,
         httparse::Error::Status => BadResponse::StatusLine,
         httparse::Error::HeaderName | httparse::Error::HeaderValue => malformed(bytes),
-        // Either a head with a line that does not end, or noise that begins with half a line end.
+        // Either a head with a line that does not end, or noise that begins with a lone carriage
+        // return.
         httparse::Error::NewLine if bytes.trim_ascii_start().starts_with(b"HTTP/1.") => {
             malformed(bytes)
         }
@@ -351,8 +352,8 @@ fn reason(error: httparse::Error, bytes: &[u8]) -> BadResponse {
     }
 }
 
-/// Whether a malformed head is refused because a field continues on the next line. The first line
-/// that is no field decides, so it does not matter how many bytes have come after it.
+/// Why a head is malformed: because a field continues on the next line, or anything else. The first
+/// line that is not a field decides, so it does not matter how many bytes came after it.
 fn malformed(bytes: &[u8]) -> BadResponse {
     let first = bytes.split(|byte| *byte == b'\n').skip(1).find(|line| !is_field(line));
     let is_folded = first.is_some_and(|line| matches!(line.first(), Some(b' ' | b'\t')));
@@ -386,7 +387,7 @@ fn app_stamps(value: &[u8]) -> Option<AppTime> {
     }
 }
 
-/// The whole app's duration in a `Server-Timing` field, in its milliseconds: `db;dur=53,
+/// The whole app's duration in a `Server-Timing` field, which has milliseconds: `db;dur=53,
 /// app;dur=47.2` (W3C, Server Timing).
 fn server_timing(value: &[u8]) -> Option<AppTime> {
     let text = std::str::from_utf8(value).ok()?;
@@ -468,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_app_says_of_its_time_is_read_only_where_it_is_asked() {
+    fn the_apps_times_are_read_only_if_they_are_asked_for() {
         let text = |n: u64| {
             format!(
                 "HTTP/1.1 200 OK\r\nX-App-Stamps: {n} {}\r\nServer-Timing: app;dur=7\r\nContent-Length: 1\r\n\r\n",

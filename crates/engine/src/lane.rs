@@ -1,7 +1,7 @@
 //! The request loop: one thread, its connections, its tally.
 //!
-//! Each turn (`lane/run.rs`): wait for news; read the clock once; receive all that came and record
-//! what ended at that instant (`lane/receive.rs`); send all that is due, reading the clock before
+//! Each turn (`lane/run.rs`): wait for news; read the clock once; receive all that came, and record
+//! with that time what ended (`lane/receive.rs`); send all that is due, reading the clock before
 //! each send (`lane/send.rs`). Receiving comes first so that the k-th response of a batch does not
 //! carry the cost of k sends. Nothing is formatted, shared or (once warm) allocated here. Every
 //! request that was begun is recorded exactly once (`lane/records.rs`), with `due ≤ sent ≤ ended`.
@@ -11,9 +11,10 @@
 //! `begin_on_fast_path`, `take_on_fast_path` and `Records::fast_path`. Such a request is measured,
 //! and goes out whole in one send on an open connection. Its response comes in one read before the
 //! window ends, with a head that was seen before; it is good, has the expected length, and leaves
-//! the connection open. Then only its times are recorded; what it has in common with others is
-//! counted by the head, and added up when somebody asks. Anything else takes the slow path, and
-//! both leave the same tally (test `the_fast_path_and_the_slow_path_record_the_same`).
+//! the connection open. Then only its times are recorded. The rest is the same for every response
+//! with that head, so it is counted once for each head, and added up when somebody asks. Anything
+//! else takes the slow path, and both leave the same tally (test
+//! `the_fast_path_and_the_slow_path_record_the_same`).
 
 mod receive;
 mod records;
@@ -62,7 +63,8 @@ pub struct Lane<'a, C, W> {
     /// Connections that can take the next request at once: in a closed loop those whose next
     /// request is due, in an open loop all free ones, the most recently used last.
     free: Vec<u32>,
-    /// The other half of `free` while it is being emptied.
+    /// Closed loop: a spare list, which takes the place of `free` while requests begin on the
+    /// connections in that. One that is free again at once then waits for the next turn.
     freed_before: Vec<u32>,
     /// Connections whose sockets may hold more than was taken in one turn, and whether the server
     /// has closed them.
@@ -97,8 +99,8 @@ pub struct Lane<'a, C, W> {
 }
 
 impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
-    /// A lane that will start at `start` on `clock`, and write a journal if there is a reader
-    /// for it.
+    /// A lane that will start at `start` on `clock`, and sends its records to `journal` if there is
+    /// one.
     pub fn new(
         spec: &'a LoadSpec,
         share: LaneShare,

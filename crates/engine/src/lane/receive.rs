@@ -1,5 +1,5 @@
-//! First half of a turn: socket events, and the responses that came, each recorded at the instant
-//! of the turn.
+//! The first half of a turn: handles socket events, and records the responses that came, by the
+//! kernel's stamps or with the time of the turn.
 
 use model::{BadResponse, Clock, Nanos, NetworkPath, Outcome};
 use rustix::io::Errno;
@@ -51,9 +51,9 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
     }
 
-    /// Sends what could not be sent before, and gives the time after that: what is received from
-    /// now on came after the request. Bytes that were there before anything was sent are no
-    /// response.
+    /// Sends what could not be sent before, and returns the time after that, so that what is
+    /// received next counts as later than the request. Bytes that were there before anything was
+    /// sent are not its response.
     #[inline(never)]
     fn send_the_rest(&mut self, slot: usize, event: ConnectionEvent, now: Nanos) -> Nanos {
         let is_opening = self.connections[slot].state == ConnectionState::Opening;
@@ -122,7 +122,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     }
 
     /// Takes the `n` bytes that were received into the buffer if they are a whole response that the
-    /// fast path can record; `false`: they are still to be taken.
+    /// fast path can record; `false` if they still have to be taken.
     #[inline(always)]
     fn take_on_fast_path(&mut self, slot: usize, n: usize, now: Nanos) -> bool {
         let end = self.arrival(slot, now);
@@ -197,13 +197,13 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     /// checked.
     fn keep_piece(&mut self, slot: usize, n: usize) {
         let response = &mut self.connections[slot].response;
-        // One byte too many marks it as longer than is kept.
+        // Kept until it is longer than the limit; `take_response` then drops it.
         if self.spec.keep_responses && response.len() <= LONGEST_RESPONSE {
             response.extend_from_slice(&self.buffer[..n]);
         }
     }
 
-    /// Ends the request: what came is no response, for this `reason`.
+    /// Ends the request as a bad response, for this `reason`.
     #[cold]
     fn end_badly(&mut self, slot: usize, reason: BadResponse, seen: Nanos) {
         let bytes = self.connections[slot].reader.received();
@@ -234,8 +234,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         if at < sent || seen < at {
             return RequestEnd::seen(now);
         }
-        let wanted = at.max(self.unread_responses.until);
-        RequestEnd { at, seen, read_lag: Some(seen.saturating_sub(wanted)) }
+        let meant_to_read = at.max(self.unread_responses.until);
+        RequestEnd { at, seen, read_lag: Some(seen.saturating_sub(meant_to_read)) }
     }
 
     /// Handles an event of an idle connection: the server closed it, or sent something unasked.
@@ -309,8 +309,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
     }
 
-    /// Notes that the server closes the connection with this response. `is_silent`: the response does not
-    /// announce it; `closing`: it is closed already.
+    /// Notes that the server closes the connection with this response. `is_silent`: the response
+    /// does not announce it; `closing`: it is closed already.
     #[cold]
     fn note_closing(&mut self, slot: usize, is_silent: bool, closing: bool) {
         if !is_silent {
@@ -321,7 +321,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
     }
 
-    /// The response was the last one on its connection. `we_keep`: it is the server that closes it.
+    /// The response was the last one on its connection. `we_keep`: we would have kept it open, so
+    /// it is the server that closes it.
     #[inline(never)]
     fn ended_with_its_connection(
         &mut self,
