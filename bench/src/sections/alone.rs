@@ -128,7 +128,7 @@ fn lines(file: &PathBuf) -> Option<u64> {
     Some(lines.saturating_sub(1))
 }
 
-/// What is wrong unless each request is either a line or counted as dropped.
+/// What is wrong if a request is neither a line of the log nor counted as dropped.
 fn incomplete(sample: &Sample, lines: u64) -> Option<String> {
     let dropped = sample.reported.log_dropped.unwrap_or_default();
     (lines + dropped != sample.received).then(|| {

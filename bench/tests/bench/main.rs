@@ -21,7 +21,7 @@ fn skipped(why: &str) {
 
 #[expect(
     clippy::print_stderr,
-    reason = "a test that does not run says why; one that does says how near it is"
+    reason = "a skipped test says why, and the ceiling says how near to it a run is"
 )]
 fn say(text: &str) {
     eprintln!("{text}");

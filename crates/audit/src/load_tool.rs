@@ -224,8 +224,8 @@ impl LoadTool {
         !matches!(self, LoadTool::Wrk2 | LoadTool::Vegeta | LoadTool::Attack | LoadTool::Workload)
     }
 
-    /// How far its percentiles may be off by the way it keeps them, as a fraction: wrk2's histogram
-    /// has three digits, vegeta's digest estimates.
+    /// The relative error of its percentiles, from the way it stores times: wrk2's histogram has
+    /// three digits, vegeta's digest estimates.
     pub(crate) fn percentile_error(self) -> f64 {
         match self {
             LoadTool::Wrk2 => 0.001,

@@ -35,7 +35,7 @@ pub struct Plan {
     pub cool_down: bool,
     /// Whether the generator's own limit is measured first.
     pub calibrate: bool,
-    /// Whether a short probe with and without keep-alive tells the order of service first.
+    /// Whether a short probe, with and without keep-alive, finds out the order of service first.
     pub probe_discipline: bool,
     /// `--generator`: the other generator that makes the load, by its program's name; `None` is our
     /// own.
@@ -207,11 +207,11 @@ pub struct StreamPlan {
     pub timestamps: Timestamps,
     /// The response header in which a worker names itself.
     pub worker_header: String,
-    /// `--inspect app`: whether the app is asked when it began and ended.
+    /// `--inspect app`: whether the app is asked to say when it began and ended each request.
     #[serde(rename = "anatomy")]
     pub reads_app_times: bool,
-    /// `--from`: the commands that lead to the generators on other machines; none: the generator is
-    /// this process.
+    /// `--from`: commands that run a program on another machine, one for each generator; if there
+    /// are none, this process is the generator.
     pub from: Vec<MaskedText>,
 }
 
@@ -332,8 +332,8 @@ pub enum Timestamps {
 
 /// How requests are sent: when they are due, over which connections, when one is given up.
 ///
-/// It is declared once, from the flags to the study: a [`LoadPlan`] keeps it, and the engine runs
-/// it, on this machine or another.
+/// One struct all the way: the flags fill it, a [`LoadPlan`] keeps it in the study, and the engine
+/// runs it, on this machine or another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadSettings {
     /// When requests are due.
@@ -441,8 +441,8 @@ pub struct LoadPlan {
     /// `--slow-clients`: clients beside the load, which are not in its figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow_clients: Option<SlowClients>,
-    /// `--from`: the commands that lead to the generators on other machines; none: the generator is
-    /// this process.
+    /// `--from`: commands that run a program on another machine, one for each generator; if there
+    /// are none, this process is the generator.
     pub from: Vec<MaskedText>,
 }
 

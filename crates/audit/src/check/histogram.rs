@@ -8,15 +8,15 @@ use crate::claim::Claim;
 use crate::figure::{FigureRange, printed_time};
 use crate::load_tool::LoadTool;
 
-/// Ranks by which tools differ in what they call a percentile: some round up, some down, some count
-/// from 0.
+/// How many ranks tools may be apart in what they call a percentile: some round up, some down, some
+/// count from 0.
 const RANKS: f64 = 2.0;
 
 /// How many times of a histogram are at most a printed time; inexact, because bins are not split.
 struct CountRange {
-    /// Those of the bins that end below it.
+    /// Times that certainly are: those in bins that end below it.
     least: u64,
-    /// And those of the bins that begin below it.
+    /// Times that may be: those in bins that begin below it, too.
     most: u64,
 }
 

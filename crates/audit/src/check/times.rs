@@ -12,7 +12,7 @@ use crate::load_tool::LoadTool;
 const EDGE: f64 = 0.01;
 /// A ratio further above 1 than this is impossible: the ends of the run cannot explain it.
 const IMPOSSIBLE: f64 = 0.05;
-/// This far below 1, connections that should have been busy were not.
+/// If it is this far below 1, connections that should have been busy were not.
 const OWN_TIME: f64 = 0.05;
 /// If rounding leaves a wider range than this, the check says nothing.
 const COARSE: f64 = 0.25;
@@ -84,7 +84,7 @@ pub(super) fn littles_law(claim: &Claim) -> Option<CheckOutcome> {
     })
 }
 
-/// Whether connections that should have been busy were not; one that is paced should idle.
+/// Whether connections that should have been busy were not. Those of a paced load may idle.
 fn is_idle(claim: &Claim, busy_at_most: f64) -> bool {
     claim.offered_per_s.is_none() && busy_at_most < 1.0 - OWN_TIME
 }
@@ -224,7 +224,7 @@ pub(super) fn order(claim: &Claim) -> Option<CheckOutcome> {
 }
 
 /// The largest standard deviation that a mean between two ends allows: √((longest − mean)(mean −
-/// shortest)), for a distribution of nothing but the two ends (Bhatia and Davis, 2000).
+/// shortest)), reached if each time is one of the two ends (Bhatia and Davis, 2000).
 pub(super) fn spread(claim: &Claim) -> Option<CheckOutcome> {
     let stdev = claim.stdev_s?;
     let (Some(mean), Some(max)) = (claim.mean_s, claim.max_s) else {

@@ -93,7 +93,7 @@ struct Fault {
     summary: String,
     /// With all that was printed and kept.
     details: String,
-    /// Whether a machine whose CPUs others use can be why.
+    /// Whether a busy machine can be the reason.
     may_be_the_machines: bool,
 }
 
@@ -155,11 +155,11 @@ impl Seen {
                 may_be_the_machines: may_be_the_machines(&self.cells, &row.expected),
             });
         }
-        let proven = AssertUnwindSafe(|| {
+        let check_steps = AssertUnwindSafe(|| {
             self.stage.run_steps(row.expectations);
             self.stage.assert_sound();
         });
-        let panic = catch_unwind(proven).err()?;
+        let panic = catch_unwind(check_steps).err()?;
         let details = match panic.downcast::<String>() {
             Ok(message) => *message,
             Err(_) => "a step that must hold failed; see above".to_owned(),
@@ -195,23 +195,24 @@ const STANDSTILL: Nanos = Nanos::from_millis(5);
 /// still, the hypervisor took CPU time, accept queues of other servers dropped connections while
 /// all of ours were fast, or other processes used the CPUs.
 fn disturbed(judgement: &Judgement, facts: &GeneratorFacts) -> Option<String> {
-    let is_of_machine = |check: &&Diagnostic| {
+    let blames_machine = |check: &&Diagnostic| {
         matches!(check, Diagnostic::LaneRunQueue { .. } | Diagnostic::Steal { .. })
     };
     let by_check = judgement
         .checks
         .iter()
-        .filter(is_of_machine)
+        .filter(blames_machine)
         .find(|check| judge::grade(check) > Grade::Passed)
         .map(|check| judge::assess(check).sentence);
-    let stood = judgement.checks.iter().find(
+    let stood_still = judgement.checks.iter().find(
         |check| matches!(check, Diagnostic::Standstill { longest, .. } if *longest >= STANDSTILL),
     );
-    let of_others = judgement
+    let overflowed = judgement
         .checks
         .iter()
         .find(|check| matches!(check, Diagnostic::ConnectStalls { retried: 1.., longest } if *longest < STANDSTILL));
-    let by_check = by_check.or_else(|| stood.or(of_others).map(|check| format!("{check:?}")));
+    let by_check =
+        by_check.or_else(|| stood_still.or(overflowed).map(|check| format!("{check:?}")));
     let cpu = CpuUsage::of(facts)
         .filter(|cpu| cpu.others.is_some_and(|others| others >= OTHERS * cpu.of));
     by_check.or_else(|| cpu.map(|cpu| cpu.to_string()))
@@ -315,8 +316,8 @@ enum SituationResult {
     Right(String),
     /// Longtail reported something wrong. The text describes earlier tries on a disturbed machine.
     Wrong(Fault, String),
-    /// The machine explains the result of each try; and whether the witness saw the reason each
-    /// time.
+    /// The machine explains the wrong result of each try. The text describes the tries; the flag
+    /// says whether the witness saw the reason each time.
     Excused(String, bool),
     /// It can't be caused here, for this reason.
     Impossible(String),
@@ -423,14 +424,14 @@ fn may_be_the_machines(found: &Cells, expected: &Cells) -> bool {
     if limit == "accept queue" && expected[2] != limit {
         return true;
     }
-    let is_of_it = match verdict {
+    let is_explained = match verdict {
         GENERATOR | SHARED | INVALID => expected[1] != SHARED,
         // A starved server doesn't keep up, and does less than its threads could.
         "server-bound" => ["server-bound", "unloaded"].contains(&expected[1].as_str()),
         _ => found[1] == expected[1],
     };
-    let of_verdict = if verdict == INVALID { "3" } else { &expected[0] };
-    found != expected && exit == of_verdict && is_of_it
+    let usual_exit = if verdict == INVALID { "3" } else { &expected[0] };
+    found != expected && exit == usual_exit && is_explained
 }
 
 #[test]
@@ -456,7 +457,7 @@ fn limits_are_named() {
 }
 
 #[test]
-fn apps_are_judged_as_they_count_themselves() {
+fn limits_agree_with_the_apps_own_counts() {
     run_group("apps");
 }
 

@@ -106,7 +106,7 @@ pub enum PredictedLoad {
 }
 
 impl PredictedLoad {
-    /// The pause of a closed loop in seconds; 0 of an open one.
+    /// The pause of a closed loop in seconds; 0 for an open one.
     pub(crate) fn think_seconds(self) -> f64 {
         match self {
             PredictedLoad::Open(_) => 0.0,
@@ -141,7 +141,7 @@ impl TimeGoal {
 /// CPUs that a server has to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ServerCpus {
-    /// How many. A quota may leave a part of one.
+    /// How many; a fraction if a quota leaves a part of one.
     pub count: f64,
     /// Whether no number was given, so that these are the CPUs of this machine.
     pub is_this_machine: bool,

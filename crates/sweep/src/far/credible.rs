@@ -10,7 +10,7 @@ use super::PartDone;
 /// The most responses per second on one connection. Even over loopback, a response takes ten times
 /// longer than this allows.
 const MOST_PER_SECOND: f64 = 1e6;
-/// Bytes that no run sends or receives: 9 petabytes.
+/// More bytes than any run sends or receives: 9 petabytes.
 const MOST_BYTES: u64 = 1 << 53;
 /// Longest frame of a generator that has no plan yet.
 pub(super) const LONGEST_WITHOUT_PLAN: usize = 64 << 10;
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_as_long_as_the_plan_can_need() {
+    fn the_longest_frame_follows_from_the_plan() {
         let counted =
             LoadSpec { measured: None, ..spec().with(|load| load.requests_total = Some(100)) };
         assert!(longest_frame(&spec(), false) < 256 << 20);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_time_ends_has_a_latest_end() {
+    fn a_timed_run_has_a_latest_end() {
         let spec = spec();
         assert_eq!(longest_run(&spec), Some(Nanos::from_secs(10) + spec.load.timeout));
         assert_eq!(longest_run(&LoadSpec { measured: None, ..spec.clone() }), None);
