@@ -158,9 +158,6 @@ pub(crate) static IN_ANSWER: &[(&str, &RunColumn, u8)] = &[
     ("mean", &SLOW_MEAN, 6),
 ];
 
-/// So many of [`IN_ANSWER`] stand in the row of a run that says nothing of the server.
-pub(crate) const WITHOUT_TIMES: usize = 4;
-
 /// The response times in the answer of a load, and when each leaves a narrow table.
 pub(crate) static IN_ANSWER_OF_LOAD: &[(&RunColumn, u8)] =
     &[(&MEAN, 3), (&P50, 0), (&P90, 5), (&P95, 2), (&P99, 0), (&P999, 4), (&MAX, 1)];

@@ -8,9 +8,7 @@ use crate::classes::SummaryClass;
 use crate::json_object::JsonObject;
 use crate::number::NONE;
 use crate::run_column::{ColumnPresence, FigureMark, RunColumn, RunTable};
-use crate::run_columns::{
-    CLASS, COLUMNS, IN_ANSWER, IN_JSON, OF_CLASS, OF_RUN_OF_CLASS, WITHOUT_TIMES,
-};
+use crate::run_columns::{CLASS, COLUMNS, IN_ANSWER, IN_JSON, OF_CLASS, OF_RUN_OF_CLASS, P50};
 use crate::run_summary::{SummaryRun, SummaryVerdict};
 use crate::tree::{ColumnBand, DataTable, TableCell, TableColumn, TableRow};
 
@@ -127,7 +125,8 @@ pub(crate) fn answer_heading(name: &str, column: &RunColumn) -> TableColumn {
 fn answer_row(run: &SummaryRun<'_>, columns: &[&RunColumn]) -> TableRow {
     match NO_FIGURE.iter().find(|(verdict, _)| *verdict == run.verdict) {
         Some((_, word)) => {
-            let known = columns.iter().take(WITHOUT_TIMES);
+            // No time of a run that says nothing of the server; p50 is the first.
+            let known = columns.iter().take_while(|column| !std::ptr::eq(**column, &raw const P50));
             TableRow::new(known.map(|column| answer_cell(run, column))).noted(*word)
         }
         None => TableRow::new(columns.iter().map(|column| answer_cell(run, column))),
