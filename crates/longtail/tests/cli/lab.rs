@@ -466,15 +466,15 @@ pub(crate) fn of_sweep(study: Study) -> SweepStudy {
 }
 
 /// A port that no other test uses, outside the kernel's range of ephemeral ports. Each run of the
-/// tests has a thousand ports of its own: it occupies the first one as long as it lives, so that
-/// another run at the same time uses others.
+/// tests has two thousand ports of its own (`make soak` uses more than one): it occupies the first
+/// one as long as it lives, so that another run at the same time uses others.
 pub(crate) fn free_port() -> u16 {
-    const OWN: u16 = 1000;
+    const OWN: u16 = 2000;
     static KEPT: LazyLock<TcpListener> = LazyLock::new(|| {
-        let mut firsts = (0..12)
+        let mut firsts = (0..6)
             .map(|n| 20_000 + n * OWN)
             .filter_map(|first| TcpListener::bind(("127.0.0.1", first)).ok());
-        firsts.next().expect("fewer than 12 runs of the tests at once")
+        firsts.next().expect("fewer than 6 runs of the tests at once")
     });
     static NEXT: AtomicU16 = AtomicU16::new(1);
     let first = KEPT.local_addr().unwrap().port();
