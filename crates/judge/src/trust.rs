@@ -166,6 +166,7 @@ fn is_said_elsewhere(diagnostic: &Diagnostic, has_turns: bool) -> bool {
         | Diagnostic::GeneratorDiffers { .. }
         | Diagnostic::BytesDiffer { .. }
         | Diagnostic::LedgerUnknown { .. }
+        | Diagnostic::ServedForNobody { .. }
         | Diagnostic::Unstamped { .. }
         | Diagnostic::ImpossibleStamps { .. }
         | Diagnostic::SilentApp { .. }

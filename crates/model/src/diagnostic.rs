@@ -230,6 +230,14 @@ pub enum Diagnostic {
         /// Why not.
         reason: String,
     },
+    /// Some requests got no response, and the server counted more requests than responses came back:
+    /// it served clients that no longer waited.
+    ServedForNobody {
+        /// Requests that the server counted beyond the responses.
+        served: u64,
+        /// Requests that got no response, over the server's whole life.
+        unanswered: u64,
+    },
     /// A percentile is not printed: requests without a response could change it.
     QuantilesHidden {
         /// The lowest percentile (0 to 1) that is not printed.

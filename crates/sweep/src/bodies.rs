@@ -263,7 +263,7 @@ fn warm_up(bodies: &[Body], connections: u32, session: &mut Session<'_>) -> Resu
 fn compare_bytes(session: &mut Session<'_>) -> Option<Diagnostic> {
     if session.block.server.rackup.is_some()
         || session.block.server.app != App::Bodies
-        || session.has_unanswered_requests
+        || session.unanswered > 0
     {
         // Missing responses are reported with the count of requests.
         return None;

@@ -111,8 +111,8 @@ pub(crate) struct Session<'a> {
     pub(crate) ledger: Ledger,
     /// Puma's statistics after the last run; the next run's counts are the difference to these.
     pub(crate) stats: Option<PumaStats>,
-    /// Whether any request got no response. Then the server may rightly have counted more than we.
-    pub(crate) has_unanswered_requests: bool,
+    /// Requests without a response. The server may rightly have counted them or not.
+    pub(crate) unanswered: u64,
     /// Bytes of content of all whole responses.
     pub(crate) body_bytes: u64,
     /// Visits so far, in each of which the requests of a mix are drawn anew.
@@ -135,7 +135,7 @@ impl<'a> Session<'a> {
             restriction,
             ledger: Ledger::default(),
             stats: None,
-            has_unanswered_requests: false,
+            unanswered: 0,
             body_bytes: 0,
             visits: 0,
         };
@@ -203,7 +203,7 @@ impl<'a> Session<'a> {
         let tally = &observed.run.tally;
         self.ledger.add_run(tally);
         self.body_bytes += tally.body_bytes;
-        self.has_unanswered_requests |= tally.all_responses() != tally.all_requests();
+        self.unanswered += tally.all_requests().saturating_sub(tally.all_responses());
         let ended_by = observed.ended_by.filter(|_| observed.interrupted);
         Ok(ObservedRun { ended_by, ..observed })
     }
@@ -403,19 +403,39 @@ impl Session<'_> {
         }
         match account {
             Ok(check) => (judge::grade(&check) > Grade::Passed).then_some(check),
-            Err(reason) => reason.map(|reason| Diagnostic::LedgerUnknown { reason }),
+            Err(known) => known,
         }
     }
 
     /// Compares our count of this server's requests with its own.
     ///
     /// # Errors
-    /// Why the server's count is not known; `None` if the user interrupted.
-    fn reconcile(&self) -> Result<Diagnostic, Option<String>> {
-        let unknown = |reason: &str| Err(Some(reason.to_owned()));
-        if self.has_unanswered_requests {
-            return unknown("some requests got no response, so it may have counted more");
+    /// If the two cannot be compared: what is known instead; `None` if the user interrupted.
+    fn reconcile(&self) -> Result<Diagnostic, Option<Diagnostic>> {
+        let unknown = |reason: String| Diagnostic::LedgerUnknown { reason };
+        let compared = self.compared_count().map_err(|reason| reason.map(unknown))?;
+        if self.unanswered == 0 {
+            return Ok(compared);
         }
+        let unanswered = self.unanswered;
+        match compared {
+            Diagnostic::Conservation { worker: None, client, server }
+                if (client..=client + unanswered).contains(&server) =>
+            {
+                Err(Some(Diagnostic::ServedForNobody { served: server - client, unanswered }))
+            }
+            _ => Err(Some(unknown(
+                "some requests got no response, so it may have counted more".to_owned(),
+            ))),
+        }
+    }
+
+    /// The server's own count beside ours.
+    ///
+    /// # Errors
+    /// Why the server's count is not known; `None` if the user interrupted.
+    fn compared_count(&self) -> Result<Diagnostic, Option<String>> {
+        let unknown = |reason: &str| Err(Some(reason.to_owned()));
         if let Some(counted) = under_test(&self.block.server).ledger(&self.server.reached) {
             return Ok(self.ledger.compare_with(counted.map_err(Some)?));
         }

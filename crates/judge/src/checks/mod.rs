@@ -45,6 +45,7 @@ mod queue_exceeds_wait;
 mod queued_in_generator;
 mod read_lag;
 mod sent_in_time;
+mod served_for_nobody;
 mod served_in_turns;
 mod shared_cpus;
 mod silent_app;
@@ -118,6 +119,7 @@ impl Assessment {
 }
 
 /// Grade, sentence and hint of a check or warning.
+#[expect(clippy::too_many_lines, reason = "an arm for each of them")]
 pub fn assess(diagnostic: &Diagnostic) -> Assessment {
     match diagnostic {
         Diagnostic::Headroom { ceiling_per_s, times } => headroom::assess(*ceiling_per_s, *times),
@@ -164,6 +166,9 @@ pub fn assess(diagnostic: &Diagnostic) -> Assessment {
         }
         Diagnostic::BytesDiffer { client, app } => bytes_differ::assess(*client, *app),
         Diagnostic::LedgerUnknown { reason } => ledger_unknown::assess(reason),
+        Diagnostic::ServedForNobody { served, unanswered } => {
+            served_for_nobody::assess(*served, *unanswered)
+        }
         Diagnostic::QuantilesHidden { from, unanswered, outcomes } => {
             quantiles_hidden::assess(*from, *unanswered, outcomes)
         }

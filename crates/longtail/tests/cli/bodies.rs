@@ -25,6 +25,7 @@ fn count_warnings(study: &BodiesStudy) -> Vec<&Diagnostic> {
             warning,
             Diagnostic::Conservation { .. }
                 | Diagnostic::LedgerUnknown { .. }
+                | Diagnostic::ServedForNobody { .. }
                 | Diagnostic::BytesDiffer { .. }
         )
     };

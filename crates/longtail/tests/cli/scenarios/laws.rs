@@ -118,7 +118,12 @@ fn assert_parts_are_the_whole(run: &Run) {
 pub(crate) fn ledger_warnings(study: &SweepStudy) -> Vec<&Diagnostic> {
     let all = study.warnings.iter().chain(study.runs.iter().flat_map(|run| &run.warnings));
     all.filter(|warning| {
-        matches!(warning, Diagnostic::Conservation { .. } | Diagnostic::LedgerUnknown { .. })
+        matches!(
+            warning,
+            Diagnostic::Conservation { .. }
+                | Diagnostic::LedgerUnknown { .. }
+                | Diagnostic::ServedForNobody { .. }
+        )
     })
     .collect()
 }
