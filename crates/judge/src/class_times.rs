@@ -71,6 +71,7 @@ pub(crate) mod fixtures {
         study.classes_alone = (0..2)
             .map(|class| ClassAlone {
                 name: names[class].to_owned(),
+                requests: 21,
                 responses: 20,
                 mean: Some(Nanos::from_millis(both[class].alone)),
             })

@@ -438,6 +438,9 @@ pub struct LoadPlan {
     pub service_time: Option<Nanos>,
     /// `--statsd-listen`: where we received statsd.
     pub statsd_listen: Option<SocketAddr>,
+    /// `--alone`: whether each class of requests is measured alone before the load.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub classes_alone: bool,
     /// `--slow-clients`: clients beside the load, which are not in its figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow_clients: Option<SlowClients>,

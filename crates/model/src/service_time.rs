@@ -256,6 +256,8 @@ impl ServiceTime {
 pub struct ClassAlone {
     /// The class's name.
     pub name: String,
+    /// Requests that were made for it, the one that was left out and failed ones included.
+    pub requests: u64,
     /// The good responses that were measured.
     pub responses: u64,
     /// Their mean; `None` if there was none.

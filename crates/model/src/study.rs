@@ -173,6 +173,9 @@ pub struct LoadStudy {
     pub run: Run,
     /// What the checks of the responses found, one line each.
     pub checks: Vec<String>,
+    /// How long a request of each class takes alone, where that was measured before the load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes_alone: Vec<ClassAlone>,
     /// What became of the slow clients' connections, where there were slow clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow_clients: Option<SlowClientCounts>,

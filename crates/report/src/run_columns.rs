@@ -688,7 +688,7 @@ pub(crate) static ALONE: RunColumn = RunColumn {
     figure: FigureSource::Of(|run| {
         run.class.and_then(|class| class.alone).map_or(RunFigure::LeftOut, RunFigure::Time)
     }),
-    tables: &[Sweep],
+    tables: &[Sweep, Load],
     presence: if_alone,
     ..PLAIN
 };

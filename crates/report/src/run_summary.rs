@@ -113,10 +113,8 @@ impl<'a> SummaryRun<'a> {
     pub(crate) fn classes_alone(&self) -> &'a [ClassAlone] {
         match self.context {
             RunContext::Sweep(study) => &study.classes_alone,
-            RunContext::Bodies(..)
-            | RunContext::Comparison(..)
-            | RunContext::Load(_)
-            | RunContext::Capacity => &[],
+            RunContext::Load(study) => &study.classes_alone,
+            RunContext::Bodies(..) | RunContext::Comparison(..) | RunContext::Capacity => &[],
         }
     }
 

@@ -8,6 +8,7 @@ mod block;
 mod bodies;
 mod capacity;
 mod ceiling;
+mod class_alone;
 mod compare;
 mod conduct;
 mod context;

@@ -11,21 +11,23 @@ use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use engine::{
-    EngineError, LoadSpec, RaiseOnDrop, RecordBatch, RunProgress, SlowLoad, Transport, spawn_scoped,
+    EngineError, LoadSpec, RaiseOnDrop, RecordBatch, RunProgress, SlowLoad, Transport, drive,
+    spawn_scoped,
 };
 use judge::checks::RunSetting;
 use judge::{checks, verdict};
 use launch::CpuRestriction;
 use model::study::SCHEMA;
-use model::theory::{Estimate, Overload, OverloadDoubt};
+use model::theory::{ClassAlone, Estimate, Overload, OverloadDoubt};
 use model::{
-    Ceiling, Clock, Diagnostic, EndedBy, Environment, LaneCountReason, LoadPlan, LoadStudy, Nanos,
-    Objective, Pace, Placement, Profile, RequestMix, Run, ServerLocation, SlowClientCounts,
-    SystemClock, Timing,
+    Ceiling, Clock, Diagnostic, EndedBy, Environment, LaneCountReason, LoadPlan, LoadSettings,
+    LoadStudy, Nanos, Objective, Pace, Placement, Profile, RequestMix, Run, ServerLocation,
+    SlowClientCounts, SystemClock, Timing,
 };
 use probe::host;
 
 use crate::ceiling::ceilings;
+use crate::class_alone;
 use crate::context::{Context, Phase, SweepError};
 use crate::event::EventOrder;
 use crate::far::FarGenerators;
@@ -77,6 +79,7 @@ impl PreparedLoad {
             name_resolution: self.name_resolution,
             run,
             checks: Vec::new(),
+            classes_alone: Vec::new(),
             slow_clients: None,
             log_dropped: 0,
             interrupted: false,
@@ -144,6 +147,12 @@ pub fn conduct_load(
     // Before this thread is kept to some of its processors.
     let environment = host::environment(context.version);
     let restriction = CpuRestriction::off_the_server(placement.as_ref());
+    let classes_alone = if plan.classes_alone {
+        phase(&Phase::MeasuringServiceTime { at_most: class_alone::LONGEST_OF_ALL });
+        measure_classes_alone(spec, context)?
+    } else {
+        Vec::new()
+    };
     let progress = Arc::new(context.progress(spec));
     phase(&Phase::Running {
         number: 1,
@@ -180,7 +189,39 @@ pub fn conduct_load(
     }
     let checks = observers.journal.map_or_else(Vec::new, |journal| journal.checks());
     let study = prepared.study(run, environment, context);
-    Ok(LoadStudy { checks, slow_clients, log_dropped, interrupted, ..study })
+    Ok(LoadStudy { classes_alone, checks, slow_clients, log_dropped, interrupted, ..study })
+}
+
+/// The most responses by which it is measured how long a class takes alone: the server is somebody's,
+/// and was not started for this.
+const RESPONSES_OF_CLASS: u64 = 20;
+
+/// Measures how long a request of each class of the load takes alone.
+fn measure_classes_alone(
+    spec: &LoadSpec,
+    context: &Context<'_>,
+) -> Result<Vec<ClassAlone>, EngineError> {
+    class_alone::measure(&spec.requests, RESPONSES_OF_CLASS, |requests, number, longest| {
+        if context.is_interrupted() {
+            return Ok(None);
+        }
+        let alone = LoadSpec {
+            requests: requests.into(),
+            load: LoadSettings {
+                requests_total: Some(number),
+                keep_alive: spec.load.keep_alive,
+                timeout: spec.load.timeout,
+                queue_header: spec.load.queue_header,
+                ..LoadSettings::closed(1)
+            },
+            measured: Some(longest),
+            keep_responses: false,
+            ..spec.clone()
+        };
+        let progress = RunProgress::new(alone.load.lanes);
+        let driven = drive(&alone, &context.clock, context.interrupt, &progress, None)?;
+        Ok(Some(driven.outcome.tally))
+    })
 }
 
 /// A load that is over, and what became of the slow clients beside it.

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use model::theory::{ClassAlone, LoneResponses, ServiceTime};
 use model::{Clock, Nanos, RequestMix, Run};
 
+use crate::class_alone;
 use crate::context::{Phase, SweepError};
 use crate::server_count::has_served;
 use crate::session::{Session, Watching};
@@ -238,10 +239,6 @@ impl OneConnection for Session<'_> {
 
 /// The most responses by which it is measured how long a class takes alone.
 const RESPONSES_OF_CLASS: u64 = 100;
-/// The longest that takes of one class.
-const LONGEST_OF_CLASS: Nanos = Nanos::from_millis(500);
-/// And of all classes together, apart from requests in flight at the end of each.
-const LONGEST_OF_CLASSES: Nanos = Nanos::from_secs(10);
 
 impl Session<'_> {
     /// Sends up to `requests` of this mix, or of the stream, over a new connection.
@@ -263,31 +260,18 @@ impl Session<'_> {
         Ok(self.drive(&shape, &progress, &Watching::default())?.run)
     }
 
-    /// Measures how long a request of each class takes alone, one class after the other. The first
-    /// request of a class is left out, for the app may have to load something for it.
+    /// Measures how long a request of each class takes alone; none where they are not told apart.
     pub(crate) fn measure_classes_alone(&mut self) -> Result<Vec<ClassAlone>, SweepError> {
-        let Some(mix) = self.server.mix.clone() else { return Ok(Vec::new()) };
-        let names = mix.classes();
-        if names.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.observer.phase(&Phase::MeasuringServiceTime { at_most: LONGEST_OF_CLASSES });
-        let longest = LONGEST_OF_CLASS.min(Nanos(LONGEST_OF_CLASSES.0 / names.len() as u64));
-        let mut classes = Vec::new();
-        for (class, name) in (0..).zip(names) {
+        let mix = self.server.mix.clone().filter(|mix| !mix.classes().is_empty());
+        let Some(mix) = mix else { return Ok(Vec::new()) };
+        self.observer.phase(&Phase::MeasuringServiceTime { at_most: class_alone::LONGEST_OF_ALL });
+        let visit = |requests, number, longest| {
             if self.is_over() {
-                break;
+                return Ok(None);
             }
-            let requests = mix.of_class(class);
-            self.visit_with(Some(requests.clone()), 1, longest)?;
-            let run = self.visit_with(Some(requests), RESPONSES_OF_CLASS, longest)?;
-            let times = &run.tally.service_time;
-            classes.push(ClassAlone {
-                name: name.clone(),
-                responses: times.count(),
-                mean: times.mean(),
-            });
-        }
+            self.visit_with(Some(requests), number, longest).map(|run| Some(run.tally))
+        };
+        let classes = class_alone::measure(&mix, RESPONSES_OF_CLASS, visit)?;
         self.cool_down();
         Ok(classes)
     }

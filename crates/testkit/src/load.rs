@@ -450,6 +450,7 @@ fn played_anew(
         name_resolution: None,
         run,
         checks: Vec::new(),
+        classes_alone: Vec::new(),
         slow_clients: None,
         log_dropped: 0,
         interrupted: false,

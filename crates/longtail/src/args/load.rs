@@ -146,6 +146,10 @@ pub(crate) struct LoadArgs {
     /// Leave out a class of --mix, by its name
     #[arg(long, value_name = "CLASS", requires = "mix", help_heading = ADVANCED)]
     pub(crate) without: Vec<String>,
+    /// First send up to 20 requests of each class one at a time: what does each take alone, and so of
+    /// the server's time? They are in no other figure
+    #[arg(long, requires = "with_files", conflicts_with_all = ["from", "generator"], help_heading = ADVANCED)]
+    pub(crate) alone: bool,
     /// Let that file name bodies (@FILE) anywhere below this folder [default: its own folder]
     #[arg(long, value_name = "DIR", help_heading = ADVANCED, requires = "with_files")]
     pub(crate) requests_root: Option<PathBuf>,

@@ -82,6 +82,7 @@ pub(crate) fn prepare(
         log: args.log.clone(),
         service_time: args.service,
         statsd_listen: args.outlets.statsd_listen,
+        classes_alone: args.alone,
         slow_clients: args.slow_clients,
         from: args.from.iter().map(|from| from.as_str().into()).collect(),
     };

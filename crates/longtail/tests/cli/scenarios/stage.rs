@@ -289,6 +289,7 @@ impl Stage {
         let mut is_counted = !self.sinks.is_empty() && !self.studies().is_empty();
         let mut is_here = true;
         let mut slow: Vec<SlowClientCounts> = Vec::new();
+        let mut alone = 0;
         for study in self.studies().iter().map(|path| lab::read(path)) {
             assert_sound(&study);
             match study {
@@ -308,6 +309,7 @@ impl Stage {
                     add(&mut ours, more);
                     is_counted &= tally.counts.failed() == 0 && !study.interrupted && !has_lost;
                     slow.extend(study.slow_clients);
+                    alone += study.classes_alone.iter().map(|class| class.requests).sum::<u64>();
                 }
                 Study::Sweep(_) => {}
                 _ => is_counted = false,
@@ -320,6 +322,14 @@ impl Stage {
                 &mut theirs,
                 [ledger.connections, ledger.requests, ledger.received_bytes, ledger.sent_bytes],
             );
+        }
+        if alone > 0 {
+            assert_eq!(
+                theirs[1],
+                ours[1] + alone,
+                "{name}: requests, {alone} of them before loads"
+            );
+            is_counted = false;
         }
         if let [slow] = &slow[..] {
             assert_eq!(slow.accounted(), slow.opened, "{name}: {slow:?}");
