@@ -1,7 +1,8 @@
 //! What each class of a run's requests takes alone, and so how much of the server's time it takes
 //! and how long it waits.
 
-use model::{ClassTally, Nanos, Run, SweepStudy};
+use model::theory::ClassAlone;
+use model::{ClassTally, Nanos, Run};
 
 /// A class needs so many responses alone for its mean to be used.
 const LEAST_ALONE: u64 = 5;
@@ -29,14 +30,13 @@ impl ClassTime<'_> {
 
 /// The classes of a run; `None` unless it has several and it is known of each what it takes alone.
 pub(crate) fn times_of_classes<'a>(
-    study: &'a SweepStudy,
+    classes_alone: &[ClassAlone],
     run: &'a Run,
 ) -> Option<Vec<ClassTime<'a>>> {
     let sent = run.tally.classes.iter().filter(|class| class.due() > 0);
     let times: Option<Vec<ClassTime<'a>>> = sent
         .map(|tally| {
-            let alone = study
-                .classes_alone
+            let alone = classes_alone
                 .iter()
                 .find(|alone| alone.name == tally.name && alone.responses >= LEAST_ALONE)?;
             let alone = alone.mean.filter(|mean| *mean > Nanos::ZERO)?;

@@ -454,6 +454,10 @@ fn for_finding_of_load(study: &LoadStudy, finding: &Finding) -> Option<NextComma
             with(format!("--for {}", length * 6), &["--for"], why)
         }
         Finding::NotMeasured(NotMeasured { verdict: Verdict::Invalid, .. }) => all_checks(),
+        Finding::HeavyClass(HeavyClass { name, .. }) => {
+            let without = format!("--without {}", quoted(name));
+            with(without, &[], &format!("how long do the others take without {name}?"))
+        }
         Finding::EventCost(event) if event.is_cut_off => {
             let length = study.plan.length?;
             let why = "until all is as it was before";
@@ -473,7 +477,6 @@ fn for_finding_of_load(study: &LoadStudy, finding: &Finding) -> Option<NextComma
         | Finding::Unfair(_)
         | Finding::InOrder(_)
         | Finding::ClassesWaitAlike(_)
-        | Finding::HeavyClass(_)
         | Finding::Spread(_)
         | Finding::Undecided(_)
         | Finding::AppVaries(_)

@@ -1,7 +1,7 @@
 //! A class of requests takes far more of the server's time than its share of the requests.
 
 use model::plan::quoted;
-use model::{Limit, Nanos, Strength, SweepStudy};
+use model::{Limit, LoadStudy, Nanos, Strength, SweepStudy};
 use serde::{Deserialize, Serialize};
 
 use super::Finding;
@@ -24,7 +24,8 @@ pub struct HeavyClass {
     /// The same of all others, on average.
     #[serde(rename = "others_alone_ns")]
     pub others_alone: Nanos,
-    /// What leaving it out would change; `None` where theory does not fit what was measured.
+    /// What leaving it out would change; `None` where theory does not fit what was measured, and of a
+    /// load on a server of which the threads are not known.
     pub without: Option<WithoutClass>,
 }
 
@@ -48,6 +49,10 @@ const MORE_THAN_REQUESTS: f64 = 2.0;
 /// Theory fits where it gives the measured mean with the class to within this share.
 const FITS: f64 = 0.15;
 
+/// In a load requests have waited if a response takes longer than a request alone by this part of
+/// it.
+const WAITED: f64 = 0.5;
+
 /// Judges the highest load at which requests waited for a thread: else nothing is taken from others.
 pub(super) fn of(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Finding> {
     let slots = study.server.slots();
@@ -59,7 +64,40 @@ pub(super) fn of(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Findin
     if !is_limited_by_threads {
         return None;
     }
-    let classes = times_of_classes(study, last.run)?;
+    let classes = times_of_classes(&study.classes_alone, last.run)?;
+    let found = heaviest(&classes)?;
+    let per_slot = f64::from(last.run.connections) / f64::from(slots);
+    let measured = last.in_order().as_secs_f64();
+    let fits = (per_slot * mean_alone(&classes) / measured - 1.0).abs() <= FITS;
+    let without = fits.then(|| WithoutClass {
+        multiple: last.multiple,
+        with: last.in_order(),
+        without: Nanos::from_secs_f64(per_slot * found.others_alone.as_secs_f64()),
+    });
+    Some(HeavyClass { without, ..found }.into())
+}
+
+/// Judges a load before which each class was measured alone, if requests waited in it. The number of
+/// threads is not known, and so nothing of a load without the class.
+pub(super) fn of_load(study: &LoadStudy) -> Option<Finding> {
+    let run = &study.run;
+    let classes = times_of_classes(&study.classes_alone, run)?;
+    let mean = run.tally.response_time.mean()?.as_secs_f64();
+    let has_waited = mean >= (1.0 + WAITED) * mean_alone(&classes);
+    if !has_waited || !run.is_evidence() {
+        return None;
+    }
+    heaviest(&classes).map(Finding::from)
+}
+
+/// What a request takes alone on average, in seconds.
+fn mean_alone(classes: &[ClassTime<'_>]) -> f64 {
+    let requests: f64 = classes.iter().map(|class| class.requests).sum();
+    classes.iter().map(ClassTime::server_time).sum::<f64>() / requests
+}
+
+/// The class with the most of the server's time, if that is far more than its share of the requests.
+fn heaviest(classes: &[ClassTime<'_>]) -> Option<HeavyClass> {
     let requests: f64 = classes.iter().map(|class| class.requests).sum();
     let time: f64 = classes.iter().map(ClassTime::server_time).sum();
     let heaviest = classes.iter().max_by(|a, b| a.server_time().total_cmp(&b.server_time()))?;
@@ -69,23 +107,14 @@ pub(super) fn of(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Findin
         return None;
     }
     let others_alone = (time - heaviest.server_time()) / (requests - heaviest.requests);
-    let per_slot = f64::from(last.run.connections) / f64::from(slots);
-    let measured = last.in_order().as_secs_f64();
-    let fits = (per_slot * time / requests / measured - 1.0).abs() <= FITS;
-    let without = fits.then(|| WithoutClass {
-        multiple: last.multiple,
-        with: last.in_order(),
-        without: Nanos::from_secs_f64(per_slot * others_alone),
-    });
-    let finding = HeavyClass {
+    Some(HeavyClass {
         name: heaviest.name.to_owned(),
         of_requests,
         of_time,
         alone: heaviest.alone,
         others_alone: Nanos::from_secs_f64(others_alone),
-        without,
-    };
-    Some(finding.into())
+        without: None,
+    })
 }
 
 impl HeavyClass {
@@ -152,6 +181,24 @@ mod tests {
         let mut unknown = heavy();
         unknown.classes_alone.pop();
         assert_eq!(found(&unknown), None);
+    }
+
+    #[test]
+    fn of_a_load_that_was_measured_alone_the_class_is_named_if_requests_waited() {
+        let sweep = with_searches(times(50), times(800));
+        let mut study = testkit::load::closed();
+        study.run.tally.classes = sweep.runs.last().unwrap().tally.classes.clone();
+        assert_eq!(of_load(&study), None, "not measured alone");
+        study.classes_alone = sweep.classes_alone.clone();
+        let mean = study.run.tally.response_time.mean().unwrap();
+        for (part, is_found) in [(2, true), (1, false)] {
+            // Together they take 200 ms alone.
+            for class in &mut study.classes_alone {
+                class.mean = class.mean.map(|alone| Nanos(alone.0 * mean.0 / 200_000_000 / part));
+            }
+            assert_eq!(of_load(&study).is_some(), is_found, "1/{part} of what a response takes");
+            study.classes_alone = sweep.classes_alone.clone();
+        }
     }
 
     #[test]

@@ -223,6 +223,7 @@ pub fn findings(study: &Study) -> Vec<Finding> {
         Study::Sweep(study) => of_sweep(study),
         Study::Load(study) => {
             let mut findings = of_load(&study.run, &study.plan);
+            findings.extend(heavy_class::of_load(study));
             findings.extend(slow_clients_beside::of(study));
             findings
         }
