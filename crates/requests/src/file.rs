@@ -15,10 +15,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use model::paths::path_fault;
-use model::secret::masked_word;
-use model::{ChunkedDecoder, MOST_CLASSES, Request, RequestGroup, RequestMix};
+use model::{ChunkedDecoder, Request, RequestGroup, RequestMix};
 use serde::Deserialize;
 
+use crate::classes::name_by_path;
 use crate::mix::{MixLines, MixRequest, NumberedLine, inline_lines, is_method};
 use crate::protocol::{RequestBody, RequestProtocol, TypedHead};
 use crate::target::TargetUrl;
@@ -676,40 +676,6 @@ impl PlainRequest<'_> {
             headers: Vec::new(),
         })
     }
-}
-
-/// Makes the requests of each method and path (without query) a class, and gives their names;
-/// none if there is only one, or more than can be told apart.
-fn name_by_path(requests: &mut [Request]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    let mut known: BTreeMap<String, u8> = BTreeMap::new();
-    for request in requests.iter_mut() {
-        let name = path_name(&request.bytes);
-        if !known.contains_key(&name) {
-            if names.len() == MOST_CLASSES {
-                for request in requests.iter_mut() {
-                    request.class = 0;
-                }
-                return Vec::new();
-            }
-            known.insert(name.clone(), names.len() as u8);
-            names.push(name.clone());
-        }
-        request.class = known[&name];
-    }
-    if names.len() > 1 { names } else { Vec::new() }
-}
-
-/// `/posts`, or `POST /posts` for another method than GET: what stands in the first line of a
-/// request, without its query and its secrets.
-fn path_name(request: &[u8]) -> String {
-    let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
-    let line = String::from_utf8_lossy(line);
-    let mut words = line.split(' ');
-    let method = words.next().unwrap_or_default();
-    let path = words.next().unwrap_or_default().split('?').next().unwrap_or_default();
-    let name = if method == "GET" { path.to_owned() } else { format!("{method} {path}") };
-    masked_word(&name)
 }
 
 /// Whether the line is one of a mix: a path or URL, perhaps with a method before it, and more

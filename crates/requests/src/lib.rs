@@ -6,6 +6,7 @@
 //! nothing of it runs once the load has started. What comes out is the model's `RequestMix`, which
 //! also says which request is the n-th.
 
+mod classes;
 mod file;
 mod mix;
 mod protocol;

@@ -17,6 +17,7 @@ use model::pace::uniform;
 use model::{Nanos, Request};
 use serde_json::Value;
 
+use crate::classes::name_by_route;
 use crate::file::{LARGEST_FILE, contents, lines, name_of};
 use crate::target::TargetUrl;
 use crate::template::{RequestTemplate, method};
@@ -100,6 +101,8 @@ pub struct ReplayedLog {
     pub start: Nanos,
     /// The request of each of those times.
     pub requests: Vec<Request>,
+    /// The names of their classes, which are their routes; empty if there is only one.
+    pub classes: Vec<String>,
     /// Whether they leave their connection open.
     pub keep_alive: bool,
     /// Whether the log has whole seconds only, which were spread.
@@ -186,6 +189,7 @@ pub fn parse_log(bytes: &[u8], given: &ReplayDefaults) -> Result<ReplayedLog, Re
         times: Vec::with_capacity(kept.len()),
         start: Nanos::ZERO,
         requests: Vec::with_capacity(kept.len()),
+        classes: Vec::new(),
         keep_alive: given.template.keeps_connection()?,
         is_spread,
         ended,
@@ -197,6 +201,7 @@ pub fn parse_log(bytes: &[u8], given: &ReplayDefaults) -> Result<ReplayedLog, Re
         log.requests.push(rendered.request(line)?);
         log.times.push(Nanos(u64::try_from(line.time).unwrap_or_default()));
     }
+    log.classes = name_by_route(&mut log.requests);
     let first = log.times.first().copied().unwrap_or_default();
     log.start = if is_spread { Nanos(first.0 - first.0 % 1_000_000_000) } else { first };
     Ok(log)

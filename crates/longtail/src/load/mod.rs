@@ -258,7 +258,7 @@ fn replayed(
     let described = parts.join("; ");
     Ok(Rendered {
         target,
-        mix: RequestMix::in_order(log.requests),
+        mix: RequestMix::in_order(log.requests).with_classes(log.classes),
         described,
         keep_alive: log.keep_alive,
         times: Some(LogTimes { times: log.times, start: log.start }),
