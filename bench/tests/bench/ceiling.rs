@@ -124,7 +124,7 @@ impl Counter {
             Counter::Valgrind => {
                 // Count only in the request loop: writing the longer run's study is not part of a
                 // request.
-                let within = "--toggle-collect=engine::lane::run::*::run";
+                let within = "--toggle-collect=engine::lane::run::*::run_loop*";
                 command
                     .args(["--tool=callgrind", within])
                     .arg(format!("--callgrind-out-file={}", file.display()))

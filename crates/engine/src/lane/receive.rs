@@ -14,16 +14,16 @@ use crate::wire::{ConnectionDriver, ConnectionEvent, would_block};
 const READS_IN_A_TURN: usize = 16;
 
 impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
-    /// Handles an event of one connection.
+    /// Handles an event of one connection. `CLASSES`: whether requests are told apart.
     #[inline(always)]
-    pub(super) fn handle(&mut self, event: ConnectionEvent, now: Nanos) {
+    pub(super) fn handle<const CLASSES: bool>(&mut self, event: ConnectionEvent, now: Nanos) {
         let slot = event.slot as usize;
         let connection = &mut self.connections[slot];
         // This is the whole response, or the request leaves the fast path.
         if connection.on_fast_path && event.is_readable() {
             connection.on_fast_path = false;
             let received = self.wire.receive(slot, &mut self.buffer);
-            let is_taken = matches!(received, Ok(n) if !event.is_closing() && self.take_on_fast_path(slot, n, now));
+            let is_taken = matches!(received, Ok(n) if !event.is_closing() && self.take_on_fast_path::<CLASSES>(slot, n, now));
             if !is_taken {
                 self.receive_more(slot, event.is_closing(), now, received);
             }
@@ -124,7 +124,12 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     /// Takes the `n` bytes that were received into the buffer if they are a whole response that the
     /// fast path can record; `false` if they still have to be taken.
     #[inline(always)]
-    fn take_on_fast_path(&mut self, slot: usize, n: usize, now: Nanos) -> bool {
+    fn take_on_fast_path<const CLASSES: bool>(
+        &mut self,
+        slot: usize,
+        n: usize,
+        now: Nanos,
+    ) -> bool {
         let end = self.arrival(slot, now);
         let connection = &mut self.connections[slot];
         let Some(request) = &connection.outstanding else { return false };
@@ -135,7 +140,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let Some(bytes) = self.buffer.get(..n) else { return false };
         let hint = connection.reader.hint;
         let Some(head) = self.heads.fast_path(bytes, hint) else { return false };
-        self.records.fast_path(slot, request, end, hint, head);
+        self.records.fast_path::<CLASSES>(slot, request, end, hint, head);
         connection.outstanding = None;
         connection.is_sent_in_full = false;
         connection.next_due = end.seen;

@@ -323,11 +323,16 @@ impl Records {
         }
     }
 
+    /// Whether the requests are told apart by class.
+    pub(super) fn tells_classes(&self) -> bool {
+        !self.classes.is_empty()
+    }
+
     /// Records an exchange of the fast path on connection `slot`: `request` was sent on an open
     /// connection as soon as that was free, and its response came in one read, with the `head` that
     /// is cached at `hint`.
     #[inline(always)]
-    pub(super) fn fast_path(
+    pub(super) fn fast_path<const CLASSES: bool>(
         &mut self,
         slot: usize,
         request: &Outstanding,
@@ -349,25 +354,21 @@ impl Records {
             self.tally.read_lag.record(lag);
         }
         let index = usize::from(hint) % CACHED_HEADS;
-        // With classes no head is counted here, so this comparison is all that a load without
-        // classes pays for them.
-        if self.by_head[index].serial == head.serial {
-            self.by_head[index].count += 1;
-            self.tally.record_at(place, response_time);
-        } else if let Some(class) = self.classes.get_mut(usize::from(request.class)) {
+        if CLASSES && let Some(class) = self.classes.get_mut(usize::from(request.class)) {
             class.tally.record_at(place, response_time);
             let responses = &mut class.by_head[index];
             if responses.serial == head.serial {
                 responses.count += 1;
             } else {
-                let first = ResponsesOfHead { count: 1, ..ResponsesOfHead::of(head) };
-                let replaced = replace(responses, first);
-                class.tally.counts.add_answered(replaced.status, replaced.count);
-                self.end_count(&replaced);
+                self.begin_count_of_class(request.class, index, head);
             }
         } else {
-            self.begin_count(index, head);
             self.tally.record_at(place, response_time);
+            if self.by_head[index].serial == head.serial {
+                self.by_head[index].count += 1;
+            } else {
+                self.begin_count(index, head);
+            }
         }
         self.response_clock.came(head.head.worker, request.sent, end.at);
         self.ended += 1;
@@ -379,6 +380,16 @@ impl Records {
         let first = ResponsesOfHead { count: 1, ..ResponsesOfHead::of(head) };
         let replaced = replace(&mut self.by_head[index], first);
         self.tally.counts.add_answered(replaced.status, replaced.count);
+        self.end_count(&replaced);
+    }
+
+    /// The same of responses to requests of a class.
+    #[cold]
+    fn begin_count_of_class(&mut self, class: u8, index: usize, head: &CachedHead) {
+        let class = &mut self.classes[usize::from(class)];
+        let first = ResponsesOfHead { count: 1, ..ResponsesOfHead::of(head) };
+        let replaced = replace(&mut class.by_head[index], first);
+        class.tally.counts.add_answered(replaced.status, replaced.count);
         self.end_count(&replaced);
     }
 

@@ -25,7 +25,21 @@ const COALESCED: Nanos = Nanos::from_millis(1);
 impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     /// Runs to the end: all planned requests ended, or `interrupt` was set. `progress` is where
     /// others see how far this lane is.
-    pub fn run(mut self, interrupt: &AtomicBool, progress: &LaneProgress) -> LaneOutcome {
+    pub fn run(self, interrupt: &AtomicBool, progress: &LaneProgress) -> LaneOutcome {
+        // Compiled twice, so that a load without classes pays nothing for them.
+        if self.records.tells_classes() {
+            self.run_loop::<true>(interrupt, progress)
+        } else {
+            self.run_loop::<false>(interrupt, progress)
+        }
+    }
+
+    #[inline(never)]
+    fn run_loop<const CLASSES: bool>(
+        mut self,
+        interrupt: &AtomicBool,
+        progress: &LaneProgress,
+    ) -> LaneOutcome {
         let mut events = Vec::with_capacity(1024);
         let mut now = self.wait_for_start(&mut events);
         self.wall = self.spec.is_stamped().then(|| WallClock::new(&self.clock));
@@ -42,7 +56,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                 self.receive_the_unread(now);
             }
             for event in &events {
-                self.handle(*event, now);
+                self.handle::<CLASSES>(*event, now);
             }
             if now >= self.next_scan {
                 self.expire_timeouts(now);
