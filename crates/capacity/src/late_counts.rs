@@ -149,6 +149,15 @@ impl LateCounts {
         [due, bins.iter().map(late).sum()]
     }
 
+    /// Requests that were due and had not ended at this instant, since the end of the warm-up.
+    pub fn backlog_at(&self, at: Nanos) -> u64 {
+        let bins = self.settled();
+        let before = &bins[..((at.0 / BIN.0) as usize).min(bins.len())];
+        let due: u64 = before.iter().map(|bin| bin.due).sum();
+        let ended: u64 = before.iter().map(|bin| bin.ended_here).sum();
+        (self.due_before + due).saturating_sub(self.ended_before + ended)
+    }
+
     /// How long after `from` the first objective held for the rest of the time; `None`: never.
     pub fn recovered_after(&self, from: Nanos) -> Option<Nanos> {
         let allowed = self.objectives[0].allowed;

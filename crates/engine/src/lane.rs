@@ -18,6 +18,7 @@
 
 mod receive;
 mod records;
+mod retries;
 mod run;
 mod send;
 mod sequence;
@@ -41,6 +42,7 @@ use crate::waiting::{BusyPoll, UnreadResponses, WakeDelay};
 use crate::wire::{ConnectionDriver, TcpInfo};
 pub use records::LaneOutcome;
 use records::{Records, RequestEnd};
+use retries::Retries;
 
 /// Bytes received in one go.
 const BUFFER: usize = 64 * 1024;
@@ -88,6 +90,8 @@ pub struct Lane<'a, C, W> {
     /// Open loop: whether it was decided, after the last due time, if queued requests are still
     /// sent.
     has_judged_queue: bool,
+    /// Open loop: failed requests that are sent again.
+    retries: Retries,
     /// Open loop: requests that were due and unanswered.
     backlog: BacklogSamples,
     /// Present where requests say when they were sent.
@@ -145,6 +149,7 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
             wake_delay: WakeDelay::default(),
             unread_responses: UnreadResponses::default(),
             has_judged_queue: false,
+            retries: Retries::of(spec),
             backlog: BacklogSamples::new(window),
             standstill: Standstill::new(window),
             ended_before: 0,
@@ -245,13 +250,17 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         let connection = &mut self.connections[slot];
         connection.is_sent_in_full = false;
         let Some(request) = connection.outstanding.take() else { return };
+        let end = RequestEnd::seen(now);
+        if self.retries.take(slot, &request, outcome, end, bytes) {
+            return self.free_connection(slot, request.due.is_measured, now);
+        }
         if let Some(reason) = reason
             && request.due.is_measured
         {
             self.records.tally.record_reason(reason, 1);
         }
         let keeps_responses = self.spec.keep_responses;
-        self.records.end(slot, &request, outcome, RequestEnd::seen(now), bytes, |record| {
+        self.records.end(slot, &request, outcome, end, bytes, |record| {
             record.reason = reason;
             record.response =
                 if keeps_responses { take_response(&mut connection.response) } else { None };

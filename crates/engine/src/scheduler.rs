@@ -21,6 +21,8 @@ pub(crate) struct DueRequest {
     pub(crate) possible: Nanos,
     /// Whether it became due in the measured window.
     pub(crate) is_measured: bool,
+    /// Attempts that have failed.
+    pub(crate) failed_attempts: u8,
 }
 
 /// The requests of one lane.
@@ -97,6 +99,7 @@ impl Scheduler {
                 at: due,
                 possible: due,
                 is_measured,
+                failed_attempts: 0,
             });
             self.number += self.lanes;
         }
@@ -126,10 +129,10 @@ impl Scheduler {
         let mut due = self.queued.pop_front()?;
         if self.waiting > 0 {
             self.waiting -= 1;
-            due.possible = now;
             if due.is_measured {
-                waits.record(now.saturating_sub(due.at));
+                waits.record(now.saturating_sub(due.possible));
             }
+            due.possible = now;
         }
         Some(due)
     }
@@ -149,7 +152,7 @@ impl Scheduler {
         }
         let number = self.number;
         self.number += self.lanes;
-        Some(DueRequest { number, at: due, possible: due, is_measured })
+        Some(DueRequest { number, at: due, possible: due, is_measured, failed_attempts: 0 })
     }
 
     /// Whether any request has become due.

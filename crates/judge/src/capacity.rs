@@ -2,8 +2,8 @@
 //! the answer in a sentence, what broke first, why the search ended, and how sure that is.
 
 use model::{
-    CapacityStudy, CapacityTrial, Diagnostic, Limit, Nanos, Pace, Quantile, Run, SearchEnd, Timing,
-    TrialPurpose, TrialResult, Verdict, number,
+    BeyondRun, CapacityStudy, CapacityTrial, Diagnostic, Limit, Nanos, Pace, Quantile, Run,
+    SearchEnd, Timing, TrialPurpose, TrialResult, Verdict, number,
 };
 
 use crate::checks::Grade;
@@ -207,32 +207,64 @@ fn beyond(study: &CapacityStudy) -> Vec<String> {
             "Nothing was tried beyond it: no rate was shown to keep the objective.".to_owned(),
         ];
     }
-    let sentences = study.beyond.iter().map(|run| {
-        let p99 = run.p99.map_or_else(
-            || "more than 1 % without a response".to_owned(),
-            |time| format!("p99 {}", number::time(time)),
-        );
-        let after = number::significant(run.rate_after);
-        let recovery = match run.recovered_after {
-            Some(Nanos::ZERO) => format!("back at {after}/s it holds at once"),
-            Some(time) => format!("back at {after}/s it holds again after {}", number::length(time)),
-            None => format!(
-                "back at {after}/s it did not recover within {}, although it kept twice that before: it is \
-                 metastable",
-                number::length(run.watched)
-            ),
-        };
-        format!(
-            "At {}x ({}/s for {}) {}/s are answered in time ({} %), {} failed, {p99}; {recovery}.",
-            number::shortest(run.times),
-            number::significant(run.rate),
-            number::length(run.length),
-            number::significant(run.goodput()),
-            number::percent(run.in_time as f64 / (run.requests as f64).max(1.0)),
-            run.failed,
-        )
-    });
-    sentences.collect()
+    study.beyond.iter().map(|run| beyond_run(study, run)).collect()
+}
+
+fn beyond_run(study: &CapacityStudy, run: &BeyondRun) -> String {
+    let p99 = run.p99.map_or_else(
+        || "more than 1 % without a good response".to_owned(),
+        |time| format!("p99 {}", number::time(time)),
+    );
+    let retries = match study.plan.retry {
+        Some(_) => format!(", {} sent again", run.retries),
+        None => String::new(),
+    };
+    format!(
+        "At {}x ({}/s for {}) {}/s are answered in time ({} %), {} failed{retries}, {p99}; {}.",
+        number::shortest(run.times),
+        number::significant(run.rate),
+        number::span(run.length),
+        number::significant(run.goodput()),
+        number::percent(run.in_time as f64 / (run.requests as f64).max(1.0)),
+        run.failed,
+        recovery(study, run),
+    )
+}
+
+/// Whether the server recovered from an overload, and if not, why that is so.
+fn recovery(study: &CapacityStudy, run: &BeyondRun) -> String {
+    let back = format!("back at {}/s", number::significant(run.rate_after));
+    let watched = number::span(run.watched);
+    match run.recovered_after {
+        Some(Nanos::ZERO) => format!("{back} it holds at once"),
+        Some(time) => format!("{back} it holds again after {}", number::length(time)),
+        None if run.is_metastable(study.bracket.low) => format!(
+            "{back} it did not recover within {watched}, although it kept twice that before: it is \
+             metastable{}",
+            at_end(run)
+        ),
+        None => format!(
+            "{back} it did not recover within {watched}, too short for the {} requests that waited",
+            run.backlog
+        ),
+    }
+}
+
+/// The evidence of a server that does not recover.
+fn at_end(run: &BeyondRun) -> String {
+    let Some(end) = run.at_end else { return String::new() };
+    let seconds = end.length.as_secs_f64().max(f64::MIN_POSITIVE);
+    let retries = if end.retries > 0 {
+        let rate = number::significant(end.retries as f64 / seconds);
+        format!(", with {rate}/s sent again")
+    } else {
+        String::new()
+    };
+    format!(
+        " (in its last {} {} % were late or failed{retries})",
+        number::span(end.length),
+        number::percent(end.late as f64 / (end.requests as f64).max(1.0))
+    )
 }
 
 /// What the budget will buy: `15 min will give about 12 %; 5 % would take about 40 min`.

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::text_in_json;
 use crate::{
-    Environment, LoadPlan, MaskedText, Nanos, Objective, Rate, Run, ServerFacts, ServerPlan,
-    StreamPlan,
+    Environment, LoadPlan, MaskedText, Nanos, Objective, Rate, RetryPolicy, Run, ServerFacts,
+    ServerPlan, StreamPlan,
 };
 
 /// Why a trial was made.
@@ -118,6 +118,9 @@ pub struct CapacityPlan {
     /// `--beyond`: what to offer after the search, as multiples of the bracket's lower end.
     #[serde(default)]
     pub beyond: Vec<f64>,
+    /// `--retry`: how often clients send a failed request again, in these loads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetryPolicy>,
 }
 
 /// The server whose capacity is searched for.
@@ -248,11 +251,48 @@ pub struct BeyondRun {
     /// How long after the overload the objectives held again; `None`: not while it was watched.
     #[serde(rename = "recovered_after_ns")]
     pub recovered_after: Option<Nanos>,
+    /// Requests that were due and had not ended when the overload ended.
+    #[serde(default)]
+    pub backlog: u64,
+    /// Failed requests that were sent again in the overload.
+    #[serde(default)]
+    pub retries: u64,
+    /// What came in the last seconds of the run.
+    #[serde(default)]
+    pub at_end: Option<EndOfBeyond>,
     /// Both together.
     pub run: Run,
 }
 
+/// What came in the last seconds of a low rate after an overload.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EndOfBeyond {
+    /// How long these are.
+    #[serde(rename = "length_ns")]
+    pub length: Nanos,
+    /// Requests that became due in them.
+    pub requests: u64,
+    /// Those that were late or failed, by the first objective.
+    pub late: u64,
+    /// Failed requests that were sent again in them.
+    pub retries: u64,
+}
+
 impl BeyondRun {
+    /// How long the backlog of the overload takes at least to be worked off at the low rate, if the
+    /// server does `capacity` requests per second.
+    fn drain_time(&self, capacity: f64) -> Nanos {
+        let spare = (capacity - self.rate_after).max(f64::MIN_POSITIVE);
+        Nanos::from_secs_f64((self.backlog as f64 / spare).min(1e9))
+    }
+
+    /// Whether a server that kept `capacity` before did not recover, although there was more than
+    /// enough time to work off the backlog: something keeps it overloaded.
+    pub fn is_metastable(&self, capacity: f64) -> bool {
+        let needed = self.drain_time(capacity);
+        self.recovered_after.is_none() && self.watched > needed + needed / 2
+    }
+
     /// Good responses in time, per second of the overload.
     pub fn goodput(&self) -> f64 {
         self.in_time as f64 / self.length.as_secs_f64()

@@ -41,6 +41,7 @@ pub mod queue_header;
 mod recorded_times;
 pub mod redirect;
 pub mod request_mix;
+mod retry;
 pub mod run;
 mod run_figure;
 mod run_of_class;
@@ -100,6 +101,7 @@ pub use self::{
     recorded_times::*,
     redirect::*,
     request_mix::*,
+    retry::RetryPolicy,
     run::*,
     samples::*,
     secret::{Maskable, MaskedText, Private},

@@ -14,8 +14,8 @@ use crate::secret::{MaskedText, Private};
 use crate::server_kind::ServerKind;
 use crate::socket::Socket;
 use crate::{
-    Body, Cpus, Nanos, Objective, Pace, PlannedEvent, QueueHeader, RequestMix, SlowClients,
-    Threshold,
+    Body, Cpus, Nanos, Objective, Pace, PlannedEvent, QueueHeader, RequestMix, RetryPolicy,
+    SlowClients, Threshold,
 };
 
 /// What `longtail sweep` was asked to do.
@@ -365,6 +365,9 @@ pub struct LoadSettings {
     /// The header that says when each request was sent; `None` if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_header: Option<QueueHeader>,
+    /// Open loop: how often a failed request is sent again; `None`: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetryPolicy>,
     /// Threads of each generator; never more than connections.
     pub lanes: u32,
     /// Open loop: how precisely due times are kept.
@@ -388,6 +391,7 @@ impl LoadSettings {
             timeout: Nanos::from_secs(30),
             connect_timeout: None,
             queue_header: None,
+            retry: None,
             lanes: 1,
             timing: Timing::Precise,
             timestamps: Timestamps::User,

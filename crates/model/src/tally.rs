@@ -126,6 +126,10 @@ pub struct Tally {
     pub per_connection: Vec<u64>,
     /// By the name that the worker reports; empty if the server doesn't name its workers.
     pub per_worker: BTreeMap<String, WorkerCount>,
+    /// Failed requests that were sent again, by whole seconds since the window's start. Those of
+    /// the warm-up are in the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retries: Vec<u64>,
     /// Bytes of responses received over all connections, including heads, incomplete and unmeasured
     /// responses.
     pub received_bytes: u64,
@@ -289,6 +293,16 @@ impl Tally {
         for (mine, theirs) in self.classes.iter_mut().zip(classes) {
             mine.merge(theirs);
         }
+    }
+
+    /// Counts that a failed request is sent again at this instant.
+    #[cold]
+    pub fn record_retry(&mut self, at: Nanos) {
+        let second = (at.saturating_sub(self.window.from).0 / SECOND) as usize;
+        if self.retries.len() <= second {
+            self.retries.resize(second + 1, 0);
+        }
+        self.retries[second] += 1;
     }
 
     /// Records a request that the user leaves without a response. `is_out`: whether it is in
@@ -493,6 +507,12 @@ impl Tally {
             let mine = self.per_worker.entry(worker.clone()).or_default();
             mine.measured += theirs.measured;
             mine.all += theirs.all;
+        }
+        if self.retries.len() < other.retries.len() {
+            self.retries.resize(other.retries.len(), 0);
+        }
+        for (mine, theirs) in self.retries.iter_mut().zip(&other.retries) {
+            *mine += theirs;
         }
         self.received_bytes += other.received_bytes;
         self.body_bytes += other.body_bytes;

@@ -2,8 +2,8 @@
 //! summary. What is concluded is in `judge::capacity`.
 
 use model::{
-    BeyondRun, CapacityForecast, CapacityStudy, CapacityTarget, CapacityTheory, CapacityTrial,
-    Nanos, SearchEnd, TrialPurpose, TrialResult,
+    BeyondRun, CapacityForecast, CapacityPlan, CapacityStudy, CapacityTarget, CapacityTheory,
+    CapacityTrial, EndOfBeyond, Nanos, SearchEnd, TrialPurpose, TrialResult,
 };
 use serde::Serialize;
 
@@ -64,12 +64,22 @@ pub struct SummaryBeyond {
     pub rate_after_per_s: f64,
     /// When the objectives held again; `null`: not while it was watched.
     pub recovered_after_s: Option<f64>,
+    /// Whether it did not, although the backlog could have been worked off.
+    pub metastable: bool,
+    /// Failed requests that were sent again in the overload, and in the last ten seconds of the low
+    /// rate after it.
+    pub retries: u64,
+    /// See there.
+    pub retries_at_end: u64,
+    /// The share of requests that were late or failed in these ten seconds.
+    pub late_at_end: Option<f64>,
     /// How long it was watched.
     pub watched_s: f64,
 }
 
 impl SummaryBeyond {
-    fn of(run: &BeyondRun) -> SummaryBeyond {
+    fn of(study: &CapacityStudy, run: &BeyondRun) -> SummaryBeyond {
+        let share = |end: EndOfBeyond| end.late as f64 / (end.requests as f64).max(1.0);
         SummaryBeyond {
             times: run.times,
             rate_per_s: run.rate,
@@ -79,6 +89,10 @@ impl SummaryBeyond {
             p99_ms: run.p99.map(Nanos::as_millis_f64),
             rate_after_per_s: run.rate_after,
             recovered_after_s: run.recovered_after.map(Nanos::as_secs_f64),
+            metastable: run.is_metastable(study.bracket.low),
+            retries: run.retries,
+            retries_at_end: run.at_end.map_or(0, |end| end.retries),
+            late_at_end: run.at_end.map(share),
             watched_s: run.watched.as_secs_f64(),
         }
     }
@@ -125,7 +139,7 @@ pub(crate) fn summary(study: &CapacityStudy) -> SummaryCapacity {
         closed_loop_per_s: study.closed_loop_rate(),
         theory: study.theory,
         forecast: study.forecast,
-        beyond: study.beyond.iter().map(SummaryBeyond::of).collect(),
+        beyond: study.beyond.iter().map(|run| SummaryBeyond::of(study, run)).collect(),
         trials: study.trials.iter().map(SummaryTrial::of).collect(),
         reasons: judge::capacity::reasons(study),
     }
@@ -233,7 +247,31 @@ pub(crate) fn measured(study: &CapacityStudy) -> Vec<String> {
         number::shortest(plan.precision * 100.0),
         number::span(plan.budget),
     );
-    vec![what, search]
+    let beyond = (!plan.beyond.is_empty()).then(|| beyond(plan));
+    [Some(what), Some(search), beyond].into_iter().flatten().collect()
+}
+
+/// What is offered after the search, and how clients behave then.
+fn beyond(plan: &CapacityPlan) -> String {
+    let times: Vec<String> =
+        plan.beyond.iter().map(|times| format!("{}x", number::shortest(*times))).collect();
+    let timeout = match &plan.target {
+        CapacityTarget::Running(load) => load.load.timeout,
+        CapacityTarget::Started { stream, .. } => stream.timeout,
+    };
+    let again = plan.retry.map(|retry| {
+        let pause = match retry.pause {
+            Nanos::ZERO => "at once".to_owned(),
+            pause => format!("after {}", number::span(pause)),
+        };
+        format!(", come again {pause}, {} at most", number::count_of(retry.times, "time"))
+    });
+    format!(
+        "beyond it: {}, then half of it · clients leave after {}{}",
+        times.join(", "),
+        number::span(timeout),
+        again.unwrap_or_default()
+    )
 }
 
 /// What is known after a trial: for the terminal, while the search goes on.

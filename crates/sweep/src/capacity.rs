@@ -17,8 +17,8 @@ use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
     Arrivals, BeyondRun, CapacityBracket, CapacityPlan, CapacityStudy, CapacityTarget,
-    CapacityTheory, CapacityTrial, Clock, Exchange, Histogram, Nanos, Objective, Outcome, Pace,
-    Placement, Profile, Rate, Run, SearchEnd, TrialResult,
+    CapacityTheory, CapacityTrial, Clock, EndOfBeyond, Exchange, Histogram, Nanos, Objective,
+    Outcome, Pace, Placement, Profile, Rate, Run, SearchEnd, TrialResult,
 };
 use probe::host;
 use queueing::mdc::ConstantServiceQueue;
@@ -47,10 +47,10 @@ const SETTLING: Nanos = Nanos::from_millis(500);
 const LONGEST_REST: Nanos = Nanos::from_secs(10);
 /// From then on it is said what the budget will buy.
 const FORECAST_AFTER: Nanos = Nanos::from_secs(60);
-/// How long an overload beyond the capacity lasts, and how long the low rate after it, as so many
-/// times that.
+/// How long an overload beyond the capacity lasts. The low rate after it lasts at least
+/// `SHORTEST_RECOVERY` times that.
 const BEYOND: Nanos = Nanos::from_secs(10);
-const RECOVERY: u64 = 3;
+const SHORTEST_RECOVERY: u64 = 3;
 /// The low rate / the lower end of the bracket.
 const LOW_RATE: f64 = 0.5;
 /// How long a connect may take that asks whether the server is still there.
@@ -396,7 +396,8 @@ impl TrialConductor<'_> {
     ) -> Result<Option<BeyondRun>, SweepError> {
         let rate = study.bracket.low * times;
         let rate_after = study.bracket.low * LOW_RATE;
-        let rates = std::iter::once(rate).chain([rate_after; RECOVERY as usize]);
+        let recovery = recovery_periods(times);
+        let rates = std::iter::once(rate).chain(std::iter::repeat_n(rate_after, recovery as usize));
         let rates: Result<Vec<Rate>, String> = rates.map(Rate::new).collect();
         let profile = Profile::Steps { rates: rates.map_err(SweepError::Unusable)?, each: BEYOND };
         let pace =
@@ -404,8 +405,9 @@ impl TrialConductor<'_> {
         let spec = self.target.spec.clone().with(|load| {
             load.pace = pace.clone();
             load.warm_up = Nanos::ZERO;
+            load.retry = study.plan.retry;
         });
-        let length = BEYOND * (1 + RECOVERY);
+        let length = BEYOND * (1 + recovery);
         let spec = LoadSpec { measured: Some(length), ..spec };
         let shown = model::number::significant(rate);
         let after = model::number::significant(rate_after);
@@ -431,6 +433,7 @@ impl TrialConductor<'_> {
         let limits = objectives.iter().filter_map(|objective| objective.late_after);
         counts.late.advance(length + limits.max().unwrap_or_default());
         let [requests, late] = counts.late.late_between(Nanos::ZERO, BEYOND);
+        let [requests_at_end, late_at_end] = counts.late.late_between(length - BEYOND, length);
         let answered = counts.times.count() as f64 / (requests as f64).max(1.0);
         Ok(Some(BeyondRun {
             times,
@@ -441,8 +444,16 @@ impl TrialConductor<'_> {
             failed: counts.failed,
             p99: counts.times.quantile((0.99 / answered).min(1.0)).filter(|_| answered >= 0.99),
             rate_after,
-            watched: BEYOND * RECOVERY,
+            watched: BEYOND * recovery,
             recovered_after: counts.late.recovered_after(BEYOND),
+            backlog: counts.late.backlog_at(BEYOND),
+            retries: retries_between(&run, Nanos::ZERO, BEYOND),
+            at_end: Some(EndOfBeyond {
+                length: BEYOND,
+                requests: requests_at_end,
+                late: late_at_end,
+                retries: retries_between(&run, length - BEYOND, length),
+            }),
             run,
         }))
     }
@@ -501,6 +512,19 @@ impl TrialConductor<'_> {
             self.context.clock.sleep(Nanos::from_millis(50));
         }
     }
+}
+
+/// How long the low rate after an overload lasts, in times of the overload: half as long again as
+/// the backlog of an overload of so many times the capacity takes at half of it.
+fn recovery_periods(times: f64) -> u64 {
+    let drain = (times - 1.0) / (1.0 - LOW_RATE);
+    ((1.5 * drain).ceil() as u64).max(SHORTEST_RECOVERY)
+}
+
+/// Failed requests that were sent again between these instants, since the start, in whole seconds.
+fn retries_between(run: &Run, from: Nanos, until: Nanos) -> u64 {
+    let second = |at: Nanos| (at.as_secs_f64() as usize).min(run.tally.retries.len());
+    run.tally.retries[second(from)..second(until)].iter().sum()
 }
 
 /// What is counted of an overload beyond the capacity.

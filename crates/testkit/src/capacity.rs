@@ -4,7 +4,8 @@
 use model::study::SCHEMA;
 use model::{
     BeyondRun, CapacityBracket, CapacityForecast, CapacityPlan, CapacityStudy, CapacityTarget,
-    CapacityTheory, CapacityTrial, LateRequests, Nanos, Run, SearchEnd, TrialPurpose, TrialResult,
+    CapacityTheory, CapacityTrial, EndOfBeyond, LateRequests, Nanos, Run, SearchEnd, TrialPurpose,
+    TrialResult,
 };
 
 use crate::load;
@@ -38,6 +39,7 @@ pub fn found() -> CapacityStudy {
             seed: 1,
             expected: vec!["capacity > 450/s".parse().expect("a condition")],
             beyond: vec![2.0],
+            retry: Some("3:200ms".parse().expect("a policy")),
         },
         environment: environment(),
         server: None,
@@ -65,6 +67,14 @@ pub fn found() -> CapacityStudy {
             rate_after: 250.0,
             watched: Nanos::from_secs(30),
             recovered_after: Some(Nanos::from_millis(14_250)),
+            backlog: 4_020,
+            retries: 7_311,
+            at_end: Some(EndOfBeyond {
+                length: Nanos::from_secs(10),
+                requests: 2_504,
+                late: 2,
+                retries: 0,
+            }),
             run: broken,
         }],
         total_time: Nanos::from_secs(871),

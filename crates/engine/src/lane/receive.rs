@@ -287,10 +287,12 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let spec = self.spec;
         let kept = &mut connection.response;
         let traced = &mut connection.traced;
-        self.records.end(slot, request, outcome, end, response.bytes, |record| {
-            record.response = spec.keep_responses.then(|| take_response(kept)).flatten();
-            record.trace = spec.traces_requests.then(|| traced.next(response.head.app_time));
-        });
+        if is_good || !self.retries.take(slot, request, outcome, end, response.bytes) {
+            self.records.end(slot, request, outcome, end, response.bytes, |record| {
+                record.response = spec.keep_responses.then(|| take_response(kept)).flatten();
+                record.trace = spec.traces_requests.then(|| traced.next(response.head.app_time));
+            });
+        }
         connection.outstanding = None;
         if is_slow {
             self.note_slow(slot, took);

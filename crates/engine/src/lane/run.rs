@@ -166,7 +166,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     #[cold]
     fn sample_the_backlog(&mut self, now: Nanos) {
         let unanswered = self.records.timed_out();
-        let waiting = (self.busy + self.scheduler.queued.len()) as u64;
+        let waiting = (self.busy + self.scheduler.queued.len() + self.retries.len()) as u64;
         let ended_at = self.scheduler.ended_at();
         self.backlog.take(ended_at.map_or(now, |last_due| now.min(last_due)), waiting + unanswered);
         if let Some(last_due) = ended_at {
@@ -193,6 +193,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             return self.busy == 0 || now >= *self.drains_until.get_or_insert(now + drain);
         }
         self.busy == 0
+            && self.retries.len() == 0
             && (self.scheduler.is_over(now)
                 || !self.scheduler.is_open()
                     && self.connections.iter().all(|c| c.state == ConnectionState::Finished))
@@ -220,6 +221,9 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         if let Some(Reverse((pause_end, _))) = self.pausing.peek() {
             until = until.min(*pause_end);
         }
+        if let Some(again_at) = self.retries.next_at() {
+            until = until.min(again_at.max(now));
+        }
         until.saturating_sub(now)
     }
 
@@ -229,6 +233,9 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     fn send_what_is_due(&mut self, now: Nanos) {
         if self.scheduler.is_open() {
             self.scheduler.queue_due(now);
+            if self.retries.len() > 0 {
+                self.queue_retries(now);
+            }
             while !self.scheduler.queued.is_empty()
                 && let Some(slot) = self.free.pop()
                 && let Some(due) = self.scheduler.pop(now, &mut self.records.tally.queued)
@@ -359,6 +366,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             }
             self.drop_queued(now, Outcome::NotSent);
         }
+        self.give_up_retries();
         let clock_steps = self.wall.map(|wall| wall.steps());
         let backlog = self.scheduler.is_open().then(|| {
             self.backlog.end(self.scheduler.last_due);

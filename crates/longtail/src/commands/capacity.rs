@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use engine::Resolver;
-use model::{CapacityExpectation, CapacityPlan, CapacityTarget, Nanos, Objective, Stop};
+use model::{
+    CapacityExpectation, CapacityPlan, CapacityTarget, Nanos, Objective, RetryPolicy, Stop,
+};
 use sweep::{Context, conduct_capacity, conduct_capacity_of};
 
 use super::conducted::{
@@ -88,6 +90,7 @@ Examples:
   longtail capacity -w2 -t5:5 -r config.ru --objective 'p99 < 200ms'    your own app on Puma
   longtail capacity -w2 -t5:5 -d0.05 --objective 'p99 < 200ms' --objective 'failed < 0.1%'
   longtail capacity --budget 5m --beyond 1.5x,2x http://127.0.0.1:3000/    and what happens at twice the load?
+  longtail capacity --budget 5m --beyond 2x --timeout 1s --retry 3:200ms http://127.0.0.1:3000/    if clients come again?
   longtail capacity --budget 5m --expect 'capacity > 180/s' http://127.0.0.1:3000/    for CI: exit 1 if it is less
 
 It searches in an open loop with random (Poisson) arrivals. A rate passes or fails only by evidence: the answer is a
@@ -114,6 +117,9 @@ pub(crate) struct CapacityArgs {
     /// Then offer so much more, such as 1.5x,2x, and see whether it recovers
     #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = times, help_heading = "Search")]
     beyond: Vec<f64>,
+    /// With --beyond: clients send a failed request again, such as 3, or 3:1s with a pause
+    #[arg(long, value_name = "N[:PAUSE]", requires = "beyond", help_heading = "Search")]
+    retry: Option<RetryPolicy>,
     /// Exit with 1 unless this is certain: 'capacity > 180/s'
     #[arg(long, value_name = "LIMIT", help_heading = "Search")]
     expect: Vec<CapacityExpectation>,
@@ -193,6 +199,7 @@ impl CapacityArgs {
             seed: self.seed,
             expected: self.expect.clone(),
             beyond: self.beyond.clone(),
+            retry: self.retry,
         }
     }
 

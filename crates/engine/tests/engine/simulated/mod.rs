@@ -417,6 +417,47 @@ fn an_open_loop_keeps_its_schedule_though_connects_are_refused() {
 }
 
 #[test]
+fn a_failed_request_is_sent_again_and_recorded_once_with_its_due_time() {
+    let retry = Some("2:100ms".parse().unwrap());
+    let spec = |load: &mut LoadSettings| {
+        load.requests_total = Some(10);
+        load.retry = retry;
+    };
+    let server = Slots { always_refuses: true, ..slots(2, ms(1)) };
+    let done = run(&self::spec(4, paced(10.0)).with(spec), server);
+    assert_eq!((done.tally.counts.of(Outcome::Refused), done.tally.counts.total()), (10, 10));
+    assert!(done.exchanges.iter().all(|e| e.ended == e.due + ms(200)), "after two pauses");
+    assert_eq!(done.tally.retries.iter().sum::<u64>(), 20);
+    assert_eq!(done.tally.generator_lag.max(), Some(Nanos::ZERO), "a pause is no lag of ours");
+    // Only the first connect is refused.
+    let server = Slots { refuses: Some(0), ..slots(2, ms(1)) };
+    let done = run(&self::spec(4, paced(10.0)).with(spec), server);
+    assert_eq!((done.tally.counts.good(), done.tally.counts.total()), (10, 10));
+    assert_eq!(done.tally.response_time.max(), Some(ms(101)), "from when it was first due");
+    assert_eq!(done.tally.retries.iter().sum::<u64>(), 1);
+}
+
+#[test]
+fn who_gives_up_and_comes_again_is_one_request_whose_work_is_done_twice() {
+    // The server is frozen for half a second, and a client waits for 200 ms.
+    let server = Slots { stall: Some((ms(390), ms(500))), ..slots(1, ms(10)) };
+    let spec = spec(20, paced(5.0)).with(|load| {
+        load.requests_total = Some(20);
+        load.timeout = ms(200);
+        load.retry = Some("5".parse().unwrap());
+    });
+    let done = run(&spec, server);
+    assert_eq!((done.tally.counts.good(), done.tally.counts.total()), (20, 20));
+    let mut numbers: Vec<u64> = done.records.iter().map(|record| record.number).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..20).collect::<Vec<_>>());
+    assert!(done.tally.response_time.max() > Some(ms(500)), "{:?}", done.tally.response_time.max());
+    assert!((3..=6).contains(&done.tally.retries.iter().sum::<u64>()), "{:?}", done.tally.retries);
+    let never = run(&spec.with(|load| load.retry = None), slots(1, ms(10)));
+    assert!(never.tally.retries.is_empty());
+}
+
+#[test]
 fn an_interruption_counts_requests_in_flight_apart_from_failures() {
     let spec = LoadSpec { measured: Some(Nanos::from_secs(100)), ..spec(3, Pace::Closed) };
     let end = run_until(&spec, slots(1, ms(1000)), true).end;
