@@ -593,17 +593,21 @@ impl RateSearch {
         });
         let mut inflations = 0.0;
         let mut requests = 0.0;
+        let mut worth = 0.0;
         for trial in near {
             let of = trial.shares.iter().max_by(|a, b| a.of_allowed().total_cmp(&b.of_allowed()));
             let Some(share) = of else { continue };
             inflations += share.inflation * share.requests as f64;
             requests += share.requests as f64;
+            worth += (share.late as f64 + 0.5) / share.inflation;
         }
+        let slope = self.line(rate).slope;
         let inflation = if requests > 0.0 { inflations / requests } else { USUAL_INFLATION };
         let allowed = self.settings.objectives.iter().map(|objective| objective.allowed);
         Some(Edge {
             rate,
-            slope: self.line(rate).slope,
+            slope,
+            error: 1.0 / worth.max(1.0).sqrt() / slope,
             inflation: inflation.max(1.0),
             allowed: allowed.fold(1.0, f64::min),
         })
@@ -628,23 +632,36 @@ impl RateSearch {
         })
     }
 
-    /// The width of the bracket that can be expected after so much time: half of what the
-    /// confirming trials leave is for the lower end, half for the two trials of the upper one.
+    /// The width of the bracket that can be expected after so much time, by the plans that the
+    /// search makes: a part of what the confirming trials leave is for the lower end, and half of
+    /// the rest for the two trials of the upper one. Where the objective breaks is only estimated:
+    /// a trial that this puts too near to the edge stays undecided, so on both sides the error of
+    /// the estimate comes on top.
     fn expected_width(&self, edge: &Edge, left: Nanos) -> Option<f64> {
         let confirming = self.full_length(edge.rate) + self.warm_up(edge.rate);
-        let time = left.saturating_sub(confirming * CONFIRMATIONS as u64).as_secs_f64() / 2.0;
+        let spare = left.saturating_sub(confirming * CONFIRMATIONS as u64);
         let looks = self.look_at(edge.rate);
+        let half = 1.0 + self.settings.precision / 2.0;
         let quarter = 1.0 + self.settings.precision / 4.0;
         let full = self.full_length(edge.rate).as_secs_f64();
-        let below = std::iter::successors(Some(edge.rate / quarter), |rate| Some(rate / quarter))
-            .take_while(|rate| *rate > edge.rate * NEAREST_TO_NOTHING)
-            .find(|rate| edge.time_to_pass(*rate, looks.chance_to_pass).max(full) <= time)?;
+        let time_to_pass = |rate: f64| edge.time_to_pass(rate, looks.chance_to_pass).max(full);
+        let highest_in = |time: f64| {
+            std::iter::successors(Some(edge.rate / half), |rate| Some(rate / quarter))
+                .take_while(|rate| *rate > edge.rate * NEAREST_TO_NOTHING)
+                .find(|rate| time_to_pass(*rate) <= time)
+        };
+        // As `narrow`: without any rate that passed there is nothing to confirm.
+        let below = highest_in(spare.as_secs_f64() * SHARE_OF_TIME)
+            .or_else(|| highest_in(left.as_secs_f64() / SLACK))?;
+        let for_above = (spare.as_secs_f64() - time_to_pass(below)).max(0.0) / 2.0;
         let overload = self.settings.closed_loop_rate.map(|rate| rate * OVERLOAD);
-        let highest = overload.unwrap_or(edge.rate * 2.0).max(edge.rate * quarter);
-        let above = std::iter::successors(Some(edge.rate * quarter), |rate| Some(rate * quarter))
+        let known = self.bracket().high.or(overload).unwrap_or(edge.rate * 2.0);
+        let highest = known.max(edge.rate * half);
+        let above = std::iter::successors(Some(edge.rate * half), |rate| Some(rate * quarter))
             .take_while(|rate| *rate < highest)
-            .find(|rate| edge.time_to_fail(*rate, looks.chance_to_fail) * 2.0 <= time);
-        Some(above.unwrap_or(highest) / below - 1.0)
+            .find(|rate| edge.time_to_fail(*rate, looks.chance_to_fail) * 2.0 <= for_above);
+        let above = (above.unwrap_or(highest) * (1.0 + edge.error)).min(highest);
+        Some(above / below * (1.0 + edge.error) - 1.0)
     }
 
     /// The rate at which the objective seems to break, from all trials.
@@ -801,6 +818,9 @@ struct Edge {
     rate: f64,
     /// By how much the logarithm of the share of late requests grows with that of the rate.
     slope: f64,
+    /// The standard error of the rate, as a share of it: that of the logarithm of the counted late
+    /// requests near it, over the slope.
+    error: f64,
     /// How many requests are worth one independent one there.
     inflation: f64,
     /// The share that the strictest objective allows.

@@ -15,6 +15,11 @@ use simulation::{Server, Service, Setting, Summary, bisection, run_many};
 const SEEDS: u64 = 20;
 const SEEDS_OF_SOAK: u64 = 1000;
 
+/// Whether this setting is played: `LONGTAIL_SETTING` names a part of those that are.
+fn is_wanted(name: &str) -> bool {
+    std::env::var("LONGTAIL_SETTING").map_or(true, |part| name.contains(&part))
+}
+
 fn seeds() -> u64 {
     let given = std::env::var("LONGTAIL_SEEDS").ok().and_then(|text| text.parse().ok());
     let usual = if std::env::var_os("LONGTAIL_SOAK").is_some() { SEEDS_OF_SOAK } else { SEEDS };
@@ -115,6 +120,9 @@ fn the_bracket_holds_the_exact_capacity() {
         ),
     ];
     for (name, server, objective, minutes, truth) in settings {
+        if !is_wanted(name) {
+            continue;
+        }
         let setting = Setting { truth: Some(truth), ..setting(server, objective, minutes) };
         let found = run_many(&setting, seeds());
         println!("| {name} | {truth:.1} | {} |", found.row());
@@ -136,6 +144,9 @@ fn correlated_service_a_stall_and_a_drift_do_not_raise_the_answer() {
         ("2 % slower each minute", drifting, exponential(10, 0.02, 0.15)),
         ("8 slots in place of 10 from 1:00 on", fewer, exponential(10, 0.02, 0.15)),
     ] {
+        if !is_wanted(name) {
+            continue;
+        }
         let setting = Setting { truth: Some(truth), ..setting(server, "p99 < 150ms", 5) };
         let found = run_many(&setting, seeds());
         println!("| {name} | {truth:.1} | {} |", found.row());

@@ -29,11 +29,11 @@ pub fn judge_trial(run: &mut Run, pace: &Pace, keeps_objectives: bool) -> Option
 
 /// `410 to 430`; three digits, and four where the first is a one, rounded so that the bracket does
 /// not become narrower.
-fn rate_down(rate: f64) -> String {
+pub(crate) fn rate_down(rate: f64) -> String {
     shown(rounded(rate, f64::floor))
 }
 
-fn rate_up(rate: f64) -> String {
+pub(crate) fn rate_up(rate: f64) -> String {
     shown(rounded(rate, f64::ceil))
 }
 
@@ -50,7 +50,7 @@ fn rounded(rate: f64, by: fn(f64) -> f64) -> f64 {
 }
 
 /// The objectives, joined.
-fn objectives(study: &CapacityStudy) -> String {
+pub(crate) fn objectives(study: &CapacityStudy) -> String {
     let all: Vec<String> = study.plan.objectives.iter().map(ToString::to_string).collect();
     all.join(" and ")
 }
@@ -244,8 +244,9 @@ fn recovery(study: &CapacityStudy, run: &BeyondRun) -> String {
             at_end(run)
         ),
         None => format!(
-            "{back} it did not recover within {watched}, too short for the {} requests that waited",
-            run.backlog
+            "{back} it did not recover within {watched}, too short a time for the {} requests that \
+             waited",
+            run.waiting(study.bracket.low)
         ),
     }
 }
@@ -373,6 +374,7 @@ pub fn trust(study: &CapacityStudy) -> Vec<TrustLine> {
             .hint("these say nothing of the server; make the load on another machine (--from)"),
         );
     }
+    lines.extend(study.beyond.iter().filter_map(doubt_beyond));
     if !study.is_monotone {
         lines.push(TrustLine::new(
             Grade::Doubtful,
@@ -386,6 +388,21 @@ pub fn trust(study: &CapacityStudy) -> Vec<TrustLine> {
         ));
     }
     lines
+}
+
+/// That the generator failed its checks in an overload.
+fn doubt_beyond(run: &BeyondRun) -> Option<TrustLine> {
+    let judgement = run.run.judgement.as_ref()?;
+    if judgement.verdict != Verdict::GeneratorBound {
+        return None;
+    }
+    let why = judgement.decided_by.as_ref().map(|check| crate::assess(check).sentence);
+    let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+    let times = number::shortest(run.times);
+    let sentence = format!("the generator failed its checks at {times}x{why}");
+    let hint =
+        "what came at that rate may not be the server's; make the load on another machine (--from)";
+    Some(TrustLine::new(Grade::Doubtful, sentence).hint(hint))
 }
 
 /// Whether the capacity is what was expected.

@@ -14,6 +14,7 @@ pub mod event;
 pub mod expectations;
 pub mod findings;
 mod free_threads;
+pub mod frontier;
 pub mod limits;
 pub mod named_runs;
 pub mod next;

@@ -1,7 +1,7 @@
 //! Runs with the names under which reports show them.
 
 use model::comparison::ComparisonRun;
-use model::{BodyRun, CapacityTrial, Diagnostic, Run, Study, SweepStudy, Verdict};
+use model::{BodyRun, CapacityStudy, CapacityTrial, Diagnostic, Run, Study, SweepStudy, Verdict};
 
 use crate::checks::{Grade, grade};
 use crate::verdict::{grade_in, troubles};
@@ -51,13 +51,24 @@ pub fn named_runs(study: &Study) -> Vec<NamedRun<'_>> {
             it.runs.iter().map(|row| NamedRun { name: name(row), run: &row.run }).collect()
         }
         Study::Capacity(it) => {
-            let name = |(at, trial): (usize, &CapacityTrial)| {
-                format!("trial {}, {}/s", at + 1, model::number::significant(trial.rate))
-            };
-            let trials = it.trials.iter().enumerate();
-            trials.map(|row| NamedRun { name: name(row), run: &row.1.run }).collect()
+            let of_sizes = it.sizes.iter().flat_map(|size| {
+                trials(&size.search).map(move |row| NamedRun {
+                    name: format!("{}, {}", size.size, row.name),
+                    ..row
+                })
+            });
+            trials(it).chain(of_sizes).collect()
         }
     }
+}
+
+/// The trials of a search.
+fn trials(search: &CapacityStudy) -> impl Iterator<Item = NamedRun<'_>> {
+    let name = |(at, trial): (usize, &CapacityTrial)| {
+        format!("trial {}, {}/s", at + 1, model::number::significant(trial.rate))
+    };
+    let trials = search.trials.iter().enumerate();
+    trials.map(move |row| NamedRun { name: name(row), run: &row.1.run })
 }
 
 /// `1.5x`; with several passes `1.5x run 2`.

@@ -62,10 +62,13 @@ fn all_checks() -> NextCommand {
 
 /// A longer search, where the budget was too short for the precision.
 fn of_capacity(study: &CapacityStudy) -> Vec<NextCommand> {
-    let is_wide = study.bracket.width().is_none_or(|width| width > study.plan.precision);
-    let is_short = matches!(study.end, Some(SearchEnd::Budget | SearchEnd::Undecided));
+    let is_wide_and_short = |search: &CapacityStudy| {
+        let is_wide = search.bracket.width().is_none_or(|width| width > search.plan.precision);
+        is_wide && matches!(search.end, Some(SearchEnd::Budget | SearchEnd::Undecided))
+    };
+    let of_sizes = study.sizes.iter().any(|size| is_wide_and_short(&size.search));
     let mut next = Vec::new();
-    if is_wide && is_short {
+    if is_wide_and_short(study) || of_sizes {
         let longer = format!("--budget={}", study.plan.budget * 3);
         let line = edited(&study.command_line, &longer, &["--budget"]);
         next.push(command(line, "a narrower bracket"));

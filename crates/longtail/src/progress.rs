@@ -72,19 +72,21 @@ impl ProgressDisplay {
             (what, 1) => what.to_owned(),
             (what, _) => format!("run {number}/{of}: {what}"),
         };
-        let connections = number::count_of(*connections, "connection");
+        // An open loop opens as many as it needs, up to that number.
+        let is_open_loop = progress.as_ref().is_some_and(|run| run.is_open_loop());
+        let connections = (!is_open_loop).then(|| number::count_of(*connections, "connection"));
         // With one run this would only repeat its length.
         let left = left.clone().filter(|_| *of > 1);
         if !self.is_drawn {
             // So that a sweep in a script is not silent for minutes.
             let length = length.map(number::span);
             let left = left.as_ref().map(|left| left_in_words(left, left.time));
-            let parts = [Some(name.clone()), Some(connections.clone()), length, left];
+            let parts = [Some(name.clone()), connections.clone(), length, left];
             note(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "));
         }
         self.begin(ProgressLine {
             what: name,
-            connections,
+            connections: connections.unwrap_or_default(),
             length: length.map(RunLength::Time),
             left,
             progress: progress.clone(),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::units::text_in_json;
 use crate::{
     Environment, LoadPlan, MaskedText, Nanos, Objective, Rate, RetryPolicy, Run, ServerFacts,
-    ServerPlan, StreamPlan,
+    ServerPlan, ServerSize, StreamPlan, Threads,
 };
 
 /// Why a trial was made.
@@ -57,6 +57,11 @@ pub struct CapacityBracket {
 }
 
 impl CapacityBracket {
+    /// Whether all that it holds is above all that the other holds.
+    pub fn is_above(&self, other: CapacityBracket) -> bool {
+        other.high.is_some_and(|high| self.low >= high)
+    }
+
     /// Its width, as a share of its lower end; `None` if one end is unknown.
     pub fn width(&self) -> Option<f64> {
         let high = self.high.filter(|_| self.low > 0.0)?;
@@ -118,9 +123,26 @@ pub struct CapacityPlan {
     /// `--beyond`: what to offer after the search, as multiples of the bracket's lower end.
     #[serde(default)]
     pub beyond: Vec<f64>,
+    /// `--try`: the sizes of the server that are searched one after the other; none: as it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<ServerSize>,
     /// `--retry`: how often clients send a failed request again, in these loads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryPolicy>,
+}
+
+impl CapacityPlan {
+    /// The search for one of its sizes.
+    #[must_use]
+    pub fn of_size(&self, size: ServerSize) -> CapacityPlan {
+        let mut plan = CapacityPlan { sizes: Vec::new(), ..self.clone() };
+        if let CapacityTarget::Started { server, stream } = &mut plan.target {
+            server.workers = Some(size.workers);
+            server.threads = Some(Threads { min: size.threads, max: size.threads });
+            stream.keep_alive = size.keep_alive;
+        }
+        plan
+    }
 }
 
 /// The server whose capacity is searched for.
@@ -279,23 +301,48 @@ pub struct EndOfBeyond {
 }
 
 impl BeyondRun {
-    /// How long the backlog of the overload takes at least to be worked off at the low rate, if the
-    /// server does `capacity` requests per second.
-    fn drain_time(&self, capacity: f64) -> Nanos {
-        let spare = (capacity - self.rate_after).max(f64::MIN_POSITIVE);
-        Nanos::from_secs_f64((self.backlog as f64 / spare).min(1e9))
+    /// Requests, those that were sent again included, that a server of this capacity cannot have
+    /// worked off when the overload ended.
+    pub fn waiting(&self, capacity: f64) -> u64 {
+        let done = (capacity * self.length.as_secs_f64()) as u64;
+        self.backlog.max((self.requests + self.retries).saturating_sub(done))
     }
 
-    /// Whether a server that kept `capacity` before did not recover, although there was more than
-    /// enough time to work off the backlog: something keeps it overloaded.
+    /// Whether a server that kept `capacity` before did not recover, although there was half as much
+    /// time again as it takes to work off what waited: something keeps it overloaded.
     pub fn is_metastable(&self, capacity: f64) -> bool {
-        let needed = self.drain_time(capacity);
-        self.recovered_after.is_none() && self.watched > needed + needed / 2
+        let spare = (capacity - self.rate_after).max(f64::MIN_POSITIVE);
+        let needed = self.waiting(capacity) as f64 / spare;
+        self.recovered_after.is_none() && self.watched.as_secs_f64() > 1.5 * needed
     }
 
     /// Good responses in time, per second of the overload.
     pub fn goodput(&self) -> f64 {
         self.in_time as f64 / self.length.as_secs_f64()
+    }
+}
+
+/// The search for the capacity of a server of one size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SizeSearch {
+    /// The size.
+    pub size: ServerSize,
+    /// What was found.
+    pub search: CapacityStudy,
+}
+
+impl SizeSearch {
+    /// CPU time of the server per request, over the trials at the highest rate that passed; `None`
+    /// if there is none, or nobody could see it.
+    pub fn cpu_per_request(&self) -> Option<Nanos> {
+        let used = self.search.at_low().filter_map(|trial| trial.run.generator.server.as_ref());
+        let mut cpu = Nanos::ZERO;
+        let mut requests = 0;
+        for server in used {
+            cpu += server.processes.iter().map(|process| process.cpu).sum::<Nanos>();
+            requests += server.requests;
+        }
+        (requests > 0).then(|| cpu / requests)
     }
 }
 
@@ -339,6 +386,9 @@ pub struct CapacityStudy {
     /// What happened beyond the capacity.
     #[serde(default)]
     pub beyond: Vec<BeyondRun>,
+    /// With `--try`, the search for each size; then there are no trials beside them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<SizeSearch>,
     /// How long it took.
     #[serde(rename = "total_time_ns")]
     pub total_time: Nanos,
@@ -347,6 +397,12 @@ pub struct CapacityStudy {
 }
 
 impl CapacityStudy {
+    /// All trials, those of each size one after the other.
+    pub fn all_trials(&self) -> impl Iterator<Item = &CapacityTrial> {
+        let of_sizes = self.sizes.iter().flat_map(|size| &size.search.trials);
+        self.trials.iter().chain(of_sizes)
+    }
+
     /// Requests per second that the closed loop reached.
     pub fn closed_loop_rate(&self) -> Option<f64> {
         let rate = self.closed_loop.as_ref()?.completed_rate();

@@ -48,6 +48,7 @@ mod run_of_class;
 pub mod samples;
 pub mod secret;
 mod server_kind;
+mod server_size;
 mod service_time;
 mod silence;
 mod slow_clients;
@@ -106,6 +107,7 @@ pub use self::{
     samples::*,
     secret::{Maskable, MaskedText, Private},
     server_kind::*,
+    server_size::ServerSize,
     silence::{Silence, common_silences},
     slow_clients::*,
     socket::*,

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
 use crate::units::text_in_json;
 use crate::{Nanos, Outcome};
 

@@ -41,7 +41,7 @@ impl Study {
             Study::Load(study) => vec![&study.run],
             Study::Bodies(study) => study.sorted().into_iter().map(|row| &row.run).collect(),
             Study::Compare(study) => study.runs.iter().map(|row| &row.run).collect(),
-            Study::Capacity(study) => study.trials.iter().map(|trial| &trial.run).collect(),
+            Study::Capacity(study) => study.all_trials().map(|trial| &trial.run).collect(),
         }
     }
 

@@ -1,9 +1,11 @@
 //! The report of a search for a capacity: the table of its trials, how it was measured, and its
 //! summary. What is concluded is in `judge::capacity`.
 
+use judge::trust::TrustLine;
 use model::{
     BeyondRun, CapacityForecast, CapacityPlan, CapacityStudy, CapacityTarget, CapacityTheory,
-    CapacityTrial, EndOfBeyond, Nanos, SearchEnd, TrialPurpose, TrialResult,
+    CapacityTrial, EndOfBeyond, Nanos, SearchEnd, ServerSize, SizeSearch, TrialPurpose,
+    TrialResult,
 };
 use serde::Serialize;
 
@@ -40,9 +42,52 @@ pub struct SummaryCapacity {
     pub beyond: Vec<SummaryBeyond>,
     /// The trials, in order.
     pub trials: Vec<SummaryTrial>,
+    /// With `--try`, each size; then all that is above it is that of no search.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<SummarySize>,
     /// What it rests on, in words.
     #[serde(skip)]
     pub reasons: Vec<String>,
+}
+
+/// A size in short.
+#[derive(Clone, Debug, Serialize)]
+pub struct SummarySize {
+    /// Worker processes.
+    pub workers: u32,
+    /// Threads of each.
+    pub threads: u32,
+    /// Whether connections are kept.
+    pub keep_alive: bool,
+    /// CPU time of the server per request, at the highest rate that passed.
+    pub cpu_ms_per_request: Option<f64>,
+    /// What its search found.
+    pub found: SummaryCapacity,
+}
+
+impl SummarySize {
+    fn of(size: &SizeSearch) -> SummarySize {
+        let ServerSize { workers, threads, keep_alive } = size.size;
+        SummarySize {
+            workers,
+            threads,
+            keep_alive,
+            cpu_ms_per_request: size.cpu_per_request().map(Nanos::as_millis_f64),
+            found: summary(&size.search),
+        }
+    }
+
+    fn size(&self) -> ServerSize {
+        ServerSize { workers: self.workers, threads: self.threads, keep_alive: self.keep_alive }
+    }
+
+    /// The longest p99 of the trials at the lower end.
+    fn p99_at_low(&self) -> Option<f64> {
+        let is_low =
+            |trial: &&SummaryTrial| trial.rate_per_s.total_cmp(&self.found.lo_per_s).is_eq();
+        let times = self.found.trials.iter().filter(is_low).filter_map(|trial| trial.p99_ms);
+        times.max_by(f64::total_cmp)
+    }
 }
 
 /// An overload in short.
@@ -141,7 +186,30 @@ pub(crate) fn summary(study: &CapacityStudy) -> SummaryCapacity {
         forecast: study.forecast,
         beyond: study.beyond.iter().map(|run| SummaryBeyond::of(study, run)).collect(),
         trials: study.trials.iter().map(SummaryTrial::of).collect(),
-        reasons: judge::capacity::reasons(study),
+        sizes: study.sizes.iter().map(SummarySize::of).collect(),
+        reasons: if study.plan.sizes.is_empty() {
+            judge::capacity::reasons(study)
+        } else {
+            judge::frontier::reasons(study)
+        },
+    }
+}
+
+/// The answer.
+pub(crate) fn sentence(study: &CapacityStudy) -> String {
+    if study.plan.sizes.is_empty() {
+        judge::capacity::sentence(study)
+    } else {
+        judge::frontier::sentence(study)
+    }
+}
+
+/// What speaks for the answer and against it.
+pub(crate) fn trust(study: &CapacityStudy) -> Vec<TrustLine> {
+    if study.plan.sizes.is_empty() {
+        judge::capacity::trust(study)
+    } else {
+        judge::frontier::trust(study)
     }
 }
 
@@ -217,8 +285,30 @@ pub(crate) fn table(summary: &SummaryCapacity, rows: Option<usize>) -> DataTable
     DataTable::of_columns(names.map(TableColumn::new), rows)
 }
 
+/// A row for each size.
+fn sizes(summary: &SummaryCapacity) -> DataTable {
+    let names = ["workers x threads", "takes/s", "not/s", "p99, ms", "closed loop/s", "CPU ms"];
+    let rate = |rate: Option<f64>| number::or_none(rate, number::significant);
+    let rows = summary.sizes.iter().map(|size| {
+        let found = &size.found;
+        let cells = [
+            size.size().to_string(),
+            rate(Some(found.lo_per_s).filter(|low| *low > 0.0)),
+            rate(found.hi_per_s),
+            number::or_none(size.p99_at_low(), number::of_millis),
+            rate(found.closed_loop_per_s),
+            number::or_none(size.cpu_ms_per_request, number::of_millis),
+        ];
+        TableRow::new(cells)
+    });
+    DataTable::of_columns(names.map(TableColumn::new), rows)
+}
+
 /// The table of the answer.
 pub(crate) fn in_answer(summary: &SummaryCapacity) -> DataTable {
+    if !summary.sizes.is_empty() {
+        return sizes(summary);
+    }
     table(summary, Some(ROWS))
 }
 
@@ -226,7 +316,13 @@ pub(crate) fn in_answer(summary: &SummaryCapacity) -> DataTable {
 pub(crate) fn measured(study: &CapacityStudy) -> Vec<String> {
     let plan = &study.plan;
     let objectives: Vec<String> = plan.objectives.iter().map(ToString::to_string).collect();
-    let what = match (&plan.target, &study.server) {
+    let server = study.server.as_ref();
+    let server = server.or_else(|| study.sizes.first()?.search.server.as_ref());
+    let what = match (&plan.target, server) {
+        (CapacityTarget::Started { .. }, Some(server)) if !plan.sizes.is_empty() => {
+            let sizes: Vec<String> = plan.sizes.iter().map(ToString::to_string).collect();
+            format!("{} · sizes, workers x threads: {}", labels::server(server), sizes.join(", "))
+        }
         (CapacityTarget::Started { .. }, Some(server)) => {
             labels::joined([Some(labels::server(server)), Some(labels::slots(server))])
         }

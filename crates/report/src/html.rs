@@ -75,7 +75,10 @@ fn drawn(study: &Study, summary: &Summary<'_>) -> String {
         Study::Load(study) => other_studies::of_load(study, summary),
         Study::Compare(_) => summary.comparison.iter().map(other_studies::of_comparison).collect(),
         Study::Bodies(study) => other_studies::of_bodies(study),
-        Study::Capacity(_) => summary.capacity.iter().map(other_studies::of_capacity).collect(),
+        Study::Capacity(_) => {
+            let searches = summary.capacity.iter().filter(|found| found.sizes.is_empty());
+            searches.map(other_studies::of_capacity).collect()
+        }
     };
     let mut drawn = String::new();
     let mut left_out = String::new();

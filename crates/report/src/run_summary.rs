@@ -91,7 +91,7 @@ impl<'a> SummaryRun<'a> {
                 it.runs.iter().map(|row| RunContext::Comparison(it, row)).collect()
             }
             Study::Load(it) => vec![RunContext::Load(it)],
-            Study::Capacity(it) => it.trials.iter().map(|_| RunContext::Capacity).collect(),
+            Study::Capacity(it) => it.all_trials().map(|_| RunContext::Capacity).collect(),
         };
         let named = named_runs(study).into_iter().zip(contexts);
         named.map(|(NamedRun { name, run }, context)| SummaryRun::of(name, run, context)).collect()

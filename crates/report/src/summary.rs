@@ -106,7 +106,7 @@ impl<'a> Summary<'a> {
             verdict: verdict.unwrap_or(none),
             trusted: !study.is_claimed() && is_trusted,
             sentence: match study {
-                Study::Capacity(study) => judge::capacity::sentence(study),
+                Study::Capacity(study) => capacity::sentence(study),
                 Study::Sweep(_) | Study::Bodies(_) | Study::Load(_) | Study::Compare(_) => {
                     conclusion(&findings, comparison.as_ref())
                 }
@@ -166,7 +166,7 @@ fn trust_lines(
     comparison: Option<&SummaryComparison>,
 ) -> Vec<TrustLine> {
     if let Study::Capacity(study) = study {
-        return judge::capacity::trust(study);
+        return capacity::trust(study);
     }
     let (Study::Compare(compared), Some(comparison)) = (study, comparison) else {
         // The percentiles over all steps are not shown.

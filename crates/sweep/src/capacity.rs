@@ -18,7 +18,8 @@ use model::study::SCHEMA;
 use model::{
     Arrivals, BeyondRun, CapacityBracket, CapacityPlan, CapacityStudy, CapacityTarget,
     CapacityTheory, CapacityTrial, Clock, EndOfBeyond, Exchange, Histogram, Nanos, Objective,
-    Outcome, Pace, Placement, Profile, Rate, Run, SearchEnd, TrialResult,
+    Outcome, Pace, Placement, Profile, Rate, RetryPolicy, Run, SearchEnd, ServerSize, SizeSearch,
+    Study, TrialResult,
 };
 use probe::host;
 use queueing::mdc::ConstantServiceQueue;
@@ -47,10 +48,11 @@ const SETTLING: Nanos = Nanos::from_millis(500);
 const LONGEST_REST: Nanos = Nanos::from_secs(10);
 /// From then on it is said what the budget will buy.
 const FORECAST_AFTER: Nanos = Nanos::from_secs(60);
-/// How long an overload beyond the capacity lasts. The low rate after it lasts at least
-/// `SHORTEST_RECOVERY` times that.
+/// How long an overload beyond the capacity lasts. The low rate after it lasts until the objective
+/// has held for as long again, but at most between so many times that.
 const BEYOND: Nanos = Nanos::from_secs(10);
 const SHORTEST_RECOVERY: u64 = 3;
+const LONGEST_RECOVERY: u64 = 60;
 /// The low rate / the lower end of the bracket.
 const LOW_RATE: f64 = 0.5;
 /// How long a connect may take that asks whether the server is still there.
@@ -108,6 +110,84 @@ pub fn conduct_capacity(
     Ok(search.study)
 }
 
+/// Searches for the capacity of a server of each of the plan's sizes, one after the other.
+///
+/// # Errors
+/// As [`conduct_capacity`].
+pub fn conduct_sizes(
+    plan: &CapacityPlan,
+    context: &Context<'_>,
+    observer: &mut dyn Observer,
+) -> Result<CapacityStudy, SweepError> {
+    let begun = context.clock.now();
+    let sizes = plan.sizes.len() as u64;
+    observer.remark(&format!(
+        "{}, each searched for {} at most: {} in all at most, and their starts",
+        model::number::count_of(sizes, "size"),
+        model::number::minutes(plan.budget),
+        model::number::minutes(plan.budget * sizes)
+    ));
+    let mut whole = new_study(plan, context);
+    for size in &plan.sizes {
+        if context.is_interrupted() {
+            break;
+        }
+        let mut of_size = SizeObserver { size: *size, whole: &mut whole, observer: &mut *observer };
+        let search = conduct_capacity(&plan.of_size(*size), context, &mut of_size)?;
+        of_size.keep(search);
+    }
+    (whole.total_time, whole.interrupted) = context.time_taken(begun);
+    Ok(whole)
+}
+
+/// Tells an observer of the search for one size as a part of that for all of them.
+struct SizeObserver<'a> {
+    size: ServerSize,
+    /// What is known of all sizes.
+    whole: &'a mut CapacityStudy,
+    observer: &'a mut dyn Observer,
+}
+
+impl SizeObserver<'_> {
+    /// Keeps what is known of this size.
+    fn keep(&mut self, search: CapacityStudy) {
+        self.whole.sizes.retain(|known| known.size != self.size);
+        self.whole.interrupted = search.interrupted;
+        self.whole.sizes.push(SizeSearch { size: self.size, search });
+    }
+
+    fn keep_study(&mut self, study: &Study) -> Study {
+        if let Study::Capacity(search) = study {
+            self.keep((**search).clone());
+        }
+        self.whole.clone().into()
+    }
+}
+
+impl Observer for SizeObserver<'_> {
+    fn phase(&mut self, phase: &Phase) {
+        let mut phase = phase.clone();
+        if let Phase::Running { what, .. } = &mut phase {
+            *what = format!("{}, {what}", self.size);
+        }
+        self.observer.phase(&phase);
+    }
+
+    fn remark(&mut self, text: &str) {
+        self.observer.remark(text);
+    }
+
+    fn run_done(&mut self, study: &Study, provisional: &Study) {
+        let whole = self.keep_study(study);
+        self.observer.run_done(&whole, provisional);
+    }
+
+    fn judged(&mut self, study: &Study) {
+        let whole = self.keep_study(study);
+        self.observer.judged(&whole);
+    }
+}
+
 fn new_study(plan: &CapacityPlan, context: &Context<'_>) -> CapacityStudy {
     CapacityStudy {
         schema: SCHEMA,
@@ -127,6 +207,7 @@ fn new_study(plan: &CapacityPlan, context: &Context<'_>) -> CapacityStudy {
         theory: None,
         forecast: None,
         beyond: Vec::new(),
+        sizes: Vec::new(),
         total_time: Nanos::ZERO,
         interrupted: false,
     }
@@ -394,14 +475,13 @@ impl TrialConductor<'_> {
         objectives: &[RateObjective],
         study: &CapacityStudy,
     ) -> Result<Option<BeyondRun>, SweepError> {
-        let rate = study.bracket.low * times;
-        let rate_after = study.bracket.low * LOW_RATE;
-        let recovery = recovery_periods(times);
-        let rates = std::iter::once(rate).chain(std::iter::repeat_n(rate_after, recovery as usize));
-        let rates: Result<Vec<Rate>, String> = rates.map(Rate::new).collect();
-        let profile = Profile::Steps { rates: rates.map_err(SweepError::Unusable)?, each: BEYOND };
-        let pace =
-            Pace::Open { profile, arrivals: Arrivals::Poisson, seed: study.plan.seed, burst: 1 };
+        let overload = PlannedOverload {
+            times,
+            rate: study.bracket.low * times,
+            rate_after: study.bracket.low * LOW_RATE,
+        };
+        let recovery = recovery_periods(times, study.plan.retry);
+        let pace = overload.pace(recovery, study.plan.seed)?;
         let spec = self.target.spec.clone().with(|load| {
             load.pace = pace.clone();
             load.warm_up = Nanos::ZERO;
@@ -409,8 +489,8 @@ impl TrialConductor<'_> {
         });
         let length = BEYOND * (1 + recovery);
         let spec = LoadSpec { measured: Some(length), ..spec };
-        let shown = model::number::significant(rate);
-        let after = model::number::significant(rate_after);
+        let shown = model::number::significant(overload.rate);
+        let after = model::number::significant(overload.rate_after);
         let what = format!("beyond it: {shown}/s for {BEYOND}, then {after}/s");
         let progress = self.announce(&spec, what);
         let counts = Mutex::new(OverloadCounts {
@@ -421,41 +501,27 @@ impl TrialConductor<'_> {
         let take = |exchange: &Exchange, start: Nanos| lock(&counts).record(exchange, start);
         let context = self.context;
         let has_ended = self.has_ended;
-        let mut ends = || stop_reason(context, has_ended);
+        let since = || context.clock.now().saturating_sub(progress.start() + SETTLING);
+        let mut ends = || {
+            let is_over = || progress.start() > Nanos::ZERO && has_recovered(&counts, since());
+            stop_reason(context, has_ended).or_else(|| is_over().then_some(TrialStop::Decided))
+        };
         let observed = drive(&self.target, &spec, self.context, &progress, &mut ends, Some(&take))?;
-        if observed.ended_by.is_some() {
+        if matches!(observed.ended_by, Some(TrialStop::User | TrialStop::Server)) {
             return Ok(None);
         }
+        let is_whole = observed.ended_by.is_none();
         let mut run = observed.run;
         judge::capacity::judge_trial(&mut run, &pace, false);
         self.rest(&run, None);
         let mut counts = counts.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let limits = objectives.iter().filter_map(|objective| objective.late_after);
-        counts.late.advance(length + limits.max().unwrap_or_default());
-        let [requests, late] = counts.late.late_between(Nanos::ZERO, BEYOND);
-        let [requests_at_end, late_at_end] = counts.late.late_between(length - BEYOND, length);
-        let answered = counts.times.count() as f64 / (requests as f64).max(1.0);
-        Ok(Some(BeyondRun {
-            times,
-            rate,
-            length: BEYOND,
-            requests,
-            in_time: requests - late,
-            failed: counts.failed,
-            p99: counts.times.quantile((0.99 / answered).min(1.0)).filter(|_| answered >= 0.99),
-            rate_after,
-            watched: BEYOND * recovery,
-            recovered_after: counts.late.recovered_after(BEYOND),
-            backlog: counts.late.backlog_at(BEYOND),
-            retries: retries_between(&run, Nanos::ZERO, BEYOND),
-            at_end: Some(EndOfBeyond {
-                length: BEYOND,
-                requests: requests_at_end,
-                late: late_at_end,
-                retries: retries_between(&run, length - BEYOND, length),
-            }),
-            run,
-        }))
+        if is_whole {
+            // All of it was sent, and answered or given up.
+            let limits = objectives.iter().filter_map(|objective| objective.late_after);
+            counts.late.advance(length + limits.max().unwrap_or_default());
+        }
+        let length = counts.late.counted_for().min(length);
+        Ok(Some(counts.beyond_run(overload, length, run)))
     }
 
     fn stop_reason(&self) -> Option<TrialStop> {
@@ -514,17 +580,47 @@ impl TrialConductor<'_> {
     }
 }
 
-/// How long the low rate after an overload lasts, in times of the overload: half as long again as
-/// the backlog of an overload of so many times the capacity takes at half of it.
-fn recovery_periods(times: f64) -> u64 {
-    let drain = (times - 1.0) / (1.0 - LOW_RATE);
-    ((1.5 * drain).ceil() as u64).max(SHORTEST_RECOVERY)
+/// How long the low rate after an overload lasts at most, in times of the overload: half as long
+/// again as what has waited takes at half of the capacity, if each request was sent as often as it
+/// may be.
+fn recovery_periods(times: f64, retry: Option<RetryPolicy>) -> u64 {
+    let attempts = 1.0 + retry.map_or(0.0, |retry| f64::from(retry.times));
+    let drain = (times * attempts - 1.0) / (1.0 - LOW_RATE);
+    ((1.5 * drain).ceil() as u64).clamp(SHORTEST_RECOVERY, LONGEST_RECOVERY)
+}
+
+/// Whether the first objective has held for as long as the overload lasted.
+fn has_recovered(counts: &Mutex<OverloadCounts>, since: Nanos) -> bool {
+    let late = &mut lock(counts).late;
+    late.advance(since);
+    let counted = late.counted_for();
+    counted >= BEYOND * 2 && late.recovered_after(counted - BEYOND) == Some(Nanos::ZERO)
 }
 
 /// Failed requests that were sent again between these instants, since the start, in whole seconds.
 fn retries_between(run: &Run, from: Nanos, until: Nanos) -> u64 {
     let second = |at: Nanos| (at.as_secs_f64() as usize).min(run.tally.retries.len());
     run.tally.retries[second(from)..second(until)].iter().sum()
+}
+
+/// An overload beyond the capacity, and the low rate after it.
+#[derive(Clone, Copy)]
+struct PlannedOverload {
+    /// The overload / the lower end of the bracket.
+    times: f64,
+    rate: f64,
+    rate_after: f64,
+}
+
+impl PlannedOverload {
+    /// The pace of both; the low rate takes `recovery` times as long.
+    fn pace(self, recovery: u64, seed: u64) -> Result<Pace, SweepError> {
+        let low = std::iter::repeat_n(self.rate_after, recovery as usize);
+        let rates = std::iter::once(self.rate).chain(low).map(Rate::new);
+        let rates: Vec<Rate> = rates.collect::<Result<_, _>>().map_err(SweepError::Unusable)?;
+        let profile = Profile::Steps { rates, each: BEYOND };
+        Ok(Pace::Open { profile, arrivals: Arrivals::Poisson, seed, burst: 1 })
+    }
 }
 
 /// What is counted of an overload beyond the capacity.
@@ -537,6 +633,35 @@ struct OverloadCounts {
 }
 
 impl OverloadCounts {
+    /// What came of this overload and of the low rate after it, `length` together.
+    fn beyond_run(&self, overload: PlannedOverload, length: Nanos, run: Run) -> BeyondRun {
+        let PlannedOverload { times, rate, rate_after } = overload;
+        let [requests, late] = self.late.late_between(Nanos::ZERO, BEYOND);
+        let [requests_at_end, late_at_end] = self.late.late_between(length - BEYOND, length);
+        let answered = self.times.count() as f64 / (requests as f64).max(1.0);
+        BeyondRun {
+            times,
+            rate,
+            length: BEYOND,
+            requests,
+            in_time: requests - late,
+            failed: self.failed,
+            p99: self.times.quantile((0.99 / answered).min(1.0)).filter(|_| answered >= 0.99),
+            rate_after,
+            watched: length - BEYOND,
+            recovered_after: self.late.recovered_after(BEYOND),
+            backlog: self.late.backlog_at(BEYOND),
+            retries: retries_between(&run, Nanos::ZERO, BEYOND),
+            at_end: Some(EndOfBeyond {
+                length: BEYOND,
+                requests: requests_at_end,
+                late: late_at_end,
+                retries: retries_between(&run, length - BEYOND, length),
+            }),
+            run,
+        }
+    }
+
     fn record(&mut self, exchange: &Exchange, start: Nanos) {
         let due = exchange.due.saturating_sub(start);
         let ended = exchange.ended.saturating_sub(start);

@@ -34,7 +34,7 @@ mod time_left;
 mod trend;
 
 pub use bodies::conduct_bodies;
-pub use capacity::{check_objective, conduct_capacity, conduct_capacity_of};
+pub use capacity::{check_objective, conduct_capacity, conduct_capacity_of, conduct_sizes};
 pub use ceiling::start_sink;
 pub use compare::conduct_comparison;
 pub use context::{

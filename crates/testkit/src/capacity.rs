@@ -4,8 +4,8 @@
 use model::study::SCHEMA;
 use model::{
     BeyondRun, CapacityBracket, CapacityForecast, CapacityPlan, CapacityStudy, CapacityTarget,
-    CapacityTheory, CapacityTrial, EndOfBeyond, LateRequests, Nanos, Run, SearchEnd, TrialPurpose,
-    TrialResult,
+    CapacityTheory, CapacityTrial, EndOfBeyond, LateRequests, Nanos, Run, SearchEnd, SizeSearch,
+    TrialPurpose, TrialResult,
 };
 
 use crate::load;
@@ -39,6 +39,7 @@ pub fn found() -> CapacityStudy {
             seed: 1,
             expected: vec!["capacity > 450/s".parse().expect("a condition")],
             beyond: vec![2.0],
+            sizes: Vec::new(),
             retry: Some("3:200ms".parse().expect("a policy")),
         },
         environment: environment(),
@@ -77,6 +78,7 @@ pub fn found() -> CapacityStudy {
             }),
             run: broken,
         }],
+        sizes: Vec::new(),
         total_time: Nanos::from_secs(871),
         interrupted: false,
     }
@@ -101,12 +103,53 @@ pub fn stopped() -> CapacityStudy {
     study
 }
 
+/// Searches of three sizes, of which the last takes the most.
+///
+/// # Panics
+/// Never, as [`found`].
+pub fn sizes() -> CapacityStudy {
+    let brackets = [("2x1", 58.0, 66.0), ("2x3", 180.0, 199.0), ("2x5", 301.0, 330.0)];
+    let sweep = crate::study::canonical();
+    let mut study = stopped();
+    study.command_line = "longtail capacity --try 2x1,2x3,2x5 -r config.ru --budget 15m".into();
+    study.plan.target = CapacityTarget::Started {
+        server: Box::new(sweep.plan.server.clone()),
+        stream: Box::new(sweep.plan.stream.clone()),
+    };
+    study.trials.clear();
+    study.closed_loop = None;
+    study.theory = None;
+    study.end = None;
+    study.interrupted = false;
+    study.seems = CapacityBracket::default();
+    study.plan.beyond.clear();
+    study.plan.retry = None;
+    for (size, low, high) in brackets {
+        let mut search = found();
+        search.plan.target = study.plan.target.clone();
+        search.server = Some(sweep.server.clone());
+        search.plan.expected.clear();
+        search.plan.beyond.clear();
+        search.plan.retry = None;
+        search.beyond.clear();
+        search.bracket = CapacityBracket { low, high: Some(high) };
+        search.seems = search.bracket;
+        for trial in &mut search.trials {
+            trial.rate *= low / 500.0;
+        }
+        let size = size.parse().expect("a size");
+        study.plan.sizes.push(size);
+        study.sizes.push(SizeSearch { size, search });
+    }
+    study
+}
+
 /// Each of them.
 ///
 /// # Panics
 /// Never, as [`found`].
 pub fn every() -> Vec<CapacityStudy> {
-    vec![found(), stopped()]
+    vec![found(), stopped(), sizes()]
 }
 
 fn trial(

@@ -263,7 +263,8 @@ impl OutputArgs {
             }
             Study::Load(load) => vec![&mut load.run],
             Study::Capacity(search) => {
-                search.trials.iter_mut().map(|trial| &mut trial.run).collect()
+                let of_sizes = search.sizes.iter_mut().flat_map(|size| &mut size.search.trials);
+                search.trials.iter_mut().chain(of_sizes).map(|trial| &mut trial.run).collect()
             }
         };
         let judgements = runs.into_iter().filter_map(|run| run.judgement.as_mut());

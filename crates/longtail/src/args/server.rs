@@ -12,7 +12,7 @@ use launch::{Addresses, affinity};
 use model::plan::quoted;
 use model::{
     App, Body, Cpus, MaskedText, NamedServer, Nanos, Private, Probe, ServerKind, ServerPlan,
-    Socket, Stop, StreamPlan, Threads,
+    ServerSize, Socket, Stop, StreamPlan, Threads,
 };
 
 use super::ADVANCED;
@@ -42,6 +42,24 @@ const SOCKETS: &[(&str, Socket)] = &[
     ("tcp", Socket::Tcp4),
     ("ssl", Socket::Ssl4),
 ];
+
+/// The sizes of `--try 2x3,4x5,4x5k`.
+///
+/// # Errors
+/// If one of them is none, or there is nothing to compare it with.
+pub(crate) fn tried_sizes(list: &str) -> Result<Vec<ServerSize>, Mistake> {
+    let sizes = list
+        .split(',')
+        .map(|word| word.parse::<ServerSize>().map_err(|error| wrong(format!("--try {error}"))));
+    let sizes: Vec<ServerSize> = sizes.collect::<Result<_, _>>()?;
+    refuse_if(
+        sizes.len() < 2,
+        format_args!(
+            "--try '{list}' has nothing to be compared with: name two or more, such as --try {list},4x5"
+        ),
+    )?;
+    Ok(sizes)
+}
 
 /// How a Puma is started.
 #[derive(Debug, Args)]

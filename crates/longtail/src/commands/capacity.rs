@@ -6,16 +6,17 @@ use std::path::PathBuf;
 use clap::Args;
 use engine::Resolver;
 use model::{
-    CapacityExpectation, CapacityPlan, CapacityTarget, Nanos, Objective, RetryPolicy, Stop,
+    CapacityExpectation, CapacityPlan, CapacityTarget, Nanos, Objective, RetryPolicy, ServerSize,
+    Stop,
 };
-use sweep::{Context, conduct_capacity, conduct_capacity_of};
+use sweep::{Context, conduct_capacity, conduct_capacity_of, conduct_sizes};
 
 use super::conducted::{
     StudyStart, TerminalObserver, bind_for_remote_generators, fall_back_to_builtin,
 };
 use super::load_words;
 use crate::args::output::StudyKind;
-use crate::args::server::{ServerArgs, addresses, with_environment};
+use crate::args::server::{ServerArgs, addresses, tried_sizes, with_environment};
 use crate::args::{ADVANCED, LoadArgs, OutputArgs};
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::load::prepare;
@@ -62,6 +63,7 @@ fn run_on(args: &CapacityArgs, url: &str, resolver: Resolver) -> Result<Exit, Mi
 fn run_started(args: &CapacityArgs, resolver: Resolver) -> Result<Exit, Mistake> {
     args.refuse_request_flags()?;
     args.server.puma.check()?;
+    let sizes = args.sizes()?;
     let mut server = args.server.server()?;
     let stream = args.server.stream(Stop::After(Nanos::from_secs(10)), None)?;
     let addresses = addresses()?;
@@ -70,7 +72,7 @@ fn run_started(args: &CapacityArgs, resolver: Resolver) -> Result<Exit, Mistake>
     start.start_far(&args.server.from)?;
     bind_for_remote_generators(&mut server, start.far.as_ref());
     let target = CapacityTarget::Started { server: Box::new(server), stream: Box::new(stream) };
-    let plan = args.plan(target);
+    let plan = CapacityPlan { sizes, ..args.plan(target) };
     let results = Results::open("capacity", &start.started_at, &args.output)?;
     let line = with_environment(&format!("{}{stand_in}", secrets::command_line()), None);
     let context = Context {
@@ -80,7 +82,11 @@ fn run_started(args: &CapacityArgs, resolver: Resolver) -> Result<Exit, Mistake>
     };
     let mut observer = TerminalObserver::new(&results, None);
     signals::begin();
-    let study = conduct_capacity(&plan, &context, &mut observer);
+    let study = if plan.sizes.is_empty() {
+        conduct_capacity(&plan, &context, &mut observer)
+    } else {
+        conduct_sizes(&plan, &context, &mut observer)
+    };
     observer.publish(study)
 }
 
@@ -91,6 +97,7 @@ Examples:
   longtail capacity -w2 -t5:5 -d0.05 --objective 'p99 < 200ms' --objective 'failed < 0.1%'
   longtail capacity --budget 5m --beyond 1.5x,2x http://127.0.0.1:3000/    and what happens at twice the load?
   longtail capacity --budget 5m --beyond 2x --timeout 1s --retry 3:200ms http://127.0.0.1:3000/    if clients come again?
+  longtail capacity --try 2x1,2x3,2x5 -r config.ru --budget 10m    3 or 5 threads?
   longtail capacity --budget 5m --expect 'capacity > 180/s' http://127.0.0.1:3000/    for CI: exit 1 if it is less
 
 It searches in an open loop with random (Poisson) arrivals. A rate passes or fails only by evidence: the answer is a
@@ -120,6 +127,9 @@ pub(crate) struct CapacityArgs {
     /// With --beyond: clients send a failed request again, such as 3, or 3:1s with a pause
     #[arg(long, value_name = "N[:PAUSE]", requires = "beyond", help_heading = "Search")]
     retry: Option<RetryPolicy>,
+    /// How many threads? Searches for each size, workers x threads, such as 2x3,4x5,4x5k (k is -k)
+    #[arg(long = "try", value_name = "LIST", conflicts_with_all = ["beyond", "expect"], help_heading = "Search")]
+    tries: Option<String>,
     /// Exit with 1 unless this is certain: 'capacity > 180/s'
     #[arg(long, value_name = "LIMIT", help_heading = "Search")]
     expect: Vec<CapacityExpectation>,
@@ -199,6 +209,7 @@ impl CapacityArgs {
             seed: self.seed,
             expected: self.expect.clone(),
             beyond: self.beyond.clone(),
+            sizes: Vec::new(),
             retry: self.retry,
         }
     }
@@ -230,6 +241,16 @@ impl CapacityArgs {
         load_words(words)
     }
 
+    /// The sizes of `--try`; none without it.
+    fn sizes(&self) -> Result<Vec<ServerSize>, Mistake> {
+        let Some(list) = &self.tries else { return Ok(Vec::new()) };
+        refuse_if(
+            self.server.puma.size().is_some() || !self.server.command.is_empty(),
+            "--try sets workers and threads: leave out -w, -t and -- COMMAND",
+        )?;
+        tried_sizes(list)
+    }
+
     /// Refuses flags of a server to be started where one runs already.
     fn refuse_server_flags(&self) -> Result<(), Mistake> {
         let server = &self.server;
@@ -239,10 +260,11 @@ impl CapacityArgs {
             || server.app.is_some()
             || server.path.is_some()
             || server.delay.is_some()
-            || server.body.is_some();
+            || server.body.is_some()
+            || self.tries.is_some();
         refuse_if(
             is_given,
-            "a URL is of a server that runs already: leave out the flags that start one (-w, -t, -r, -C, -d, --path, -- COMMAND), or the URL",
+            "a URL is of a server that runs already: leave out the flags that start one (-w, -t, -r, -C, -d, --path, --try, -- COMMAND), or the URL",
         )
     }
 

@@ -281,7 +281,8 @@ impl Observer for TerminalObserver<'_> {
         self.outlets.iter_mut().for_each(|outlets| outlets.run_over());
         self.keep(study);
         self.display.rows(provisional);
-        if let Study::Capacity(search) = study
+        // Of several sizes it is the one that is being searched.
+        if let Study::Capacity(search) = provisional
             && let Some(known) = report::capacity::progress(search)
         {
             self.display.line(&known);

@@ -6,7 +6,10 @@ use clap::Args;
 use engine::Resolver;
 use generators::{GeneratorDriver, InstalledGenerator, LoadOrder};
 use launch::puma;
-use model::{App, Bodies, BodiesPlan, LoadSettings, Nanos, Plan, Private, Probe, ServerKind, Stop};
+use model::{
+    App, Bodies, BodiesPlan, LoadSettings, Nanos, Plan, Private, Probe, ServerKind, ServerSize,
+    Stop,
+};
 use sweep::{Context, OtherGenerator, conduct_bodies, conduct_sweep};
 
 use super::conducted::{
@@ -15,7 +18,7 @@ use super::conducted::{
 };
 use crate::args::limits::{CONNECTIONS, above_zero, from_1_to, load_tool, multiple};
 use crate::args::output::StudyKind;
-use crate::args::server::{ServerArgs, addresses, server_command, with_environment};
+use crate::args::server::{ServerArgs, addresses, server_command, tried_sizes, with_environment};
 use crate::args::{ADVANCED, OutletArgs, OutputArgs, ThresholdArgs};
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::metrics::{Outlets, StatsdInput};
@@ -209,12 +212,6 @@ impl SweepArgs {
     pub(crate) fn as_comparison(&self, words: &[String]) -> Result<Option<Vec<String>>, Mistake> {
         let Some(list) = &self.tries else { return Ok(None) };
         let arms = try_list(list)?;
-        refuse_if(
-            arms.len() < 2,
-            format_args!(
-                "--try '{list}' has nothing to be compared with: name two or more, such as --try {list},4x5"
-            ),
-        )?;
         let mut words = words.to_vec();
         let command = server_command(&mut words);
         words
@@ -248,26 +245,12 @@ pub(crate) fn as_bodies(command: clap::Command) -> clap::Command {
 /// # Errors
 /// If one of them is none.
 fn try_list(list: &str) -> Result<Vec<String>, Mistake> {
-    let bad = |word: &str| {
-        wrong(format!(
-            "--try '{word}': write WORKERSxTHREADS, with a k for no keep-alive, such as 2x3,4x5,4x5k"
-        ))
+    let arm = |size: &ServerSize| {
+        let ServerSize { workers, threads, keep_alive } = size;
+        let no_keep_alive = if *keep_alive { "" } else { " -k" };
+        format!("{size}=-w{workers} -t{threads}:{threads}{no_keep_alive}")
     };
-    let arm = |word: &str| {
-        let (size, keep_alive) = word.strip_suffix('k').map_or((word, ""), |size| (size, " -k"));
-        let (workers, threads) = size.split_once('x').ok_or_else(|| bad(word))?;
-        let number = |text: &str| text.parse::<u32>().map_err(|_| bad(word));
-        let workers = number(workers)?;
-        let threads = number(threads)?;
-        if threads == 0 {
-            Err(bad(word))
-        } else {
-            Ok(format!(
-                "{workers} x {threads}{keep_alive}=-w{workers} -t{threads}:{threads}{keep_alive}"
-            ))
-        }
-    };
-    list.split(',').map(arm).collect()
+    Ok(tried_sizes(list)?.iter().map(arm).collect())
 }
 
 impl SweepArgs {

@@ -77,7 +77,8 @@ fn loads() {
 
 #[test]
 fn bodies_over_sockets() {
-    golden_of("capacity/found", capacity::found(), "answer.txt txt answer.md");
+    golden_of("capacity/found", capacity::found(), "answer.txt txt answer.md summary.json");
+    golden_of("capacity/sizes", capacity::sizes(), "answer.txt summary.json");
     golden_of("capacity/stopped", capacity::stopped(), "answer.txt");
     golden_of("bodies/canonical", bodies::canonical(), "answer.txt txt puma.txt answer.md csv");
     golden_of("bodies/sockets", bodies::sockets(), "txt puma.txt");
