@@ -104,6 +104,10 @@ fn step(before: &SizeSearch, after: &SizeSearch) -> String {
         ),
         _ if new.is_above(old) => format!("{question} More with {}.", after.size),
         _ if old.is_above(new) => format!("{question} More with {}.", before.size),
+        _ if !is_known => format!(
+            "{question} Undecided: no rate was shown to keep it with both; that takes a longer \
+             --budget."
+        ),
         _ => format!(
             "{question} Undecided: the brackets overlap, and a longer --budget makes them narrower."
         ),
