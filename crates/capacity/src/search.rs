@@ -660,8 +660,10 @@ impl RateSearch {
         let above = std::iter::successors(Some(edge.rate * half), |rate| Some(rate * quarter))
             .take_while(|rate| *rate < highest)
             .find(|rate| edge.time_to_fail(*rate, looks.chance_to_fail) * 2.0 <= for_above);
-        let above = (above.unwrap_or(highest) * (1.0 + edge.error)).min(highest);
-        Some(above / below * (1.0 + edge.error) - 1.0)
+        // The trials to come make the error smaller: about half of it stays.
+        let away = 1.0 + edge.error / 2.0;
+        let above = (above.unwrap_or(highest) * away).min(highest);
+        Some(above / below * away - 1.0)
     }
 
     /// The rate at which the objective seems to break, from all trials.
