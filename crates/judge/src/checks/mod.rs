@@ -409,10 +409,9 @@ pub const LOAD_PERCENTILES: [f64; 7] = [0.50, 0.75, 0.90, 0.95, 0.99, 0.999, 0.9
 /// The warnings that a load raises by its own figures.
 pub fn warnings_of_load(run: &Run, pace: &Pace, setting: RunSetting<'_>) -> Vec<Diagnostic> {
     let mut warnings = warnings_of_any(run, &LOAD_PERCENTILES, setting);
-    let sending = sent_in_time::of(run);
-    let is_late = run.tally.due() > 0 && grade(&sending) > Grade::Passed;
-    if pace.is_open() && setting.ended_by.is_none() && is_late {
-        warnings.push(sending);
+    let sending = sent_in_time::of(run).filter(|sending| grade(sending) > Grade::Passed);
+    if pace.is_open() && setting.ended_by.is_none() {
+        warnings.extend(sending);
     }
     warnings.extend(growing::ask(run));
     warnings.extend(backlog_unexplained::ask(run));

@@ -1,6 +1,6 @@
-//! Open loop: how many of the requests due in the window were sent in it.
+//! Open loop: how many of the requests that were due in the window, and could be, were sent in it.
 
-use model::{Diagnostic, Run};
+use model::{Diagnostic, Outcome, Run};
 
 use super::{Assessment, by};
 
@@ -11,12 +11,17 @@ pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let counts = &run.tally.counts;
     let unsent = counts.total() - counts.attempted() + tally.unfinished.not_sent;
     let none_waited = tally.queued.count == 0 && unsent == 0;
-    (none_waited && tally.due() > 0).then(|| of(run))
+    if none_waited { of(run) } else { None }
 }
 
-/// The same, even if requests waited.
-pub(super) fn of(run: &Run) -> Diagnostic {
-    Diagnostic::SentInTime { sent: run.tally.sent_in_window, due: run.tally.due() }
+/// The same, even if requests waited. A request whose connection the server did not take could not be
+/// sent; that is the server's, as while it restarts. `None` if there was no other.
+pub(super) fn of(run: &Run) -> Option<Diagnostic> {
+    let counts = &run.tally.counts;
+    let not_taken = [Outcome::Refused, Outcome::NoRoute, Outcome::ConnectTimedOut];
+    let not_taken: u64 = not_taken.into_iter().map(|outcome| counts.of(outcome)).sum();
+    let due = run.tally.due().saturating_sub(not_taken);
+    (due > 0).then_some(Diagnostic::SentInTime { sent: run.tally.sent_in_window, due })
 }
 
 /// Grade, sentence and hint.

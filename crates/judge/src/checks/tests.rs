@@ -108,6 +108,21 @@ fn the_lanes_share_of_the_servers_cpus_raises_a_warning() {
 }
 
 #[test]
+fn a_server_that_takes_no_connections_for_a_while_is_not_the_generators_lag() {
+    let mut load = Run::recorded(2, tally(422, 0), Nanos::from_secs(9), Nanos::from_secs(9));
+    load.tally.sent_in_window = 422;
+    let pace = Pace::constant(Rate::new(50.0).unwrap());
+    let is_late = |load: &Run| {
+        let named = warnings_of_load(load, &pace, KEPT);
+        named.iter().any(|warning| matches!(warning, Diagnostic::SentInTime { .. }))
+    };
+    (0..28).for_each(|_| load.tally.counts.record(Outcome::Refused));
+    assert!(!is_late(&load));
+    (0..28).for_each(|_| load.tally.counts.record(Outcome::NotSent));
+    assert!(is_late(&load), "those that it could have sent count");
+}
+
+#[test]
 fn a_generator_that_did_not_keep_up_raises_warnings() {
     let mut load = Run::recorded(2, tally(1000, 0), Nanos::from_secs(1), Nanos::from_secs(2));
     load.tally.sent_in_window = 980;
