@@ -11,6 +11,7 @@ pub mod checks;
 mod class_times;
 mod connects;
 pub mod event;
+pub mod event_repeats;
 pub mod expectations;
 pub mod findings;
 mod free_threads;

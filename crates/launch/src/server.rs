@@ -131,6 +131,18 @@ impl Server {
         self.pid.as_raw_nonzero().get().cast_unsigned()
     }
 
+    /// Starts the same command once more, when this one has ended.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn start_again(
+        &self,
+        guard: &GuardCommand,
+        clock: &dyn Clock,
+    ) -> Result<Server, LaunchError> {
+        Server::start(&self.spec, guard, clock)
+    }
+
     /// The command as a shell takes it.
     pub fn command_line(&self) -> String {
         self.spec.command_line()

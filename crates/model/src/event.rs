@@ -127,6 +127,13 @@ impl FromStr for EventKind {
         if SIGNALS.contains(&signal) {
             return Ok(EventKind::Signal(signal.to_owned()));
         }
+        if let Some((first, _)) = text.split_once(',')
+            && NAMED.iter().any(|(name, _)| *name == first.trim())
+        {
+            return Err(format!(
+                "'{text}' are several events: give one; longtail sweep takes a list, and has a run for each"
+            ));
+        }
         // A single word without a path is rather a mistyped name than a command.
         if text.contains(|c: char| c.is_whitespace() || c == '/') {
             return Ok(EventKind::Command(text.to_owned().into()));
@@ -234,6 +241,7 @@ mod tests {
         for (wrong, part) in [
             ("phased_restart", "phased-restart"),
             ("restart@soon", "'soon' is no time"),
+            ("restart, refork@2s", "are several events"),
             ("", "is no event"),
         ] {
             let said = wrong.parse::<PlannedEvent>().unwrap_err();

@@ -34,6 +34,10 @@ pub struct EventRecord {
     pub log: Vec<String>,
     /// How many CPUs other programs used.
     pub others: Option<OthersCpu>,
+    /// The version of the Puma that serves, before the event and at the run's end; `None` if it is
+    /// no Puma that can be seen.
+    #[serde(default)]
+    pub versions: Option<[String; 2]>,
     /// Connections that the server closed before the event; `None` if it is not known.
     pub closed_before: Option<u64>,
     /// And from then on.
@@ -59,8 +63,11 @@ pub struct EventCommand {
 pub struct OthersCpu {
     /// Before the event.
     pub before: f64,
-    /// In the busiest second since.
+    /// In the busiest second from the event until all was as before.
     pub most_since: f64,
+    /// CPUs that were busy in that second, with all programs.
+    #[serde(default)]
+    pub busy: f64,
     /// The CPUs of the machine.
     pub of: u32,
 }
@@ -126,6 +133,7 @@ impl EventRecord {
             phases: None,
             log: Vec::new(),
             others: None,
+            versions: None,
             closed_before: None,
             closed_since: None,
             requests: None,

@@ -16,12 +16,9 @@ const CONFIG_FILES: [&str; 2] = ["config/puma.rb", "config/puma/production.rb"];
 
 /// How the Puma with this first process was started; `None` if it is no Puma.
 pub fn of_process(pid: u32) -> Option<PumaSetup> {
-    let version = version_in_title(&title(pid, ""))?;
-    let is_worker = |pid: &u32| title(*pid, "").starts_with("puma: cluster worker");
-    let workers = tree(pid).iter().filter(|pid| is_worker(pid)).count() as u32;
-    let mut setup = PumaSetup { version: Some(version), workers, ..PumaSetup::default() };
+    let mut setup = by_titles(pid)?;
     let log = log_of(pid).and_then(end_of).unwrap_or_default();
-    add_told(&mut setup, &log);
+    add_told(&mut setup, log.lines());
     if setup.phased.is_none() {
         let files = CONFIG_FILES.map(|name| PathBuf::from(format!("/proc/{pid}/cwd/{name}")));
         if let Some(config) = files.iter().find_map(end_of) {
@@ -29,6 +26,29 @@ pub fn of_process(pid: u32) -> Option<PumaSetup> {
         }
     }
     Some(setup)
+}
+
+/// The same of a Puma that wrote these lines; `None` if it is no Puma.
+pub fn of_output<'l>(
+    pid: u32,
+    lines: impl DoubleEndedIterator<Item = &'l str>,
+) -> Option<PumaSetup> {
+    let mut setup = by_titles(pid)?;
+    add_told(&mut setup, lines);
+    Some(setup)
+}
+
+/// What the titles of its processes say.
+fn by_titles(pid: u32) -> Option<PumaSetup> {
+    let version = version_of(pid)?;
+    let is_worker = |pid: &u32| title(*pid, "").starts_with("puma: cluster worker");
+    let workers = tree(pid).iter().filter(|pid| is_worker(pid)).count() as u32;
+    Some(PumaSetup { version: Some(version), workers, ..PumaSetup::default() })
+}
+
+/// The version of the Puma whose first process this is; `None` if it is no Puma.
+pub fn version_of(pid: u32) -> Option<String> {
+    version_in_title(&title(pid, ""))
 }
 
 /// The file that a process's stdout goes to; `None` if that is no file.
@@ -55,8 +75,8 @@ fn version_in_title(title: &str) -> Option<String> {
 
 /// What it says when it starts: `*     Restarts: (✔) hot (✖) phased (✖) refork`. The last such line
 /// counts. Before 6 it says nothing of a refork.
-fn add_told(setup: &mut PumaSetup, log: &str) {
-    let Some(line) = log.lines().rfind(|line| line.contains("Restarts: (")) else { return };
+fn add_told<'l>(setup: &mut PumaSetup, mut lines: impl DoubleEndedIterator<Item = &'l str>) {
+    let Some(line) = lines.rfind(|line| line.contains("Restarts: (")) else { return };
     let told = |name: &str| {
         let mark = line.split(name).next().filter(|before| before.len() < line.len())?;
         Some(PumaAbility { is_there: mark.trim_end().ends_with("(\u{2714})"), is_told: true })
@@ -85,7 +105,7 @@ mod tests {
     fn a_puma_says_what_it_can_do_and_its_config_suggests_it() {
         let told = |log: &str| {
             let mut setup = PumaSetup::default();
-            add_told(&mut setup, log);
+            add_told(&mut setup, log.lines());
             [setup.phased, setup.refork].map(|ability| ability.map(|it| (it.is_there, it.is_told)))
         };
         let yes = Some((true, true));

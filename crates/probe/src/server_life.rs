@@ -44,7 +44,7 @@ impl ServerLife {
             match alive().find(|stat| is_same_life(&life.stat, stat)) {
                 Some(stat) => {
                     self.cpu_ticks += stat.cpu_ticks.saturating_sub(life.stat.cpu_ticks);
-                    life.stat = stat.clone();
+                    life.stat = later(&life.stat, stat);
                 }
                 None => life.seen.ended = Some(now),
             }
@@ -100,12 +100,14 @@ impl ServerLife {
         }
     }
 
-    /// Whether none of the first processes lives any more.
-    pub fn has_no_root(&self) -> bool {
-        !self.roots.iter().any(|root| {
-            let is_root = |life: &FollowedLife| life.seen.pid == *root && life.seen.ended.is_none();
+    /// The first process that lives: of several, the one that was found last. `None` if none does.
+    pub fn living_root(&self) -> Option<u32> {
+        let lives = |root: &&u32| {
+            let is_root =
+                |life: &FollowedLife| life.seen.pid == **root && life.seen.ended.is_none();
             self.lives.iter().any(is_root)
-        })
+        };
+        self.roots.iter().rfind(lives).copied()
     }
 
     /// Follows these, too: a server that took the place of one that ended.
@@ -143,6 +145,13 @@ fn is_same_life(before: &ProcessStat, now: &ProcessStat) -> bool {
     (before.pid, before.started) == (now.pid, now.started) && is_same_program
 }
 
+/// What is known of a process after another look. In the middle of an exec the kernel shows no stack
+/// for a moment; that of before must not be forgotten, or the new program would not be noticed.
+fn later(before: &ProcessStat, now: &ProcessStat) -> ProcessStat {
+    let stack = if now.stack == 0 { before.stack } else { now.stack };
+    ProcessStat { stack, ..now.clone() }
+}
+
 /// Whether a process calls itself a worker of a Puma cluster: `puma: cluster worker 0: 4242 [app]`.
 fn is_worker(pid: u32) -> bool {
     title(pid, "").starts_with("puma: cluster worker")
@@ -152,6 +161,14 @@ fn is_worker(pid: u32) -> bool {
 mod tests {
     use super::*;
     use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_look_in_the_middle_of_an_exec_does_not_hide_the_new_program() {
+        let with_stack = |stack| ProcessStat { pid: 7, stack, ..ProcessStat::default() };
+        let middle = later(&with_stack(100), &with_stack(0));
+        assert!(is_same_life(&with_stack(100), &with_stack(0)));
+        assert!(!is_same_life(&middle, &with_stack(200)));
+    }
 
     #[test]
     fn a_process_that_starts_replaces_itself_and_ends_has_two_lives() {

@@ -241,12 +241,12 @@ impl<'a> AnswerLayout<'a> {
         if text.is_empty() { text } else { text + "\n" }
     }
 
-    /// The table, and below it that of the other pairs of a comparison. In a full report all columns
+    /// The table, and those below it of a comparison. In a full report all columns
     /// stay, in parts one below the other.
     fn table(&self, is_full: bool) -> String {
-        let others = self.summary.comparison.as_ref().and_then(comparison::other_pairs);
-        let others = others.map(|pairs| format!("\n{}", self.fitted(&pairs, 0, is_full)));
-        self.main_table(is_full) + &others.unwrap_or_default()
+        let below = self.summary.comparison.iter().flat_map(comparison::tables_below);
+        let below = below.map(|table| format!("\n{}", self.fitted(&table, 0, is_full)));
+        self.main_table(is_full) + &below.collect::<String>()
     }
 
     /// A table without the columns for which there is no room, or in a full report in parts.
@@ -458,8 +458,8 @@ pub(crate) fn unfolded_markdown(summary: &Summary<'_>) -> Vec<String> {
     }
     if !table.rows.is_empty() {
         parts.push(crate::markdown::pipe_table(&table));
-        let others = summary.comparison.as_ref().and_then(comparison::other_pairs);
-        parts.extend(others.map(|pairs| crate::markdown::pipe_table(&pairs)));
+        let below = summary.comparison.iter().flat_map(comparison::tables_below);
+        parts.extend(below.map(|table| crate::markdown::pipe_table(&table)));
         parts.extend(
             legend(summary).filter(|_| summary.comparison.is_none()).map(|legend| line(&legend)),
         );

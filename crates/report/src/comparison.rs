@@ -15,15 +15,16 @@ use judge::Grade;
 use judge::trust::TrustLine;
 use judge::words::listed;
 
+pub(crate) mod events;
 pub(crate) mod words;
 
-pub(crate) use self::words::sentence;
-pub use self::words::{SummaryArm, SummaryComparison};
+pub use self::words::{SummaryArm, SummaryComparison, SummaryEvent};
+pub(crate) use self::words::{sentence, shortened};
 
 /// The result of a comparison, with what else must be known to read it.
 pub(crate) fn summary(study: &ComparisonStudy) -> SummaryComparison {
     let figures = SummaryComparison::of(study);
-    SummaryComparison { reasons: reasons(study, &figures), ..figures }
+    SummaryComparison { reasons: reasons(study, &figures), events: events::of(study), ..figures }
 }
 
 /// The table.
@@ -35,9 +36,14 @@ pub(crate) fn table(summary: &SummaryComparison) -> DataTable {
     }
 }
 
+/// The tables below it: of the events of arms, and of the pairs without the base.
+pub(crate) fn tables_below(summary: &SummaryComparison) -> Vec<DataTable> {
+    events::table(&summary.events).into_iter().chain(other_pairs(summary)).collect()
+}
+
 /// The pairs without the base, where all pairs are compared: a row for each, and for each deciding
 /// metric.
-pub(crate) fn other_pairs(summary: &SummaryComparison) -> Option<DataTable> {
+fn other_pairs(summary: &SummaryComparison) -> Option<DataTable> {
     if summary.question != ComparisonQuestion::Pairs {
         return None;
     }
@@ -176,19 +182,6 @@ fn leaves(row: &ComparedMetric) -> u8 {
         Metric::P99 => 1,
         Metric::Throughput => 0,
     }
-}
-
-/// A name, cut so that it leaves room for figures: its beginning, and more of its end, where commands
-/// and paths differ.
-pub(crate) fn shortened(name: &str) -> String {
-    const MOST: usize = 20;
-    const BEGINNING: usize = 6;
-    let letters = name.chars().count();
-    if letters <= MOST {
-        return name.to_owned();
-    }
-    let end = name.chars().skip(letters - (MOST - BEGINNING - 1));
-    name.chars().take(BEGINNING).chain(['…']).chain(end).collect()
 }
 
 /// The arms and how they were measured, a line each.

@@ -27,7 +27,7 @@ pub(crate) fn table(run: &Run) -> DataTable {
         row("p50, ms", &quantile(0.5)),
         row("p99, ms", &quantile(0.99)),
         row("longest, ms", &|part| time(Histogram::max(&part.response_time))),
-        row("longest time without a response, ms", &|part| time(Some(part.longest_gap.length))),
+        row("no response for, ms", &|part| time(Some(part.longest_gap.length))),
     ];
     DataTable::new(["", "before", "during", "after"], rows)
 }

@@ -18,6 +18,7 @@ use judge::next::NextCommand;
 use judge::trust::TrustLine;
 use judge::words::{FirstSentence, capitalised, first_sentence};
 
+mod event;
 pub(crate) mod figure;
 mod load_axis;
 mod other_studies;
@@ -184,8 +185,8 @@ fn table_of_answer(summary: &Summary<'_>) -> String {
     let legend = answer::legend(summary).filter(|_| summary.comparison.is_none());
     let legend = legend.map(|legend| format!("<small>{}</small>", escaped(&legend)));
     let shown = if answer.rows.is_empty() { String::new() } else { table(&answer) };
-    let others = summary.comparison.as_ref().and_then(comparison::other_pairs);
-    let others = others.map(|pairs| table(&pairs)).unwrap_or_default();
+    let below = summary.comparison.iter().flat_map(comparison::tables_below);
+    let below: String = below.map(|below| table(&below)).collect();
     let classes = answer::classes(summary).map(|classes| {
         let left_out = classes.left_out.map(|line| format!("<p>{}</p>", escaped(&line)));
         table(&classes.table) + &left_out.unwrap_or_default()
@@ -193,7 +194,7 @@ fn table_of_answer(summary: &Summary<'_>) -> String {
     rates.unwrap_or_default()
         + &shown
         + &classes.unwrap_or_default()
-        + &others
+        + &below
         + &legend.unwrap_or_default()
 }
 

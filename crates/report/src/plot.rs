@@ -259,7 +259,7 @@ impl Plot {
             }
             PlotShape::Upright(x) => {
                 let upright = format!("M{} {TOP}V{}", short(self.x(*x)), short(self.bottom()));
-                path(svg, "line", class, &upright, "");
+                path(svg, "line", class, &upright, title);
             }
             PlotShape::Level(y) => {
                 let left = short(self.left);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use model::{Pace, ServerPlan, StreamPlan};
+use model::{Pace, PlannedEvent, ServerPlan, StreamPlan};
 
 /// One server's life.
 pub(crate) struct Block {
@@ -22,6 +22,8 @@ pub(crate) struct Block {
     pub(crate) cool_down: bool,
     /// Which pass over the plan, from 1.
     pub(crate) repeat: u32,
+    /// What is done to it in the middle of each run.
+    pub(crate) during: Option<PlannedEvent>,
 }
 
 impl Block {
@@ -40,6 +42,7 @@ impl Block {
             dir: None,
             cool_down,
             repeat,
+            during: None,
         }
     }
 }

@@ -206,6 +206,7 @@ impl Experiment for Comparison<'_> {
             dir: arm.dir.clone(),
             cool_down: self.plan.cool_down,
             repeat: self.turn.block,
+            during: if self.is_trial() { None } else { arm.during.clone() },
         })
     }
 
@@ -215,6 +216,9 @@ impl Experiment for Comparison<'_> {
         let slots = facts.slots();
         self.study.servers[planned] = Some(facts);
         let arm = &self.plan.arms[planned];
+        if let Some(event) = arm.during.as_ref().filter(|_| self.is_trial()) {
+            session.check_event(event)?;
+        }
         if !self.is_trial() {
             let service_time = given_service_time(&arm.stream);
             let is_tcp = session.server.reached.bind.place.tcp().is_some();

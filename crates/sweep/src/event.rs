@@ -3,35 +3,34 @@
 //!
 //! What happened is read from processes and from what the server wrote, never from what was asked.
 //! A command is not the server: when the run is over and it still goes on, it is waited for for a
-//! while, and then ended. What it has left behind, such as a server, is not touched.
+//! while, and then ended; at once if the user stopped the run. What a command that has ended left
+//! behind, such as a server, is not touched.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
-use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use engine::{Endpoint, RecordBatch, RunProgress};
+use launch::{GuardCommand, Server};
 use model::secret::MaskedText;
 use model::{
     Clock, ControlServer, EventCommand, EventKind, EventRecord, EventRequests, EventTimes,
-    Exchange, Nanos, OthersCpu, PlannedEvent, SystemClock, Tally, TimedRequest,
+    Exchange, Nanos, PlannedEvent, SystemClock, Tally, TimedRequest,
 };
-use probe::host::HostCounters;
 use probe::http::NEVER;
-use probe::processes::{memory_of_tree, this_process_cpu};
+use probe::processes::memory_of_tree;
 use probe::server_life::ServerLife;
 use probe::{control, puma_setup, puma_stats};
-use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process};
 
+use crate::event_command::RunningCommand;
 use crate::listeners::Listeners;
+use crate::others_cpu::{CPU_PERIOD, OthersCpuSeries};
 
 /// How often the server's processes are looked at.
 const LOOK_PERIOD: Nanos = Nanos::from_millis(20);
-/// How often the CPUs are, and how often a server that is gone is searched for.
-const SLOW_PERIOD: Nanos = Nanos::from_secs(1);
 /// The lanes are asked for their figures so long before the event.
 const ASK_BEFORE: Nanos = Nanos::from_millis(300);
 /// How long a command is waited for when the run is over.
@@ -57,16 +56,42 @@ pub struct EventOrder {
     pub control: Option<ControlServer>,
 }
 
-/// Waits for the run to begin, does it, and watches the server until the run is `over`. The
-/// requests are added later.
+/// An event that a run has.
+#[derive(Clone, Copy)]
+pub(crate) struct EventOfRun<'a> {
+    pub(crate) order: &'a EventOrder,
+    /// The server, if longtail started it.
+    pub(crate) own: Option<OwnServer<'a>>,
+}
+
+/// A server that longtail started, and can start again. It writes to longtail.
+#[derive(Clone, Copy)]
+pub(crate) struct OwnServer<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) guard: &'a GuardCommand,
+}
+
+/// What was seen of an event, without the requests.
+pub(crate) struct SeenEvent {
+    record: EventRecord,
+    others: OthersCpuSeries,
+    /// When the measured window began, on the run's clock.
+    begun: Nanos,
+    /// The server that took the place of the one that was stopped.
+    pub(crate) again: Option<Server>,
+}
+
+/// Waits for the run to begin, does it, and watches the server until the run is `over`. If the run
+/// was asked to `stop` early, a command that still goes on is ended at once.
 pub(crate) fn conduct_event(
-    order: &EventOrder,
+    event: EventOfRun<'_>,
     warm_up: Nanos,
     clock: &SystemClock,
     progress: &RunProgress,
+    stop: &AtomicBool,
     over: &AtomicBool,
-) -> EventRecord {
-    let mut watched = WatchedEvent::begin(order, clock);
+) -> SeenEvent {
+    let mut watched = WatchedEvent::begin(event, clock);
     while progress.start() == Nanos::ZERO && !over.load(Ordering::Relaxed) {
         clock.sleep(LOOK_PERIOD);
     }
@@ -76,50 +101,62 @@ pub(crate) fn conduct_event(
     while clock.sleep_until(next, over) {
         watched.look();
         let now = watched.now();
-        if !is_asked && now + ASK_BEFORE >= order.at {
+        if !is_asked && now + ASK_BEFORE >= event.order.at {
             is_asked = true;
             let _ = progress.tally();
         }
-        if watched.record.at.is_none() && watched.record.done.is_empty() && now >= order.at {
+        if watched.record.at.is_none() && watched.record.done.is_empty() && now >= event.order.at {
             watched.record.closed_before = progress.tally().map(|tally| tally.closed_by_server);
             watched.act();
         }
         next = (next + LOOK_PERIOD).max(clock.now());
     }
+    watched.wait_for_command(stop);
     watched.end()
 }
 
 /// An event that is waited for, or has happened.
 struct WatchedEvent<'a> {
     order: &'a EventOrder,
+    /// The server that is to be started again as soon as it has ended.
+    to_start: Option<OwnServer<'a>>,
+    again: Option<Server>,
     clock: &'a SystemClock,
     /// When the measured window began.
     begun: Nanos,
     life: ServerLife,
     record: EventRecord,
     command: Option<RunningCommand>,
-    log: Option<ServerLog>,
+    /// The command's processes.
+    command_life: ServerLife,
+    log: Option<ServerLog<'a>>,
     phase: Option<u32>,
-    cpus: CpuOfOthers,
+    version: Option<String>,
+    others: OthersCpuSeries,
     next_slow: Nanos,
 }
 
 impl<'a> WatchedEvent<'a> {
-    fn begin(order: &'a EventOrder, clock: &'a SystemClock) -> Self {
+    fn begin(event: EventOfRun<'a>, clock: &'a SystemClock) -> Self {
+        let order = event.order;
         let mut life = ServerLife::of(&order.roots);
         life.look(Nanos::ZERO, true);
         let record = EventRecord::planned(order.planned.clone());
         WatchedEvent {
             order,
+            to_start: event.own.filter(|_| order.planned.kind == EventKind::StopStart),
+            again: None,
             clock,
             begun: clock.now(),
             life,
             record,
             command: None,
-            log: order.roots.first().and_then(|root| ServerLog::open(*root)),
+            command_life: ServerLife::of(&[]),
+            log: ServerLog::of(event),
             phase: phase_of(order),
-            cpus: CpuOfOthers::begin(clock.now()),
-            next_slow: Nanos::ZERO,
+            version: order.roots.first().and_then(|root| puma_setup::version_of(*root)),
+            others: OthersCpuSeries::begin(clock.now()),
+            next_slow: clock.now() + CPU_PERIOD,
         }
     }
 
@@ -130,6 +167,10 @@ impl<'a> WatchedEvent<'a> {
 
     fn look(&mut self) {
         self.life.look(self.now(), false);
+        self.command_life.look(self.now(), false);
+        if self.record.at.is_some() {
+            self.start_again();
+        }
         if let Some(command) = &mut self.command
             && self.record.command.is_none()
             && let Some(exit) = command.exit()
@@ -142,12 +183,27 @@ impl<'a> WatchedEvent<'a> {
         if self.clock.now() < self.next_slow {
             return;
         }
-        self.next_slow = self.clock.now() + SLOW_PERIOD;
-        let ticks = self.life.cpu_ticks();
-        self.cpus.sample(self.clock.now(), ticks, self.record.at.is_some());
-        if self.life.has_no_root() && !self.order.roots.is_empty() {
+        self.next_slow = self.clock.now() + CPU_PERIOD;
+        let known_ticks = self.life.cpu_ticks() + self.command_life.cpu_ticks();
+        self.others.read(self.clock.now(), known_ticks);
+        if self.life.living_root().is_none() && !self.order.roots.is_empty() {
             let (_, roots) = Listeners::now().serving(&self.order.place);
             self.life.add_roots(&roots);
+        }
+    }
+
+    /// Starts a server again that was stopped, as soon as it has ended.
+    fn start_again(&mut self) {
+        let Some(own) = self.to_start.filter(|own| own.server.exited().is_some()) else { return };
+        self.to_start = None;
+        match own.server.start_again(own.guard, self.clock) {
+            Ok(server) => {
+                self.life.add_roots(&[server.pid()]);
+                self.again = Some(server);
+            }
+            Err(why) => {
+                let _ = write!(self.record.done, "; it could not be started again: {why}");
+            }
         }
     }
 
@@ -168,7 +224,9 @@ impl<'a> WatchedEvent<'a> {
     fn attempt(&mut self) -> Result<String, String> {
         let kind = &self.order.planned.kind;
         if let EventKind::Command(command) = kind {
-            self.command = Some(RunningCommand::start(command.exposed())?);
+            let running = RunningCommand::start(command.exposed())?;
+            self.command_life.add_roots(&[running.pid()]);
+            self.command = Some(running);
             return Ok(format!("`{command}` was run"));
         }
         let by_signal = self.send_signal(kind);
@@ -202,36 +260,43 @@ impl<'a> WatchedEvent<'a> {
     }
 
     fn memory(&self) -> Option<u64> {
-        let living = self.life.roots().last()?;
-        memory_of_tree(*living)
+        memory_of_tree(self.life.living_root()?)
     }
 
-    /// The record, when the run is over.
-    fn end(mut self) -> EventRecord {
-        self.wait_for_command();
+    /// What was seen, when the run is over.
+    fn end(mut self) -> SeenEvent {
+        if self.record.at.is_none() && self.record.done.is_empty() {
+            "the run ended before".clone_into(&mut self.record.done);
+        }
         self.look();
         self.record.memory_after = self.memory();
+        let version_after = self.life.living_root().and_then(puma_setup::version_of);
+        self.record.versions =
+            self.version.take().zip(version_after).map(|(before, after)| [before, after]);
         self.record.processes = self.life.seen();
         self.record.log = self.log.take().map(ServerLog::new_lines).unwrap_or_default();
+        self.record.log.extend(self.again.iter().flat_map(lines_of_output));
+        self.record.log.truncate(MOST_LINES);
         let phase_after = phase_of(self.order);
         self.record.phases = self.phase.zip(phase_after).map(|(before, after)| [before, after]);
-        self.record.others = self.cpus.result();
-        self.record
+        SeenEvent { record: self.record, others: self.others, begun: self.begun, again: self.again }
     }
 
     /// Waits for the command, and ends it if that takes too long.
-    fn wait_for_command(&mut self) {
+    fn wait_for_command(&mut self, stop: &AtomicBool) {
         let Some(command) = &mut self.command else { return };
         if self.record.command.is_some() {
             return;
         }
         let until = self.clock.now() + LAST_PATIENCE;
-        while command.exit().is_none() && self.clock.now() < until {
+        let is_waited_for = || self.clock.now() < until && !stop.load(Ordering::Relaxed);
+        while command.exit().is_none() && is_waited_for() {
             self.clock.sleep(LOOK_PERIOD);
         }
-        command.kill();
+        let exit_code = command.exit().and_then(|exit| exit.code());
+        command.end(self.clock);
         let last_line = command.last_line();
-        self.record.command = Some(EventCommand { ended: None, exit_code: None, last_line });
+        self.record.command = Some(EventCommand { ended: None, exit_code, last_line });
     }
 }
 
@@ -262,81 +327,57 @@ fn signal_named(name: &str) -> Signal {
     }
 }
 
-/// A command that runs in a shell and a process group of its own.
-struct RunningCommand {
-    child: Child,
-    output: Option<File>,
+/// What a server writes.
+enum ServerLog<'a> {
+    /// Its output is a file, which ended there before the event.
+    File { file: File, from: u64 },
+    /// It writes to longtail, and had written these lines of Puma's own before the event.
+    Output { server: &'a Server, before: Vec<String> },
 }
 
-impl RunningCommand {
-    fn start(text: &str) -> Result<RunningCommand, String> {
-        // Not a pipe: a server that the command starts keeps it as its output, and must be able to
-        // write when we have gone.
-        let output = memfd_create("event", MemfdFlags::CLOEXEC).ok().map(File::from);
-        let copy = || {
-            let file = output.as_ref().and_then(|file| file.try_clone().ok());
-            file.map_or_else(Stdio::null, Stdio::from)
-        };
-        let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", text]).stdin(Stdio::null()).stdout(copy()).stderr(copy());
-        let child = shell.process_group(0).spawn();
-        let child = child.map_err(|error| format!("/bin/sh cannot be started: {error}"))?;
-        Ok(RunningCommand { child, output })
-    }
-
-    /// How it ended; `None` while it runs.
-    fn exit(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().ok()?
-    }
-
-    fn kill(&mut self) {
-        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
-            && self.exit().is_none()
-        {
-            let _ = kill_process_group(group, Signal::TERM);
-            let _ = self.child.kill();
-            let _ = self.child.wait();
+impl<'a> ServerLog<'a> {
+    fn of(event: EventOfRun<'a>) -> Option<ServerLog<'a>> {
+        if let Some(OwnServer { server, .. }) = event.own {
+            return Some(ServerLog::Output { server, before: lines_of_output(server) });
         }
-    }
-
-    /// The last line that it wrote, without secrets.
-    fn last_line(&mut self) -> Option<String> {
-        let text = read_from(self.output.as_mut()?, 0)?;
-        let line = text.lines().rfind(|line| !line.trim().is_empty())?;
-        Some(MaskedText::from(line).to_string())
-    }
-}
-
-/// What a server writes, where its output is a file.
-struct ServerLog {
-    file: File,
-    /// Where it ended before the event.
-    from: u64,
-}
-
-impl ServerLog {
-    fn open(pid: u32) -> Option<ServerLog> {
-        let file = File::open(puma_setup::log_of(pid)?).ok()?;
+        let file = File::open(puma_setup::log_of(*event.order.roots.first()?)?).ok()?;
         let from = file.metadata().ok()?.len();
-        Some(ServerLog { file, from })
+        Some(ServerLog::File { file, from })
     }
 
     /// What Puma itself has written since, without the app's lines.
-    fn new_lines(mut self) -> Vec<String> {
-        let text = read_from(&mut self.file, self.from).unwrap_or_default();
-        puma_lines(&text)
+    fn new_lines(self) -> Vec<String> {
+        match self {
+            ServerLog::File { mut file, from } => {
+                let text = read_from(&mut file, from).unwrap_or_default();
+                puma_lines(text.lines())
+            }
+            ServerLog::Output { server, before } => {
+                let mut lines = lines_of_output(server);
+                if lines.starts_with(&before) {
+                    lines.drain(..before.len());
+                } else {
+                    // The middle of a long output is forgotten.
+                    lines.retain(|line| !before.contains(line));
+                }
+                lines
+            }
+        }
     }
 }
 
+fn lines_of_output(server: &Server) -> Vec<String> {
+    puma_lines(server.output().lines())
+}
+
 /// The lines that Puma itself wrote: `[4242] - Worker 0 (PID: 4250) booted in 0.5s, phase: 1`.
-fn puma_lines(text: &str) -> Vec<String> {
+fn puma_lines<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<String> {
     let is_pumas = |line: &&str| {
         let said = line.strip_prefix('[').and_then(|rest| rest.split_once("] "));
         let said = said.map_or(*line, |(_, said)| said);
         ["- ", "* ", "! ", "=== "].iter().any(|start| said.starts_with(start))
     };
-    let lines = text.lines().filter(is_pumas).take(MOST_LINES);
-    lines.map(|line| MaskedText::from(line).to_string()).collect()
+    lines.filter(is_pumas).map(|line| MaskedText::from(line).to_string()).collect()
 }
 
 fn read_from(file: &mut File, from: u64) -> Option<String> {
@@ -344,64 +385,6 @@ fn read_from(file: &mut File, from: u64) -> Option<String> {
     let mut bytes = Vec::new();
     file.take(MOST_OF_LOG).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// How many CPUs other programs used, second by second.
-struct CpuOfOthers {
-    last: CpuReading,
-    before: Nanos,
-    before_length: Nanos,
-    most_since: Option<f64>,
-}
-
-struct CpuReading {
-    at: Nanos,
-    host: HostCounters,
-    server_ticks: u64,
-    own: Nanos,
-}
-
-impl CpuOfOthers {
-    fn begin(now: Nanos) -> CpuOfOthers {
-        CpuOfOthers {
-            last: CpuReading::now(now, 0),
-            before: Nanos::ZERO,
-            before_length: Nanos::ZERO,
-            most_since: None,
-        }
-    }
-
-    fn sample(&mut self, now: Nanos, server_ticks: u64, is_since_event: bool) {
-        let reading = CpuReading::now(now, server_ticks);
-        let last = std::mem::replace(&mut self.last, reading);
-        let length = self.last.at - last.at;
-        let Some(busy) = self.last.host.busy_since(&last.host) else { return };
-        // A tick is 10 ms.
-        let server = Nanos::from_millis(10 * (server_ticks - last.server_ticks));
-        let others = busy.saturating_sub(server + (self.last.own - last.own));
-        if !is_since_event {
-            self.before += others;
-            self.before_length += length;
-        } else if length >= SLOW_PERIOD / 2 {
-            let cpus = others.as_secs_f64() / length.as_secs_f64();
-            self.most_since = Some(self.most_since.unwrap_or(0.0).max(cpus));
-        }
-    }
-
-    fn result(&self) -> Option<OthersCpu> {
-        let of = std::thread::available_parallelism().ok()?.get() as u32;
-        if self.before_length < SLOW_PERIOD {
-            return None;
-        }
-        let before = self.before.as_secs_f64() / self.before_length.as_secs_f64();
-        Some(OthersCpu { before, most_since: self.most_since?, of })
-    }
-}
-
-impl CpuReading {
-    fn now(at: Nanos, server_ticks: u64) -> CpuReading {
-        CpuReading { at, host: HostCounters::now(), server_ticks, own: this_process_cpu() }
-    }
 }
 
 /// The requests of a run, as far as there was room for them.
@@ -430,15 +413,16 @@ impl EventExchanges {
     }
 }
 
-/// Adds to what was seen of the event what became of the requests, of which the lanes had to drop
-/// so many.
+/// The whole record of an event: what was seen, and what became of the requests, of which the lanes
+/// had to drop so many.
 pub(crate) fn with_requests(
-    mut record: EventRecord,
+    seen: SeenEvent,
     collected: &EventExchanges,
     tally: &Tally,
     measured: Nanos,
     dropped_by_lanes: u64,
 ) -> EventRecord {
+    let SeenEvent { mut record, others, begun, .. } = seen;
     record.closed_since =
         record.closed_before.and_then(|before| tally.closed_by_server.checked_sub(before));
     let Some(at) = record.at else { return record };
@@ -454,7 +438,9 @@ pub(crate) fn with_requests(
     let settled = at + record.took().unwrap_or_default();
     let times = EventTimes { at, settled: settled.min(measured), window: measured };
     let missing = collected.dropped + dropped_by_lanes;
-    record.requests = Some(EventRequests::of(&requests, times, missing));
+    let requests = EventRequests::of(&requests, times, missing);
+    record.others = others.around(begun + at, begun + at + requests.during.length);
+    record.requests = Some(requests);
     record
 }
 
@@ -467,23 +453,12 @@ mod tests {
         let log = "[9] - Worker 0 (PID: 12) booted in 0.5s, phase: 1\nGET /secret?token=abc\n\
                    * Restarting...\n[9] - Stopping 11 for phased upgrade...\nStarted GET\n";
         assert_eq!(
-            puma_lines(log),
+            puma_lines(log.lines()),
             [
                 "[9] - Worker 0 (PID: 12) booted in 0.5s, phase: 1",
                 "* Restarting...",
                 "[9] - Stopping 11 for phased upgrade...",
             ]
         );
-    }
-
-    #[test]
-    fn a_command_tells_its_exit_code_and_its_last_line() {
-        let mut command = RunningCommand::start("echo one; echo two >&2; exit 3").unwrap();
-        let exit_code = loop {
-            if let Some(exit) = command.exit() {
-                break exit.code();
-            }
-        };
-        assert_eq!((exit_code, command.last_line().as_deref()), (Some(3), Some("two")));
     }
 }

@@ -29,7 +29,7 @@ use probe::host;
 use crate::ceiling::ceilings;
 use crate::class_alone;
 use crate::context::{Context, Phase, SweepError};
-use crate::event::EventOrder;
+use crate::event::{EventOfRun, EventOrder};
 use crate::far::FarGenerators;
 use crate::observe::{ObservedRun, RunObservers, drive_observed, has_steps};
 use crate::statsd::StatsdListener;
@@ -299,7 +299,7 @@ fn drive_with_journal(
             statsd: observers.statsd,
             journal: sender,
             sampling: None,
-            event: event.as_ref(),
+            event: event.as_ref().map(|order| EventOfRun { order, own: None }),
             tells_steps: true,
             percentiles: &checks::LOAD_PERCENTILES,
         };

@@ -11,9 +11,10 @@ use engine::{
     DriveResult, EngineError, LaneOutcome, LoadSpec, RaiseOnDrop, RecordBatch, RunProgress, drive,
     spawn_scoped,
 };
+use launch::Server;
 use model::{
-    Clock, ControlServer, EventRecord, GeneratorFacts, Nanos, Pace, Placement, Run, ServerCpu,
-    Statistics, StatsdReport, StepTallies, SystemClock, Watch, common_silences,
+    Clock, ControlServer, GeneratorFacts, Nanos, Pace, Placement, Run, ServerCpu, Statistics,
+    StatsdReport, StepTallies, SystemClock, Watch, common_silences,
 };
 use probe::bpf::{MissingRight, Tracepoints};
 use probe::host::HostCounters;
@@ -21,7 +22,7 @@ use probe::processes::this_process_cpu;
 use probe::sampler::Sampler;
 use probe::server_cpu;
 
-use crate::event::{EventExchanges, EventOrder, conduct_event, with_requests};
+use crate::event::{EventExchanges, EventOfRun, SeenEvent, conduct_event, with_requests};
 use crate::far::conductor::FarGenerators;
 use crate::kernel::{self, TraceResult};
 use crate::samples::{self, LiveReadings, PolledStatistics, SampledServer};
@@ -50,7 +51,7 @@ pub(crate) struct RunObservers<'a, E> {
     /// What is read of server and kernel.
     pub(crate) sampling: Option<Sampling<'a>>,
     /// What is done to the server meanwhile.
-    pub(crate) event: Option<&'a EventOrder>,
+    pub(crate) event: Option<EventOfRun<'a>>,
     /// Whether the steps of a rate that changes by plan are told apart.
     pub(crate) tells_steps: bool,
     /// The percentiles of the response time to compute.
@@ -83,6 +84,8 @@ pub(crate) struct ObservedRun<E> {
     /// CPU time of this process: lanes and observers, but not the statsd listener, which stands in
     /// for an agent that would be another process.
     pub(crate) own_cpu: Nanos,
+    /// The server that an event started in place of the one that it stopped.
+    pub(crate) started_again: Option<Server>,
 }
 
 /// Makes a run, not judged yet, of what the lanes recorded and of what is known of the generator.
@@ -137,7 +140,7 @@ struct Observations<E> {
 
 /// What was seen of an event: of the server, and of the requests.
 struct ObservedEvent {
-    record: EventRecord,
+    seen: SeenEvent,
     requests: EventExchanges,
 }
 
@@ -194,15 +197,17 @@ pub(crate) fn drive_observed<E: Send>(
         driven.outcome.tally.fail_unfinished();
     }
     let run = recorded(driven, shape, percentiles, generator);
-    let event = event.map(|ObservedEvent { record, requests }| {
-        Box::new(with_requests(record, &requests, &run.tally, run.measured, dropped_records))
+    let mut started_again = None;
+    let event = event.map(|ObservedEvent { mut seen, requests }| {
+        started_again = seen.again.take();
+        Box::new(with_requests(seen, &requests, &run.tally, run.measured, dropped_records))
     });
     // Steps that lack requests would have wrong figures.
     let steps = steps.filter(|_| dropped_records == 0);
     let steps = steps.map(|steps| steps.finish(run.measured, interrupted, percentiles));
     let steps = steps.unwrap_or_default();
     let run = Run { watch, statsd, kernel, event, steps, ..run };
-    Ok(ObservedRun { run, ended_by, interrupted, dropped_records, own_cpu })
+    Ok(ObservedRun { run, ended_by, interrupted, dropped_records, own_cpu, started_again })
 }
 
 /// Starts the observers, sends the load, and ends the observers.
@@ -227,7 +232,7 @@ fn observe<E: Send>(
         let tracer = tracer.map(|tracer| tracer.spawn(scope, run)).transpose()?;
         let mut journal = journal;
         let event = match event {
-            Some(order) => Some(EventThreads::spawn(scope, run, order, &mut journal)?),
+            Some(event) => Some(EventThreads::spawn(scope, run, event, &mut journal)?),
             None => None,
         };
         let steps = if has_steps { Some(spawn_steps(scope, run, &mut journal)?) } else { None };
@@ -308,7 +313,7 @@ impl<'scope> SamplingThreads<'scope> {
 
 /// The threads of an event: one does it and watches the server, one keeps the requests.
 struct EventThreads<'scope> {
-    conductor: ScopedJoinHandle<'scope, EventRecord>,
+    conductor: ScopedJoinHandle<'scope, SeenEvent>,
     collector: ScopedJoinHandle<'scope, EventExchanges>,
 }
 
@@ -317,17 +322,17 @@ impl<'scope> EventThreads<'scope> {
     fn spawn(
         scope: &'scope Scope<'scope, '_>,
         run: RunInProgress<'scope>,
-        order: &'scope EventOrder,
+        event: EventOfRun<'scope>,
         journal: &mut Option<SyncSender<RecordBatch>>,
     ) -> Result<Self, EngineError> {
-        let RunInProgress { shape, clock, progress, over, .. } = run;
+        let RunInProgress { shape, clock, progress, stop, over } = run;
         let (sender, batches) = sync_channel(BATCHES);
         let next = journal.replace(sender);
         let collector = spawn_scoped(scope, "event-requests", move || {
             EventExchanges::of(&batches, next.as_ref())
         })?;
         let conductor = spawn_scoped(scope, "event", move || {
-            conduct_event(order, shape.load.warm_up, clock, progress, over)
+            conduct_event(event, shape.load.warm_up, clock, progress, stop, over)
         })?;
         Ok(EventThreads { conductor, collector })
     }
@@ -335,7 +340,7 @@ impl<'scope> EventThreads<'scope> {
     fn join(self) -> ObservedEvent {
         ObservedEvent {
             requests: self.collector.join().expect("collecting never panics"),
-            record: self.conductor.join().expect("watching an event never panics"),
+            seen: self.conductor.join().expect("watching an event never panics"),
         }
     }
 }

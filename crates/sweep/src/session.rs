@@ -5,15 +5,17 @@ use std::sync::{Arc, Mutex};
 
 use engine::{FetchedResponse, LoadSpec, RunProgress};
 use judge::checks::RunSetting;
+use judge::event::{EventForecast, forecast};
 use judge::{Grade, ServerSeen, checks, verdict};
 use launch::CpuRestriction;
 use model::run::PERCENTILES;
 use model::theory::ServiceTime;
 use model::{
-    Ceiling, Clock, Diagnostic, EndedBy, GeneratorFacts, Nanos, Probe, Run, ServerUse, Stop,
-    StreamPlan, Tally, Timing, WorkerShare,
+    Ceiling, Clock, Diagnostic, EndedBy, EventKind, GeneratorFacts, Nanos, PlannedEvent, Probe,
+    Run, ServerUse, Stop, StreamPlan, Tally, Timing, WorkerShare,
 };
 use probe::processes::{memory_of_tree, tree};
+use probe::puma_setup;
 use probe::puma_stats::PumaStats;
 use probe::sampler::Sampler;
 use probe::sockets::ServerSockets;
@@ -21,6 +23,7 @@ use probe::sockets::ServerSockets;
 use crate::block::Block;
 use crate::ceiling::ceilings;
 use crate::context::{Context, Observer, Phase, SweepError};
+use crate::event::{EventOfRun, EventOrder, OwnServer};
 use crate::observe::{ObservedRun, RunObservers, Sampling, drive_observed};
 use crate::samples::{LiveReadings, SAMPLING};
 use crate::server::StartedServer;
@@ -179,12 +182,17 @@ impl<'a> Session<'a> {
         watching: &Watching<'_>,
     ) -> Result<ObservedRun<EndedBy>, SweepError> {
         let Session { context, server, .. } = &*self;
+        let order = self.event_order(shape.measured);
+        let own = OwnServer { server: &server.server, guard: &context.guard };
+        let event = order.as_ref().map(|order| EventOfRun { order, own: Some(own) });
+        let is_started_again =
+            order.as_ref().is_some_and(|order| order.planned.kind == EventKind::StopStart);
         // A dead server would refuse connections for ever.
         let mut ends = || {
             if context.is_interrupted() {
                 Some(EndedBy::User)
             } else {
-                server.has_ended().then_some(EndedBy::Server)
+                (server.has_ended() && !is_started_again).then_some(EndedBy::Server)
             }
         };
         let observation = RunObservers {
@@ -195,17 +203,50 @@ impl<'a> Session<'a> {
             statsd: watching.statsd,
             journal: None,
             sampling: sampling(server, watching),
-            event: None,
+            event,
             tells_steps: false,
             percentiles: &PERCENTILES,
         };
-        let observed = drive_observed(shape, &context.clock, context.far, progress, observation)?;
+        let mut observed =
+            drive_observed(shape, &context.clock, context.far, progress, observation)?;
+        if let Some(server) = observed.started_again.take() {
+            self.server.server = server;
+        }
         let tally = &observed.run.tally;
         self.ledger.add_run(tally);
         self.body_bytes += tally.body_bytes;
         self.unanswered += tally.all_requests().saturating_sub(tally.all_responses());
         let ended_by = observed.ended_by.filter(|_| observed.interrupted);
         Ok(ObservedRun { ended_by, ..observed })
+    }
+
+    /// The event of this server's runs.
+    fn event_order(&self, window: Option<Nanos>) -> Option<EventOrder> {
+        let planned = self.block.during.clone()?;
+        Some(EventOrder {
+            at: planned.at.or(window.map(|window| window / 3)).unwrap_or_default(),
+            planned,
+            roots: vec![self.server.pid()],
+            place: self.server.reached.bind.place.clone(),
+            control: self.server.reached.control.clone(),
+        })
+    }
+
+    /// Says what the server will not do on such an event, before any load.
+    ///
+    /// # Errors
+    /// If it cannot be done to this server.
+    pub(crate) fn check_event(&mut self, event: &PlannedEvent) -> Result<(), SweepError> {
+        let output = self.server.server.output();
+        let setup = puma_setup::of_output(self.server.pid(), output.lines());
+        match forecast(&event.kind, setup.as_ref()) {
+            EventForecast::AsAsked => Ok(()),
+            EventForecast::Otherwise(note) => {
+                self.observer.remark(&note);
+                Ok(())
+            }
+            EventForecast::Refused(why) => Err(SweepError::Unusable(why)),
+        }
     }
 
     /// Announces a run to the observer and does it.
@@ -249,7 +290,7 @@ impl<'a> Session<'a> {
         };
         self.add_expectations(&mut run, job, service_time, ended_by);
         run.warnings.extend(still_busy);
-        if new > 0 {
+        if new > 0 && run.event.is_none() {
             run.warnings.push(Diagnostic::WorkersChanged { new });
         }
         Ok(FinishedRun { run, server, own_cpu })
@@ -299,7 +340,7 @@ impl<'a> Session<'a> {
         let shares = if self.workers_name_themselves() {
             shares_by_header(tally, &self.server.workers)
         } else {
-            let before = self.stats.take();
+            let before = self.stats.take().filter(|_| self.block.during.is_none());
             self.stats = if interrupted || before.is_none() { None } else { self.fresh_stats() };
             match (&before, &self.stats) {
                 (Some(before), Some(after)) => {
@@ -436,6 +477,9 @@ impl Session<'_> {
     /// Why the server's count is not known; `None` if the user interrupted.
     fn compared_count(&self) -> Result<Diagnostic, Option<String>> {
         let unknown = |reason: &str| Err(Some(reason.to_owned()));
+        if self.block.during.is_some() {
+            return unknown("processes that ended in the event took their counts with them");
+        }
         if let Some(counted) = under_test(&self.block.server).ledger(&self.server.reached) {
             return Ok(self.ledger.compare_with(counted.map_err(Some)?));
         }

@@ -12,6 +12,7 @@ use model::{
     run,
 };
 
+use crate::events;
 use crate::machine::{answered_at_once, environment, puma, puma_facts, stream};
 
 const WARM_UP: Nanos = Nanos::from_millis(500);
@@ -40,7 +41,7 @@ const PLAIN: ArmLaw =
     ArmLaw { usual: 40.0, slow: 44.0, one_in: 10, noise: 0.01, cpu: 1.9, fails_one_in: 0 };
 
 /// All of these comparisons.
-pub fn every() -> [ComparisonStudy; 10] {
+pub fn every() -> [ComparisonStudy; 11] {
     [
         keep_alive(),
         slower(),
@@ -52,6 +53,7 @@ pub fn every() -> [ComparisonStudy; 10] {
         pairs(),
         best(),
         undecided(),
+        restarts(),
     ]
 }
 
@@ -102,6 +104,20 @@ pub fn repeated() -> ComparisonStudy {
         judgement.verdict = Verdict::GeneratorBound;
     }
     study.runs.insert(at + 1, ComparisonRun { attempt: 2, ..sound });
+    study
+}
+
+/// The base without an event, and a restart in full, in six blocks.
+pub fn restarts() -> ComparisonStudy {
+    let slower = ArmLaw { usual: 60.0, slow: 66.0, ..PLAIN };
+    let mut study =
+        played(&[("no event", &[], PLAIN), ("restart@1s", &["--during restart@1s"], slower)], 6);
+    study.plan.arms[1].during = "restart@1s".parse().ok();
+    study.plan.control = false;
+    study.runs.retain(|run| run.arm < 2);
+    for run in study.runs.iter_mut().filter(|run| run.arm == 1) {
+        run.run.event = Some(Box::new(events::full_restart(800 + 40 * u64::from(run.block))));
+    }
     study
 }
 
@@ -173,6 +189,7 @@ fn played(arms: &[(&str, &[&str], ArmLaw)], blocks: u32) -> ComparisonStudy {
         env: Private::default(),
         dir: None,
         probe: Probe::Proc,
+        during: None,
     };
     let plan = ComparisonPlan {
         question: ComparisonQuestion::Change,

@@ -9,6 +9,7 @@ pub mod capacity;
 pub mod claimed;
 pub mod clock;
 pub mod comparison;
+pub mod events;
 pub mod hostile;
 pub mod http;
 pub mod load;

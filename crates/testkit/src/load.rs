@@ -19,7 +19,7 @@ use model::{
 
 use self::play::{PUMA, Server, SimulatedClass, play};
 use crate::machine::{base, environment, statsd};
-use crate::{Made, once};
+use crate::{Made, events, once};
 
 /// How requests are sent if a study sets nothing else.
 fn usual() -> LoadSettings {
@@ -313,10 +313,25 @@ pub fn beside_slow_clients() -> LoadStudy {
     study
 }
 
+/// A phased restart in the middle of a load, which lost three requests.
+pub fn restarted() -> LoadStudy {
+    const LOST: [u64; 3] = [1120, 1121, 1400];
+    let plan = LoadPlan {
+        load: LoadSettings { pace: Pace::constant(rate(100.0)), ..usual() },
+        during: "phased-restart@10s".parse().ok(),
+        ..base("load")
+    };
+    let line = "--rate=100/s --for=30s --during=phased-restart@10s http://127.0.0.1:9292/";
+    let mut study = played(line, plan, &PUMA, |n| LOST.contains(&n).then_some(Outcome::Closed));
+    study.run.event = Some(Box::new(events::phased_restart(&LOST)));
+    study
+}
+
 /// All of these studies.
 pub fn every() -> Vec<LoadStudy> {
     vec![
         beside_slow_clients(),
+        restarted(),
         closed(),
         closed_counted(),
         open_poisson(),

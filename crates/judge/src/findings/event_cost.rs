@@ -2,17 +2,21 @@
 //! requests took and for how long.
 
 use model::event_requests::FailuresOfKind;
-use model::{EventRequests, Nanos, Run, number};
+use model::{EventRequests, Nanos, OthersCpu, Run, number};
 use serde::{Deserialize, Serialize};
 
 use super::failed::{FailureCount, failure};
 use crate::event::{ServerChange, server_change};
-use crate::words::{brief, counted, listed};
+use crate::words::{brief, counted, listed, tenths};
 
 /// A gap between two responses is worth a sentence if it is so long, and so many times the longest
 /// before.
 const NOTABLE_GAP: Nanos = Nanos::from_millis(200);
 const TIMES_BEFORE: u64 = 3;
+/// Other programs may be why requests were slow if they took so many CPUs more than before, while
+/// all but this part of the CPUs were busy.
+const MORE_CPUS: f64 = 0.5;
+const IDLE_PART: f64 = 0.1;
 
 /// What an event cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +35,8 @@ pub struct EventCost {
     pub took: Option<Nanos>,
     /// The command's exit code.
     pub exit_code: Option<i32>,
+    /// Whether its command still went on when the run was over.
+    pub is_unfinished: bool,
     /// For how long no process served.
     #[serde(rename = "unserved_ns")]
     pub unserved: Nanos,
@@ -63,8 +69,15 @@ pub struct EventCost {
     /// Before.
     #[serde(rename = "gap_before_ns")]
     pub gap_before: Nanos,
-    /// Connections that the server closed from the event on; `None` if it is not known.
+    /// Connections that the server closed between two requests, from the event on; `None` if it is
+    /// not known.
     pub closed: Option<u64>,
+    /// The same before the event.
+    pub closed_before: u64,
+    /// The version of Puma before and after, if they differ.
+    pub versions: Option<[String; 2]>,
+    /// The CPUs that other programs used; `None` if they can't be why requests were slow.
+    pub others: Option<OthersCpu>,
     /// Whether the response times are the server's, and not longtail's own delay.
     pub has_times: bool,
     /// The timeout of a request.
@@ -72,35 +85,47 @@ pub struct EventCost {
     pub timeout: Nanos,
 }
 
-/// What the run's event cost; `None` if it has none.
-pub(super) fn of(run: &Run, timeout: Nanos) -> Option<EventCost> {
-    let record = run.event.as_ref()?;
-    let requests = record.requests.as_ref();
-    let during = requests.map(|requests| &requests.during);
-    let p99 = |times: &model::Histogram| times.quantile(0.99);
-    Some(EventCost {
-        event: record.planned.kind.to_string(),
-        at: record.at,
-        done: record.done.clone(),
-        change: server_change(record),
-        took: record.took(),
-        exit_code: record.command.as_ref().and_then(|command| command.exit_code),
-        unserved: record.unserved(run.measured),
-        requests: during.map_or(0, |part| part.requests),
-        failed: during.map_or(0, |part| part.failed),
-        kinds: during.map_or_else(Vec::new, |part| part.failures.clone()),
-        p99_before: requests.and_then(|requests| p99(&requests.before.response_time)),
-        p99_during: during.and_then(|part| p99(&part.response_time)),
-        longest: during.and_then(|part| part.response_time.max()),
-        disturbed: requests.map_or(Nanos::ZERO, |requests| requests.disturbed),
-        disturbed_before: requests.map_or(Nanos::ZERO, |requests| requests.disturbed_before),
-        is_cut_off: requests.is_some_and(|requests| requests.is_cut_off),
-        gap: during.map_or(Nanos::ZERO, |part| part.longest_gap.length),
-        gap_before: requests.map_or(Nanos::ZERO, EventRequests::gap_before),
-        closed: record.closed_since,
-        has_times: run.is_evidence(),
-        timeout,
-    })
+impl EventCost {
+    /// What the run's event cost; `None` if it has none.
+    pub fn of(run: &Run, timeout: Nanos) -> Option<EventCost> {
+        let record = run.event.as_ref()?;
+        let requests = record.requests.as_ref();
+        let during = requests.map(|requests| &requests.during);
+        let p99 = |times: &model::Histogram| times.quantile(0.99);
+        Some(EventCost {
+            event: record.planned.kind.to_string(),
+            at: record.at,
+            done: record.done.clone(),
+            change: server_change(record),
+            took: record.took(),
+            exit_code: record.command.as_ref().and_then(|command| command.exit_code),
+            is_unfinished: record.command.as_ref().is_some_and(|command| command.ended.is_none()),
+            unserved: record.unserved(run.measured),
+            requests: during.map_or(0, |part| part.requests),
+            failed: during.map_or(0, |part| part.failed),
+            kinds: during.map_or_else(Vec::new, |part| part.failures.clone()),
+            p99_before: requests.and_then(|requests| p99(&requests.before.response_time)),
+            p99_during: during.and_then(|part| p99(&part.response_time)),
+            longest: during.and_then(|part| part.response_time.max()),
+            disturbed: requests.map_or(Nanos::ZERO, |requests| requests.disturbed),
+            disturbed_before: requests.map_or(Nanos::ZERO, |requests| requests.disturbed_before),
+            is_cut_off: requests.is_some_and(|requests| requests.is_cut_off),
+            gap: during.map_or(Nanos::ZERO, |part| part.longest_gap.length),
+            gap_before: requests.map_or(Nanos::ZERO, EventRequests::gap_before),
+            closed: record.closed_since,
+            closed_before: record.closed_before.unwrap_or_default(),
+            versions: record.versions.clone().filter(|[before, after]| before != after),
+            others: record.others.filter(may_have_disturbed),
+            has_times: run.is_evidence(),
+            timeout,
+        })
+    }
+}
+
+/// Whether other programs used more CPUs than before, and left none idle.
+fn may_have_disturbed(others: &OthersCpu) -> bool {
+    let more = others.most_since - others.before;
+    more >= MORE_CPUS && others.busy >= f64::from(others.of) * (1.0 - IDLE_PART)
 }
 
 impl EventCost {
@@ -110,8 +135,10 @@ impl EventCost {
         }
         let parts = [
             Some(self.what_happened()),
+            self.versions_in_words(),
             Some(self.what_failed()),
             Some(self.how_slow()),
+            self.others_in_words(),
             self.gap_in_words(),
             self.closed_in_words(),
         ];
@@ -123,10 +150,13 @@ impl EventCost {
         let name = self.name();
         let change = self.change.in_words();
         let exit = match self.exit_code {
+            _ if self.is_unfinished => " It still went on when the run was over.".to_owned(),
             Some(0) | None => String::new(),
             Some(code) => format!(" It ended with exit code {code}."),
         };
-        let Some(took) = self.took else { return format!("{name} was done, and {change}.{exit}") };
+        let Some(took) = self.took else {
+            return format!("{name} {}, and {change}.{exit}", self.verb());
+        };
         let took = brief(took);
         let unserved = if self.unserved > Nanos::ZERO {
             format!(", and for {} none served", brief(self.unserved))
@@ -136,8 +166,22 @@ impl EventCost {
         format!("{name} took {took}: {change}{unserved}.{exit}")
     }
 
+    /// What was done with the event.
+    fn verb(&self) -> &'static str {
+        let is_signal = |name: &str| name.bytes().all(|byte| !byte.is_ascii_lowercase());
+        match self.event.as_str() {
+            _ if self.is_command() => "was run",
+            name if is_signal(name) => "was sent",
+            _ => "was asked for",
+        }
+    }
+
+    fn is_command(&self) -> bool {
+        self.event.contains(|c: char| c.is_whitespace() || c == '/')
+    }
+
     /// The event as the subject of a sentence.
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self.event.as_str() {
             "phased-restart" => "The phased restart".to_owned(),
             "restart" => "The restart".to_owned(),
@@ -147,9 +191,7 @@ impl EventCost {
             "stop-start" => "Stopping and starting it".to_owned(),
             "scale-up" => "Adding a worker".to_owned(),
             "scale-down" => "Removing a worker".to_owned(),
-            other if other.contains(|c: char| c.is_whitespace() || c == '/') => {
-                format!("`{other}`")
-            }
+            command if self.is_command() => format!("`{command}`"),
             signal => format!("SIG{signal}"),
         }
     }
@@ -198,9 +240,37 @@ impl EventCost {
         })
     }
 
+    /// Closed in the middle of a request is a failure, which is counted with those.
     fn closed_in_words(&self) -> Option<String> {
         let closed = self.closed.filter(|closed| *closed > 0)?;
-        Some(format!("The server closed {}.", counted(closed, "connection")))
+        let before = match self.closed_before {
+            0 => String::new(),
+            before => format!(" ({before} before)"),
+        };
+        let closed = counted(closed, "connection");
+        Some(format!("The server closed {closed} between two requests{before}."))
+    }
+
+    /// A restart runs Puma by its own name.
+    pub(crate) fn versions_in_words(&self) -> Option<String> {
+        let [before, after] = self.versions.as_ref()?;
+        let why = if self.change == ServerChange::RestartedInFull {
+            ": Puma restarts without the options of ruby, such as -I"
+        } else {
+            ""
+        };
+        Some(format!("It was Puma {before} and is {after} now{why}."))
+    }
+
+    /// What others did is not the event's, if requests were slow meanwhile.
+    fn others_in_words(&self) -> Option<String> {
+        let others = self.others.filter(|_| self.disturbed > Nanos::ZERO)?;
+        Some(format!(
+            "Other programs took {} of the {} CPUs in a second of it ({} before), and none was idle: not all of it need be the event's.",
+            tenths(others.most_since),
+            others.of,
+            tenths(others.before)
+        ))
     }
 }
 
@@ -213,4 +283,129 @@ fn in_words(kind: &FailuresOfKind, timeout: Nanos) -> String {
     let times =
         if first == last { format!("at {first} s") } else { format!("{first} to {last} s") };
     format!("{} ({times})", failure(&count, timeout))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A phased restart that cost nothing.
+    fn cost() -> EventCost {
+        EventCost {
+            event: "phased-restart".to_owned(),
+            at: Some(Nanos::from_secs(20)),
+            done: "SIGUSR1 to process 4242".to_owned(),
+            change: ServerChange::AllWorkersReplaced { workers: 2, one_by_one: true },
+            took: Some(Nanos::from_millis(6300)),
+            exit_code: None,
+            is_unfinished: false,
+            unserved: Nanos::ZERO,
+            requests: 315,
+            failed: 0,
+            kinds: Vec::new(),
+            p99_before: Some(Nanos::from_millis(102)),
+            p99_during: Some(Nanos::from_millis(104)),
+            longest: Some(Nanos::from_millis(110)),
+            disturbed: Nanos::ZERO,
+            disturbed_before: Nanos::ZERO,
+            is_cut_off: false,
+            gap: Nanos::from_millis(40),
+            gap_before: Nanos::from_millis(40),
+            closed: Some(0),
+            closed_before: 0,
+            versions: None,
+            others: None,
+            has_times: true,
+            timeout: Nanos::from_secs(30),
+        }
+    }
+
+    #[test]
+    fn a_restart_that_costs_nothing_is_said_in_three_sentences() {
+        assert_eq!(
+            cost().sentence(),
+            "The phased restart took 6.30 s: all 2 workers were replaced, one after the other. \
+             No request failed (315 requests meanwhile). \
+             Requests took no longer than before (p99 102 ms)."
+        );
+    }
+
+    #[test]
+    fn connections_closed_in_a_request_and_between_two_are_told_apart() {
+        let kind = FailuresOfKind {
+            outcome: "closed_early".to_owned(),
+            requests: 3,
+            first: Nanos::from_millis(20_010),
+            last: Nanos::from_millis(20_030),
+        };
+        let lost = EventCost { failed: 3, kinds: vec![kind], closed: Some(1), ..cost() };
+        let said = lost.sentence();
+        assert!(
+            said.contains(
+                "3 of the 315 requests meanwhile failed: 3 connections closed early (at 20.0 s)."
+            ),
+            "{said}"
+        );
+        assert!(said.ends_with("The server closed 1 connection between two requests."), "{said}");
+        let usual = EventCost { closed: Some(9), closed_before: 4, ..cost() };
+        assert!(usual.sentence().ends_with("9 connections between two requests (4 before)."));
+    }
+
+    #[test]
+    fn another_version_is_named_and_why_only_where_puma_restarted_itself() {
+        let versions = Some(["8.0.2".to_owned(), "5.6.5".to_owned()]);
+        let full = EventCost { change: ServerChange::RestartedInFull, versions, ..cost() };
+        assert!(full.sentence().contains(
+            "It was Puma 8.0.2 and is 5.6.5 now: Puma restarts without the options of ruby, such as -I."
+        ));
+        let deployed = EventCost { change: ServerChange::StoppedAndStarted, ..full };
+        assert!(deployed.sentence().contains("It was Puma 8.0.2 and is 5.6.5 now. "));
+    }
+
+    #[test]
+    fn an_event_that_changed_nothing_is_said_by_what_was_done() {
+        let with = |event: &str, is_unfinished| EventCost {
+            event: event.to_owned(),
+            took: None,
+            change: ServerChange::Nothing,
+            is_unfinished,
+            ..cost()
+        };
+        for (event, is_unfinished, said) in [
+            ("refork", false, "The refork was asked for, and no process of the server changed. "),
+            ("HUP", false, "SIGHUP was sent, and no process of the server changed. "),
+            ("bin/a b", false, "`bin/a b` was run, and no process of the server changed. "),
+            (
+                "bin/a",
+                true,
+                "`bin/a` was run, and no process of the server changed. It still went on when the run was over. ",
+            ),
+        ] {
+            let sentence = with(event, is_unfinished).sentence();
+            assert!(sentence.starts_with(said), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn other_programs_are_named_where_they_may_be_why() {
+        let others = |before, most_since, busy| OthersCpu { before, most_since, busy, of: 2 };
+        for (one, may) in [
+            (others(0.1, 1.4, 2.0), true),
+            (others(0.1, 0.5, 2.0), false),
+            (others(1.3, 1.4, 2.0), false),
+            (others(0.1, 1.4, 1.5), false),
+        ] {
+            assert_eq!(may_have_disturbed(&one), may, "{one:?}");
+        }
+        let slow = EventCost {
+            disturbed: Nanos::from_secs(1),
+            others: Some(others(0.1, 1.4, 2.0)),
+            ..cost()
+        };
+        assert!(slow.sentence().contains(
+            "Other programs took 1.4 of the 2 CPUs in a second of it (0.1 before), and none was idle"
+        ));
+        let undisturbed = EventCost { disturbed: Nanos::ZERO, ..slow };
+        assert!(!undisturbed.sentence().contains("Other programs"));
+    }
 }

@@ -346,7 +346,7 @@ fn has_turns(run: &Run) -> bool {
 fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
     let mut findings = Vec::new();
     let ended = server_ended(run);
-    let event = event_cost::of(run, plan.load.timeout);
+    let event = EventCost::of(run, plan.load.timeout);
     if let Some(not_measured) = not_measured::of_load(run) {
         findings.push(not_measured);
         // What became of processes and requests is known all the same.

@@ -42,24 +42,36 @@ impl EventArgs {
     /// # Errors
     /// If the time is not in the window, or none can be chosen.
     pub(crate) fn planned(&self, window: Option<Nanos>) -> Result<Option<PlannedEvent>, Mistake> {
-        let Some(PlannedEvent { kind, at }) = &self.during else { return Ok(None) };
-        let at = match (at, window) {
-            (Some(at), _) => *at,
-            (None, Some(window)) => window / 3,
-            (None, None) => {
-                return Err(wrong(format!(
-                    "--during {kind} wants a time where a number of requests ends the run: write {kind}@2s"
-                )));
-            }
-        };
-        if let Some(window) = window.filter(|window| at >= *window) {
+        self.during.as_ref().map(|during| with_time(during, window)).transpose()
+    }
+}
+
+/// The event with its time, in a measured window of this length: after a third of it, unless it has
+/// one.
+///
+/// # Errors
+/// If the time is not in the window, or none can be chosen.
+pub(crate) fn with_time(
+    event: &PlannedEvent,
+    window: Option<Nanos>,
+) -> Result<PlannedEvent, Mistake> {
+    let PlannedEvent { kind, at } = event;
+    let at = match (at, window) {
+        (Some(at), _) => *at,
+        (None, Some(window)) => window / 3,
+        (None, None) => {
             return Err(wrong(format!(
-                "--during {kind}@{at} comes after the run, which measures for {window}: give --for {}",
-                at * 3
+                "--during {kind} wants a time where a number of requests ends the run: write {kind}@2s"
             )));
         }
-        Ok(Some(PlannedEvent { kind: kind.clone(), at: Some(at) }))
+    };
+    if let Some(window) = window.filter(|window| at >= *window) {
+        return Err(wrong(format!(
+            "--during {kind}@{at} comes after the run, which measures for {window}: give --for {}",
+            at * 3
+        )));
     }
+    Ok(PlannedEvent { kind: kind.clone(), at: Some(at) })
 }
 
 /// Refuses conditions that no run can be held against: about a part of a run without an event, or

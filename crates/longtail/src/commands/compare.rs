@@ -13,7 +13,7 @@ use launch::{Build, GuardCommand, LaunchError, Revision, puma_gem};
 use model::comparison::{
     ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonPlan, ComparisonQuestion,
 };
-use model::{MaskedText, Metric, Nanos, Rate, ServerKind};
+use model::{MaskedText, Metric, Nanos, PlannedEvent, Rate, ServerKind};
 use report::{StudyFile, side_by_side};
 use sweep::{Context, conduct_comparison};
 
@@ -248,6 +248,7 @@ Examples:
   longtail compare -w2 -t5:5 --rate 60 --metric cpu --arm '' --arm -Y    CPU a request, at the same rate
   longtail compare --url http://127.0.0.1:8000 -t4 --arm '-- ./server-a' --arm '-- ./server-b'    any two commands
   longtail compare -w2 -t5:5 --arm --inspect=none --arm --inspect=kernel    what does observing cost?
+  longtail compare -w2 -t5:5 --rate 50 --for 15s --during restart --puma 6.6.1,8.0.2    what does a restart of each cost?
 
 An arm is options of the server and of what is requested of it, put behind the common ones; '' is these as they stand. A word without
 a dash is a branch, tag or commit, of the checkout that --puma names or of this folder; NAME=OPTIONS gives it a name. The first arm is
@@ -264,6 +265,13 @@ pub(crate) struct ArmArgs {
     /// The ruby that runs it, or the folder that has it
     #[arg(long, value_name = "PATH", help_heading = ADVANCED)]
     ruby: Option<PathBuf>,
+    /// Do something to the server in the middle of each run: restart@2s
+    ///
+    /// phased-restart, restart, refork, worker-kill, worker-term, scale-up, scale-down (of a Puma),
+    /// stop-start, a signal such as HUP, or a command such as 'sh -c "bin/deploy"@2s'. Without a time, after a
+    /// third of the run.
+    #[arg(long, value_name = "EVENT@TIME", help_heading = ADVANCED)]
+    during: Option<PlannedEvent>,
 }
 
 /// Flags of `longtail compare`.

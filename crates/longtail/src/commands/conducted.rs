@@ -181,7 +181,8 @@ impl BlocksAhead {
             (format!("{least} to {most}"), time.map(|(from, to)| format!("{from} to {to}")))
         };
         let time = time.map(|time| format!(", about {time} in all")).unwrap_or_default();
-        format!("{blocks} blocks of {runs} runs, each with a fresh server{time}")
+        let plural = if *most == 1 { "" } else { "s" };
+        format!("{blocks} block{plural} of {runs} runs, each with a fresh server{time}")
     }
 }
 

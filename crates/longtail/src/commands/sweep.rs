@@ -6,9 +6,10 @@ use clap::Args;
 use engine::Resolver;
 use generators::{GeneratorDriver, InstalledGenerator, LoadOrder};
 use launch::puma;
+use model::plan::quoted;
 use model::{
-    App, Bodies, BodiesPlan, LoadSettings, Nanos, Plan, Private, Probe, ServerKind, ServerSize,
-    Stop,
+    App, Bodies, BodiesPlan, EventKind, LoadSettings, Nanos, Plan, PlannedEvent, Private, Probe,
+    ServerKind, ServerSize, Stop,
 };
 use sweep::{Context, OtherGenerator, conduct_bodies, conduct_sweep};
 
@@ -116,6 +117,7 @@ Examples:
   longtail sweep -w4 -t5:5 -R100 -d0.2 --generator hey    hey makes the load, as in Puma's script
   longtail sweep -w2 -t5:5 -d0.1 -k --inspect app   where the time went: accept queue, server, app
   longtail sweep -w2 -t5:5 -d0.1 -k --inspect app,kernel    the same, with the kernel's own timestamps
+  longtail sweep -w2 -t5:5 -r config.ru -c 8 --during restart,worker-kill    what a restart costs, beside a run without
   longtail sweep -w2 -t5:5 -d0.1 --probe-discipline    in which order does it serve, with keep-alive and without?
   longtail sweep -w2 -t5:5 -C puma.rb --statsd-listen 127.0.0.1:8125    what puma-plugin-statsd and the app send
   longtail sweep -w2 -t5:5 --metrics 127.0.0.1:9464 --metrics-linger 30s    for Prometheus to scrape, at /metrics
@@ -127,7 +129,10 @@ Puma's own scripts; without them free ports are used. With --generator hey or wr
 /// Flags of `longtail sweep`.
 #[expect(clippy::doc_markdown, reason = "these lines are the help, shown as they are")]
 #[derive(Debug, Args)]
-#[command(after_long_help = EXAMPLES)]
+#[command(
+    after_long_help = EXAMPLES,
+    group(clap::ArgGroup::new("list_of_arms").args(["tries", "during"]))
+)]
 pub(crate) struct SweepArgs {
     #[command(flatten)]
     pub(crate) server: ServerArgs,
@@ -157,6 +162,15 @@ pub(crate) struct SweepArgs {
           conflicts_with_all = ["multiples", "repeat", "bodies", "generator", "requests_per_connection", "probe_discipline"],
           help_heading = "Load")]
     tries: Option<String>,
+    /// Do something to the server in the middle of a load, and say what it costs: restart@5s
+    ///
+    /// A list of phased-restart, restart, refork, worker-kill, worker-term, stop-start, scale-up,
+    /// scale-down, or signals such as HUP; or a command, such as 'sh -c "bin/deploy"@5s'; may be given again. Each has
+    /// a run on a fresh server, beside one without an event. Without a time, after a third of the run.
+    #[arg(long, value_name = "EVENT@TIME",
+          conflicts_with_all = ["tries", "multiples", "repeat", "bodies", "generator", "requests_per_connection", "probe_discipline"],
+          help_heading = ADVANCED)]
+    during: Vec<String>,
     /// wrk, hey, ab, h2load, oha or bombardier makes the load, and is audited
     #[arg(
         long,
@@ -186,8 +200,9 @@ pub(crate) struct SweepArgs {
     /// Do not measure the generator's own limit first (once a day)
     #[arg(long, help_heading = ADVANCED)]
     no_calibrate: bool,
-    /// With --try: blocks, each with every size once [default: 8 to 20, until it is clear]
-    #[arg(long, value_name = "N", requires = "tries", help_heading = ADVANCED, value_parser = from_1_to(1000))]
+    /// With --try: blocks, each with every size once [default: 8 to 20, until it is clear]; with
+    /// --during each with every event once [default: 1]
+    #[arg(long, value_name = "N", requires = "list_of_arms", help_heading = ADVANCED, value_parser = from_1_to(1000))]
     blocks: Option<u32>,
     /// With --bodies: chooses the order of the steps [default: 1]
     #[arg(long, value_name = "N", help_heading = ADVANCED)]
@@ -205,29 +220,84 @@ pub(crate) struct SweepArgs {
 }
 
 impl SweepArgs {
-    /// The words of the comparison that `--try` is, where it is given among `words`.
+    /// The words of the comparison that `--try` or `--during` is, where one is given among `words`.
     ///
     /// # Errors
     /// If its list is none.
     pub(crate) fn as_comparison(&self, words: &[String]) -> Result<Option<Vec<String>>, Mistake> {
-        let Some(list) = &self.tries else { return Ok(None) };
+        let Some(list) = &self.tries else { return self.as_comparison_of_events(words) };
         let arms = try_list(list)?;
-        let mut words = words.to_vec();
-        let command = server_command(&mut words);
-        words
-            .iter_mut()
-            .find(|word| *word == "sweep")
-            .into_iter()
-            .for_each(|name| "compare".clone_into(name));
-        match words.iter().position(|word| word == "--try") {
-            Some(at) => drop(words.drain(at..at + 2)),
-            None => words.retain(|word| !word.starts_with("--try=")),
-        }
-        words.extend(["--best", "--no-control"].map(str::to_owned));
-        words.extend(arms.into_iter().map(|arm| format!("--arm={arm}")));
-        words.extend(command);
-        Ok(Some(words))
+        let own = ["--best", "--no-control"].map(str::to_owned);
+        let arms = arms.iter().map(|arm| as_arm(arm));
+        Ok(Some(comparison(words, "--try", own.into_iter().chain(arms))))
     }
+
+    /// The same of `--during`: one arm without an event, and one with each. One block tells what an
+    /// event costs; more tell how much that varies.
+    fn as_comparison_of_events(&self, words: &[String]) -> Result<Option<Vec<String>>, Mistake> {
+        if self.during.is_empty() {
+            return Ok(None);
+        }
+        let arms = self.during.iter().map(|list| event_arms(list));
+        let arms = arms.collect::<Result<Vec<_>, _>>()?.concat();
+        refuse_if(
+            !self.thresholds.all().is_empty(),
+            "sweep --during holds nothing against --expect or --fail-if: longtail load does, against a server that runs already",
+        )?;
+        let is_length = |word: &String| {
+            word == "--for" || ["-z", "-D", "--for="].iter().any(|flag| word.starts_with(flag))
+        };
+        let length = (!words.iter().any(is_length)).then(|| format!("--for={EVENT_RUN}"));
+        let blocks = self.blocks.is_none().then(|| "--blocks=1".to_owned());
+        let own = std::iter::once("--no-control".to_owned()).chain(length).chain(blocks);
+        let base = std::iter::once("no event=".to_owned()).chain(arms);
+        let arms: Vec<String> = base.map(|arm| as_arm(&arm)).collect();
+        Ok(Some(comparison(words, "--during", own.chain(arms))))
+    }
+}
+
+/// How long a run with an event is, if nothing else is said: a restart of a small app and its end
+/// have room in it.
+const EVENT_RUN: Nanos = Nanos::from_secs(15);
+
+fn as_arm(arm: &str) -> String {
+    format!("--arm={arm}")
+}
+
+/// These words of a sweep as words of a comparison: without `flag` and its values, and with `own`
+/// before the server's command.
+fn comparison(words: &[String], flag: &str, own: impl Iterator<Item = String>) -> Vec<String> {
+    let mut words = words.to_vec();
+    let command = server_command(&mut words);
+    if let Some(name) = words.iter_mut().find(|word| *word == "sweep") {
+        "compare".clone_into(name);
+    }
+    while let Some(at) = words.iter().position(|word| word == flag) {
+        words.drain(at..words.len().min(at + 2));
+    }
+    let with_value = format!("{flag}=");
+    words.retain(|word| !word.starts_with(&with_value));
+    words.extend(own);
+    words.extend(command);
+    words
+}
+
+/// The arms of `sweep --during restart,refork@5s`: one for each event, called as it is typed; of a
+/// command, which may have commas, one.
+///
+/// # Errors
+/// If one of them is no event.
+fn event_arms(list: &str) -> Result<Vec<String>, Mistake> {
+    let event = |text: &str| text.parse::<PlannedEvent>();
+    let is_command = |event: &PlannedEvent| matches!(event.kind, EventKind::Command(_));
+    if event(list).is_ok_and(|event| is_command(&event)) {
+        return Ok(vec![format!("--during {}", quoted(list))]);
+    }
+    let arm = |text: &str| match event(text) {
+        Ok(event) => Ok(format!("{event}=--during {event}")),
+        Err(why) => Err(wrong(format!("--during: {why}"))),
+    };
+    list.split(',').map(arm).collect()
 }
 
 /// The command that `sweep --bodies` was before: its `-c` is of each stream, and its bodies have a

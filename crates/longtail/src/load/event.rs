@@ -5,6 +5,8 @@ use engine::Resolver;
 use judge::event::{EventForecast, forecast};
 use model::{EventKind, ServerLocation};
 use probe::puma_setup;
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use sweep::{EventOrder, PreparedLoad};
 use watch::StatisticsSource;
 
@@ -38,6 +40,10 @@ pub(crate) fn event_order(
     )?;
     let source = named.or_else(|| StatisticsSource::of_processes(&roots, resolver));
     let control = source.map(|source| source.control);
+    if kind.signal().is_some() {
+        let can_be_told = control.is_some() && kind.control_command().is_some();
+        check_signal(kind, &roots, can_be_told)?;
+    }
     let setup = roots.first().and_then(|root| puma_setup::of_process(*root));
     if roots.is_empty() {
         let can_be_told = control.is_some() && kind.control_command().is_some();
@@ -59,6 +65,30 @@ pub(crate) fn event_order(
         place: prepared.spec.transport.endpoints[0].clone(),
         control,
     }))
+}
+
+/// Refuses a signal to processes that do not exist, or that are another user's and cannot be told
+/// otherwise.
+fn check_signal(kind: &EventKind, roots: &[u32], can_be_told: bool) -> Result<(), Mistake> {
+    for root in roots {
+        let pid = i32::try_from(*root).ok().and_then(Pid::from_raw);
+        match pid.map_or(Err(Errno::SRCH), test_kill_process) {
+            Err(Errno::PERM) if !can_be_told => {
+                let control = match kind.control_command() {
+                    Some(_) => ", or give --control-url tcp://HOST:PORT --control-token TOKEN",
+                    None => "",
+                };
+                return Err(wrong(format!(
+                    "--during {kind}: process {root} is another user's, who alone may signal it: run longtail as that user{control}"
+                )));
+            }
+            Err(Errno::SRCH) => {
+                return Err(wrong(format!("--pid {root}: there is no such process")));
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
 }
 
 /// Why the server cannot be reached, and what to type.

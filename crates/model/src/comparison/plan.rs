@@ -12,7 +12,7 @@ use super::ranks::least_blocks;
 use crate::bodies::shuffled;
 use crate::pace::uniform;
 use crate::secret::{MaskedText, Private};
-use crate::{Probe, ServerPlan, StreamPlan};
+use crate::{PlannedEvent, Probe, ServerPlan, StreamPlan};
 
 /// What `longtail compare` was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,6 +72,9 @@ pub struct ArmPlan {
     pub probe: Probe,
     /// The server's working directory if it isn't longtail's own: the copy of a commit.
     pub dir: Option<PathBuf>,
+    /// `--during`: what is done to the server in the middle of each run.
+    #[serde(default)]
+    pub during: Option<PlannedEvent>,
 }
 
 /// Two arms, by their index.
@@ -269,12 +272,21 @@ impl ComparisonPlan {
         self.arms.windows(2).any(|arms| instruments(&arms[0]) != instruments(&arms[1]))
     }
 
+    /// Whether something is done to the server of an arm in the middle of its runs.
+    pub fn has_events(&self) -> bool {
+        self.arms.iter().any(|arm| arm.during.is_some())
+    }
+
     /// Whether some outcome could decide at the last look.
     ///
     /// # Errors
     /// The number of blocks that could. If all `n` blocks show the same direction, the signed-rank
     /// test has p = 2 / 2^n, which must be below the first test's share of the level (Holm).
     pub fn feasible(&self) -> Result<(), Infeasible> {
+        // What an event costs is told by each run.
+        if self.has_events() {
+            return Ok(());
+        }
         let tests = (self.pairs().len() * self.deciding().len()).max(1) as u32;
         let least = |look: &Look| least_blocks(look.level / f64::from(tests));
         let looks = self.blocks.looks();
@@ -318,6 +330,7 @@ pub(super) mod tests {
             env: Private::default(),
             probe: Probe::Proc,
             dir: None,
+            during: None,
         };
         ComparisonPlan {
             question: ComparisonQuestion::Change,

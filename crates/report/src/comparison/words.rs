@@ -31,6 +31,9 @@ pub struct SummaryComparison {
     pub cannot_tell: bool,
     /// Which is best, where that was asked.
     pub ranking: Option<ArmRanking>,
+    /// What the event of each arm that has one cost.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<SummaryEvent>,
     /// What else must be known, in sentences.
     pub reasons: Vec<String>,
 }
@@ -53,8 +56,40 @@ pub struct SummaryArm {
     pub runs: u32,
 }
 
+/// The event of one arm. Times are in milliseconds.
+#[derive(Clone, Debug, Serialize)]
+pub struct SummaryEvent {
+    /// The arm's letter.
+    pub arm: String,
+    /// What the arm is called.
+    #[serde(skip)]
+    pub(super) called: String,
+    /// What was asked for.
+    pub event: String,
+    /// In how many runs it was done.
+    pub runs: u32,
+    /// Until the server's processes had settled: the median of the runs.
+    pub took_ms: Option<f64>,
+    /// In which it lies with 95 %.
+    pub took_interval_ms: Option<[f64; 2]>,
+    /// For how long no process served.
+    pub unserved_ms: Option<f64>,
+    /// The longest time without a response.
+    pub longest_gap_ms: Option<f64>,
+    /// Requests that were out at the event, or due from then until all was as before.
+    pub requests: u64,
+    /// How many of them failed.
+    pub failed: u64,
+    /// The 99th percentile before.
+    pub p99_before_ms: Option<f64>,
+    /// The same from the event until all was as before.
+    pub p99_during_ms: Option<f64>,
+    /// What it cost.
+    pub sentence: String,
+}
+
 impl SummaryComparison {
-    /// The figures of a study, without `reasons`.
+    /// The figures of a study, without `events` and `reasons`.
     pub(super) fn of(study: &ComparisonStudy) -> SummaryComparison {
         let plan = &study.plan;
         let found = ComparisonFindings::of(plan, &study.runs);
@@ -80,6 +115,7 @@ impl SummaryComparison {
             cannot_tell: found.cannot_tell(),
             metrics: found.metrics,
             ranking,
+            events: Vec::new(),
             reasons: Vec::new(),
         }
     }
@@ -151,6 +187,19 @@ pub(crate) fn estimate(part: f64, interval: Option<[f64; 2]>) -> String {
     format!("{} %", percent(part, decimals(interval.into_iter().flatten().chain([part]))))
 }
 
+/// A name, cut so that it leaves room for figures: its beginning, and more of its end, where commands
+/// and paths differ.
+pub(crate) fn shortened(name: &str) -> String {
+    const MOST: usize = 20;
+    const BEGINNING: usize = 6;
+    let letters = name.chars().count();
+    if letters <= MOST {
+        return name.to_owned();
+    }
+    let end = name.chars().skip(letters - (MOST - BEGINNING - 1));
+    name.chars().take(BEGINNING).chain(['…']).chain(end).collect()
+}
+
 /// `[-1.2, +3.0]`, in as many decimals as the estimate beside it.
 pub(crate) fn interval(ends: [f64; 2], estimate: Option<f64>) -> String {
     let decimals = decimals(ends.into_iter().chain(estimate));
@@ -194,8 +243,22 @@ pub(crate) fn sentence(summary: &SummaryComparison) -> String {
     let base = summary.arms[0].letter.as_str();
     let others: Vec<&str> = summary.compared().skip(1).map(|arm| arm.letter.as_str()).collect();
     let is_short = others.len() > 1;
-    let against_base = others.iter().map(|arm| of_arm(summary, base, arm, is_short));
-    against_base.chain(of_other_pairs(summary)).collect::<Vec<_>>().join(" ")
+    let of_events = summary.events.iter().map(|event| event.sentence.clone());
+    // Where a few runs show what an event costs, that they decide no test need not be said.
+    let can_decide =
+        |arm: &&&str| summary.events.is_empty() || has_enough_blocks(summary, base, arm);
+    let against_base =
+        others.iter().filter(can_decide).map(|arm| of_arm(summary, base, arm, is_short));
+    let parts = of_events.chain(against_base).chain(of_other_pairs(summary));
+    parts.collect::<Vec<_>>().join(" ")
+}
+
+/// Whether what decides could be told from so many blocks.
+fn has_enough_blocks(summary: &SummaryComparison, base: &str, arm: &str) -> bool {
+    let has_few = |difference: &Difference| {
+        matches!(difference.doubt, Some(ComparisonDoubt::FewBlocks { .. }))
+    };
+    !summary.deciding().any(|row| row.difference(base, arm).is_some_and(has_few))
 }
 
 /// What is said of the pairs without the base, where all pairs are compared: of a few each, of many
@@ -433,7 +496,8 @@ fn why(summary: &SummaryComparison, row: &ComparedMetric, difference: &Differenc
             format!("{blocks} {tell} nothing, {least} could")
         }
         Some(ComparisonDoubt::Missing { figure, runs }) => {
-            format!("{} have no {} ({})", count_of(runs, "run"), name(row.metric), figure)
+            let have = if runs == 1 { "has" } else { "have" };
+            format!("{} {have} no {} ({})", count_of(runs, "run"), name(row.metric), figure)
         }
         Some(ComparisonDoubt::Control) => {
             let control = row.control.as_ref().and_then(interval_of).unwrap_or_default();

@@ -13,6 +13,7 @@ use crate::capacity::SummaryCapacity;
 use crate::comparison::shortened;
 use crate::comparison::words::{self, SummaryComparison};
 use crate::details::{PivotPlace, median_of_body};
+use crate::html::event;
 use crate::html::figure::{
     KeyEntry, PageFigure, SECONDS, TitledFigure, heat_map, spread, spread_plot, stacked, thinned,
     time_axis,
@@ -37,14 +38,14 @@ pub(crate) fn of_load(study: &LoadStudy, summary: &Summary<'_>) -> Vec<TitledFig
     } else {
         "Completed over time"
     };
-    [
+    let figures = [
         ("How response times are spread", spread_of_times(study, summary)),
         (rates, rates_over_time(study)),
         ("Response time over time", heat_map(&[&study.run])),
         ("The generator's own delay", generators_delay(study)),
-    ]
-    .map(|(title, drawn)| TitledFigure { title, drawn })
-    .into()
+    ];
+    let figures = figures.map(|(title, drawn)| TitledFigure { title, drawn });
+    event::figure(&study.run).into_iter().chain(figures).collect()
 }
 
 fn spread_of_times(study: &LoadStudy, summary: &Summary<'_>) -> Result<PageFigure, String> {

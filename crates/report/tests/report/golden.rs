@@ -72,6 +72,7 @@ fn loads() {
     of("empty", load::empty(), "txt answer.md hey.txt wrk.txt answer.txt");
     of("tiny", load::tiny(), "json summary.json");
     of("mixed", load::mixed(), "txt 80.txt answer.txt answer.md csv summary.json");
+    of("restarted", load::restarted(), "txt answer.md answer.txt");
     of("slow_clients", load::beside_slow_clients(), "answer.txt");
 }
 
@@ -99,6 +100,7 @@ fn comparisons() {
     of("repeated", comparison::repeated(), "answer.txt");
     of("three", comparison::three(), "answer.txt answer.md");
     of("pairs", comparison::pairs(), "answer.txt answer.md");
+    of("restarts", comparison::restarts(), "answer.txt answer.md");
     of("best", comparison::best(), "answer.txt");
     of("undecided", comparison::undecided(), "answer.txt");
     of("largest", comparison::largest_is_best(false), "answer.txt");

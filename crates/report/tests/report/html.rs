@@ -38,6 +38,8 @@ fn pages() -> Vec<(&'static str, Study)> {
         ("overloaded", load::overloaded().into()),
         ("a mix", load::mixed().into()),
         ("refused", load::refused().into()),
+        ("an event", load::restarted().into()),
+        ("restarts", comparison::restarts().into()),
         ("bodies", bodies::canonical().into()),
         ("another generator", claimed::hey_sweep().into()),
         ("three arms", comparison::three().into()),

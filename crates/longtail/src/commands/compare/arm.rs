@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as _;
 use model::comparison::ArmPlan;
-use model::{Probe, Stop};
+use model::{PlannedEvent, Probe, Stop};
 
 use super::{ArmArgs, CompareArgs};
+use crate::args::event::with_time;
 use crate::args::server::server_command;
 use crate::commands::{Command, Invocation, help, parse, refusal};
 use crate::exit::{Mistake, refuse_if, wrong};
@@ -175,7 +176,16 @@ impl ArmRequest {
             env: env.into(),
             probe: server.probe()?.unwrap_or(Probe::None),
             dir: None,
+            during: self.event()?,
         })
+    }
+}
+
+impl ArmRequest {
+    /// What is done to its server, with its time.
+    fn event(&self) -> Result<Option<PlannedEvent>, Mistake> {
+        let during = self.args.own.during.as_ref();
+        during.map(|during| with_time(during, Some(self.args.length))).transpose()
     }
 }
 
