@@ -59,7 +59,7 @@ test: ## Install what is missing, then all that must pass: format, lints, docume
 
 # make test-pumas DIRS="/src/puma-6.6.1 /src/puma-8.0.2": checkouts whose extension is built; without DIRS the Puma on PATH
 test-pumas: ## One contract for every Puma: start, counts, order of service, forecast, stop (DIRS="CHECKOUT …")
-	LONGTAIL_PUMAS="$(DIRS)" cargo test --locked --package longtail --test cli -- pumas:: --nocapture --test-threads=1
+	LONGTAIL_PUMAS="$(DIRS)" cargo test --locked --package longtail --test cli -- pumas:: deploys:: --nocapture --test-threads=1
 
 fleet-demo: ## Two boxes on this machine, with Puma on one and the load from the other, by the playbooks of longtail fleet (needs root)
 	@bin/install-missing fleet

@@ -97,6 +97,27 @@ fn kill_9_of_a_load_leaves_nothing() {
     killed(|_| format!("load -c 8 --for 500ms --warm-up 0s {}", url(&sink)), TIME);
 }
 
+/// The command ends with longtail, and what it started with it.
+#[test]
+fn kill_9_of_a_load_with_an_event_leaves_nothing() {
+    let sink = sink(SinkBody::Counter);
+    let words = |_| {
+        let event = "'sleep 600 & sleep 600@300ms'";
+        format!("load --no-calibrate -c 8 --for 2s --warm-up 0s --during {event} {}", url(&sink))
+    };
+    killed(words, TIME);
+}
+
+/// A Puma that restarts in full runs its program anew, still under longtail's guard.
+#[test]
+fn kill_9_of_a_comparison_whose_pumas_restart_leaves_nothing() {
+    if has("puma") {
+        let words = "compare -w2 -t2:2 -d0.02 --for 3s --warm-up 0 --no-calibrate --no-control \
+                     --blocks 1 --during restart@200ms --arm '' --arm '--during stop-start@200ms'";
+        killed_times(if soaks() { 40 } else { 2 }, |_| words.to_owned(), TIME * 4);
+    }
+}
+
 /// Remote generators end when their input ends.
 #[test]
 fn kill_9_of_a_load_by_remote_generators_leaves_nothing() {

@@ -5,6 +5,7 @@
 
 mod bodies;
 mod compare;
+mod deploys;
 mod documents;
 mod exits;
 mod far;
