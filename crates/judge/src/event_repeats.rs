@@ -144,7 +144,8 @@ impl RepeatedEvent {
             }
             runs => format!(" {runs} runs ended before all was as before: give --for more."),
         };
-        let version = self.other_version.as_ref().map(|said| format!(" {said}")).unwrap_or_default();
+        let version =
+            self.other_version.as_ref().map(|said| format!(" {said}")).unwrap_or_default();
         format!("{} {took}: {happened}{unserved}; {failed}{p99}.{version}{cut_off}", self.name)
     }
 }

@@ -22,6 +22,7 @@ pub mod next;
 mod no_response;
 mod server_limit;
 mod server_seen;
+pub mod signals;
 mod steps;
 mod sweep_points;
 pub mod thresholds;

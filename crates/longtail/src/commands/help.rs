@@ -22,11 +22,10 @@ pub(crate) const WIDTH: usize = 100;
 pub(crate) const BELOW: &str = "      ";
 
 /// The commands as `longtail --help` lists them.
-const GROUPS: [(&str, &[&str]); 4] = [
-    ("Measure", &["sweep", "load", "capacity", "compare", "watch", "report"]),
+const GROUPS: [(&str, &[&str]); 3] = [
+    ("Measure", &["sweep", "load", "capacity", "signals", "compare", "watch", "report"]),
     ("Plan and check", &["predict", "doctor", "audit"]),
-    ("More machines, and an app of your own", &["fleet", "init"]),
-    ("For testing load generators", &["sink"]),
+    ("More machines, an app of your own, a test server", &["fleet", "init", "sink"]),
 ];
 
 const START_HERE: &str =

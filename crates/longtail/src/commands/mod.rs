@@ -18,6 +18,7 @@ mod load;
 mod predict;
 mod report;
 mod repro;
+mod signals;
 mod sink;
 mod sweep;
 mod watch;
@@ -37,6 +38,7 @@ use self::generate::{GenerateArgs, MergeArgs};
 use self::help::GenerateDocsArgs;
 use self::predict::PredictArgs;
 use self::report::{AuditArgs, ReportArgs};
+use self::signals::SignalsArgs;
 use self::sink::SinkArgs;
 use self::sweep::SweepArgs;
 use self::watch::WatchArgs;
@@ -73,6 +75,8 @@ pub(crate) enum Command {
     Load(Box<LoadArgs>),
     /// How many requests per second does it take, with p99 below a limit?
     Capacity(Box<CapacityArgs>),
+    /// Which of its numbers tells first that it is full: what to scale or alert on
+    Signals(Box<SignalsArgs>),
     /// Watch a running server without sending anything: who waits, which threads are busy
     Watch(Box<WatchArgs>),
     /// Two or more ways to run a server: is there a difference, or is it noise?
@@ -127,6 +131,7 @@ impl Command {
             | Command::Load(_)
             | Command::Attack(_)
             | Command::Capacity(_)
+            | Command::Signals(_)
             | Command::Compare(_)
             | Command::Doctor(_)
             | Command::Calibrate(_)
@@ -164,6 +169,7 @@ impl Command {
             }
             Command::Compare(args) => compare::run(&args, resolver),
             Command::Capacity(args) => capacity::run(&args, resolver),
+            Command::Signals(args) => signals::run(&args, resolver),
             Command::Report(args) => report::run(&args),
             Command::Fleet(args) => fleet::run(&args),
             Command::Init => init::run(),

@@ -29,6 +29,7 @@ mod refused;
 mod scenarios;
 mod schemas;
 mod secrets;
+mod signals;
 mod situations;
 mod stability;
 mod terminal;

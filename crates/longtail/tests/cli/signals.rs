@@ -1,0 +1,44 @@
+//! `longtail signals` on real Pumas. It takes a minute, so only `make soak` does it.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::lab::{Lab, Running, free_port, soaks};
+
+/// The signals of a Puma of two threads and an app that takes 50 ms.
+fn signals_of_puma(lab: &Lab, flags: &str) -> Value {
+    let app = lab.path("app.ru");
+    fs::write(&app, "run lambda { |_| sleep 0.05; [200, {}, ['ok']] }\n").unwrap();
+    let port = free_port();
+    let control = free_port();
+    let words = format!("-t2:2 --control-url tcp://127.0.0.1:{control} --control-token secret");
+    let _puma = Running::puma(lab, port, &app, &words);
+    let words = format!(
+        "signals {flags} --json --interval 1s --budget 60s --objective 'p99 < 300ms' \
+         --control-url tcp://127.0.0.1:{control} --control-token secret http://127.0.0.1:{port}/"
+    );
+    serde_json::from_str(&lab.answer(&words).with_code(0).stdout).expect("JSON")
+}
+
+fn row<'v>(found: &'v Value, name: &str) -> &'v Value {
+    let rows = found["signals"].as_array().expect("rows");
+    rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("no {name}: {found:#}"))
+}
+
+/// What waits is in the kernel's accept queue, which `backlog` does not count.
+#[test]
+fn the_backlog_of_a_puma_before_7_sees_no_overload() {
+    let Some(lab) = Lab::with("puma") else { return };
+    if !soaks() || !crate::scenarios::is_there("old") {
+        return;
+    }
+    let found = signals_of_puma(&lab, "-k");
+    assert!(found["broke_at_s"].as_f64().is_some(), "{found:#}");
+    assert_eq!(row(&found, "backlog")["left_at_part"], Value::Null, "{found:#}");
+    assert!(row(&found, "accept queue")["left_at_part"].as_f64().is_some(), "{found:#}");
+    let busy = row(&found, "busy threads");
+    assert!(busy["seconds_before"].as_f64().is_some_and(|before| before > 0.0), "{found:#}");
+    let most = busy["false_alarms_per_hour_at_most"].as_f64().unwrap();
+    assert!(most > 100.0, "a few seconds prove little: {most}");
+}
