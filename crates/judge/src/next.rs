@@ -408,8 +408,10 @@ fn in_millis(time: Nanos) -> String {
     format!("{}ms", number::significant(time.as_millis_f64()))
 }
 
+/// How long a load lasts.
+const DURATION: [&str; 2] = ["--for", "-z"];
 /// Flags of a load that set how many requests it sends,
-const AMOUNT: [&str; 4] = ["--rate", "--for", "-n", "--requests"];
+const AMOUNT: [&str; 5] = ["--rate", "--for", "-z", "-n", "--number"];
 /// that change this number during the load,
 const RAMP: [&str; 4] = ["--ramp", "--over", "--steps", "--step"];
 /// and that judge it.
@@ -436,7 +438,7 @@ fn for_finding_of_load(study: &LoadStudy, finding: &Finding) -> Option<NextComma
     };
     let most_of = |rate: f64, why: &str| {
         let flags = format!("--rate {} --for 30s", round_rate(0.7 * rate));
-        with(flags, &[AMOUNT, RAMP].concat(), why)
+        with(flags, &[AMOUNT.as_slice(), &RAMP].concat(), why)
     };
     Some(match finding {
         Finding::ClosedLoop(ClosedLoop { rate_per_s, pauses: false, .. }) if *rate_per_s >= 2.0 => {
@@ -454,7 +456,7 @@ fn for_finding_of_load(study: &LoadStudy, finding: &Finding) -> Option<NextComma
         Finding::FallsBehind(FallsBehind { under_way: Some(_), .. }) => {
             let length = study.plan.length?;
             let why = "is it overloaded, or do some requests take long?";
-            with(format!("--for {}", length * 6), &["--for"], why)
+            with(format!("--for {}", length * 6), &DURATION, why)
         }
         Finding::NotMeasured(NotMeasured { verdict: Verdict::Invalid, .. }) => all_checks(),
         Finding::HeavyClass(HeavyClass { name, .. }) => {
@@ -464,7 +466,7 @@ fn for_finding_of_load(study: &LoadStudy, finding: &Finding) -> Option<NextComma
         Finding::EventCost(event) if event.is_cut_off => {
             let length = study.plan.length?;
             let why = "until all is as it was before";
-            with(format!("--for {}", length * 2), &["--for"], why)
+            with(format!("--for {}", length * 2), &DURATION, why)
         }
         Finding::GoodStatuses(_)
         | Finding::ServerEnded(_)
@@ -516,10 +518,10 @@ fn longer_load(study: &LoadStudy) -> Option<NextCommand> {
     let (times, needed) = more_answers(run.response_time(0.99), run.statistics.as_ref(), answers)?;
     let line = if let Some(length) = plan.length {
         let flags = format!("--for {}", length * times.ceil() as u64);
-        edited(&study.command_line, &flags, &["--for"])
+        edited(&study.command_line, &flags, &DURATION)
     } else {
         let requests = two_digits_up((answers as f64 * times) as u64);
-        edited(&study.command_line, &format!("-n {requests}"), &["-n", "--requests"])
+        edited(&study.command_line, &format!("-n {requests}"), &["-n", "--number"])
     };
     Some(command(line, &format!("p99 needs about {needed} responses")))
 }

@@ -7,7 +7,7 @@ use model::{Diagnostic, Judgement, Nanos, Quantile, Run, Study, Verdict, number}
 use serde::Serialize;
 
 use crate::checks::{Grade, assess, machine_busy};
-use crate::named_runs::{NamedRun, diagnostics, is_hidden};
+use crate::named_runs::{NamedRun, diagnostics, is_hidden, name_in_sweep};
 use crate::verdict::troubles;
 use crate::words::{brief, listed, share};
 
@@ -68,12 +68,33 @@ pub fn shown_percentiles(command: &str) -> &'static [ShownPercentile] {
 pub fn trust(study: &Study, runs: &[NamedRun<'_>], shown: &[NamedRun<'_>]) -> Vec<TrustLine> {
     let command = if matches!(study, Study::Load(_)) { "load" } else { "sweep" };
     let percentiles = shown_percentiles(command);
-    let mut lines: Vec<TrustLine> = passed(runs).into_iter().collect();
-    lines.extend(doubts(runs));
+    let cut_short = cut_short(study);
+    let is_said = cut_short.is_some();
+    let mut lines: Vec<TrustLine> = cut_short.into_iter().chain(passed(runs)).collect();
+    lines.extend(doubts(runs, is_said));
     lines.extend(generators_part(shown, percentiles));
     lines.extend(uncertain(shown, percentiles));
     lines.extend(missing(shown, percentiles, study));
     lines
+}
+
+/// That the user ended a sweep early; before all else, since the figures may be read without it.
+fn cut_short(study: &Study) -> Option<TrustLine> {
+    let Study::Sweep(sweep) = study else { return None };
+    let planned = sweep.plan.runs();
+    let made = sweep.runs.len();
+    if !sweep.interrupted {
+        return None;
+    }
+    let is_shorter = |warning: &Diagnostic| matches!(warning, Diagnostic::Interrupted { .. });
+    let last = sweep.runs.last().filter(|run| run.warnings.iter().any(is_shorter));
+    let last = last.map(|run| {
+        let load = name_in_sweep(sweep, run);
+        format!(", the last of them ({load}) for {} only", brief(run.measured))
+    });
+    let sentence =
+        format!("Interrupted: {made} of {planned} runs were made{}.", last.unwrap_or_default());
+    Some(TrustLine::new(Grade::Doubtful, sentence).hint("run again to the end"))
 }
 
 /// That the server was measured, and by what margin the generator did not matter.
@@ -200,7 +221,8 @@ struct Doubt<'a> {
     decides: bool,
 }
 
-fn doubts(runs: &[NamedRun<'_>]) -> Vec<TrustLine> {
+/// `is_cut_short`: another line says that the user ended it early.
+fn doubts(runs: &[NamedRun<'_>], is_cut_short: bool) -> Vec<TrustLine> {
     let mut doubts: Vec<Doubt<'_>> = Vec::new();
     for NamedRun { name, run } in runs {
         let has_turns =
@@ -210,6 +232,9 @@ fn doubts(runs: &[NamedRun<'_>]) -> Vec<TrustLine> {
         let is_busy_machine = matches!(decider, Some(Diagnostic::MachineBusy { .. }));
         for (diagnostic, grade) in diagnostics(run) {
             if grade < Grade::Doubtful || is_said_elsewhere(diagnostic, has_turns) {
+                continue;
+            }
+            if is_cut_short && matches!(diagnostic, Diagnostic::Interrupted { .. }) {
                 continue;
             }
             // If the machine is too busy, that is the only advice to give.

@@ -3,7 +3,7 @@
 //! Invariant: a check that did not apply never counts as passed.
 
 use model::{
-    CpuUsage, Diagnostic, Judgement, Limit, LoadPlan, Nanos, Outcome, Pace, Profile, Run,
+    AtOnce, CpuUsage, Diagnostic, Judgement, Limit, LoadPlan, Nanos, Outcome, Pace, Profile, Run,
     SweepStudy, Timing, Verdict,
 };
 
@@ -93,12 +93,20 @@ fn of_loads(run: &Run, server: &ServerSeen) -> Option<Limit> {
     }
 }
 
-/// What was seen, if no limit is known. `server`: in a sweep, with what one request takes alone.
+/// What was seen, if no limit is known. `server`: in a sweep, with what one request takes alone. An
+/// overload shows how many requests are worked on at a time where the user said how long each takes
+/// (`--service`).
 fn not_known(run: &Run, server: Option<&ServerSeen>) -> Limit {
     let alone = server.and_then(|server| server.alone).filter(|_| !has_many_failures(run));
+    let overload = run.overload.as_ref().filter(|overload| overload.doubt.is_none());
+    let inferred = overload.and_then(|overload| overload.slots).map(|slots| AtOnce {
+        mean: slots.value,
+        low: slots.value - slots.half_width,
+        high: Some(slots.value + slots.half_width),
+    });
     Limit::NotKnown {
         cpu: CpuUsage::of(&run.generator),
-        at_once: alone.and_then(|alone| at_once::of_run(run, &alone)),
+        at_once: alone.and_then(|alone| at_once::of_run(run, &alone)).or(inferred),
         busy: server.and_then(|_| crate::busy_threads::of(run)),
     }
 }

@@ -4,7 +4,7 @@
 use judge::named_runs::NamedRun;
 use model::comparison::{
     ArmPlan, ComparedMetric, ComparisonBlocks, ComparisonDoubt, ComparisonLoad, ComparisonQuestion,
-    ComparisonVerdict, Difference, Metric, excludes_zero,
+    ComparisonRun, ComparisonVerdict, Difference, Metric, excludes_zero,
 };
 use model::{ComparisonStudy, CpuUsage, Diagnostic, Limit, MaskedText, Nanos};
 
@@ -436,31 +436,40 @@ fn only_in_first(first: &[MaskedText], second: &[MaskedText]) -> Vec<String> {
 }
 
 /// Says so where some arms serve a keep-alive connection several times in a row, as Puma before 7
-/// does, and others do not.
+/// does, and others do not. An arm that does so in a few runs, or is unfair in another way, is
+/// neither.
 fn turns(study: &ComparisonStudy) -> Option<String> {
-    let has_turns = |arm: usize| {
-        let runs = || study.runs.iter().filter(|run| run.arm == arm && run.is_sound());
-        let in_turns = runs().filter(|run| {
-            run.run
-                .warnings
-                .iter()
-                .any(|warning| matches!(warning, Diagnostic::ServedInTurns { .. }))
-        });
-        2 * in_turns.count() > runs().count()
+    let runs = |arm: usize| study.runs.iter().filter(move |run| run.arm == arm && run.is_sound());
+    let in_turns = |run: &&ComparisonRun| {
+        let mut warnings = run.run.warnings.iter();
+        warnings.any(|warning| matches!(warning, Diagnostic::ServedInTurns { .. }))
     };
-    let (with, without): (Vec<usize>, Vec<usize>) =
-        (0..study.plan.arms.len()).partition(|arm| has_turns(*arm));
+    let is_unfair = |run: &&ComparisonRun| {
+        let mut warnings = run.run.warnings.iter();
+        warnings.any(|warning| {
+            matches!(warning, Diagnostic::Unfair { .. } | Diagnostic::NeverServed { .. })
+        })
+    };
+    let arms = || 0..study.plan.arms.len();
+    let with: Vec<usize> =
+        arms().filter(|arm| 2 * runs(*arm).filter(in_turns).count() > runs(*arm).count()).collect();
+    let without: Vec<usize> = arms()
+        .filter(|arm| {
+            runs(*arm).count() > 0 && !runs(*arm).any(|run| in_turns(&run) || is_unfair(&run))
+        })
+        .collect();
+    if with.is_empty() || without.is_empty() {
+        return None;
+    }
     let [serve, others] = [&with, &without].map(|arms| {
         let names: Vec<String> = arms.iter().map(|arm| study.plan.called(*arm)).collect();
         listed(&names)
     });
     let serve = format!("{serve} serve{}", if with.len() == 1 { "s" } else { "" });
     let do_not = format!("{others} {} not", if without.len() == 1 { "does" } else { "do" });
-    (!with.is_empty() && !without.is_empty()).then(|| {
-        words::sentence_of(format!(
-            "{serve} a keep-alive connection several times in a row while others wait, {do_not}: the one makes a few requests slow, the other lets each wait its turn."
-        ))
-    })
+    Some(words::sentence_of(format!(
+        "{serve} a keep-alive connection several times in a row while others wait, {do_not}: the one makes a few requests slow, the other lets each wait its turn."
+    )))
 }
 
 /// Says so where the arms have different numbers of slots.

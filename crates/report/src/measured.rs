@@ -106,7 +106,13 @@ fn of_sweep(study: &SweepStudy) -> Vec<String> {
     let plan = &study.plan;
     let facts = &study.server;
     let placement = facts.placement.as_ref();
-    let load = closed_loop(&plan.stream, plan.runs(), &study.environment, placement);
+    let planned = count_of(plan.runs() as u64, "run");
+    let runs = if study.interrupted && study.runs.len() < plan.runs() {
+        format!("{} of {planned}", study.runs.len())
+    } else {
+        planned
+    };
+    let load = closed_loop(&plan.stream, &runs, &study.environment, placement);
     // Runs after the first find a warm server, and may warm it up for a shorter time.
     let is_at_most = plan.runs() > 1 && matches!(plan.stream.stop, Stop::After(_));
     vec![
@@ -121,7 +127,12 @@ fn of_bodies(study: &BodiesStudy) -> Vec<String> {
     let placement = facts.and_then(|facts| facts.placement.as_ref());
     vec![
         joined([facts.map(server), facts.map(slots), what]),
-        closed_loop(&study.plan.stream, study.runs.len(), &study.environment, placement),
+        closed_loop(
+            &study.plan.stream,
+            &count_of(study.runs.len() as u64, "run"),
+            &study.environment,
+            placement,
+        ),
     ]
 }
 
@@ -219,11 +230,11 @@ fn facts_of_comparison(study: &ComparisonStudy, machine: NamedFact) -> Vec<Named
 /// `closed loop, keep-alive · 5 runs of 10 s, after 1 s of warm-up · 2 CPUs shared with longtail`.
 fn closed_loop(
     stream: &StreamPlan,
-    runs: usize,
+    runs: &str,
     machine: &Environment,
     placement: Option<&Placement>,
 ) -> String {
-    let runs = format!("{} of {}", count_of(runs as u64, "run"), length(stream.stop));
+    let runs = format!("{runs} of {}", length(stream.stop));
     joined([
         Some(format!("closed loop, {}", connections(stream.keep_alive))),
         Some(format!("{runs}, after {} of warm-up", number::span(stream.warm_up))),

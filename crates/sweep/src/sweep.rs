@@ -166,6 +166,10 @@ impl Experiment for Sweep<'_> {
         };
         let Some(run) = run else { return Ok(false) };
         (self.study.total_time, self.study.interrupted) = session.context.time_taken(self.begun);
+        // Interrupted before it measured anything, it says nothing, not even that it is invalid.
+        if session.context.is_interrupted() && run.tally.due() == 0 {
+            return Ok(false);
+        }
         self.study.runs.push(run);
         let mut provisional = self.study.clone();
         session.judge(provisional.runs.last_mut(), false, service_time);

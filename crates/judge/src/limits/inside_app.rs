@@ -50,7 +50,8 @@ fn sentence_of_locks(workers: u32, locked: &LockWaiters) -> String {
     if per_worker < ONE_AT_A_TIME {
         return format!("{first}: it may be one request at a time.");
     }
-    format!("{first}: {} of them do not wait for it.", brief_count(passing))
+    let pool = if is_on_file { "" } else { ", as a pool of that size would let them" };
+    format!("{first}: about {:.0} at a time get past it{pool}.", passing)
 }
 
 /// `1 of those waits`, `7.8 of those wait`.

@@ -169,6 +169,11 @@ fn is_reached(limit: &Limit, seen: &WatchEvidence, busy: Option<u32>, waits: boo
 /// some thread always does.
 fn locked(seen: &WatchEvidence) -> Option<LockWaiters> {
     let busy = seen.busy_or_taken()?;
+    // While connections wait to be accepted no thread is free: where the server does not count, as
+    // many are busy as requests may be out.
+    let do_wait = seen.in_kernel().is_some_and(|waiting| waiting > 0) && seen.busy().is_none();
+    let most = seen.requests_out_at_most().zip(seen.slots()).filter(|_| do_wait);
+    let busy = most.map_or(busy, |(out, slots)| busy.max(out.min(slots)));
     let mut waiting = 0.0;
     let mut on_files = 0.0;
     for worker in seen.workers.iter().filter(|worker| worker.busy() >= Some(TWO_EACH)) {

@@ -30,6 +30,11 @@ pub(super) fn given(text: &str, around: &Surroundings) -> Result<Vec<OsString>, 
              command"
         )));
     }
+    if let [program] = words.as_slice()
+        && let Some((root, executable)) = checkout_of(&around.dir.join(program))
+    {
+        return of_checkout(&root, executable, around);
+    }
     found(&words[0], "correct --puma, or leave it out to have puma found", around)?;
     Ok(words.into_iter().map(OsString::from).collect())
 }
@@ -83,6 +88,13 @@ fn of_checkout(
     let mut library = OsString::from("-I");
     library.push(root.join("lib"));
     Ok(vec!["ruby".into(), library, root.join(executable).into_os_string()])
+}
+
+/// The checkout whose executable this is: started by itself, it would load the Puma that is
+/// installed, not the one beside it.
+fn checkout_of(program: &Path) -> Option<(PathBuf, &'static str)> {
+    let (root, executable) = checkout(program.parent()?)?;
+    (root.join(executable) == program).then(|| (root.to_owned(), executable))
 }
 
 /// The nearest directory from here upward that is a checkout of Puma, and its executable.
