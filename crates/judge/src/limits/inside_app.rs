@@ -51,7 +51,7 @@ fn sentence_of_locks(workers: u32, locked: &LockWaiters) -> String {
         return format!("{first}: it may be one request at a time.");
     }
     let pool = if is_on_file { "" } else { ", as a pool of that size would let them" };
-    format!("{first}: about {:.0} at a time get past it{pool}.", passing)
+    format!("{first}: about {passing:.0} at a time get past it{pool}.")
 }
 
 /// `1 of those waits`, `7.8 of those wait`.
