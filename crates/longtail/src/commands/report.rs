@@ -53,6 +53,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
         if at > 0 && args.output.is_prose() {
             ui::print("\n");
         }
+        if named.is_empty() {
+            note_unread_pipe(&study);
+        }
         print(&study, Some(path), &args.output)?;
         exit = exit.and(ui::exit_of_part(write_all(&files, &study, Some(path), &args.output)));
         kinds.push(StudyKind::from(&study));
@@ -67,6 +70,25 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
         ));
     }
     Ok(exit)
+}
+
+/// `vegeta attack | longtail report`: says that what was piped in is not what is shown.
+fn note_unread_pipe(study: &Study) {
+    use std::os::unix::fs::FileTypeExt as _;
+    let is_pipe = std::fs::metadata("/dev/stdin").is_ok_and(|stdin| stdin.file_type().is_fifo());
+    if is_pipe {
+        let summary = Summary::of(study, None);
+        let minute = minute_of(&summary);
+        ui::note(&format!(
+            "report reads nothing from a pipe; this is the last study, {} of {minute}",
+            summary.command
+        ));
+    }
+}
+
+/// When it was made, to the minute.
+fn minute_of(summary: &Summary<'_>) -> String {
+    summary.started_at.get(..16).unwrap_or(&summary.started_at).replace('T', " ")
 }
 
 /// `report --csv out.csv` would read that file; what it should write has a flag.
@@ -115,7 +137,7 @@ fn list(most: usize, width: Width) -> Result<Exit, Mistake> {
 /// `2026-07-21 10:00  sweep   From 10 connections on …`
 fn in_a_line(study: &Study) -> String {
     let summary = Summary::of(study, None);
-    let minute = summary.started_at.get(..16).unwrap_or(&summary.started_at).replace('T', " ");
+    let minute = minute_of(&summary);
     let sentence = first_sentence(&summary.sentence).first;
     let sentence = if sentence.is_empty() { "nothing was measured" } else { sentence };
     format!("{minute}  {:<7}  {sentence}", summary.command)

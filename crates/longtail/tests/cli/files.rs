@@ -4,6 +4,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, lchown, symlink};
 use std::path::Path;
+use std::process::Stdio;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use testkit::http::Receiver;
@@ -207,6 +208,24 @@ fn a_suggested_command_says_what_to_put_in_place_of_a_secret() {
     let expected =
         "for (secret) put USER:PASSWORD and X-Api-Key, or the headers in a file: -H @FILE";
     assert!(why.contains(expected), "{why}");
+}
+
+/// As in `vegeta attack | vegeta report`.
+#[test]
+fn a_report_with_something_piped_into_it_says_that_it_shows_the_last_study() {
+    let lab = Lab::new();
+    let text = report::json::write(&testkit::load::closed().into());
+    fs::create_dir_all(lab.path("data/longtail/studies")).unwrap();
+    lab.write("data/longtail/studies/x.study.json", &text);
+    lab.write("x.study.json", &text);
+    let note = "report reads nothing from a pipe; this is the last study, load of 20";
+    let is_said = |words: &[&str], stdin: Stdio| {
+        let ended = end(lab.program(LONGTAIL).args(words).stdin(stdin)).with_code(0);
+        ended.stderr.contains(note)
+    };
+    assert!(is_said(&["report"], Stdio::piped()));
+    assert!(!is_said(&["report"], Stdio::null()));
+    assert!(!is_said(&["report", "x.study.json"], Stdio::piped()));
 }
 
 #[test]
