@@ -11,12 +11,9 @@ use model::plan::quoted;
 use model::secret::{SECRET, is_secret_name, masked_word, masked_words};
 
 use crate::args::other_lines::{self, TypedWord};
-use crate::args::other_tools::OtherTool;
+use crate::args::other_tools::{OtherTool, is_number_or_time};
 use crate::args::synonyms;
 use crate::exit::{Mistake, wrong};
-
-/// Flags whose whole value may be a secret, though their names do not say so.
-const SECRET_FLAGS: [&str; 1] = ["data_raw"];
 
 /// Flags whose value is a command line of ours.
 const FLAGS_OF_WORDS: [&str; 2] = ["arms", "arm"];
@@ -308,7 +305,8 @@ impl MaskedWords {
         let is_long = name.len() > 1
             && (is_secret_name(name) && !are_short_flags(command, letters)
                 || command.get_arguments().any(|arg| is_called(arg, name))
-                || synonyms::meant(command, name).is_some());
+                || synonyms::is_known(name)
+                || OtherTool::any_has_long(name));
         if is_long {
             let at = self.words.len();
             self.take_long(whole, command, letters, rest);
@@ -344,18 +342,23 @@ impl MaskedWords {
     /// A flag's value without its secrets.
     fn masked_value(&mut self, whole: &Command, holds: FlagValue, value: &str) -> String {
         let masked = match holds {
-            FlagValue::Secret | FlagValue::Body if value.is_empty() => String::new(),
-            // wrk's time and curl's file, taken for a body: both are refused, and told apart.
-            FlagValue::Body if is_time(value) || is_file(value) => value.to_owned(),
+            FlagValue::Secret | FlagValue::Body | FlagValue::RawBody if value.is_empty() => {
+                String::new()
+            }
+            // wrk's time, which may be a number alone, and curl's file, taken for a body.
+            FlagValue::Body if is_file(value) => value.to_owned(),
+            FlagValue::Body | FlagValue::RawBody if is_number_or_time(value) => value.to_owned(),
             FlagValue::User if synonyms::is_url(value) => masked_word(value),
             // autocannon's number of requests.
             FlagValue::Credentials if value.bytes().all(|byte| byte.is_ascii_digit()) => {
                 value.to_owned()
             }
             FlagValue::User if !value.contains(':') => masked_word(value),
-            FlagValue::Secret | FlagValue::Body | FlagValue::Credentials | FlagValue::User => {
-                SECRET.to_owned()
-            }
+            FlagValue::Secret
+            | FlagValue::Body
+            | FlagValue::RawBody
+            | FlagValue::Credentials
+            | FlagValue::User => SECRET.to_owned(),
             FlagValue::Words => self.masked_arm(whole, value),
             FlagValue::Text => masked_word(value),
         };
@@ -418,6 +421,8 @@ enum FlagValue {
     Secret,
     /// A body, and so perhaps a secret.
     Body,
+    /// The same, where even `@FILE` is text.
+    RawBody,
     /// `user:password` of our own flag.
     Credentials,
     /// A secret, where it has a colon: `user:password` in another tool's words.
@@ -437,9 +442,11 @@ impl FlagValue {
         });
         if id == "data" {
             FlagValue::Body
+        } else if id == "data_raw" {
+            FlagValue::RawBody
         } else if id == "auth" {
             FlagValue::Credentials
-        } else if SECRET_FLAGS.contains(&id) || is_secret_name(long) && !is_file {
+        } else if is_secret_name(long) && !is_file {
             FlagValue::Secret
         } else if FLAGS_OF_WORDS.contains(&id) {
             FlagValue::Words
@@ -447,11 +454,6 @@ impl FlagValue {
             FlagValue::Text
         }
     }
-}
-
-/// Whether that is a number with a unit of time: no body, and no secret.
-fn is_time(value: &str) -> bool {
-    value.ends_with(|c: char| c.is_ascii_alphabetic()) && value.parse::<model::Nanos>().is_ok()
 }
 
 /// Whether that is a path behind an @.

@@ -120,6 +120,8 @@ pub(super) fn mistaken_value(words: &[String], at: usize) -> Option<ArgumentFaul
     time_for_text(words, at)
         .or_else(|| file_for_text(words, at))
         .or_else(|| number_for_file(words, at))
+        .or_else(|| time_for_file(words, at))
+        .or_else(|| format_for_file(words, at))
         .or_else(|| count_for_credentials(words, at))
         .or_else(|| range_of_ramp(words, at))
         .or_else(|| socket_for_url(words, at))
@@ -135,16 +137,83 @@ fn time_for_text(words: &[String], at: usize) -> Option<ArgumentFault> {
     TIMES.into_iter().find_map(|(short, ours, theirs)| {
         let GivenValue { value, words: count } = value_of(words, at, Some(short), None)?;
         value.parse::<Nanos>().ok()?;
+        let time = with_unit(value);
         let fault = ArgumentFault::of(
             format!("{short} is {theirs} here"),
-            format!("type {ours} {value}, or {theirs} {value}"),
+            format!("type {ours} {time}, or {theirs} {value}"),
         );
-        let inserted = vec![ours.to_owned(), value.to_owned()];
+        let inserted = vec![ours.to_owned(), time];
         Some(ArgumentFault {
             otherwise: Some(format!("{theirs} {value}")),
             ..fault.mended_by(Edit { at, removed: count, inserted })
         })
     })
+}
+
+/// A time with its unit: of a number alone, seconds.
+fn with_unit(value: &str) -> String {
+    if value.parse::<f64>().is_ok() { format!("{value}s") } else { value.to_owned() }
+}
+
+/// `-D 30`: seconds in h2load, a file here.
+fn time_for_file(words: &[String], at: usize) -> Option<ArgumentFault> {
+    let GivenValue { value, words: count } = value_of(words, at, Some("-D"), None)?;
+    let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number || Path::new(value).exists() {
+        return None;
+    }
+    let fault = ArgumentFault::of(
+        "-D is a file with a body here".to_owned(),
+        format!("type --for {value}s"),
+    );
+    let inserted = vec!["--for".to_owned(), format!("{value}s")];
+    Some(fault.mended_by(Edit { at, removed: count, inserted }))
+}
+
+/// `-o csv` of hey and `-o json` of bombardier: formats; a file here, whose ending says its format.
+fn format_for_file(words: &[String], at: usize) -> Option<ArgumentFault> {
+    let GivenValue { value, words: count } = value_of(words, at, Some("-o"), Some("--output"))?;
+    let (ours, what) = match value {
+        "csv" => ("--log=-.csv", "a line a request"),
+        "json" | "j" => ("--json", "a summary"),
+        _ => return None,
+    };
+    let fault = ArgumentFault::of(
+        format!("-o is a file here, whose ending says the format, and {value} is none"),
+        format!("type {ours} for {what}"),
+    );
+    Some(fault.mended_by(Edit { at, removed: count, inserted: vec![ours.to_owned()] }))
+}
+
+/// k6's threshold, such as `http_req_duration=p(95)<200` (milliseconds), as a condition of ours.
+pub(super) fn k6_condition(value: &str) -> Option<String> {
+    let is_metric = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let named = value.split_once(['=', ':']).filter(|(name, _)| is_metric(name.trim()));
+    let (metric, condition) = named.unwrap_or(("http_req_duration", value));
+    let condition: String =
+        condition.chars().filter(|c| !c.is_whitespace() && !"'\"[]".contains(*c)).collect();
+    let at = condition.find(['<', '>'])?;
+    let (figure, limit) = condition.split_at(at);
+    let sign = &limit[..1];
+    let limit: f64 = limit[1..].trim_start_matches('=').parse().ok()?;
+    match (metric.trim(), figure) {
+        ("http_req_failed", "rate") => {
+            return Some(format!("failed {sign} {}%", (limit * 1e6).round() / 1e4));
+        }
+        ("http_req_duration", _) => {}
+        _ => return None,
+    }
+    let figure = match figure {
+        "avg" => "mean".to_owned(),
+        "med" => "p50".to_owned(),
+        "max" => "max".to_owned(),
+        figure => {
+            let percent = figure.strip_prefix("p(")?.strip_suffix(')')?;
+            percent.parse::<f64>().ok()?;
+            format!("p{percent}")
+        }
+    };
+    Some(format!("{figure} {sign} {limit}ms"))
 }
 
 /// `-d @FILE`: a file in curl, that very text in hey.

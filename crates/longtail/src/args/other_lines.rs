@@ -7,6 +7,8 @@
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 use model::Nanos;
+use model::plan::quoted;
+use model::secret::masked_word;
 
 use super::other_tools::{
     Counterpart, KeepAlive, OtherTool, OthersDefault, OthersFlag, Spelling, TOOLS, Takes, UrlPlace,
@@ -162,6 +164,10 @@ struct Translation {
     left_out: Vec<String>,
     /// siege's requests of each connection.
     each_connection: Option<u64>,
+    /// How long k6's stages are in all.
+    stages: Nanos,
+    /// The most connections of a stage.
+    most_of_stages: u32,
     /// Whether the flag that keeps connections was there.
     keeps_connections: bool,
 }
@@ -198,6 +204,7 @@ fn translate(
         }
     }
     ours.count_all_requests();
+    ours.end_stages();
     Ok(ours)
 }
 
@@ -241,6 +248,41 @@ impl Translation {
                 }
             }
             Counterpart::EachConnection => self.each_connection = value.parse().ok(),
+            Counterpart::Stages => self.take_stages(tool, name, value),
+        }
+    }
+
+    /// k6's `30s:20,1m:50`: how long each stage is, and how many connections it ends with.
+    fn take_stages(&mut self, tool: &OtherTool, name: &str, value: &str) {
+        let why = format!(
+            "{}'s {name} cannot be done here: the number of connections stays; --ramp A..B and --steps A,B raise a rate",
+            tool.name
+        );
+        if !self.left_out.contains(&why) {
+            self.left_out.push(why);
+        }
+        for stage in value.split(',') {
+            let Some((length, connections)) = stage.split_once(':') else { continue };
+            let Ok(length) = length.trim().parse::<Nanos>() else { continue };
+            self.stages = Nanos(self.stages.0.saturating_add(length.0));
+            let connections = connections.trim().parse().unwrap_or(0);
+            self.most_of_stages = self.most_of_stages.max(connections);
+        }
+    }
+
+    /// The load that is nearest to k6's stages: the most connections of them, for as long.
+    fn end_stages(&mut self) {
+        if self.stages == Nanos::ZERO {
+            return;
+        }
+        let most = self.most_of_stages.max(1).to_string();
+        // k6's -u is the number that they begin with.
+        match self.flags.iter().position(|flag| flag == "-c") {
+            Some(at) if at + 1 < self.flags.len() => self.flags[at + 1] = most,
+            _ => self.flags.extend(["-c".to_owned(), most]),
+        }
+        if !self.flags.iter().any(|flag| flag == "--for") {
+            self.flags.extend(["--for".to_owned(), self.stages.to_string()]);
         }
     }
 
@@ -324,7 +366,10 @@ pub(crate) fn answer(
 ) -> Result<PastedLine, Mistake> {
     let load = load_of(whole);
     let theirs = without_subcommand(tool, theirs)?;
+    let settings = if tool.name == "k6" { k6_settings(tool, theirs) } else { Settings::default() };
+    let theirs = &[&settings.words, theirs].concat();
     let mut found = translate(tool, load, theirs).map_err(wrong)?;
+    found.remarks.extend(settings.remarks);
     if tool.name == "siege" {
         found.take_siege_post();
     }
@@ -347,6 +392,60 @@ pub(crate) fn answer(
     }
     words.extend(operands);
     Ok(PastedLine { refusal: with_remarks(refusal, &remarks, &left_out), words })
+}
+
+/// Environment variables by which k6 is told the same as by flags, and those flags.
+const K6_SETTINGS: [(&str, &str); 11] = [
+    ("K6_VUS", "vus"),
+    ("K6_DURATION", "duration"),
+    ("K6_ITERATIONS", "iterations"),
+    ("K6_RPS", "rps"),
+    ("K6_STAGES", "stage"),
+    ("K6_USER_AGENT", "user-agent"),
+    ("K6_SUMMARY_EXPORT", "summary-export"),
+    ("K6_OUT", "out"),
+    ("K6_INSECURE_SKIP_TLS_VERIFY", "insecure-skip-tls-verify"),
+    ("K6_NO_CONNECTION_REUSE", "no-connection-reuse"),
+    ("K6_NO_VU_CONNECTION_REUSE", "no-vu-connection-reuse"),
+];
+
+/// What the environment says to a tool.
+#[derive(Default)]
+struct Settings {
+    /// Its flags that say the same.
+    words: Vec<String>,
+    remarks: Vec<String>,
+}
+
+/// What variables of the environment say to k6, where no flag of its line says it.
+fn k6_settings(tool: &'static OtherTool, line: &[String]) -> Settings {
+    let mut settings = Settings::default();
+    for (variable, flag) in K6_SETTINGS {
+        let Some(value) = std::env::var(variable).ok().filter(|value| !value.is_empty()) else {
+            continue;
+        };
+        let Some(known) = tool.flags.iter().find(|known| known.is_called(flag)) else { continue };
+        if tool.has_typed(flag, line) || !known.takes_value() && value != "true" {
+            continue;
+        }
+        settings.words.push(format!("--{flag}"));
+        settings.remarks.push(format!("{variable}={} is in the environment", masked_word(&value)));
+        if known.takes_value() {
+            settings.words.push(value);
+        }
+    }
+    settings
+}
+
+/// Whether these words behind `run` are k6's: a script, or flags of it.
+pub(crate) fn are_k6s(words: &[String]) -> bool {
+    let is_script = |word: &String| [".js", ".ts"].iter().any(|end| word.ends_with(end));
+    let flag = |at: usize| {
+        let next = words.get(at + 1).map(String::as_str);
+        let read = OtherTool::of("k6").map(|tool| tool.read(&words[at], next));
+        matches!(read, Some(Ok(TypedWord::Flags { .. }))) && words[at].starts_with("--")
+    };
+    words.iter().any(is_script) || (0..words.len()).any(flag)
 }
 
 /// What is wrong with a line, with what its flags are here.
@@ -375,8 +474,9 @@ fn without_subcommand<'w>(tool: &OtherTool, theirs: &'w [String]) -> Result<&'w 
     match theirs.first() {
         Some(word) if word == name => Ok(&theirs[1..]),
         Some(word) if ["report", "plot", "encode", "dump"].contains(&word.as_str()) => {
+            let meant = of_vegetas_result(word, &theirs[1..]);
             Err(wrong(format!(
-                "{} {word} shows a result: longtail report shows the last one, longtail audit FILE checks theirs",
+                "{} {word} shows a result: longtail report shows the last one, longtail audit FILE checks theirs; {meant}",
                 tool.name
             )))
         }
@@ -386,6 +486,52 @@ fn without_subcommand<'w>(tool: &OtherTool, theirs: &'w [String]) -> Result<&'w 
         ))),
         _ => Ok(theirs),
     }
+}
+
+/// What to type for `vegeta report`, `plot` and `encode`, whose name is `command`.
+pub(crate) fn of_vegetas_result(command: &str, words: &[String]) -> String {
+    let given = |flags: [&str; 2]| {
+        words.iter().enumerate().find_map(|(at, word)| {
+            let name = word.strip_prefix('-')?.trim_start_matches('-');
+            let (name, glued) =
+                name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
+            let value = glued.or(words.get(at + 1).map(String::as_str));
+            value.filter(|_| flags.contains(&name))
+        })
+    };
+    let format = given(["type", "to"]);
+    let format = format.unwrap_or_default();
+    match command {
+        "plot" => "type longtail report --html report.html".to_owned(),
+        "encode" | "dump" if format == "csv" => "type longtail report --csv".to_owned(),
+        "encode" | "dump" => {
+            "type longtail report --json, or longtail load --log FILE.csv URL for a line a request"
+                .to_owned()
+        }
+        _ if format == "json" => "type longtail report --json".to_owned(),
+        _ if format.starts_with("hist") => {
+            "buckets of your own are not there: type longtail report --style hey, which has a histogram".to_owned()
+        }
+        _ if format == "hdrplot" => {
+            "type longtail report -o FILE.hdr, which is a log of HdrHistogram".to_owned()
+        }
+        _ => match given(["output", "o"]) {
+            Some(file) => format!("type longtail report -o {}", quoted(file)),
+            None => "type longtail report".to_owned(),
+        },
+    }
+}
+
+/// Whether these words behind `report` are vegeta's, and not ours.
+pub(crate) fn are_vegetas_report(words: &[String]) -> bool {
+    let flags = ["type", "every", "buckets", "output"];
+    words.iter().any(|word| {
+        let name = word.split('=').next().unwrap_or(word);
+        let bare = name.trim_start_matches('-');
+        name.starts_with('-')
+            && flags.contains(&bare)
+            && (bare != "output" || !name.starts_with("--"))
+    })
 }
 
 /// Finds the URL of a tool that has none on its command line.
@@ -487,6 +633,15 @@ pub(crate) struct OthersReading {
     meaning: String,
 }
 
+/// Flags that as a rule only lines of one tool have together: threads, connections, a duration.
+const OWN_FLAGS: [(&str, [&str; 3]); 2] = [("wrk", ["t", "c", "d"]), ("h2load", ["t", "c", "D"])];
+
+/// Whether a line has all flags that together are a tool's own.
+fn is_surely(tool: &'static OtherTool, words: &[String]) -> bool {
+    let own = OWN_FLAGS.iter().find(|(name, _)| *name == tool.name);
+    own.is_some_and(|(_, flags)| flags.iter().all(|flag| tool.has_typed(flag, words)))
+}
+
 /// How tools would take these words, which are no name of a tool or command but flags and a URL.
 /// Lines that mean the same are one reading, that of the first tool. Readings without anything
 /// that cannot be done are the better ones.
@@ -497,6 +652,9 @@ pub(crate) fn readings(whole: &Command, words: &[String]) -> Vec<OthersReading> 
         if !readings.iter().any(|known| known.meaning == reading.meaning) {
             readings.push(reading);
         }
+    }
+    if let Some(sure) = readings.iter().position(|reading| is_surely(reading.tool, words)) {
+        return vec![readings.swap_remove(sure)];
     }
     if readings.iter().any(|reading| reading.left_out.is_empty()) {
         readings.retain(|reading| reading.left_out.is_empty());
@@ -590,7 +748,6 @@ pub(crate) fn say_readings(
 mod tests {
     use super::*;
     use crate::commands::definition;
-    use model::plan::quoted;
 
     fn line(tool: &str, beside: &str, theirs: &str) -> String {
         let words = |line: &str| shlex::split(line).unwrap();
@@ -637,7 +794,7 @@ mod tests {
             ),
             (
                 "--timeout=5s --duration 3 -c 2k http://h/",
-                "--timeout 5s --for 3 -c 2000 --generator-threads 2 --style wrk http://h/",
+                "--timeout 5s --for 3s -c 2000 --generator-threads 2 --style wrk http://h/",
             ),
         ] {
             assert_eq!(line("wrk", "", theirs), format!("no: type longtail load {ours}"));

@@ -113,6 +113,10 @@ pub(crate) enum Takes {
     Cookie,
     /// vegeta's rate: `50`, `50/1s`, `100/1m`, or 0 and `infinity` for a closed loop.
     VegetaRate,
+    /// `HOST:PORT` to listen at; without a host, or with that of all networks, it is loopback here.
+    ListenAddress,
+    /// k6's stages: `30s:20,1m:50`.
+    StageList,
     /// One of these words.
     OneOf(&'static [&'static str]),
 }
@@ -130,13 +134,15 @@ pub(crate) enum Counterpart {
     RandomPause,
     /// Requests of each connection: ours is the total.
     EachConnection,
+    /// k6's stages, `30s:20,1m:50`: the number of connections changes, which ours cannot.
+    Stages,
 }
 
-use Counterpart::{EachConnection, Impossible, Nothing, RandomPause, Words};
+use Counterpart::{EachConnection, Impossible, Nothing, RandomPause, Stages, Words};
 use Spelling::{Getopt, Go};
 use Takes::{
-    Body, BodyOrFile, Cookie, Count, Credentials, Header, No, OneOf, Seconds, SiegeTime, Switch,
-    Text, Thousands, Time, TimeOrSeconds, VegetaRate,
+    Body, BodyOrFile, Cookie, Count, Credentials, Header, ListenAddress, No, OneOf, Seconds,
+    SiegeTime, StageList, Switch, Text, Thousands, Time, TimeOrSeconds, VegetaRate,
 };
 
 const fn flag(names: &'static str, takes: Takes, ours: Counterpart) -> OthersFlag {
@@ -161,6 +167,10 @@ const ONE_AT_A_TIME: &str = "longtail sends one request at a time on a connectio
 const KEEPS_GOING: &str = "a failed request never ends the run";
 const FROM_DUE_TIME: &str = "times always count from when a request was due";
 const NO_LUA: &str = "longtail runs no Lua: -m, -H, -d and --requests FILE say what to send";
+pub(super) const K6_OUTPUT: &str =
+    "--log FILE.csv has a line a request; --metrics, --otlp and --statsd-to export figures";
+const NO_SCRIPT: &str = "longtail runs no script";
+const NO_DUMP: &str = "requests are not printed; --log FILE.csv has a line for each";
 const NO_NAMES: &str = "a study has no title";
 
 const HEY: OtherTool = OtherTool {
@@ -495,22 +505,34 @@ const K6: OtherTool = OtherTool {
         flag("v verbose", No, Nothing("--full prints more")),
         flag("max-redirects", Count, Nothing(NO_REDIRECTS)),
         flag("discard-response-bodies", No, Nothing("bodies are read and not kept")),
-        flag("no-setup no-teardown no-thresholds", No, Nothing("longtail runs no script")),
+        flag("no-setup no-teardown no-thresholds", No, Nothing(NO_SCRIPT)),
         flag("vus-max", Count, Nothing("no more connections are opened than -c says")),
+        flag("s stage", StageList, Stages),
+        flag("o out", Text, Impossible(K6_OUTPUT)),
+        // k6's own is a file, so a number is ours.
+        flag("c", Count, Words(&["-c", "{}"])),
+        flag("e env tag config c", Text, Impossible(NO_SCRIPT)),
+        flag("tags system-tags include-system-env-vars", Text, Impossible(NO_SCRIPT)),
+        flag("t type compatibility-mode execution-segment", Text, Impossible(NO_SCRIPT)),
+        flag("execution-segment-sequence batch batch-per-host", Text, Impossible(NO_SCRIPT)),
+        flag("paused w throw show-logs", No, Impossible(NO_SCRIPT)),
+        flag("http-debug", No, Impossible(NO_DUMP)),
+        flag("http-debug", Text, Impossible(NO_DUMP)),
+        flag("summary-trend-stats summary-time-unit", Text, Nothing(ALWAYS_PERCENTILES)),
+        flag("summary-mode", Text, Nothing("--full prints more")),
+        flag("log-output log-format console-output", Text, Nothing(NO_SCRIPT)),
+        flag("traces-output profiling-enabled secret-source", Text, Nothing(NO_SCRIPT)),
+        flag("a address", Text, Nothing("--metrics 127.0.0.1:PORT shows live figures")),
+        flag("dns", Text, Nothing("a name is looked up once, before the start")),
+        flag("local-ips", Text, Words(&["--source-ip", "{}"])),
+        flag("min-iteration-duration", Text, Impossible("--think TIME pauses between requests")),
         flag(
-            "s stage",
+            "blacklist-ip block-hostnames",
             Text,
-            Impossible("the number of connections stays; --ramp A..B and --steps A,B raise a rate"),
+            Impossible("--allow-net says where load may go"),
         ),
-        flag(
-            "o out",
-            Text,
-            Impossible(
-                "--log FILE.csv has a line a request; --metrics, --otlp and --statsd-to export figures",
-            ),
-        ),
-        flag("e env tag config c", Text, Impossible("longtail runs no script")),
-        flag("http-debug paused", No, Impossible("longtail runs no script")),
+        flag("no-cookies-reset", No, Nothing("responses set no cookies here")),
+        flag("l linger", No, Nothing("a run ends by --for or -n")),
     ],
     defaults: &[
         default(&["connections"], &["-c", "1"]),
@@ -565,7 +587,7 @@ const VEGETA: OtherTool = OtherTool {
         flag("name", Text, Nothing(NO_NAMES)),
         flag("lazy session-tickets", Switch, Nothing("requests are made before the start")),
         flag("dns-ttl resolvers", Text, Nothing("a name is looked up once, before the start")),
-        flag("prometheus-addr", Text, Words(&["--metrics", "{}"])),
+        flag("prometheus-addr", ListenAddress, Words(&["--metrics", "{}"])),
         flag("h2c http2", Switch, Impossible(HTTP_1_ONLY)),
         flag("chunked", Switch, Impossible("a body is sent with its length")),
         flag("proxy-header", Text, Impossible(NO_PROXY)),
@@ -675,6 +697,12 @@ impl OtherTool {
     pub(crate) fn of(name: &str) -> Option<&'static OtherTool> {
         TOOLS.into_iter().find(|tool| tool.name == name)
     }
+
+    /// Whether one of them has a flag of this name of several letters.
+    pub(crate) fn any_has_long(name: &str) -> bool {
+        let mut flags = TOOLS.into_iter().flat_map(|tool| tool.flags);
+        name.len() > 2 && flags.any(|flag| flag.is_called(name))
+    }
 }
 
 impl OthersFlag {
@@ -689,8 +717,9 @@ impl OthersFlag {
     /// Whether this value of it may be a secret, whatever it looks like.
     pub(crate) fn holds_secret(&self, value: &str) -> bool {
         match self.takes {
-            Body | Credentials | Cookie => true,
-            BodyOrFile => !value.starts_with('@'),
+            Body => !is_number_or_time(value),
+            Credentials | Cookie => true,
+            BodyOrFile => !value.starts_with('@') && !is_number_or_time(value),
             _ => false,
         }
     }
@@ -711,15 +740,23 @@ impl Takes {
             Thousands => without_unit(value),
             Seconds => seconds(),
             Time if value.parse::<f64>().is_ok() => None,
-            Time | TimeOrSeconds => time(),
+            TimeOrSeconds => seconds().or_else(time),
+            Time => time(),
             SiegeTime => siege_time(value),
             Credentials => value.contains(':').then(|| value.to_owned()),
             Header => header(value),
             Cookie => value.contains('=').then(|| value.to_owned()),
             VegetaRate => vegeta_rate(value),
+            ListenAddress => listen_address(value),
+            StageList => value.split(',').all(is_stage).then(|| value.to_owned()),
             OneOf(words) => words.contains(&value).then(|| value.to_owned()),
         }
     }
+}
+
+/// Whether that is a number, perhaps with a unit of time: no secret.
+pub(crate) fn is_number_or_time(value: &str) -> bool {
+    value.starts_with(|c: char| c.is_ascii_digit()) && value.parse::<model::Nanos>().is_ok()
 }
 
 /// A number without its k, M or G (thousands, millions, billions).
@@ -772,5 +809,32 @@ fn vegeta_rate(value: &str) -> Option<String> {
     };
     let period: model::Nanos = period.parse().ok()?;
     let per_second = number.parse::<f64>().ok()? / period.as_secs_f64();
-    per_second.is_finite().then(|| per_second.to_string())
+    per_second.is_finite().then(|| in_five_digits(per_second))
+}
+
+/// A number with no more digits than it takes to set a rate by: `1.6667`.
+fn in_five_digits(number: f64) -> String {
+    let before_point = number.abs().max(1e-9).log10().floor();
+    let decimals = (4.0 - before_point).clamp(0.0, 12.0) as usize;
+    let text = format!("{number:.decimals$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+/// `30s:20`: a time, and how many connections there are at its end.
+fn is_stage(text: &str) -> bool {
+    text.split_once(':').is_some_and(|(time, connections)| {
+        time.trim().parse::<model::Nanos>().is_ok() && connections.trim().parse::<u32>().is_ok()
+    })
+}
+
+/// `:8880`, `0.0.0.0:8880` and `[::]:8880` are open to all networks; ours listens at loopback.
+fn listen_address(value: &str) -> Option<String> {
+    let (host, port) = value.rsplit_once(':')?;
+    port.parse::<u16>().ok()?;
+    let host = if ["", "0.0.0.0", "[::]"].contains(&host) { "127.0.0.1" } else { host };
+    Some(format!("{host}:{port}"))
 }

@@ -148,6 +148,11 @@ const COMMANDS: &[Synonyms<&str>] = &[
     ("check verify-machine machine env environment", "longtail doctor"),
     ("validate verify claim", "longtail audit FILE"),
     ("server serve mock echo upstream", "longtail sink"),
+    ("plot", "longtail report --html report.html"),
+    (
+        "encode dump",
+        "longtail report --json, or longtail load --log FILE.csv URL for a line a request",
+    ),
     ("version", "longtail --version"),
 ];
 
@@ -179,6 +184,11 @@ pub(super) fn synonym(command: &Command, name: &str, typed: Option<&Typed<'_>>) 
         }
         Needless(_) | NeedlessValue(_) | Advice(_) => true,
     })
+}
+
+/// Whether that is another tool's long flag, without its dashes.
+pub(crate) fn is_known(name: &str) -> bool {
+    name.len() > 1 && found(FLAGS, name).next().is_some()
 }
 
 /// Our flag for another tool's long flag, if ours takes a value.

@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use clap::Command;
+use model::plan::quoted;
 
 use super::argument_fault::{ArgumentFault, Edit, Typed, is_value};
 use super::mistaken_values::{
-    forgotten_value, listening_place, mistaken_value, time_meant, value_name,
+    forgotten_value, k6_condition, listening_place, mistaken_value, time_meant, value_name,
 };
+use super::other_tools::K6_OUTPUT;
 use super::synonyms::{FLAGS, Meant, found, has, is_called, is_url, synonym, takes_value};
 
 use Meant::{Advice, Flag, Header, Needless, NeedlessValue, Url, Words};
@@ -41,6 +43,12 @@ pub(crate) fn unknown_flag(
     }
     let typed = Typed::find(words, flag);
     let bare = flag.trim_start_matches('-');
+    // k6's `--out json=FILE`, which is not a result but all of its samples.
+    let is_k6_output = bare == "out"
+        && typed.as_ref().and_then(|typed| typed.value).is_some_and(|value| value.contains('='));
+    if is_k6_output && has(command, "--log") {
+        return ArgumentFault::of(refusal, K6_OUTPUT.to_owned());
+    }
     if let Some(meant) = synonym(command, bare, typed.as_ref()) {
         return synonymous(command, refusal, meant, typed.as_ref());
     }
@@ -95,6 +103,12 @@ fn synonymous(
     meant: Meant,
     typed: Option<&Typed<'_>>,
 ) -> ArgumentFault {
+    if let (Flag("--expect"), Some(typed)) = (meant, typed)
+        && let Some(condition) = typed.value.and_then(k6_condition)
+    {
+        let typed = Typed { value: Some(&condition), ..*typed };
+        return synonymous_flag(command, refusal, "--expect", &typed);
+    }
     let value = typed.and_then(|typed| typed.value);
     match meant {
         Flag(ours) => {
@@ -169,7 +183,7 @@ fn with_value(command: &Command, flag: &str, value: Option<&str>) -> String {
         .get_arguments()
         .find(|arg| arg.get_long() == Some(name) && arg.get_action().takes_values());
     let Some(arg) = arg else { return flag.to_owned() };
-    format!("{flag} {}", value.unwrap_or(value_name(arg)))
+    format!("{flag} {}", value.map_or_else(|| value_name(arg).to_owned(), quoted))
 }
 
 /// Another command that has the flag, or ours for it.

@@ -258,6 +258,9 @@ fn understood(words: Vec<OsString>) -> Result<Invocation, Mistake> {
         if let Some(answer) = vegetas_attack(&parser, command, &texts) {
             return Err(answer);
         }
+        if let Some(answer) = vegetas_report(command, &texts) {
+            return Err(answer);
+        }
         if let Some(fault) = unknown_words::check(command, &texts) {
             return Err(mended(&parser, command, &texts, &fault, false));
         }
@@ -504,6 +507,9 @@ fn without_command(error: &clap::Error, whole: &clap::Command, words: &[String])
         let typed = std::iter::once("longtail".to_owned()).chain(line.iter().cloned());
         understood(typed.map(OsString::from).collect()).is_ok()
     };
+    if words.len() == 1 && ["-v", "-version"].contains(&words[0].as_str()) {
+        return wrong(format!("longtail has no {}: type longtail -V for the version", words[0]));
+    }
     let begins_with_flag = words.first().is_some_and(|word| word.starts_with('-'));
     let as_command = |name: &str, more: &[&str]| -> Vec<String> {
         let more = more.iter().map(|word| (*word).to_owned());
@@ -539,8 +545,19 @@ fn vegetas_attack(
     if !other_lines::are_vegetas(theirs) {
         return None;
     }
-    let refusal = "attack is attack.cr's, and these are vegeta's flags";
+    let refusal = "these are vegeta's flags";
     Some(pasted(other_lines::answer(whole, tool, refusal, &words[..at], theirs)))
+}
+
+/// What to say of `longtail report` with flags of `vegeta report`.
+fn vegetas_report(command: &clap::Command, words: &[String]) -> Option<Mistake> {
+    let at = words.iter().position(|word| word == "report")?;
+    let theirs = &words[at + 1..];
+    if command.get_name() != "report" || !other_lines::are_vegetas_report(theirs) {
+        return None;
+    }
+    let meant = other_lines::of_vegetas_result("report", theirs);
+    Some(wrong(format!("these are flags of vegeta report: {meant}")))
 }
 
 /// What to say of words of which some are flags before the command.
@@ -563,10 +580,12 @@ fn of_other_tool(
     let answer = match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let name = first_of(error, ContextKind::InvalidSubcommand);
-            let tool = OtherTool::of(&name)?;
             let at = words.iter().position(|word| *word == name)?;
             let refusal = format!("there is no command '{name}'");
-            other_lines::answer(whole, tool, &refusal, &words[..at], &words[at + 1..])
+            let is_k6s_run = name == "run" && other_lines::are_k6s(&words[at + 1..]);
+            let tool = OtherTool::of(if is_k6s_run { "k6" } else { &name })?;
+            let theirs = &words[if is_k6s_run { at } else { at + 1 }..];
+            other_lines::answer(whole, tool, &refusal, &words[..at], theirs)
         }
         ErrorKind::UnknownArgument if command.get_name() == "load" => {
             let flag = first_of(error, ContextKind::InvalidArg);
