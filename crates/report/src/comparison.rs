@@ -411,6 +411,7 @@ fn reasons(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<String> 
         turns(study),
         slots(study),
         edge(study, summary),
+        ruby_lock(study, summary),
         extra_cpu(summary),
         first_run(summary),
         lost,
@@ -517,6 +518,33 @@ fn edge(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> 
     let sentence =
         || format!("{name} is the largest size tried: a larger one may do better still.");
     (is_largest && is_larger).then(sentence)
+}
+
+/// How far the best size is from what Ruby's lock allows, where a process computes for most of the
+/// time: then more threads gain little.
+fn ruby_lock(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
+    const MOST_OF_THE_TIME: f64 = 0.6;
+    let ranking = summary.ranking.as_ref().filter(|ranking| ranking.is_decided())?;
+    let best = (0..study.plan.arms.len()).find(|arm| study.plan.letter(*arm) == ranking.best)?;
+    let runs = || study.runs.iter().filter(|run| run.arm == best && run.is_sound());
+    let computes = model::comparison::median(runs().filter_map(busiest_ruby_process))?;
+    let rate = model::comparison::median(runs().map(|run| run.run.completed_rate()))?;
+    if computes < MOST_OF_THE_TIME || runs().any(|run| used_up(run).is_some()) {
+        return None;
+    }
+    let workers = count_of(u64::from(study.server(best)?.workers), "worker");
+    Some(format!(
+        "At {} a process computes for {} of the time, and Ruby's lock lets one of its threads compute at a time: {workers} can do about {} requests/s at most, with any number of threads.",
+        study.plan.called(best),
+        judge::words::share(computes),
+        number::significant(rate / computes)
+    ))
+}
+
+/// The share of the time for which the busiest process of a Ruby server computes.
+fn busiest_ruby_process(run: &ComparisonRun) -> Option<f64> {
+    let server = run.run.generator.server.as_ref().filter(|server| server.is_ruby)?;
+    server.serving().iter().map(|process| process.used).reduce(f64::max)
 }
 
 /// The CPUs of a run, where they were its limit.
