@@ -8,8 +8,8 @@ use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
     ComparisonPlan, ComparisonRun, ComparisonStudy, CpuUsage, Limit, Nanos, Outcome, Private,
-    Probe, Run, ServerFacts, ServerUse, Stop, StreamPlan, Timestamps, Verdict, Window, WorkerShare,
-    run,
+    Probe, ProcessCpu, Run, ServerCpu, ServerFacts, ServerUse, Stop, StreamPlan, Timestamps,
+    Verdict, Window, WorkerShare, run,
 };
 
 use crate::events;
@@ -146,6 +146,27 @@ pub fn largest_is_best(used: bool) -> ComparisonStudy {
         CpuUsage { server: 1.9, generator: 0.05, others: Some(0.02), of: 2.0, by_quota: false };
     for run in study.runs.iter_mut().filter(|_| used) {
         run.run.judgement.iter_mut().for_each(|judgement| judgement.limit = Some(Limit::Cpu(cpu)));
+    }
+    study
+}
+
+/// The largest of four is best, and each of its four processes computes for 80 % of the time.
+pub fn largest_holds_the_lock() -> ComparisonStudy {
+    let mut study = best_of([80.0, 60.0, 42.0, 30.0], PLAIN.noise);
+    for run in &mut study.runs {
+        let elapsed = run.run.elapsed;
+        let process = |pid| ProcessCpu { pid, cpu: elapsed * 8 / 10, run_queue: Nanos::ZERO };
+        run.run.generator.server = Some(ServerCpu {
+            processes: (1..=4).map(process).collect(),
+            elapsed,
+            requests: 0,
+            of: 8.0,
+            by_quota: false,
+            is_shared: false,
+            busy: None,
+            idle: None,
+            is_ruby: true,
+        });
     }
     study
 }

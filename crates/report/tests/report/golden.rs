@@ -104,6 +104,7 @@ fn comparisons() {
     of("best", comparison::best(), "answer.txt");
     of("undecided", comparison::undecided(), "answer.txt");
     of("largest", comparison::largest_is_best(false), "answer.txt");
+    of("largest_holds_the_lock", comparison::largest_holds_the_lock(), "answer.txt");
     of("largest_uses_all_cpus", comparison::largest_is_best(true), "answer.txt");
     // Without a control p50 is not tested: `better` by p99 names it all the same.
     let mut one_sided = comparison::keep_alive();
