@@ -82,7 +82,7 @@ mod tests {
             assert_eq!(policy, RetryPolicy { times, pause: Nanos::from_millis(pause_ms) });
             assert_eq!(policy.to_string(), text);
         }
-        for wrong in ["", "0", "x", "3:", "3:5", "200", "-1"] {
+        for wrong in ["", "0", "x", "3:", "3:soon", "200", "-1"] {
             assert!(wrong.parse::<RetryPolicy>().is_err(), "{wrong}");
         }
     }
