@@ -56,11 +56,12 @@ fn documented_output_of_repeatable_commands_is_exact() {
 }
 
 /// Parts of documented commands that are not run here, with the file whose tests run such commands.
-const RUN_ELSEWHERE: [(&str, &str); 17] = [
+const RUN_ELSEWHERE: [(&str, &str); 18] = [
     ("doctor --self-test", "scenarios/machine.txt"),
     ("doctor --generators", "scenarios/machine.txt"),
     ("doctor", "scenarios/machine.txt"),
     ("compare ", "scenarios/compare.txt"),
+    ("capacity ", "scenarios/sweep.txt"),
     ("watch ", "scenarios/watch.txt"),
     ("report ", "scenarios/report.txt"),
     ("sink ", "scenarios/report.txt"),
