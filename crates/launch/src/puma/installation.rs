@@ -30,10 +30,13 @@ pub(super) fn given(text: &str, around: &Surroundings) -> Result<Vec<OsString>, 
              command"
         )));
     }
-    if let [program] = words.as_slice()
+    let at = usize::from(words[0] == "ruby");
+    if let Some(program) = words.get(at)
         && let Some((root, executable)) = checkout_of(&around.dir.join(program))
     {
-        return of_checkout(&root, executable, around);
+        let mut command = of_checkout(&root, executable, around)?;
+        command.extend(words[at + 1..].iter().map(OsString::from));
+        return Ok(command);
     }
     found(&words[0], "correct --puma, or leave it out to have puma found", around)?;
     Ok(words.into_iter().map(OsString::from).collect())

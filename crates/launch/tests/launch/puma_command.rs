@@ -132,6 +132,35 @@ fn a_checkout_of_puma_is_what_is_measured_in_it() {
 }
 
 #[test]
+fn the_executable_of_a_checkout_runs_with_its_own_library_and_not_the_installed_one() {
+    let stage = Stage::with(&["puma", "ruby"]);
+    stage.file("old/puma.gemspec", "");
+    stage.file("old/bin/puma", "");
+    stage.file("bin/puma", "");
+    let given = |command: &str| {
+        let kind = ServerKind::Puma { command: Some(command.into()) };
+        let plan = ServerPlan { kind, ..plan() };
+        let puma = prepare(&plan, &Addresses::default(), &stage.around()).unwrap();
+        let argv = text(&puma.spec.argv).join(" ");
+        argv.replace(&stage.app().display().to_string(), "APP").split(" -b ").next().unwrap().into()
+    };
+    let old: [String; 5] = [
+        "old/bin/puma",
+        "./old/bin/puma",
+        "ruby old/bin/puma",
+        "old/bin/puma --debug",
+        "ruby -I mine old/bin/puma",
+    ]
+    .map(given);
+    let own = "ruby -IAPP/old/lib APP/old/bin/puma";
+    assert_eq!(old[2], format!("{own} -q"));
+    assert_eq!(old[3], format!("{own} --debug -q"));
+    assert_eq!(old[1].replace("/./", "/"), format!("{own} -q"));
+    assert_eq!(old[0], format!("{own} -q"));
+    assert_eq!(old[4], "ruby -I mine old/bin/puma -q");
+}
+
+#[test]
 fn a_command_that_is_given_is_split_as_a_shell_does() {
     let stage = Stage::with(&["ruby", "puma"]);
     let given = |command: &str| {
