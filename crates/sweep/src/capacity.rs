@@ -376,18 +376,7 @@ impl TrialConductor<'_> {
 
     fn announce(&mut self, spec: &LoadSpec, what: String) -> Arc<RunProgress> {
         let progress = Arc::new(self.context.progress(spec));
-        self.observer.phase(&Phase::Running {
-            number: 1,
-            of: 1,
-            what,
-            connections: spec.load.connections,
-            later_connections: 0,
-            length: spec.measured.map(|measured| measured + spec.load.warm_up),
-            left: None,
-            may_end_early: false,
-            progress: Some(Arc::clone(&progress)),
-            live: Arc::default(),
-        });
+        self.observer.phase(&Phase::single_run(spec, what, &progress, &Arc::default()));
         progress
     }
 

@@ -170,6 +170,29 @@ pub enum Phase {
     Stopping,
 }
 
+impl Phase {
+    /// A run that is looked at alone: no others are counted before or after it.
+    pub(crate) fn single_run(
+        spec: &LoadSpec,
+        what: String,
+        progress: &Arc<RunProgress>,
+        live: &Arc<LiveReadings>,
+    ) -> Phase {
+        Phase::Running {
+            number: 1,
+            of: 1,
+            what,
+            connections: spec.load.connections,
+            length: spec.measured.map(|measured| measured + spec.load.warm_up),
+            later_connections: 0,
+            left: None,
+            may_end_early: false,
+            progress: Some(Arc::clone(progress)),
+            live: Arc::clone(live),
+        }
+    }
+}
+
 /// How long the rest of a study will take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeLeft {

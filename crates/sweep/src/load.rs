@@ -154,18 +154,7 @@ pub fn conduct_load(
         Vec::new()
     };
     let progress = Arc::new(context.progress(spec));
-    phase(&Phase::Running {
-        number: 1,
-        of: 1,
-        what: String::new(),
-        connections: spec.load.connections,
-        length: spec.measured.map(|measured| measured + spec.load.warm_up),
-        later_connections: 0,
-        left: None,
-        may_end_early: false,
-        progress: Some(Arc::clone(&progress)),
-        live: Arc::default(),
-    });
+    phase(&Phase::single_run(spec, String::new(), &progress, &Arc::default()));
     let DrivenLoad { observed, slow_clients } =
         drive_with_company(&prepared, &mut observers, context, &progress)?;
     let ObservedRun { mut run, ended_by, interrupted, dropped_records: log_dropped, .. } = observed;

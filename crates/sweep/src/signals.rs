@@ -277,18 +277,7 @@ impl SignalsConductor<'_, '_> {
         journal: Option<SyncSender<RecordBatch>>,
     ) -> Result<ObservedRun<()>, EngineError> {
         let live = Arc::new(LiveReadings::default());
-        (self.phase)(&Phase::Running {
-            number: 1,
-            of: 1,
-            what,
-            connections: spec.load.connections,
-            later_connections: 0,
-            length: spec.measured.map(|measured| measured + spec.load.warm_up),
-            left: None,
-            may_end_early: false,
-            progress: Some(Arc::clone(progress)),
-            live: Arc::clone(&live),
-        });
+        (self.phase)(&Phase::single_run(spec, what, progress, &live));
         let interrupt = self.context.interrupt;
         let mut ends = || interrupt.load(Ordering::Relaxed).then_some(());
         let place = &self.prepared.spec.transport.endpoints[0];
