@@ -558,7 +558,7 @@ pub fn edited(line: &str, flags: &str, dropped: &[&str]) -> String {
 }
 
 /// Flags that say where results go; they are not repeated.
-const WHERE_TO: [&str; 4] = ["-o", "--output", "--html", "--log"];
+pub const WHERE_TO: [&str; 4] = ["-o", "--output", "--html", "--log"];
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,7 @@
 use std::path::{Component, Path};
 use std::time::{Duration, SystemTime};
 
+use judge::next::WHERE_TO;
 use model::plan::quoted;
 use model::secret::{SECRET, masked};
 use model::{ServerFacts, Study};
@@ -12,12 +13,10 @@ use report::summary::Summary;
 
 /// Longer files are named, not shown.
 const LINES: usize = 100;
-/// Flags whose value is a file that is written.
-const WRITING: [&str; 5] = ["-o", "--output", "--html", "--log", "--files"];
 /// Flags whose value is a file that must be there.
 const READING: [&str; 7] = ["-r", "--rackup", "-C", "--config", "--requests", "-D", "--body-file"];
-/// Flags whose value is a command line of its own.
-const ARMS: [&str; 2] = ["--arm", "--arms"];
+/// The flag whose value is a command line of its own.
+const ARM: &str = "--arm";
 /// Words of a Ruby file that loads more of its app.
 const LOADS_MORE: [&str; 8] = [
     "require_relative",
@@ -39,7 +38,10 @@ pub(super) fn of(study: &Study) -> Repro {
         taken: Vec::new(),
         started: summary.started_at.parse::<jiff::Timestamp>().ok().map(SystemTime::from),
     };
-    let words = collector.words(&words);
+    // Program and command are no files, whatever lies in this folder.
+    let command = words.iter().position(|word| word == "longtail").map_or(0, |at| at + 2);
+    let (before, after) = words.split_at(command.min(words.len()));
+    let words = [before, &collector.words(after)].concat();
     collector.needs_of(study, &words);
     Repro { command: joined(&words), ..collector.repro }
 }
@@ -79,15 +81,15 @@ impl Collector {
 
     /// A word behind another, with the file in it called as in the empty folder.
     fn word(&mut self, flag: &str, word: &str) -> String {
-        if ARMS.contains(&flag) {
+        if flag == ARM {
             return self.arm(word);
         }
         let (own_flag, value) = flag_and_value(word);
-        if ARMS.contains(&own_flag) {
+        if own_flag == ARM {
             return format!("{own_flag}={}", self.arm(value));
         }
         let flag = if own_flag.is_empty() { flag } else { own_flag };
-        if WRITING.contains(&flag) || value == "longtail" {
+        if WHERE_TO.contains(&flag) {
             return word.to_owned();
         }
         let before = &word[..word.len() - value.len()];
@@ -215,7 +217,7 @@ fn flag_and_value(word: &str) -> (&str, &str) {
         return word.split_once('=').unwrap_or(("", word));
     }
     let short = word.split_at_checked(2).filter(|(flag, value)| {
-        !value.is_empty() && (READING.contains(flag) || WRITING.contains(flag))
+        !value.is_empty() && (READING.contains(flag) || WHERE_TO.contains(flag))
     });
     short.unwrap_or(("", word))
 }
