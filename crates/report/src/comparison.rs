@@ -492,11 +492,17 @@ fn slots(study: &ComparisonStudy) -> Option<String> {
     ))
 }
 
+/// The arm that is best, where that is decided.
+fn decided_best(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<usize> {
+    let ranking = summary.ranking.as_ref().filter(|ranking| ranking.is_decided())?;
+    (0..study.plan.arms.len()).find(|arm| study.plan.letter(*arm) == ranking.best)
+}
+
 /// Whether a larger size than the best could do better: not where the CPUs are used up, perhaps
 /// where none was tried.
 fn edge(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
-    let ranking = summary.ranking.as_ref().filter(|ranking| ranking.is_decided())?;
-    let best = (0..study.plan.arms.len()).find(|arm| study.plan.letter(*arm) == ranking.best)?;
+    let ranking = summary.ranking.as_ref()?;
+    let best = decided_best(study, summary)?;
     let sound: Vec<Option<CpuUsage>> =
         study.runs.iter().filter(|run| run.arm == best && run.is_sound()).map(used_up).collect();
     let used: Vec<CpuUsage> = sound.iter().copied().flatten().collect();
@@ -524,8 +530,7 @@ fn edge(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> 
 /// time: then more threads gain little.
 fn ruby_lock(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
     const MOST_OF_THE_TIME: f64 = 0.6;
-    let ranking = summary.ranking.as_ref().filter(|ranking| ranking.is_decided())?;
-    let best = (0..study.plan.arms.len()).find(|arm| study.plan.letter(*arm) == ranking.best)?;
+    let best = decided_best(study, summary)?;
     let runs = || study.runs.iter().filter(|run| run.arm == best && run.is_sound());
     let computes = model::comparison::median(runs().filter_map(busiest_ruby_process))?;
     let rate = model::comparison::median(runs().map(|run| run.run.completed_rate()))?;

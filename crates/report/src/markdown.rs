@@ -97,8 +97,13 @@ pub(crate) fn details(summary: &str, inside: &str) -> String {
     format!("<details><summary>{summary}</summary>\n\n{}\n\n</details>\n", inside.trim_end())
 }
 
-fn fenced(language: &str, inside: &str) -> String {
-    format!("```{language}\n{inside}\n```\n")
+/// A block of code, in a fence that is not in it.
+pub(crate) fn fenced(language: &str, inside: &str) -> String {
+    let mut fence = "```".to_owned();
+    while inside.contains(&fence) {
+        fence.push('`');
+    }
+    format!("{fence}{language}\n{inside}\n{fence}\n")
 }
 
 /// Text escaped so that GitHub shows it as it is.

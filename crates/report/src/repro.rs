@@ -5,6 +5,7 @@ use model::Study;
 use model::plan::quoted;
 
 use crate::answer;
+use crate::markdown::fenced;
 use crate::summary::Summary;
 use crate::text::{self, Width, joined};
 
@@ -67,15 +68,6 @@ fn end_of(text: &str) -> String {
         end += "_OF_FILE";
     }
     end
-}
-
-/// A block of code, in a fence that it does not hold.
-fn fenced(language: &str, inside: &str) -> String {
-    let mut fence = "```".to_owned();
-    while inside.contains(&fence) {
-        fence.push('`');
-    }
-    format!("{fence}{language}\n{inside}\n{fence}\n")
 }
 
 #[cfg(test)]

@@ -202,9 +202,8 @@ pub(crate) static IN_JSON: &[(&str, &RunColumn)] = &[
     ("steps", &STEPS),
 ];
 
-/// The JSON of a class of requests: keys and columns.
-pub(crate) static IN_JSON_OF_CLASS: &[(&str, &RunColumn)] = &[
-    ("name", &CLASS),
+/// What the JSON of a class of requests and that of a step both have: keys and columns.
+static IN_JSON_OF_PART: &[(&str, &RunColumn)] = &[
     ("requests.planned", &REQUESTS),
     ("requests.ok", &GOOD),
     ("requests.failed", &FAILED),
@@ -221,34 +220,29 @@ pub(crate) static IN_JSON_OF_CLASS: &[(&str, &RunColumn)] = &[
     ("interval_ms", &INTERVALS),
     ("range_ms", &RANGES_OF_FEW),
     ("missing", &MISSING),
-    ("share.requests", &SHARE_OF_REQUESTS),
-    ("share.response_time", &SHARE_OF_TIME),
-    ("share.server_time", &SHARE_OF_SERVER_TIME),
-    ("alone_ms", &ALONE),
 ];
 
-/// The JSON of a step: keys and columns.
-pub(crate) static IN_JSON_OF_STEP: &[(&str, &RunColumn)] = &[
-    ("label", &LABEL),
-    ("seconds", &SECONDS),
-    ("rate.offered", &OFFERED),
-    ("rate.completed", &RATE),
-    ("requests.planned", &REQUESTS),
-    ("requests.ok", &GOOD),
-    ("requests.failed", &FAILED),
-    ("requests.failures", &FAILURES),
-    ("requests.statuses", &STATUSES),
-    ("requests.unfinished", &UNFINISHED_COUNTS),
-    ("response_ms.mean", &MEAN),
-    ("response_ms.p50", &P50),
-    ("response_ms.p90", &P90),
-    ("response_ms.p95", &P95),
-    ("response_ms.p99", &P99),
-    ("response_ms.p99.9", &P999),
-    ("response_ms.max", &MAX),
-    ("interval_ms", &INTERVALS),
-    ("range_ms", &RANGES_OF_FEW),
-    ("missing", &MISSING),
+/// The JSON of a class of requests: the keys before those of every part, and after them.
+static IN_JSON_OF_CLASS: [&[(&str, &RunColumn)]; 3] = [
+    &[("name", &CLASS)],
+    IN_JSON_OF_PART,
+    &[
+        ("share.requests", &SHARE_OF_REQUESTS),
+        ("share.response_time", &SHARE_OF_TIME),
+        ("share.server_time", &SHARE_OF_SERVER_TIME),
+        ("alone_ms", &ALONE),
+    ],
+];
+
+/// The JSON of a step, likewise.
+static IN_JSON_OF_STEP: [&[(&str, &RunColumn)]; 2] = [
+    &[
+        ("label", &LABEL),
+        ("seconds", &SECONDS),
+        ("rate.offered", &OFFERED),
+        ("rate.completed", &RATE),
+    ],
+    IN_JSON_OF_PART,
 ];
 
 // What a run is of.
@@ -627,7 +621,7 @@ static CLASSES: RunColumn = json_only(|run| {
     let in_json = |class: &SummaryClass<'_>| {
         let view = class.view();
         let mut object = JsonObject::default();
-        for (path, column) in IN_JSON_OF_CLASS {
+        for (path, column) in IN_JSON_OF_CLASS.into_iter().flatten() {
             object.insert(path, column.figure(&view));
         }
         object
@@ -640,7 +634,7 @@ static STEPS: RunColumn = json_only(|run| {
     let in_json = |step: &SummaryStep<'_>| {
         let view = step.view();
         let mut object = JsonObject::default();
-        for (path, column) in IN_JSON_OF_STEP {
+        for (path, column) in IN_JSON_OF_STEP.into_iter().flatten() {
             object.insert(path, column.figure(&view));
         }
         object.insert("planned_per_s.from", RunFigure::Chosen(step.step.rate_from));
