@@ -316,8 +316,9 @@ pub(crate) fn judge(
     interrupted: bool,
     stopped_by: Option<String>,
 ) {
-    run.judgement = Some(verdict::of_load(run, plan));
+    // The verdict says what the overload shows.
     run.overload = if interrupted { None } else { overload(run, plan) };
+    run.judgement = Some(verdict::of_load(run, plan));
     // Without a condition it was a signal: nothing else stops the lanes.
     let ended_by = if interrupted && stopped_by.is_none() { Some(EndedBy::User) } else { None };
     let setting = RunSetting { keep_alive: plan.load.keep_alive, placement, ended_by };
