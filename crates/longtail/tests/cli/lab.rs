@@ -370,13 +370,18 @@ impl Running {
 
     /// Waits until `look` accepts the output so far; fails if the process ends before.
     pub(crate) fn until(&mut self, mut look: impl FnMut(&str) -> bool) {
+        self.until_printed(|stdout, _| look(stdout));
+    }
+
+    /// The same, of what it printed on stdout and on stderr.
+    pub(crate) fn until_printed(&mut self, mut look: impl FnMut(&str, &str) -> bool) {
         let command = &self.command;
         let child = &mut self.child;
         let stdout = &self.stdout;
         let stderr = &self.stderr;
         let look = || {
             let ended = child.try_wait().unwrap().is_some();
-            let done = look(&stdout.so_far());
+            let done = look(&stdout.so_far(), &stderr.so_far());
             assert!(done || !ended, "ended too early: {command}: {}", stderr.so_far());
             done.then_some(())
         };

@@ -19,7 +19,7 @@
 //! $ ARGS | sh LINE            runs longtail, or a shell line; with a {window}, again with longer ones until runs have requests
 //! & ARGS                      runs longtail in the background until `exit`; send SIGNAL [until it ends],
 //!                             kill SIGNAL TEXT (the process with TEXT in its command line), sleep MS,
-//!                             wait-until WHAT > N | out has TEXT | file NAME | thread NAME
+//!                             wait-until WHAT > N | out|err has TEXT | file NAME | thread NAME
 //! fetch FILE PORT/PATH TEXT   saves a 200 response with TEXT in it; save-packets FILE: what {agent} received
 //! exit CODE|signal|any        the exit code, 0 by default; 3 will do for 0 or 1 if a busy machine spoiled every run
 //! refused TEXT                exit code 2 and one line on stderr with TEXT in it
@@ -299,14 +299,16 @@ impl Stage {
         let responses = || self.sinks.iter().map(|sink| sink.ledger().answers).sum::<u64>();
         let sockets = || sockets(self.port);
         let pid = self.running.as_ref().map(Running::pid);
-        let holds = |printed: &str| match what {
-            "out" => printed.contains(&unescaped(more.strip_prefix("has ").expect("`has TEXT`"))),
+        let text = || unescaped(more.strip_prefix("has ").expect("`has TEXT`"));
+        let holds = |stdout: &str, stderr: &str| match what {
+            "out" => stdout.contains(&text()),
+            "err" => stderr.contains(&text()),
             "file" => self.lab.path(more).exists(),
             "thread" => pid.is_some_and(|pid| has_thread(pid, more)),
             "runs" => exceeds(self.lab.kept_runs()),
             "responses" => exceeds(responses() as usize),
             "requests" => exceeds(self.receiver.kept().len()),
-            "lines" => exceeds(printed.lines().count()),
+            "lines" => exceeds(stdout.lines().count()),
             "open" => exceeds(sockets().open as usize),
             "accepted" => exceeds(sockets().open as usize) && sockets().accept_queue == 0,
             "waiting" => exceeds(sockets().accept_queue as usize),
@@ -314,8 +316,8 @@ impl Stage {
             other => panic!("a scenario can't wait for '{other}'"),
         };
         match &mut self.running {
-            Some(running) => running.until(holds),
-            None => eventually(PATIENCE, || condition.to_owned(), || holds("").then_some(())),
+            Some(running) => running.until_printed(holds),
+            None => eventually(PATIENCE, || condition.to_owned(), || holds("", "").then_some(())),
         }
     }
 
