@@ -6,20 +6,19 @@
 
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use capacity::{
     LateCounts, RateObjective, RateSearch, SearchSettings, SearchStep, TrialEnding, TrialLook,
     TrialOrder,
 };
-use engine::{LoadSpec, RunProgress, reach, spawn_scoped};
+use engine::{LoadSpec, RunProgress, spawn_scoped};
 use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
     Arrivals, BeyondRun, CapacityBracket, CapacityPlan, CapacityStudy, CapacityTarget,
-    CapacityTheory, CapacityTrial, Clock, EndOfBeyond, Exchange, Histogram, Nanos, Objective,
-    Outcome, Pace, Placement, Profile, Rate, RetryPolicy, Run, SearchEnd, ServerSize, SizeSearch,
-    Study, TrialResult,
+    CapacityTheory, CapacityTrial, Clock, EndOfBeyond, Exchange, Histogram, Nanos, Objective, Pace,
+    Placement, Profile, Rate, RetryPolicy, Run, SearchEnd, ServerSize, SizeSearch, Study,
+    TrialResult,
 };
 use probe::host;
 use queueing::mdc::ConstantServiceQueue;
@@ -30,6 +29,7 @@ use crate::conduct::{Experiment, conduct};
 use crate::context::{Context, Observer, Phase, SweepError};
 use crate::load::PreparedLoad;
 use crate::observe::{ObservedRun, RunObservers, drive_observed};
+use crate::server_gone;
 use crate::session::{Job, Session};
 
 /// The closed loop before the first trial.
@@ -55,8 +55,6 @@ const SHORTEST_RECOVERY: u64 = 3;
 const LONGEST_RECOVERY: u64 = 60;
 /// The low rate / the lower end of the bracket.
 const LOW_RATE: f64 = 0.5;
-/// How long a connect may take that asks whether the server is still there.
-const PATIENCE: Duration = Duration::from_secs(4);
 /// No server that is loaded from one machine takes more.
 const HIGHEST_RATE: f64 = 1e6;
 
@@ -439,21 +437,34 @@ impl TrialConductor<'_> {
         let ObservedRun { mut run, ended_by, dropped_records, .. } = observed;
         let keeps = capacity::LateShare::all_of(&counts).iter().all(|it| it.of_allowed() <= 1.0);
         let doubt = judge::capacity::judge_trial(&mut run, &pace, keeps);
-        let ending = match ended_by {
-            Some(TrialStop::User) => TrialEnding::Interrupted,
-            Some(TrialStop::Server) => TrialEnding::ServerEnded,
-            Some(TrialStop::Decided) | None if self.is_gone(&run) => TrialEnding::ServerEnded,
-            Some(TrialStop::Decided) | None if doubt.is_some() || dropped_records > 0 => {
-                TrialEnding::NotTrusted
-            }
-            Some(TrialStop::Decided) | None => TrialEnding::Complete,
-        };
+        let is_doubted = doubt.is_some() || dropped_records > 0;
+        let ending = self.trial_ending(ended_by, &run, is_doubted);
         let result = search.record(order, &counts, ending);
         if result != TrialResult::BrokenOff {
             self.rest(&run, Some(order.rate));
         }
         let TrialOrder { purpose, rate, seed, .. } = order;
         Ok(CapacityTrial { purpose, rate, seed, at, result, late: search.last_counts(), run })
+    }
+
+    /// How a trial ended, as far as the search has to know.
+    fn trial_ending(
+        &self,
+        ended_by: Option<TrialStop>,
+        run: &Run,
+        is_doubted: bool,
+    ) -> TrialEnding {
+        match ended_by {
+            Some(TrialStop::User) => TrialEnding::Interrupted,
+            Some(TrialStop::Server) => TrialEnding::ServerEnded,
+            Some(TrialStop::Decided) | None
+                if server_gone::is_gone(run, &self.target.spec, self.context) =>
+            {
+                TrialEnding::ServerEnded
+            }
+            Some(TrialStop::Decided) | None if is_doubted => TrialEnding::NotTrusted,
+            Some(TrialStop::Decided) | None => TrialEnding::Complete,
+        }
     }
 
     /// An overload at so many times the lower end of the bracket, and half of that end right after it
@@ -515,19 +526,6 @@ impl TrialConductor<'_> {
 
     fn stop_reason(&self) -> Option<TrialStop> {
         stop_reason(self.context, self.has_ended)
-    }
-
-    /// Whether nothing listens any more where this run's requests went.
-    fn is_gone(&self, run: &Run) -> bool {
-        if run.tally.counts.of(Outcome::Refused) == 0 {
-            return false;
-        }
-        if self.context.far.is_some() {
-            // Nothing may lead from here to a server that others load.
-            return run.tally.gone_from().is_some();
-        }
-        let endpoints = &self.target.spec.transport.endpoints;
-        endpoints.iter().all(|endpoint| reach(endpoint, PATIENCE).is_err())
     }
 
     /// A load that is too high, right before a trial.

@@ -23,6 +23,7 @@ use crate::event::EventExchanges;
 use crate::load::PreparedLoad;
 use crate::observe::{ObservedRun, RunObservers, Sampling, drive_observed};
 use crate::samples::{LiveReadings, SAMPLING};
+use crate::server_gone;
 
 /// The closed loop that tells what the server can do: its length, warm-up and connections.
 const CLOSED_LOOP: Nanos = Nanos::from_secs(4);
@@ -57,6 +58,17 @@ pub struct SignalsPlan {
     pub control: Option<ControlServer>,
 }
 
+/// How it ended.
+#[derive(Clone, Debug)]
+pub enum SignalsEnd {
+    /// The whole load was sent.
+    Found(Box<SignalsOutcome>),
+    /// The user interrupted.
+    Interrupted,
+    /// Nothing listens any more, and the objective broke because of that.
+    ServerGone,
+}
+
 /// What was found.
 #[derive(Clone, Debug)]
 pub struct SignalsOutcome {
@@ -87,7 +99,7 @@ fn steps_in_all() -> u64 {
     (HALF_LOAD_STEPS + PARTS.len()) as u64
 }
 
-/// Loads the server up and down, and tells what its numbers told. `None` if the user interrupted.
+/// Loads the server up and down, and tells what its numbers told.
 ///
 /// # Errors
 /// If the engine cannot start, or nothing was answered.
@@ -96,11 +108,11 @@ pub fn conduct_signals(
     plan: &SignalsPlan,
     context: &Context<'_>,
     phase: &mut dyn FnMut(&Phase),
-) -> Result<Option<SignalsOutcome>, SweepError> {
+) -> Result<SignalsEnd, SweepError> {
     let mut conductor = SignalsConductor { prepared, plan, context, phase };
     let closed = conductor.closed_loop()?;
     if context.is_interrupted() {
-        return Ok(None);
+        return Ok(SignalsEnd::Interrupted);
     }
     let highest_rate = closed.completed_rate();
     if highest_rate <= 0.0 {
@@ -111,7 +123,10 @@ pub fn conduct_signals(
     }
     let mut driven = conductor.up_and_down(highest_rate)?;
     if context.is_interrupted() {
-        return Ok(None);
+        return Ok(SignalsEnd::Interrupted);
+    }
+    if server_gone::is_gone(&driven.run, &prepared.spec, context) {
+        return Ok(SignalsEnd::ServerGone);
     }
     let step = plan.step();
     let steps = steps(step);
@@ -128,7 +143,8 @@ pub fn conduct_signals(
     let pace = pace(highest_rate, plan)?;
     driven.run.judgement = Some(verdict::of_open_loop(&driven.run, &pace, Timing::default()));
     let doubt = doubt(&driven.run);
-    Ok(Some(SignalsOutcome { highest_rate, found, run: driven.run, step, doubt }))
+    let run = driven.run;
+    Ok(SignalsEnd::Found(Box::new(SignalsOutcome { highest_rate, found, run, step, doubt })))
 }
 
 /// The open loop that begins at half of what the server can do, goes up and comes down again.

@@ -79,7 +79,7 @@ impl Collector {
         named
     }
 
-    /// A word behind another, with the file in it called as in the empty folder.
+    /// A word after another, with the file in it called as in the empty folder.
     fn word(&mut self, flag: &str, word: &str) -> String {
         if flag == ARM {
             return self.arm(word);

@@ -6,7 +6,7 @@ use clap::Args;
 use engine::Resolver;
 use model::{Compare, Nanos, Objective, ObjectiveFigure};
 use report::{SignalsHead, SignalsSummary, signals_text};
-use sweep::{SignalsPlan, conduct_signals};
+use sweep::{SignalsEnd, SignalsPlan, conduct_signals};
 use watch::StatisticsSource;
 
 use super::conducted::StudyStart;
@@ -103,9 +103,18 @@ pub(crate) fn run(args: &SignalsArgs, resolver: Resolver) -> Result<Exit, Mistak
     signals::begin();
     let found = conduct_signals(&prepared, &plan, &context, &mut |phase| display.phase(phase))?;
     drop(display);
-    let Some(outcome) = found else {
-        ui::note("interrupted: the signals need the whole load, so there is nothing to report");
-        return Ok(Exit::Interrupted);
+    let outcome = match found {
+        SignalsEnd::Found(outcome) => outcome,
+        SignalsEnd::Interrupted => {
+            ui::note("interrupted: the signals need the whole load, so there is nothing to report");
+            return Ok(Exit::Interrupted);
+        }
+        SignalsEnd::ServerGone => {
+            ui::note(
+                "nothing listens any more: the objective broke because the server ended, so there is nothing to report",
+            );
+            return Ok(Exit::Invalid);
+        }
     };
     let head = SignalsHead {
         url: prepared.plan.url.to_string(),

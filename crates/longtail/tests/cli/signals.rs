@@ -42,3 +42,26 @@ fn the_backlog_of_a_puma_before_7_sees_no_overload() {
     let most = busy["false_alarms_per_hour_at_most"].as_f64().unwrap();
     assert!(most > 100.0, "a few seconds prove little: {most}");
 }
+
+/// The objective breaks when nobody answers, which says nothing about any number of the server.
+#[test]
+fn a_server_that_ends_meanwhile_is_no_broken_objective() {
+    if !soaks() {
+        return;
+    }
+    let lab = Lab::new();
+    let port = free_port();
+    let mut sink = Running::start(lab.program(crate::lab::LONGTAIL).args(crate::lab::split(
+        &format!("sink --listen 127.0.0.1:{port} --slots 2 --delay 20ms"),
+    )));
+    sink.until(|said| said.contains("listening"));
+    let mut signals =
+        Running::start(lab.program(crate::lab::LONGTAIL).args(crate::lab::split(&format!(
+            "signals --interval 1s --budget 60s --objective 'p99 < 300ms' http://127.0.0.1:{port}/"
+        ))));
+    signals.until_printed(|_, said| said.contains("up and down again, 0:10"));
+    sink.send(rustix::process::Signal::KILL);
+    let ended = signals.end().with_code(3);
+    assert!(ended.stdout.is_empty(), "{ended:?}");
+    assert!(ended.stderr.contains("because the server ended"), "{ended:?}");
+}
