@@ -21,7 +21,8 @@ fn hey_claim() -> GeneratorClaim {
     read(include_str!("../data/hey.json"))
 }
 
-/// A load by wrk with a threshold that an impossible claim cannot meet; the audit says why.
+/// A load by wrk with a threshold, which cannot be judged because wrk's claim is impossible. The
+/// audit says why.
 ///
 /// # Panics
 /// Never: the threshold is valid.

@@ -50,8 +50,8 @@ pub(crate) fn assert_answered(study: &LoadStudy, sink: Sink) {
     let tally = &study.run.tally;
     assert_eq!(tally.counts.failed(), 0, "{:?}", outcomes(study));
     let ledger = sink.stop();
-    // For a server on this machine there are only the load's own connections: the kernel says
-    // whether it listens.
+    // A server on this machine sees no connections but the load's: whether it listens is asked of
+    // the kernel, not by a connect.
     if study.server == ServerLocation::Here && study.run.generator.far.is_empty() {
         assert_eq!(ledger.connections, tally.connections_opened);
     }

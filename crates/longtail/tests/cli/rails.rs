@@ -77,7 +77,7 @@ fn the_app_sleeps_as_long_as_requested() {
         "and nothing is logged"
     );
     for rate in [25, 50] {
-        served_in_their_turn(
+        assert_served_in_order(
             &lab,
             &format!(
                 "attack --target-throughput={rate} -n 40 --url=http://127.0.0.1:{port}/sleep?ms=200"
@@ -88,7 +88,7 @@ fn the_app_sleeps_as_long_as_requested() {
 
 /// Checks that requests begin in order, however long each takes: when one completes, all earlier
 /// ones have begun, and at most those of the other threads are unfinished.
-fn served_in_their_turn(lab: &Lab, attack: &str) {
+fn assert_served_in_order(lab: &Lab, attack: &str) {
     let attack = lab.run(attack).with_code(0);
     let number = |line: &str| -> Option<usize> {
         let (number, rest) = line.strip_prefix("request ")?.split_once(' ')?;

@@ -1,5 +1,5 @@
 //! What a person sees on a terminal while a long command runs, and after Ctrl-C. The terminal is a
-//! pair of pseudo-terminals, and a model of what such a screen shows.
+//! pseudo-terminal; a model works out what its screen shows.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -35,7 +35,7 @@ impl OnTerminal {
         command.args(crate::lab::split(words)).env("TERM", kind).env_remove("NO_COLOR");
         command.stdout(Stdio::from(terminal.try_clone().unwrap())).stderr(Stdio::from(terminal));
         let running = Running::start_as_is(&mut command);
-        // It has the terminal open, and then its last user has closed it.
+        // Closes our copies of the terminal: reading from it ends when longtail has closed its own.
         drop(command);
         let written = Arc::new(Mutex::new(Vec::new()));
         let mut screen = File::from(master);
@@ -66,7 +66,7 @@ impl OnTerminal {
         self.running.send(Signal::INT);
     }
 
-    /// Waits for its end; and what the terminal shows then.
+    /// Waits until the run has ended, and returns what the terminal shows then.
     fn end(self) -> (Ended, Screen) {
         let OnTerminal { running, written, columns, .. } = self;
         let ended = running.end();
@@ -149,7 +149,7 @@ fn after_ctrl_c_no_scrap_stays_and_no_line_was_too_wide() {
     for scrap in ["run 3/4", "⠋", "⠙", "⠹", "^C"] {
         assert!(!text.contains(scrap), "{scrap} of what was drawn is left:\n{text}");
     }
-    // The answer's table is there once, and nothing of the one that grew.
+    // The answer's table is there once, and nothing is left of the one that grew during the run.
     assert_eq!(text.matches("req/s ").count(), 1, "{text}");
     let is_breakable = |line: &&String| line.trim_start().contains(' ');
     let torn: Vec<&String> = screen.broken.iter().filter(is_breakable).collect();

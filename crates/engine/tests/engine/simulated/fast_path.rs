@@ -1,8 +1,8 @@
 //! The fast path of an exchange and the general one record the same, whatever a server does, in
 //! exact simulated time.
 //!
-//! Where there is a journal all requests go the general way; so one and the same load, against a
-//! server whose moods come from a seed, is driven once with and once without.
+//! A load with a journal takes the general path throughout. So the same load is driven twice
+//! against a server whose moods come from a seed: once without a journal, and once with one.
 
 use engine::{LaneOutcome, LoadSpec, RequestRecord, Transport, render};
 use model::{Clock, Nanos, Outcome, Pace, Request, RequestMix, Tally, Timestamps};
@@ -22,7 +22,7 @@ struct Client {
     requests: u64,
     sends: u64,
     connects: u64,
-    /// Until when it is full.
+    /// Until when its socket takes no bytes.
     full_until: Nanos,
 }
 
@@ -33,8 +33,9 @@ struct Moody {
 }
 
 impl Moody {
+    /// A number below `of` that depends only on the seed and the other arguments.
     fn mood(&self, what: u64, slot: usize, number: u64, of: u64) -> u64 {
-        // A hash is good enough: splitmix64's finalizer, over what tells one question from another.
+        // splitmix64's finalizer: a hash is random enough here.
         let mut hash = self.seed ^ (what << 56) ^ ((slot as u64) << 40) ^ number;
         hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -42,11 +43,11 @@ impl Moody {
     }
 }
 
-/// A whole request has come on `slot`.
+/// Answers the request that has just arrived whole on `slot`.
 fn answer(wire: &mut SimulatedWire<Moody>, slot: usize, to_head: bool) {
     wire.server.clients[slot].requests += 1;
     let number = wire.server.clients[slot].requests;
-    // Now and then at once.
+    // One in nine at once.
     let after = Nanos::from_micros(wire.server.mood(1, slot, number, 900).saturating_sub(100));
     let worker = wire.server.mood(2, slot, number / 4, WORKERS);
     let head = |status: &str, more: &str| {
@@ -80,7 +81,7 @@ fn answer(wire: &mut SimulatedWire<Moody>, slot: usize, to_head: bool) {
             wire.comes(after, slot, bytes(first.to_owned()));
             return wire.comes(after + Nanos::from_micros(30), slot, bytes(rest.to_owned()));
         }
-        // The response, and its connection is closed at once or a little later: said, or not.
+        // The response, then a close: said in its head or not, and at once or a little later.
         13..17 => {
             let is_said = wire.server.mood(9, slot, number, 2) == 0;
             let said = head("200 OK", "content-length: 2\r\nconnection: close\r\n") + content;
@@ -128,7 +129,7 @@ impl Server for Moody {
             let asked = std::mem::take(asked);
             answer(wire, slot, asked.starts_with(b"HEAD"));
         }
-        // What follows in the same turn is sent later, or at the same instant.
+        // What the lane sends next in this turn is sent at the same instant, or a little later.
         wire.clock.advance(Nanos::from_micros(wire.server.mood(11, slot, sends, 2)));
         Ok(n)
     }
@@ -138,7 +139,7 @@ impl Server for Moody {
         self.clients[slot].full_until = Nanos::ZERO;
     }
 
-    /// Mostly a little late, so that it finds several at once.
+    /// Mostly wakes the lane a little late, so that several events are ready at once.
     fn wakes_late(&self, order: u64) -> Nanos {
         Nanos::from_micros(20 * self.mood(10, 0, order, 3))
     }
@@ -213,11 +214,11 @@ proptest! {
     fn a_load_of_classes_records_the_same_and_each_request_in_its_class(
         seed in any::<u64>(),
         connections in 1u32..12,
-        is_slow in any::<bool>(),
+        is_kept in any::<bool>(),
         count in prop_oneof![Just(None), Just(Some(300))],
     ) {
         let spec = spec(connections, Timestamps::User, false, Some(2), count);
-        let (alike, _) = moody(&spec, seed, is_slow);
+        let (alike, _) = moody(&spec, seed, is_kept);
         let spec = in_three_classes(spec);
         let (told_apart, records) = moody(&spec, seed, true);
         let classes = &told_apart.tally.classes;
@@ -247,7 +248,7 @@ fn in_three_classes(spec: LoadSpec) -> LoadSpec {
     LoadSpec { requests, ..spec }
 }
 
-/// The law above would say nothing of a server without moods.
+/// The properties above would show nothing with a server that always answers well.
 #[test]
 fn the_moody_server_does_all_that_a_server_can_do() {
     let [of_any_length, all] = [None, Some(2)].map(|wanted| {

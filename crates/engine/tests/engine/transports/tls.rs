@@ -26,7 +26,7 @@ fn a_connection_carries_one_exchange_after_the_other() {
         for _ in 0..100 {
             once(stream, ANSWER)?;
         }
-        // Nothing more comes, and the client says so: an end without that is an error here.
+        // The client ends with close_notify; without it, this read is an error.
         assert_eq!(stream.read(&mut [0]).expect("close_notify"), 0);
         Ok(())
     });
@@ -64,9 +64,9 @@ fn read_hello(stream: &mut TcpStream) -> io::Result<()> {
 }
 
 #[test]
-fn a_handshake_that_does_not_come_about_has_failed_or_was_reset() {
-    /// The end, with what the client still sends read: a close with something unread would be a
-    /// reset.
+fn a_handshake_that_does_not_complete_is_a_failed_connect_or_a_reset() {
+    /// Sends `last` and ends, then reads what the client still sends: a close with unread bytes
+    /// would be a reset.
     fn end(stream: &mut TcpStream, last: &[u8]) -> io::Result<()> {
         stream.write_all(last)?;
         stream.shutdown(Shutdown::Write)?;
@@ -89,7 +89,7 @@ fn a_handshake_that_does_not_come_about_has_failed_or_was_reset() {
         };
         assert_eq!(ending(after_hello, last), [Outcome::ConnectFailed], "{what}");
     }
-    // What is not read when a socket is closed makes a reset of it.
+    // Closing a socket with unread bytes resets the connection.
     assert_eq!(ending(|stream, _| stream.read_exact(&mut [0; 5]), b""), [Outcome::Reset], "resets");
 }
 
@@ -139,7 +139,7 @@ fn an_answer_ends_as_the_server_says_and_what_is_cut_or_garbled_is_an_error() {
     const UNTIL_CLOSE: &[u8] = b"HTTP/1.0 200 OK\r\n\r\nuntil the end";
     for (content, is_announced, then, closes, expected) in [
         (UNTIL_CLOSE, true, &[][..], true, GOOD),
-        // The socket stays open: nothing but what came with the response tells the end.
+        // The socket stays open: only the close_notify behind the response tells the end.
         (UNTIL_CLOSE, true, &[], false, GOOD),
         (UNTIL_CLOSE, false, &[], true, Outcome::Reset),
         // The head of a record of 64 bytes, and no more.
@@ -170,7 +170,7 @@ fn an_answer_ends_as_the_server_says_and_what_is_cut_or_garbled_is_an_error() {
 }
 
 #[test]
-fn news_read_with_the_handshake_is_announced() {
+fn a_response_read_with_the_handshake_is_announced() {
     // The server speaks first, in one flight with its part of the handshake, and says nothing else.
     let mut config = server_config(&Pair::self_signed(|_| {}), &[&rustls::version::TLS13], None);
     config.send_half_rtt_data = true;
@@ -192,7 +192,8 @@ fn news_read_with_the_handshake_is_announced() {
     while wire.send(0, b"a request") != Ok(9) {
         news(&mut wire, &mut events);
     }
-    // Whatever the event of before said is forgotten: the response has to be announced (again).
+    // What earlier events said no longer counts: from here on the response must be announced, again
+    // if it was before.
     let mut readable = false;
     while !readable {
         news(&mut wire, &mut events);
@@ -311,7 +312,7 @@ fn bytes_reported_as_sent_are_in_the_kernel() {
         }
     }
     wire.close(0);
-    // One byte of a record that the kernel does not have in full is held back.
+    // Of a record that is not yet whole in the kernel, one byte is reported as not sent.
     assert_eq!((sent + 1) % (16 * 1024), 0);
     lengths.send(sent + 1).expect("the server waits for it");
     // A request that ends with that record: it is not all sent before the server reads.
