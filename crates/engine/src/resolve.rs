@@ -2,8 +2,8 @@
 //! `--allow-net`.
 //!
 //! Every host that a user names (in a URL, as a control server, as a receiver of metrics) is
-//! resolved here before anything connects. The C library looks it up; under [`Resolver::allowed`]
-//! only if no name server is asked, or all of them have allowed addresses themselves.
+//! resolved here before anything connects. The C library looks it up; where [`Resolver::allowed`]
+//! is set, only if all name servers that it might ask are allowed themselves.
 
 use std::collections::HashSet;
 use std::fs;
@@ -65,7 +65,7 @@ impl FromStr for StaticAddresses {
     }
 }
 
-/// `far is 10.0.0.5, `, or of an address `10.0.0.5 is `.
+/// The start of a message: `app is 10.0.0.5, ` for a name, `10.0.0.5 is ` for an address.
 fn named(host: &str, address: IpAddr) -> String {
     if host == address.to_string() {
         format!("{host} is ")
@@ -149,8 +149,8 @@ impl Resolver {
             // Always this machine (RFC 6761 section 6.3).
             return Ok(of_port(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]));
         }
-        // No name ends in a number (URL Standard, "ends in a number checker"): the C library may
-        // know it, or ask about it.
+        // A host that ends in a number is not a name (URL Standard, "ends in a number checker"),
+        // but the C library might take it for an address (`127.1`), or ask a name server about it.
         let last = host.rsplit('.').next().unwrap_or_default();
         if !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit())
             || last.starts_with("0x")
@@ -171,7 +171,7 @@ impl Resolver {
     fn ask_system(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, EngineError> {
         let is_musl = cfg!(target_env = "musl");
         if is_musl {
-            // It finds a name of the hosts file only as it is spelled there.
+            // Its search of the hosts file is case-sensitive.
             let listed = self.in_hosts_file(host);
             if !listed.is_empty() {
                 return Ok(listed.into_iter().map(|ip| SocketAddr::new(ip, port)).collect());
@@ -182,7 +182,7 @@ impl Resolver {
             Err(error) => error,
         };
         if is_musl {
-            // It looks for a name with a dot in no search domain.
+            // It tries no search domain for a name that has a dot.
             for name in self.in_search_domains(host) {
                 if let Ok(found) = (name.as_str(), port).to_socket_addrs() {
                     return Ok(found.collect());
@@ -195,8 +195,8 @@ impl Resolver {
         )))
     }
 
-    /// A name with a dot in each of the search domains (resolv.conf(5)); a dot at its end says that
-    /// it is whole.
+    /// A name with a dot, completed with each of the search domains (resolv.conf(5)). A dot at its
+    /// end says that it is complete already.
     fn in_search_domains(&self, host: &str) -> Vec<String> {
         if !host.contains('.') || host.ends_with('.') {
             return vec![];
@@ -279,7 +279,7 @@ mod tests {
         }
     }
 
-    /// A system with these files, under the networks of this machine.
+    /// A resolver that reads these files, and allows only the networks of this machine.
     fn system(folder: &str, hosts: &str, name_servers: &str) -> Guarded {
         let folder = std::env::temp_dir().join(format!("resolve-{folder}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
@@ -322,12 +322,12 @@ mod tests {
             assert!(said.contains(asked), "{folder}: {said}");
         }
         let here = HERE.parse().unwrap();
-        let none = "10.0.0.0/8".parse().unwrap();
+        let far = "10.0.0.0/8".parse().unwrap();
         let local = system("local", "", "nameserver 127.0.0.53\nnameserver ::1\n");
         assert_eq!(local.name_server_outside(&here), None);
         let empty = system("empty", "", "");
         assert_eq!(empty.name_server_outside(&here), None);
-        assert_eq!(empty.name_server_outside(&none).as_deref(), Some("the name server 127.0.0.1"));
+        assert_eq!(empty.name_server_outside(&far).as_deref(), Some("the name server 127.0.0.1"));
     }
 
     #[test]
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_leaves_the_other_one_out_before_it_is_checked() {
+    fn addresses_of_the_other_ip_version_are_left_out_before_the_check() {
         let hosts = "127.0.0.9 both\n2001:db8::9 both\n";
         let mut guarded = system("version", hosts, "nameserver 127.0.0.1\n");
         assert!(shown(&guarded, "both").starts_with("both is 2001:db8::9, outside"));

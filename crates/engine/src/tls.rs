@@ -1,8 +1,8 @@
 //! TLS settings, made before the start: trusted authorities, our own certificate, the server's
 //! name.
 //!
-//! The bytes themselves are `wire_tls`. TLS 1.2 and 1.3 by rustls with the `ring` provider;
-//! HTTP/1.1 is the only protocol offered.
+//! `wire_tls` encrypts, sends and receives the bytes. TLS 1.2 and 1.3 are done by rustls with the
+//! `ring` provider; HTTP/1.1 is the only protocol offered.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -287,8 +287,8 @@ impl ServerCertVerifier for TrustPolicy {
             ocsp_response,
             now,
         ) {
-            // webpki looks at the dates before it looks at this, so only the name is still to be
-            // checked (webpki 0.103, verify_cert.rs, check_issuer_independent_properties).
+            // webpki reports this only after it has checked the dates, so only the name is still to
+            // be checked (webpki 0.103, verify_cert.rs, check_issuer_independent_properties).
             Err(Error::InvalidCertificate(CertificateError::Other(_)))
                 if self.exact.contains(end_entity) =>
             {

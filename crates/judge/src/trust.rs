@@ -69,16 +69,16 @@ pub fn trust(study: &Study, runs: &[NamedRun<'_>], shown: &[NamedRun<'_>]) -> Ve
     let command = if matches!(study, Study::Load(_)) { "load" } else { "sweep" };
     let percentiles = shown_percentiles(command);
     let cut_short = cut_short(study);
-    let is_said = cut_short.is_some();
+    let is_cut_short = cut_short.is_some();
     let mut lines: Vec<TrustLine> = cut_short.into_iter().chain(passed(runs)).collect();
-    lines.extend(doubts(runs, is_said));
+    lines.extend(doubts(runs, is_cut_short));
     lines.extend(generators_part(shown, percentiles));
     lines.extend(uncertain(shown, percentiles));
     lines.extend(missing(shown, percentiles, study));
     lines
 }
 
-/// That the user ended a sweep early; before all else, since the figures may be read without it.
+/// That the user ended a sweep early. It comes first, so that nobody reads the figures without it.
 fn cut_short(study: &Study) -> Option<TrustLine> {
     let Study::Sweep(sweep) = study else { return None };
     let planned = sweep.plan.runs();

@@ -38,8 +38,8 @@ pub fn of_run(run: &Run, server: &ServerSeen) -> Judgement {
     // With as many connections as slots, every free slot is taken at once.
     let level = if run.connections >= server.slots {
         let loads = vec![load_seen(run, server.alone.as_ref())];
-        let alone = ServerSeen { loads, ..server.clone() };
-        let threads = of_loads(run, &alone).unwrap_or_else(|| not_known(run, Some(server)));
+        let seen = ServerSeen { loads, ..server.clone() };
+        let threads = of_loads(run, &seen).unwrap_or_else(|| not_known(run, Some(server)));
         LoadLevel::Saturated { threads: Some(threads) }
     } else {
         LoadLevel::Below
@@ -93,9 +93,9 @@ fn of_loads(run: &Run, server: &ServerSeen) -> Option<Limit> {
     }
 }
 
-/// What was seen, if no limit is known. `server`: in a sweep, with what one request takes alone. An
-/// overload shows how many requests are worked on at a time where the user said how long each takes
-/// (`--service`).
+/// What was seen, if no limit is known. `server`: of a sweep, with what one request takes alone. In
+/// a load whose user said how long each request takes (`--service`), an overload shows how many are
+/// worked on at a time.
 fn not_known(run: &Run, server: Option<&ServerSeen>) -> Limit {
     let alone = server.and_then(|server| server.alone).filter(|_| !has_many_failures(run));
     let overload = run.overload.as_ref().filter(|overload| overload.doubt.is_none());
@@ -145,7 +145,10 @@ pub fn refine_sweep(study: &mut SweepStudy) {
     let scatter_of_best = best_load.map_or(0.0, |load| server.scatter(load.responses));
     let seen = ServerSeen { alone: held(&server), ..server.clone() };
     let takes_more = matches!(at_highest, Some(Limit::MoreThanStated { .. }));
-    let is_counted = takes_more
+    // Whether the limit at the highest load rests on something else than throughput: how much the
+    // server takes at once, a count of busy threads, or requests that take longer than alone
+    // already at a lower load.
+    let ignores_rate = takes_more
         || matches!(
             at_highest,
             Some(Limit::Threads { busy: Some(_), .. } | Limit::InsideApp { hindered: Some(_), .. })
@@ -159,13 +162,13 @@ pub fn refine_sweep(study: &mut SweepStudy) {
         let scatter = server.scatter(run.tally.counts.good()).hypot(scatter_of_best);
         let connections = run.connections;
         let nothing_known = not_known(run, Some(&seen));
-        // A lower throughput refutes neither how much the server takes at once, nor counted
-        // threads, nor what holds requests up at a lower load. Nor does it refute what the highest
-        // load itself shows, unless throughput collapses there.
+        // What the highest load shows is also this run's limit if the throughput is about the best.
+        // For the highest load itself only a collapse of its throughput refutes that, and not even
+        // a collapse if the limit does not rest on throughput.
         let is_highest = connections == highest;
         let lower = if is_highest { COLLAPSE } else { SAME_RATE };
         let is_full =
-            run.completed_rate() >= (1.0 - lower - scatter) * best || is_counted && is_highest;
+            run.completed_rate() >= (1.0 - lower - scatter) * best || ignores_rate && is_highest;
         let Some(judgement) = run.judgement.as_mut() else { continue };
         let is_about_threads = matches!(
             judgement.limit,
@@ -277,12 +280,12 @@ fn judged(run: &Run, checks: Vec<Diagnostic>, level: LoadLevel) -> Judgement {
         (Verdict::Invalid, None, Some(check))
     } else if let Some(check) = first(&implicates) {
         // A generator that stumbles makes a run unsteady, not the other way round.
-        let has_its_own = failed
+        let has_own_limit = failed
             .iter()
             .any(|check| matches!(check, Diagnostic::Headroom { .. } | Diagnostic::LaneCpu { .. }));
         let busy = checks.iter().find(|it| matches!(it, Diagnostic::MachineBusy { .. }));
         let check = busy.filter(|_| machine_busy::is_delay(&check)).cloned().unwrap_or(check);
-        let shared = on_cpus.filter(|_| is_shared && !has_its_own);
+        let shared = on_cpus.filter(|_| is_shared && !has_own_limit);
         let limit = shared.unwrap_or(Limit::Generator { check: check.clone() });
         (Verdict::GeneratorBound, Some(limit), Some(check))
     } else if let Some(check) = first(&is_unsteady) {

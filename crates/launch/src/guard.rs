@@ -148,8 +148,8 @@ impl Guard {
                     // It is not reaped yet, so its id cannot be another process's.
                     let asked = rustix::process::kill_process(self.server, Signal::TERM);
                     grace = alarm(time);
-                    // Without an order to stop, or without a timer for the grace, it is not waited
-                    // for.
+                    // If SIGTERM could not be sent, or there is no timer for the grace, the server
+                    // is killed at once.
                     forced = asked.is_err() || grace.is_none();
                 }
                 GuardEvent::Ordered(GuardOrder::Stop(_)) => {}
@@ -294,7 +294,7 @@ struct ReapedChildren {
     childless: bool,
 }
 
-/// What the end took.
+/// The result of [`Guard::kill_all`].
 struct LastDeaths {
     exit: Option<ServerExit>,
     is_beyond_reach: bool,

@@ -30,8 +30,8 @@ pub struct GeneratorFacts {
 }
 
 impl GeneratorFacts {
-    /// The facts of a load from other machines: their kernels retried the connects, and the worst
-    /// machine counts.
+    /// The facts of a load from other machines: the connects that their kernels retried, and the
+    /// largest steal of any machine, this one included.
     #[must_use]
     pub fn from_far(mut self, far: Vec<FarGenerator>) -> GeneratorFacts {
         if !far.is_empty() {
@@ -123,7 +123,7 @@ pub struct ProcessCpu {
     pub run_queue: Nanos,
 }
 
-/// What a process that serves took of the CPUs during a run, in CPUs.
+/// How many CPUs a process that serves requests used during a run, on average.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ServingProcess {
     /// On a CPU.
@@ -159,7 +159,7 @@ impl ServerCpu {
         (self.requests > 0).then(|| all / self.requests)
     }
 
-    /// What each process that serves used of the CPUs.
+    /// The CPU use of each process that serves requests.
     pub fn serving(&self) -> Vec<ServingProcess> {
         let most = self
             .processes
@@ -193,7 +193,7 @@ impl ServerCpu {
 /// One of a run's generators on other machines.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FarGenerator {
-    /// The command that leads to it (`--from`), or the file that it wrote.
+    /// The command that reaches it (`--from`), or the file that it wrote.
     pub name: String,
     /// Measured requests that it sent.
     pub requests: u64,

@@ -2,7 +2,8 @@
 //!
 //! TCP sockets come from `sock_diag`, or from `/proc/net/{tcp,tcp6}` if there is none; Unix sockets
 //! come from `/proc/net/unix`. Any user may read these. Which process holds a socket is only in its
-//! `/proc/PID/fd`, which the process's own user may read, and who may see other users' ([`rights`]).
+//! `/proc/PID/fd`: that is for the process's own user, and for those who may see the processes of
+//! other users ([`rights`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -92,8 +93,8 @@ pub fn holders(inodes: &BTreeSet<u64>) -> SocketHolders {
 /// `PermissionDenied` if it is another user's, `NotFound` if there is no such process.
 pub fn sockets_of(pid: u32) -> io::Result<BTreeSet<u64>> {
     let mut inodes = BTreeSet::new();
-    // Opening each link relative to its folder takes a third of the time, which matters when all
-    // descriptors of the machine are read.
+    // Reading each link relative to its folder takes a third of the time that its full path takes,
+    // which matters when all descriptors of the machine are read.
     let folder =
         open(format!("/proc/{pid}/fd"), OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let mut entries = Vec::with_capacity(8192);
@@ -136,12 +137,12 @@ mod tests {
 
     #[test]
     fn this_process_holds_what_it_listens_on() {
-        let folder = std::env::temp_dir().join(format!("owners of {}.sock", std::process::id()));
-        let unix = UnixListener::bind(&folder).unwrap();
+        let path = std::env::temp_dir().join(format!("owners of {}.sock", std::process::id()));
+        let unix = UnixListener::bind(&path).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let all = listening().unwrap();
-        for place in [Endpoint::Tcp(address), Endpoint::Unix(folder.clone())] {
+        for place in [Endpoint::Tcp(address), Endpoint::Unix(path.clone())] {
             let one = all
                 .iter()
                 .find(|one| one.place == place)
@@ -151,7 +152,7 @@ mod tests {
             assert!(sockets_of(std::process::id()).unwrap().contains(&one.inode));
         }
         drop(unix);
-        fs::remove_file(folder).unwrap();
+        fs::remove_file(path).unwrap();
         assert_eq!(is_in_our_network(std::process::id()), Some(true));
         assert_eq!(sockets_of(u32::MAX).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
@@ -175,16 +176,16 @@ mod tests {
                 assert_eq!(of.len(), 1, "{place}");
                 of[0].clone()
             });
-            // The table does not tell who takes IPv6 alone: as nobody was asked to, those at an
-            // address of IPv6 do.
+            // The table does not say which sockets take IPv6 only. The kernel sets that by itself
+            // for those that listen at a single IPv6 address.
             assert_eq!(KernelSocket { is_v6_only: false, limit: None, ..by_netlink }, listed);
         }
         let ours = Endpoint::Tcp(connected.local_addr().unwrap());
         assert!(diag.iter().all(|one| one.place != ours), "it does not listen");
     }
 
-    /// Listens there with a queue of 8, when `prepare` has set what it wants; `None` if that
-    /// address cannot be had.
+    /// Listens at this address with a queue of 8, after `prepare` has set the socket's options;
+    /// `None` if there is no such address here.
     fn listening_at(address: &str, prepare: impl Fn(&OwnedFd)) -> Option<TcpListener> {
         let address: SocketAddr = address.parse().unwrap();
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
@@ -234,11 +235,11 @@ mod tests {
     }
 
     #[test]
-    fn a_root_is_held_by_nobody_above_it() {
+    fn the_first_process_of_a_server_is_its_root() {
         let mut child =
             std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
-        let both = [std::process::id(), child.id(), 1].map(|pid| (pid, BTreeSet::from([7])));
-        let holders = SocketHolders { pids: both.into_iter().collect(), hidden: 0 };
+        let held = [std::process::id(), child.id(), 1].map(|pid| (pid, BTreeSet::from([7])));
+        let holders = SocketHolders { pids: held.into_iter().collect(), hidden: 0 };
         assert_eq!(holders.roots(), [std::process::id()]);
         drop(child.stdin.take());
         child.wait().unwrap();

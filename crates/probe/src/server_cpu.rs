@@ -18,8 +18,8 @@ pub struct ServerCpuBefore {
     at: Nanos,
 }
 
-/// The first sample, at the instant `at`: of these processes and all their descendants, without
-/// this process and its own.
+/// The first sample, at the instant `at`, of these processes and all their descendants. longtail
+/// and its other children are left out, if they are among them.
 pub fn before(roots: &[u32], placement: &Placement, at: Nanos) -> ServerCpuBefore {
     let mut processes = ServerProcesses::of(roots);
     processes.search(usize::MAX);
@@ -81,7 +81,7 @@ pub struct CpuRoom {
     /// How long these CPUs were busy since the machine's boot, with anybody's work, in seconds of
     /// one CPU. Absent under a quota, which others do not use up.
     pub busy: Option<f64>,
-    /// Whether the server runs the Ruby that lets one thread of a process compute at a time.
+    /// Whether the server runs `CRuby`, which lets one thread of a process compute at a time.
     pub is_ruby: bool,
 }
 
@@ -132,7 +132,8 @@ fn ticks_in_seconds(ticks: u64) -> f64 {
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
 }
 
-/// Whether the process runs the Ruby that has a lock: `JRuby` and `TruffleRuby` have other names.
+/// Whether the process runs `CRuby`, which has a global lock: the programs of `JRuby` and
+/// `TruffleRuby` have other names.
 fn is_ruby(pid: u32) -> bool {
     let name = fs::read_link(format!("/proc/{pid}/exe")).ok();
     let name = name.and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));
@@ -199,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_room_of_this_process_is_some_cpus_that_have_worked() {
+    fn this_process_may_use_some_cpus_and_they_have_worked() {
         let room = CpuRoom::of(&[std::process::id()]).unwrap();
         assert!(room.cpus > 0.0 && !room.is_ruby, "{room:?}");
         assert!(room.busy.is_none_or(|busy| busy > 0.0), "{room:?}");

@@ -1,11 +1,12 @@
 //! Request logs with a line for each request, and their distributions as an `HdrHistogram` log.
 //!
-//! A line is CSV or what `attack.cr` prints, exact to the nanosecond, and is written without
-//! allocating. What `attack.cr` calls latency is our response time.
+//! A line is CSV or that of `attack.cr`, a load generator in Crystal. Both are exact to the
+//! nanosecond, and are written without allocating. What `attack.cr` calls latency is our response
+//! time.
 //!
 //! The `HdrHistogram` log has version 1.3 and V2 compressed histograms. It has one interval, the
-//! measured window, under the tags `response` and `service`. Times are in nanoseconds, except for
-//! the log's own column of the longest, which is in milliseconds. Only good responses are in it.
+//! measured window, under the tags `response` and `service`, and holds good responses only. Times
+//! are in nanoseconds, except for the column `Interval_Max`, which is in milliseconds.
 
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
@@ -98,7 +99,7 @@ pub fn write_attack_line(
 /// The `HdrHistogram` log of a load.
 ///
 /// # Panics
-/// Never: the histograms' range can always be written, and so can memory.
+/// Never: the histograms' bounds are valid, and writing to memory does not fail.
 pub fn hdr(study: &LoadStudy) -> String {
     let tally = &study.run.tally;
     let mut log = Vec::new();
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_those_that_attack_cr_published_digit_for_digit() {
+    fn lines_match_those_of_attack_cr_digit_for_digit() {
         let ok = Outcome::Answered(200);
         let bad = Some(BadResponse::TrailingBytes);
         for (number, nanos, outcome, reason, line) in [

@@ -1,5 +1,5 @@
 //! The command of an event (`--during 'bin/deploy@20s'`): it runs in a shell and a process group of
-//! its own, and dies with longtail, even if that is killed.
+//! its own, and never outlives longtail, even if longtail is killed.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -14,12 +14,12 @@ use rustix::process::{Pid, Signal, kill_process_group};
 /// How long a command has to end after SIGTERM.
 const GRACE: Nanos = Nanos::from_secs(2);
 const STEP: Nanos = Nanos::from_millis(20);
-/// The most of its output that is read.
+/// How much of its output is read at most, in bytes.
 const MOST_OUTPUT: u64 = 4 << 20;
 
 /// Runs the command and, beside it, a watcher that reads from longtail's pipe. The kernel closes
 /// that pipe when longtail is gone, in whatever way; then the watcher kills the process group. The
-/// outer shell outlives a SIGTERM to the group, so that it ends when the command does.
+/// outer shell survives a SIGTERM to the group: it waits for the command and exits with its code.
 const SHELL: &str = r#"
 exec 3<&0 </dev/null
 trap : TERM

@@ -52,7 +52,7 @@ pub(crate) struct RunObservers<'a, E> {
     pub(crate) sampling: Option<Sampling<'a>>,
     /// What is done to the server meanwhile.
     pub(crate) event: Option<EventOfRun<'a>>,
-    /// Whether the steps of a rate that changes by plan are told apart.
+    /// Whether each step of a rate that changes by plan gets figures of its own.
     pub(crate) tells_steps: bool,
     /// The percentiles of the response time to compute.
     pub(crate) percentiles: &'static [f64],
@@ -221,11 +221,11 @@ fn observe<E: Send>(
     let RunObservers { ends, serving, placement, statsd, journal, sampling, event, .. } = observers;
     let has_steps = observers.tells_steps && has_steps(shape);
     std::thread::scope(|scope| {
-        // Also if one of the threads cannot be started.
+        // Ends the observers, also if one of the threads cannot be started.
         let _ends_observers = RaiseOnDrop(over);
-        // Dropped when the run is over, which wakes the receiver.
-        let (running, watched) = channel::<()>();
-        let ending = spawn_scoped(scope, "ending", move || wait_for_reason(ends, stop, &watched))?;
+        // `running` is dropped when the run is over, which wakes whoever waits for `run_end`.
+        let (running, run_end) = channel::<()>();
+        let ending = spawn_scoped(scope, "ending", move || wait_for_reason(ends, stop, &run_end))?;
         let sampling =
             sampling.map(|sampling| SamplingThreads::spawn(scope, run, sampling)).transpose()?;
         let statsd = statsd.map(|statsd| spawn_statsd(scope, run, statsd)).transpose()?;
@@ -263,7 +263,7 @@ fn observe<E: Send>(
 fn wait_for_reason<E>(
     ends: &mut (dyn FnMut() -> Option<E> + Send),
     stop: &AtomicBool,
-    running: &Receiver<()>,
+    run_end: &Receiver<()>,
 ) -> Option<E> {
     let mut reason = None;
     loop {
@@ -271,7 +271,7 @@ fn wait_for_reason<E>(
         if reason.is_some() {
             stop.store(true, Ordering::Relaxed);
         }
-        if running.recv_timeout(GLANCE) == Err(RecvTimeoutError::Disconnected) {
+        if run_end.recv_timeout(GLANCE) == Err(RecvTimeoutError::Disconnected) {
             return reason;
         }
     }
@@ -318,7 +318,8 @@ struct EventThreads<'scope> {
 }
 
 impl<'scope> EventThreads<'scope> {
-    /// Starts them. The `journal` gets its records by way of the second one.
+    /// Starts them. The collector gets the records of the lanes first, and passes them on to the
+    /// `journal`.
     fn spawn(
         scope: &'scope Scope<'scope, '_>,
         run: RunInProgress<'scope>,
@@ -407,7 +408,7 @@ fn spawn_statsd<'scope>(
 /// The kernel's tracepoints, and the client's records that are joined with their reports.
 struct Tracer {
     tracepoints: Result<Tracepoints, MissingRight>,
-    /// `None` if single requests are not traced.
+    /// `None` if individual requests are not traced.
     records: Option<Receiver<RecordBatch>>,
 }
 

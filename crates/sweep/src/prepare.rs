@@ -1,6 +1,6 @@
 //! Prepares a load against a server that is already running: finds out who listens, which of the
 //! host's addresses takes connections, where the server runs, and how many threads the generator
-//! gets. No request is sent; where this machine does not list who listens, there is one connect.
+//! gets. No request is sent; where this machine's kernel lists no listener, one connect is made.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::far::FarGenerators;
 use crate::listeners::Listeners;
 use crate::load::{PreparedLoad, spec_of};
 
-/// How long each step of a TLS handshake may take that is tried before the load.
+/// How long each step of the TLS handshake that is tried before the load may take.
 const HANDSHAKE: Duration = Duration::from_secs(4);
 
 /// A load as the user described it: flags and files are read, and names are resolved.
@@ -99,8 +99,8 @@ fn try_handshake(transport: &Transport, endpoint: &Endpoint) -> Result<(), Sweep
     }
 }
 
-/// The threads of each generator, and why so many. Each of several generators has its share of the
-/// load, and the machine with the fewest cores decides.
+/// How many threads each generator gets, and why. Each of several generators has its share of the
+/// load, and the machine with the fewest cores sets the number.
 fn choose_lanes(
     asked: Option<u32>,
     generators: usize,

@@ -7,7 +7,7 @@ use model::{Outcome, Run};
 
 use crate::context::Context;
 
-/// How long a connect may take that asks whether the server is still there.
+/// The time limit of the connect that checks whether the server is still there.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// Whether nothing listens any more where this run's requests went.
@@ -16,7 +16,7 @@ pub(crate) fn is_gone(run: &Run, spec: &LoadSpec, context: &Context<'_>) -> bool
         return false;
     }
     if context.far.is_some() {
-        // Nothing may lead from here to a server that others load.
+        // The machines that load the server may reach it where this one cannot.
         return run.tally.gone_from().is_some();
     }
     spec.transport.endpoints.iter().all(|endpoint| reach(endpoint, PATIENCE).is_err())

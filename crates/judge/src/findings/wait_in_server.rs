@@ -50,7 +50,8 @@ pub(super) fn of(study: &SweepStudy, point: &SweepPoint<'_>) -> Option<Finding> 
     let wait = match (counted, known) {
         (Some(wait), _) => wait.min(mean),
         (None, Some(known)) if !is_old_puma(study) => {
-            // If requests hold a thread longer than alone, the rest is not a queue.
+            // The rest is a queue only if the threads are the limit. Otherwise requests may just
+            // hold a thread for longer than one does alone.
             if !matches!(point.limit(), Some(Limit::Threads { .. })) {
                 return None;
             }

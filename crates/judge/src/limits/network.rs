@@ -2,11 +2,11 @@
 
 use model::{Limit, Nanos, NetworkPath, Tally};
 
-/// The network is the limit if round trips, which every request has, take at least this share of
-/// the service time,
+/// The network is the limit if round trips take at least this share of the service time: every
+/// request has one.
 const ROUND_TRIPS: f64 = 0.5;
-/// or if requests with a retransmission, which are few but slow because of it, take at least this
-/// share.
+/// It is also the limit if requests with a retransmission take at least this share: they are few,
+/// but slow because of it.
 const RETRANSMISSIONS: f64 = 0.1;
 
 /// The limit, if the network took the time.

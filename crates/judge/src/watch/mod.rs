@@ -78,8 +78,8 @@ impl Diagnosis {
     }
 }
 
-/// `None` if one worker has a backlog and another has free threads, since it then depends on the
-/// worker, and if no request begins.
+/// The mean wait. `None` if no request waits or begins, or if one worker has a backlog while
+/// another has free threads: the wait then depends on the worker.
 fn wait(seen: &WatchEvidence, found: &Found) -> Option<Nanos> {
     let is_one_queue = !matches!(found, Found::Uneven | Found::Standstill);
     let waiting = Some(seen.waiting()).filter(|waiting| *waiting > 0 && is_one_queue)?;
@@ -139,7 +139,7 @@ fn with_threads(sentence: String, seen: &WatchEvidence) -> String {
     }
 }
 
-/// The limit in the words of every run.
+/// The sentence about the limit, the same as for a measured run.
 fn of_limit(seen: &WatchEvidence, limit: &Limit) -> String {
     limits::sentence(limit, seen.slots())
 }
@@ -170,7 +170,7 @@ fn threads_that(threads: f64, what: &str) -> String {
 /// A smaller share of the threads than this is not mentioned.
 const A_FEW: f64 = 0.05;
 
-/// `Of 10 threads 7.8 wait for a lock, 2.2 sleep or wait with a time limit, by the kernel.`
+/// `Of 10 threads, by the kernel, 7.8 wait for a lock or a pool and 2.2 wait for a socket.`
 fn what_threads_do(seen: &WatchEvidence) -> Option<String> {
     let all: Vec<WaitsSeen> = seen
         .workers

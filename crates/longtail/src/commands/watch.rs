@@ -188,10 +188,10 @@ impl Viewer<'_> {
     }
 }
 
-/// Samples cannot be closer and still say anything.
+/// The shortest sampling interval: a shorter one would mostly measure the sampling itself.
 const SHORTEST: Nanos = Nanos::from_millis(100);
-/// Where nobody says how long: each worker of a Puma reports once in five seconds, so twice in this
-/// time.
+/// How long a watch without a screen lasts if nobody says: each worker of a Puma reports every five
+/// seconds, so at least once in this time.
 const SHORT_WATCH: Nanos = Nanos::from_secs(7);
 
 const FEW_EXAMPLES: &str = "\
@@ -258,7 +258,7 @@ impl WatchArgs {
     /// When to end.
     ///
     /// # Errors
-    /// Where a time cannot be meant, or flags contradict each other.
+    /// If the sampling interval is too short, or flags contradict each other.
     pub(crate) fn length(&self, is_drawn: bool) -> Result<Option<Nanos>, Mistake> {
         refuse_if(
             self.every < SHORTEST,
@@ -273,7 +273,7 @@ impl WatchArgs {
     /// Puma's control server, where one was named.
     ///
     /// # Errors
-    /// Where it is none that can be asked from here, or the state file does not name one.
+    /// If it cannot be asked from here, or the state file names none.
     pub(crate) fn statistics(
         &self,
         resolver: &Resolver,
