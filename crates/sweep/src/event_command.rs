@@ -14,8 +14,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 /// How long a command has to end after SIGTERM.
 const GRACE: Nanos = Nanos::from_secs(2);
 const STEP: Nanos = Nanos::from_millis(20);
-/// How much of its output is read at most, in bytes.
-const MOST_OUTPUT: u64 = 4 << 20;
+/// How much of the end of its output is read, in bytes.
+const MOST_OUTPUT: u64 = 64 << 10;
 
 /// Runs the command and, beside it, a watcher that reads from longtail's pipe. The kernel closes
 /// that pipe when longtail is gone, in whatever way; then the watcher kills the process group. The
@@ -88,7 +88,8 @@ impl RunningCommand {
     /// The last line that it wrote, without secrets.
     pub(crate) fn last_line(&mut self) -> Option<String> {
         let file = self.output.as_mut()?;
-        file.seek(SeekFrom::Start(0)).ok()?;
+        let length = file.metadata().ok()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(MOST_OUTPUT))).ok()?;
         let mut bytes = Vec::new();
         file.take(MOST_OUTPUT).read_to_end(&mut bytes).ok()?;
         let text = String::from_utf8_lossy(&bytes);

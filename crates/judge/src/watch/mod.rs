@@ -160,10 +160,11 @@ fn held(seen: &WatchEvidence) -> String {
     text
 }
 
-/// `7.8 wait for a lock`, `1 waits for a lock`.
-fn threads_that(threads: f64, what: &str) -> String {
+/// `7.8 wait for a lock`, `1 waits for a lock`. `what` is of one thread and of several.
+fn threads_that(threads: f64, what: [&str; 2]) -> String {
     let count = brief_count(threads);
-    let what = if count == "1" { what.replacen("wait ", "waits ", 1) } else { what.to_owned() };
+    let [of_one, of_several] = what;
+    let what = if count == "1" { of_one } else { of_several };
     format!("{count} {what}")
 }
 
@@ -181,11 +182,11 @@ fn what_threads_do(seen: &WatchEvidence) -> Option<String> {
     let slots = seen.slots()?;
     let sum = |part: fn(&WaitsSeen) -> f64| all.iter().map(part).sum::<f64>();
     let mut parts = vec![
-        (sum(|waits| waits.lock + waits.file_lock), "wait for a lock or a pool"),
-        (sum(|waits| waits.timed), "wait with a time limit (a sleep, a pool)"),
-        (sum(|waits| waits.socket), "wait for a socket"),
-        (sum(|waits| waits.runnable), "use or want a CPU"),
-        (sum(|waits| waits.other), "are in other system calls"),
+        (sum(|waits| waits.lock + waits.file_lock), ["waits for a lock or a pool", "wait for a lock or a pool"]),
+        (sum(|waits| waits.timed), ["waits with a time limit (a sleep, a pool)", "wait with a time limit (a sleep, a pool)"]),
+        (sum(|waits| waits.socket), ["waits for a socket", "wait for a socket"]),
+        (sum(|waits| waits.runnable), ["uses or wants a CPU", "use or want a CPU"]),
+        (sum(|waits| waits.other), ["is in another system call", "are in other system calls"]),
     ];
     let has_locks = parts[0].0 >= A_FEW * f64::from(slots);
     parts.retain(|(threads, _)| *threads >= A_FEW * f64::from(slots));
