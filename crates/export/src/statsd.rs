@@ -2,8 +2,8 @@
 //! them up.
 //!
 //! `NAME:VALUE[:VALUE…]|TYPE[|@RATE][|#TAG,TAG…][|…]` (statsd, "Metric types"; Datadog, "Datagram
-//! format", protocol 1.0 to 1.3). Further sections (container, time stamp) are skipped. The parser
-//! panics on no input, and a line that was printed parses to the same line.
+//! format", protocol 1.0 to 1.3). Further sections (container, time stamp) are skipped. No input
+//! makes the parser panic, and a line that was printed parses to the same line.
 //!
 //! Each metric with its tags is a series: count, sum, smallest, largest and last of all values. At
 //! most [`MOST_SERIES`] are kept; lines of further series are only counted. So a run takes little
@@ -18,19 +18,19 @@ use model::{MetricKind, StatsdFigures, StatsdMetric, StatsdReport};
 pub(crate) const LONGEST_NAME: usize = 1000;
 /// The largest value that is accepted, so that sums stay finite.
 const LARGEST: f64 = 1e100;
-/// The lowest sample rate that is accepted: one value sent of a thousand million.
+/// The lowest sample rate that is accepted: one value in a billion is sent.
 const LEAST_RATE: f64 = 1e-9;
 
 /// A line that carries values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatsdLine {
-    /// Its metric: not empty, without `:`, `|` and control characters.
+    /// The metric's name: not empty, without `:`, `|` and control characters.
     pub name: String,
     /// The metric's type.
     pub kind: MetricKind,
     /// Its values; at least one.
     pub values: StatsdValues,
-    /// The sample rate: which part of the values the sender sends, above 0 and at most 1.
+    /// The sample rate: the share of the values that the sender sends, above 0 and at most 1.
     pub rate: f64,
     /// Its tags, sorted, each once.
     pub tags: Vec<String>,
@@ -105,7 +105,8 @@ fn values_of(kind: MetricKind, text: &str) -> Option<StatsdValues> {
         (MetricKind::Gauge, signed) if signed == numbers.len() => {
             Some(StatsdValues::Changes(numbers))
         }
-        // With changes and values in one line the order matters, and it is not known.
+        // Of changes and values in one line, the result depends on the order in which they apply,
+        // which the format does not define.
         (MetricKind::Gauge, 1..) => None,
         _ => Some(StatsdValues::Numbers(numbers)),
     }

@@ -9,7 +9,7 @@ use sweep::{ClaimedRun, Context, OtherGenerator as _, PreparedLoad, SweepError};
 
 use crate::{GeneratorDriver, LoadOrder};
 
-/// Another generator's load, with nothing left to decide.
+/// A load that another generator makes, ready to run.
 pub struct OrderedLoad {
     driver: GeneratorDriver,
     order: LoadOrder,
@@ -41,7 +41,7 @@ impl OrderedLoad {
         prepared: PreparedLoad,
         context: &Context<'_>,
     ) -> Result<Option<LoadStudy>, SweepError> {
-        // It says what this process may use, so it is read before that is restricted.
+        // Read first: it has the CPUs that this process may use, which are restricted below.
         let environment = sweep::environment(context.version);
         // The generator inherits the restriction of this thread.
         let restriction = CpuRestriction::off_the_server(prepared.placement.as_ref());

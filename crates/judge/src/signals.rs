@@ -9,7 +9,7 @@
 use model::statistics::binomial;
 use model::{Nanos, Watch, WatchCurve, WatchTrack};
 
-use crate::words::{brief, capitalised, counted, listed, two_digits};
+use crate::words::{brief, capitalised, counted, few_digits, listed};
 
 /// A number that is read of the server.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -244,13 +244,13 @@ impl SignalRow {
     /// `above 8`, `below 2`
     pub fn beyond(&self) -> String {
         let side = if self.kind.of_all == SignalSum::FallingSum { "below" } else { "above" };
-        format!("{side} {}", two_digits(self.threshold))
+        format!("{side} {}", few_digits(self.threshold))
     }
 
     /// False alarms at half load: `0 of 12, at most 90 an hour`.
     pub fn alarms_in_words(&self) -> String {
         let most = match self.alarms_per_hour_at_most {
-            Some(most) => format!(", at most {} an hour", two_digits(most)),
+            Some(most) => format!(", at most {} an hour", few_digits(most)),
             None => String::new(),
         };
         format!("{} of {}{most}", self.false_alarms, counted(self.checked, "reading"))

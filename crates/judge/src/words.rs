@@ -44,8 +44,8 @@ pub fn share(share: f64) -> String {
     format!("{text} %")
 }
 
-/// A figure with two digits, or all its whole digits if it is large.
-pub(crate) fn two_digits(value: f64) -> String {
+/// A figure in a sentence: `0.123`, `9.7`, `12`, `1234`.
+pub(crate) fn few_digits(value: f64) -> String {
     if value < 9.95 { rate_in_words(value) } else { number::fixed(value, 0) }
 }
 
@@ -91,7 +91,8 @@ pub(crate) fn brief_count(mean: f64) -> String {
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// `9.9`; with its interval if that is wider than 20 %: `10 (6.2 to 16)`.
+/// `9.9`. With its interval, `10 (6.2 to 16)`, if an end of that is more than 20 % from the mean;
+/// if the upper end is not known, `10 (6.2 or more)`.
 pub(crate) fn at_once_in_words(at_once: &AtOnce) -> String {
     let mean = brief_count(at_once.mean);
     let is_close = |end: f64| (end / at_once.mean - 1.0).abs() <= 0.2;

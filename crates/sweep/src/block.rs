@@ -1,4 +1,4 @@
-//! One server's life, as an experiment plans it: what is started, how, and what it is asked for.
+//! One server from its start to its stop, as an experiment plans it: how to start it, and its load.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -6,15 +6,16 @@ use std::path::PathBuf;
 
 use model::{Pace, PlannedEvent, ServerPlan, StreamPlan};
 
-/// One server's life.
+/// One server from its start to its stop. (A block of `longtail compare` has one of these for each
+/// arm.)
 pub(crate) struct Block {
     /// The server, and how to start it.
     pub(crate) server: ServerPlan,
-    /// What it is asked for, unless a job says otherwise.
+    /// The requests that are sent to it, unless a job says otherwise.
     pub(crate) stream: StreamPlan,
     /// When requests are due.
     pub(crate) pace: Pace,
-    /// Settings in its environment, beside those of the context.
+    /// Environment variables for it, in addition to the context's.
     pub(crate) env: BTreeMap<OsString, OsString>,
     /// The folder that it runs in; `None` is the context's.
     pub(crate) dir: Option<PathBuf>,
@@ -27,7 +28,7 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// A closed loop on a server as it is found.
+    /// A closed loop on a server without an environment, folder or event of its own.
     pub(crate) fn closed(
         server: ServerPlan,
         stream: StreamPlan,

@@ -1,5 +1,5 @@
-//! Each tool's text, as it printed it or as its documentation shows it, becomes the figures that
-//! stand in it.
+//! Reads the output of each load tool, as the tool printed it or as its documentation shows it, and
+//! compares the figures that were read with the expected ones.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,7 +10,8 @@ use serde_json::Value;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
 
-/// Every output: real, of a documentation, and the documents that longtail grew out of.
+/// All fixtures: outputs that tools printed, outputs that their documentation shows, and the five
+/// documents that longtail grew out of (`seeds/`).
 pub(crate) fn fixtures() -> Vec<String> {
     let files = ["real", "documented", "seeds"].into_iter().flat_map(|folder| {
         let files = std::fs::read_dir(format!("{FOLDER}/{folder}")).unwrap();
@@ -22,11 +23,11 @@ pub(crate) fn fixtures() -> Vec<String> {
 }
 
 pub(crate) fn read(file: &str) -> String {
-    // Some of the founding documents are no UTF-8.
+    // Some documents in `seeds` are not valid UTF-8.
     String::from_utf8_lossy(&std::fs::read(format!("{FOLDER}/{file}.txt")).unwrap()).into_owned()
 }
 
-/// What is found in a text.
+/// The claims that the audit finds in a text.
 pub(crate) fn claims_of(text: &str) -> Vec<AuditedClaim> {
     audit::audit(text).unwrap()
 }
@@ -44,8 +45,8 @@ fn outcome(found: &AuditedClaim, check: &str) -> Value {
     finding.unwrap_or_else(|| panic!("no {check}: {findings:#}"))["outcome"]["is"].clone()
 }
 
-/// What is said of an output, and behind that each figure that was read of each claim, and each
-/// that a check has come to.
+/// What the audit prints about these claims, then for each claim the figures that were read and the
+/// figures that each check computed.
 fn shown(found: &[AuditedClaim]) -> String {
     let mut text = audit::text(found, report::Width::ANY);
     for one in found {
@@ -65,8 +66,8 @@ fn shown(found: &[AuditedClaim]) -> String {
     text
 }
 
-/// Every output, real or of a documentation, and the five documents that longtail grew out of, in
-/// which the audit finds what a person found by hand. Read a change beside the output.
+/// Compares what is read from each fixture with `expected/`. In `seeds/` the audit must find what a
+/// person found by hand. Before you accept a change, compare it with the output itself.
 #[test]
 fn each_output_is_read_to_its_last_line() {
     let expected = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/expected");
@@ -143,7 +144,7 @@ fn beyond_a_million_requests_heys_mean_grows_with_the_run() {
 }
 
 #[test]
-fn several_tools_in_one_file_are_distinguished_and_in_its_order() {
+fn several_tools_in_one_file_are_told_apart_and_keep_their_order() {
     let files = [
         "real/oha",
         "real/wrk",

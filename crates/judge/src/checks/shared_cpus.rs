@@ -1,10 +1,10 @@
-//! The lanes may run on the server's CPUs, and used a notable share of their time.
+//! Lanes and server may run on the same CPUs, and the lanes used a notable share of those.
 
 use model::{Cpus, Diagnostic, GeneratorFacts, LaneFacts, Nanos, Placement};
 
 use super::{Assessment, Grade};
 
-/// A smaller share of the CPUs than this, used by lanes, does not show in the server's figures.
+/// Below this share of the shared CPUs, the lanes do not show in the server's figures.
 const TAKEN: f64 = 0.01;
 
 /// The CPUs that lanes and server share, if the lanes used a notable share of them.

@@ -1,4 +1,4 @@
-//! Closed loop: what was completed over connections that never pause.
+//! A closed loop: the rate at which its connections completed requests.
 
 use model::{LoadPlan, Nanos, PercentileTime, Run};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Finding, highest_percentile, within};
 use crate::words::{count_of, rate_in_words};
 
-/// Closed loop: what was completed over connections that never pause.
+/// A closed loop: the rate at which its connections completed requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClosedLoop {
     /// Connections.
@@ -19,7 +19,7 @@ pub struct ClosedLoop {
     pub pauses: bool,
 }
 
-/// Describes a load that sends as soon as a connection is free.
+/// Describes the run of a closed loop.
 pub(super) fn of(run: &Run, plan: &LoadPlan) -> Finding {
     ClosedLoop {
         connections: plan.load.connections,
@@ -34,8 +34,8 @@ impl ClosedLoop {
     pub(super) fn sentence(&self) -> String {
         let ClosedLoop { connections, rate_per_s, highest, pauses } = self;
 
-        let never = if *pauses { "that pause between requests" } else { "that never pause" };
+        let pace = if *pauses { "that pause between requests" } else { "that never pause" };
         let n = count_of(*connections, "connection");
-        format!("{} requests/s over {n} {never}{}.", rate_in_words(*rate_per_s), within(*highest))
+        format!("{} requests/s over {n} {pace}{}.", rate_in_words(*rate_per_s), within(*highest))
     }
 }

@@ -4,7 +4,7 @@ use model::{Nanos, Run, TwoGroups};
 use serde::{Deserialize, Serialize};
 
 use super::{Finding, Offered, two_groups};
-use crate::words::{brief, two_digits};
+use crate::words::{brief, few_digits};
 
 /// Open loop: more was offered than the server can do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,7 +44,7 @@ impl Overloaded {
             self;
 
         let [offered, completed, backlog] =
-            [*offered_per_s, *completed_per_s, *backlog_growth_per_s].map(two_digits);
+            [*offered_per_s, *completed_per_s, *backlog_growth_per_s].map(few_digits);
         let overload = format!(
             "OVERLOADED: of {offered} requests/s the server completes about {completed}. The backlog grows by {backlog} requests per second"
         );

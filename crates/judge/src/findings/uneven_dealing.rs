@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Finding;
 use crate::sweep_points::SweepPoint;
-use crate::words::{brief, load, two_digits};
+use crate::words::{brief, few_digits, load};
 
 /// The workers hold unequal numbers of connections.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,7 +93,7 @@ impl UnevenDealing {
         format!(
             "At {at} the workers hold {held} connections: a request in the fullest takes {} times \
              as long as in the emptiest.",
-            two_digits(longer)
+            few_digits(longer)
         )
     }
 }

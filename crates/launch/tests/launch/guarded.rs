@@ -1,4 +1,4 @@
-//! Whatever a server does, and whoever is killed, nothing of it lives on.
+//! No process of a server is left behind, whatever the server does and whoever is killed.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -16,8 +16,8 @@ use crate::kit::{
 };
 use testkit::clock::REAL_CLOCK;
 
-/// A child that leaves the server's process group and session, says its number, and would live for
-/// long.
+/// A child that leaves the server's process group and session, prints its process ID, and would
+/// live for long.
 const STRAY: &str = "setsid sh -c 'echo stray $$; exec sleep 1000'";
 
 fn number(text: &str) -> u32 {
@@ -29,7 +29,7 @@ fn a_server_that_ends_at_boot_says_why() {
     let server = shell(
         "echo starting; echo 'no such file: app.rb (LoadError)' >&2; echo '  from line 1'; exit 3",
     );
-    let exit = eventually("its end", || server.exited());
+    let exit = eventually("the server's exit", || server.exited());
     assert_eq!(exit, ServerExit::Code(3));
     let output = server.output();
     assert_eq!(
@@ -48,7 +48,7 @@ fn a_puma_that_does_not_tell_its_version_holds_nobody_up() {
         launch::puma::printed_version(&puma, Path::new("/"), &guard(), &REAL_CLOCK, longest)
             .unwrap()
     };
-    // What it leaves behind does not hold its output open.
+    // The process that stays in the background has its output open, and does not delay the answer.
     assert_eq!(
         told("echo puma version 1.2; sleep 1000 &", PATIENCE).as_deref(),
         Some("puma version 1.2")
@@ -99,7 +99,7 @@ fn a_server_that_becomes_a_daemon_is_one_that_ended() {
     let server =
         shell(&format!("({daemon} &); until test -e {there}; do sleep 0.02; done; exit 0"));
     let stray = number(&said(&server, "stray"));
-    assert_eq!(eventually("its end", || server.exited()), ServerExit::Code(0));
+    assert_eq!(eventually("the server's exit", || server.exited()), ServerExit::Code(0));
     assert!(!lives(stray));
 }
 
@@ -131,7 +131,7 @@ fn nothing_lives_after_longtail_was_killed() {
 
     longtail.kill().unwrap();
     longtail.wait().unwrap();
-    eventually("the end of all", || {
+    eventually("the exit of all", || {
         (!lives(server) && !lives(stray) && !lives(guard)).then_some(())
     });
     assert!(!Path::new(&scratch).exists());
@@ -142,8 +142,8 @@ fn a_server_dies_with_its_guard() {
     let server = shell("trap '' TERM; sleep 1000 & echo child $!; while :; do sleep 1; done");
     let child = number(&said(&server, "child"));
     send(parent(server.pid()), Signal::KILL);
-    assert_eq!(eventually("its end", || server.exited()), ServerExit::Unknown);
-    eventually("the end of all", || (!lives(server.pid()) && !lives(child)).then_some(()));
+    assert_eq!(eventually("the server's exit", || server.exited()), ServerExit::Unknown);
+    eventually("the exit of all", || (!lives(server.pid()) && !lives(child)).then_some(()));
     let stopped = server.stop(PATIENCE, &REAL_CLOCK);
     assert_eq!(stopped, ServerExit::Unknown);
 }
@@ -159,18 +159,19 @@ fn a_terminals_signals_reach_neither_the_guard_nor_the_server() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         send(guard, signal);
     }
-    // The order to stop is read after the signals, by a guard that they did not end.
+    // Only a guard that survived those signals can carry out this stop.
     let stopped = server.stop(PATIENCE, &REAL_CLOCK);
     assert_eq!(stopped, ServerExit::Code(7));
 }
 
 #[test]
-fn a_server_that_writes_much_is_never_held_up() {
+fn a_server_that_writes_a_lot_is_never_held_up() {
     let server = shell(
         "head -c 20000000 /dev/zero | tr '\\0' 'x' | fold -w 99; echo; echo written; exec sleep \
          1000",
     );
     said(&server, "written");
+    // The first and the last 200 lines are kept.
     assert_eq!(server.output().lines().count(), 400);
 }
 
@@ -179,7 +180,7 @@ fn a_servers_environment_and_directory_are_those_asked_for() {
     let mut spec = LaunchSpec::command(["sh", "-c", "echo $GREETING from $PWD"], Path::new("/usr"));
     spec.env.insert("GREETING".into(), "hello".into());
     let server = Server::start(&spec, &guard(), &REAL_CLOCK).unwrap();
-    eventually("its end", || server.exited());
+    eventually("the server's exit", || server.exited());
     assert_eq!(server.output().lines().collect::<Vec<_>>(), ["hello from /usr"]);
     assert_eq!(server.command_line(), "GREETING=hello sh -c 'echo $GREETING from $PWD'");
 }
@@ -208,7 +209,7 @@ fn what_cannot_be_started_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_guard_that_is_none_is_noticed() {
+fn a_program_that_is_no_guard_is_noticed() {
     let spec = LaunchSpec::command(["sleep", "1000"], Path::new("/"));
     let guarded_by =
         |program: &str| refused(&spec, &GuardCommand { program: program.into(), args: Vec::new() });

@@ -65,7 +65,7 @@ fn the_load_may_be_a_share_of_the_slower_arms_maximum() {
     assert_eq!((share.maxima_per_s.len(), share.rate_per_s()), (2, Some(slower / 2.0)));
 }
 
-/// The base that is named comes first, with the letter A; progress and answer call arms by name.
+/// The arm that `--base` names comes first, as A. Progress and answer call the arms by name.
 #[test]
 fn any_arm_may_be_the_base_and_pairs_are_compared_with_each_other() {
     let lab = Lab::new();

@@ -1,5 +1,5 @@
-//! The answer for every kind of study in a pipe. Other ways out are in `scenarios/machine.txt`,
-//! other formats in `scenarios/report.txt`.
+//! What `report` prints into a pipe, for every kind of study. Terminals are in
+//! `scenarios/machine.txt`, other formats in `scenarios/report.txt`.
 
 use crate::lab::Lab;
 
@@ -11,6 +11,7 @@ fn a_pipe_gets_the_answer_without_colour_and_within_100_columns() {
         let answer = lab.answer("report x.study.json").with_code(0).stdout;
         assert!(!answer.contains('\u{1b}'), "{answer}");
         let widest = answer.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        // A command under Next may be wider: its words are not broken.
         assert!(widest <= 100 || answer.contains("  Next   "), "{answer}");
     }
 }
