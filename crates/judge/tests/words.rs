@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Reads a value from JSON, and checks that it survives writing and reading again.
-fn filed<T: Serialize + DeserializeOwned + Debug + PartialEq>(json: &str) -> T {
+fn parsed<T: Serialize + DeserializeOwned + Debug + PartialEq>(json: &str) -> T {
     let read = |json: &str| {
         serde_json::from_str::<T>(json).unwrap_or_else(|error| panic!("{json}: {error}"))
     };
@@ -15,24 +15,24 @@ fn filed<T: Serialize + DeserializeOwned + Debug + PartialEq>(json: &str) -> T {
     read(json)
 }
 
-/// The words for a row's JSON, in the group called `name`.
-fn words(name: &str, json: &str) -> String {
-    match name {
-        "grade of a diagnostic" => format!("{:?}", judge::grade(&filed::<Diagnostic>(json))),
-        "diagnostic" => judge::assess(&filed::<Diagnostic>(json)).sentence,
-        "limit" => judge::limits::evidence(&filed::<Limit>(json)),
-        _ => panic!("no row is about '{name}'"),
+/// The words for a row's JSON; the group of rows says which words.
+fn words(group: &str, json: &str) -> String {
+    match group {
+        "grade of a diagnostic" => format!("{:?}", judge::grade(&parsed::<Diagnostic>(json))),
+        "diagnostic" => judge::assess(&parsed::<Diagnostic>(json)).sentence,
+        "limit" => judge::limits::evidence(&parsed::<Limit>(json)),
+        _ => panic!("there is no group '{group}'"),
     }
 }
 
 #[test]
 fn every_row_has_the_expected_words() {
-    let mut name = "";
+    let mut group = "";
     let mut rows = 0;
     for line in include_str!("words.txt").lines().filter(|line| !line.starts_with('#')) {
         match line.split_once(" => ") {
-            Some((json, expected)) => assert_eq!(words(name, json), expected, "{line}"),
-            None => name = line.strip_suffix(':').unwrap_or_else(|| panic!("{line}")),
+            Some((json, expected)) => assert_eq!(words(group, json), expected, "{line}"),
+            None => group = line.strip_suffix(':').unwrap_or_else(|| panic!("{line}")),
         }
         rows += 1;
     }

@@ -41,8 +41,8 @@ pub trait Clock {
     /// backwards. Use it only to compare with time stamps made with it.
     fn wall(&self) -> Nanos;
 
-    /// How far the clock of the server's time stamps, its host's `CLOCK_MONOTONIC`, is ahead of
-    /// [`Clock::now`].
+    /// How far the server's clock is ahead of [`Clock::now`]. The server's processes put the
+    /// `CLOCK_MONOTONIC` of their host into their time stamps.
     fn shared_ahead(&self) -> Nanos {
         Nanos::ZERO
     }
@@ -66,8 +66,8 @@ impl SystemClock {
         SystemClock { origin, shared_ahead: Nanos(origin) }
     }
 
-    /// A clock that is `ahead` of this one (sums wrap around), while the server's processes use one
-    /// that is `shared_ahead` of it.
+    /// A clock that is `ahead` of this one (sums wrap around). The server's processes use a clock
+    /// that is `shared_ahead` of the new one.
     #[must_use]
     pub fn shifted(self, ahead: u64, shared_ahead: Nanos) -> SystemClock {
         SystemClock { origin: self.origin.wrapping_sub(ahead), shared_ahead }

@@ -114,7 +114,7 @@ pub struct FileDefaults {
     pub target: Option<TargetUrl>,
     /// Method, headers and body of a request that does not say them itself.
     pub template: RequestTemplate,
-    /// Whether requests are drawn at random where the format has no weights, and not sent in order.
+    /// Whether requests are drawn at random instead of sent in order, if the format has no weights.
     pub at_random: bool,
     /// The seed of what is random.
     pub seed: u64,
@@ -211,7 +211,7 @@ pub fn name_of(path: &Path) -> String {
 
 /// The file that `body` leads to, all links followed, if that is below the folder.
 fn below(body: &Path, requests: &Path, root: Option<&Path>) -> Result<PathBuf, RequestError> {
-    // Unchanged: whoever reads it says that it is missing.
+    // Left as it is: whoever reads it will report that it is missing.
     let Ok(file) = body.canonicalize() else { return Ok(body.to_owned()) };
     // What comes from stdin has no folder but the one where the user is.
     let here = Some(Path::new(".")).filter(|_| requests == Path::new(STDIN));
@@ -290,7 +290,7 @@ fn read_all(
     }
 }
 
-/// The text of a file that has to be text.
+/// These bytes as text.
 fn utf8(bytes: &[u8]) -> Result<&str, RequestError> {
     std::str::from_utf8(bytes).map_err(|_| {
         RequestError::new(
@@ -329,7 +329,7 @@ impl CollectedRequests<'_> {
         }
         let target = TargetUrl::parse(url)?;
         self.same_origin(url, &target)?;
-        // A URL without a user is sent as the user whom the flags named.
+        // A URL without a user takes the user that the flags named, if any.
         let given = self.given.target.as_ref().and_then(|given| given.credentials.clone());
         Ok(TargetUrl { credentials: target.credentials.clone().or(given), ..target })
     }
@@ -378,7 +378,7 @@ impl CollectedRequests<'_> {
         Ok(())
     }
 
-    /// The request that stands at this line.
+    /// Adds the request that stands at this line.
     fn add_rendered(
         &mut self,
         line: usize,
@@ -424,7 +424,7 @@ impl CollectedRequests<'_> {
         let FileDefaults { at_random, seed, .. } = self.given;
         if let Some((groups, names)) = self.weighted {
             let mix = RequestMix::by_weight(self.requests, &groups, *seed);
-            // One class is all requests.
+            // A single class would be the same as all requests.
             return if names.len() > 1 { mix.with_classes(names) } else { mix };
         }
         let mut requests = self.requests;
@@ -537,7 +537,7 @@ impl CollectedRequests<'_> {
         }
     }
 
-    /// Takes the request that `rest` begins with; its length.
+    /// Adds the request at the start of `rest`, and returns its length in bytes.
     fn raw_request(&mut self, rest: &[u8]) -> Result<usize, RequestError> {
         let mut fields = [httparse::EMPTY_HEADER; FIELDS];
         let mut request = httparse::Request::new(&mut fields);
@@ -560,9 +560,9 @@ impl CollectedRequests<'_> {
         };
         let RequestProtocol { body, keeps_connection } = protocol.understood()?;
         let length = head + raw_body(body, &rest[head..])?;
-        // It goes to the target: that of the URL in its first line if it has one, else its Host
-        // where no target was given. (Captured requests name the host that they were captured from,
-        // so another Host is no error where a target was given.)
+        // If the first line has a URL, that says where the request goes. Otherwise it goes to the
+        // given target, and only without one to its own Host. (With a target, another Host is no
+        // error: captured requests name the host that they were captured from.)
         if path.contains("://") && !path.starts_with('/') {
             self.resolve(path.as_bytes())?;
         } else if self.given.target.is_none() {
@@ -576,7 +576,7 @@ impl CollectedRequests<'_> {
     }
 }
 
-/// Parses the head of the request that `rest` begins with; its length.
+/// Parses the head of the request at the start of `rest`, and returns its length in bytes.
 fn raw_head<'b>(
     request: &mut httparse::Request<'_, 'b>,
     rest: &'b [u8],
@@ -609,8 +609,8 @@ fn raw_head<'b>(
     Ok(head)
 }
 
-/// A line of vegeta's. Stricter than there where leniency would send something else than was meant:
-/// a key that the format does not know (`headers`, for one) is an error.
+/// A line in vegeta's JSON format. Stricter than vegeta where leniency would send something other
+/// than what was meant: a key that the format does not know (`headers`, for one) is an error.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct JsonRequest {
@@ -678,8 +678,8 @@ impl PlainRequest<'_> {
     }
 }
 
-/// Whether the line is one of a mix: a path or URL, perhaps with a method before it, and more
-/// behind it; not the first line of a raw request.
+/// Whether the line is one of a mix: an optional method, a path or URL, and something behind it. If
+/// that is `HTTP/…`, it is the first line of a raw request instead.
 fn is_mix_line(line: &[u8]) -> bool {
     let Ok(line) = std::str::from_utf8(line) else { return false };
     let mut words = line.split_ascii_whitespace().peekable();

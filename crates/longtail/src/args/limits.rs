@@ -7,9 +7,9 @@ use queueing::prediction::TimeGoal;
 
 use crate::exit::{Mistake, wrong};
 
-/// No machine has more connections, for all its addresses.
+/// The most connections: no machine has more, over all its addresses.
 pub(crate) const CONNECTIONS: u32 = 1_000_000;
-/// No Puma has more.
+/// The most threads: no Puma has more.
 const MOST_THREADS: u32 = 10_000;
 
 /// Reads a whole number from 1 to `most`.
@@ -20,7 +20,7 @@ pub(crate) fn from_1_to(most: u32) -> RangedI64ValueParser<u32> {
 /// The words that a flag takes, each with what it means. Two words may mean the same.
 type WordTable<T> = &'static [(&'static str, T)];
 
-/// Reads one of the words of a table as what stands beside it.
+/// Reads one of the words of a table, and returns what it means.
 pub(crate) fn words<T: Copy + Send + Sync + 'static>(
     table: WordTable<T>,
 ) -> impl TypedValueParser<Value = T> {
@@ -40,7 +40,7 @@ pub(crate) fn load_tool() -> impl TypedValueParser<Value = LoadTool> {
     })
 }
 
-/// Reads a time in which something can happen.
+/// Reads a time above 0.
 pub(crate) fn above_zero(text: &str) -> Result<Nanos, String> {
     match text.parse::<Nanos>() {
         Ok(Nanos::ZERO) => Err("give a time above 0, such as 10s".to_owned()),
@@ -48,7 +48,7 @@ pub(crate) fn above_zero(text: &str) -> Result<Nanos, String> {
     }
 }
 
-/// Reads no more threads than any server has.
+/// Reads how many threads a server has, at most `MOST_THREADS`.
 pub(crate) fn threads(text: &str) -> Result<Threads, String> {
     let threads = text.parse::<Threads>()?;
     if threads.max > MOST_THREADS {
@@ -69,7 +69,7 @@ pub(crate) fn multiple(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Reads what can stand in a request's first line.
+/// Reads a path as it can stand in a request's first line.
 pub(crate) fn path(text: &str) -> Result<String, String> {
     if !text.starts_with('/') || text.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
         return Err(
@@ -82,12 +82,13 @@ pub(crate) fn path(text: &str) -> Result<String, String> {
 /// Whose clock says when a response came; `None` leaves it open.
 pub(crate) type WantedTimestamps = Option<Timestamps>;
 
-/// The words of `--timestamps`. By the kernel's own stamps a late reading of ours is measured, and
-/// not in the times.
+/// The words of `--timestamps`. With the kernel's stamps, our delay in reading a response is
+/// measured by itself, and is not in the response times.
 pub(crate) const TIMESTAMPS: WordTable<WantedTimestamps> =
     &[("auto", None), ("kernel", Some(Timestamps::Kernel)), ("user", Some(Timestamps::User))];
 
-/// What `--timestamps` comes to: the kernel's where it can be. It stamps no Unix stream.
+/// The timestamps to use: the kernel's, unless the user wants others or the kernel has none. It
+/// stamps nothing on a Unix socket.
 ///
 /// # Errors
 /// Where the kernel's stamps were asked for and cannot be had.

@@ -18,7 +18,7 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
-/// A lab in which a load of one request has written its summary to `x.json`.
+/// Runs a load of one request, with these words at its end.
 fn load_into(lab: &Lab, receiver: &Receiver, words: &[&str]) -> crate::lab::Ended {
     let url = receiver.url();
     let load = ["load", "--no-calibrate", "-n1", "-c1", &url];
@@ -154,7 +154,7 @@ fn pipes_and_devices_are_written_in_place() {
 }
 
 #[test]
-fn fleets_files_for_keys_are_private() {
+fn fleets_key_files_are_private() {
     let lab = Lab::new();
     end(lab.program(LONGTAIL).args(["fleet", "init"])).with_code(0);
     assert_eq!(mode(&lab.path("fleet/.env.example")), 0o600);

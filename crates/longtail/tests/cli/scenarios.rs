@@ -13,10 +13,12 @@
 //! file|script NAME            writes a file of the following `| ` lines; symlink NAME TARGET;
 //!                             make-study KIND NAME writes a ready-made study
 //! serve|in-background CMD     runs a server at {port}, or a program, until the end of the scenario
-//! reply TEXT                  what {recorder}, which records requests, replies; statsd-packet TEXT: sent to {free} first
+//! reply TEXT                  the response of {recorder}, which records requests; statsd-packet TEXT: a packet with
+//!                             TEXT, which {recorder} sends to {free} before each response
 //! network MS N                two machines MS apart, every Nth packet lost; disconnect, reconnect; see far.txt
 //! cpu-quota PERCENT           {quota}: a control group with this much of a CPU
-//! $ ARGS | sh LINE            runs longtail, or a shell line; with a {window}, again with longer ones until runs have requests
+//! $ ARGS | sh LINE            runs longtail, or a shell line; if it names a {window}, the whole scenario is run again
+//!                             with longer ones until each run has requests
 //! & ARGS                      runs longtail in the background until `exit`; send SIGNAL [until it ends],
 //!                             kill SIGNAL TEXT (the process with TEXT in its command line), sleep MS,
 //!                             wait-until WHAT > N | out|err has TEXT | file NAME | thread NAME
@@ -30,7 +32,8 @@
 //! json|study PATH = VALUE     a value of the JSON that was printed, or of the newest study; see values.rs
 //! witness PATH = VALUE        what the app's processes counted themselves (an array); see witness.rb
 //! check CODE GRADE            the grade of a check in the newest study; schema NAME: the JSON fits docs/NAME.schema.json
-//! server-count-agrees         the server counted what we did; kernel-count-agrees, log-agrees FILE, metrics-agree FILE, otlp-agrees
+//! server-count-agrees         the server counted what we did; kernel-count-agrees [later] (later: of the workers that
+//!                             started during the run), log-agrees FILE, metrics-agree FILE, otlp-agrees
 //! studies N                   the number of kept studies; no-study-has TEXT; absent FILE; no-processes;
 //!                             served N M: the sinks' requests and connections (`-`: any)
 //! ```
@@ -408,10 +411,10 @@ impl Stage {
     /// own lines, behind `  | `, don't count, nor does what is said while a server takes long to start.
     fn is_refused(&self, text: &str) -> bool {
         let ended = self.ended();
-        let is_of_the_start = |line: &&str| {
+        let is_left_out = |line: &&str| {
             line.starts_with("  | ") || line.starts_with("longtail: starting the server, ")
         };
-        let lines = ended.stderr.lines().filter(|line| !is_of_the_start(line));
+        let lines = ended.stderr.lines().filter(|line| !is_left_out(line));
         ended.status.code() == Some(2)
             && lines.count() == 1
             && ended.stdout.is_empty()
@@ -435,7 +438,7 @@ impl Stage {
         ledgers().map(|ledger| ledger.requests).sum::<u64>() == number(requests) && has_connections
     }
 
-    /// The judgement of the last run, if its check called `code` has another grade.
+    /// The last run's judgement, to print it, if its check `code` does not have this grade.
     fn unmet_grade(&self, code: &str, expected: &str) -> Option<String> {
         let study = self.newest_study().expect("a study");
         let judgement = study.runs().last().and_then(|run| run.judgement.as_ref())?;
@@ -536,7 +539,7 @@ fn waits_are_found_where_they_happen() {
 }
 
 #[test]
-fn pumas_counts_and_how_they_end() {
+fn pumas_counts_and_how_its_runs_end() {
     run_file("puma");
 }
 

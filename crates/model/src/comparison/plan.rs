@@ -277,13 +277,14 @@ impl ComparisonPlan {
         self.arms.iter().any(|arm| arm.during.is_some())
     }
 
-    /// Whether some outcome could decide at the last look.
+    /// Whether the plan has enough blocks to decide at all, however clear the results are.
     ///
     /// # Errors
-    /// The number of blocks that could. If all `n` blocks show the same direction, the signed-rank
-    /// test has p = 2 / 2^n, which must be below the first test's share of the level (Holm).
+    /// If not, with the number of blocks that would be enough. The least p-value of the signed-rank
+    /// test is 2 / 2^n, if all `n` blocks show the same direction. It must not exceed the level of
+    /// the first test by Holm's method: the level of the look / the number of tests.
     pub fn feasible(&self) -> Result<(), Infeasible> {
-        // What an event costs is told by each run.
+        // With an event there is no test: each run shows by itself what the event cost.
         if self.has_events() {
             return Ok(());
         }
@@ -301,7 +302,7 @@ impl ComparisonPlan {
     }
 }
 
-/// A long name with its beginning and its end, which is where commands and paths differ.
+/// The name, without its middle if it is long: commands and paths differ at beginning and end.
 fn cut_in_the_middle(name: &str) -> String {
     const MOST: usize = 48;
     const BEGINNING: usize = 12;
@@ -372,7 +373,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn sentences_call_an_arm_by_its_name_and_only_twins_by_their_letters() {
+    fn sentences_call_an_arm_by_its_name_and_add_the_letter_only_to_equal_names() {
         let arm = |name: &str| ArmPlan { name: name.into(), ..plan().arms[0].clone() };
         let called = |names: &[&str]| -> Vec<String> {
             let plan = ComparisonPlan { arms: names.iter().copied().map(arm).collect(), ..plan() };
