@@ -9,9 +9,9 @@ use std::str::FromStr;
 use crate::pace::uniform;
 use crate::units::Nanos;
 
-/// The random streams. Each law has its own stream of the seed, so a fault does not change the
-/// delays. A draw depends only on the request's number, not on the thread that serves it or on
-/// time.
+/// What a random number is drawn for. Each use has its own stream of the seed, so a fault does not
+/// change the delays. A draw depends only on the request's number, not on the thread that serves it
+/// or on time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DrawStream {
     /// How long a request takes.
@@ -167,7 +167,7 @@ fn scaled(time: Nanos, factor: f64) -> Nanos {
     Nanos((time.0 as f64 * factor).round() as u64)
 }
 
-/// Parses to itself.
+/// As it is typed: the text parses to the same law.
 impl fmt::Display for DelayLaw {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -235,7 +235,7 @@ mod tests {
     }
 
     /// The Anderson-Darling statistic of a sorted sample against the distribution function `below`.
-    /// If that is fully known, the 1 % critical value is 3.857 (Stephens 1974).
+    /// If none of its parameters is estimated, the 1 % critical value is 3.857 (Stephens 1974).
     fn anderson_darling(sample: &[f64], below: impl Fn(f64) -> f64) -> f64 {
         let n = sample.len() as f64;
         let below = |at: usize| below(sample[at]).clamp(1e-12, 1.0 - 1e-12);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     /// If the law is right, one seed in a hundred exceeds the 1 % critical value; of 100 seeds, at
-    /// most four with probability 0.98. If it is wrong, nearly all do.
+    /// most four with probability 0.997. If it is wrong, nearly all do.
     fn assert_follows(text: &str, below: impl Fn(f64) -> f64) {
         let statistics = (1..=100).map(|seed| anderson_darling(&sample(&law(text), seed), &below));
         let exceeding: Vec<_> = statistics.filter(|statistic| *statistic > 3.857).collect();

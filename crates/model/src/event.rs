@@ -12,7 +12,7 @@ use crate::units::text_in_json;
 pub struct PlannedEvent {
     /// What is done.
     pub kind: EventKind,
-    /// When, since the begin of the measured window; `None` leaves it to longtail.
+    /// When, from the start of the measured window; `None` leaves it to longtail.
     pub at: Option<Nanos>,
 }
 
@@ -134,7 +134,7 @@ impl FromStr for EventKind {
                 "'{text}' are several events: give one; longtail sweep takes a list, and has a run for each"
             ));
         }
-        // A single word without a path is rather a mistyped name than a command.
+        // A single word without a path is more likely a mistyped name than a command.
         if text.contains(|c: char| c.is_whitespace() || c == '/') {
             return Ok(EventKind::Command(text.to_owned().into()));
         }
@@ -162,7 +162,7 @@ impl fmt::Display for EventKind {
 impl FromStr for PlannedEvent {
     type Err = String;
 
-    /// The last @ with a time behind it separates the two: a command may have others.
+    /// The last @ separates the two if a time is behind it: a command may have an @ of its own.
     fn from_str(text: &str) -> Result<PlannedEvent, String> {
         let timed = text.rsplit_once('@').and_then(|(kind, at)| Some((kind, at.parse().ok()?)));
         let (kind, at) = match timed {

@@ -85,7 +85,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         self.finish(interrupted_at, facts)
     }
 
-    /// Waits until the run starts; the time then.
+    /// Waits until the run starts, and returns the time then.
     fn wait_for_start(&mut self, events: &mut Vec<ConnectionEvent>) -> Nanos {
         let mut now = self.clock.now();
         while now < self.start {
@@ -95,12 +95,12 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         now
     }
 
-    /// Waits for news, or until something is due; the time then.
+    /// Waits for news, or until something is due, and returns the time then.
     #[inline(always)]
     fn wait_for_news(&mut self, before: Nanos, events: &mut Vec<ConnectionEvent>) -> Nanos {
         let mut now = before;
         if self.scheduler.is_open() {
-            // Sending has taken time since, and the next due time does not wait for it.
+            // The wait is counted from now on: sending has taken time since `before`.
             now = self.clock.now();
             if now >= self.backlog.next() {
                 self.sample_the_backlog(now);
@@ -133,12 +133,13 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         })
     }
 
-    /// Waits for news, `at_most` this long, and says whether it slept to the end of that. Polls
-    /// first, where that pays. After partial responses (the last news, still in `events`) it does
-    /// not: sleeping collects more bytes per read.
+    /// Waits for news, `at_most` this long, and says whether the lane slept to the end of that.
+    /// Where it pays, polls before it sleeps; but not if the last news (still in `events`) was only
+    /// pieces of responses: while the lane sleeps, more bytes collect for each read.
     #[inline]
     fn wait(&mut self, at_most: Nanos, events: &mut Vec<ConnectionEvent>) -> bool {
         if self.scheduler.next_due().is_some() && self.unread_responses.may_wait(at_most) {
+            // Responses stay in the kernel until the lane wakes up to send the next request.
             self.unread_responses.until = self.clock.now() + at_most;
             self.clock.sleep(at_most);
             self.wire.wait(Nanos::ZERO, events);
@@ -185,6 +186,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         if self.latest_end().is_some_and(|end| now >= end) {
             return true;
         }
+        // No measured request is left: the others get this long to end.
         if let Some(drain) = self.spec.drain
             && self.busy_measured == 0
             && !self.scheduler.is_open()
@@ -344,9 +346,9 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
     }
 
-    /// Records what has not ended, and names the workers.
+    /// Records the requests that have not ended, and returns all that the lane has recorded.
     fn finish(mut self, interrupted_at: Option<Nanos>, facts: Option<LaneFacts>) -> LaneOutcome {
-        // Not the turn's time: the last turn may have sent something since.
+        // Not the time of the last turn, which may have sent something since it read the clock.
         let now = self.clock.now();
         if let Some(wall) = &mut self.wall {
             wall.check_now(&self.clock);

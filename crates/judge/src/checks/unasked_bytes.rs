@@ -5,7 +5,7 @@ use model::{Diagnostic, Run};
 use super::{Assessment, Grade};
 use crate::words::counted;
 
-/// Applies to each run.
+/// A warning if any connection was closed for that.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let closed = run.tally.closed_for_unasked;
     (closed > 0).then_some(Diagnostic::UnaskedBytes { closed })

@@ -49,8 +49,8 @@ pub(super) fn of(run: &Run, slots: Option<u32>) -> Option<Finding> {
         let inside = f64::from(slots.min(run.connections)) / f64::from(run.connections.max(1));
         Nanos::from_secs_f64(inside * mean.as_secs_f64())
     });
-    // Threads that don't serve requests wait for CPUs too; then the wait is not part of a request's
-    // time.
+    // The waits of all threads are counted, also of those that serve no requests. A sum that is
+    // longer than a request is in service cannot be a part of its time.
     let is_part = waited < in_service && waited.0 as f64 >= NOTABLE_WAIT * in_service.0 as f64;
     (is_part && !is_said)
         .then(|| OthersCompute { others, of: server.of, waited, in_service }.into())

@@ -2,7 +2,7 @@
 //! mistake. Each command is a file here, with its flags and what it does (small ones that belong
 //! together share one); flags that several have are in `args`.
 //!
-//! Puma's own words (`-w2 -t5:5 -R100 -d0.2 -k`) stand beside full names. A mistake is one line.
+//! Puma's own flags (`-w2 -t5:5 -R100 -d0.2 -k`) stand beside full names. A mistake is one line.
 
 mod capacity;
 mod compare;
@@ -110,8 +110,8 @@ Examples:
     /// doctor --self-test
     #[command(hide = true)]
     Selftest(DoctorArgs),
-    /// (started by --from on another machine; or with -- and the words of a load: one part of it,
-    /// into a file)
+    /// (started by --from on another machine; with -- and the flags of a load: sends one part of
+    /// it, and writes the result into a file)
     #[command(hide = true)]
     Generate(Box<GenerateArgs>),
     /// One result of the parts that several generators wrote
@@ -149,8 +149,8 @@ impl Command {
         }
     }
 
-    /// Does it. `resolver` finds the addresses that the user names, and knows where connections may
-    /// go.
+    /// Runs the command. `resolver` finds the addresses that the user names, and knows where
+    /// connections may go.
     ///
     /// # Errors
     /// What the user can mend, as one line.
@@ -190,8 +190,8 @@ pub(crate) enum Invocation {
     Usage(String),
 }
 
-/// The words of a process with the command that they leave out: `longtail -c 10 -n 100 URL` is a
-/// load, unless a tool that people come from takes the same line for another one.
+/// Adds the command if it was left out: `longtail -c 10 -n 100 URL` is a load, unless another load
+/// tool would read the same line as something else.
 pub(crate) fn with_command(mut words: Vec<OsString>) -> Vec<OsString> {
     let texts = texts(&words);
     if lacks_command(&texts) && other_lines::other_readings(&definition(), &texts).is_empty() {
@@ -209,7 +209,7 @@ fn texts(words: &[OsString]) -> Vec<String> {
 fn lacks_command(words: &[String]) -> bool {
     let begins = words.first().is_some_and(|word| word.starts_with('-') || synonyms::is_url(word));
     let asks = ["-h", "--help", "-V", "--version"];
-    let whole = || {
+    let names_no_command = || {
         let whole = definition();
         !words
             .iter()
@@ -219,7 +219,7 @@ fn lacks_command(words: &[String]) -> bool {
         && words.iter().any(|word| word.starts_with('-'))
         && words.iter().any(|word| synonyms::is_url(word))
         && !words.iter().any(|word| asks.contains(&word.as_str()))
-        && whole()
+        && names_no_command()
 }
 
 /// Understands the command line.
@@ -234,7 +234,8 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocat
         Ok(invocation) => return Ok(invocation),
         Err(mistake) => mistake,
     };
-    // A mistake is said of the words without their secrets, which as a rule is the same mistake.
+    // The words are read again with their secrets masked, so that the message repeats none. As a
+    // rule the mistake is the same.
     let masked = MaskedWords::of(&definition(), &typed);
     let said = std::iter::once("longtail").chain(masked.words.iter().map(String::as_str));
     match understood(said.map(OsString::from).collect()) {
@@ -288,8 +289,8 @@ fn invocation_of(mut cli: Cli, texts: Vec<String>) -> Result<Invocation, Mistake
     Ok(Invocation::Command(cli.command, cli.allow_net))
 }
 
-/// What words ask for that clap doesn't take as a command: help, the version, or nothing; or what
-/// is wrong with them.
+/// What to show where clap has read no command: the help, the version, the usage, or what is wrong
+/// with the words.
 fn explained(
     error: &clap::Error,
     whole: &clap::Command,
@@ -336,7 +337,7 @@ fn named_command<'c>(whole: &'c clap::Command, words: &[String]) -> Option<&'c c
     named.into_iter().find(|(command, tool)| command.is_some() || tool.is_some())?.0
 }
 
-/// What to say of words that clap refuses, of which one is a command.
+/// What to say of words that clap refuses although they name a command.
 fn mistaken(
     error: &clap::Error,
     whole: &clap::Command,
@@ -406,7 +407,7 @@ fn fault_of(
     }
 }
 
-/// What clap says of its error; the first of several words.
+/// What clap's error has as this kind of context; from a list, the first word.
 fn first_of(error: &clap::Error, kind: ContextKind) -> String {
     match error.get(kind) {
         Some(ContextValue::String(word)) => word.clone(),
@@ -498,7 +499,7 @@ fn several_meanings(whole: &clap::Command, words: &[String]) -> Mistake {
     ))
 }
 
-/// What to say of words that begin with no command.
+/// What to say of words that name no command.
 fn without_command(error: &clap::Error, whole: &clap::Command, words: &[String]) -> Mistake {
     if let Some(answer) = of_other_tool(error, whole, whole, words) {
         return answer;
@@ -519,7 +520,7 @@ fn without_command(error: &clap::Error, whole: &clap::Command, words: &[String])
     if let Some(line) = lines.into_iter().find(|line| begins_with_flag && is_line(line)) {
         return wrong(format!("a command is missing: type {}", shown(&line)));
     }
-    // `longtail bench URL`: whatever the word, a server that runs is loaded.
+    // `longtail bench URL`: whatever word stands there, `load` is the command for a URL.
     let name = first_of(error, ContextKind::InvalidSubcommand);
     if let Some(at) = words.iter().position(|word| *word == name)
         && unknown_words::is_url_behind(words, at)
@@ -560,7 +561,7 @@ fn vegetas_report(command: &clap::Command, words: &[String]) -> Option<Mistake> 
     Some(wrong(format!("these are flags of vegeta report: {meant}")))
 }
 
-/// What to say of words of which some are flags before the command.
+/// What to say where flags stand before the command.
 fn command_in_front(command: &str, words: &[String]) -> Option<Mistake> {
     let at = words.iter().position(|word| word == command).filter(|at| *at > 0)?;
     let line: Vec<String> = [&words[at..=at], &words[..at], &words[at + 1..]].concat();
@@ -649,7 +650,7 @@ fn parse_short_form(words: Vec<String>, typed: Vec<String>) -> Result<Invocation
     Ok(invocation)
 }
 
-/// The flags of a load, of words without `longtail load`.
+/// The flags of a load, from the words behind `longtail load`.
 ///
 /// # Errors
 /// As [`parse`].

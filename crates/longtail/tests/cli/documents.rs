@@ -191,7 +191,7 @@ fn run_sweep(command: &str) -> bool {
         return false;
     }
     let lab = Lab::new();
-    let end = if command.contains("-R100") { "" } else { " --for 200ms" };
+    let time = if command.contains("-R100") { "" } else { " --for 200ms" };
     let words = command
         .split("   ")
         .next()
@@ -199,7 +199,7 @@ fn run_sweep(command: &str) -> bool {
         .replace("-R100", "-R2")
         .replace("-d0.2", "-d0.01")
         .replace("-d0.1", "-d0.01");
-    lab.answer(&format!("{words}{end} --server builtin --warm-up 0s --multiples 1 --no-calibrate"))
+    lab.answer(&format!("{words}{time} --server builtin --warm-up 0s --multiples 1 --no-calibrate"))
         .with_code(0);
     assert_eq!(lab.studies().len(), 1, "{words}");
     true
