@@ -30,7 +30,7 @@ const LONGEST_START: Nanos = Nanos::from_secs(2);
 /// After a connect that failed, a client waits for so long.
 const PAUSE: Nanos = Nanos::from_secs(1);
 /// The longest wait before the end of the load is noticed.
-const GLANCE: Nanos = Nanos::from_millis(50);
+const POLL_INTERVAL: Nanos = Nanos::from_millis(50);
 /// Bytes received in one go.
 const BUFFER: usize = 16 * 1024;
 /// Our receive buffer in the kernel, in bytes. (The kernel doubles it, and has a least size.)
@@ -167,7 +167,7 @@ impl<'a, C: Clock, W: ConnectionDriver> Crowd<'a, C, W> {
             }
         }
         let next = self.clients.iter().map(|client| client.turn).min().unwrap_or(Nanos::MAX);
-        let at_most = next.saturating_sub(self.clock.now()).min(GLANCE);
+        let at_most = next.saturating_sub(self.clock.now()).min(POLL_INTERVAL);
         self.wire.wait(at_most, &mut self.events);
     }
 

@@ -38,7 +38,7 @@ const MOST_LINKS: u32 = 40;
 /// How long to wait for the reader of a pipe.
 const READER_WITHIN: Nanos = Nanos::from_secs(10);
 /// How often a pipe is tried again.
-const GLANCE: Nanos = Nanos::from_millis(20);
+const POLL_INTERVAL: Nanos = Nanos::from_millis(20);
 
 /// Writes a file that the user named.
 ///
@@ -289,6 +289,6 @@ fn stream(path: &Path, within: Nanos) -> io::Result<File> {
         if clock.now() >= within {
             return Err(io::Error::other("it is a pipe that nobody reads"));
         }
-        clock.sleep(GLANCE);
+        clock.sleep(POLL_INTERVAL);
     }
 }

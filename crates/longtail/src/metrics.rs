@@ -31,7 +31,7 @@ use crate::exit::{Mistake, wrong};
 use crate::ui;
 
 /// How soon Ctrl-C ends the wait for a last scrape, or for a receiver.
-const GLANCE: Nanos = Nanos::from_millis(50);
+const POLL_INTERVAL: Nanos = Nanos::from_millis(50);
 /// Settings by which apps find their statsd: puma-plugin-statsd and the statsd gems read the first
 /// two, Shopify's statsd-instrument the third.
 const SETTINGS: [&str; 3] = ["STATSD_HOST", "STATSD_PORT", "STATSD_ADDR"];
@@ -204,7 +204,7 @@ impl Outlets {
             ui::note(&format!("metrics stay for {}; Ctrl-C ends it", self.linger));
             let until = self.clock.now() + self.linger;
             while self.clock.now() < until && !interrupt.load(Ordering::Relaxed) {
-                self.clock.sleep(GLANCE);
+                self.clock.sleep(POLL_INTERVAL);
             }
         }
         let statsd = self.statsd.and_then(StatsdSender::end);

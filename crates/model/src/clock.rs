@@ -11,7 +11,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use crate::Nanos;
 
 /// How soon [`Clock::sleep_until`] notices that it should stop.
-const GLANCE: Nanos = Nanos::from_millis(20);
+const POLL_INTERVAL: Nanos = Nanos::from_millis(20);
 
 /// A monotonic clock. On Linux the real one is `CLOCK_MONOTONIC`, which every process of the host
 /// shares.
@@ -33,7 +33,7 @@ pub trait Clock {
             if left == Nanos::ZERO {
                 return true;
             }
-            self.sleep(left.min(GLANCE));
+            self.sleep(left.min(POLL_INTERVAL));
         }
     }
 

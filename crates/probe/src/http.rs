@@ -36,7 +36,7 @@ const MOST_FIELDS: usize = 128;
 /// Characters of the reason phrase that are kept, because it is printed.
 const LONGEST_REASON: usize = 80;
 /// How often `over` is checked.
-const GLANCE: Nanos = Nanos::from_millis(20);
+const POLL_INTERVAL: Nanos = Nanos::from_millis(20);
 
 /// The `over` of a caller that is never interrupted.
 pub static NEVER: AtomicBool = AtomicBool::new(false);
@@ -196,7 +196,7 @@ impl Deadline<'_> {
         }
         match self.at.saturating_sub(self.clock.now()) {
             Nanos::ZERO => Err(HttpError::TooSlow { step, time: self.time }),
-            left => Ok(left.min(GLANCE)),
+            left => Ok(left.min(POLL_INTERVAL)),
         }
     }
 

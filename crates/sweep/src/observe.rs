@@ -31,7 +31,7 @@ use crate::statsd::StatsdListener;
 /// Batches of the client's records that may wait to be joined with the kernel's.
 const BATCHES: usize = 64;
 /// How soon an interruption, or a server's death, is passed on to the lanes.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Who observes a run.
 pub(crate) struct RunObservers<'a, E> {
@@ -271,7 +271,7 @@ fn wait_for_reason<E>(
         if reason.is_some() {
             stop.store(true, Ordering::Relaxed);
         }
-        if run_end.recv_timeout(GLANCE) == Err(RecvTimeoutError::Disconnected) {
+        if run_end.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Disconnected) {
             return reason;
         }
     }

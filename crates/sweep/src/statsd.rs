@@ -20,7 +20,7 @@ use rustix::net::RecvFlags;
 /// Longer than any packet.
 const LONGEST: usize = 65_536;
 /// How soon the listener notices the end of a run.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The most packets to take after the run, so that a sender that never stops cannot hold us up. The
 /// kernel's buffer of twice 4 MiB holds fewer, as each takes at least 256 bytes (`SKB_TRUESIZE` in
 /// Linux' include/linux/skbuff.h).
@@ -90,8 +90,11 @@ impl StatsdListener {
         loop {
             // Read before the packet is taken, so that all packets of the run are.
             let is_over = over.load(Ordering::Relaxed);
-            let packet =
-                receive(&self.socket, &mut buffer, if is_over { Duration::ZERO } else { GLANCE });
+            let packet = receive(
+                &self.socket,
+                &mut buffer,
+                if is_over { Duration::ZERO } else { POLL_INTERVAL },
+            );
             let is_in_window = is_in_window(clock.now(), progress.start(), warm_up);
             if is_in_window && dropped_before.is_none() {
                 dropped_before = self.dropped();

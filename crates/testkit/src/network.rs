@@ -130,7 +130,7 @@ const NAME: &str = "wire0";
 /// The longest packet; the MTU is 1500 bytes.
 const LONGEST: usize = 2048;
 /// How soon a wire notices that it should end.
-const GLANCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 /// Our end of an interface.
 struct Tun(File);
@@ -160,7 +160,7 @@ impl Tun {
     /// The next packet; `None` if none arrives soon.
     fn packet(&self, buffer: &mut [u8]) -> Option<usize> {
         let mut wanted = [PollFd::new(&self.0, PollFlags::IN)];
-        match poll(&mut wanted, Some(&GLANCE)) {
+        match poll(&mut wanted, Some(&POLL_INTERVAL)) {
             Ok(1..) => (&self.0).read(buffer).ok(),
             _ => None,
         }

@@ -182,8 +182,17 @@ fn what_threads_do(seen: &WatchEvidence) -> Option<String> {
     let slots = seen.slots()?;
     let sum = |part: fn(&WaitsSeen) -> f64| all.iter().map(part).sum::<f64>();
     let mut parts = vec![
-        (sum(|waits| waits.lock + waits.file_lock), ["waits for a lock or a pool", "wait for a lock or a pool"]),
-        (sum(|waits| waits.timed), ["waits with a time limit (a sleep, a pool)", "wait with a time limit (a sleep, a pool)"]),
+        (
+            sum(|waits| waits.lock + waits.file_lock),
+            ["waits for a lock or a pool", "wait for a lock or a pool"],
+        ),
+        (
+            sum(|waits| waits.timed),
+            [
+                "waits with a time limit (a sleep, a pool)",
+                "wait with a time limit (a sleep, a pool)",
+            ],
+        ),
         (sum(|waits| waits.socket), ["waits for a socket", "wait for a socket"]),
         (sum(|waits| waits.runnable), ["uses or wants a CPU", "use or want a CPU"]),
         (sum(|waits| waits.other), ["is in another system call", "are in other system calls"]),

@@ -52,7 +52,7 @@ const KEYS: &str = ".env.example";
 const ANSIBLE: &str = "ansible-playbook";
 
 /// How late an interruption is passed on.
-const GLANCE: Nanos = Nanos::from_millis(20);
+const POLL_INTERVAL: Nanos = Nanos::from_millis(20);
 
 /// Writes the playbooks, or becomes one of them.
 ///
@@ -251,7 +251,7 @@ fn until_interrupted(command: &mut Command) -> Result<ExitStatus, Mistake> {
                 let _ = process.kill();
             }
         }
-        clock.sleep(GLANCE);
+        clock.sleep(POLL_INTERVAL);
     }
 }
 

@@ -33,7 +33,7 @@ const HINT: &str = "give --log a file that you can write";
 /// How long the log's reader gets after the run for what it has not read.
 const LAST_LINES: Nanos = Nanos::from_secs(5);
 /// How often the end of the run is looked for while nobody reads the log.
-const GLANCE: Nanos = Nanos::from_millis(20);
+const POLL_INTERVAL: Nanos = Nanos::from_millis(20);
 
 /// The log: a line for each request.
 struct RequestLog {
@@ -62,7 +62,7 @@ impl RequestLog {
     /// [`LAST_LINES`] once it is `over`.
     fn write(&mut self, lines: &str, over: &mut RunEnd<'_>) -> io::Result<()> {
         for piece in lines.as_bytes().chunks(PIECE) {
-            while !takes_more(&self.out, GLANCE) {
+            while !takes_more(&self.out, POLL_INTERVAL) {
                 if over.is_long_ago() {
                     return Err(io::Error::other(format!(
                         "nobody has read it for {LAST_LINES} after the run"

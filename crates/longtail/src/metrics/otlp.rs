@@ -13,7 +13,7 @@ use export::otlp::{self, RunOrigin};
 use model::{Clock as _, Endpoint, Nanos, SystemClock};
 use probe::http::{self, HttpError, HttpResponse, LONGEST_EXCHANGE};
 
-use super::{Deliveries, GLANCE};
+use super::{Deliveries, POLL_INTERVAL};
 use crate::args::OtlpUrl;
 
 /// Once everything is measured and printed, a receiver gets so long for all that it has not taken.
@@ -74,7 +74,7 @@ impl OtlpSender {
         let until = clock.now() + time;
         let is_ended = || !was_interrupted && interrupt.load(Ordering::Relaxed);
         while !thread.is_finished() && clock.now() < until && !is_ended() {
-            clock.sleep(GLANCE);
+            clock.sleep(POLL_INTERVAL);
         }
         over.store(true, Ordering::Relaxed);
         let OtlpDeliveries { runs, rejected } = thread.join().expect("the thread never panics");

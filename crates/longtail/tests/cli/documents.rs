@@ -199,8 +199,10 @@ fn run_sweep(command: &str) -> bool {
         .replace("-R100", "-R2")
         .replace("-d0.2", "-d0.01")
         .replace("-d0.1", "-d0.01");
-    lab.answer(&format!("{words}{time} --server builtin --warm-up 0s --multiples 1 --no-calibrate"))
-        .with_code(0);
+    lab.answer(&format!(
+        "{words}{time} --server builtin --warm-up 0s --multiples 1 --no-calibrate"
+    ))
+    .with_code(0);
     assert_eq!(lab.studies().len(), 1, "{words}");
     true
 }

@@ -441,7 +441,10 @@ impl Stage {
     /// The last run's judgement, to print it, if its check `code` does not have this grade.
     fn unmet_grade(&self, code: &str, expected: &str) -> Option<String> {
         let study = self.newest_study().expect("a study");
-        let judgement = study.runs().last().and_then(|run| run.judgement.as_ref())?;
+        let last = study.runs().into_iter().last();
+        let Some(judgement) = last.and_then(|run| run.judgement.as_ref()) else {
+            return Some("the last run has no judgement".to_owned());
+        };
         let is_it = |check: &&Diagnostic| serde_json::to_value(check).unwrap()["code"] == code;
         let check = judgement.checks.iter().find(is_it);
         let grade = check.map(|check| format!("{:?}", judge::grade(check)).to_lowercase());

@@ -29,7 +29,7 @@ const EXCHANGES: u32 = 20;
 /// quarter of a second.
 const LONGEST_SILENCE: Nanos = Nanos::from_secs(30);
 /// How often reports are read, and how soon an interruption is passed on.
-const GLANCE: Nanos = Nanos::from_millis(20);
+const POLL_INTERVAL: Nanos = Nanos::from_millis(20);
 /// Time from the order to start until the start, in addition to three round trips.
 const LEAD: Nanos = Nanos::from_millis(50);
 /// How far off a generator's clock may be.
@@ -379,7 +379,7 @@ impl Generators {
                     let _ = self.order(one, &Order::Stop);
                 }
             }
-            self.clock.sleep(GLANCE);
+            self.clock.sleep(POLL_INTERVAL);
             for one in 0..self.all.len() {
                 self.take_reports(one, &mut running, &mut keep);
             }
