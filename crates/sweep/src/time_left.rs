@@ -145,7 +145,7 @@ impl StudyTimes {
             let cause = if run.of > last.of {
                 "a run is done once more".to_owned()
             } else if over_run >= over_gap {
-                format!("the last run took {}", number::minutes(took))
+                format!("the last run took {}", number::elapsed(took))
             } else {
                 cause_of_gap(&gap)
             };
@@ -226,7 +226,7 @@ fn activity(phase: &Phase) -> StudyActivity {
 fn cause_of_gap(gap: &BTreeMap<StudyActivity, Nanos>) -> String {
     let longest = gap.iter().max_by_key(|(_, time)| **time);
     let Some((activity, time)) = longest else { return "the runs take longer".to_owned() };
-    let time = number::minutes(*time);
+    let time = number::elapsed(*time);
     match activity {
         StudyActivity::Run => format!("the last run took {time}"),
         StudyActivity::Starting => format!("the server took {time} to start"),
@@ -297,9 +297,9 @@ mod tests {
             left(&phases),
             [
                 (40, None),
-                (90, why("1:30 more than said: the server took 0:30 to become idle")),
+                (90, why("1:30 more than said: the server took 30.0 s to become idle")),
                 (36, None),
-                (18, why("0:17 more than said: the last run took 0:34")),
+                (18, why("0:17 more than said: the last run took 34.0 s")),
             ]
         );
     }

@@ -46,6 +46,15 @@ const PUMAS: KeepAliveLimit = limit!("", "max_keep_alive of a Puma from 7 on");
 /// Responses after which a Puma from 7 on ends a connection, unless its settings say otherwise.
 const PUMAS_DEFAULT: u64 = 999;
 
+/// A Puma before 7 takes turns: it ends a connection after this number of responses, unless its
+/// settings say otherwise, if all its threads are busy and others wait to be accepted
+/// (`max_fast_inline`). It has no `Server` header either.
+const TURN_OF_OLD_PUMA: u64 = 10;
+const OLD_PUMA: KeepAliveLimit = KeepAliveLimit {
+    server: "",
+    hint: "a Puma before 7 does that if other connections wait to be accepted (max_fast_inline): their next requests include a connect; use -k to compare without keep-alive",
+};
+
 /// Applies where connections are kept alive.
 pub(super) fn ask(run: &Run, keep_alive: bool) -> Option<Diagnostic> {
     let tally = &run.tally;
@@ -88,7 +97,13 @@ pub(super) fn assess(
 
 /// The limit of a server that ends a connection after so many responses, where it is known.
 fn limit_of(answers: u64, server: Option<&str>) -> Option<&'static KeepAliveLimit> {
-    let Some(name) = server else { return Some(&PUMAS).filter(|_| answers == PUMAS_DEFAULT) };
+    let Some(name) = server else {
+        return match answers {
+            PUMAS_DEFAULT => Some(&PUMAS),
+            TURN_OF_OLD_PUMA => Some(&OLD_PUMA),
+            _ => None,
+        };
+    };
     let name = name.to_ascii_lowercase();
     LIMITS.iter().find(|limit| name.starts_with(limit.server))
 }
@@ -108,7 +123,8 @@ mod tests {
             ),
             (Some(100), Some("Apache-Coyote/1.1"), "that is Tomcat's maxKeepAliveRequests:"),
             (Some(999), None, "that is max_keep_alive of a Puma from 7 on:"),
-            (Some(10), None, "use -k"),
+            (Some(10), None, "a Puma before 7 does that if other connections wait"),
+            (Some(12), None, "their next requests include a connect; use -k"),
             (Some(10), Some("Caddy"), "use -k"),
             // After different numbers of responses it is no limit.
             (None, Some("nginx/1.22.1"), "use -k"),
