@@ -426,8 +426,22 @@ fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
         next.insert(0, command(line, why));
     }
     next.truncate(MOST_OF_FINDINGS);
+    next.extend(watch_meanwhile(study, findings));
     next.extend(longer_load(study));
     next
+}
+
+/// A load sees a full server from outside. What its threads do meanwhile `longtail watch` sees, if
+/// the server runs on this machine and listens on TCP.
+fn watch_meanwhile(study: &LoadStudy, findings: &[Finding]) -> Option<NextCommand> {
+    let is_full = findings.iter().any(|finding| {
+        matches!(finding, Finding::ClosedLoop(_) | Finding::Overloaded(_) | Finding::Peaked(_))
+    });
+    let is_here = study.run.generator.server.is_some();
+    let is_tcp = study.plan.endpoints.iter().all(|endpoint| !endpoint.starts_with("unix"));
+    let line = format!("longtail watch {}", quoted(&study.plan.url));
+    let why = "in another terminal during such a load: what its threads wait for";
+    (is_full && is_here && is_tcp).then(|| command(line, why))
 }
 
 /// The command that answers what a finding of a load leaves open.

@@ -201,7 +201,7 @@ fn what_threads_do(seen: &WatchEvidence) -> Option<String> {
     parts.retain(|(threads, _)| *threads >= A_FEW * f64::from(slots));
     parts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let mut parts: Vec<String> =
-        parts.iter().map(|(threads, what)| threads_that(*threads, what)).collect();
+        parts.iter().map(|(threads, what)| threads_that(*threads, *what)).collect();
     if !has_locks {
         parts.push("none waits for a lock".to_owned());
     }
