@@ -29,13 +29,20 @@ pub(crate) fn read(
 ) -> Result<ReadMix, Mistake> {
     let given = FileDefaults { format: Some(RequestsFormat::Mix), ..given.clone() };
     let path = Path::new(mix);
-    if mix == STDIN || path.exists() || !mix.contains(['/', ' ']) {
+    if mix == STDIN || path.exists() || is_name_of_file(mix) {
         let requests = requests::read_file(path, &given, root)?;
         return Ok(ReadMix { requests, source: shown_name(path) });
     }
     let requests = requests::parse_inline_mix(mix, &given);
     let requests = requests.map_err(|why| wrong(format!("--mix: {why}")))?;
     Ok(ReadMix { requests, source: "--mix".to_owned() })
+}
+
+/// Whether this can only be the name of a file that does not exist: a request has a path from the
+/// root, or a URL, in it.
+fn is_name_of_file(mix: &str) -> bool {
+    let is_path = mix.starts_with('/') || mix.contains("://");
+    !is_path && !mix.contains(' ')
 }
 
 /// A file's name, or stdin.

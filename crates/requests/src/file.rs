@@ -19,6 +19,7 @@ use model::{ChunkedDecoder, Request, RequestGroup, RequestMix};
 use serde::Deserialize;
 
 use crate::classes::name_by_path;
+use crate::compressed::refuse_compressed;
 use crate::mix::{MixLines, MixRequest, NumberedLine, inline_lines, is_method};
 use crate::protocol::{RequestBody, RequestProtocol, TypedHead};
 use crate::target::TargetUrl;
@@ -200,6 +201,8 @@ pub fn read_file(
 ) -> Result<RenderedRequests, RequestError> {
     let bytes =
         contents(path, LARGEST_FILE, "the requests file is larger than 1 GiB: use a part of it")?;
+    let flag = if given.format == Some(RequestsFormat::Mix) { "--mix" } else { "--requests" };
+    refuse_compressed(&bytes, path, flag)?;
     parse(&bytes, given, |body| read_body(&below(body, path, root)?))
         .map_err(|why| RequestError::new(format!("{}: {why}", name_of(path))))
 }

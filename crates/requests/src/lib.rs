@@ -7,7 +7,9 @@
 //! also says which request is the n-th.
 
 mod classes;
+mod compressed;
 mod file;
+mod log_line;
 mod mix;
 mod protocol;
 mod replay;
@@ -23,7 +25,8 @@ pub use file::{
     read_body, read_file, read_headers,
 };
 pub use http::Method;
-pub use replay::{LogFormat, ReplayDefaults, ReplayedLog, parse_log, read_log};
+pub use log_line::LogFormat;
+pub use replay::{ReplayDefaults, ReplayedLog, parse_log, read_log};
 pub use target::TargetUrl;
 pub use template::{RenderedRequest, RequestHeader, RequestTemplate, method};
 

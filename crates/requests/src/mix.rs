@@ -12,7 +12,7 @@ use http::Method;
 use model::RequestGroup;
 use model::secret::masked_word;
 
-use crate::template::{RequestHeader, RequestTemplate, method};
+use crate::template::{RequestHeader, RequestTemplate, is_standard_method, method};
 use crate::varying::{Combination, ReadFile, VaryingText, chosen, combinations};
 use crate::{RequestError, excerpt};
 
@@ -186,7 +186,7 @@ impl MixLine {
         let line = std::str::from_utf8(line)
             .map_err(|_| RequestError::new("the line is not UTF-8: save the file as UTF-8"))?;
         let mut words = words(line)?.into_iter().peekable();
-        let named = words.next_if(|word| is_method(word));
+        let named = words.next_if(|word| is_method(word) || is_standard_method(word));
         let typed_url = words.next().ok_or_else(|| {
             RequestError::new(format!(
                 "'{}' names no path: write GET /path 80, with a weight behind it",
@@ -194,10 +194,7 @@ impl MixLine {
             ))
         })?;
         if !typed_url.starts_with('/') && !typed_url.contains("://") {
-            return Err(RequestError::new(format!(
-                "'{}' is no path: write it with a / in front, such as GET /posts 80",
-                excerpt(&typed_url)
-            )));
+            return Err(no_path(&typed_url, named.is_none() && words.peek().is_some()));
         }
         let mut parsed = MixLine {
             number,
@@ -315,7 +312,27 @@ fn weight(word: &str) -> Result<f64, RequestError> {
     Ok(weight)
 }
 
+/// Why a word where the path is expected is none.
+fn no_path(word: &str, more_follows: bool) -> RequestError {
+    let shown = excerpt(word);
+    if more_follows && weight(word).is_ok() {
+        return RequestError::new(format!(
+            "'{shown}' is a weight, and stands behind the path: write GET /posts {shown}"
+        ));
+    }
+    RequestError::new(format!(
+        "'{shown}' is no path: write it with a / in front, such as GET /posts 80"
+    ))
+}
+
 fn not_understood(word: &str) -> RequestError {
+    if word.strip_suffix(',').is_some_and(|word| weight(word).is_ok()) {
+        return RequestError::new(format!(
+            "'{}' has a comma behind it: in a file each request has a line of its own, and none is \
+             needed",
+            excerpt(word)
+        ));
+    }
     RequestError::new(format!(
         "'{}' is not understood behind a path: write a weight (80), @FILE or -d TEXT for a body, \
          -H 'Name: value', or as NAME; a comma in a path as %2C",
@@ -344,11 +361,18 @@ enum CharRole {
     Plain,
 }
 
-/// The characters of a line, as a shell sees them.
+/// The characters of a line, as a shell sees them. In double quotes a backslash before a quote or
+/// another backslash is left out, and the character behind it means itself.
 fn characters(line: &str) -> Result<Vec<LineChar>, RequestError> {
     let mut open = None;
     let mut characters = Vec::new();
-    for (at, char) in line.char_indices() {
+    let mut rest = line.char_indices().peekable();
+    while let Some((at, char)) = rest.next() {
+        let is_escape = open == Some('"') && char == '\\';
+        if is_escape && let Some((at, char)) = rest.next_if(|(_, it)| matches!(it, '"' | '\\')) {
+            characters.push(LineChar { at, char, role: CharRole::Quoted });
+            continue;
+        }
         let is_quote = matches!(char, '\'' | '"') && open.is_none_or(|open| open == char);
         let role = match open {
             _ if is_quote => CharRole::Quote,
@@ -417,5 +441,8 @@ mod tests {
         assert_eq!(inline_lines(text).unwrap(), ["GET /a 80", "/b -H 'X: 1, 2' 5"]);
         assert_eq!(words("/b -H 'X: 1, 2' 5").unwrap(), ["/b", "-H", "X: 1, 2", "5"]);
         assert!(words("/b 'x").is_err());
+        let json = r#"POST /b -d "{\"a\": \"\\\"}, \n" 5"#;
+        assert_eq!(words(json).unwrap(), ["POST", "/b", "-d", r#"{"a": "\"}, \n"#, "5"]);
+        assert_eq!(inline_lines(json).unwrap(), [json]);
     }
 }

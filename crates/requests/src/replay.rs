@@ -1,80 +1,28 @@
 //! Reads access logs for a replay: when which request came.
 //!
-//! Three formats, told by the first line that is one: the combined log format (nginx, Apache), JSON
-//! lines, logfmt. Of each line the time, the method and the path are taken, and the duration where
+//! Of each line ([`LogFormat`]) the time, the method and the path are taken, and the duration where
 //! the line has one under a name that is known: then the time is the request's end, as nginx and
-//! Rails write it, and the duration is subtracted. What cannot be replayed is counted by its reason.
+//! lograge write it, and the duration is subtracted. What cannot be replayed is counted by its reason.
 
-use std::collections::BTreeMap;
-use std::collections::HashMap;
-use std::fmt;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use http::Method;
-use jiff::Timestamp;
-use jiff::fmt::strtime;
 use model::pace::uniform;
 use model::{Nanos, Request};
-use serde_json::Value;
+use percent_encoding::utf8_percent_encode;
 
 use crate::classes::name_by_route;
+use crate::compressed::refuse_compressed;
 use crate::file::{LARGEST_FILE, contents, lines, name_of};
+use crate::log_line::{LogFormat, LogLine, NO_LINE, NO_REQUEST, NO_TIME};
 use crate::target::TargetUrl;
 use crate::template::{RequestTemplate, method};
+use crate::varying::NOT_IN_URLS;
 use crate::{RequestError, excerpt};
 
 /// The most requests of a log that are replayed.
 const MOST: usize = 5_000_000;
-/// Names of the time in JSON and logfmt, the first that is there.
-const TIMES: [&str; 9] = [
-    "time",
-    "timestamp",
-    "ts",
-    "@timestamp",
-    "time_iso8601",
-    "time_local",
-    "msec",
-    "datetime",
-    "date",
-];
-/// Names of a time that is the request's start.
-const STARTS: [&str; 3] = ["start_time", "started_at", "start"];
-const METHODS: [&str; 4] = ["method", "request_method", "http_method", "verb"];
-const PATHS: [&str; 5] = ["path", "request_uri", "uri", "url", "http_path"];
-/// Names of a whole request line, `GET /posts HTTP/1.1`.
-const REQUEST_LINES: [&str; 2] = ["request", "request_line"];
-/// Names of the duration, and nanoseconds in its unit where it has none.
-const DURATIONS: [(&str, f64); 8] = [
-    ("request_time", 1e9),
-    ("rt", 1e9),
-    ("duration_s", 1e9),
-    ("duration", 1e6),
-    ("duration_ms", 1e6),
-    ("elapsed_ms", 1e6),
-    ("duration_us", 1e3),
-    ("duration_ns", 1.0),
-];
-
-/// The format of a log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogFormat {
-    /// nginx's and Apache's `combined`, or `common`.
-    Combined,
-    /// An object a line.
-    JsonLines,
-    /// `key=value` pairs.
-    Logfmt,
-}
-
-impl fmt::Display for LogFormat {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            LogFormat::Combined => "combined log format",
-            LogFormat::JsonLines => "JSON lines",
-            LogFormat::Logfmt => "logfmt",
-        })
-    }
-}
 
 /// How a log is replayed.
 #[derive(Clone, Debug)]
@@ -113,30 +61,13 @@ pub struct ReplayedLog {
     pub left_out: BTreeMap<String, u64>,
 }
 
-/// A line of a log.
-struct LogLine {
-    /// Nanoseconds since 1970.
-    time: i128,
-    /// Nanoseconds that the request took, where the time is its end.
-    took: Option<f64>,
-    /// Whether the time has a fraction of a second.
-    is_fine: bool,
-    method: String,
-    path: String,
-}
-
-/// Why a line is not replayed.
-type LeftOut = &'static str;
-const NO_LINE: LeftOut = "not a line of the format";
-const NO_TIME: LeftOut = "without a time";
-const NO_REQUEST: LeftOut = "without a method and a path";
-
 /// Reads a log.
 ///
 /// # Errors
 /// If it cannot be read, has no format that is known, or no request that can be replayed.
 pub fn read_log(path: &Path, given: &ReplayDefaults) -> Result<ReplayedLog, RequestError> {
     let bytes = contents(path, LARGEST_FILE, "the log is larger than 1 GiB: use a part of it")?;
+    refuse_compressed(&bytes, path, "--replay")?;
     parse_log(&bytes, given).map_err(|why| RequestError::new(format!("{}: {why}", name_of(path))))
 }
 
@@ -152,10 +83,10 @@ pub fn parse_log(bytes: &[u8], given: &ReplayDefaults) -> Result<ReplayedLog, Re
     let Some((number, first)) = texts().next() else {
         return Err(RequestError::new("there is no line in it: give another log"));
     };
-    let format = detect(&first).ok_or_else(|| {
+    let format = LogFormat::of_lines(|| texts().map(|(_, line)| line)).ok_or_else(|| {
         RequestError::new(format!(
-            "'{}' begins no log that is known: give the combined log format, JSON lines, or \
-             logfmt, with a time, a method and a path",
+            "'{}' begins no log that is known: give the combined log format, JSON lines, logfmt, \
+             or a Rails log, with a time, a method and a path",
             excerpt(&*first)
         ))
         .at_line(number)
@@ -163,7 +94,13 @@ pub fn parse_log(bytes: &[u8], given: &ReplayDefaults) -> Result<ReplayedLog, Re
     let mut left_out: BTreeMap<String, u64> = BTreeMap::new();
     let mut kept = Vec::new();
     for (_, line) in texts() {
-        match log_line(format, &line).and_then(|line| replayed_line(line, given)) {
+        let read = match format.read(&line) {
+            // What a Rails log says of a request after its start.
+            Err(NO_LINE) if format == LogFormat::Rails => continue,
+            Err(reason) => Err(reason.to_owned()),
+            Ok(line) => replayed_line(&line, given),
+        };
+        match read {
             Ok(line) => kept.push(line),
             Err(reason) => *left_out.entry(reason).or_default() += 1,
         }
@@ -207,12 +144,21 @@ pub fn parse_log(bytes: &[u8], given: &ReplayDefaults) -> Result<ReplayedLog, Re
     Ok(log)
 }
 
+/// Why nothing is left of a log, and what to do about the most frequent reason.
 fn nothing_to_replay(left_out: &BTreeMap<String, u64>) -> String {
     let reasons: Vec<String> = left_out.iter().map(|(why, n)| format!("{n} {why}")).collect();
-    format!(
-        "nothing in it can be replayed ({}): GET and HEAD are, and others with --replay-all",
-        reasons.join(", ")
-    )
+    let most = left_out.iter().max_by_key(|(_, lines)| **lines).map(|(why, _)| why.as_str());
+    let what_to_do = match most {
+        Some(NO_TIME) => {
+            "have it write one, such as time=2026-11-26T08:45:13.250Z (lograge: \
+             config.lograge.custom_options = ->(event) { { time: Time.now.utc.iso8601(3) } })"
+        }
+        Some(NO_LINE | NO_REQUEST | NO_METHOD | NO_PATH) => {
+            "a line needs a method and a path, such as method=GET path=/posts"
+        }
+        Some(_) | None => "GET and HEAD are, and others with --replay-all",
+    };
+    format!("nothing in it can be replayed ({}): {what_to_do}", reasons.join(", "))
 }
 
 /// The requests of a log, each rendered once.
@@ -235,19 +181,24 @@ impl RenderedOnce<'_> {
     }
 }
 
+const NO_METHOD: &str = "with a method that cannot be sent";
+const NO_PATH: &str = "with a path that cannot be sent";
+
 /// A line that can be replayed, or the reason why not.
-fn replayed_line(line: LogLine, given: &ReplayDefaults) -> Result<LogLine, String> {
+fn replayed_line(line: &LogLine, given: &ReplayDefaults) -> Result<LogLine, String> {
     let Ok(method) = method(&line.method) else {
-        return Err("with a method that cannot be sent".to_owned());
+        return Err(NO_METHOD.to_owned());
     };
     if !given.all_methods && method != Method::GET && method != Method::HEAD {
         return Err(method.to_string());
     }
-    let path = if line.path.starts_with('/') { Some(line.path) } else { path_of(&line.path) };
+    // As it came, a path may have had characters that no URL has.
+    let logged = utf8_percent_encode(&line.path, NOT_IN_URLS).to_string();
+    let path = if logged.starts_with('/') { Some(logged) } else { path_of(&logged) };
     let Some(path) = path.filter(|path| given.target.at(path).is_ok()) else {
-        return Err("with a path that cannot be sent".to_owned());
+        return Err(NO_PATH.to_owned());
     };
-    Ok(LogLine { path, method: method.to_string(), ..line })
+    Ok(LogLine { path, method: method.to_string(), ..*line })
 }
 
 /// The path of a whole URL.
@@ -270,155 +221,6 @@ fn spread_within_seconds(lines: &mut [LogLine], seed: u64) {
         }
         from = until;
     }
-}
-
-fn detect(line: &str) -> Option<LogFormat> {
-    if line.trim_start().starts_with('{') {
-        return Some(LogFormat::JsonLines);
-    }
-    if combined(line).is_ok() {
-        return Some(LogFormat::Combined);
-    }
-    (!pairs(line).is_empty()).then_some(LogFormat::Logfmt)
-}
-
-fn log_line(format: LogFormat, line: &str) -> Result<LogLine, String> {
-    match format {
-        LogFormat::Combined => combined(line),
-        LogFormat::JsonLines => match serde_json::from_str::<Value>(line) {
-            Ok(Value::Object(object)) => {
-                let text = |value: &Value| match value {
-                    Value::String(text) => Some(text.clone()),
-                    Value::Number(number) => Some(number.to_string()),
-                    Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-                };
-                let fields = object
-                    .iter()
-                    .filter_map(|(name, value)| text(value).map(|value| (name.clone(), value)));
-                of_fields(&fields.collect())
-            }
-            _ => Err(NO_LINE),
-        },
-        LogFormat::Logfmt => {
-            let fields = pairs(line);
-            if fields.is_empty() { Err(NO_LINE) } else { of_fields(&fields) }
-        }
-    }
-    .map_err(str::to_owned)
-}
-
-/// `host ident user [26/Nov/2026:08:45:13 +0000] "GET /path HTTP/1.1" 200 612 …`, with
-/// `rt=0.123` or `request_time=0.123` behind where a log has it.
-fn combined(line: &str) -> Result<LogLine, LeftOut> {
-    let (_, rest) = line.split_once('[').ok_or(NO_LINE)?;
-    let (date, rest) = rest.split_once(']').ok_or(NO_LINE)?;
-    let (_, rest) = rest.split_once('"').ok_or(NO_LINE)?;
-    let (request, rest) = rest.split_once('"').ok_or(NO_LINE)?;
-    let time = time_of(date).ok_or(NO_TIME)?;
-    let LoggedRequest { method, path } = LoggedRequest::parse(request).ok_or(NO_REQUEST)?;
-    let behind = pairs(rest);
-    Ok(LogLine { time: time.nanos, took: took(&behind), is_fine: time.is_fine, method, path })
-}
-
-/// A request's first line.
-struct LoggedRequest {
-    method: String,
-    path: String,
-}
-
-impl LoggedRequest {
-    fn parse(text: &str) -> Option<LoggedRequest> {
-        let mut words = text.split_ascii_whitespace();
-        let method = words.next()?.to_owned();
-        let path = words.next()?.to_owned();
-        Some(LoggedRequest { method, path })
-    }
-}
-
-fn of_fields(fields: &HashMap<String, String>) -> Result<LogLine, LeftOut> {
-    let first = |names: &[&str]| names.iter().find_map(|name| fields.get(*name));
-    let start = first(&STARTS).and_then(|text| time_of(text));
-    let end = || first(&TIMES).and_then(|text| time_of(text));
-    let took = if start.is_some() { None } else { took(fields) };
-    let time = start.or_else(end).ok_or(NO_TIME)?;
-    let line = first(&REQUEST_LINES).and_then(|line| LoggedRequest::parse(line));
-    let parts = || {
-        let path = first(&PATHS)?.clone();
-        // Where a log names no method, it would be a guess.
-        Some(LoggedRequest { method: first(&METHODS)?.clone(), path })
-    };
-    let LoggedRequest { method, path } = parts().or(line).ok_or(NO_REQUEST)?;
-    Ok(LogLine { time: time.nanos, took, is_fine: time.is_fine, method, path })
-}
-
-/// How many nanoseconds a request took, by the first field that says so.
-fn took(fields: &HashMap<String, String>) -> Option<f64> {
-    let nanos = DURATIONS.iter().find_map(|(name, unit)| {
-        let text = fields.get(*name)?;
-        match text.parse::<f64>() {
-            Ok(number) => Some(number * unit),
-            Err(_) => text.parse::<Nanos>().ok().map(|time| time.0 as f64),
-        }
-    });
-    nanos.filter(|nanos| nanos.is_finite() && (0.0..1e15).contains(nanos))
-}
-
-/// The pairs of a line of logfmt: `key=value`, and `key="value with blanks"`.
-fn pairs(line: &str) -> HashMap<String, String> {
-    let mut fields = HashMap::new();
-    let mut rest = line.trim();
-    while let Some((before, behind)) = rest.split_once('=') {
-        let name = before.rsplit(char::is_whitespace).next().unwrap_or_default();
-        let value;
-        if let Some(quoted) = behind.strip_prefix('"') {
-            let end = quoted.find('"').unwrap_or(quoted.len());
-            value = &quoted[..end];
-            rest = quoted.get(end + 1..).unwrap_or_default();
-        } else {
-            let end = behind.find(char::is_whitespace).unwrap_or(behind.len());
-            value = &behind[..end];
-            rest = &behind[end..];
-        }
-        if !name.is_empty() {
-            fields.insert(name.to_owned(), value.to_owned());
-        }
-    }
-    fields
-}
-
-/// A time of a log.
-struct LogTime {
-    nanos: i128,
-    is_fine: bool,
-}
-
-/// `26/Nov/2026:08:45:13 +0000`, RFC 3339, or seconds, milliseconds, microseconds or nanoseconds
-/// since 1970, told by their size.
-fn time_of(text: &str) -> Option<LogTime> {
-    let text = text.trim();
-    if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
-        return since_1970(text);
-    }
-    let parsed = match text.parse::<Timestamp>() {
-        Ok(time) => time,
-        Err(_) => strtime::parse("%d/%b/%Y:%H:%M:%S%.f %z", text).ok()?.to_timestamp().ok()?,
-    };
-    let is_fine = text.contains('.') || parsed.subsec_nanosecond() != 0;
-    Some(LogTime { nanos: parsed.as_nanosecond(), is_fine })
-}
-
-fn since_1970(text: &str) -> Option<LogTime> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let unit: i128 = match whole.len() {
-        1..=11 => 1_000_000_000,
-        12..=14 => 1_000_000,
-        15..=17 => 1_000,
-        _ => 1,
-    };
-    let digits = format!("{fraction:0<9}");
-    let part: i128 = digits.get(..9)?.parse().ok()?;
-    let nanos = whole.parse::<i128>().ok()? * unit + part * unit / 1_000_000_000;
-    Some(LogTime { nanos, is_fine: !fraction.is_empty() || unit != 1_000_000_000 })
 }
 
 #[cfg(test)]
@@ -518,11 +320,27 @@ mod tests {
         for (text, why) in [
             ("", "no line"),
             ("what is this", "begins no log"),
-            ("{\"time\":1,\"method\":\"PUT\",\"path\":\"/\"}", "(1 PUT)"),
+            ("{\"time\":1,\"method\":\"PUT\",\"path\":\"/\"}", "(1 PUT): GET and HEAD are"),
+            ("method=GET path=/posts duration=5", "(1 without a time): have it write one"),
+            ("time=1795682713 user=1", "a line needs a method and a path"),
         ] {
             let error = parse_log(text.as_bytes(), &given(false)).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");
         }
+    }
+
+    #[test]
+    fn what_a_rails_log_says_of_a_request_after_its_start_is_not_counted() {
+        let text = "I, [2026-11-26T08:45:13.5 #1]  INFO -- : Started GET \"/1?q=a b\" for ::1 at \
+                    2026-11-26 08:45:13 +0000\r\n\
+                    I, [2026-11-26T08:45:13.6 #1]  INFO -- : Completed 200 OK in 12ms\r\n\
+                    I, [2026-11-26T08:45:14.5 #1]  INFO -- : Started POST \"/1\" for ::1 at \
+                    2026-11-26 08:45:14 +0000\r\n";
+        let log = parse_log(text.as_bytes(), &given(false)).unwrap();
+        assert_eq!(log.format, LogFormat::Rails);
+        assert_eq!(first_lines(&log), ["GET /1?q=a%20b HTTP/1.1"]);
+        assert_eq!(log.left_out, BTreeMap::from([("POST".to_owned(), 1)]));
+        assert!(!log.is_spread && log.ended == 0);
     }
 
     #[test]

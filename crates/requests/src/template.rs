@@ -296,14 +296,20 @@ fn chunk(body: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"0\r\n\r\n");
 }
 
+const STANDARD_METHODS: [&str; 9] =
+    ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"];
+
+/// Whether this is a method of the standard, in any case.
+pub(crate) fn is_standard_method(name: &str) -> bool {
+    STANDARD_METHODS.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
 /// A method by its name. Those of the standard may be written in lower case, as hey allows.
 ///
 /// # Errors
 /// If it is not a token, or CONNECT.
 pub fn method(name: &str) -> Result<Method, RequestError> {
-    const KNOWN: [&str; 9] =
-        ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"];
-    let known = KNOWN.into_iter().find(|known| known.eq_ignore_ascii_case(name));
+    let known = STANDARD_METHODS.into_iter().find(|known| known.eq_ignore_ascii_case(name));
     match Method::from_bytes(known.unwrap_or(name).as_bytes()) {
         Ok(Method::CONNECT) => Err(RequestError::new(CONNECT)),
         Ok(method) => Ok(method),

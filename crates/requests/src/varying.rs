@@ -15,7 +15,7 @@ use crate::{RequestError, excerpt};
 
 /// What no URL has, and a line of a file may have. A percent sign stays: the file may hold encoded
 /// values.
-const NOT_IN_URLS: &AsciiSet = &CONTROLS
+pub(crate) const NOT_IN_URLS: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
     .add(b'#')
