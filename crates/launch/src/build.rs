@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use model::plan::quoted;
 use model::{Clock, Nanos};
 
-use crate::server::run_to_end;
+use crate::start_server::run_to_end;
 use crate::{GuardCommand, LaunchError, LaunchSpec, Scratch, ServerExit, ServerOutput, unwritable};
 
 /// How long a command that the user interrupts may take to end.

@@ -9,8 +9,9 @@ mod bind;
 mod build;
 pub mod guard;
 pub mod puma;
-mod server;
+mod server_output;
 mod spec;
+mod start_server;
 
 use std::io;
 use std::path::Path;
@@ -22,8 +23,9 @@ pub use bind::{Addresses, ServerBind, TlsPair, free_address};
 pub use build::{Build, InstalledGem, Revision, git_head, puma_gem};
 pub use guard::{ServerExit, dies_with_us};
 pub use puma::{Puma, Surroundings};
-pub use server::{Server, ServerOutput};
+pub use server_output::ServerOutput;
 pub use spec::{GuardCommand, LaunchSpec, Scratch, data_folder, find_program, remove_noted};
+pub use start_server::Server;
 
 /// Why a server was not started: a mistake that the user can fix, as one line that says how. A
 /// server that started and ended later is not an error but a [`ServerExit`].

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use model::{Clock, Nanos};
 
 use super::Surroundings;
-use crate::server::run_to_end;
 use crate::spec::{find_program, why_no_program, words};
+use crate::start_server::run_to_end;
 use crate::{GuardCommand, LaunchError, LaunchSpec};
 
 /// The command of `--puma`, whose program must exist, or that of the checkout in that folder.

@@ -1,7 +1,7 @@
 # The last config file of every Puma that longtail starts. The files before it may be those of a server that runs: whatever they name,
 # this Puma writes none of its files, opens none of its sockets, starts none of its plugins. Written for Puma 3 to 8.
 #
-# Before this text longtail writes `longtail`, with what only it knows (apart.rs), and `longtail_asks` where Puma is only to say what
+# Before this text longtail writes `longtail`, with what only it knows (isolation.rs), and `longtail_asks` where Puma is only to say what
 # its configuration is, and to end before anything is bound.
 longtail_asks ||= false
 own_path = @path

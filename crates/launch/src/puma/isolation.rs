@@ -18,11 +18,11 @@ use std::path::{Path, PathBuf};
 
 use model::{Clock, Nanos, PumaSettings};
 
-use crate::server::run_to_end;
+use crate::start_server::run_to_end;
 use crate::{GuardCommand, LaunchError, LaunchSpec, ServerOutput, unwritable};
 
 /// Puma's last config file, in Ruby.
-const SCRIPT: &str = include_str!("apart.rb");
+const SCRIPT: &str = include_str!("isolation.rb");
 
 /// Its name in the private directory.
 const FILE: &str = "longtail.rb";
@@ -37,7 +37,7 @@ const MARK: &str = "longtail-";
 const NAMED: usize = 6;
 
 /// What [`SCRIPT`] is given.
-pub(super) struct ApartSettings<'a> {
+pub(super) struct IsolationSettings<'a> {
     /// Whether Puma is given no other config file, so that it would look for its usual ones.
     pub(super) reads_usual_files: bool,
     /// As in `-b`.
@@ -48,13 +48,13 @@ pub(super) struct ApartSettings<'a> {
     pub(super) control_token: &'a str,
 }
 
-impl ApartSettings<'_> {
+impl IsolationSettings<'_> {
     /// Writes the config file into a server's private directory, and returns its path.
     ///
     /// # Errors
     /// If it cannot be written.
     pub(super) fn write(&self, dir: &Path) -> Result<PathBuf, LaunchError> {
-        let ApartSettings { reads_usual_files, bind, control_url, control_token } = self;
+        let IsolationSettings { reads_usual_files, bind, control_url, control_token } = self;
         // Addresses, hexadecimal digits and the path of our directory contain no quotes.
         let told = format!(
             "longtail = {{ reads_usual_files: {reads_usual_files}, bind: '{bind}', control_url: \
@@ -239,7 +239,7 @@ fn read(words: &str) -> PumaSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::Transcript;
+    use crate::server_output::Transcript;
 
     fn output(text: &str) -> ServerOutput {
         let transcript = Transcript::default();
