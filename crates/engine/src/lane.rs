@@ -32,11 +32,11 @@ use model::{BacklogSamples, BadResponse, Clock, Nanos, NetworkPath, Outcome, Win
 
 use crate::connection::{ConnectionState, LaneConnection, take_response};
 use crate::head::HeadCache;
+use crate::kernel_timestamps::WallClock;
 use crate::load_spec::{LaneShare, LoadSpec};
 use crate::progress::RecordBatch;
 use crate::queue_stamps::QueueStamps;
 use crate::scheduler::Scheduler;
-use crate::stamps::WallClock;
 use crate::thread::Standstill;
 use crate::waiting::{BusyPoll, UnreadResponses, WakeDelay};
 use crate::wire::{ConnectionDriver, TcpInfo};

@@ -8,10 +8,11 @@
 mod certificate;
 mod connection;
 mod drive;
-mod handshake;
 mod head;
+mod kernel_timestamps;
 mod lane;
 mod load_spec;
+mod no_response;
 mod progress;
 mod queue_stamps;
 mod reach;
@@ -19,7 +20,6 @@ mod resolve;
 mod response;
 mod scheduler;
 mod slow_clients;
-mod stamps;
 mod thread;
 mod tls;
 mod transport;
@@ -28,11 +28,12 @@ mod wire;
 mod wire_tls;
 
 pub use drive::{DriveResult, drive, drive_part};
-pub use handshake::{HandshakeFindings, speaks_http, speaks_tls};
 pub use head::{BodyFraming, HeadCache, ResponseHead};
+pub use kernel_timestamps::{ClockExchange, can_stamp};
 pub use lane::{Lane, LaneOutcome};
 pub use load_spec::{GeneratorPart, LaneShare, LoadSpec};
 pub use model::Endpoint;
+pub use no_response::{HandshakeFindings, speaks_http, speaks_tls};
 pub use progress::{
     LaneProgress, LastResponses, RecordBatch, RequestRecord, RequestTrace, RunProgress,
 };
@@ -40,7 +41,6 @@ pub use reach::{FetchedResponse, Unreachable, fetch, reach, render};
 pub use resolve::{IpVersion, Resolver, StaticAddresses};
 pub use response::{ReceivedResponse, ResponseReader, response_body};
 pub use slow_clients::SlowLoad;
-pub use stamps::{ClockExchange, can_stamp};
 pub use thread::{RaiseOnDrop, ensure_descriptors, no_thread, spawn_scoped};
 pub use tls::{TlsOptions, TlsSettings};
 pub use transport::Transport;

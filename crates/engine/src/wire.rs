@@ -14,7 +14,7 @@ use poller::{EventFlags, Poller};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketFlags, connect, getpeername, recv, send, sockopt};
 
-use crate::stamps::{self, ArrivalStamps};
+use crate::kernel_timestamps::{self, ArrivalStamps};
 use crate::transport::{ConnectAddress, Transport, bind_source, own_address, stream};
 
 /// News of one connection.
@@ -206,7 +206,7 @@ impl SocketDriver {
         if !to.is_unix() {
             sockopt::set_tcp_nodelay(&fd, true)?;
             if self.stamps.is_some() {
-                stamps::ask(&fd)?;
+                kernel_timestamps::ask(&fd)?;
             }
             if !to.sources.is_empty() {
                 bind_source(&fd, &to.sources[number / self.addresses.len() % to.sources.len()])?;

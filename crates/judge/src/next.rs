@@ -56,6 +56,22 @@ fn command(line: impl Into<String>, why: &str) -> NextCommand {
     NextCommand { command, why: format!("{why}{missing}") }
 }
 
+/// A study's own command line, of which something is changed.
+struct OwnLine<'a>(&'a str);
+
+impl OwnLine<'_> {
+    /// With `flags` in place of the `dropped` ones.
+    fn with(&self, flags: impl AsRef<str>, dropped: &[&str], why: &str) -> NextCommand {
+        command(edited(self.0, flags.as_ref(), dropped), why)
+    }
+
+    /// The same requests, but for those of one class.
+    fn without_class(&self, name: &str) -> NextCommand {
+        let why = format!("how long do the others take without {name}?");
+        self.with(format!("--without {}", quoted(name)), &[], &why)
+    }
+}
+
 fn all_checks() -> NextCommand {
     command("longtail report --full", "all checks and figures")
 }
@@ -70,8 +86,7 @@ fn of_capacity(study: &CapacityStudy) -> Vec<NextCommand> {
     let mut next = Vec::new();
     if is_wide_and_short(study) || of_sizes {
         let longer = format!("--budget={}", study.plan.budget * 3);
-        let line = edited(&study.command_line, &longer, &["--budget"]);
-        next.push(command(line, "a narrower bracket"));
+        next.push(OwnLine(&study.command_line).with(longer, &["--budget"], "a narrower bracket"));
     }
     next
 }
@@ -81,9 +96,7 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
     const MOST_BLOCKS: u32 = 60;
     let found = ComparisonFindings::of(&study.plan, &study.runs);
     let deciding = || found.metrics.iter().filter(|row| row.decides);
-    let with = |flag: String, name: &str, why: &str| {
-        command(edited(&study.command_line, &flag, &[name]), why)
-    };
+    let own = OwnLine(&study.command_line);
     let is_thin = |doubt| {
         matches!(doubt, ComparisonDoubt::Missing { figure: MissingFigure::TooFewAnswers, .. })
     };
@@ -91,7 +104,8 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
         deciding().find(|row| row.differences.iter().any(|it| it.doubt.is_some_and(is_thin)));
     let next = if let Some(row) = thin {
         let why = format!("{} needs more responses per run", row.metric);
-        longer(study, row.metric).map(|length| with(format!("--for {length}"), "--for", &why))
+        longer(study, row.metric)
+            .map(|length| own.with(format!("--for {length}"), &["--for"], &why))
     } else {
         let needed = deciding().flat_map(|row| &row.differences).filter_map(|difference| {
             match difference.doubt? {
@@ -105,9 +119,9 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
         let blocks =
             needed.max().filter(|blocks| (found.blocks + 1..=MOST_BLOCKS).contains(blocks));
         blocks.map(|blocks| {
-            with(
+            own.with(
                 format!("--blocks {blocks}"),
-                "--blocks",
+                &["--blocks"],
                 "with this many blocks the result would be clear",
             )
         })
@@ -145,9 +159,8 @@ const ROOM: f64 = 0.75;
 
 /// The command that shows whether this is the limit, or which of several causes it is.
 fn about_limit(study: &SweepStudy, limit: &Limit) -> Option<NextCommand> {
-    let with = |flags: String, dropped: &[&str], why: &str| {
-        Some(command(edited(&study.command_line, &flags, dropped), why))
-    };
+    let own = OwnLine(&study.command_line);
+    let with = |flags: String, dropped: &[&str], why: &str| Some(own.with(flags, dropped, why));
     let has_ruby_workers = study.plan.server.kind.has_ruby_workers();
     let workers = study.server.workers.max(1);
     match limit {
@@ -223,35 +236,24 @@ fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
 
 /// The command that follows up on a finding other than the limit, if there is one.
 fn for_finding(study: &SweepStudy, finding: &Finding) -> Option<NextCommand> {
-    let plan = &study.plan;
-    let with = |flags: String, dropped: &[&str], why: &str| {
-        command(edited(&study.command_line, &flags, dropped), why)
-    };
-    Some(match finding {
-        Finding::Unfair(_) | Finding::ServedInTurns(_) if plan.stream.keep_alive => {
-            with("-k".to_owned(), &[], "without keep-alive")
+    let own = OwnLine(&study.command_line);
+    let keep_alive = study.plan.stream.keep_alive;
+    match finding {
+        Finding::Unfair(_) | Finding::ServedInTurns(_) if keep_alive => {
+            Some(own.with("-k", &[], "without keep-alive"))
         }
-        Finding::NeverServed(_) if plan.stream.keep_alive => {
-            let why = "a connection for each request, so that no client is left out";
-            with("-k".to_owned(), &[], why)
-        }
-        Finding::StillRising(rising) => {
-            let loads = higher_loads(rising, &plan.multiples);
-            with(loads.flags, &LOADS, loads.why)
-        }
-        Finding::OneLoad(OneLoad { connections, .. }) => {
-            let [half, same, twice] = [1, 2, 4].map(|n| (n * connections / 2).max(1));
-            let loads = format!("--connections={half},{same},{twice}");
-            with(loads, &LOADS, "half as many and twice as many connections")
-        }
+        Finding::NeverServed(_) if keep_alive => Some(own.with(
+            "-k",
+            &[],
+            "a connection for each request, so that no client is left out",
+        )),
+        Finding::StillRising(rising) => Some(higher_loads(&own, rising, &study.plan.multiples)),
+        Finding::OneLoad(OneLoad { connections, .. }) => Some(loads_around(&own, *connections)),
         Finding::Undecided(_) => {
-            with("--multiples=0.5,1,4".to_owned(), &LOADS, "the app alone, and under load")
+            Some(own.with("--multiples=0.5,1,4", &LOADS, "the app alone, and under load"))
         }
-        Finding::HeavyClass(HeavyClass { name, .. }) => {
-            let without = format!("--without {}", quoted(name));
-            with(without, &[], &format!("how long do the others take without {name}?"))
-        }
-        Finding::NotMeasured(NotMeasured { verdict: Verdict::Invalid, .. }) => all_checks(),
+        Finding::HeavyClass(HeavyClass { name, .. }) => Some(own.without_class(name)),
+        Finding::NotMeasured(NotMeasured { verdict: Verdict::Invalid, .. }) => Some(all_checks()),
         Finding::GoodStatuses(_)
         | Finding::ServerEnded(_)
         | Finding::NotMeasured(_)
@@ -284,28 +286,29 @@ fn for_finding(study: &SweepStudy, finding: &Finding) -> Option<NextCommand> {
         | Finding::UnevenWorkers(_)
         | Finding::NeverServed(_)
         | Finding::OthersCompute(_)
-        | Finding::SlowClientsBeside(_) => return None,
-    })
+        | Finding::SlowClientsBeside(_) => None,
+    }
 }
 
-/// Loads to try next, and why.
-struct OtherLoads {
-    flags: String,
-    why: &'static str,
+/// Half as many and twice as many connections, where one number of them was tried.
+fn loads_around(own: &OwnLine<'_>, connections: u32) -> NextCommand {
+    let [half, same, twice] = [1, 2, 4].map(|n| (n * connections / 2).max(1));
+    let loads = format!("--connections={half},{same},{twice}");
+    own.with(loads, &LOADS, "half as many and twice as many connections")
 }
 
 /// Loads that show where throughput stops rising. `multiples`: what was tried.
-fn higher_loads(rising: &StillRising, multiples: &[f64]) -> OtherLoads {
+fn higher_loads(own: &OwnLine<'_>, rising: &StillRising, multiples: &[f64]) -> NextCommand {
     let connections = rising.connections;
     if let Some(before) = rising.hardly_since {
         let loads = [before, u32::midpoint(before, connections), connections, 2 * connections];
         let loads = loads.map(|load| load.to_string()).join(",");
-        let flags = format!("--connections={loads}");
-        return OtherLoads { flags, why: "loads between, and a higher one" };
+        let why = "loads between, and a higher one";
+        return own.with(format!("--connections={loads}"), &LOADS, why);
     }
     let most = multiples.iter().copied().fold(1.0, f64::max);
     let flags = format!("--multiples={},{},{}", most, 2.0 * most, 4.0 * most);
-    OtherLoads { flags, why: "more connections" }
+    own.with(flags, &LOADS, "more connections")
 }
 
 /// The command for longer runs, if they would determine p99 well enough.
@@ -318,7 +321,7 @@ fn longer_sweep(study: &SweepStudy) -> Option<NextCommand> {
     let ((times, answers), label) = needs.max_by(|((a, _), _), ((b, _), _)| a.total_cmp(b))?;
     let longer = longer_stop(study.plan.stream.stop, times.ceil() as u64);
     let why = format!("p99 at {label} needs about {answers} responses");
-    Some(command(edited(&study.command_line, &longer, &LENGTH), &why))
+    Some(OwnLine(&study.command_line).with(longer, &LENGTH, &why))
 }
 
 /// How many times as long a run must be to know p99 to within a fifth, and about how many responses
@@ -421,9 +424,8 @@ fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
     let mut next: Vec<_> =
         findings.iter().filter_map(|finding| for_finding_of_load(study, finding)).collect();
     if study.plan.slow_clients.is_some() {
-        let line = edited(&study.command_line, "", &["--slow-clients"]);
         let why = "the same without slow clients; then longtail report A B compares both files";
-        next.insert(0, command(line, why));
+        next.insert(0, OwnLine(&study.command_line).with("", &["--slow-clients"], why));
     }
     next.truncate(MOST_OF_FINDINGS);
     next.extend(watch_meanwhile(study, findings));
@@ -444,43 +446,28 @@ fn watch_meanwhile(study: &LoadStudy, findings: &[Finding]) -> Option<NextComman
     (is_full && is_here && is_tcp).then(|| command(line, why))
 }
 
-/// The command that answers what a finding of a load leaves open.
+/// The command that answers what a finding of a load leaves open. Only the amount of load changes;
+/// threads, requests and files stay as they were typed.
 fn for_finding_of_load(study: &LoadStudy, finding: &Finding) -> Option<NextCommand> {
-    // Only the amount of load changes; threads, requests and files stay as they were typed.
-    let with = |flags: String, dropped: &[&str], why: &str| {
-        command(edited(&study.command_line, &flags, dropped), why)
-    };
-    let most_of = |rate: f64, why: &str| {
-        let flags = format!("--rate {} --for 30s", round_rate(0.7 * rate));
-        with(flags, &[AMOUNT.as_slice(), &RAMP].concat(), why)
-    };
-    Some(match finding {
+    let own = OwnLine(&study.command_line);
+    match finding {
         Finding::ClosedLoop(ClosedLoop { rate_per_s, pauses: false, .. }) if *rate_per_s >= 2.0 => {
-            most_of(*rate_per_s, "70 % of it, sent on schedule")
+            Some(most_of_rate(&own, *rate_per_s, "70 % of it, sent on schedule"))
         }
         Finding::KeepsUp(KeepsUp { offered_per_s: Some(offered), .. }) => {
-            let [from, to] = [*offered, 10.0 * offered].map(round_rate);
-            let dropped = [AMOUNT.as_slice(), &JUDGED].concat();
-            with(format!("--ramp {from}..{to} --for 60s"), &dropped, "where is it saturated?")
+            Some(ramp_from(&own, *offered))
         }
         Finding::Overloaded(Overloaded { completed_per_s, .. })
         | Finding::Peaked(Peaked { completed_per_s }) => {
-            most_of(*completed_per_s, "70 % of what it can do")
+            Some(most_of_rate(&own, *completed_per_s, "70 % of what it can do"))
         }
         Finding::FallsBehind(FallsBehind { under_way: Some(_), .. }) => {
-            let length = study.plan.length?;
-            let why = "is it overloaded, or do some requests take long?";
-            with(format!("--for {}", length * 6), &DURATION, why)
+            times_as_long(study, 6, "is it overloaded, or do some requests take long?")
         }
-        Finding::NotMeasured(NotMeasured { verdict: Verdict::Invalid, .. }) => all_checks(),
-        Finding::HeavyClass(HeavyClass { name, .. }) => {
-            let without = format!("--without {}", quoted(name));
-            with(without, &[], &format!("how long do the others take without {name}?"))
-        }
+        Finding::NotMeasured(NotMeasured { verdict: Verdict::Invalid, .. }) => Some(all_checks()),
+        Finding::HeavyClass(HeavyClass { name, .. }) => Some(own.without_class(name)),
         Finding::EventCost(event) if event.is_cut_off => {
-            let length = study.plan.length?;
-            let why = "until all is as it was before";
-            with(format!("--for {}", length * 2), &DURATION, why)
+            times_as_long(study, 2, "until all is as it was before")
         }
         Finding::GoodStatuses(_)
         | Finding::ServerEnded(_)
@@ -515,8 +502,27 @@ fn for_finding_of_load(study: &LoadStudy, finding: &Finding) -> Option<NextComma
         | Finding::UnevenWorkers(_)
         | Finding::NeverServed(_)
         | Finding::OthersCompute(_)
-        | Finding::SlowClientsBeside(_) => return None,
-    })
+        | Finding::SlowClientsBeside(_) => None,
+    }
+}
+
+/// An open loop at 70 % of this rate.
+fn most_of_rate(own: &OwnLine<'_>, rate_per_s: f64, why: &str) -> NextCommand {
+    let flags = format!("--rate {} --for 30s", round_rate(0.7 * rate_per_s));
+    own.with(flags, &[AMOUNT.as_slice(), &RAMP].concat(), why)
+}
+
+/// A ramp from a rate that the server keeps up with to ten times as much.
+fn ramp_from(own: &OwnLine<'_>, offered_per_s: f64) -> NextCommand {
+    let [from, to] = [offered_per_s, 10.0 * offered_per_s].map(round_rate);
+    let dropped = [AMOUNT.as_slice(), &JUDGED].concat();
+    own.with(format!("--ramp {from}..{to} --for 60s"), &dropped, "where is it saturated?")
+}
+
+/// The same load for this many times as long; `None` if a count ends it.
+fn times_as_long(study: &LoadStudy, times: u64, why: &str) -> Option<NextCommand> {
+    let length = study.plan.length? * times;
+    Some(OwnLine(&study.command_line).with(format!("--for {length}"), &DURATION, why))
 }
 
 /// The command for a longer load, if it would determine p99 well enough.
@@ -530,14 +536,14 @@ fn longer_load(study: &LoadStudy) -> Option<NextCommand> {
     }
     let answers = run.tally.counts.good();
     let (times, needed) = more_answers(run.response_time(0.99), run.statistics.as_ref(), answers)?;
-    let line = if let Some(length) = plan.length {
+    let own = OwnLine(&study.command_line);
+    let why = format!("p99 needs about {needed} responses");
+    if let Some(length) = plan.length {
         let flags = format!("--for {}", length * times.ceil() as u64);
-        edited(&study.command_line, &flags, &DURATION)
-    } else {
-        let requests = two_digits_up((answers as f64 * times) as u64);
-        edited(&study.command_line, &format!("-n {requests}"), &["-n", "--number"])
-    };
-    Some(command(line, &format!("p99 needs about {needed} responses")))
+        return Some(own.with(flags, &DURATION, &why));
+    }
+    let requests = two_digits_up((answers as f64 * times) as u64);
+    Some(own.with(format!("-n {requests}"), &["-n", "--number"], &why))
 }
 
 /// Rounded to two digits: nobody offers 6861.4 requests per second.

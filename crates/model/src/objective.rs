@@ -87,8 +87,12 @@ fn parse(text: &str) -> Option<Objective> {
     // `failed = 0` is `failed < 1`; no other figure can be asked for exactly.
     if text.as_bytes()[at] == b'=' {
         let is_none_failed = matches!(name, "failed" | "errors") && value == "0";
-        let (figure, compare) = (ObjectiveFigure::Errors, Compare::Below);
-        return is_none_failed.then_some(Objective { figure, compare, limit: 1.0, part });
+        return is_none_failed.then_some(Objective {
+            figure: ObjectiveFigure::Errors,
+            compare: Compare::Below,
+            limit: 1.0,
+            part,
+        });
     }
     let compare = if text.as_bytes()[at] == b'>' { Compare::Above } else { Compare::Below };
     let share = |value: &str| {

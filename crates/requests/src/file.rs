@@ -21,7 +21,7 @@ use serde::Deserialize;
 use crate::classes::name_by_path;
 use crate::compressed::refuse_compressed;
 use crate::mix::{MixLines, MixRequest, NumberedLine, inline_lines, is_method};
-use crate::protocol::{RequestBody, RequestProtocol, TypedHead};
+use crate::protocol_headers::{RequestBody, RequestProtocol, TypedHead};
 use crate::target::TargetUrl;
 use crate::template::{CONNECT, RenderedRequest, RequestHeader, RequestTemplate, method};
 use crate::{RequestError, excerpt};

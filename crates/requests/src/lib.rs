@@ -11,7 +11,7 @@ mod compressed;
 mod file;
 mod log_line;
 mod mix;
-mod protocol;
+mod protocol_headers;
 mod replay;
 mod target;
 mod template;

@@ -38,40 +38,18 @@ pub struct TargetUrl {
     pub credentials: Option<Vec<u8>>,
 }
 
-impl TargetUrl {
-    /// Takes a URL apart. Without a scheme it is http, so that `localhost:3000/x` works.
-    ///
-    /// # Errors
-    /// If it is no http or https URL that a request can be made from.
-    pub fn parse(text: &str) -> Result<TargetUrl, RequestError> {
-        let url = text.trim();
-        let no_url = || {
-            RequestError::new(format!(
-                "'{}' is no URL: {URL_HINT}, and a space in it as %20",
-                excerpt(url)
-            ))
-        };
-        let of_url = |part: &str, why: &str| {
-            RequestError::new(format!("the {part} of '{}' {why}", excerpt(url)))
-        };
-        let no_host = || {
-            of_url(
-                "host",
-                "is no name, IPv4 address or [IPv6 address]: correct it; write other scripts as \
-                 xn--…",
-            )
-        };
-        if url.bytes().any(|byte| byte.is_ascii_control() || byte == b' ') {
-            return Err(no_url());
-        }
-        let (tls, rest) = after_scheme(url)?;
-        let (authority, path) =
-            rest.split_at(rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len()));
-        let (user, place) = authority
-            .rsplit_once('@')
-            .map_or((None, authority), |(user, place)| (Some(user), place));
+/// Host and port of a URL, and what the Host header says of them.
+struct UrlHost {
+    host: String,
+    port: u16,
+    authority: String,
+}
+
+impl UrlHost {
+    /// Reads `place`, the authority of `url` without its user.
+    fn parse(url: &str, place: &str, tls: bool) -> Result<UrlHost, RequestError> {
         if let Some(bracketed) = in_brackets(place) {
-            return Err(of_url("host", &format!("needs brackets: write {bracketed}")));
+            return Err(wrong_part(url, "host", &format!("needs brackets: write {bracketed}")));
         }
         if place.is_empty() || place.starts_with(':') || is_port_alone(url) {
             return Err(RequestError::new(format!(
@@ -83,29 +61,72 @@ impl TargetUrl {
         // A bracket further on is part of neither a name nor an address, though the grammar of the
         // `http` crate accepts it.
         if place.rfind('[').is_some_and(|at| at > 0) {
-            return Err(no_host());
+            return Err(no_host(url));
         }
-        let parsed: Authority = place.parse().map_err(|_| no_host())?;
+        let parsed: Authority = place.parse().map_err(|_| no_host(url))?;
         let host = parsed.host();
         let default_port = if tls { 443 } else { 80 };
         // `host:` is the default port (RFC 3986 section 3.2.3).
         let port = match place.get(host.len()..).unwrap_or_default() {
             "" | ":" => default_port,
-            rest if !rest.starts_with(':') => return Err(no_host()),
+            rest if !rest.starts_with(':') => return Err(no_host(url)),
             port => port_of(port).ok_or_else(|| {
-                of_url("port", "is no number from 1 to 65535: correct it, or leave it out")
+                let why = "is no number from 1 to 65535: correct it, or leave it out";
+                wrong_part(url, "port", why)
             })?,
         };
-        let (host, mut authority) = host_of(host).ok_or_else(no_host)?;
+        let (host, mut authority) = host_of(host).ok_or_else(|| no_host(url))?;
         if port != default_port {
             authority = format!("{authority}:{port}");
         }
-        let credentials = user.map(credentials_of);
+        Ok(UrlHost { host, port, authority })
+    }
+}
+
+fn no_url(url: &str) -> RequestError {
+    RequestError::new(format!("'{}' is no URL: {URL_HINT}, and a space in it as %20", excerpt(url)))
+}
+
+fn no_host(url: &str) -> RequestError {
+    let why =
+        "is no name, IPv4 address or [IPv6 address]: correct it; write other scripts as xn--…";
+    wrong_part(url, "host", why)
+}
+
+/// What is wrong with a part of a URL.
+fn wrong_part(url: &str, part: &str, why: &str) -> RequestError {
+    RequestError::new(format!("the {part} of '{}' {why}", excerpt(url)))
+}
+
+impl TargetUrl {
+    /// Takes a URL apart. Without a scheme it is http, so that `localhost:3000/x` works.
+    ///
+    /// # Errors
+    /// If it is no http or https URL that a request can be made from.
+    pub fn parse(text: &str) -> Result<TargetUrl, RequestError> {
+        let url = text.trim();
+        if url.bytes().any(|byte| byte.is_ascii_control() || byte == b' ') {
+            return Err(no_url(url));
+        }
+        let (tls, rest) = after_scheme(url)?;
+        let (authority, path) =
+            rest.split_at(rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len()));
+        let (user, place) = authority
+            .rsplit_once('@')
+            .map_or((None, authority), |(user, place)| (Some(user), place));
+        let place = UrlHost::parse(url, place, tls)?;
+        let target = TargetUrl {
+            tls,
+            host: place.host,
+            port: place.port,
+            authority: place.authority,
+            path: String::new(),
+            credentials: user.map(credentials_of),
+        };
         let path = path_from_root(path);
-        let target = TargetUrl { tls, host, port, authority, path: String::new(), credentials };
         target.at(&path).map_err(|_| match foreign_character(&path) {
             Some(foreign) => has_foreign(url, foreign),
-            None => no_url(),
+            None => no_url(url),
         })
     }
 

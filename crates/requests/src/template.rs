@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::{HeaderName, HeaderValue, Method};
 use model::{QueueHeader, Request};
 
-use crate::protocol::{self, RequestBody, RequestProtocol, TypedHead};
+use crate::protocol_headers::{self, RequestBody, RequestProtocol, TypedHead};
 use crate::target::TargetUrl;
 use crate::{RequestError, excerpt};
 
@@ -117,7 +117,7 @@ impl RequestHeader {
 
     /// Whether it frames the body or the connection: another generator does that by itself.
     pub fn frames(&self) -> bool {
-        protocol::frames(&self.name)
+        protocol_headers::frames(&self.name)
     }
 
     /// Whether this is its name; case does not matter.

@@ -232,7 +232,8 @@ impl Combination {
             (uniform(self.seed ^ place, self.number) * f64::from(u32::MAX)) as u32
         };
         let [a, b, c, d] = [0, 1, 2, 3].map(draw);
-        let (version, variant) = (b & 0x0FFF | 0x4000, c >> 16 & 0x3FFF | 0x8000);
+        let version = b & 0x0FFF | 0x4000;
+        let variant = c >> 16 & 0x3FFF | 0x8000;
         format!("{a:08x}-{:04x}-{version:04x}-{variant:04x}-{:04x}{d:08x}", b >> 16, c & 0xFFFF)
     }
 }
