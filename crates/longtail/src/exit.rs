@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use judge::expectations::{ThresholdShown, is_shown};
-use model::comparison::ComparisonFindings;
+use judge::StudyOutcome;
+use model::Study;
 use model::paths::path_fault;
-use model::{CapacityExpectation, Run, SearchEnd, Study, Verdict};
 use sweep::SweepError;
 use thiserror::Error;
 
@@ -58,49 +57,14 @@ impl Exit {
         Exit::strictly(study, false)
     }
 
-    /// The exit code of a study. [`Exit::Invalid`] if all its runs are, or one with a threshold is;
-    /// [`Exit::Missed`] if a threshold is not shown to hold, or an arm of a comparison is worse,
-    /// or, if `is_strict`, may be.
+    /// The exit code of a study. `is_strict`: whether an arm of a comparison that may be worse counts
+    /// as worse.
     pub(crate) fn strictly(study: &Study, is_strict: bool) -> Exit {
-        let (is_interrupted, is_worse) = match study {
-            Study::Sweep(study) => (study.interrupted, false),
-            Study::Bodies(study) => (study.interrupted, false),
-            Study::Compare(study) => {
-                let found = ComparisonFindings::of(&study.plan, &study.runs);
-                (study.interrupted, found.is_worse() || is_strict && found.cannot_tell())
-            }
-            Study::Capacity(study) => {
-                let is_met = |expected: &CapacityExpectation| {
-                    expected.holds_for(study.bracket) == Some(true)
-                };
-                (study.interrupted, !study.plan.expected.iter().all(is_met))
-            }
-            // A load knows its own code: a condition of the user may have ended it.
-            Study::Load(_) => (false, false),
-        };
-        let runs = study.runs();
-        let is_invalid = |run: &&Run| {
-            run.judgement.as_ref().is_some_and(|judgement| judgement.verdict == Verdict::Invalid)
-        };
-        let mut exit = Exit::Interrupted.if_so(is_interrupted);
-        let is_without_server = matches!(
-            study,
-            Study::Capacity(search) if search.end == Some(SearchEnd::ServerEnded)
-        );
-        exit = exit.and(Exit::Invalid.if_so(is_without_server));
-        // A trial may fail in ways that make a run INVALID, such as all of its requests timing out.
-        let is_all_invalid =
-            !runs.is_empty() && runs.iter().all(is_invalid) && !matches!(study, Study::Capacity(_));
-        exit = exit.and(Exit::Invalid.if_so(is_all_invalid));
-        exit = exit.and(Exit::Missed.if_so(is_worse));
-        for threshold in study.thresholds() {
-            exit = exit.and(match is_shown(study, threshold, &runs) {
-                ThresholdShown::Shown => Exit::Fine,
-                ThresholdShown::NotShown => Exit::Missed,
-                ThresholdShown::OfInvalidRun => Exit::Invalid,
-            });
-        }
-        exit
+        let outcome = StudyOutcome::of(study, is_strict);
+        Exit::Interrupted
+            .if_so(outcome.is_interrupted)
+            .and(Exit::Invalid.if_so(outcome.is_invalid))
+            .and(Exit::Missed.if_so(outcome.is_missed))
     }
 
     /// The process's exit code.

@@ -1,10 +1,10 @@
 //! longtail: finds out what a web server does when it has more requests than threads, and says
 //! whether the numbers can be trusted.
 //!
-//! This file is the table of contents. Text is printed in `ui`, what a long command shows
-//! meanwhile in `progress`; exit codes and mistakes are in
-//! `exit`, files are written in `store`; each command is a file in `commands`, with its flags, and
-//! flags that several have are in `args`.
+//! This file is the table of contents. The flags of each command are a file in `args`, and what it
+//! does is one in `commands`. Text is printed in `ui`, what a long command shows meanwhile in
+//! `progress`; exit codes and mistakes are in `exit`; studies are written and found again in
+//! `study_files`, all results in `results`.
 
 mod args;
 mod commands;
@@ -19,7 +19,7 @@ mod progress;
 mod results;
 mod secrets;
 mod signals;
-mod store;
+mod study_files;
 mod terminal;
 mod ui;
 mod watch_screen;

@@ -6,37 +6,33 @@
 //! is judged and on disk. What cannot be delivered in time is counted and said at the end; it
 //! changes no figure and no exit code. Formats are `export`'s.
 
+mod deliveries;
+mod live_board;
 mod otlp;
 mod prometheus;
+mod statsd_input;
+mod statsd_output;
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::fmt::Display;
-use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 
-use engine::{Resolver, RunProgress};
+use engine::Resolver;
+use export::MetricFamily;
 use export::otlp::RunOrigin;
-use export::{LiveRun, MetricFamily, live, text_formats};
 use model::{Clock, LoadStudy, Nanos, SweepStudy, SystemClock};
-use sweep::{LiveReadings, Phase, StatsdListener};
+use sweep::Phase;
 
+use self::live_board::{LiveBoard, PresentRun, locked};
 use self::otlp::OtlpSender;
+pub(crate) use self::statsd_input::StatsdInput;
+use self::statsd_output::StatsdSender;
 use crate::args::{OutletArgs, receiver_address};
 use crate::exit::{Mistake, wrong};
 use crate::ui;
 
 /// How soon Ctrl-C ends the wait for a last scrape, or for a receiver.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(50);
-/// Settings by which apps find their statsd: puma-plugin-statsd and the statsd gems read the first
-/// two, Shopify's statsd-instrument the third.
-const SETTINGS: [&str; 3] = ["STATSD_HOST", "STATSD_PORT", "STATSD_ADDR"];
-/// Between two accounts of how things stand.
-const PERIOD: Nanos = Nanos::from_secs(1);
 
 /// All that goes out.
 pub(crate) struct Outlets {
@@ -56,50 +52,6 @@ pub(crate) struct Outlets {
 struct RunSpan {
     begun: Nanos,
     ended: Nanos,
-}
-
-/// What comes in by statsd.
-pub(crate) struct StatsdInput {
-    /// Listens while runs go on.
-    pub(crate) listener: Option<Mutex<StatsdListener>>,
-    /// By which settings a server learns where to send.
-    pub(crate) settings: BTreeMap<OsString, OsString>,
-}
-
-impl StatsdInput {
-    /// Listens if it was asked for, and says where that is.
-    ///
-    /// # Errors
-    /// If the address is taken.
-    pub(crate) fn open(
-        address: Option<SocketAddr>,
-        starts_a_server: bool,
-    ) -> Result<StatsdInput, Mistake> {
-        let Some(address) = address else {
-            return Ok(StatsdInput { listener: None, settings: BTreeMap::new() });
-        };
-        let socket = StatsdListener::bind(address)
-            .map_err(|error| taken("--statsd-listen", address, &error))?;
-        let address = socket.address();
-        let already = SETTINGS.into_iter().find(|name| std::env::var_os(name).is_some());
-        let mut settings = BTreeMap::new();
-        let note = match already {
-            _ if !starts_a_server => String::new(),
-            Some(name) => format!("; {name} is set already and stays as it is"),
-            None => {
-                let values =
-                    [address.ip().to_string(), address.port().to_string(), address.to_string()];
-                settings = SETTINGS
-                    .into_iter()
-                    .map(OsString::from)
-                    .zip(values.map(OsString::from))
-                    .collect();
-                format!("; the server finds it by {}", SETTINGS.join(", "))
-            }
-        };
-        ui::note(&format!("listening to statsd at {address}{note}"));
-        Ok(StatsdInput { listener: Some(Mutex::new(socket)), settings })
-    }
 }
 
 impl Outlets {
@@ -218,147 +170,4 @@ fn taken(flag: &str, address: SocketAddr, error: &std::io::Error) -> Mistake {
     wrong(format!(
         "{flag} {address}: it cannot be listened to ({error}); take another port, or 0 for any"
     ))
-}
-
-/// How things stand, for whoever asks. Its lock is between threads that export; no lane knows of
-/// it.
-type LiveBoard = Mutex<LiveState>;
-
-fn locked(board: &LiveBoard) -> MutexGuard<'_, LiveState> {
-    board.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[derive(Default)]
-struct LiveState {
-    /// Requests that had ended when the last finished run was over.
-    ended: u64,
-    runs_done: u64,
-    run: Option<PresentRun>,
-    finished: Vec<MetricFamily>,
-}
-
-struct PresentRun {
-    number: u64,
-    connections: u32,
-    progress: Arc<RunProgress>,
-    samples: Arc<LiveReadings>,
-}
-
-impl LiveState {
-    /// A run is over, with these figures.
-    fn done(&mut self, families: Vec<MetricFamily>) {
-        self.ended += self.run.take().map_or(0, |run| run.progress.ended());
-        self.runs_done += 1;
-        let finished = std::mem::take(&mut self.finished);
-        self.finished = MetricFamily::merged(finished.into_iter().chain(families));
-    }
-
-    /// How things stand now.
-    fn now(&self) -> Vec<MetricFamily> {
-        let Some(PresentRun { number, connections, progress, samples }) = &self.run else {
-            return live(self.ended, self.runs_done, None);
-        };
-        let run = LiveRun { number: *number, connections: *connections, samples: samples.all() };
-        live(self.ended + progress.ended(), self.runs_done, Some(&run))
-    }
-
-    /// How things stand now, and all finished runs.
-    fn all(&self) -> Vec<MetricFamily> {
-        self.now().into_iter().chain(self.finished.iter().cloned()).collect()
-    }
-}
-
-/// What became of all that was sent to one receiver.
-#[derive(Default)]
-struct Deliveries {
-    tried: u64,
-    failed: u64,
-    /// Why the first failed.
-    why: Option<String>,
-}
-
-impl Deliveries {
-    fn note<T>(&mut self, delivered: Result<T, impl Display>) -> Option<T> {
-        self.tried += 1;
-        delivered
-            .map_err(|why| {
-                self.failed += 1;
-                self.why.get_or_insert_with(|| why.to_string());
-            })
-            .ok()
-    }
-}
-
-/// Sends `DogStatsD` from a thread of its own.
-struct StatsdSender {
-    to: SocketAddr,
-    figures: Sender<Vec<MetricFamily>>,
-    thread: JoinHandle<Deliveries>,
-}
-
-impl StatsdSender {
-    /// Begins to send how things stand.
-    ///
-    /// # Errors
-    /// If the system has no socket, or no thread.
-    fn start(
-        to: SocketAddr,
-        board: Arc<LiveBoard>,
-        clock: SystemClock,
-    ) -> io::Result<StatsdSender> {
-        let own: SocketAddr = if to.is_ipv6() {
-            (Ipv6Addr::UNSPECIFIED, 0).into()
-        } else {
-            (Ipv4Addr::UNSPECIFIED, 0).into()
-        };
-        let socket = UdpSocket::bind(own)?;
-        // Connected, it learns if nobody listens.
-        socket.connect(to)?;
-        socket.set_nonblocking(true)?;
-        let (figures, received) = channel();
-        let thread = std::thread::Builder::new().name("statsd-to".to_owned());
-        let thread = thread.spawn(move || send_statsd(&socket, &received, &board, clock))?;
-        Ok(StatsdSender { to, figures, thread })
-    }
-
-    /// Sends these figures.
-    fn send(&self, families: &[MetricFamily]) {
-        // It fails only if the thread has panicked, and then the end says so.
-        let _ = self.figures.send(families.to_vec());
-    }
-
-    /// Sends no more; what could not be sent, in a sentence.
-    fn end(self) -> Option<String> {
-        drop(self.figures);
-        let Deliveries { tried, failed, why } =
-            self.thread.join().expect("the thread never panics");
-        Some(format!(
-            "--statsd-to: {failed} of {tried} packets to {} could not be sent ({}); does anything listen there?",
-            self.to, why?
-        ))
-    }
-}
-
-fn send_statsd(
-    socket: &UdpSocket,
-    figures: &Receiver<Vec<MetricFamily>>,
-    board: &LiveBoard,
-    clock: SystemClock,
-) -> Deliveries {
-    let mut deliveries = Deliveries::default();
-    let mut next = clock.now() + PERIOD;
-    loop {
-        let families = match figures.recv_timeout(next.saturating_sub(clock.now()).into()) {
-            Ok(families) => families,
-            Err(RecvTimeoutError::Timeout) => {
-                // One that came late is not made up for.
-                next = (next + PERIOD).max(clock.now());
-                locked(board).now()
-            }
-            Err(RecvTimeoutError::Disconnected) => return deliveries,
-        };
-        for packet in text_formats::packets(&text_formats::lines(&families)) {
-            deliveries.note(socket.send(packet.as_bytes()));
-        }
-    }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use model::{ANY_HOST, PlannedMix, StreamPlan};
+use report::number;
 use requests::{
     FileDefaults, RenderedRequests, RequestHeader, RequestTemplate, RequestsFormat, STDIN,
     TargetUrl,
@@ -50,19 +51,11 @@ pub(crate) fn shown_name(path: &Path) -> String {
     if path == Path::new(STDIN) { "stdin".to_owned() } else { path.display().to_string() }
 }
 
-/// `5002 requests of mix.txt, by weight, 412 kB of memory`.
+/// `5002 requests of mix.txt, by weight, 402 KiB of memory`.
 pub(crate) fn described(requests: &RenderedRequests, source: &str) -> String {
     let count = requests.mix.requests().len();
-    format!("{count} requests of {source}, by weight, {} of memory", size(requests.bytes))
-}
-
-/// `1.2 MB`.
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..10_000 => format!("{bytes} bytes"),
-        10_000..1_000_000 => format!("{} kB", bytes / 1000),
-        1_000_000.. => format!("{:.1} MB", bytes as f64 / 1e6),
-    }
+    let memory = number::bytes(requests.bytes as f64);
+    format!("{count} requests of {source}, by weight, {memory} of memory")
 }
 
 /// The mix of a server that longtail starts, without these classes. Each request has the header

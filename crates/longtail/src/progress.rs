@@ -15,7 +15,7 @@ use engine::{LastResponses, RunProgress};
 use model::{Clock as _, Nanos, Study, SystemClock};
 use report::answer::GrowingTable;
 use report::{Width, number};
-use sweep::{Phase, TimeLeft};
+use sweep::{FiguresMeter, FiguresSoFar, Phase, TimeLeft};
 
 use crate::live_block::{self, ROOM_FOR_KEYS};
 use crate::terminal::{PATIENCE, TerminalSize, harmless, takes_more};
@@ -221,7 +221,7 @@ fn print(updates: &Receiver<Update>) {
                 let elapsed = Duration::from(clock.now() - line.begun);
                 line.new_wait(elapsed).iter().for_each(|wait| note(wait));
                 // The generator threads take a while to copy what the percentiles are made of.
-                if elapsed + REFRESH * 2 >= next_report {
+                if elapsed + FiguresMeter::REFRESH * 2 >= next_report {
                     line.pieces(elapsed);
                 }
                 if elapsed >= next_report && !line.is_about_to_end(elapsed) {
@@ -319,16 +319,10 @@ struct ProgressLine {
     waits_since: Option<Duration>,
     /// Whether that wait was printed, if no line is drawn.
     is_wait_printed: bool,
-    /// When the figures were last computed.
-    at: Duration,
-    /// How many requests had ended then.
-    ended: u64,
+    meter: FiguresMeter,
     /// `1203/s`, then `p50 3.56 ms` and `p99 23.3 ms`.
     figures: Vec<ProgressPiece>,
 }
-
-/// How often the figures are computed. Each time a generator thread has to copy its tally.
-const REFRESH: Duration = Duration::from_secs(2);
 
 impl ProgressLine {
     /// The line's parts, `elapsed` after it was first shown.
@@ -414,23 +408,17 @@ impl ProgressLine {
     }
 
     fn update(&mut self, progress: &RunProgress, now: Duration) {
-        let passed = now.saturating_sub(self.at);
-        if passed < REFRESH {
+        let Some(FiguresSoFar { rate_per_s, p50, p99 }) = self.meter.read(progress, now) else {
             return;
-        }
-        let ended = progress.ended();
-        let rate = ended.saturating_sub(self.ended) as f64 / passed.as_secs_f64();
-        let rate = format!("{}/s", number::rate_in_words(rate));
+        };
+        let rate = format!("{}/s", number::rate_in_words(rate_per_s));
         self.figures = vec![ProgressPiece { text: rate, leaves: 1 }];
-        let tally = progress.tally();
-        for (q, leaves) in [(0.5, 3), (0.99, 2)] {
-            if let Some(time) = tally.as_ref().and_then(|tally| tally.response_time_at(q).time()) {
-                let text = format!("{} {}", number::percentile(q), number::time(time));
+        for (name, time, leaves) in [("p50", p50, 3), ("p99", p99, 2)] {
+            if let Some(time) = time {
+                let text = format!("{name} {}", number::time(time));
                 self.figures.push(ProgressPiece { text, leaves });
             }
         }
-        self.at = now;
-        self.ended = ended;
     }
 }
 

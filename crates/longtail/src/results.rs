@@ -3,13 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-use model::{LoadStudy, Study, Verdict};
+use model::Study;
 use report::summary::Summary;
 
 use crate::args::output::{OutputArgs, OutputFile, OutputFormat, StudyKind, TextStyle};
 use crate::exit::{Exit, Mistake};
 use crate::ui;
-use crate::{files, store};
+use crate::{files, study_files};
 
 /// The places of one study's results.
 pub(crate) struct Results<'a> {
@@ -34,12 +34,12 @@ impl<'a> Results<'a> {
         started_at: &str,
         output: &'a OutputArgs,
     ) -> Result<Results<'a>, Mistake> {
-        output.files().try_for_each(|file| store::check_writable(&file.path))?;
+        output.files().try_for_each(|file| study_files::check_writable(&file.path))?;
         let (named, files): (Vec<_>, Vec<_>) = output.files().partition(|file| {
             // A pipe or a device gets only the finished study.
             file.format == OutputFormat::Study && !files::is_stream(&file.path)
         });
-        let own = store::new_study(command, started_at);
+        let own = study_files::new_study(command, started_at);
         let own = own.inspect_err(|why| ui::note(&format!("this will not be kept: {why}"))).ok();
         let studies = named.into_iter().map(|file| file.path).collect();
         Ok(Results { output, own, studies, files })
@@ -56,8 +56,8 @@ impl<'a> Results<'a> {
     /// The first file that cannot be written.
     pub(crate) fn keep(&self, study: &Study) -> Result<(), Mistake> {
         let text = report::json::write(study);
-        let kept = self.own.iter().map(|path| store::keep(path, &text));
-        let written = self.studies.iter().map(|path| store::write(path, &text));
+        let kept = self.own.iter().map(|path| study_files::keep(path, &text));
+        let written = self.studies.iter().map(|path| study_files::write(path, &text));
         kept.chain(written).collect::<Vec<_>>().into_iter().collect()
     }
 
@@ -118,8 +118,9 @@ pub(crate) fn write_all(
     saved: Option<&Path>,
     output: &OutputArgs,
 ) -> Result<(), Mistake> {
-    let write =
-        |file: &OutputFile| store::write(&file.path, &render(study, saved, output, file.format)?);
+    let write = |file: &OutputFile| {
+        study_files::write(&file.path, &render(study, saved, output, file.format)?)
+    };
     files.iter().map(write).collect::<Vec<_>>().into_iter().collect()
 }
 
@@ -145,22 +146,16 @@ pub(crate) fn render(
         OutputFormat::Answer => report::answer::whole(study, saved.as_deref(), output.width()),
         OutputFormat::Hdr | OutputFormat::Full => match (study, output.style()) {
             (Study::Load(load), _) if format == OutputFormat::Hdr => {
-                others_layout(load, report::logs::hdr)
+                report::with_valid_figures(load, report::request_logs::hdr)
             }
-            (Study::Load(load), TextStyle::Hey) => others_layout(load, report::hey::whole),
-            (Study::Load(load), TextStyle::Wrk) => others_layout(load, report::wrk::whole),
+            (Study::Load(load), TextStyle::Hey) => {
+                report::with_valid_figures(load, report::hey::whole)
+            }
+            (Study::Load(load), TextStyle::Wrk) => {
+                report::with_valid_figures(load, report::wrk::whole)
+            }
             (_, TextStyle::Puma) => report::puma(study, saved.as_deref(), output.width()),
             _ => report::full(study, saved.as_deref(), output.width()),
         },
     })
-}
-
-/// A load in another tool's layout. Those have no way to say that a run is invalid.
-fn others_layout(load: &LoadStudy, layout: fn(&LoadStudy) -> String) -> String {
-    let judgement = load.run.judgement.as_ref();
-    if judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
-    {
-        return "INVALID: the run's figures are not shown; longtail report says why, --force shows them\n".to_owned();
-    }
-    layout(load)
 }

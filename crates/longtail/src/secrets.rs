@@ -10,9 +10,9 @@ use model::MaskedText;
 use model::plan::quoted;
 use model::secret::{SECRET, is_secret_name, masked_word, masked_words};
 
-use crate::args::other_lines::{self, TypedWord};
-use crate::args::other_tools::{OtherTool, is_number_or_time};
-use crate::args::synonyms;
+use crate::args::other_tools::command_lines::{self, TypedWord};
+use crate::args::other_tools::flags::{OtherTool, is_number_or_time};
+use crate::args::other_tools::synonyms;
 use crate::exit::{Mistake, wrong};
 
 /// Flags whose value is a command line of ours.
@@ -158,7 +158,7 @@ impl MaskedWords {
         });
         if let Some((at, command)) = found
             && command.get_name() == "attack"
-            && other_lines::are_vegetas(&words[at + 1..])
+            && command_lines::are_vegetas(&words[at + 1..])
             && let Some(tool) = OtherTool::of("vegeta")
         {
             self.take_flags(whole, whole, &words[..at]);

@@ -218,7 +218,7 @@ pub struct StreamPlan {
 /// Requests by weight.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlannedMix {
-    /// What is sent, in words: `5002 requests of mix.txt, by weight, 412 kB of memory`.
+    /// What is sent, in words: `5002 requests of mix.txt, by weight, 402 KiB of memory`.
     pub described: String,
     /// The names of its classes; empty where requests are not told apart.
     pub classes: Vec<String>,

@@ -16,8 +16,10 @@ use judge::trust::TrustLine;
 use judge::words::listed;
 
 pub(crate) mod events;
+mod progress;
 pub(crate) mod words;
 
+pub use self::progress::progress;
 pub use self::words::{SummaryArm, SummaryComparison, SummaryEvent};
 pub(crate) use self::words::{sentence, shortened};
 

@@ -1,10 +1,9 @@
 //! Studies as text, Markdown, HTML, CSV and JSON: pure functions from a study to a `String`.
 //!
 //! The [`summary`] of a study has its verdict, conclusions and runs; a tree of sections (`details`)
-//! has everything else. [`answer`], [`full()`], [`html`] and [`csv()`] lay them out. `run_columns`
-//! declares each column of a run once, for all of them. `puma`, `hey`, `wrk` and `logs` are the
-//! layouts of other tools. Nothing here measures, prints, opens a file or reads a clock, and
-//! numbers become text in [`number`] alone.
+//! has everything else. [`answer`] and [`full()`] lay them out; `formats` has a file for each format
+//! and layout. `run_columns` declares each column of a run once, for all of them. Nothing here
+//! measures, prints, opens a file or reads a clock, and numbers become text in [`number`] alone.
 
 pub mod answer;
 pub mod capacity;
@@ -13,19 +12,13 @@ mod classes;
 pub mod comparison;
 mod details;
 mod event;
-pub mod hey;
-pub mod html;
-pub mod json;
+mod formats;
 mod json_object;
 pub mod labels;
 mod load;
 mod load_answer;
-pub mod logs;
-mod markdown;
 mod measured;
-mod plot;
 pub mod prediction;
-mod puma;
 pub mod repro;
 mod run_column;
 mod run_columns;
@@ -36,17 +29,17 @@ mod signals;
 mod step_table;
 mod steps;
 pub mod summary;
-pub mod text;
 mod theory;
 mod time_breakdown;
 pub mod tree;
 mod two_studies;
-pub mod wrk;
 
 use details::details;
+pub use formats::csv::csv;
+pub use formats::{hey, html, json, request_logs, text, with_valid_figures, wrk};
+pub(crate) use formats::{markdown, plot, puma};
 use model::Study;
 pub use model::number;
-pub use run_tables::csv;
 pub use signals::{SignalsHead, SignalsSummary, signals_text};
 pub use text::{Width, broken, command_lines, wrap};
 use tree::NamedFact;

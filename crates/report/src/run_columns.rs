@@ -3,8 +3,8 @@
 //!
 //! [`COLUMNS`] has their order in a full report and in CSV, [`IN_ANSWER`] in the answer's table of
 //! runs, [`IN_ANSWER_OF_LOAD`] in that of a load, and [`IN_JSON`] in the JSON of a summary. HTML
-//! and Markdown show the same two tables. Puma's own layouts name their columns in `puma.rs`, for
-//! their characters are fixed.
+//! and Markdown show the same two tables. Puma's own layouts name their columns in
+//! `formats/puma.rs`, for their characters are fixed.
 
 use judge::Grade;
 use model::comparison::Metric;

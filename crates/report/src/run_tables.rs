@@ -1,16 +1,14 @@
-//! The columns of `run_columns` laid out: the table of a full report, the answer's table, CSV, and
-//! the JSON of a run.
+//! The columns of `run_columns` laid out: the table of a full report, the answer's table, and the JSON
+//! of a run. `formats/csv.rs` writes the same columns as CSV.
 
 use model::Study;
 use serde::{Serialize, Serializer};
 
-use crate::classes::SummaryClass;
 use crate::json_object::JsonObject;
-use crate::number::NONE;
 use crate::run_column::{ColumnPresence, FigureMark, RunColumn, RunTable};
-use crate::run_columns::{CLASS, COLUMNS, IN_ANSWER, IN_JSON, OF_CLASS, OF_RUN_OF_CLASS, P50};
+use crate::run_columns::{COLUMNS, IN_ANSWER, IN_JSON, P50};
 use crate::run_summary::{SummaryRun, SummaryVerdict};
-use crate::tree::{ColumnBand, DataTable, TableCell, TableColumn, TableRow};
+use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
 
 /// The table of a study's runs in a full report.
 pub(crate) fn table(study: &Study) -> DataTable {
@@ -29,68 +27,13 @@ pub(crate) fn table(study: &Study) -> DataTable {
 }
 
 /// The columns of these runs' table.
-fn columns_of(table: RunTable, runs: &[SummaryRun<'_>]) -> Vec<&'static RunColumn> {
+pub(crate) fn columns_of(table: RunTable, runs: &[SummaryRun<'_>]) -> Vec<&'static RunColumn> {
     COLUMNS
         .iter()
         .copied()
         .filter(|column| column.tables.contains(&table))
         .filter(|column| (column.presence)(runs) != ColumnPresence::Nowhere)
         .collect()
-}
-
-/// The names of that table's columns and a line for each run, as CSV. The lines of the classes of
-/// its requests follow that of the run, which has no class.
-pub fn csv(study: &Study) -> String {
-    let table = RunTable::of(study);
-    let runs = SummaryRun::all_of(study);
-    let columns = columns_of(table, &runs);
-    let headings = columns.iter().map(|column| column.heading(table, &runs));
-    let mut lines = vec![csv_line(headings.map(|heading| csv_name(&heading)))];
-    for run in &runs {
-        lines.push(csv_line(columns.iter().map(|column| csv_cell(&column.cell(run)))));
-        for class in SummaryClass::all_of(run) {
-            let view = class.view();
-            lines.push(csv_line(columns.iter().map(|column| class_cell(column, run, &view))));
-        }
-    }
-    lines.concat()
-}
-
-/// What the line of a class of a run has in this column.
-fn class_cell(column: &RunColumn, run: &SummaryRun<'_>, class: &SummaryRun<'_>) -> String {
-    let is_among = |list: &[&RunColumn]| list.iter().any(|other| std::ptr::eq(*other, column));
-    match class.class {
-        // A name is no word of ours: capitals stay.
-        Some(class) if is_among(&[&CLASS]) => quoted(class.name),
-        _ if is_among(OF_CLASS) => csv_cell(&column.cell(class)),
-        _ if is_among(OF_RUN_OF_CLASS) => csv_cell(&column.cell(run)),
-        _ => String::new(),
-    }
-}
-
-fn csv_line(fields: impl Iterator<Item = String>) -> String {
-    fields.collect::<Vec<_>>().join(",") + "\n"
-}
-
-fn csv_name(column: &TableColumn) -> String {
-    if column.key.is_empty() { quoted(&column.full_name()) } else { column.key.clone() }
-}
-
-fn csv_cell(cell: &TableCell) -> String {
-    match cell.value {
-        Some(value) => value.to_string(),
-        None if cell.text == NONE => String::new(),
-        None => quoted(&cell.text.to_lowercase()),
-    }
-}
-
-/// As RFC 4180 has it.
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
 }
 
 /// Verdicts of runs that say nothing of the server, and the word in place of their times.

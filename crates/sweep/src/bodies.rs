@@ -15,9 +15,9 @@ use model::{
 use probe::host;
 
 use crate::block::Block;
+use crate::boot::check;
 use crate::conduct::{Experiment, conduct, ensure_connections};
 use crate::context::{Context, Observer, Phase, SweepError};
-use crate::server::check;
 use crate::session::{FinishedRun, Job, Session, Watching};
 
 /// Longest wait for a single response.

@@ -8,8 +8,8 @@ use engine::ensure_descriptors;
 use model::ServerPlan;
 
 use crate::block::Block;
+use crate::boot::StartedServer;
 use crate::context::{Context, Observer, Phase, SweepError};
-use crate::server::StartedServer;
 use crate::session::{Job, Session};
 use crate::time_left::TimedObserver;
 

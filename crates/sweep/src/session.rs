@@ -21,12 +21,12 @@ use probe::sampler::Sampler;
 use probe::sockets::ServerSockets;
 
 use crate::block::Block;
+use crate::boot::StartedServer;
 use crate::ceiling::ceilings;
 use crate::context::{Context, Observer, Phase, SweepError};
 use crate::event::{EventOfRun, EventOrder, OwnServer};
 use crate::observe::{ObservedRun, RunObservers, Sampling, drive_observed};
 use crate::samples::{LiveReadings, SAMPLING};
-use crate::server::StartedServer;
 use crate::server_count::{Ledger, fresh_stats, new_workers, shares_between, shares_by_header};
 use crate::servers::under_test;
 use crate::statsd::StatsdListener;

@@ -271,7 +271,7 @@ const CLASSES: &[SimulatedClass] = &[
 pub fn mixed() -> LoadStudy {
     let pace = open(Profile::Flat { rate: rate(50.0) }, Arrivals::Poisson, 1);
     let plan = LoadPlan {
-        requests: "5002 requests of mix.txt, by weight, 412 kB of memory".to_owned(),
+        requests: "5002 requests of mix.txt, by weight, 402 KiB of memory".to_owned(),
         load: LoadSettings { pace, ..usual() },
         length: Some(Nanos::from_secs(60)),
         thresholds: [

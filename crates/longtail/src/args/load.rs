@@ -12,14 +12,15 @@ use model::{
     RecordedTimes, SlowClients, Timing,
 };
 use requests::RequestsFormat;
+use sweep::ResponseCheck;
 
 use super::event::EventArgs;
-use super::limits::{
+use super::value_parsers::{
     CONNECTIONS, TIMESTAMPS, WantedTimestamps, above_zero, from_1_to, load_tool, words,
 };
 use super::{ADVANCED, OutletArgs, OutputArgs, ThresholdArgs};
 use crate::exit::{Mistake, refuse_if, wrong};
-use crate::load::{Check, LogTimes};
+use crate::load::LogTimes;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -300,7 +301,7 @@ pub(crate) struct LoadArgs {
     pub(crate) service: Option<Nanos>,
     /// Check the responses: status=200, length=1024, sha256=HEX, same-body, cbor-counter
     #[arg(long = "check", value_name = "WHAT", help_heading = ADVANCED)]
-    pub(crate) checks: Vec<Check>,
+    pub(crate) checks: Vec<ResponseCheck>,
     #[command(flatten)]
     pub(crate) event: EventArgs,
     #[command(flatten)]

@@ -1,21 +1,39 @@
-//! Flags that several commands have, what their values can be, and what other tools call them.
+//! Flags: those of each command in a file of its name; those that several commands have, and the
+//! parsers of values, in `shared`. `mistakes` says what was meant by words that are wrong,
+//! `other_tools` what the words of other load tools are in ours.
 
-pub(crate) mod argument_fault;
-pub(crate) mod event;
-pub(crate) mod limits;
+mod audit;
+pub(crate) mod compare;
+pub(crate) mod doctor;
+pub(crate) mod fleet;
+mod generate;
+mod generate_docs;
 pub(crate) mod load;
-pub(crate) mod metrics;
-pub(crate) mod mistaken_values;
-pub(crate) mod other_lines;
+mod merge;
+pub(crate) mod mistakes;
 pub(crate) mod other_tools;
-pub(crate) mod output;
-pub(crate) mod server;
-pub(crate) mod synonyms;
-pub(crate) mod unknown_words;
+pub(crate) mod overhead;
+pub(crate) mod predict;
+mod report;
+mod shared;
+mod sink;
+pub(crate) mod sweep;
 
-pub(crate) use load::LoadArgs;
-pub(crate) use metrics::{OtlpUrl, OutletArgs, receiver_address};
-pub(crate) use output::{OutputArgs, ThresholdArgs};
+pub(crate) use self::audit::AuditArgs;
+pub(crate) use self::compare::CompareArgs;
+pub(crate) use self::doctor::DoctorArgs;
+pub(crate) use self::fleet::FleetArgs;
+pub(crate) use self::generate::GenerateArgs;
+pub(crate) use self::generate_docs::GenerateDocsArgs;
+pub(crate) use self::load::LoadArgs;
+pub(crate) use self::merge::MergeArgs;
+pub(crate) use self::predict::PredictArgs;
+pub(crate) use self::report::ReportArgs;
+pub(crate) use self::shared::metrics::{OtlpUrl, OutletArgs, receiver_address};
+pub(crate) use self::shared::output::{OutputArgs, ThresholdArgs};
+pub(crate) use self::shared::{event, output, server, value_parsers};
+pub(crate) use self::sink::SinkArgs;
+pub(crate) use self::sweep::SweepArgs;
 
 /// The heading of the flags that only `--help` lists.
 pub(crate) const ADVANCED: &str = "Advanced";

@@ -10,7 +10,6 @@ use std::sync::atomic::AtomicBool;
 use engine::Resolver;
 use launch::puma;
 use launch::{Addresses, LaunchError};
-use model::comparison::{ComparedMetric, ComparisonFindings, ComparisonQuestion, Difference};
 use model::plan::quoted;
 use model::{
     App, ComparisonStudy, MaskedText, Nanos, Probe, ServerKind, ServerPlan, Socket, Study,
@@ -22,7 +21,7 @@ use crate::exit::{Exit, Mistake, wrong};
 use crate::metrics::Outlets;
 use crate::progress::ProgressDisplay;
 use crate::results::Results;
-use crate::store::{CeilingFile, wall_time};
+use crate::study_files::{CeilingFile, wall_time};
 use crate::{guard, signals, this_program, ui};
 
 /// What a study starts with: its clock, the user's interruption, generators on other machines.
@@ -255,7 +254,7 @@ impl<'a> TerminalObserver<'a> {
         if arms.len() == study.plan.arms_of_a_block() && block > self.judged {
             self.judged = block;
             self.display.rows(&study.clone().into());
-            self.display.line(&progress(study, block));
+            self.display.line(&report::comparison::progress(study, block));
         }
     }
 }
@@ -303,37 +302,6 @@ impl Observer for TerminalObserver<'_> {
             self.show_block(comparison, comparison.runs.last().map_or(0, |run| run.block as usize));
         }
     }
-}
-
-/// What is known of the deciding metrics after a block: how far each arm is from the base, or from
-/// the best so far, with intervals once there are enough blocks.
-fn progress(study: &ComparisonStudy, block: usize) -> String {
-    let plan = &study.plan;
-    let found = ComparisonFindings::of(plan, &study.runs);
-    let best = match plan.question {
-        ComparisonQuestion::Best => found.ranking(plan).map(|ranking| ranking.best),
-        ComparisonQuestion::Change | ComparisonQuestion::Pairs => None,
-    };
-    let base = best.unwrap_or_else(|| plan.letter(0));
-    let percent = report::number::deviation;
-    let distance = |arm: usize, difference: &Difference| {
-        let interval = difference
-            .interval
-            .map(|[low, high]| format!(" [{}, {}]", percent(low), percent(high)))
-            .unwrap_or_default();
-        Some(format!("{} {} %{interval}", plan.called(arm), percent(difference.estimate?)))
-    };
-    let of_metric = |row: &ComparedMetric| {
-        let arms = (0..plan.arms.len())
-            .filter_map(|arm| distance(arm, &row.seen_from(&base, &plan.letter(arm))?));
-        let arms: Vec<String> = arms.collect();
-        let base = plan.called_by_letter(&base);
-        (!arms.is_empty()).then(|| format!("{} against {base}: {}", row.metric, arms.join(", ")))
-    };
-    let deciding = found.metrics.iter().filter(|row| row.decides);
-    let known: Vec<String> = deciding.filter_map(of_metric).collect();
-    let colon = if known.is_empty() { "" } else { ": " };
-    format!("block {block} of at most {}{colon}{}", plan.blocks.most(), known.join("; "))
 }
 
 #[cfg(test)]

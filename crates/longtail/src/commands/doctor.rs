@@ -10,8 +10,6 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use audit::LoadTool;
-use clap::Args;
 use generators::rates::{CalibrationFindings, CalibrationRounds, SinkUnderLoad};
 use generators::{GeneratorRunner, LoadOrder, rates};
 use launch::{LaunchError, Surroundings, find_program, puma};
@@ -25,12 +23,10 @@ use report::{Width, text};
 use selftest::CaseResult;
 use serde_json::json;
 
-use crate::args::ADVANCED;
-use crate::args::limits::{from_1_to, load_tool};
-use crate::args::output::FormatArgs;
+use crate::args::DoctorArgs;
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::progress::ProgressDisplay;
-use crate::store::wall_time;
+use crate::study_files::wall_time;
 use crate::ui;
 use crate::{guard, signals, this_program};
 
@@ -225,57 +221,6 @@ fn examine_longtail(args: &DoctorArgs) -> Result<Exit, Mistake> {
         ui::print(&selftest::table(&outcomes, &environment, ui::terminal_width()));
     }
     Ok(Exit::Interrupted.if_so(interrupted).and(Exit::Missed.if_so(!conserved)))
-}
-
-const EXAMPLES: &str = "\
-Examples:
-  longtail doctor                   before a study: 3 seconds, without privileges, changes nothing
-  longtail doctor --generators      what wrk, hey, ... and longtail can reach here: 1 s each, 3 rounds
-  longtail doctor --generators -c 10 --for 5s --tools wrk,hey
-  longtail doctor --self-test       is longtail itself accurate here? half a minute; --quick: 5 s
-
-Exit code: 1 if the machine is not fit, or a count of the self-test is wrong; never because of a time.";
-
-/// Flags of `longtail doctor`.
-#[expect(clippy::struct_excessive_bools, reason = "each switch is a flag")]
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct DoctorArgs {
-    /// Run every load generator on PATH against one test server: rate, cost, claims
-    #[arg(long, conflicts_with = "self_test")]
-    generators: bool,
-    /// Measure longtail's own error, against test servers with known figures
-    #[arg(long)]
-    self_test: bool,
-    /// Also list the checks that passed
-    #[arg(long, conflicts_with_all = ["generators", "self_test"])]
-    pub(crate) full: bool,
-    /// Print what a bug report needs, without secrets
-    #[arg(long, conflicts_with_all = ["generators", "self_test", "full", "json"])]
-    report: bool,
-    #[command(flatten)]
-    pub(crate) output: FormatArgs,
-
-    /// With --generators: connections of each [default: 50]
-    #[arg(short, long, value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(10_000))]
-    connections: Option<u32>,
-    /// With --generators: length of each run in whole seconds [default: 1s]
-    #[arg(short = 'z', long = "for", value_name = "TIME", help_heading = ADVANCED)]
-    length: Option<Nanos>,
-    /// With --generators: rounds; each generator runs once in each [default: 3]
-    #[arg(long, value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(1000))]
-    rounds: Option<u32>,
-    /// With --generators: which ones, besides longtail [default: all on PATH]
-    #[arg(long, value_parser = load_tool(), value_name = "LIST", value_delimiter = ',', help_heading = ADVANCED)]
-    tools: Vec<LoadTool>,
-    /// With --self-test: shorter runs
-    #[arg(long, help_heading = ADVANCED)]
-    pub(crate) quick: bool,
-}
-
-/// A command that is `doctor` with this flag.
-pub(crate) fn as_flag(command: clap::Command, flag: &str) -> clap::Command {
-    command.mut_arg(flag, |arg| arg.default_value("true"))
 }
 
 #[cfg(test)]

@@ -1,18 +1,14 @@
-//! The help: `-h` fits on a screen, `--help` lists every flag. Man pages and completions (`longtail
-//! generate-docs DIR`) come from the same definition; `DIR` is a prefix's `share`.
+//! The help: `-h` fits on a screen, `--help` lists every flag.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use clap::builder::Resettable;
-use clap::{Args, Command, CommandFactory as _};
-use clap_complete::Shell;
-use clap_mangen::Man;
+use clap::Command;
 use report::Width;
 
-use super::Cli;
+use super::all_commands;
 use crate::args::ADVANCED;
-use crate::exit::{Exit, Mistake, unwritable};
+use crate::exit::Exit;
 use crate::ui;
 
 /// Columns of the widest help.
@@ -42,14 +38,7 @@ pub(crate) fn whole() -> Command {
 /// command line names one of sixteen.
 pub(crate) fn whole_for(width: Width, is_asked: impl Fn(&str) -> bool) -> Command {
     let width = width.at_most(WIDTH);
-    let mut whole = Cli::command().disable_help_flag(true).mut_args(laid_out_flag).arg(help_flag());
-    whole = whole
-        .mut_subcommand("attack", crate::args::load::as_attack)
-        .mut_subcommand("bodies", super::sweep::as_bodies)
-        .mut_subcommand("compare", super::compare::as_compare)
-        .mut_subcommand("capacity", super::capacity::as_capacity)
-        .mut_subcommand("calibrate", |command| super::doctor::as_flag(command, "generators"))
-        .mut_subcommand("selftest", |command| super::doctor::as_flag(command, "self_test"));
+    let mut whole = all_commands().disable_help_flag(true).mut_args(laid_out_flag).arg(help_flag());
     let names: Vec<String> =
         whole.get_subcommands().map(|command| command.get_name().to_owned()).collect();
     for name in names.into_iter().filter(|name| is_asked(name)) {
@@ -116,7 +105,7 @@ fn advanced_last(help: &str) -> String {
 }
 
 /// The parts of a text, with the one that begins with `title` moved to before the first of `ends`.
-fn moved_down<'t>(mut parts: Vec<&'t str>, title: &str, ends: &[&str]) -> Vec<&'t str> {
+pub(super) fn moved_down<'t>(mut parts: Vec<&'t str>, title: &str, ends: &[&str]) -> Vec<&'t str> {
     if let Some(at) = parts.iter().position(|part| part.starts_with(title)) {
         let moved = parts.remove(at);
         let is_end = |part: &&str| ends.iter().any(|end| part.starts_with(end));
@@ -225,7 +214,7 @@ pub(crate) fn in_short() -> String {
         GROUPS.iter().flat_map(|(_, names)| names.iter()).copied().collect::<Vec<_>>().join(" ");
     format!(
         "{}\n\nUsage: longtail <command> [options]\nCommands: {names}\n\n{START_HERE}\n\nlongtail --help says what each command does.",
-        about(&Cli::command())
+        about(&all_commands())
     )
 }
 
@@ -268,75 +257,6 @@ fn in_two(line: &str, width: Width) -> Vec<String> {
         report::wrap(&mut text, width, BELOW, words.trim_start());
     }
     text.lines().map(str::to_owned).collect()
-}
-
-/// Flags of `longtail generate-docs`.
-#[derive(Debug, Args)]
-pub(crate) struct GenerateDocsArgs {
-    /// Where man pages and completions belong, such as ~/.local/share
-    #[arg(value_name = "DIR")]
-    pub(crate) into: PathBuf,
-}
-
-/// Where each shell finds its file of completions.
-const COMPLETIONS: [(Shell, &str); 3] = [
-    (Shell::Bash, "bash-completion/completions"),
-    (Shell::Zsh, "zsh/site-functions"),
-    (Shell::Fish, "fish/vendor_completions.d"),
-];
-
-/// Writes all of them.
-///
-/// # Errors
-/// If a folder cannot be written.
-pub(crate) fn generate_docs(args: &GenerateDocsArgs) -> Result<Exit, Mistake> {
-    let mut command = documented();
-    command.build();
-    write_into(&args.into.join("man/man1"), |dir| {
-        std::iter::once(&command)
-            .chain(command.get_subcommands())
-            .try_for_each(|command| write_page(command, dir))
-    })?;
-    for (shell, folder) in COMPLETIONS {
-        let dir = args.into.join(folder);
-        write_into(&dir, |dir| {
-            clap_complete::generate_to(shell, &mut command.clone(), "longtail", dir).map(|_| ())
-        })?;
-    }
-    ui::note(&format!(
-        "man pages, and completions for bash, zsh and fish, are in {}",
-        args.into.display()
-    ));
-    Ok(Exit::Fine)
-}
-
-/// The man page of one command. Its examples keep their lines.
-fn write_page(command: &Command, dir: &Path) -> std::io::Result<()> {
-    let examples =
-        command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string);
-    let page =
-        Man::new(command.clone().after_help(Resettable::Reset).after_long_help(Resettable::Reset));
-    let mut text = Vec::new();
-    page.render(&mut text)?;
-    let rendered = String::from_utf8_lossy(&text).into_owned();
-    let parts = rendered.trim_end().split("\n.SH ").collect();
-    let title = ADVANCED.to_uppercase();
-    let parts = moved_down(parts, &title, &["SUBCOMMANDS", "EXTRA", "VERSION", "AUTHORS"]);
-    let mut text = (parts.join("\n.SH ") + "\n").into_bytes();
-    text.extend_from_slice(b".SH EXAMPLES\n.nf\n");
-    for line in examples.unwrap_or_default().lines().filter(|line| *line != "Examples:") {
-        // Nothing in it is a request to the formatter.
-        text.extend_from_slice(
-            format!("\\&{}\n", line.replace('\\', "\\e").replace('-', "\\-")).as_bytes(),
-        );
-    }
-    text.extend_from_slice(b".fi\n");
-    crate::files::write(&dir.join(page.get_filename()), &text)
-}
-
-fn write_into(dir: &Path, write: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<(), Mistake> {
-    let written = std::fs::create_dir_all(dir).and_then(|()| write(dir));
-    written.map_err(|why| unwritable(dir, &why, "name a folder of your own"))
 }
 
 #[cfg(test)]

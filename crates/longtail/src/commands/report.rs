@@ -1,21 +1,19 @@
-//! `longtail report`: saved studies, printed again; and `longtail audit`: is what another tool
-//! printed even possible?
+//! `longtail report`: saved studies, printed again.
 
-use std::path::{Path, PathBuf};
+mod repro;
 
-use clap::Args;
+use std::path::PathBuf;
+
 use judge::words::first_sentence;
 use model::Study;
 use report::Width;
 use report::summary::Summary;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 
-use super::repro;
-use crate::args::output::{FormatArgs, OutputArgs, StudyKind};
+use crate::args::ReportArgs;
+use crate::args::output::StudyKind;
 use crate::exit::{Exit, Mistake, wrong};
 use crate::results::{print, write_all};
-use crate::{store, ui};
+use crate::{study_files, ui};
 
 /// Prints the studies that were asked for, or the last.
 ///
@@ -29,9 +27,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
         return list(most, args.output.width());
     }
     let named =
-        args.studies.iter().map(|word| store::named(word)).collect::<Result<Vec<_>, _>>()?;
+        args.studies.iter().map(|word| study_files::named(word)).collect::<Result<Vec<_>, _>>()?;
     check_no_file_to_write(&named)?;
-    let last = if named.is_empty() { Some(store::last()?) } else { None };
+    let last = if named.is_empty() { Some(study_files::last()?) } else { None };
     let paths: Vec<&PathBuf> = named.iter().chain(&last).collect();
     let files: Vec<_> = args.output.files().collect();
     if paths.len() > 1 && !files.is_empty() {
@@ -40,12 +38,12 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
         ));
     }
     for file in &files {
-        store::check_writable(&file.path)?;
+        study_files::check_writable(&file.path)?;
     }
     let mut kinds = Vec::new();
     let mut exit = Exit::Fine;
     for (at, path) in paths.into_iter().enumerate() {
-        let study = store::read(path)?;
+        let study = study_files::read(path)?;
         if args.repro {
             ui::print(&::report::repro::block(&study, &repro::of(&study)));
             continue;
@@ -109,9 +107,9 @@ fn check_no_file_to_write(named: &[PathBuf]) -> Result<(), Mistake> {
 /// Prints a line for each of the newest studies that are kept: its number, when it was made, by which
 /// command, and the first sentence of what it found.
 fn list(most: usize, width: Width) -> Result<Exit, Mistake> {
-    let kept = store::kept()?;
+    let kept = study_files::kept()?;
     for (at, path) in kept.iter().take(most).enumerate() {
-        let found = match store::read(path) {
+        let found = match study_files::read(path) {
             Ok(study) => in_a_line(&study),
             Err(why) => why.to_string(),
         };
@@ -145,124 +143,12 @@ fn in_a_line(study: &Study) -> String {
 
 /// Removes all kept studies but the newest `number`.
 fn keep(number: usize) -> Result<Exit, Mistake> {
-    let kept = store::kept()?;
+    let kept = study_files::kept()?;
     let old = kept.get(number..).unwrap_or_default();
     for path in old {
-        store::remove(path)?;
+        study_files::remove(path)?;
     }
     let left = kept.len() - old.len();
     ui::note(&format!("{} of {} studies removed, {left} kept", old.len(), kept.len()));
     Ok(Exit::Fine)
-}
-
-/// Audits a file, or what comes in on stdin. A claim that cannot be is a missed objective: exit 1.
-///
-/// # Errors
-/// If the file cannot be read, or holds no output that is known.
-pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Mistake> {
-    let text = read(&args.file)?;
-    if is_study(&text) {
-        let file = args.file.display();
-        return Err(wrong(format!(
-            "'{file}' is a longtail study, which carries its verdict: longtail report {file} shows it"
-        )));
-    }
-    let audited = audit::audit(&text)
-        .map_err(|why| Mistake::Read { path: args.file.clone(), why: why.to_string() })?;
-    if audited.is_empty() {
-        let known = "no output of wrk, wrk2, hey, oha, ab, h2load, bombardier, vegeta or Puma's scripts is in it";
-        return Err(Mistake::Read { path: args.file.clone(), why: known.to_owned() });
-    }
-    if args.output.is_json() {
-        ui::print_json(&audited);
-    } else {
-        ui::print(&audit::text(&audited, ui::terminal_width()));
-    }
-    let impossible = audited.iter().any(|one| one.verdict.is == model::Believable::Impossible);
-    Ok(Exit::Missed.if_so(impossible))
-}
-
-/// What tells a study file from any other.
-#[derive(Deserialize)]
-struct StudyKeys {
-    #[serde(rename = "schema")]
-    _schema: IgnoredAny,
-    #[serde(rename = "command")]
-    _command: IgnoredAny,
-}
-
-/// Whether the text is one of longtail's own study files.
-fn is_study(text: &str) -> bool {
-    serde_json::from_str::<StudyKeys>(text).is_ok()
-}
-
-/// The text, whatever its encoding was.
-fn read(path: &Path) -> Result<String, Mistake> {
-    let bytes = if path == Path::new("-") {
-        store::at_most(std::io::stdin())
-            .map_err(|error| Mistake::Read { path: path.to_owned(), why: error.to_string() })?
-    } else {
-        store::read_bytes(path)?
-    };
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-const REPORT_EXAMPLES: &str = "\
-Examples:
-  longtail report                              the last study
-  longtail report --list                      what is kept: number, date, command, result
-  longtail report 2                           the last but one; report sweep: the last sweep
-  longtail report --full                      everything that is known of the last study
-  longtail report --markdown                  the last study, for a pull request
-  longtail report --repro                     the same for an issue, with app and command to run it
-  longtail report x.study.json --style puma   a saved one, in Puma's own columns
-  longtail report -o page.html -o table.csv   a page with plots, and a line a run
-
-Studies are kept in $XDG_DATA_HOME/longtail/studies (~/.local/share/longtail/studies).";
-
-/// Flags of `longtail report`.
-#[derive(Debug, Args)]
-#[command(after_help = REPORT_EXAMPLES)]
-pub(crate) struct ReportArgs {
-    /// Saved studies: files, numbers of --list, or a command for its last [default: the last one]
-    #[arg(value_name = "STUDY")]
-    pub(crate) studies: Vec<PathBuf>,
-    /// List the newest N studies that are kept, a line each [default N: 20]
-    #[arg(
-        long,
-        value_name = "N",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "20",
-        conflicts_with_all = ["studies", "printed", "html", "files", "keep"]
-    )]
-    list: Option<usize>,
-    /// Remove the kept studies but the newest N
-    #[arg(long, value_name = "N", conflicts_with_all = ["studies", "printed", "html", "files"])]
-    keep: Option<usize>,
-    /// Print one block for an issue: what was seen, and the files and the command that show it again
-    #[arg(long, conflicts_with_all = ["printed", "html", "files", "list", "keep"])]
-    repro: bool,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
-}
-
-const AUDIT_EXAMPLES: &str = "\
-Examples:
-  longtail audit wrk.txt
-  wrk -t2 -c64 -d10s --latency http://127.0.0.1:9292/ | longtail audit -
-  longtail audit wrk.txt --json    claims and findings, for a script
-
-Reads the output of wrk, wrk2, hey, oha, ab, h2load, bombardier, vegeta and Puma's scripts, and checks whether its
-figures can all be true: Little's law, what the percentiles say about the mean, counts, bytes.
-Exit code: 1 if a claim is impossible.";
-
-/// Flags of `longtail audit`.
-#[derive(Debug, Args)]
-#[command(after_help = AUDIT_EXAMPLES)]
-pub(crate) struct AuditArgs {
-    /// A file with the tool's output; other text is ignored; - is stdin
-    pub(crate) file: PathBuf,
-    #[command(flatten)]
-    pub(crate) output: FormatArgs,
 }

@@ -12,7 +12,7 @@ use watch::StatisticsSource;
 use super::conducted::StudyStart;
 use super::load_words;
 use crate::args::event::control_source;
-use crate::args::limits::above_zero;
+use crate::args::value_parsers::above_zero;
 use crate::args::{ADVANCED, LoadArgs};
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::load::prepare;

@@ -14,8 +14,8 @@ use watch::{AnswerLine, StatisticsSource, TargetName, WatchBoard, WatchEnd, Watc
 
 use crate::args::ADVANCED;
 use crate::args::event::control_source;
-use crate::args::limits::above_zero;
 use crate::args::output::FormatArgs;
+use crate::args::value_parsers::above_zero;
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::watch_screen::{WatchScreen, is_a_terminal};
 use crate::{signals, terminal, ui};

@@ -13,7 +13,8 @@ use export::otlp::{self, RunOrigin};
 use model::{Clock as _, Endpoint, Nanos, SystemClock};
 use probe::http::{self, HttpError, HttpResponse, LONGEST_EXCHANGE};
 
-use super::{Deliveries, POLL_INTERVAL};
+use super::POLL_INTERVAL;
+use super::deliveries::Deliveries;
 use crate::args::OtlpUrl;
 
 /// Once everything is measured and printed, a receiver gets so long for all that it has not taken.

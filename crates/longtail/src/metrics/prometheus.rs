@@ -13,7 +13,7 @@ use export::text_formats;
 use model::{Clock as _, Nanos, SystemClock};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{LiveBoard, locked};
+use super::live_board::{LiveBoard, locked};
 
 /// For the whole of a scrape, from the accepted connection to the last byte of the answer.
 const LONGEST_SCRAPE: Nanos = Nanos::from_secs(5);

@@ -4,7 +4,7 @@ use hdrhistogram::Histogram as Buckets;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use model::Nanos;
-use report::{hey, logs, wrk};
+use report::{hey, request_logs, wrk};
 use testkit::load as study;
 
 #[test]
@@ -78,7 +78,7 @@ fn wrk_adds_no_samples() {
 #[test]
 fn an_hdr_log_is_read_back_as_it_was() {
     for study in study::every() {
-        let log = logs::hdr(&study);
+        let log = request_logs::hdr(&study);
         assert!(log.starts_with("#[Histogram log format version 1.3]\n"), "{log}");
         let intervals: Vec<_> = IntervalLogIterator::new(log.as_bytes())
             .filter_map(|entry| match entry.unwrap() {
@@ -107,7 +107,7 @@ fn an_hdr_log_is_read_back_as_it_was() {
             assert!(off.abs() < 0.001, "the log has milliseconds");
         }
     }
-    let log = logs::hdr(&study::tiny());
+    let log = request_logs::hdr(&study::tiny());
     assert!(log.contains("#[StartTime: 1784628000.000 (seconds since epoch)]\n"), "{log}");
     assert!(log.contains("\nTag=response,0.000,3.000,5.976,HISTFAAAA"), "{log}");
 }

@@ -9,7 +9,7 @@ use probe::doctor::{MachineCheck, MachineFitness, MachineGrade};
 use probe::rights;
 use report::summary::Summary;
 
-use crate::{secrets, store};
+use crate::{secrets, study_files};
 
 /// Variables that change what longtail does. Only that they are set is told.
 const SETTINGS: [&str; 9] = [
@@ -100,7 +100,7 @@ fn doctor(checks: &[MachineCheck], fitness: &MachineFitness) -> String {
 
 /// The last study: what was typed, and what was found.
 fn last_study() -> Vec<String> {
-    let Ok(study) = store::last().and_then(|path| store::read(&path)) else {
+    let Ok(study) = study_files::last().and_then(|path| study_files::read(&path)) else {
         return vec![row("last", "no study is kept here")];
     };
     let summary = Summary::of(&study, None);

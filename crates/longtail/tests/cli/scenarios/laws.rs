@@ -180,8 +180,8 @@ pub(super) fn assert_followed(run: &Run, later: bool) {
 /// Checks that the log has each request once, in order of completion, with the outcomes that the
 /// study counts.
 pub(super) fn assert_logged(csv: &str, study: &LoadStudy) {
-    let (header, lines) = csv.split_at(report::logs::csv_header().len());
-    assert_eq!(header, report::logs::csv_header());
+    let (header, lines) = csv.split_at(report::request_logs::csv_header().len());
+    assert_eq!(header, report::request_logs::csv_header());
     let mut numbers = Vec::new();
     let mut counted = BTreeMap::<String, u64>::new();
     let mut bytes = 0;

@@ -10,11 +10,11 @@ use model::Nanos;
 use model::plan::quoted;
 use model::secret::masked_word;
 
-use super::other_tools::{
+use super::flags::{
     Counterpart, KeepAlive, OtherTool, OthersDefault, OthersFlag, Spelling, TOOLS, Takes, UrlPlace,
 };
 use super::synonyms;
-use super::unknown_words;
+use crate::args::mistakes::unknown_words;
 use crate::exit::{Mistake, wrong};
 
 /// Identifiers of flags that choose what is printed, or have no layout of hey or wrk.

@@ -1,16 +1,16 @@
 //! What other tools call our flags and commands. Whole command lines of other tools are answered by
-//! `other_lines`.
+//! `command_lines`.
 
 use clap::{Arg, Command};
 
-use super::argument_fault::Typed;
+use crate::args::mistakes::argument_fault::Typed;
 
 /// Words of other tools, and what they are here.
-pub(super) type Synonyms<T> = (&'static str, T);
+pub(crate) type Synonyms<T> = (&'static str, T);
 
 /// What another tool's flag is here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Meant {
+pub(crate) enum Meant {
     /// This flag, with the same value.
     Flag(&'static str),
     /// A header of this name, with the same value.
@@ -33,7 +33,7 @@ const HTTP_1: &str = "longtail speaks HTTP/1.1 only";
 
 /// Flags of wrk, hey, oha, ab, k6, vegeta, bombardier, siege, autocannon, h2load and curl without
 /// their dashes. Of several entries the first counts whose flag the command has.
-pub(super) const FLAGS: &[Synonyms<Meant>] = &[
+pub(crate) const FLAGS: &[Synonyms<Meant>] = &[
     ("duration time length run-time timelimit run-for seconds z D", Flag("--for")),
     (
         "rps qps throughput request-rate rate-limit requests-per-second target-throughput arrival-rate overallRate R q",
@@ -157,7 +157,7 @@ const COMMANDS: &[Synonyms<&str>] = &[
 ];
 
 /// What `table` has for `word`.
-pub(super) fn found<T: Copy>(table: &[Synonyms<T>], word: &str) -> impl Iterator<Item = T> {
+pub(crate) fn found<T: Copy>(table: &[Synonyms<T>], word: &str) -> impl Iterator<Item = T> {
     table
         .iter()
         .filter(move |(words, _)| words.split(' ').any(|one| one == word))
@@ -174,7 +174,7 @@ pub(crate) fn command(word: &str) -> Option<String> {
 
 /// What another tool's flag of that name is here; the first entry that fits the command and what
 /// was typed.
-pub(super) fn synonym(command: &Command, name: &str, typed: Option<&Typed<'_>>) -> Option<Meant> {
+pub(crate) fn synonym(command: &Command, name: &str, typed: Option<&Typed<'_>>) -> Option<Meant> {
     found(FLAGS, name).find(|meant| match meant {
         Flag(ours) => has(command, ours),
         Header(_) => has(command, "--header"),
@@ -204,12 +204,12 @@ pub(crate) fn meant<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
 }
 
 /// Whether it has a flag of that name, with its dashes.
-pub(super) fn has(command: &Command, flag: &str) -> bool {
+pub(crate) fn has(command: &Command, flag: &str) -> bool {
     command.get_arguments().any(|arg| is_called(arg, flag))
 }
 
 /// Whether that is one of its names, with its dashes.
-pub(super) fn is_called(arg: &Arg, flag: &str) -> bool {
+pub(crate) fn is_called(arg: &Arg, flag: &str) -> bool {
     let name = flag.trim_start_matches('-');
     arg.get_long() == Some(name)
         || arg.get_all_aliases().is_some_and(|aliases| aliases.contains(&name))

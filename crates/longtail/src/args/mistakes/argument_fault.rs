@@ -21,14 +21,14 @@ pub(crate) struct ArgumentFault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Edit {
     /// The word where it begins.
-    pub(super) at: usize,
+    pub(crate) at: usize,
     /// As many words are taken away.
-    pub(super) removed: usize,
-    pub(super) inserted: Vec<String>,
+    pub(crate) removed: usize,
+    pub(crate) inserted: Vec<String>,
 }
 
 impl ArgumentFault {
-    pub(super) fn of(refusal: String, advice: String) -> ArgumentFault {
+    pub(crate) fn of(refusal: String, advice: String) -> ArgumentFault {
         ArgumentFault {
             refusal,
             advice,
@@ -40,11 +40,11 @@ impl ArgumentFault {
     }
 
     /// One of which no tool's table knows better.
-    pub(super) fn of_ours(refusal: String, advice: String) -> ArgumentFault {
+    pub(crate) fn of_ours(refusal: String, advice: String) -> ArgumentFault {
         ArgumentFault { may_be_others: false, ..ArgumentFault::of(refusal, advice) }
     }
 
-    pub(super) fn mended_by(self, edit: Edit) -> ArgumentFault {
+    pub(crate) fn mended_by(self, edit: Edit) -> ArgumentFault {
         ArgumentFault { edit: Some(edit), ..self }
     }
 }
@@ -58,19 +58,19 @@ impl Edit {
 }
 
 /// A flag as it was typed.
-pub(super) struct Typed<'w> {
-    pub(super) at: usize,
+pub(crate) struct Typed<'w> {
+    pub(crate) at: usize,
     /// Its value, in its own word or the next one.
-    pub(super) value: Option<&'w str>,
+    pub(crate) value: Option<&'w str>,
     /// The same, whatever it looks like.
-    pub(super) word: Option<&'w str>,
+    pub(crate) word: Option<&'w str>,
     /// Whether the value is in its own word: `--flag=value`.
-    pub(super) is_glued: bool,
+    pub(crate) is_glued: bool,
 }
 
 impl<'w> Typed<'w> {
     /// Finds it; `flag` has its dashes, and of several letters in a word is one.
-    pub(super) fn find(words: &'w [String], flag: &str) -> Option<Typed<'w>> {
+    pub(crate) fn find(words: &'w [String], flag: &str) -> Option<Typed<'w>> {
         let glued = format!("{flag}=");
         let is_it = |word: &String| word == flag || word.starts_with(&glued);
         let letters = || words.iter().position(|word| flag.len() == 2 && word.starts_with(flag));
@@ -88,12 +88,12 @@ impl<'w> Typed<'w> {
     }
 
     /// Puts these words in its place, and in that of its value.
-    pub(super) fn replaced(&self, takes_value: bool, inserted: Vec<String>) -> Edit {
+    pub(crate) fn replaced(&self, takes_value: bool, inserted: Vec<String>) -> Edit {
         let removed = if takes_value && !self.is_glued && self.word.is_some() { 2 } else { 1 };
         Edit { at: self.at, removed, inserted }
     }
 }
 
-pub(super) fn is_value(word: &str) -> bool {
+pub(crate) fn is_value(word: &str) -> bool {
     !word.starts_with('-') && !word.contains("://")
 }

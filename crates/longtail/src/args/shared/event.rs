@@ -9,9 +9,9 @@ use model::{ControlServer, Nanos, Objective, PlannedEvent, Threshold};
 use probe::control;
 use watch::{StatisticsSource, short_path};
 
-use super::ADVANCED;
+use crate::args::ADVANCED;
 use crate::exit::{Mistake, wrong};
-use crate::store;
+use crate::study_files;
 
 /// Flags of an event.
 #[derive(Debug, Args)]
@@ -110,7 +110,7 @@ pub(crate) fn control_source(
     };
     if let Some(path) = state {
         let read = |why: String| Mistake::Read { path: path.to_owned(), why };
-        let text = String::from_utf8_lossy(&store::read_bytes(path)?).into_owned();
+        let text = String::from_utf8_lossy(&study_files::read_bytes(path)?).into_owned();
         let control = control::from_state_file(&text, &find).map_err(read)?;
         return Ok(Some(StatisticsSource { control, shown: short_path(path) }));
     }

@@ -6,7 +6,7 @@ use clap::{Arg, Command};
 use model::Nanos;
 
 use super::argument_fault::{ArgumentFault, Edit};
-use super::synonyms::{is_called, is_url};
+use crate::args::other_tools::synonyms::{is_called, is_url};
 
 /// A value that is no value of a flag: the line with what was probably meant; `flag` as clap shows
 /// it (`--for <TIME>`), `complaint` what it says.
@@ -66,7 +66,7 @@ fn number_meant(value: &str) -> Option<String> {
 }
 
 /// `30sec`, `5minutes`, `1:30` as a time.
-pub(super) fn time_meant(value: &str) -> Option<String> {
+pub(crate) fn time_meant(value: &str) -> Option<String> {
     if let Some((minutes, seconds)) = value.split_once(':') {
         let minutes: u32 = minutes.parse().ok()?;
         let seconds: u32 = seconds.parse().ok()?;
@@ -105,7 +105,7 @@ fn rate_meant(value: &str) -> Option<String> {
 }
 
 /// Where a sink is to listen, by a port alone or a URL too.
-pub(super) fn listening_place(word: &str) -> Option<String> {
+pub(crate) fn listening_place(word: &str) -> Option<String> {
     let rest = word.strip_prefix("http://").unwrap_or(word).trim_end_matches('/');
     let port = rest.strip_prefix("localhost:").or(rest.strip_prefix(':')).unwrap_or(rest);
     let place = match port.parse::<u16>() {
@@ -116,7 +116,7 @@ pub(super) fn listening_place(word: &str) -> Option<String> {
 }
 
 /// A value of `load` that would be taken for something else.
-pub(super) fn mistaken_value(words: &[String], at: usize) -> Option<ArgumentFault> {
+pub(crate) fn mistaken_value(words: &[String], at: usize) -> Option<ArgumentFault> {
     time_for_text(words, at)
         .or_else(|| file_for_text(words, at))
         .or_else(|| number_for_file(words, at))
@@ -186,7 +186,7 @@ fn format_for_file(words: &[String], at: usize) -> Option<ArgumentFault> {
 }
 
 /// k6's threshold, such as `http_req_duration=p(95)<200` (milliseconds), as a condition of ours.
-pub(super) fn k6_condition(value: &str) -> Option<String> {
+pub(crate) fn k6_condition(value: &str) -> Option<String> {
     let is_metric = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let named = value.split_once(['=', ':']).filter(|(name, _)| is_metric(name.trim()));
     let (metric, condition) = named.unwrap_or(("http_req_duration", value));
@@ -326,7 +326,7 @@ fn value_of<'w>(
 }
 
 /// `--html URL`: the flag would take the URL for its value.
-pub(super) fn forgotten_value(
+pub(crate) fn forgotten_value(
     command: &Command,
     words: &[String],
     at: usize,
@@ -366,7 +366,7 @@ fn takes_url(arg: &Arg) -> bool {
         .contains(&arg.get_id().as_str())
 }
 
-pub(super) fn value_name(arg: &Arg) -> &str {
+pub(crate) fn value_name(arg: &Arg) -> &str {
     arg.get_value_names().and_then(|names| names.first()).map_or("VALUE", |name| name.as_str())
 }
 

@@ -10,8 +10,8 @@ use model::secret::masked_word;
 use model::{Run, Study, Threshold};
 use report::Width;
 
-use super::ADVANCED;
-use super::limits::words;
+use super::value_parsers::words;
+use crate::args::ADVANCED;
 use crate::exit::{Mistake, wrong};
 use crate::ui;
 
@@ -231,7 +231,7 @@ impl OutputArgs {
 
     /// Whether this file is written by `-o` or `--html`.
     pub(crate) fn writes(&self, path: &Path) -> bool {
-        self.files().any(|file| crate::store::are_one(&file.path, path))
+        self.files().any(|file| crate::study_files::are_one(&file.path, path))
     }
 
     /// Whether a person reads it, so that other lines may stand before it.
@@ -303,7 +303,7 @@ impl OutputArgs {
             )));
         }
         let twice = files.iter().enumerate().find(|(at, file)| {
-            files[..*at].iter().any(|other| crate::store::are_one(&other.path, &file.path))
+            files[..*at].iter().any(|other| crate::study_files::are_one(&other.path, &file.path))
         });
         match twice {
             Some((_, file)) => Err(wrong(format!(

@@ -15,10 +15,10 @@ use model::{
     ServerSize, Socket, Stop, StreamPlan, Threads,
 };
 
-use super::ADVANCED;
-use super::limits::{
+use super::value_parsers::{
     TIMESTAMPS, WantedTimestamps, above_zero, from_1_to, path, resolved_timestamps, threads, words,
 };
+use crate::args::ADVANCED;
 use crate::exit::{Mistake, refuse_if, wrong};
 use crate::mix;
 

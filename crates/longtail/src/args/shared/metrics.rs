@@ -7,7 +7,7 @@ use clap::Args;
 use engine::Resolver;
 use model::{HostPort, Nanos};
 
-use super::ADVANCED;
+use crate::args::ADVANCED;
 use crate::exit::{Mistake, refuse_if, wrong};
 
 /// Figures in and out.

@@ -9,8 +9,10 @@ use super::argument_fault::{ArgumentFault, Edit, Typed, is_value};
 use super::mistaken_values::{
     forgotten_value, k6_condition, listening_place, mistaken_value, time_meant, value_name,
 };
-use super::other_tools::K6_OUTPUT;
-use super::synonyms::{FLAGS, Meant, found, has, is_called, is_url, synonym, takes_value};
+use crate::args::other_tools::flags::K6_OUTPUT;
+use crate::args::other_tools::synonyms::{
+    FLAGS, Meant, found, has, is_called, is_url, synonym, takes_value,
+};
 
 use Meant::{Advice, Flag, Header, Needless, NeedlessValue, Url, Words};
 

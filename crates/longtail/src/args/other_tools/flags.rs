@@ -1,4 +1,4 @@
-//! The flags of other load tools, and ours for each: a table a tool. `other_lines` turns whole
+//! The flags of other load tools, and ours for each: a table a tool. `command_lines` turns whole
 //! command lines into ours by them.
 
 use model::secret::SECRET;
@@ -167,7 +167,7 @@ const ONE_AT_A_TIME: &str = "longtail sends one request at a time on a connectio
 const KEEPS_GOING: &str = "a failed request never ends the run";
 const FROM_DUE_TIME: &str = "times always count from when a request was due";
 const NO_LUA: &str = "longtail runs no Lua: -m, -H, -d and --requests FILE say what to send";
-pub(super) const K6_OUTPUT: &str =
+pub(crate) const K6_OUTPUT: &str =
     "--log FILE.csv has a line a request; --metrics, --otlp and --statsd-to export figures";
 const NO_SCRIPT: &str = "longtail runs no script";
 const NO_DUMP: &str = "requests are not printed; --log FILE.csv has a line for each";

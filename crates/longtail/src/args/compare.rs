@@ -1,0 +1,256 @@
+//! Flags of `longtail compare`: arms, each the base command line with options of its own, and what
+//! decides between them.
+
+mod arm;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use model::comparison::{
+    ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonPlan, ComparisonQuestion,
+};
+use model::{Metric, Nanos, PlannedEvent, Rate};
+
+pub(crate) use self::arm::{ArmRequest, PumaSource};
+use super::server::ServerArgs;
+use super::value_parsers::{CONNECTIONS, above_zero, from_1_to};
+use super::{ADVANCED, OutputArgs};
+use crate::exit::{Mistake, wrong};
+
+const EXAMPLES: &str = "\
+Examples:
+  longtail compare -w2 -t5:5 --arm '' --arm -k              keep-alive or not?
+  longtail compare -w2 -t5:5 --arm main --arm my-branch     two branches of this folder's repository
+  longtail compare a.study.json b.study.json                two results that are saved already
+  longtail compare -w2 --arm -t3:3 --arm -t5:5 -r config.ru --path /posts    3 threads or 5?
+  longtail compare -w2 -t5:5 --puma 6.6.1,7.2.1             two versions of Puma, installed where they are missing
+  longtail compare -w2 -t5:5 --puma 6.6.1,7.2.1,8.0.2 --pairs    three, each with each other
+  longtail compare -w2 -t5:5 --arm 'old=--puma ~/puma6' --arm 'new=--puma ~/puma7'    two checkouts, with names
+  longtail compare -t5:5 -r config.ru --arm '' --arm '--env RUBY_YJIT_ENABLE=1'    a setting in the environment
+  longtail compare -t5:5 --arm '' --arm '--ruby /opt/ruby-3.4/bin'    another Ruby
+  longtail compare -w2 -t5:5 --rate 60 --metric cpu --arm '' --arm -Y    CPU a request, at the same rate
+  longtail compare --url http://127.0.0.1:8000 -t4 --arm '-- ./server-a' --arm '-- ./server-b'    any two commands
+  longtail compare -w2 -t5:5 --arm --inspect=none --arm --inspect=kernel    what does observing cost?
+  longtail compare -w2 -t5:5 --rate 50 --for 15s --during restart --puma 6.6.1,8.0.2    what does a restart of each cost?
+
+An arm is options of the server and of what is requested of it, put behind the common ones; '' is these as they stand. A word without
+a dash is a branch, tag or commit, of the checkout that --puma names or of this folder; NAME=OPTIONS gives it a name. The first arm is
+the base, unless --base names another; it runs once more in each block as a control.";
+
+/// What an arm can set.
+#[derive(Debug, Args)]
+pub(crate) struct ArmArgs {
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    /// A setting in the server's environment; may be given again
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Server")]
+    env: Vec<String>,
+    /// The ruby that runs it, or the folder that has it
+    #[arg(long, value_name = "PATH", help_heading = ADVANCED)]
+    ruby: Option<PathBuf>,
+    /// Do something to the server in the middle of each run: restart@2s
+    ///
+    /// phased-restart, restart, refork, worker-kill, worker-term, scale-up, scale-down (of a Puma),
+    /// stop-start, a signal such as HUP, or a command such as 'sh -c "bin/deploy"@2s'. Without a time, after a
+    /// third of the run.
+    #[arg(long, value_name = "EVENT@TIME", help_heading = ADVANCED)]
+    during: Option<PlannedEvent>,
+}
+
+/// Flags of `longtail compare`.
+#[expect(clippy::struct_excessive_bools, reason = "each switch is a flag")]
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES, args_override_self = true)]
+pub(crate) struct CompareArgs {
+    /// Two results that are saved already (.study.json), in place of arms
+    #[arg(value_name = "STUDY", conflicts_with = "arms", help_heading = "Arms")]
+    pub(crate) studies: Vec<PathBuf>,
+    /// Options of the server, or a branch; twice or more, the base first
+    #[arg(
+        long = "arm",
+        value_name = "[NAME=]OPTIONS",
+        allow_hyphen_values = true,
+        help_heading = "Arms"
+    )]
+    arms: Vec<String>,
+    /// Which of them the others are compared with [default: the first]
+    #[arg(
+        long,
+        value_name = "ARM",
+        allow_hyphen_values = true,
+        conflicts_with = "studies",
+        help_heading = "Arms"
+    )]
+    base: Option<String>,
+    /// Compare each arm with each other, too; the exit code goes by the base
+    #[arg(long, conflicts_with_all = ["studies", "best"], help_heading = ADVANCED)]
+    pairs: bool,
+    /// Leave out the base's second run in each block, which shows the noise
+    #[arg(long, help_heading = ADVANCED)]
+    no_control: bool,
+
+    #[command(flatten)]
+    pub(crate) own: ArmArgs,
+
+    /// Closed loop with N connections [default: twice the threads of the base]
+    #[arg(short, long, value_name = "N", help_heading = "Load", value_parser = from_1_to(CONNECTIONS))]
+    connections: Option<u32>,
+    /// Open loop at this rate, in place of -c
+    #[arg(long, value_name = "RATE", conflicts_with = "connections", help_heading = "Load")]
+    rate: Option<Rate>,
+    /// Open loop at this share of the slowest arm's maximum, such as 80%
+    #[arg(long, value_name = "PERCENT", conflicts_with_all = ["connections", "rate"], value_parser = share, help_heading = "Load")]
+    share: Option<f64>,
+    /// Length of each run, after its warm-up
+    #[arg(short = 'z', long = "for", short_alias = 'D', id = "length", value_name = "TIME", default_value = "4s", value_parser = above_zero, help_heading = "Load")]
+    length: Nanos,
+
+    /// Blocks, each with every arm once [default: 8 to 20, until it is clear]
+    #[arg(long, alias = "rounds", value_name = "N", help_heading = "Answer", value_parser = from_1_to(1000))]
+    blocks: Option<u32>,
+    /// What decides: throughput, mean, p50, p95, p99, cpu [default: mean]
+    #[arg(long = "metric", value_name = "LIST", value_delimiter = ',', help_heading = "Answer")]
+    gates: Vec<Metric>,
+    /// A difference up to this does not matter
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share, help_heading = "Answer")]
+    margin: f64,
+    /// Exit with 1 also if the result is unclear
+    #[arg(long, help_heading = ADVANCED)]
+    pub(crate) strict: bool,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+
+    /// Load before each run that is not measured
+    #[arg(long, value_name = "TIME", default_value = "1s", help_heading = ADVANCED)]
+    warm_up: Nanos,
+    /// Chooses the order of the arms in each block
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = ADVANCED)]
+    seed: u64,
+    /// Do not measure the generator's own limit first (once a day)
+    #[arg(long, help_heading = ADVANCED)]
+    no_calibrate: bool,
+    /// Which is best, each against each other, in place of what differs from the base
+    #[arg(long, hide = true)]
+    best: bool,
+    /// All words of the command line, the command's name first.
+    #[arg(skip)]
+    pub(crate) words: Vec<String>,
+    /// They as they were typed, where this is another command's short form.
+    #[arg(skip)]
+    pub(crate) typed: Option<Vec<String>>,
+}
+
+/// Reads `80%` or `0.8`.
+fn share(word: &str) -> Result<f64, String> {
+    let number = match word.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
+        None => word.parse(),
+    };
+    number
+        .ok()
+        .filter(|share| *share > 0.0 && *share <= 1.0)
+        .ok_or_else(|| "type a percentage up to 100%, such as 5%".to_owned())
+}
+
+/// The help of `compare` on a screen, and the arms' options as [`overriding`].
+pub(crate) fn as_compare(command: clap::Command) -> clap::Command {
+    let inspect = "Read: none, proc, kernel (CAP_BPF, CAP_PERFMON), app [default: none]";
+    let puma = "Version (6.6.1), checkout or command of Puma [default: as found]";
+    let rare = ["socket", "from", "mix", "url", "command", "config", "csv", "html", "inspect"];
+    let command = rare
+        .into_iter()
+        .fold(command, |command, id| command.mut_arg(id, |arg| arg.help_heading(ADVANCED)));
+    overriding(command)
+        .mut_arg("inspect", |arg| arg.help(inspect))
+        .mut_arg("puma", |arg| arg.help_heading("Server").help(puma))
+}
+
+/// An option of an arm takes the place of the common one, also where a command without arms would
+/// take both.
+fn overriding(command: clap::Command) -> clap::Command {
+    ["socket", "inspect", "command"]
+        .into_iter()
+        .fold(command, |command, id| command.mut_arg(id, |arg| arg.overrides_with(id)))
+}
+
+impl CompareArgs {
+    /// The arms as they were asked for: what they name is looked for later.
+    ///
+    /// # Errors
+    /// Where there are too few of them, or one cannot be understood.
+    pub(crate) fn requested_arms(&self) -> Result<Vec<ArmRequest>, Mistake> {
+        let versions: Vec<&str> = self.own.server.puma.versions();
+        let texts: Vec<String> = match (self.arms.is_empty(), versions.len()) {
+            (true, 2..) => versions.iter().map(|version| puma_arm(version)).collect(),
+            _ => self.arms.clone(),
+        };
+        if texts.len() < 2 {
+            return Err(wrong(match texts.len() {
+                0 => {
+                    "compare wants two arms or more, such as --arm '' --arm -k, or two saved studies"
+                }
+                _ => {
+                    "one arm has nothing to be compared with: add another, such as --arm '' (the settings as they stand)"
+                }
+            }));
+        }
+        let arms: Result<Vec<_>, _> =
+            texts.iter().map(|text| ArmRequest::read(text, &self.words)).collect();
+        self.with_base_first(arms?)
+    }
+
+    /// The arms with the one that `--base` names as the first.
+    fn with_base_first(&self, mut arms: Vec<ArmRequest>) -> Result<Vec<ArmRequest>, Mistake> {
+        let Some(base) = &self.base else { return Ok(arms) };
+        let Some(at) = arms.iter().position(|arm| arm.is_called(base)) else {
+            let names: Vec<String> = arms.iter().map(|arm| format!("'{}'", arm.name())).collect();
+            return Err(wrong(format!(
+                "--base '{base}': no arm is called so; choose among {}",
+                names.join(", ")
+            )));
+        };
+        arms[..=at].rotate_right(1);
+        Ok(arms)
+    }
+
+    /// All that was asked, every default made explicit; the arms are those that were found.
+    ///
+    /// # Errors
+    /// Where the choice could never decide.
+    pub(crate) fn plan(&self, arms: Vec<ArmPlan>) -> Result<ComparisonPlan, Mistake> {
+        let plan = ComparisonPlan {
+            question: match (self.best, self.pairs) {
+                (true, _) => ComparisonQuestion::Best,
+                (false, true) => ComparisonQuestion::Pairs,
+                (false, false) => ComparisonQuestion::Change,
+            },
+            arms,
+            control: !self.no_control,
+            load: match (self.rate, self.share) {
+                (Some(rate), _) => ComparisonLoad::Rate { per_s: rate.per_second() },
+                (None, Some(of_maximum)) => ComparisonLoad::Share { of_maximum },
+                (None, None) => ComparisonLoad::Closed { connections: self.connections },
+            },
+            blocks: self.blocks.map_or(ComparisonBlocks::UntilDecided, ComparisonBlocks::Fixed),
+            gates: self.gates.clone(),
+            margin: self.margin,
+            seed: self.seed,
+            // Each run has a server of its own.
+            cool_down: false,
+            calibrate: !self.no_calibrate,
+        };
+        plan.feasible().map_err(|never| wrong(never.to_string()))?;
+        Ok(plan)
+    }
+}
+
+/// An arm of a version or checkout of Puma, which is its name, or of a command, which has none.
+fn puma_arm(puma: &str) -> String {
+    let name = Path::new(puma).file_name().and_then(OsStr::to_str);
+    match name.filter(|name| !name.contains([' ', '='])) {
+        Some(name) => format!("{name}=--puma {puma}"),
+        None => format!("--puma {puma}"),
+    }
+}

@@ -1,0 +1,6 @@
+//! What is known of the command lines of other load tools: their flags and ours, their whole command
+//! lines in our words, and what they call our flags.
+
+pub(crate) mod command_lines;
+pub(crate) mod flags;
+pub(crate) mod synonyms;

@@ -1,0 +1,26 @@
+//! What a study can be written as, a file each: text for a terminal, Markdown, HTML, CSV, the study's
+//! own JSON, logs of requests, and the layouts of hey, wrk and Puma's scripts. (`--json` is the summary
+//! itself: `summary.rs`.) Which of them is wanted is `OutputFormat` in `longtail/src/args`.
+
+pub(crate) mod csv;
+pub mod hey;
+pub mod html;
+pub mod json;
+pub(crate) mod markdown;
+pub(crate) mod plot;
+pub(crate) mod puma;
+pub mod request_logs;
+pub mod text;
+pub mod wrk;
+
+use model::{LoadStudy, Verdict};
+
+/// A load in a layout that has no way to say that a run is invalid: then it says that alone.
+pub fn with_valid_figures(load: &LoadStudy, layout: fn(&LoadStudy) -> String) -> String {
+    let judgement = load.run.judgement.as_ref();
+    if judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
+    {
+        return "INVALID: the run's figures are not shown; longtail report says why, --force shows them\n".to_owned();
+    }
+    layout(load)
+}
