@@ -1,6 +1,7 @@
 //! Where the results of one study go: its file in the data folder, the files that the user named,
 //! and stdout.
 
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use model::Study;
@@ -78,12 +79,21 @@ impl<'a> Results<'a> {
             }
         }
         match (saved, &self.own) {
-            (Some(path), _) => ui::note(&format!("saved as {}", path.display())),
+            (Some(path), _) => ui::note(&format!("saved as {}", for_terminal(path))),
             (None, None) => ui::note("not kept; -o x.study.json keeps it for longtail report"),
             // Why it could not be saved is told below.
             (None, Some(_)) => {}
         }
         [kept, printed, written].into_iter().map(ui::exit_of_part).fold(Exit::Fine, Exit::and)
+    }
+}
+
+/// A path as a terminal shows it: from the home folder on, so that most fit on a line of 80 columns.
+fn for_terminal(path: &Path) -> String {
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
+    match home.and_then(|home| path.strip_prefix(home).ok()) {
+        Some(below) if io::stderr().is_terminal() => format!("~/{}", below.display()),
+        _ => path.display().to_string(),
     }
 }
 
