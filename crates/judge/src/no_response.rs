@@ -3,7 +3,7 @@
 use model::counts::name;
 use model::{LoadPlan, LoadStudy, Outcome, Run};
 
-/// How the requests of a load ended that had no response at all, and what to check first; `None` if
+/// How the requests of a load that got no response at all ended, and what to check first; `None` if
 /// there was a response. `misunderstanding` is what a look at the server told afterwards.
 pub fn explain_no_response(load: &LoadStudy, misunderstanding: Option<&str>) -> Option<String> {
     let LoadStudy { run: Run { tally, claim, .. }, plan, .. } = load;
@@ -37,11 +37,11 @@ pub fn explain_no_response(load: &LoadStudy, misunderstanding: Option<&str>) -> 
 
 const NOTHING_LISTENS: &str = "does anything listen there?";
 
-/// What to check first if most requests end so.
+/// What to check first if most requests end this way.
 fn what_to_check(outcome: Outcome, plan: &LoadPlan) -> &'static str {
     match outcome {
         Outcome::ConnectFailed if plan.tls => {
-            "TLS did not come about, and does now: what does the server's log say?"
+            "no TLS handshake succeeded, and one does now: what does the server's log say?"
         }
         Outcome::TimedOut | Outcome::ConnectTimedOut | Outcome::InFlight if plan.tls => {
             "does it speak TLS, and answer within --timeout?"
@@ -50,7 +50,8 @@ fn what_to_check(outcome: Outcome, plan: &LoadPlan) -> &'static str {
             "connections were made: does it answer within --timeout?"
         }
         Outcome::ConnectTimedOut => {
-            "no connection came about within --timeout: is its accept queue full, or a firewall between?"
+            "no connection was made within --timeout: is its accept queue full, or is a firewall \
+             in between?"
         }
         Outcome::NoRoute => "there is no route to it: is the address right (ip route get ADDRESS)?",
         Outcome::NoPort => {

@@ -28,7 +28,8 @@ macro_rules! limit {
     };
 }
 
-/// Those with such a limit that name themselves. The longer beginnings come first.
+/// Servers with such a limit that send a `Server` header. A longer beginning stands before a
+/// shorter one.
 const LIMITS: [KeepAliveLimit; 8] = [
     limit!("apache-coyote", "Tomcat's maxKeepAliveRequests"),
     limit!("apache", "Apache httpd's MaxKeepAliveRequests"),
@@ -41,10 +42,10 @@ const LIMITS: [KeepAliveLimit; 8] = [
 ];
 
 /// The limit of a Puma from 7 on, which has no `Server` header.
-const PUMAS: KeepAliveLimit = limit!("", "max_keep_alive of a Puma from 7 on");
+const NEW_PUMA: KeepAliveLimit = limit!("", "max_keep_alive of a Puma from 7 on");
 
 /// Responses after which a Puma from 7 on ends a connection, unless its settings say otherwise.
-const PUMAS_DEFAULT: u64 = 999;
+const NEW_PUMA_DEFAULT: u64 = 999;
 
 /// A Puma before 7 takes turns: it ends a connection after this number of responses, unless its
 /// settings say otherwise, if all its threads are busy and others wait to be accepted
@@ -99,7 +100,7 @@ pub(super) fn assess(
 fn limit_of(answers: u64, server: Option<&str>) -> Option<&'static KeepAliveLimit> {
     let Some(name) = server else {
         return match answers {
-            PUMAS_DEFAULT => Some(&PUMAS),
+            NEW_PUMA_DEFAULT => Some(&NEW_PUMA),
             TURN_OF_OLD_PUMA => Some(&OLD_PUMA),
             _ => None,
         };
@@ -126,7 +127,7 @@ mod tests {
             (Some(10), None, "a Puma before 7 does that if other connections wait"),
             (Some(12), None, "their next requests include a connect; use -k"),
             (Some(10), Some("Caddy"), "use -k"),
-            // After different numbers of responses it is no limit.
+            // Connections that end after different numbers of responses have no limit.
             (None, Some("nginx/1.22.1"), "use -k"),
         ] {
             let said = assess(5, None, announced_after, server);

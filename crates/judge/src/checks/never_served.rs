@@ -4,11 +4,12 @@ use model::{Diagnostic, Run};
 
 use super::{Assessment, Grade};
 
-/// A window that is long enough for this many responses a connection leaves none out by chance.
+/// A connection may get no response by chance in a short window, but not in one that is long enough
+/// for this many responses on each.
 const ROUNDS: f64 = 10.0;
 
-/// Applies to a closed loop that never pauses. Little's law still holds for the connections that
-/// are served.
+/// Applies to a closed loop that never pauses. Little's law does not find this: it holds for the
+/// connections that are served.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let each = &run.tally.per_connection;
     let never = each.iter().filter(|responses| **responses == 0).count() as u32;
@@ -22,7 +23,7 @@ pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
 /// Grade, sentence and hint.
 pub(super) fn assess(never: u32, connections: u32) -> Assessment {
     let sentence = format!("{never} of {connections} connections were never served");
-    let hint = "are as many kept-alive connections open as there are threads, so that none is left for them? Or do they \
-                wait to be accepted: compare with -k, and look at the server's backlog";
+    let hint = "do other kept-alive connections hold all threads, so that none is left for these? \
+            Or do these wait to be accepted? Compare with -k, and look at the server's backlog";
     Assessment::new(Grade::Doubtful, sentence, hint)
 }

@@ -3,8 +3,8 @@
 use super::{Assessment, Grade};
 use crate::words::counted;
 
-/// Grade, sentence and hint. The server's count lies between the responses and all requests, so it
-/// contradicts nothing.
+/// Grade, sentence and hint. No count is wrong here: the server counts what it served, whether or
+/// not the response still found its client.
 pub(super) fn assess(served: u64, unanswered: u64) -> Assessment {
     let got_none = format!("{} got no response", counted(unanswered, "request"));
     let sentence = match served {
@@ -13,8 +13,8 @@ pub(super) fn assess(served: u64, unanswered: u64) -> Assessment {
             "{got_none}, and by its own count the server served {served} of them: work for nobody"
         ),
     };
-    let hint = "a server that sheds what has waited too long, or has a shorter queue, does less of it; \
-            --timeout is how long the clients wait";
+    let hint = "a server that sheds requests that have waited too long, or has a shorter queue, \
+            wastes less work; --timeout is how long the clients wait";
     Assessment::new(Grade::Note, sentence, hint)
 }
 

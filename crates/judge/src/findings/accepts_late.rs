@@ -24,7 +24,7 @@ pub struct AcceptsLate {
     /// What one request takes alone.
     #[serde(rename = "alone_ns")]
     pub alone: Nanos,
-    /// It is a Puma 6, which waits before it accepts.
+    /// Whether it is a Puma 6, which waits before it accepts.
     pub is_puma_6: bool,
 }
 

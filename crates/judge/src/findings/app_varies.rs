@@ -22,7 +22,8 @@ pub struct AppVaries {
     pub groups: TwoGroups,
 }
 
-/// Judges the highest load at which no request waits by these of its response times.
+/// Judges the highest load at which no request waits, by `times`: its response times, those of one
+/// class where there are several.
 pub(super) fn of(
     alone: &SweepPoint<'_>,
     times: &Histogram,

@@ -25,8 +25,8 @@ pub struct InOrder {
     pub in_order: Nanos,
 }
 
-/// Requests are served in order if the median is at least the first, and the 95th percentile at
-/// most the second of these multiples of connections / throughput.
+/// A run is in order if its median is at least the first of these multiples of connections /
+/// throughput, and its 95th percentile at most the second.
 const ORDERLY: [f64; 2] = [0.67, 1.5];
 
 /// Judges a run without two distinct groups of response times.
@@ -34,8 +34,8 @@ pub(super) fn of(point: &SweepPoint<'_>) -> Option<Finding> {
     let in_order = point.in_order();
     let p50 = point.run.response_time(0.50).time()?;
     let p95 = point.run.response_time(0.95).time()?;
-    let part = |time: Nanos| time.0 as f64 / in_order.0 as f64;
-    (part(p50) >= ORDERLY[0] && part(p95) <= ORDERLY[1]).then(|| {
+    let ratio = |time: Nanos| time.0 as f64 / in_order.0 as f64;
+    (ratio(p50) >= ORDERLY[0] && ratio(p95) <= ORDERLY[1]).then(|| {
         let multiple = point.multiple;
         let connections = point.run.connections;
         InOrder { multiple, connections, p50, p95, in_order }.into()

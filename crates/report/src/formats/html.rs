@@ -1,7 +1,7 @@
 //! A study as one HTML page: the answer, plots, tables, and how to repeat it.
 //!
-//! Its Content-Security-Policy allows neither network nor scripts. What a pointer shows are SVG
-//! titles. Every text of a study is escaped, because servers and users choose some of it.
+//! Its Content-Security-Policy allows neither network nor scripts; tooltips are `title`s. Every
+//! text of a study is escaped, because servers and users choose some of it.
 
 use std::fmt::Write as _;
 
@@ -30,7 +30,7 @@ const STYLE: &str = include_str!("html/page.css");
 /// The page of a study and its summary.
 ///
 /// # Panics
-/// Never: every value of a summary has a place in JSON.
+/// Never: every value of a summary can be written as JSON.
 pub fn whole(study: &Study, summary: &Summary<'_>) -> String {
     let tree = details(study);
     let all = if tree.table.rows.is_empty() {
@@ -64,7 +64,7 @@ pub fn whole(study: &Study, summary: &Summary<'_>) -> String {
     )
 }
 
-/// A heading, what stands under it, and `end`; nothing where nothing stands under it.
+/// A heading with its content and `end`; nothing if there is no content.
 fn titled(title: &str, inside: &str, end: &str) -> String {
     if inside.is_empty() { String::new() } else { format!("<h2>{title}</h2>\n{inside}{end}") }
 }
@@ -224,7 +224,7 @@ fn trust(summary: &Summary<'_>) -> String {
     titled("Can it be trusted?", &trust, "") + &titled("What to ask next", &next, "")
 }
 
-/// A section, folded where it is of second interest.
+/// A section, folded if it is a detail.
 fn section(section: &ReportSection) -> String {
     let inside = joined(&section.blocks, block);
     let title = escaped(&capitalised(&section.title));

@@ -63,8 +63,8 @@ fn spread_of_times(study: &LoadStudy, summary: &Summary<'_>) -> Result<PageFigur
         _ => "too few good responses for two percentiles",
     })?;
     let sentence = format!(
-        "Read up from a percentile: that share of all responses took at most so long. The lines end at {last}, the \
-         last percentile that the responses bear."
+        "Read up from a percentile: that share of all responses took at most that long. The lines \
+         end at {last}, the last percentile for which there are enough responses."
     );
     Ok(PageFigure { key, plots: vec![plot], sentence })
 }

@@ -33,7 +33,7 @@ pub(crate) fn figures(study: &SweepStudy, summary: &Summary<'_>) -> Vec<TitledFi
     let runs = ShownRuns::of(study, summary);
     let titled = |(title, draw): (&'static str, Drawing)| TitledFigure {
         title,
-        drawn: draw(&runs).map_err(|otherwise| runs.why_none(otherwise)),
+        drawn: draw(&runs).map_err(|reason| runs.why_none(reason)),
     };
     FIGURES.map(titled).into()
 }
@@ -42,10 +42,11 @@ fn spread_of_times(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
     let line = |run: &Run| spread(runs.class(run), |q| run.response_time(q).time());
     let (plot, last) = spread_plot(runs.first_of_each().into_iter().map(line).collect())
         .ok_or("too few responses for two percentiles")?;
-    let repeats = if runs.study.plan.repeat > 1 { " Of repeats the first is drawn." } else { "" };
+    let repeats = if runs.study.plan.repeat > 1 { " Only the first repeat is drawn." } else { "" };
     let sentence = format!(
-        "Read up from a percentile: that share of all responses took at most so long. A flat line is an even \
-         service, a step a second group of requests. Lines end at the last percentile that the responses bear, at most \
+        "Read up from a percentile: that share of all responses took at most that long. A flat \
+         line means that all requests took about as long; a step, that some form a second, slower \
+         group. Lines end at the last percentile for which there are enough responses, at most \
          {last}.{repeats}"
     );
     Ok(PageFigure { key: runs.key(), plots: vec![plot], sentence })
@@ -169,7 +170,7 @@ fn turns(runs: &ShownRuns<'_>) -> Option<String> {
         .then(|| format!("Responses in a row for one connection while others waited: {found}."))
 }
 
-/// A bar: some responses of a run.
+/// A bar: all responses of a run, or its slowest.
 struct TimeBar<'a> {
     run: &'a Run,
     name: String,
@@ -220,7 +221,7 @@ impl<'a> TimeBar<'a> {
         divided.into_iter().map(bar).collect()
     }
 
-    /// Its parts one after the other at this height, and the whole as a word behind them.
+    /// Its parts side by side at this height, and the total as text behind them.
     fn marks(&self, y: f64) -> Vec<PlotMark> {
         let whole = number::milliseconds(self.time.whole);
         let mut marks = Vec::new();
@@ -270,10 +271,10 @@ fn sentence_of_parts<'a>(
     let by_kernel =
         runs.clone().any(|run| run.kernel.as_ref().is_some_and(|kernel| kernel.paths.is_some()));
     let by_app = runs.clone().any(|run| run.app_times.is_some());
-    let in_line = runs.any(|run| run.accept_queue_wait().is_some());
+    let by_queue = runs.any(|run| run.accept_queue_wait().is_some());
     let source = match (by_kernel, by_app) {
         (true, _) => "by the kernel's stamps, and the app's where it gave any",
-        (false, true) if in_line => {
+        (false, true) if by_queue => {
             "by the app's stamps; the accept queue's part of all responses is inferred from its length (Little's law)"
         }
         (false, true) => "by the app's stamps",
