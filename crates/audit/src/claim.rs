@@ -46,7 +46,7 @@ pub struct Claim {
     pub min_s: Option<PrintedFigure>,
     /// Longest time.
     pub max_s: Option<PrintedFigure>,
-    /// Percentiles, rising; without the longest.
+    /// Percentiles, in rising order; the maximum is not one of them.
     pub percentiles: Vec<PrintedPercentile>,
     /// Histogram: how many took longer than the bin before and at most this.
     pub bins: Vec<HistogramBin>,
@@ -54,7 +54,7 @@ pub struct Claim {
     pub statuses: BTreeMap<String, u64>,
     /// Requests without a response.
     pub errors: Option<u64>,
-    /// Errors that are only requests still out when the time was up.
+    /// Errors that are only requests still in flight when the time was up.
     pub unfinished: Option<u64>,
     /// Responses that the tool itself counts as bad.
     pub bad_answers: Option<u64>,
@@ -140,7 +140,7 @@ impl Claim {
         Claim { tool, line, ..Claim::default() }
     }
 
-    /// Percentiles from columns that have no word for each.
+    /// Sets the percentiles of a table whose columns are these quantiles.
     pub(crate) fn set_percentiles(
         &mut self,
         quantiles: &[f64],
@@ -195,14 +195,14 @@ impl Claim {
 
     /// Requests that failed: responses of 4xx and 5xx, or as many as the tool itself calls bad;
     /// those without a response; and those whose time was too long to be kept. Requests that were
-    /// only still out at the end don't count. `None` if the tool counts none of these. wrk, wrk2
-    /// and hey print failures only if there are some.
+    /// only still in flight at the end don't count. `None` if the tool counts none of these. wrk,
+    /// wrk2 and hey print failures only if there are some.
     pub fn failed(&self) -> Option<u64> {
         let failed =
             self.bad().saturating_add(self.lost()).saturating_add(self.timeouts.unwrap_or(0));
-        let silent_without = matches!(self.tool, LoadTool::Wrk | LoadTool::Wrk2 | LoadTool::Hey)
+        let prints_no_zero = matches!(self.tool, LoadTool::Wrk | LoadTool::Wrk2 | LoadTool::Hey)
             && self.ended().is_some();
-        (self.counts_failures() || silent_without).then_some(failed)
+        (self.counts_failures() || prints_no_zero).then_some(failed)
     }
 
     /// Whether it says anything about failures.
@@ -220,7 +220,7 @@ impl Claim {
         by_status.fold(0, u64::saturating_add).max(self.bad_answers.unwrap_or(0))
     }
 
-    /// Requests without a response, but not those that were only still out at the end.
+    /// Requests without a response, but not those that were only still in flight at the end.
     pub(crate) fn lost(&self) -> u64 {
         self.errors.unwrap_or(0).saturating_sub(self.unfinished.unwrap_or(0))
     }
@@ -237,7 +237,7 @@ impl Claim {
         }
     }
 
-    /// The most requests that can be out at once.
+    /// The most requests that can be in flight at once.
     pub fn at_once(&self) -> Option<u64> {
         Some(self.used_connections()?.saturating_mul(self.streams.unwrap_or(1))).filter(|n| *n > 0)
     }

@@ -67,7 +67,7 @@ pub enum PointValue {
     },
     /// A distribution by buckets.
     Buckets {
-        /// Upper bounds, rising, and how many measurements are at or below each.
+        /// Upper bounds, in rising order, and how many measurements are at or below each.
         edges: Vec<(f64, u64)>,
         /// Sum of all measurements.
         sum: f64,

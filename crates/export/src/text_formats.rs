@@ -45,8 +45,8 @@ fn type_of(family: &MetricFamily) -> &'static str {
 }
 
 fn write_point(text: &mut String, name: &str, labels: &Labels, value: &PointValue) {
-    let mut line = |suffix: &str, beside: Option<(&'static str, String)>, value: f64| {
-        let labels: Labels = labels.iter().cloned().chain(beside).collect();
+    let mut line = |suffix: &str, extra: Option<(&'static str, String)>, value: f64| {
+        let labels: Labels = labels.iter().cloned().chain(extra).collect();
         _ = writeln!(text, "{name}{suffix}{} {value}", shown(&labels));
     };
     let (sum, count) = match value {
@@ -109,7 +109,7 @@ fn gauge(name: String, labels: &Labels, quantile: Option<f64>, value: f64) -> St
     let mut tags: Vec<String> = labels.iter().map(|(name, value)| tag(name, value)).collect();
     tags.extend(quantile.map(|q| tag("quantile", &q.to_string())));
     tags.sort_unstable();
-    // A gauge with a sign would be a change. None of our values is negative.
+    // With a sign it would change the receiver's value, not set it. None of our values is negative.
     let values = StatsdValues::Numbers(vec![value.max(0.0)]);
     StatsdLine { name, kind: MetricKind::Gauge, values, rate: 1.0, tags }
 }

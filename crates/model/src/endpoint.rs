@@ -153,7 +153,7 @@ pub struct AllowedNetworks(Vec<IpNet>);
 
 impl AllowedNetworks {
     /// Whether `address` may be connected to. An IPv4-mapped IPv6 address is IPv4 on the wire and
-    /// treated as such (RFC 4291, section 2.5.5.2). No address stands for others: `0.0.0.0` is
+    /// treated as such (RFC 4291, section 2.5.5.2). `0.0.0.0` does not mean any address here: it is
     /// allowed only if a network contains it.
     pub fn permits(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
@@ -194,7 +194,7 @@ fn network(text: &str) -> Result<IpNet, String> {
     if meant != network {
         let bits = network.prefix_len();
         return Err(format!(
-            "'{text}' has bits set behind the first {bits}: write {meant}, or {address} for that \
+            "'{text}' has bits set after the first {bits}: write {meant}, or {address} for that \
              address alone"
         ));
     }

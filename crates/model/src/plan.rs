@@ -75,8 +75,8 @@ pub struct ProbeUsed {
 }
 
 impl Plan {
-    /// Multiple and connections of each run of a pass, on a server with this many slots. There is
-    /// at least one connection.
+    /// The multiple and the connections of each run of one pass over the list, on a server with
+    /// this many slots. There is at least one connection.
     pub fn loads(&self, slots: u32) -> Vec<(f64, u32)> {
         let slots = f64::from(slots);
         if self.connections.is_empty() {
@@ -187,8 +187,8 @@ pub struct StreamPlan {
     pub path: Option<Private<String>>,
     /// `--body`: the body that every response is to have; `None`: whatever the path returns.
     pub body: Option<Body>,
-    /// `--mix`: several requests in place of one. Then `path` is that of one of them, by which it is
-    /// seen whether the server is ready.
+    /// `--mix`: several requests in place of one. Then `path` is the path of one of them, which is
+    /// requested to see whether the server is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mix: Option<PlannedMix>,
     /// Whether a connection carries more than one request (with `-k` it does not).
@@ -308,8 +308,8 @@ pub enum LatePolicy {
 pub enum Timing {
     /// Wakes at whole milliseconds and sends what has become due: least CPU, up to 1 ms late.
     Coalesce,
-    /// Wakes for each due time, by a nanosecond timer that is set earlier by the usual delay of
-    /// wake-ups: a few microseconds late.
+    /// Wakes for each due time, by a nanosecond timer that is set as much earlier as wake-ups
+    /// usually come late: a few microseconds late.
     #[default]
     Precise,
     /// As precise, but busy polling for the last 50 µs before each due time: less than a
@@ -437,7 +437,8 @@ pub struct LoadPlan {
     pub during: Option<PlannedEvent>,
     /// The log, with a line for each request.
     pub log: Option<PathBuf>,
-    /// `--service`: how long a request holds a slot of the server, to find its number of slots.
+    /// `--service`: how long a request holds a slot of the server; the number of slots follows from
+    /// it.
     #[serde(rename = "service_time_ns")]
     pub service_time: Option<Nanos>,
     /// `--statsd-listen`: where we received statsd.

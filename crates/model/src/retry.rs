@@ -15,7 +15,7 @@ pub struct RetryPolicy {
     pub pause: Nanos,
 }
 
-/// Nobody tries more often.
+/// The most retries that can be asked for.
 const MOST_TIMES: u8 = 100;
 
 impl RetryPolicy {
@@ -49,7 +49,7 @@ impl FromStr for RetryPolicy {
 
     fn from_str(text: &str) -> Result<RetryPolicy, String> {
         let wrong =
-            || format!("'{text}' is not N or N:PAUSE: write 3, or 3:1s for a second between");
+            || format!("'{text}' is not N or N:PAUSE: write 3, or 3:1s for a second in between");
         let (times, pause) = match text.split_once(':') {
             Some((times, pause)) => (times, pause.parse().map_err(|_| wrong())?),
             None => (text, Nanos::ZERO),

@@ -14,8 +14,8 @@ impl Run {
     }
 
     /// A figure in its unit; `None` if nothing was measured, or another generator did not print it.
-    /// A response time that requests without a response could change is infinite, so it cannot meet
-    /// a limit.
+    /// A response time that is not known, because too many requests got no response, counts as
+    /// infinite, so it cannot meet a limit.
     pub fn figure(&self, figure: ObjectiveFigure) -> Option<f64> {
         if let Some(claim) = &self.claim {
             return claim.figure(figure);
@@ -27,11 +27,11 @@ impl Run {
         }
         let planned = counts.total() as f64;
         let or_infinite = |time: Option<Nanos>| time.map_or(f64::INFINITY, |time| time.0 as f64);
-        let quantile = |time: Quantile, of_few: Option<Nanos>| match time {
+        let quantile = |time: Quantile, from_few: Option<Nanos>| match time {
             Quantile::Time(time) => time.0 as f64,
             // In an overload, later requests wait longer without bound.
             Quantile::Unanswered | Quantile::Growing => f64::INFINITY,
-            Quantile::TooFew | Quantile::NotPrinted => or_infinite(of_few),
+            Quantile::TooFew | Quantile::NotPrinted => or_infinite(from_few),
         };
         Some(match figure {
             ObjectiveFigure::ResponseTime(q) => {

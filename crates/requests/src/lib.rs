@@ -45,12 +45,12 @@ impl RequestError {
         RequestError(text.into())
     }
 
-    /// The same with the number of the line in a file, from 1; of a raw request the first line.
+    /// The same, with the number of its line in the file, from 1; of a raw request, the first line.
     pub(crate) fn at_line(self, line: usize) -> RequestError {
         RequestError(format!("line {line}: {self}"))
     }
 
-    /// The same of requests that were typed inline, each of which was read as a line.
+    /// The same for requests typed inline: they were parsed as lines, so `line N` is `request N`.
     pub(crate) fn of_inline(self) -> RequestError {
         match self.0.strip_prefix("line ") {
             Some(rest) => RequestError(format!("request {rest}")),

@@ -44,7 +44,8 @@ impl LiveReadings {
     }
 }
 
-/// The samples of sockets and processes, by the run's clock: five minutes at full rate.
+/// The samples of sockets and processes, by the run's clock: up to five minutes at the full rate,
+/// longer at a lower one.
 #[derive(Default)]
 pub(crate) struct SampledServer {
     source: &'static str,
