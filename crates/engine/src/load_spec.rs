@@ -37,9 +37,9 @@ pub struct LoadSpec {
     pub reads_app_times: bool,
     /// Length of the body that every good response must have; `None` if any will do.
     pub body_bytes: Option<u64>,
-    /// Whether the journal gets the raw bytes of each response, up to 2 MiB (checks).
+    /// Whether the journal gets the raw bytes of each response, up to 2 MiB (`--check`).
     pub keep_responses: bool,
-    /// Whether the journal tells how the kernel and the app know each request
+    /// Whether the journal says how the kernel and the app identify each request
     /// ([`crate::RequestTrace`]).
     pub traces_requests: bool,
 }
@@ -73,7 +73,7 @@ pub struct LaneShare {
 }
 
 impl LoadSpec {
-    /// A closed loop of plain GET requests without an end: what is not said here is off.
+    /// An endless closed loop of one request; all that is not a parameter here is off.
     pub fn closed(transport: Transport, request: Request, connections: u32) -> LoadSpec {
         LoadSpec {
             transport,
@@ -105,8 +105,9 @@ impl LoadSpec {
         Window { from, until: self.measured.map_or(Nanos::MAX, |length| from + length) }
     }
 
-    /// Whether it can be seen that a server serves connections in turns: in a closed loop that
-    /// keeps its connections, a request waits for nothing but the server.
+    /// Whether the order of responses can show that a server serves connections in turns. It can in
+    /// a closed loop without pauses that keeps its connections: there a request waits only for the
+    /// server.
     pub(crate) fn may_see_turns(&self) -> bool {
         self.is_plain_loop() && self.load.keep_alive
     }
@@ -121,8 +122,8 @@ impl LoadSpec {
         self.load.timestamps == Timestamps::Kernel
     }
 
-    /// Whether requests can take the lane's fast path: in a closed loop without pauses, and without
-    /// limits on the requests of a connection, of which no single request is looked at.
+    /// Whether requests can take the lane's fast path: in a closed loop without pauses that keeps
+    /// its connections without limit, where no single request is stamped, kept, traced or parsed.
     pub(crate) fn allows_fast_path(&self) -> bool {
         let keeps_connections = self.load.keep_alive
             && self.load.reconnect_after.is_none()
@@ -168,7 +169,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn connections_are_dealt_evenly_and_generators_together_are_one_with_all_their_lanes() {
+    fn connections_are_dealt_evenly_over_the_lanes_of_all_generators() {
         let dealt: Vec<_> =
             shape(10, 4).shares().iter().map(|s| (s.first_connection, s.connections)).collect();
         assert_eq!(dealt, [(0, 3), (3, 3), (6, 2), (8, 2)]);

@@ -1,5 +1,6 @@
 //! Stamps requests with the wall clock as they are sent, as a proxy in front of the server would
-//! (`--queue-header`). The generator's own lateness is in no stamp.
+//! (`--queue-header`): with the time at which each is sent, not due, so that the generator's own
+//! lateness does not look like queueing at the server.
 
 use model::{Clock, Nanos, QueueHeader, Request};
 
@@ -26,7 +27,8 @@ impl QueueStamps {
         })
     }
 
-    /// The bytes of a request whose first byte was sent then: the same again for the same time.
+    /// The bytes of a request, stamped with the time at which its first byte was sent. The same
+    /// time gives the same bytes, so the rest of a request can be sent later.
     pub(crate) fn stamped(&mut self, request: &Request, sent: Nanos) -> &[u8] {
         self.copy.clear();
         self.copy.extend_from_slice(&request.bytes);

@@ -3,9 +3,9 @@
 //!
 //! The program that runs in the kernel is `bpf/path.bpf.c`; it is kept compiled beside its source,
 //! so that no compiler is needed here. It only reads. It stays as long as its [`Tracepoints`]
-//! exists: descriptors of this process hold it, which no child inherits and which the kernel closes
-//! however the process ends. Its maps (20 MB) are charged to the cgroup; `RLIMIT_MEMLOCK`, which
-//! not everybody may raise, has not limited them since Linux 5.11.
+//! exists: only descriptors of this process hold it. No child inherits them, and the kernel closes
+//! them however the process ends. Its maps (20 MB) are charged to the cgroup; `RLIMIT_MEMLOCK`,
+//! which not everybody may raise, has not limited them since Linux 5.11.
 //!
 //! Not seen: Unix sockets; clients on other hosts (a response is stamped when it reaches the
 //! client's socket); accepts by `io_uring`. With TLS, requests cannot be told from handshake
@@ -24,7 +24,7 @@ use thiserror::Error;
 
 use crate::rights;
 
-/// Tries whether tracing is possible here, at a port that nobody uses.
+/// Tests whether tracing is possible here, by attaching to a port that nobody uses.
 ///
 /// # Errors
 /// Says what is missing.
@@ -94,7 +94,7 @@ impl Tracepoints {
         })
     }
 
-    /// Attaches them, by a thread that may.
+    /// Attaches the programs, on the current thread: the one that may trace, if there is one.
     fn attach_here(wanted: &TracingPlan<'_>) -> Result<Tracepoints, MissingRight> {
         if let Some(missing) = MissingRight::beforehand() {
             return Err(missing);
@@ -174,6 +174,7 @@ impl Tracepoints {
     pub fn view(&self) -> Result<KernelView, MissingRight> {
         let failed = |error| MissingRight::at("the BPF maps", &error);
         let cells: Result<Vec<_>, _> = self.cells.iter().collect();
+        // Numbered as in `path.bpf.c`; the fourth: requests whose accept or arrival was not seen.
         let loss = |what| self.losses.get(&what, 0).map_err(failed);
         Ok(KernelView {
             processes: processes(cells.map_err(failed)?),

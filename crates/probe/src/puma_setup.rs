@@ -1,5 +1,5 @@
-//! How a running Puma was started: its version and mode by the titles of its processes, and what it
-//! does on a signal by what it wrote when it started, or else by its config file.
+//! How a running Puma was started: its version and mode, from the titles of its processes, and what
+//! it does on a signal, from what it printed when it started, or else from its config file.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -18,7 +18,7 @@ const CONFIG_FILES: [&str; 2] = ["config/puma.rb", "config/puma/production.rb"];
 pub fn of_process(pid: u32) -> Option<PumaSetup> {
     let mut setup = by_titles(pid)?;
     let log = log_of(pid).and_then(end_of).unwrap_or_default();
-    add_told(&mut setup, log.lines());
+    add_printed(&mut setup, log.lines());
     if setup.phased.is_none() {
         let files = CONFIG_FILES.map(|name| PathBuf::from(format!("/proc/{pid}/cwd/{name}")));
         if let Some(config) = files.iter().find_map(end_of) {
@@ -28,13 +28,13 @@ pub fn of_process(pid: u32) -> Option<PumaSetup> {
     Some(setup)
 }
 
-/// The same of a Puma that wrote these lines; `None` if it is no Puma.
+/// The same for a Puma that wrote these lines; `None` if it is no Puma.
 pub fn of_output<'l>(
     pid: u32,
     lines: impl DoubleEndedIterator<Item = &'l str>,
 ) -> Option<PumaSetup> {
     let mut setup = by_titles(pid)?;
-    add_told(&mut setup, lines);
+    add_printed(&mut setup, lines);
     Some(setup)
 }
 
@@ -74,8 +74,8 @@ fn version_in_title(title: &str) -> Option<String> {
 }
 
 /// What it says when it starts: `*     Restarts: (✔) hot (✖) phased (✖) refork`. The last such line
-/// counts. Before 6 it says nothing of a refork.
-fn add_told<'l>(setup: &mut PumaSetup, mut lines: impl DoubleEndedIterator<Item = &'l str>) {
+/// counts. Before 6 it says nothing about refork.
+fn add_printed<'l>(setup: &mut PumaSetup, mut lines: impl DoubleEndedIterator<Item = &'l str>) {
     let Some(line) = lines.rfind(|line| line.contains("Restarts: (")) else { return };
     let told = |name: &str| {
         let mark = line.split(name).next().filter(|before| before.len() < line.len())?;
@@ -85,7 +85,7 @@ fn add_told<'l>(setup: &mut PumaSetup, mut lines: impl DoubleEndedIterator<Item 
     setup.refork = told(" refork");
 }
 
-/// What its config file suggests: lines that are no comments.
+/// What its config file suggests: in lines that are not comments.
 fn add_configured(setup: &mut PumaSetup, config: &str) {
     let lines = || config.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     let suggested = |is_there| Some(PumaAbility { is_there, is_told: false });
@@ -105,7 +105,7 @@ mod tests {
     fn a_puma_says_what_it_can_do_and_its_config_suggests_it() {
         let told = |log: &str| {
             let mut setup = PumaSetup::default();
-            add_told(&mut setup, log.lines());
+            add_printed(&mut setup, log.lines());
             [setup.phased, setup.refork].map(|ability| ability.map(|it| (it.is_there, it.is_told)))
         };
         let yes = Some((true, true));

@@ -116,7 +116,7 @@ impl Sink {
         Ok(sink)
     }
 
-    /// When it started, by its clock; pauses and arrivals count from here.
+    /// When it started, by its clock: its stop-the-world pauses and arrivals are counted from then.
     pub fn started(&self) -> Nanos {
         self.started
     }
@@ -142,8 +142,8 @@ impl Sink {
         SinkLedger::sum(&self.ledgers)
     }
 
-    /// Stops the sink: takes no more requests, answers those in the pool within two seconds, and
-    /// returns the counts.
+    /// Stops the sink: takes no more requests, answers those that it has, which it gives at most
+    /// two seconds, and returns the counts.
     ///
     /// # Panics
     /// If a thread of the sink died: a bug of the sink.

@@ -172,8 +172,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     }
 }
 
-/// How a request ends whose connection could not be opened, and whether this machine lacked
-/// something for it.
+/// The outcome of a request whose connection could not be opened, and whether that was because this
+/// machine ran out of something.
 fn not_connected(errno: Errno) -> (Outcome, bool) {
     match errno {
         Errno::CONNREFUSED => (Outcome::Refused, false),
