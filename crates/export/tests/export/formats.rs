@@ -1,5 +1,6 @@
-//! What each protocol carries of the canonical studies, byte for byte, and that all carry the same
-//! figures. `UPDATE_GOLDEN=1 cargo test -p export` writes the files anew: read the difference.
+//! The metrics of the canonical studies as each protocol writes them, byte for byte, and that all
+//! protocols carry the same figures. `UPDATE_GOLDEN=1 cargo test -p export` writes the files anew:
+//! read the difference.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -84,7 +85,7 @@ fn a_scrape_while_a_run_goes_on() {
     ];
     let run = LiveRun { number: 2, connections: 40, samples };
     let scrape = text_formats::exposition(&live(5000, 1, Some(&run)));
-    // A release changes no golden.
+    // The version is masked, so that a release does not change the file.
     expect("live.prom", &scrape.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
     assert!(
         !text_formats::exposition(&live(5000, 1, None)).contains("longtail_now"),
@@ -124,7 +125,7 @@ fn of_prometheus(families: &[MetricFamily]) -> Figures {
             .collect();
         ((name.to_owned(), labels), value.parse().unwrap())
     };
-    // Sum and count of a summary are Prometheus' alone, and a histogram is not a number.
+    // Only Prometheus has the sum and the count of a summary, and a histogram is not one number.
     let shared = |(name, _): &(String, BTreeMap<String, String>)| {
         !name.ends_with("_sum")
             && !name.ends_with("_count")
@@ -217,31 +218,34 @@ fn the_figures_are_those_of_the_run() {
         *found.unwrap_or_else(|| panic!("no {name}")).1
     };
     let p99 = run.response_time(0.99).time().unwrap().as_secs_f64();
-    let is = |figure: f64, expected: f64| {
+    let assert_is = |figure: f64, expected: f64| {
         assert!((figure - expected).abs() < 1e-12, "{figure} and not {expected}");
     };
-    is(
+    assert_is(
         of(
             "longtail_run_response_time_seconds",
             &[("quantile", "0.99"), ("multiple", "3"), ("workers", "4")],
         ),
         p99,
     );
-    is(
+    assert_is(
         of("longtail_run_completed_requests_per_second", &[("threads", "5"), ("run", "4")]),
         run.completed_rate(),
     );
-    is(of("longtail_run_planned_requests", &[("outcome", "200")]), run.tally.counts.total() as f64);
-    is(of("longtail_run_connections", &[]), f64::from(run.connections));
+    assert_is(
+        of("longtail_run_planned_requests", &[("outcome", "200")]),
+        run.tally.counts.total() as f64,
+    );
+    assert_is(of("longtail_run_connections", &[]), f64::from(run.connections));
     let shares = figures
         .iter()
         .filter(|((name, _), _)| name == "longtail_run_worker_requests")
         .map(|(_, n)| n);
-    is(shares.sum(), run.workers.iter().map(|share| share.requests).sum::<u64>() as f64);
+    assert_is(shares.sum(), run.workers.iter().map(|share| share.requests).sum::<u64>() as f64);
 }
 
 #[test]
-fn bad_responses_are_told_by_reason_and_are_all_that_there_are() {
+fn bad_responses_are_split_by_reason_and_add_up() {
     let sweep = study::failing();
     let load = load::failing();
     for (families, tally) in [
@@ -283,7 +287,7 @@ fn buckets_are_exact_at_their_edges() {
     assert!((sum - times.sum().as_secs_f64()).abs() < 1e-12);
     for (edge, below) in edges {
         let edge = Nanos::from_secs_f64(*edge);
-        assert_eq!(Histogram::edge(edge), edge, "no bucket of the histogram stands across it");
+        assert_eq!(Histogram::edge(edge), edge, "no bucket of the histogram straddles it");
         let above = times.at_rank(below + 1);
         assert!(above.is_none_or(|above| above > edge), "{below} at or below {edge}");
         assert!(*below == 0 || times.at_rank(*below).unwrap() <= edge);
@@ -333,8 +337,8 @@ fn what_a_receiver_rejects_is_read_from_its_answer() {
     assert_eq!(otlp::rejected(b"\xff\xff not found"), None);
 }
 
-/// The lines of statsd's and Datadog's own pages and of puma-plugin-statsd, and some that are none:
-/// what each is read as.
+/// How lines are read: those on statsd's and Datadog's own pages, those of puma-plugin-statsd, and
+/// some that are not statsd.
 #[test]
 fn lines_of_statsd_are_understood() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/statsd_lines.txt");

@@ -1,4 +1,4 @@
-//! What the tests share: the guard's command, bounded waits, and a look at which processes live.
+//! What the tests share: the guard's command, bounded waits, and which processes are alive.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ pub(crate) fn shell(script: &str) -> Server {
         .unwrap()
 }
 
-/// Waits until there is something, and fails the test where there never is.
+/// Waits until `look` finds something, and fails the test if it never does.
 pub(crate) fn eventually<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
     testkit::clock::eventually(PATIENCE, || what.to_owned(), look)
 }
@@ -46,8 +46,8 @@ pub(crate) fn said(server: &Server, word: &str) -> String {
     })
 }
 
-/// A process that is dead but not yet reaped, perhaps by an init that is slow or careless, does not
-/// live.
+/// Whether a process is alive. One that is dead but not yet reaped is not: the init that should
+/// reap it may be slow or careless.
 pub(crate) fn lives(pid: u32) -> bool {
     ProcessStat::of(pid).is_some_and(|process| !process.is_dead)
 }

@@ -1,6 +1,6 @@
-//! What the kernel's tracepoints tell of a server and a client of our own: counts, order, and that
-//! the kernel's sums are those of its single records. Where BPF cannot be had, the tests that need
-//! it say so and do nothing.
+//! What the kernel's tracepoints report of a server and its clients, both in this process: counts,
+//! order, and that the kernel's sums agree with its single records. Where BPF is missing, the tests
+//! that need it say so and do nothing.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use model::{Nanos, Waits};
 use probe::bpf::{TracedResponse, Tracepoints, TracingPlan, possible};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Follows the server at this port; `None`, and why, where BPF cannot be had.
+/// Traces the server behind this listener; `None`, with the reason printed, where BPF is missing.
 fn follow(listener: &TcpListener, processes: &[u32], events: bool) -> Option<Tracepoints> {
     if let Err(missing) = possible() {
         let _ = writeln!(std::io::stderr(), "SKIPPED: no BPF here: {missing}");
@@ -26,8 +26,7 @@ fn now() -> Nanos {
     Nanos::from_secs(time.tv_sec.cast_unsigned()) + Nanos(time.tv_nsec.cast_unsigned())
 }
 
-/// Responses `b"!"` to every byte that is no `.`, from a thread of its own, until the client is
-/// gone.
+/// Responds `b"!!"` to every byte except `.`, until the client is gone.
 fn serve(stream: TcpStream) {
     let mut stream = stream;
     let mut byte = [0];
@@ -38,7 +37,7 @@ fn serve(stream: TcpStream) {
     }
 }
 
-/// The kernel's own buckets, of single times.
+/// These times in the buckets that the kernel would put them in.
 fn counted(times: impl Iterator<Item = Nanos>) -> Waits {
     let mut sum = Nanos::ZERO;
     let mut buckets = BTreeMap::new();
@@ -49,7 +48,7 @@ fn counted(times: impl Iterator<Item = Nanos>) -> Waits {
     Waits::of_buckets(sum, &buckets)
 }
 
-fn is_merged(waits: &[Waits], whole: &Waits) -> bool {
+fn add_up_to(waits: &[Waits], whole: &Waits) -> bool {
     let mut buckets: BTreeMap<u64, u64> = BTreeMap::new();
     for (top, n) in waits.iter().flat_map(|waits| &waits.buckets) {
         *buckets.entry(*top).or_insert(0) += n;
@@ -115,7 +114,7 @@ fn assert_ordered(responses: &[&TracedResponse], before: Nanos, after: Nanos) {
     assert!(responses[0].stamps.arrived < responses[0].stamps.accepted);
 }
 
-/// What the kernel has summed up for a process is the sum of its single records.
+/// The kernel's sums for a process agree with its single records.
 fn assert_sums(process: &ProcessWaits, events: &[TracedResponse], address: &str) {
     let accept = events
         .iter()
@@ -127,10 +126,10 @@ fn assert_sums(process: &ProcessWaits, events: &[TracedResponse], address: &str)
         s.read - s.arrived.unwrap().max(s.accepted.unwrap())
     });
     let received = counted(received);
-    assert!(is_merged(std::slice::from_ref(&process.receive_queue), &received), "{address}");
+    assert!(add_up_to(std::slice::from_ref(&process.receive_queue), &received), "{address}");
     let in_server = counted(events.iter().map(|event| event.stamps.answered - event.stamps.read));
-    assert!(is_merged(std::slice::from_ref(&process.in_server), &in_server), "{address}");
-    assert!(process.run_queue.count > 0, "threads that sleep for their client are woken");
+    assert!(add_up_to(std::slice::from_ref(&process.in_server), &in_server), "{address}");
+    assert!(process.run_queue.count > 0, "threads slept until their clients woke them");
     let tops = process.run_queue.buckets.iter().map(|(top, _)| *top);
     for top in tops {
         assert_eq!(top_of(bucket_of(Nanos(top))), top);
@@ -169,7 +168,7 @@ fn sums_in_the_kernel_agree_with_its_records() {
 }
 
 #[test]
-fn outside_of_the_window_answers_are_counted_alone_and_strangers_never() {
+fn outside_the_window_only_answers_are_counted_and_other_servers_never() {
     let (listener, other) =
         (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
     let Some(tracepoints) = follow(&listener, &[], false) else { return };

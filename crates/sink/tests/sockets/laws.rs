@@ -99,14 +99,14 @@ fn a_large_body_arrives_completely() {
     assert_eq!(sink.stop().sent_bytes, client.received_bytes);
 }
 
-/// Sends `count` requests, over a new connection when the last has ended. Returns how many had each
-/// outcome, the bytes received, and the number of connections.
-fn count(sink: &Sink, count: usize) -> (BTreeMap<Result<u16, Failure>, u64>, u64, u64) {
+/// Sends this many requests one after the other, over a new connection once the last is closed.
+/// Returns how many had each outcome, the bytes received, and the number of connections.
+fn count(sink: &Sink, requests: usize) -> (BTreeMap<Result<u16, Failure>, u64>, u64, u64) {
     let mut outcomes = BTreeMap::new();
     let mut received = 0;
     let mut connections = 0;
     let mut client = None;
-    for _ in 0..count {
+    for _ in 0..requests {
         let mut open = client.take().unwrap_or_else(|| {
             connections += 1;
             Client::connect(sink.address())
@@ -265,7 +265,8 @@ fn inline_ten_accepts_no_connection_while_all_slots_are_busy() {
     let gone = busy(&sink, 2);
     let mut late = Client::connect(sink.address());
     late.send("GET /sleep0 HTTP/1.1\r\n\r\n");
-    // Each request for the ledger takes a turn of the loop, so it has had time to accept.
+    // Reading the ledger causes no turn of the loop. The reset below does, and nothing is accepted
+    // in that one either.
     assert_eq!([sink.ledger().connections, sink.ledger().connections], [2, 2]);
     gone.reset();
     // The slot stays with the request although its client is gone.
@@ -311,8 +312,8 @@ fn a_full_backlog_leaves_clients_outside() {
     let sink = start(SinkSettings { queue: SlotQueue::Inline10, backlog: 2, ..anywhere() });
     let _busy = busy(&sink, 1);
     let address = sink.address();
-    // One after the other: otherwise a handshake that began before the queue was full would succeed
-    // for its client.
+    // The fourth after the others: a handshake that begins before the queue is full succeeds for
+    // its client, even if the queue is full when it ends.
     let _inside: Vec<_> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
