@@ -53,12 +53,12 @@ impl LaneProgress {
         self.connected.store(connected, Ordering::Relaxed);
     }
 
-    /// Shows how far it is.
+    /// Shows how many requests have ended.
     pub fn show_ended(&self, ended: u64) {
         self.ended.store(ended, Ordering::Relaxed);
     }
 
-    /// Shows how far the lane is, and its tally where somebody has asked.
+    /// Shows how many requests have ended, and the tally if somebody has asked for it.
     #[inline]
     pub fn show(&self, ended: u64, tally: impl FnOnce() -> Tally) {
         self.ended.store(ended, Ordering::Relaxed);
@@ -100,7 +100,7 @@ impl RunProgress {
         }
     }
 
-    /// For this load: how it ends depends on its timeout and its loop.
+    /// With this load's timeout and kind of loop, to show how its last responses are waited for.
     #[must_use]
     pub fn of_load(self, spec: &LoadSpec) -> RunProgress {
         RunProgress { timeout: spec.load.timeout, is_open_loop: spec.load.pace.is_open(), ..self }
@@ -188,8 +188,8 @@ pub struct RequestRecord {
     /// The raw bytes of the response, head included, where they were asked for and are not more
     /// than 2 MiB.
     pub response: Option<Box<[u8]>>,
-    /// How the kernel and the app know it, if that was asked for and a response came; not known
-    /// of a generator elsewhere.
+    /// How the kernel and the app know it; `None` if that was not asked for, if no response came,
+    /// or if a generator on another machine sent it.
     #[serde(skip)]
     pub trace: Option<RequestTrace>,
 }
@@ -208,8 +208,8 @@ pub struct RequestTrace {
 }
 
 impl RequestTrace {
-    /// Takes the trace of the response that has come now; from here on this is that of the next
-    /// one.
+    /// Returns the trace of the request whose response has just come, and moves on to the next
+    /// request of the connection.
     pub(crate) fn next(&mut self, app: Option<AppTime>) -> RequestTrace {
         let trace = RequestTrace { app, ..*self };
         self.number += 1;

@@ -1,11 +1,11 @@
-//! TLS over the same sockets: a rustls session a connection, driven by the same edge-triggered
+//! TLS over the same sockets: one rustls session per connection, driven by the same edge-triggered
 //! events.
 //!
 //! Three invariants. Bytes that `send` reports as sent are in the kernel, not in a buffer of ours,
-//! so that sent bytes and times mean the same as without TLS. News that a session holds back (the
-//! kernel announces bytes once, and a handshake may already have read them) is announced by `wait`
-//! as an event of its own. A stream that ends without `close_notify` is a reset, never an end (RFC
-//! 8446 section 6.1): a body without a length could have been cut anywhere.
+//! so that sent bytes and times mean the same as without TLS. A session may hold data, or the end
+//! of the stream, that no epoll event will announce because it has already been read from the
+//! socket: `wait` makes an event for it. A stream that ends without `close_notify` is a reset,
+//! never an end (RFC 8446 section 6.1): a body without a length could have been cut anywhere.
 
 use std::io::{self, Read, Write};
 use std::mem;
@@ -29,7 +29,8 @@ pub struct TlsDriver {
     sockets: SocketDriver,
     tls: TlsSettings,
     sessions: Vec<TlsSession>,
-    /// Slots with news that no kernel event will announce, each once; mostly none.
+    /// Slots that have something to read although no kernel event will say so. No slot is in it
+    /// twice; it is usually empty.
     owed: Vec<u32>,
 }
 
@@ -37,7 +38,7 @@ pub struct TlsDriver {
 #[derive(Default)]
 struct TlsSession {
     tls: Option<ClientConnection>,
-    /// Whether the handshake is done, our last message of it sent.
+    /// Whether the handshake is done and our last message of it has been sent.
     is_established: bool,
     /// Plaintext bytes that are encrypted and not yet reported as sent, because their record is not
     /// all sent.
@@ -46,7 +47,7 @@ struct TlsSession {
     trouble: Option<Errno>,
     /// Whether the peer has announced that nothing more comes, or closed.
     has_ended: bool,
-    /// When the last of what it decrypted came, if the kernel says.
+    /// When the last bytes that it has read arrived, if the kernel says.
     stamp: Option<Nanos>,
 }
 
@@ -60,17 +61,17 @@ impl TlsDriver {
     /// Goes on with the handshake: `Ok` when it is done, `WouldBlock` while it waits for the server
     /// or the socket.
     ///
-    /// `Failed` where the server is not trusted, breaks the protocol, or leaves before the end, as
-    /// no connection was made. If it resets the connection, that is a `Reset` here too.
+    /// `PROTO` if the server is not trusted, breaks the protocol, or leaves before the end:
+    /// connecting has failed then. `CONNRESET` if it resets the connection.
     #[cold]
     fn handshake(&mut self, slot: usize) -> Result<(), Errno> {
         let session = &mut self.sessions[slot];
         let tls = session.tls.as_mut().ok_or(Errno::PROTO)?;
         let mut pipe = TlsPipe::new(&mut self.sockets, slot);
         while tls.is_handshaking() {
-            // To the very end, a short read or not: the event that brought us here may have
-            // announced an end too. Where we break it off, the server is told why, if it still
-            // listens.
+            // Reads until the handshake is done or the socket is empty, even after a short read:
+            // the event that brought us here may have announced the end of the stream too. If we
+            // break off the handshake, this also sends the server an alert that says why.
             if let Err(error) = tls.complete_io(&mut pipe) {
                 let is_ours =
                     error.get_ref().is_some() || error.kind() == io::ErrorKind::UnexpectedEof;
@@ -166,16 +167,16 @@ impl ConnectionDriver for TlsDriver {
                 Ok(state) => session.has_ended |= state.peer_has_closed(),
                 Err(_) => session.trouble = Some(Errno::PROTO),
             }
-            // An alert, or the refusal to renegotiate. Not while part of a request waits: that
-            // goes, and is counted, in send().
+            // Sends an alert, or the refusal to renegotiate. Not while part of a request is held:
+            // send() sends that, and reports it as sent.
             if tls.wants_write() && session.held == 0 {
                 let _ = pipe.flush(tls);
             }
         };
         session.has_ended = true;
         if filled > 0 {
-            // First the data before the end; the end itself at the next call, which has to be
-            // announced.
+            // This call returns the data before the end. The next one returns the end, but the
+            // kernel has no event left for it, so `wait` must announce it.
             owe(&mut self.owed, slot);
             return Ok(filled);
         }
@@ -186,9 +187,9 @@ impl ConnectionDriver for TlsDriver {
         self.sessions[slot].stamp
     }
 
-    /// A record at a time. When the socket takes only a part of one, all of its plaintext but the
-    /// last byte is called sent: the caller comes back for that byte when the socket can take more,
-    /// and the rest of the record goes first then.
+    /// Sends record by record. If the socket takes only part of one, all of its plaintext but the
+    /// last byte is reported as sent: the caller then calls again with that byte when the socket
+    /// can take more, and the rest of the record is sent first.
     fn send(&mut self, slot: usize, bytes: &[u8]) -> Result<usize, Errno> {
         if !self.sessions[slot].is_established {
             self.handshake(slot)?;

@@ -47,7 +47,7 @@ pub struct GeneratorRunner {
     clock: SystemClock,
 }
 
-/// What a process printed and used that ended with exit code 0.
+/// What a process that ended with exit code 0 printed, and the time that it took.
 pub struct ProcessReport {
     /// What it printed to stdout.
     pub printed: String,
@@ -233,7 +233,7 @@ impl GeneratorRunner {
             command.env.iter().map(|(name, value)| (OsString::from(name), value.clone())).collect();
         spec.scratch = Some(Arc::clone(&self.scratch));
         for file in &files {
-            // They are the last process's.
+            // The process before wrote them.
             let _ = fs::remove_file(file);
         }
         Server::start(&spec, &self.guard, &self.clock).map_err(|why| why.to_string())
@@ -340,7 +340,7 @@ impl OtherGenerator for GeneratorDriver {
             Stop::After(time) => (Some(time), None),
             Stop::RequestsPerConnection(each) => (None, Some(each * u64::from(task.connections))),
         };
-        // Another path than ours need not sleep.
+        // Only our own app is known to sleep, and only at its own path.
         let delay = stream.delay.filter(|_| stream.path.is_none() && task.started.rackup.is_none());
         let server = ClaimedServer {
             workers: task.server.workers.into(),

@@ -4,7 +4,7 @@
 use model::theory::ClassAlone;
 use model::{ClassTally, Nanos, Run};
 
-/// A class needs so many responses alone for its mean to be used.
+/// A class needs at least this many responses alone for its mean to be used.
 const LEAST_ALONE: u64 = 5;
 
 /// A class of a run's requests, and how long one takes alone.
@@ -62,8 +62,8 @@ pub(crate) mod fixtures {
         pub(crate) wait: u64,
     }
 
-    /// The canonical sweep, whose requests take 200 ms on average and wait for a thread, at whose
-    /// highest load one request of five is a search.
+    /// The canonical sweep (its requests take 200 ms on average and wait for a thread), with one
+    /// search among five requests at the highest load.
     pub(crate) fn with_searches(posts: LoneAndWaiting, searches: LoneAndWaiting) -> SweepStudy {
         let mut study = testkit::study::canonical();
         let names = ["/posts", "/search"];

@@ -6,15 +6,15 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-/// How long the rest of an escape sequence may take, which a slow line can tear apart; the Escape
-/// key sends the first byte of one and no more.
+/// How long to wait for the rest of an escape sequence, which a slow line may deliver in pieces. An
+/// Escape without a rest is the Escape key.
 const REST: Duration = Duration::from_millis(25);
 /// Bytes taken at once; what is pasted beyond them is read the next time.
 const MOST: usize = 4096;
 const ESCAPE: u8 = 0x1b;
 const CONTROL_C: u8 = 0x03;
 
-/// A key, as far as a screen asks which one it was.
+/// A key. Only those that a screen reacts to are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
     /// A character of ASCII, without Control; with or without Alt.
@@ -57,7 +57,7 @@ fn is_readable(terminal: &io::Stdin, time: Duration) -> io::Result<bool> {
     let time = time.try_into().expect("it is short");
     match poll(&mut [PollFd::new(terminal, PollFlags::IN)], Some(&time)) {
         Ok(ready) => Ok(ready > 0),
-        // A signal: whoever calls looks at those, too.
+        // Interrupted by a signal, which the caller looks for.
         Err(Errno::INTR) => Ok(false),
         Err(why) => Err(why.into()),
     }

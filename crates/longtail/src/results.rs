@@ -70,7 +70,7 @@ impl<'a> Results<'a> {
         let saved = self.path().filter(|_| kept.is_ok());
         let written = write_all(&self.files, study, saved, self.output);
         let printed = print(study, saved, self.output);
-        // What is printed may not mention thresholds, as in CSV.
+        // Some formats, such as CSV, do not mention thresholds.
         if !(self.output.is_prose() && self.output.tells_verdict()) {
             for expectation in Summary::of(study, None).expectations {
                 if expectation.result != "met" {

@@ -131,7 +131,7 @@ impl Run {
         }
     }
 
-    /// A run by another generator, with only what that says about it.
+    /// A run by another generator, with nothing but what the generator reports about it.
     pub fn claimed(connections: u32, claim: GeneratorClaim, elapsed: Nanos) -> Run {
         let measured = claim.duration.unwrap_or(elapsed);
         Run {

@@ -28,7 +28,7 @@ const QUEUE_PERIOD: Nanos = Nanos::from_millis(50);
 const QUEUES_PER_LOOK: usize = 4;
 /// The part of one CPU that sampling may take: a twentieth.
 const CPU_PART: u64 = 20;
-/// The server's statistics are not asked for more often.
+/// The shortest time between two requests for the server's statistics.
 const STATISTICS_PERIOD: Nanos = Nanos::from_secs(1);
 /// The most processes that are followed.
 const MOST_PROCESSES: usize = 256;

@@ -19,7 +19,7 @@ use model::{Forecast, Nanos};
 use crate::numeric::{QueueingError, at_most, not_negative, positive, share, some};
 
 /// The forecast of one run: `c / s`, and the mean response time, which every request has if all
-/// wait in one line. `None` for a service time of zero.
+/// wait in one line. `None` without slots, or for a service time of zero.
 pub fn forecast(connections: u32, slots: u32, service_time: Nanos) -> Option<Forecast> {
     let service = service_time.as_secs_f64();
     let turns = (f64::from(connections) / f64::from(slots)).max(1.0);
@@ -190,8 +190,9 @@ fn binomial(n: u32, p: f64) -> Vec<f64> {
     all
 }
 
-/// Probability that no worker has more than `most`: worker by worker takes a binomial share of the
-/// rest, and `left[r]` is the probability that `r` are left and no worker so far has more.
+/// The probability that no worker has more than `most` connections. One worker after the other
+/// takes a binomial share of the connections that are left; `left[r]` is the probability that `r`
+/// are left and that no worker so far has more than `most`.
 fn none_above(connections: u32, workers: u32, most: u32) -> f64 {
     let mut left = vec![0.0; connections as usize + 1];
     left[connections as usize] = 1.0;

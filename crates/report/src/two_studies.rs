@@ -1,6 +1,6 @@
 //! Two saved studies side by side at equal load. They were measured one after the other, so every
-//! difference includes what changed on the machine in between. The text says so, and calls only
-//! those figures different whose repeats inside the studies show it.
+//! difference includes what changed on the machine in between. The text says so, and calls a figure
+//! different only if the repeats within the studies show it.
 
 use judge::named_runs::NamedRun;
 use model::comparison::{ComparisonVerdict, Metric, RankSum, median};
@@ -32,7 +32,7 @@ const LEVEL: f64 = 0.05;
 /// The two side by side as text.
 ///
 /// # Errors
-/// One line, where they cannot be compared: which one, why, and what can.
+/// One line, if they cannot be compared: which one, why, and what to do instead.
 pub fn side_by_side<'a>(
     base: StudyFile<'a>,
     other: StudyFile<'a>,

@@ -51,7 +51,7 @@ fn seconds_in_word(word: &str) -> Option<f64> {
     seconds_in(word.trim_end_matches([',', '.']))
 }
 
-/// A size, in bytes: `10.64MB` and `623.0KiB` in 1024s, `32 B`, `32 bytes`.
+/// A size, in bytes: `10.64MB` and `623.0KiB` (both in units of 1024), `32 B`, `32 bytes`.
 pub(super) fn bytes(text: &str) -> Option<PrintedFigure> {
     let text = text.trim().trim_end_matches(',');
     let (number, unit) = split(text);
@@ -89,7 +89,7 @@ pub(super) fn quantile(word: &str) -> Option<f64> {
     (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
 }
 
-/// A percentile as two words, `99%` and `4.32ms`; not the longest.
+/// A percentile as two words, `99%` and `4.32ms`; not 100 %, which is the maximum.
 pub(super) fn percentile(
     percent: &str,
     time_s: Option<PrintedFigure>,

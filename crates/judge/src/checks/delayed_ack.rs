@@ -1,4 +1,5 @@
-//! Responses end about as long after they begin as a kernel delays an acknowledgement.
+//! From their first byte to their last, responses take about as long as a kernel delays an
+//! acknowledgement.
 
 use model::{Diagnostic, Nanos, Run, Tally};
 
@@ -15,7 +16,7 @@ pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     of(&run.tally)
 }
 
-/// Small responses that end as late as a delayed acknowledgement arrives.
+/// Applies if responses are small and take as long as a delayed acknowledgement.
 pub(super) fn of(tally: &Tally) -> Option<Diagnostic> {
     let waited = tally.phases.read.mean().filter(|waited| DELAYED.contains(waited))?;
     let is_small = tally.received_bytes / tally.phases.read.count.max(1) <= SMALL_RESPONSE;

@@ -7,8 +7,8 @@ use super::{Assessment, Grade};
 use crate::words::counted;
 
 /// With turns, the first request of a turn waits and the others don't, so half of all requests take
-/// less than this share of the time each would take in order. That excludes a server that serves in
-/// order but closes each connection after ten responses.
+/// less than this share of what each would take first come, first served ("in order"). That
+/// excludes a server that serves in order but closes each connection after ten responses.
 const SHORT: f64 = 0.8;
 /// Requests that wait take at least this many times the time in order. In order, with 15
 /// connections on 10 threads, each waits for one other every second time.
@@ -137,12 +137,12 @@ mod tests {
         assert_eq!(seen(&run, true, Some(&steady)), Some((1.6, true)));
         // Puma 6.6.1 with `max_fast_inline 1`: most requests wait, a quarter does not.
         let quarter = run.tally.response_time.quantile(0.25).unwrap();
-        let mut few = self::run(&[(1, 60), (2, 20), (3, 20)], 20);
-        few.tally.turns.first.sum = few.tally.turns.first.sum / 3 * 2;
+        let mut most_wait = self::run(&[(1, 60), (2, 20), (3, 20)], 20);
+        most_wait.tally.turns.first.sum = most_wait.tally.turns.first.sum / 3 * 2;
         let as_quick = ServiceTime { mean: quarter, ..steady };
-        assert_eq!(seen(&few, true, Some(&as_quick)), Some((1.6, true)));
+        assert_eq!(seen(&most_wait, true, Some(&as_quick)), Some((1.6, true)));
         let quicker = ServiceTime { mean: quarter / 2, ..steady };
-        assert_eq!(seen(&few, true, Some(&quicker)), None, "all wait");
+        assert_eq!(seen(&most_wait, true, Some(&quicker)), None, "all wait");
         let varied = ServiceTime { variation: 1.0, ..steady };
         assert_eq!(seen(&run, true, Some(&varied)), None);
         assert_eq!(seen(&run, true, None), None);

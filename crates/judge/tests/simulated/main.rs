@@ -115,7 +115,7 @@ fn is_true(limit: &Limit, truth: Truth, stated: f64) -> bool {
             let is_lower = !truth.is_threads || truth.at_once < stated;
             truth.is_reached && (is_lower || !truth.is_apart)
         }
-        // Busy threads that are counted exist, whether they work or wait.
+        // If more threads than stated are counted as busy, they exist, whether they work or wait.
         Limit::MoreThanStated { busy: Some(_), .. } => truth.threads > stated,
         Limit::MoreThanStated { is_full, .. } => {
             truth.at_once > stated && (truth.is_reached || !is_full)

@@ -68,7 +68,7 @@ pub fn failed_workers(output: &ServerOutput) -> Option<Vec<String>> {
 }
 
 /// What Puma 3 to 8 prints (cluster.rb, cluster/worker.rb). The exception follows; up to Puma 5
-/// only its place.
+/// only the place where it was raised.
 const NO_WORKER: &str = "! Unable to start worker";
 
 /// What Puma says to an `ssl://` bind if it was built without OpenSSL: from 5 on (binder.rb), and

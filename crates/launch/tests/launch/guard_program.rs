@@ -1,8 +1,8 @@
 //! The smallest program that can start a server under guard: it is its own guard, as longtail is.
 //!
-//! `guard COMMAND…` starts the command, says `server PID`, repeats what it writes, and never ends
-//! by itself: the tests kill it, to see that nothing is left. `guard keep …` is the hidden
-//! subcommand.
+//! `guard COMMAND…` starts the command, prints `server PID` and then what the command prints, and
+//! never ends by itself: the tests kill it, to see that nothing is left. `guard keep …` is the
+//! hidden subcommand.
 
 use std::io::Write as _;
 use std::path::Path;

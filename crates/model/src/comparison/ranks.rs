@@ -232,8 +232,8 @@ mod tests {
     fn the_rank_sum_matches_benchstat() {
         let old = [1726., 1723., 1707., 1707., 1713., 1729., 1736., 1707., 1705., 1774.];
         let new = [1423., 1416., 1411., 1413., 1412., 1426., 1422., 1424., 1447., 1425.];
-        let json = RankSum::of(&old, &new);
-        assert_eq!((json.interval(0.05), json.estimate()), (Some([-312.0, -284.0]), Some(-296.5)));
+        let sets = RankSum::of(&old, &new);
+        assert_eq!((sets.interval(0.05), sets.estimate()), (Some([-312.0, -284.0]), Some(-296.5)));
         let old = [3069., 3075., 3069., 3067., 3207., 3064., 3064., 3058., 3059., 3062.];
         let new = [3075., 3065., 3059., 3065., 3060., 3081., 3186., 3135., 3087., 3062.];
         let [low, high] = RankSum::of(&old, &new).interval(0.05).unwrap();

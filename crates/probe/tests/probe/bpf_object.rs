@@ -1,5 +1,5 @@
-//! The compiled program that is kept is the one that its source makes: compiled anew where Debian's
-//! clang 14 is there.
+//! The BPF object in the repository is what its source compiles to. The test compiles the source
+//! again if Debian's clang 14 is installed.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -8,8 +8,8 @@ use std::process::Command;
 
 use object::{File, Object as _, ObjectSection as _, SectionKind};
 
-/// Programs, maps and constants by section: what is loaded. Types carry line numbers and are left
-/// out.
+/// The sections that the kernel gets: programs, maps and constants. The type sections (BTF) are
+/// left out, because they contain line numbers.
 fn loaded(path: &Path) -> BTreeMap<String, Vec<u8>> {
     let bytes = std::fs::read(path).unwrap();
     let file = File::parse(bytes.as_slice()).unwrap();
@@ -28,7 +28,7 @@ fn has(program: &str) -> bool {
 }
 
 #[test]
-fn the_object_is_what_its_source_makes() {
+fn the_object_is_what_its_source_compiles_to() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let kept = loaded(&root.join("src/bpf/path.bpf.o"));
     let programs = kept.keys().filter(|name| name.starts_with("tp_btf/")).count();

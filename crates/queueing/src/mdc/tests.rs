@@ -1,4 +1,4 @@
-//! M/D/c against the tables, an independent series, and other people's figures.
+//! M/D/c against an independent series, published figures and M/M/c.
 
 use proptest::prelude::*;
 
@@ -55,7 +55,7 @@ fn the_mean_is_crommelins_series() {
 }
 
 #[test]
-fn other_peoples_figures_are_met() {
+fn published_figures_are_met() {
     // Q-MAM (MATLAB) by way of imperial-qore/line-solver, whose truncation is some 1e-9.
     let two = ConstantServiceQueue::new(OfferedLoad::new(2, 2.0, 0.6).unwrap()).unwrap();
     assert!((two.mean_wait() - 0.175_821_645_673_367).abs() < 2e-9);
@@ -71,7 +71,7 @@ fn other_peoples_figures_are_met() {
 }
 
 #[test]
-fn many_slots_and_nearly_full_ones_have_an_answer() {
+fn many_slots_and_high_utilisation_have_an_answer() {
     for (slots, rho) in [
         (5, 1e-12),
         (256, 1e-9),
@@ -84,7 +84,7 @@ fn many_slots_and_nearly_full_ones_have_an_answer() {
         (256, 0.99),
     ] {
         let queue = mdc(slots, rho);
-        // The wait of half an exponential service, within some percent at such loads.
+        // Half of the mean wait of M/M/c, which M/D/c exceeds by at most 35 % here.
         let half = 0.5 * ErlangQueue::new(queue.load()).unwrap().mean_wait();
         let wait = queue.mean_wait();
         let p99 = queue.wait_quantile(0.99).unwrap();
@@ -97,7 +97,7 @@ fn many_slots_and_nearly_full_ones_have_an_answer() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_loads_and_quantiles_are_refused() {
     let of =
         |slots, rho| ConstantServiceQueue::new(OfferedLoad::of_utilisation(slots, rho)).map(|_| ());
     assert!(matches!(of(5, 1.0), Err(QueueingError::NoSteadyState { .. })));
@@ -111,7 +111,7 @@ fn what_cannot_be_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
-    fn it_is_a_distribution(slots in 1u32..40, rho in 0.01f64..0.985, x in 0.0f64..5.0) {
+    fn waits_are_a_distribution(slots in 1u32..40, rho in 0.01f64..0.985, x in 0.0f64..5.0) {
         let queue = mdc(slots, rho);
         let here = queue.wait_above(x);
         let later = queue.wait_above(x + 0.1);
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn a_quantile_is_where_its_share_is(slots in 1u32..25, rho in 0.3f64..0.97, share in 0.0f64..0.999) {
+    fn a_quantile_is_exceeded_by_the_rest(slots in 1u32..25, rho in 0.3f64..0.97, share in 0.0f64..0.999) {
         let queue = mdc(slots, rho);
         let wait = queue.wait_quantile(share).unwrap();
         prop_assert!(queue.wait_above(wait) <= 1.0 - share + 1e-12);

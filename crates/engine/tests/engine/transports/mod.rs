@@ -1,8 +1,8 @@
 //! Every transport against real listeners: each kind of address, and TLS with all that can go wrong
 //! with it.
 //!
-//! The loads are those of a run: what a wire forgets to announce is a hang, and times out. Only
-//! what a lane cannot see is asked of a wire itself.
+//! The tests run whole loads where they can: if a wire forgets to announce an event, the load hangs
+//! and times out. They call a wire directly only to see what a lane does not show.
 
 mod plain;
 mod tls;
@@ -26,7 +26,7 @@ use rustls::{RootCertStore, ServerConfig, ServerConnection, SupportedProtocolVer
 
 use crate::kit::{ANSWER, LONG_TIMEOUT, Server, always, driven, kinds};
 
-/// So many requests over one connection.
+/// A load of this many requests over one connection.
 fn load(transport: Transport, requests: u64) -> LoadSpec {
     let request = render("GET", "localhost", "/", &[], true);
     let closed = LoadSpec::closed(transport, request, 1);
@@ -43,7 +43,7 @@ fn encrypted(address: SocketAddr, tls: TlsSettings) -> Transport {
 
 type Served<'a> = rustls::Stream<'a, ServerConnection, TcpStream>;
 
-/// A TLS server that treats each connection as `serve` does.
+/// A TLS server that handles each connection with `serve`.
 fn tls_server(
     config: ServerConfig,
     serve: impl Fn(&mut Served<'_>) -> io::Result<()> + Send + Sync + 'static,
@@ -55,7 +55,7 @@ fn tls_server(
     })
 }
 
-/// How a request to a server that answers ends.
+/// The outcome of one request to a TLS server that answers.
 fn outcome(config: ServerConfig, tls: TlsSettings) -> Outcome {
     let server = tls_server(config, |stream| always(stream, ANSWER));
     let done = driven(&load(encrypted(server.address, tls), 1));
@@ -63,7 +63,7 @@ fn outcome(config: ServerConfig, tls: TlsSettings) -> Outcome {
     kinds(&done)[0]
 }
 
-/// What the next wait of a wire brings. Empty waits are allowed, a minute of them is a hang.
+/// Waits for the next events of a wire. A wait may bring none, but a minute without any is a hang.
 fn news(wire: &mut impl ConnectionDriver, events: &mut Vec<ConnectionEvent>) {
     for _ in 0..600 {
         wire.wait(Nanos::from_millis(100), events);
@@ -162,7 +162,7 @@ fn server_config(
     builder.with_single_cert(vec![pair.cert.der().clone()], key.into()).expect("a pair")
 }
 
-/// Of a server whom nobody vouches for.
+/// The configuration of a server with a self-signed certificate.
 fn own_config() -> ServerConfig {
     server_config(&Pair::self_signed(|_| {}), BOTH, None)
 }

@@ -53,8 +53,8 @@ fn an_exchange_over_each_kind_of_address() {
     }
 }
 
-/// Whom each of two or three servers saw, when nine or four connections of two lanes each made a
-/// request.
+/// One to three servers note from which address each connection came. Two lanes make one request on
+/// each of nine or four connections.
 #[test]
 fn connections_go_evenly_to_each_endpoint_and_from_each_source_whichever_lane_has_them() {
     let sources: [IpAddr; 2] = [[127, 0, 0, 2].into(), [127, 0, 0, 3].into()];

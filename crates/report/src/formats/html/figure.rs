@@ -54,7 +54,7 @@ impl PageFigure {
     }
 }
 
-/// Plots one below the other that share an x axis, whose title stands at the last.
+/// Plots one below the other that share an x axis. Only the last one has its title.
 pub(crate) fn stacked(mut plots: Vec<Plot>, title: &str) -> Vec<Plot> {
     if plots.len() > 1 {
         for (at, plot) in plots.iter_mut().enumerate() {
@@ -80,19 +80,19 @@ pub(crate) fn watched(watch: Option<&Watch>, name: &str) -> Vec<PlotPoint> {
     thinned(&watch.map(|watch| crate::server_view::summed(watch, name)).unwrap_or_default())
 }
 
-/// The highest of each few neighbouring points, so that no more are left than can be told apart.
+/// Fewer points: of each group of neighbours the highest, so that those left can be told apart.
 pub(crate) fn thinned(points: &[PlotPoint]) -> Vec<PlotPoint> {
     /// The most points of a line.
     const MOST: usize = 150;
-    let few = points.len().div_ceil(MOST).max(1);
+    let group = points.len().div_ceil(MOST).max(1);
     let highest = |part: &[PlotPoint]| part.iter().copied().max_by(|a, b| a.y.total_cmp(&b.y));
-    points.chunks(few).filter_map(highest).collect()
+    points.chunks(group).filter_map(highest).collect()
 }
 
 /// A distribution as a line: each percentile up to the last that is known.
 ///
 /// It is the log-log plot of how many responses took longer, turned so that it reads like an HDR
-/// plot: each further nine has the same room.
+/// plot: from 90 % to 99 % is as wide as from 99 % to 99.9 %.
 pub(crate) fn spread(
     class: impl Into<String>,
     time_at: impl Fn(f64) -> Option<Nanos>,
