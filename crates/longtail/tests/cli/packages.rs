@@ -1,6 +1,7 @@
 //! The packages that are released, made of this very build (`bin/dist --binary`): each is
 //! installed into a folder of its own, measures, and leaves nothing behind (`bin/try-packages`).
-//! Static binaries, and clean systems to install into, are `make dist` and `make dist-test`.
+//! `make dist` builds them with static binaries, and `make dist-test` installs them into clean
+//! systems.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! What longtail can do with which of the kernel's rights, tried: the table in
-//! `docs/privileges.md` is what this test finds. What a right is missing for must name it.
+//! Tries what longtail can do with which of the kernel's capabilities: the table in
+//! `docs/privileges.md` is what this test finds. Whatever fails for want of one must name it.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,10 +12,10 @@ use serde_json::Value;
 use crate::lab::{Ended, LONGTAIL, Lab, can, end, free_port};
 use crate::scenarios::stage::is_there;
 
-/// Somebody who runs longtail, and the words in front of it.
+/// Somebody who runs longtail, and with which rights: capabilities, or a word that `run` knows.
 struct Person {
     name: &'static str,
-    words: &'static str,
+    rights: &'static str,
 }
 
 /// What is tried: the rows of the table.
@@ -28,21 +28,21 @@ const ROWS: [&str; 4] = [MEASURE, TRACE, WATCH, LOOK_INSIDE];
 const NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups";
 
 const PEOPLE: [Person; 9] = [
-    Person { name: "any user", words: "" },
-    Person { name: "CAP_BPF", words: "bpf" },
-    Person { name: "CAP_PERFMON", words: "perfmon" },
-    Person { name: "CAP_BPF and CAP_PERFMON", words: "bpf,perfmon" },
-    Person { name: "CAP_SYS_PTRACE", words: "sys_ptrace" },
-    Person { name: "CAP_DAC_READ_SEARCH", words: "dac_read_search" },
-    Person { name: "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH", words: "sys_ptrace,dac_read_search" },
-    Person { name: "root of a user namespace", words: "namespace" },
-    Person { name: "root", words: "root" },
+    Person { name: "any user", rights: "" },
+    Person { name: "CAP_BPF", rights: "bpf" },
+    Person { name: "CAP_PERFMON", rights: "perfmon" },
+    Person { name: "CAP_BPF and CAP_PERFMON", rights: "bpf,perfmon" },
+    Person { name: "CAP_SYS_PTRACE", rights: "sys_ptrace" },
+    Person { name: "CAP_DAC_READ_SEARCH", rights: "dac_read_search" },
+    Person { name: "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH", rights: "sys_ptrace,dac_read_search" },
+    Person { name: "root of a user namespace", rights: "namespace" },
+    Person { name: "root", rights: "root" },
 ];
 
 impl Person {
     /// Runs longtail as this person would.
-    fn run(&self, lab: &Lab, program: &Path, words: &str) -> Ended {
-        let prefix = match self.words {
+    fn run(&self, lab: &Lab, program: &Path, arguments: &str) -> Ended {
+        let prefix = match self.rights {
             "root" => String::new(),
             "" => NOBODY.to_owned(),
             "namespace" => format!("{NOBODY} unshare --user --map-root-user"),
@@ -52,13 +52,14 @@ impl Person {
                 format!("{NOBODY} --inh-caps={held} --ambient-caps={held}")
             }
         };
-        let line = format!("{prefix} {} {words}", program.display());
+        let line = format!("{prefix} {} {arguments}", program.display());
         let mut all = line.split_ascii_whitespace();
         let mut command: Command = lab.program(all.next().unwrap());
         let data = lab.path(&format!("data-{}", self.name.replace(' ', "-")));
         end(command.args(all).env("XDG_DATA_HOME", data))
     }
 
+    /// What of [`ROWS`] works for this person.
     fn tries(&self, lab: &Lab, program: &Path, port: u16) -> Vec<&'static str> {
         let sweep = "sweep --server builtin -w1 -t2:2 -d 5ms -R 5 --multiples 1 --no-calibrate";
         let is_measured = |ended: &Ended| [0, 3].contains(&ended.code());
@@ -71,7 +72,7 @@ impl Person {
         let sees_all = not_visible.is_empty();
         if !may_trace {
             let refusal = traced.refused("--inspect kernel is not possible here: ");
-            let missing = match self.words {
+            let missing = match self.rights {
                 "bpf" => "CAP_PERFMON is not held (sudo setcap",
                 "perfmon" => "CAP_BPF is not held (sudo setcap",
                 "namespace" => "Operation not permitted",
@@ -79,7 +80,7 @@ impl Person {
             };
             assert!(refusal.contains(missing), "{}: {refusal}", self.name);
         }
-        if !sees_all && self.words != "namespace" {
+        if !sees_all && self.rights != "namespace" {
             let said = not_visible.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("; ");
             assert!(
                 said.contains("CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"),

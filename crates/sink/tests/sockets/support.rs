@@ -13,7 +13,7 @@ use testkit::clock::{REAL_CLOCK, Stepped, eventually};
 /// Longer than anything here takes on a noisy machine; only a failing test waits this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The load sink, at a free port.
+/// A sink with default settings, at a free port.
 pub(crate) fn anywhere() -> SinkSettings {
     SinkSettings {
         listen: vec![SocketAddr::from(([127, 0, 0, 1], 0)).into()],
@@ -51,7 +51,7 @@ pub(crate) fn stopped(workers: u32, threads: u32, delay: Nanos) -> (Sink, Steppe
     (Sink::start(settings(workers, threads, delay), clock.clone()).unwrap(), clock)
 }
 
-/// A client whose request has a slot, the `n`th, for longer than any test takes.
+/// A client whose request holds a slot for longer than any test takes; `n` slots are held then.
 pub(crate) fn busy(sink: &Sink, n: u64) -> Client {
     let mut client = Client::connect(sink.address());
     client.send("GET /sleep1000000 HTTP/1.1\r\n\r\n");

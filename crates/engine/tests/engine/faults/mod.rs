@@ -155,7 +155,7 @@ fn a_body_is_as_long_as_its_head_and_its_chunks_say_or_its_request_fails() {
 }
 
 #[test]
-fn a_head_is_one_of_http_1_1_that_ends_or_its_request_fails() {
+fn a_head_that_is_not_http_1_1_or_does_not_end_fails_its_request() {
     all_end("== a head is one of HTTP/1.1");
 }
 
@@ -185,7 +185,7 @@ fn unasked_bytes_close_an_idle_connection_and_fail_no_request() {
     let seen = Arc::clone(&progress);
     let server = Server::start(move |stream, connection| {
         play(stream, "read; {answer}")?;
-        // The response is taken by itself: what comes with it would be its trailing bytes.
+        // Waits until the response was read: bytes that come with it are its trailing bytes.
         while seen.ended() <= connection {
             pause(5);
         }
@@ -251,7 +251,7 @@ fn an_answer_of_another_length_than_expected_is_distinguished_from_a_good_one() 
             assert_eq!(done.tally.wrong_lengths, wrong);
         }
     }
-    // The length of a failure is nobody's business.
+    // The length of an error response is not checked.
     let server = playing(r"read; HTTP/1.1 503 X\r\nContent-Length: 2\r\n\r\nno; again");
     let done = driven(&LoadSpec { body_bytes: Some(9), ..shape(server.address) });
     server.stop();
@@ -308,8 +308,8 @@ fn answers_half_a_request(stream: &mut TcpStream) -> io::Result<()> {
     stream.write_all(TOO_LARGE)
 }
 
-/// A closed and an open load of [`large`] requests on a server that treats each connection so, and
-/// keeps it until the load is over; and what of each is looked at.
+/// Sends a closed and an open load of [`large`] requests to a server that treats each connection as
+/// `serve` does, and keeps it open until the load is over; `look` checks the last outcome of each.
 fn on_a_server_that_stays(
     serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Sync + 'static,
     loads: impl Fn(&LoadSpec) -> Vec<LaneOutcome>,
@@ -367,8 +367,7 @@ fn a_request_that_the_server_does_not_read_times_out_half_sent() {
 /// response: then the connection can be used again, and otherwise not, as the server would take the
 /// rest for the next request.
 #[test]
-fn an_early_answer_counts_though_a_reset_follows_and_another_request_comes_only_behind_a_whole_one()
-{
+fn an_early_answer_counts_and_keeps_the_connection_only_if_the_request_was_sent_whole() {
     let heads = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&heads);
     let reads_on = Server::start(move |stream, _| {

@@ -1,5 +1,4 @@
-//! A wire in simulated time: what a scripted server does comes when the server says, to the
-//! nanosecond.
+//! A wire in simulated time: what a scripted server sends arrives exactly when the server says.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -23,7 +22,7 @@ pub(crate) enum News {
     Bytes(Vec<u8>),
     End,
     Reset,
-    /// It can be sent again.
+    /// The socket takes bytes again.
     Room,
 }
 
@@ -31,7 +30,7 @@ pub(crate) enum News {
 struct Socket {
     /// What came and was not received.
     inbox: VecDeque<News>,
-    /// Connections so far: what was to come on an earlier one does not.
+    /// Connections that were closed on this slot. What was to come on one of them is dropped.
     life: u64,
     /// When the kernel received what was received last, by the wall clock.
     stamp: Option<Nanos>,
@@ -40,7 +39,7 @@ struct Socket {
 /// What is to come: when, in which order, on which connection in which of its lives.
 type Coming = (Nanos, u64, usize, u64, News);
 
-/// A server: the wire does what is common to all.
+/// A server: the wire does what is common to all servers.
 pub(crate) trait Server: Sized {
     fn open(_wire: &mut SimulatedWire<Self>, _slot: usize) -> Result<(), Errno> {
         Ok(())
@@ -50,8 +49,8 @@ pub(crate) trait Server: Sized {
 
     fn close(&mut self, _slot: usize, _now: Nanos) {}
 
-    /// How late the lane is woken for the next news; `order` is the number of all that were to come
-    /// so far.
+    /// How late the lane is woken for the next news. `order` counts all news that were scheduled so
+    /// far.
     fn wakes_late(&self, _order: u64) -> Nanos {
         Nanos::ZERO
     }
@@ -74,7 +73,7 @@ pub(crate) struct SimulatedWire<S> {
 }
 
 impl<S> SimulatedWire<S> {
-    /// This comes on `slot`, so long from now.
+    /// Schedules `news` on `slot`, `after` this long.
     pub(crate) fn comes(&mut self, after: Nanos, slot: usize, news: News) {
         self.order += 1;
         self.coming.push(Reverse((
@@ -146,7 +145,7 @@ impl<S: Server> ConnectionDriver for SimulatedWire<S> {
             Some(News::Bytes(_)) => {}
         }
         let mut n = 0;
-        // As of a stream: the pieces are one.
+        // A stream has no boundaries: all pieces that came are read as one.
         while let Some(News::Bytes(bytes)) = inbox.front() {
             buffer[n..n + bytes.len()].copy_from_slice(bytes);
             n += bytes.len();
@@ -170,8 +169,8 @@ impl<S: Server> ConnectionDriver for SimulatedWire<S> {
     }
 }
 
-/// One lane on this server to its end, or interrupted in its first turn; and its journal, where
-/// that `is_kept`.
+/// Runs one lane on this server to its end, or interrupts it in its first turn. Returns what it
+/// recorded, and its journal if that `is_kept`.
 pub(crate) fn run<S: Server>(
     spec: &LoadSpec,
     server: S,
