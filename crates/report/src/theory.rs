@@ -54,23 +54,23 @@ pub(crate) fn section(study: &SweepStudy) -> Option<ReportSection> {
 
 fn row(study: &SweepStudy, run: &Run, theory: &Theory) -> Option<TableRow> {
     // No order of service predicts the rate of an app that computes.
-    let says =
+    let forecast =
         Some(theory).filter(|theory| theory.not_judged != Some(NotJudged::Computes))?.shown()?;
     let all_good = run.tally.counts.failed() == 0;
     let mean = run.tally.response_time.mean().filter(|_| all_good);
-    let off = |mean: Nanos| mean.as_secs_f64() / says.mean.as_secs_f64() - 1.0;
+    let off = |mean: Nanos| mean.as_secs_f64() / forecast.mean.as_secs_f64() - 1.0;
     let cells = [
         name_in_sweep(study, run),
-        name(theory, says.discipline),
-        number::rate(says.rate),
-        number::deviation(run.completed_rate() / says.rate - 1.0),
-        number::milliseconds(says.mean),
+        name(theory, forecast.discipline),
+        number::rate(forecast.rate),
+        number::deviation(run.completed_rate() / forecast.rate - 1.0),
+        number::milliseconds(forecast.mean),
         or_none(mean.map(off), number::deviation),
     ];
     Some(TableRow::new(
         cells
             .into_iter()
-            .chain(says.percentiles.iter().flat_map(|allowed| percentile(run, allowed))),
+            .chain(forecast.percentiles.iter().flat_map(|allowed| percentile(run, allowed))),
     ))
 }
 
@@ -104,7 +104,7 @@ fn resemblance(theory: &Theory, service_time: Option<ServiceTime>) -> String {
     match theory.resemblance() {
         Resemblance::Unknown(why) => format!("is held against no model: {why}"),
         Resemblance::These(these) if these.len() == theory.forecasts.len() => {
-            "looks alike in every order of service".to_owned()
+            "would look the same in every order of service".to_owned()
         }
         Resemblance::These(these) => {
             let others =
@@ -206,7 +206,7 @@ pub(crate) fn probes(study: &SweepStudy) -> Option<String> {
         let found = match probe.theory.as_ref().map(|theory| (theory, theory.resemblance())) {
             None => "not known, for want of a service time".to_owned(),
             Some((theory, Resemblance::These(these))) if these.len() == theory.forecasts.len() => {
-                "every order of service alike".to_owned()
+                "all orders of service look the same".to_owned()
             }
             Some((theory, Resemblance::These(these))) => names(theory, &these),
             Some((theory, Resemblance::ShapeOf(these))) => {

@@ -28,7 +28,7 @@ pub(crate) const NOT_IN_URLS: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// A place of a text, and what stands there.
+/// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum TextPart {
     Fixed(Vec<u8>),
@@ -171,7 +171,7 @@ fn value(inside: &str, read: &mut ReadFile<'_>) -> Result<Option<VaryingValue>, 
         .collect();
     if lines.is_empty() {
         return Err(RequestError::new(format!(
-            "{{{}}}: the file has no line: write a value a line",
+            "{{{}}}: the file has no lines: write one value per line",
             excerpt(inside)
         )));
     }

@@ -5,7 +5,7 @@ use model::{Diagnostic, Run};
 use super::{Assessment, busiest_lane, by};
 use crate::words::percent;
 
-/// Applies where the kernel accounts for its threads.
+/// Applies where the kernel says how long each thread waited (`/proc/thread-self/schedstat`).
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     let share = busiest_lane(run, |lane| lane.run_queue)?;
     Some(Diagnostic::LaneRunQueue { share })

@@ -236,6 +236,7 @@ const SMALL: Nanos = Nanos::from_micros(200);
 /// Standard errors; reached by chance once in a few hundred runs.
 const SIGNIFICANT: f64 = 3.0;
 
+/// The grade of a value that should be small: passed up to `pass`, doubtful up to `fail`.
 fn by(value: f64, pass: f64, fail: f64) -> Grade {
     match value {
         value if value <= pass => Grade::Passed,
@@ -393,7 +394,7 @@ pub fn served_in_turns(
     served_in_turns::ask(run, slots, keep_alive, alone)
 }
 
-/// Whether a warning is about a rate above the maximum that is explained.
+/// Whether a warning is [`Diagnostic::AboveMaximum`], and the excess is explained.
 pub(crate) fn is_above_maximum_explained(
     warning: &Diagnostic,
     alone: Option<&ServiceTime>,

@@ -26,8 +26,8 @@ pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
 pub(super) fn assess(accept_queue: Nanos, wait: Nanos) -> Assessment {
     let grade = Grade::Doubtful;
     let sentence = format!(
-        "by its length, the accept queue held requests for {:.1} ms, longer than the \
-            {:.1} ms that this is part of",
+        "by its length, the accept queue held requests for {:.1} ms, but the whole wait that \
+            includes this was {:.1} ms",
         accept_queue.as_millis_f64(),
         wait.as_millis_f64()
     );

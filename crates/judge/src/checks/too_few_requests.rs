@@ -1,4 +1,4 @@
-//! Percentiles above this one are not printed: too few requests.
+//! From this percentile on none is printed: too few requests.
 
 use model::{Diagnostic, Quantile, Run};
 

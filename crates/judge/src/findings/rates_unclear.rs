@@ -28,8 +28,8 @@ fn error_of(point: &SweepPoint<'_>, variation: f64) -> f64 {
     ERRORS * variation / (point.run.tally.counts.good().max(1) as f64).sqrt()
 }
 
-/// Whether chance explains why the highest load's rate is above the lowest's, and chance explains
-/// more than 5 %.
+/// Whether chance alone can explain by how much the rate at the highest load exceeds that at the
+/// lowest, and could explain more than 5 %.
 pub(super) fn are_unclear(points: &[SweepPoint<'_>], variation: f64) -> bool {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return false };
     let error = error_between(first, last, variation);
@@ -62,8 +62,9 @@ impl RatesUnclear {
     pub(super) fn sentence(&self) -> String {
         let [low, high] = [self.rate_per_s, self.most_per_s].map(rate_in_words);
         format!(
-            "{low} requests/s at {}, {high} at {}: whether throughput still rises, runs this short \
-             do not tell. Requests take so different times that each rate is known to ± {} only.",
+            "{low} requests/s at {}, {high} at {}: the runs are too short to tell whether \
+             throughput still rises. Request times vary so much that each rate is known to ± {} \
+             only.",
             count_of(self.connections, "connection"),
             self.most_connections,
             share(self.error)

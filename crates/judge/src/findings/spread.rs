@@ -27,7 +27,7 @@ pub struct Spread {
     pub in_order: Nanos,
 }
 
-/// Describes a run without two distinct groups of response times that is not in order.
+/// Describes a run that is not in order, and whose response times form no two distinct groups.
 pub(super) fn of(point: &SweepPoint<'_>) -> Option<Finding> {
     let multiple = point.multiple;
     let connections = point.run.connections;

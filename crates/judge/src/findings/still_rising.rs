@@ -21,7 +21,7 @@ pub struct StillRising {
 }
 
 /// If the rate rises by less than this power of the connections, the rise may have ended before the
-/// highest load. 10 % more for four times as many is 0.07; in proportion is 1.
+/// highest load. A rise in proportion is a power of 1; 10 % more at four times as many is 0.07.
 const HARDLY: f64 = 0.25;
 
 /// Holds if only the highest load reached the best throughput, and no limit is known. `variation`:

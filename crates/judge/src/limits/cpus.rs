@@ -49,7 +49,7 @@ pub(crate) fn of_server(server: &ServerCpu, cpu: CpuUsage) -> Option<Limit> {
     }
     // Under a quota, idle time is unknown: other processes may use the CPUs that the quota would
     // allow.
-    if cpu.by_quota && cpu.server >= HALF * cpu.of && wanted(server) >= cpu.of {
+    if cpu.by_quota && cpu.server >= QUOTA_USED * cpu.of && wanted(server) >= cpu.of {
         return Some(on_cpus(cpu));
     }
     let serving = server.serving();
@@ -77,7 +77,7 @@ pub(crate) fn of_server(server: &ServerCpu, cpu: CpuUsage) -> Option<Limit> {
 /// time, in which the process neither runs nor is ready to.
 const MAY_BE_THE_LOCK: f64 = 0.5;
 
-/// Explains a limit of threads or inside the app by Ruby's lock, where that is possible.
+/// Explains a limit inside the app by Ruby's lock, where that is possible.
 ///
 /// The lock is the probable limit if each process computes for most of the time. If requests take no
 /// longer than they would by competing for the lock, more threads may do more.
@@ -96,7 +96,7 @@ pub(crate) fn or_ruby_lock(limit: Limit, run: &Run) -> Limit {
             let processes = serving.len() as u32;
             Limit::RubyLock { processes, each, cpu, strength: Strength::Probably }
         }
-        // `busy` here: threads were seen idle while requests waited, so there are enough of them.
+        // If `busy` is known, threads were seen idle while requests waited, so there are enough.
         Limit::InsideApp { at_once: Some(at_once), slots, busy: None, .. }
             if each >= COMPUTES && is_competition(&at_once, slots, each, run) =>
         {
@@ -135,7 +135,7 @@ fn is_competition(at_once: &AtOnce, slots: u32, each: f64, run: &Run) -> bool {
 const TAKES_OF_THE_LOCK: f64 = 5.0;
 
 /// A server that uses at least this share of its quota is busy computing.
-const HALF: f64 = 0.5;
+const QUOTA_USED: f64 = 0.5;
 
 /// What the least busy of these processes used of a CPU.
 fn least_busy(serving: &[ServingProcess]) -> f64 {
@@ -279,8 +279,8 @@ mod tests {
         let Limit::InsideApp { .. } = of(4.9, 10, true) else { panic!() };
     }
 
-    /// What becomes of a limit inside the app that lets through `at_once` requests for five threads,
-    /// if its process uses `tenths` of seconds in ten seconds.
+    /// What `or_ruby_lock` makes of a limit inside the app that lets `at_once` requests through for
+    /// five threads, if its process uses `tenths` tenths of a second of CPU time in ten seconds.
     fn inside_a_process_that_computes(at_once: f64, tenths: u64, is_ruby: bool) -> Limit {
         let generator = facts(&[tenths], 2, tenths + 2, (is_ruby, true));
         let run = Run { generator, ..testkit::study::canonical().runs.remove(0) };

@@ -21,7 +21,7 @@ pub struct SummaryComparison {
     pub arms: Vec<SummaryArm>,
     /// Blocks that were begun.
     pub blocks: u32,
-    /// Differences up to this part of the base's figure do not matter.
+    /// Differences of up to this share of the base's figure do not matter.
     pub margin: f64,
     /// The metrics.
     pub metrics: Vec<ComparedMetric>,
@@ -31,7 +31,7 @@ pub struct SummaryComparison {
     pub cannot_tell: bool,
     /// Which is best, where that was asked.
     pub ranking: Option<ArmRanking>,
-    /// What the event of each arm that has one cost.
+    /// What the event cost, for each arm that has one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<SummaryEvent>,
     /// What else must be known, in sentences.
@@ -70,13 +70,13 @@ pub struct SummaryEvent {
     pub runs: u32,
     /// Until the server's processes had settled: the median of the runs.
     pub took_ms: Option<f64>,
-    /// In which it lies with 95 %.
+    /// Its 95 % interval.
     pub took_interval_ms: Option<[f64; 2]>,
     /// For how long no process served.
     pub unserved_ms: Option<f64>,
     /// The longest time without a response.
     pub longest_gap_ms: Option<f64>,
-    /// Requests that were out at the event, or due from then until all was as before.
+    /// Requests in flight at the event, or due from then until all was as before.
     pub requests: u64,
     /// How many of them failed.
     pub failed: u64,
@@ -167,7 +167,7 @@ pub(crate) fn verdict(verdict: ComparisonVerdict) -> &'static str {
     }
 }
 
-/// A part in percent with its sign: `+1.4`, `-87`.
+/// A share in percent with its sign: `+1.4`, `-87`.
 fn percent(part: f64, decimals: usize) -> String {
     let text = number::fixed(part * 100.0, decimals);
     if text.starts_with('-') || part <= 0.0 || text.bytes().all(|b| b"0.".contains(&b)) {
@@ -177,7 +177,7 @@ fn percent(part: f64, decimals: usize) -> String {
     }
 }
 
-/// How many decimals percentages have that stand together: none, or one where all are below 10 %.
+/// How many decimals percentages get that are shown together: one if all are below 10 %, else none.
 fn decimals(parts: impl IntoIterator<Item = f64>) -> usize {
     usize::from(parts.into_iter().fold(0.0, |most: f64, part| most.max(part.abs())) < 0.0995)
 }
@@ -244,7 +244,7 @@ pub(crate) fn sentence(summary: &SummaryComparison) -> String {
     let others: Vec<&str> = summary.compared().skip(1).map(|arm| arm.letter.as_str()).collect();
     let is_short = others.len() > 1;
     let of_events = summary.events.iter().map(|event| event.sentence.clone());
-    // Where a few runs show what an event costs, that they decide no test need not be said.
+    // A few runs show what an event costs. That they are too few for a test goes without saying.
     let can_decide =
         |arm: &&&str| summary.events.is_empty() || has_enough_blocks(summary, base, arm);
     let against_base =
@@ -253,7 +253,7 @@ pub(crate) fn sentence(summary: &SummaryComparison) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
-/// Whether what decides could be told from so many blocks.
+/// Whether there were enough blocks to test the metrics that decide.
 fn has_enough_blocks(summary: &SummaryComparison, base: &str, arm: &str) -> bool {
     let has_few = |difference: &Difference| {
         matches!(difference.doubt, Some(ComparisonDoubt::FewBlocks { .. }))
@@ -261,8 +261,8 @@ fn has_enough_blocks(summary: &SummaryComparison, base: &str, arm: &str) -> bool
     !summary.deciding().any(|row| row.difference(base, arm).is_some_and(has_few))
 }
 
-/// What is said of the pairs without the base, where all pairs are compared: of a few each, of many
-/// how many differ. The table has them all.
+/// If all pairs are compared: a sentence for each pair without the base or, if there are many, one
+/// that says how many differ. The table has them all.
 fn of_other_pairs(summary: &SummaryComparison) -> Option<String> {
     const MOST: usize = 3;
     if summary.question != ComparisonQuestion::Pairs {
@@ -361,8 +361,8 @@ fn tail_against_median(rows: &[ComparedRow<'_>], arm: &str) -> Option<String> {
     ))
 }
 
-/// What else is worse, and what else is better; a sentence each. Failures are said already, and
-/// p50 and p99 where tail and median are.
+/// What else is worse, and what else is better, in a sentence each. Failures have one of their own;
+/// so have p50 and p99 if `is_tail_said`.
 fn other_changes(rows: &[ComparedRow<'_>], is_tail_said: bool, is_short: bool) -> Vec<String> {
     let verdict_of = |metric| find(rows, metric).map(ComparedRow::verdict);
     let is_p95_like_p99 = verdict_of(Metric::P95) == verdict_of(Metric::P99);
@@ -407,8 +407,9 @@ impl ComparedRow<'_> {
     }
 }
 
-/// Response times that move against what decides by more than the margin, where only what decides
-/// is tested. Whoever reads `better` must see them.
+/// Response times that are longer by more than the margin although the arm is better by the metric
+/// that decides, or shorter although it is worse, if only that metric is tested. Whoever reads
+/// `better` must see them.
 fn untested(summary: &SummaryComparison, base: &str, arm: &str) -> Option<String> {
     let decided = |verdict| {
         summary
@@ -457,7 +458,7 @@ fn of_deciding(
         }
         ComparisonVerdict::CannotTell => {
             let why = why(summary, row, difference);
-            if !is_small(difference) {
+            if !certainly_differs(difference) {
                 return format!(
                     "Whether {arm} differs from {base} in {name} cannot be told: {why}."
                 );
@@ -481,7 +482,7 @@ pub(super) fn sentence_of(text: String) -> String {
 }
 
 /// Whether there is a difference for certain, though it may be smaller than the margin.
-fn is_small(difference: &Difference) -> bool {
+fn certainly_differs(difference: &Difference) -> bool {
     difference.doubt == Some(ComparisonDoubt::Noise)
         && difference.interval.is_some_and(excludes_zero)
 }
@@ -504,11 +505,11 @@ fn why(summary: &SummaryComparison, row: &ComparedMetric, difference: &Differenc
             format!("it is {estimate}, and the control, {} once more, {control} %", summary.base())
         }
         Some(ComparisonDoubt::Noise) | None => {
-            let smallest = difference.smallest.filter(|_| !is_small(difference));
+            let smallest = difference.smallest.filter(|_| !certainly_differs(difference));
             let smallest = smallest
                 .map(|part| format!("; {blocks} could show {} or more", plain_percent(part)));
             let needed = difference.blocks_needed.map(|needed| match count_of(needed, "block") {
-                blocks if is_small(difference) => format!("; about {blocks} would tell"),
+                blocks if certainly_differs(difference) => format!("; about {blocks} would tell"),
                 blocks => format!(", about {blocks} would show {}", plain_percent(summary.margin)),
             });
             let more =
