@@ -59,22 +59,23 @@ pub struct Lane<'a, C, W> {
     /// Whether there is a [fast path](self) for this load.
     allows_fast_path: bool,
     /// Whether TCP is asked for the round trip of each connection.
-    reads_paths: bool,
+    reads_tcp_info: bool,
     records: Records,
     start: Nanos,
     /// Connections that can take the next request at once: in a closed loop those whose next
     /// request is due, in an open loop all free ones, the most recently used last.
     free: Vec<u32>,
-    /// Closed loop: a spare list, which takes the place of `free` while requests begin on the
-    /// connections in that. One that is free again at once then waits for the next turn.
+    /// Closed loop: a second list, empty between turns. It takes the place of `free` while requests
+    /// begin on the connections in that, so one that is free again at once waits for the next turn.
     freed_before: Vec<u32>,
     /// Connections whose sockets may hold more than was taken in one turn, and whether the server
     /// has closed them.
     unread: Vec<(u32, bool)>,
     /// Connections in a pause (a user who thinks, a connect that failed), and until when.
     pausing: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// Connections whose request has begun and not ended.
     busy: usize,
-    /// Of those, how many are measured.
+    /// How many of those requests are measured.
     busy_measured: usize,
     /// Until when unmeasured requests are still waited for.
     drains_until: Option<Nanos>,
@@ -87,8 +88,8 @@ pub struct Lane<'a, C, W> {
     wake_delay: WakeDelay,
     /// Open loop: whether responses may wait to be read.
     unread_responses: UnreadResponses,
-    /// Open loop: whether it was decided, after the last due time, if queued requests are still
-    /// sent.
+    /// Open loop: whether, after the last due time, queued requests were already judged: sent late,
+    /// or given up.
     has_judged_queue: bool,
     /// Open loop: failed requests that are sent again.
     retries: Retries,
@@ -131,7 +132,7 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
                 .collect(),
             heads,
             allows_fast_path: journal.is_none() && spec.allows_fast_path(),
-            reads_paths: spec.transport.leaves_loopback(),
+            reads_tcp_info: spec.transport.leaves_loopback(),
             records: Records::new(spec, share, &clock, start, journal),
             queue_stamps: QueueStamps::new(spec, &clock),
             clock,
@@ -279,7 +280,7 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
     }
 
     fn close(&mut self, slot: usize) {
-        if self.reads_paths
+        if self.reads_tcp_info
             && self.connections[slot].state == ConnectionState::Open
             && let Some(TcpInfo { shortest_round_trip, retransmitted }) = self.wire.tcp_info(slot)
         {

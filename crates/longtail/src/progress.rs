@@ -261,7 +261,7 @@ fn fitted(mut pieces: Vec<ProgressPiece>, columns: usize) -> String {
 
 /// `about 1:10 left`, and why that is more than was said before.
 fn left_in_words(left: &TimeLeft, now: Nanos) -> String {
-    let about = if left.is_most { "at most" } else { "about" };
+    let about = if left.is_at_most { "at most" } else { "about" };
     let mut words = format!("{about} {} left", number::minutes(now));
     if let Some(why) = &left.why_longer {
         _ = write!(words, " ({why})");

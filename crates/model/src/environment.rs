@@ -96,7 +96,7 @@ impl ServerFacts {
 #[serde(try_from = "String", into = "String")]
 pub struct Cpus(BTreeSet<u32>);
 
-/// The most that Linux can be built for (`CONFIG_NR_CPUS`).
+/// The most CPUs that Linux can be built for (`CONFIG_NR_CPUS`).
 const MOST: u32 = 8192;
 
 impl Cpus {
@@ -110,7 +110,7 @@ impl Cpus {
         self.0.is_empty()
     }
 
-    /// Their numbers, rising.
+    /// Their numbers, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.0.iter().copied()
     }
@@ -225,8 +225,8 @@ impl Placement {
     /// A parent that may run on all of `ours` doesn't count if all its workers are bound to some
     /// CPUs (like nginx with `worker_cpu_affinity`): the workers serve, and the parent only waits.
     pub fn serving(parent: Cpus, workers: &[Cpus], ours: &Cpus) -> Cpus {
-        let is_free = |cpus: &Cpus| cpus.contain(ours);
-        let waits = !workers.is_empty() && is_free(&parent) && !workers.iter().any(is_free);
+        let is_unbound = |cpus: &Cpus| cpus.contain(ours);
+        let waits = !workers.is_empty() && is_unbound(&parent) && !workers.iter().any(is_unbound);
         workers.iter().fold(if waits { Cpus::default() } else { parent }, |all, one| all.with(one))
     }
 
@@ -240,8 +240,8 @@ impl Placement {
 /// queues requests itself.
 pub(crate) const TRUSTED_RATE: f64 = 20_000.0;
 
-/// Why a run has this number of lanes: the smallest of several bounds. In a few words; empty if it
-/// needs no explanation.
+/// Why a run has this number of lanes: the smallest of several bounds. As text a few words, or none
+/// if it needs no explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LaneCountReason {

@@ -1,4 +1,4 @@
-//! Reads the server and the machine from outside the client: Puma's statistics, the kernel's
+//! Reads what the server and the machine do, apart from the load: Puma's statistics, the kernel's
 //! sockets, processes, the host.
 //!
 //! Reads only. A value that cannot be had is absent, never 0. Nothing here sends load or prints.

@@ -48,7 +48,7 @@ pub struct SelftestCase {
     stalls: Option<StallLaw>,
     rate: f64,
     arrivals: Arrivals,
-    /// When the last request is due.
+    /// Requests are due before this time, counted from the start.
     length: Nanos,
 }
 
@@ -125,14 +125,14 @@ fn balances(planned: u64, done: &LaneOutcome, ledger: &SinkLedger) -> Vec<CountB
 /// All cases; `quick` makes them take 5 s in total.
 pub fn all(quick: bool) -> Vec<SelftestCase> {
     let ms = Nanos::from_millis;
-    let case = |name, delay, common, short| SelftestCase {
+    let case = |name, delay, usual, short| SelftestCase {
         name,
         delay,
         slots: None,
         stalls: None,
         rate: 1000.0,
         arrivals: Arrivals::Constant,
-        length: ms(if quick { short } else { common }),
+        length: ms(if quick { short } else { usual }),
     };
     let share = two_percent();
     let stalls = StallLaw::new(ms(1000), ms(100));
@@ -250,18 +250,19 @@ impl SelftestCase {
         let planned = times.len() as u64;
         exchanges.retain(|exchange| exchange.outcome.is_good());
         exchanges.sort_by_key(|exchange| exchange.due);
-        let off = exchanges
+        let errors = exchanges
             .iter()
             .zip(times)
             .map(|(one, time)| Nanos(one.response_time().0.abs_diff(time.0)));
-        // Laws without slots and pauses deal their draws to whichever request comes first.
-        let tells_each = self.slots.is_some() || self.stalls.is_some();
+        // Without slots or pauses the sink draws a delay for whichever request comes first, so
+        // nobody knows which request has which delay.
+        let is_each_known = self.slots.is_some() || self.stalls.is_some();
         CaseResult {
             case: self.name,
             planned,
             expected: ResponseFigures::exactly(times).unwrap_or_default(),
             measured: ResponseFigures::of(&done.tally.response_time),
-            worst_error_ns: off.max().filter(|_| tells_each),
+            worst_error_ns: errors.max().filter(|_| is_each_known),
             send_lag_p99_ns: done.tally.send_lag.quantile(0.99),
             sink_lateness_p99_ns: ledger.lateness.quantile(0.99),
             run_queue_ns: done.lanes.iter().map(|lane| lane.run_queue).reduce(|a, b| a + b),
@@ -314,7 +315,7 @@ fn row(result: &CaseResult) -> TableRow {
     TableRow::new(cells)
 }
 
-/// Whether all that was counted agrees, and what is to be known of the times.
+/// Whether all counts agree, and what else there is to say about the times.
 fn ledgers(results: &[CaseResult]) -> Vec<String> {
     let balances = results
         .iter()
@@ -397,8 +398,9 @@ impl ResponseFigures {
     }
 }
 
-/// Requests due at `due` that take `service` each and go out when no pause holds them. Due times
-/// are counted from `offset` after the sink's start.
+/// Response times of requests that are due at `due` and take `service` each. A response that would
+/// leave during a pause leaves at its end. Due times are counted from `offset` after the sink's
+/// start.
 fn stalled(due: &[Nanos], offset: Nanos, service: Nanos, stalls: StallLaw) -> Vec<Nanos> {
     due.iter().map(|due| stalls.release(offset + *due + service) - (offset + *due)).collect()
 }
@@ -465,8 +467,9 @@ mod tests {
         );
     }
 
-    /// M/D/5 at a load of 0.8 in its steady state, in units of the service time: mean wait by
-    /// Crommelin's series, quantiles by Franx (2001); the response is one more.
+    /// M/D/5 at a load of 0.8 in its steady state: mean, p50, p99 and p99.9 of the wait, in service
+    /// times. The mean is by Crommelin's series, the others by Franx (2001). A response time is the
+    /// wait plus one.
     const MD5_WAIT: [f64; 4] = [0.289_060_007_263, 0.051_470_91, 1.937_438_8, 3.006_321_8];
 
     #[test]
@@ -483,8 +486,8 @@ mod tests {
         let path = ResponseFigures::exactly(&first_come(&due, 5, service)).unwrap();
         let ratio = |(time, wait): (Nanos, f64)| time.0 as f64 / (service.0 as f64 * (wait + 1.0));
         let ratios: Vec<f64> = path.all().into_iter().zip(MD5_WAIT).map(ratio).collect();
-        // Neighbours wait together, so that two million requests tell the last of these to about 2
-        // %.
+        // Requests that come soon after each other wait together, so two million of them determine
+        // p99.9 only to within about 2 %.
         assert!(ratios.iter().all(|ratio| (ratio - 1.0).abs() < 0.03), "{ratios:?}");
     }
 

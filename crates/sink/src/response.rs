@@ -1,5 +1,6 @@
-//! The sink's responses, rendered before the first request arrives: a response is sent from memory
-//! as it is, except for the counter's four bytes. Only the ledger is rendered on request.
+//! The sink's responses. They are rendered before the first request arrives, and sent from memory
+//! as they are, except for the counter's four bytes. Rendered on request are only the ledger,
+//! refusals, and responses with stamps.
 
 use std::ops::Range;
 
@@ -17,9 +18,9 @@ pub(crate) const OK: u16 = 200;
 /// The interim response that lets a client send its body.
 pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// The counter's body before its four bytes, as `serde_cbor` writes the seed's struct: a map of
-/// two, text "status" and "replied", text "reply" and a map of one, text "arg" and a byte string of
-/// four (RFC 8949 section 3).
+/// The counter's body before its four bytes, in CBOR as `serde_cbor` writes it: a map of two, text
+/// "status" and "replied", text "reply" and a map of one, text "arg" and a byte string of four (RFC
+/// 8949 section 3).
 const COUNTER: &[u8] = b"\xa2\x66status\x67replied\x65reply\xa1\x63arg\x44";
 
 /// The fates of a connection, in the order of the type's variants.
@@ -78,6 +79,7 @@ impl ResponseTable {
             .iter()
             .map(String::as_str)
             .partition(|line| line.eq_ignore_ascii_case(SAYS_KEEP_ALIVE));
+        // A configured `connection: keep-alive` is only sent where the connection is kept.
         let kept = if keeping.is_empty() {
             ConnectionFate::KeepAlive
         } else {
@@ -168,7 +170,7 @@ pub(crate) fn of_ledger(ledger: &SinkLedger, ending: ConnectionFate, bodiless: b
 /// The response to a refused request.
 pub(crate) fn of_refusal(refusal: Refusal) -> Box<[u8]> {
     let (status, body) = match refusal {
-        Refusal::Malformed => ("400 Bad Request", "this is not a HTTP/1.1 request\n"),
+        Refusal::Malformed => ("400 Bad Request", "this is not an HTTP/1.1 request\n"),
         Refusal::TooLarge => {
             ("431 Request Header Fields Too Large", "the head may have 64 KiB and 128 fields\n")
         }

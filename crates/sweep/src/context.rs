@@ -199,7 +199,7 @@ pub struct TimeLeft {
     /// The time.
     pub time: Nanos,
     /// Whether it may be less, because the study ends as soon as the result is clear.
-    pub is_most: bool,
+    pub is_at_most: bool,
     /// Why that is longer than what was said before.
     pub why_longer: Option<String>,
 }

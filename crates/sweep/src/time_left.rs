@@ -155,7 +155,7 @@ impl StudyTimes {
         self.promised_end = Some(end);
         Some(TimeLeft {
             time: end.saturating_sub(now).max(run.length.unwrap_or(Nanos::ZERO)),
-            is_most: matches!(phase, Phase::Running { may_end_early: true, .. }),
+            is_at_most: matches!(phase, Phase::Running { may_end_early: true, .. }),
             why_longer,
         })
     }

@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn the_time_of_a_comparison_is_that_of_its_fewest_and_of_its_most_blocks() {
-        let left = TimeLeft { time: Nanos::from_secs(400), is_most: true, why_longer: None };
+        let left = TimeLeft { time: Nanos::from_secs(400), is_at_most: true, why_longer: None };
         let blocks = |least| BlocksAhead { least, most: 20, runs: 4 };
         assert_eq!(
             blocks(8).in_words(Some(&left)),

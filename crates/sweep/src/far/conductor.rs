@@ -50,16 +50,16 @@ struct Generators {
 
 /// One generator.
 struct RemoteGenerator {
-    /// The command that leads to it.
+    /// The command that connects to it.
     name: String,
-    /// Its machine; `None` until it has told.
+    /// Its machine; `None` until it has said.
     host: Option<FarHost>,
     /// `None` after it was lost; the next run starts it again.
     link: Option<Link>,
 }
 
-/// The process that leads to a generator, such as ssh. Dropping it closes its input, and kills it
-/// if it has not ended within a second.
+/// The process that connects to a generator, such as ssh. Dropping it closes its input, and kills
+/// it if it has not ended within a second.
 struct Link {
     process: Child,
     orders: Option<ChildStdin>,
@@ -111,8 +111,8 @@ impl Link {
     }
 }
 
-/// `exec ssh box2 longtail generate`, of `ssh box2`.
-fn shell_words(from: &str) -> String {
+/// `exec ssh box2 longtail generate`, from `ssh box2`.
+fn shell_line(from: &str) -> String {
     let last = from.split_whitespace().next_back().unwrap_or_default();
     let is_named = last.rsplit('/').next() == Some("longtail");
     format!("exec {from}{} generate", if is_named { "" } else { " longtail" })
@@ -187,48 +187,48 @@ impl FarGenerators {
 }
 
 impl Generators {
-    /// The part of a run that generator `index` sends.
-    fn part(&self, spec: &LoadSpec, index: usize) -> Box<LoadSpec> {
-        let part = GeneratorPart { index: index as u32, of: self.all.len() as u32 };
+    /// The part of a run that generator `idx` sends.
+    fn part(&self, spec: &LoadSpec, idx: usize) -> Box<LoadSpec> {
+        let part = GeneratorPart { index: idx as u32, of: self.all.len() as u32 };
         Box::new(LoadSpec { part, ..spec.clone() })
     }
 
     fn start_missing(&mut self) -> Result<(), EngineError> {
-        for one in 0..self.all.len() {
-            if self.all[one].link.is_none() {
-                let link = start(&self.all[one].name, &self.version, self.clock)
-                    .map_err(|why| self.failed(one, why))?;
-                self.all[one].host = None;
-                self.all[one].link = Some(link);
+        for idx in 0..self.all.len() {
+            if self.all[idx].link.is_none() {
+                let link = start(&self.all[idx].name, &self.version, self.clock)
+                    .map_err(|why| self.failed(idx, why))?;
+                self.all[idx].host = None;
+                self.all[idx].link = Some(link);
             }
         }
-        for one in 0..self.all.len() {
-            if self.all[one].host.is_none() {
-                let (_, Report::Host(host)) = self.next_report(one)? else {
-                    return Err(self.failed(one, "it does not say what machine it is"));
+        for idx in 0..self.all.len() {
+            if self.all[idx].host.is_none() {
+                let (_, Report::Host(host)) = self.next_report(idx)? else {
+                    return Err(self.failed(idx, "it does not say what machine it is"));
                 };
-                self.all[one].host = Some(host);
+                self.all[idx].host = Some(host);
             }
         }
         Ok(())
     }
 
-    fn failed(&self, one: usize, why: impl Display) -> EngineError {
-        EngineError(format!("--from '{}': {why}", self.all[one].name))
+    fn failed(&self, idx: usize, why: impl Display) -> EngineError {
+        EngineError(format!("--from '{}': {why}", self.all[idx].name))
     }
 
-    fn order(&mut self, one: usize, order: &Order) -> Result<(), EngineError> {
-        let sent = match &mut self.all[one].link {
+    fn order(&mut self, idx: usize, order: &Order) -> Result<(), EngineError> {
+        let sent = match &mut self.all[idx].link {
             Some(link) => link.order(order),
             None => Err("it is gone".to_owned()),
         };
-        sent.map_err(|why| self.failed(one, why))
+        sent.map_err(|why| self.failed(idx, why))
     }
 
     /// Waits for a generator's next report, passing over those of a run's progress.
-    fn next_report(&mut self, one: usize) -> Result<(Nanos, Report), EngineError> {
-        let failed = |why| Err(self.failed(one, why));
-        let Some(link) = &self.all[one].link else { return failed("it is gone".to_owned()) };
+    fn next_report(&mut self, idx: usize) -> Result<(Nanos, Report), EngineError> {
+        let failed = |why| Err(self.failed(idx, why));
+        let Some(link) = &self.all[idx].link else { return failed("it is gone".to_owned()) };
         let latest = self.clock.now() + LONGEST_SILENCE;
         loop {
             let left = latest.saturating_sub(self.clock.now());
@@ -247,12 +247,12 @@ impl Generators {
     }
 
     /// Compares a generator's clock with ours: the exchange with the shortest round trip.
-    fn compare_clocks(&mut self, one: usize) -> Result<ClockExchange, EngineError> {
+    fn compare_clocks(&mut self, idx: usize) -> Result<ClockExchange, EngineError> {
         let exchanges = (0..EXCHANGES).map(|_| {
             let asked = self.clock.now();
-            self.order(one, &Order::Clock)?;
-            let (answered, Report::Clock(there)) = self.next_report(one)? else {
-                return Err(self.failed(one, "it does not say what its clock shows"));
+            self.order(idx, &Order::Clock)?;
+            let (answered, Report::Clock(there)) = self.next_report(idx)? else {
+                return Err(self.failed(idx, "it does not say what its clock shows"));
             };
             Ok(ClockExchange { asked, there, answered })
         });
@@ -270,12 +270,12 @@ impl Generators {
         self.start_missing()?;
         let count = self.all.len();
         let clocks =
-            (0..count).map(|one| self.compare_clocks(one)).collect::<Result<Vec<_>, _>>()?;
+            (0..count).map(|idx| self.compare_clocks(idx)).collect::<Result<Vec<_>, _>>()?;
         self.prepare_parts(spec, &clocks, journal.is_some())?;
         let slowest = clocks.iter().map(ClockExchange::round_trip).max().unwrap_or_default();
         let start = self.clock.now() + LEAD + slowest * 3;
-        for one in 0..count {
-            self.order(one, &Order::Start(start))?;
+        for idx in 0..count {
+            self.order(idx, &Order::Start(start))?;
         }
         progress.set_start(start);
         let mut dropped_records = 0;
@@ -291,18 +291,18 @@ impl Generators {
         let mut far = Vec::with_capacity(count);
         let mut merged = None;
         let mut end = start;
-        for (one, part) in parts.into_iter().enumerate() {
-            let name = self.all[one].name.clone();
+        for (idx, part) in parts.into_iter().enumerate() {
+            let name = self.all[idx].name.clone();
             match self.checked_part(part, spec, start) {
                 Ok(done) => {
                     end = end.max(done.ended);
                     let clock_error =
-                        self.compare_clocks(one).ok().map(|after| clocks[one].error(&after));
+                        self.compare_clocks(idx).ok().map(|after| clocks[idx].error(&after));
                     far.push(FarGenerator { clock_error, ..done.facts(name) });
                     merge(&mut merged, done.outcome);
                 }
                 Err(why) => {
-                    self.all[one].link = None;
+                    self.all[idx].link = None;
                     far.push(FarGenerator::lost(name, why));
                 }
             }
@@ -320,18 +320,18 @@ impl Generators {
         journal: bool,
     ) -> Result<(), EngineError> {
         let shared_ahead = self.clock.shared_ahead();
-        for (one, exchange) in clocks.iter().enumerate() {
+        for (idx, exchange) in clocks.iter().enumerate() {
             let clock = ClockShift { ahead: exchange.ahead(), shared_ahead };
-            let spec = self.part(spec, one);
-            if let Some(link) = &self.all[one].link {
+            let spec = self.part(spec, idx);
+            if let Some(link) = &self.all[idx].link {
                 let longest = credible::longest_frame(&spec, journal);
                 link.longest_report.store(longest, Ordering::Relaxed);
             }
-            self.order(one, &Order::Prepare { spec, clock, journal })?;
+            self.order(idx, &Order::Prepare { spec, clock, journal })?;
         }
-        for one in 0..clocks.len() {
-            let (_, Report::Ready) = self.next_report(one)? else {
-                return Err(self.failed(one, "it did not get ready"));
+        for idx in 0..clocks.len() {
+            let (_, Report::Ready) = self.next_report(idx)? else {
+                return Err(self.failed(idx, "it did not get ready"));
             };
         }
         Ok(())
@@ -350,8 +350,8 @@ impl Generators {
         Ok(done)
     }
 
-    /// Waits until each generator has done its part, or is lost: then why. Records of single
-    /// requests go to `keep`.
+    /// Waits until each generator has done its part or is lost. Returns the parts, or why one is
+    /// lost. Records of single requests go to `keep`.
     fn wait_for_parts(
         &mut self,
         spec: &LoadSpec,
@@ -375,13 +375,13 @@ impl Generators {
             if interrupt.load(Ordering::Relaxed) && !is_stopped {
                 is_stopped = true;
                 running.latest = Some(self.clock.now() + LONGEST_SILENCE);
-                for one in 0..self.all.len() {
-                    let _ = self.order(one, &Order::Stop);
+                for idx in 0..self.all.len() {
+                    let _ = self.order(idx, &Order::Stop);
                 }
             }
             self.clock.sleep(POLL_INTERVAL);
-            for one in 0..self.all.len() {
-                self.take_reports(one, &mut running, &mut keep);
+            for idx in 0..self.all.len() {
+                self.take_reports(idx, &mut running, &mut keep);
             }
             running.give_up_the_silent(self.clock.now());
         }
@@ -392,18 +392,18 @@ impl Generators {
     /// for that.
     fn take_reports(
         &mut self,
-        one: usize,
+        idx: usize,
         running: &mut RunningParts<'_>,
         keep: &mut impl FnMut(RecordBatch),
     ) {
-        let link = self.all[one].link.iter();
+        let link = self.all[idx].link.iter();
         let reports: Vec<_> = link.flat_map(|link| link.reports.try_iter()).collect();
         for (at, report) in reports {
             let is_progress = matches!(report, Ok(Report::Progress { .. }));
-            running.take(one, at, report, keep);
-            let is_asked = running.progress.lanes().get(one).is_some_and(LaneProgress::is_asked);
+            running.take(idx, at, report, keep);
+            let is_asked = running.progress.lanes().get(idx).is_some_and(LaneProgress::is_asked);
             if is_progress && is_asked {
-                let _ = self.order(one, &Order::Tally);
+                let _ = self.order(idx, &Order::Tally);
             }
         }
     }
@@ -415,22 +415,22 @@ impl Generators {
     ) -> Result<Option<Ceiling>, EngineError> {
         // With fewer connections than generators some have none.
         let mut asked = Vec::new();
-        for one in 0..self.all.len() {
-            let spec = self.part(shape, one);
+        for idx in 0..self.all.len() {
+            let spec = self.part(shape, idx);
             if !spec.shares().is_empty() {
-                self.order(one, &Order::Calibrate { spec, response_bytes })?;
-                asked.push(one);
+                self.order(idx, &Order::Calibrate { spec, response_bytes })?;
+                asked.push(idx);
             }
         }
         let mut rate = Some(0.0);
-        for one in asked {
-            let (_, Report::Ceiling(ceiling)) = self.next_report(one)? else {
+        for idx in asked {
+            let (_, Report::Ceiling(ceiling)) = self.next_report(idx)? else {
                 return Err(
-                    self.failed(one, "it does not say how many requests per second it can send")
+                    self.failed(idx, "it does not say how many requests per second it can send")
                 );
             };
             if ceiling.is_some_and(|ceiling| ceiling.rate_per_s < 0.0) {
-                return Err(self.failed(one, "it says that it sends less than nothing"));
+                return Err(self.failed(idx, "it says that it sends less than nothing"));
             }
             rate = rate.zip(ceiling).map(|(rate, ceiling)| rate + ceiling.rate_per_s);
         }
@@ -453,19 +453,19 @@ struct RunningParts<'a> {
 }
 
 impl RunningParts<'_> {
-    /// Takes what generator `one` reported `at` that time.
+    /// Takes what generator `idx` reported `at` that time.
     fn take(
         &mut self,
-        one: usize,
+        idx: usize,
         at: Nanos,
         report: Result<Report, String>,
         keep: &mut impl FnMut(RecordBatch),
     ) {
-        self.last_report[one] = at;
+        self.last_report[idx] = at;
         match report {
             Ok(Report::Progress { ended, connected, tally }) => {
-                self.show_progress(one, at, ended, tally);
-                if let Some(lane) = self.progress.lanes().get(one) {
+                self.show_progress(idx, at, ended, tally);
+                if let Some(lane) = self.progress.lanes().get(idx) {
                     lane.show_connected(connected);
                 }
             }
@@ -474,10 +474,10 @@ impl RunningParts<'_> {
                     keep(batch);
                 } else {
                     let why = not_credible("a request that ended before it was sent");
-                    self.parts[one].get_or_insert(Err(why));
+                    self.parts[idx].get_or_insert(Err(why));
                 }
             }
-            Ok(Report::Done(done)) => _ = self.parts[one].get_or_insert(Ok(*done)),
+            Ok(Report::Done(done)) => _ = self.parts[idx].get_or_insert(Ok(*done)),
             Ok(
                 Report::Host(_)
                 | Report::Clock(_)
@@ -485,14 +485,14 @@ impl RunningParts<'_> {
                 | Report::Refused(_)
                 | Report::Ceiling(_),
             ) => {}
-            Err(why) => _ = self.parts[one].get_or_insert(Err(why)),
+            Err(why) => _ = self.parts[idx].get_or_insert(Err(why)),
         }
     }
 
-    fn show_progress(&mut self, one: usize, at: Nanos, ended: u64, tally: Option<Box<Tally>>) {
-        let Some(lane) = self.progress.lanes().get(one) else { return };
-        if ended > self.last_advance[one].ended {
-            self.last_advance[one] = LastAdvance { ended, at };
+    fn show_progress(&mut self, idx: usize, at: Nanos, ended: u64, tally: Option<Box<Tally>>) {
+        let Some(lane) = self.progress.lanes().get(idx) else { return };
+        if ended > self.last_advance[idx].ended {
+            self.last_advance[idx] = LastAdvance { ended, at };
         }
         let latest = at + CLOCK_ERROR;
         let is_credible =
@@ -506,9 +506,9 @@ impl RunningParts<'_> {
     /// Counts generators as lost that say nothing, go on for too long, or make no progress.
     fn give_up_the_silent(&mut self, now: Nanos) {
         let longest_pause = credible::longest_pause(self.spec) + LONGEST_SILENCE;
-        for one in 0..self.parts.len() {
-            let silence = now.saturating_sub(self.last_report[one]);
-            let pause = now.saturating_sub(self.last_advance[one].at);
+        for idx in 0..self.parts.len() {
+            let silence = now.saturating_sub(self.last_report[idx]);
+            let pause = now.saturating_sub(self.last_advance[idx].at);
             let why = if silence > LONGEST_SILENCE {
                 format!("nothing came from it for {LONGEST_SILENCE}")
             } else if self.latest.is_some_and(|latest| now > latest) {
@@ -518,7 +518,7 @@ impl RunningParts<'_> {
             } else {
                 continue;
             };
-            self.parts[one].get_or_insert(Err(why));
+            self.parts[idx].get_or_insert(Err(why));
         }
     }
 }
@@ -534,10 +534,10 @@ fn not_credible(why: &str) -> String {
     format!("what it reports cannot be: {why}")
 }
 
-/// Starts the command that leads to a generator, and two threads that read its output.
+/// Starts the command that connects to a generator, and two threads that read its output.
 fn start(name: &str, version: &str, clock: SystemClock) -> Result<Link, String> {
     let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(shell_words(name));
+    command.arg("-c").arg(shell_line(name));
     // A terminal's Ctrl-C is for us: a generator is asked to stop, and reports.
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     dies_with_us(&mut command);
@@ -621,7 +621,8 @@ impl ReportReader {
         self.pass_on(Err(why));
     }
 
-    /// Passes reports on until the output ends; whether the reason for its end is still to be told.
+    /// Passes reports on until the output ends. Returns whether the reason for its end is still
+    /// untold.
     fn pass_on_reports(&mut self) -> bool {
         loop {
             let longest = self.longest.load(Ordering::Relaxed);
@@ -641,7 +642,7 @@ impl ReportReader {
         }
     }
 
-    /// Whether somebody still takes reports.
+    /// Passes a report on. Returns whether somebody still takes reports.
     fn pass_on(&self, report: Result<Report, String>) -> bool {
         self.reports.send((self.clock.now(), report)).is_ok()
     }
@@ -688,9 +689,9 @@ mod tests {
 
     #[test]
     fn longtail_is_added_to_a_command_that_does_not_end_with_it() {
-        assert_eq!(shell_words("ssh box2"), "exec ssh box2 longtail generate");
-        assert_eq!(shell_words("ssh box2 /opt/longtail"), "exec ssh box2 /opt/longtail generate");
-        assert_eq!(shell_words("ssh longtail@box2"), "exec ssh longtail@box2 longtail generate");
+        assert_eq!(shell_line("ssh box2"), "exec ssh box2 longtail generate");
+        assert_eq!(shell_line("ssh box2 /opt/longtail"), "exec ssh box2 /opt/longtail generate");
+        assert_eq!(shell_line("ssh longtail@box2"), "exec ssh longtail@box2 longtail generate");
     }
 
     #[test]
