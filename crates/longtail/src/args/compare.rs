@@ -34,7 +34,7 @@ Examples:
   longtail compare -w2 -t5:5 --arm --inspect=none --arm --inspect=kernel    what does observing cost?
   longtail compare -w2 -t5:5 --rate 50 --for 15s --during restart --puma 6.6.1,8.0.2    what does a restart of each cost?
 
-An arm is options of the server and of what is requested of it, put behind the common ones; '' is these as they stand. A word without
+An arm is options of the server and of its requests, added to the common ones; '' adds nothing. A word without
 a dash is a branch, tag or commit, of the checkout that --puma names or of this folder; NAME=OPTIONS gives it a name. The first arm is
 the base, unless --base names another; it runs once more in each block as a control.";
 

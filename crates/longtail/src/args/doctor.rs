@@ -15,7 +15,7 @@ Examples:
   longtail doctor --generators -c 10 --for 5s --tools wrk,hey
   longtail doctor --self-test       is longtail itself accurate here? half a minute; --quick: 5 s
 
-Exit code: 1 if the machine is not fit, or a count of the self-test is wrong; never because of a time.";
+Exit code: 1 if the machine is not fit, or a count of the self-test is wrong. How long anything took never decides it.";
 
 /// Flags of `longtail doctor`.
 #[expect(clippy::struct_excessive_bools, reason = "each switch is a flag")]

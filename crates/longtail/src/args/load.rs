@@ -38,7 +38,7 @@ Examples:
   longtail load -c 50 --for 20s --style hey http://127.0.0.1:9292/    the figures in hey's layout
   longtail load --generator wrk -c 64 --for 30s http://127.0.0.1:9292/    wrk makes the load; its claims are audited
 
-longtail hey -z 20s -c 50 URL, or wrk, ab, oha, k6, vegeta, siege, autocannon, bombardier or curl and their words, is answered with the same in our flags. Flags that differ: hey's -t (timeout) and wrk's -t (threads) are --timeout and
+longtail hey -z 20s -c 50 URL, or wrk, ab, oha, k6, vegeta, siege, autocannon, bombardier or curl with their own flags, is answered with the same load in our flags. Flags that differ: hey's -t (timeout) and wrk's -t (threads) are --timeout and
 --generator-threads; wrk's -d (duration) is --for, and -d is the body, as in hey and curl; -k is no keep-alive, where ab's is keep-alive. hey's -o csv is --log FILE.csv.";
 
 /// The most rates of `--steps`: each has figures of its own.
@@ -147,8 +147,8 @@ pub(crate) struct LoadArgs {
     /// Leave out a class of --mix, by its name
     #[arg(long, value_name = "CLASS", requires = "mix", help_heading = ADVANCED)]
     pub(crate) without: Vec<String>,
-    /// First send up to 20 requests of each class one at a time: what does each take alone, and so of
-    /// the server's time? They are in no other figure
+    /// First send up to 20 requests of each class, one at a time: how long each class takes alone, and
+    /// so its share of the server's time. They are in no other figure
     #[arg(long, requires = "with_files", conflicts_with_all = ["from", "generator"], help_heading = ADVANCED)]
     pub(crate) alone: bool,
     /// Let that file name bodies (@FILE) anywhere below this folder [default: its own folder]

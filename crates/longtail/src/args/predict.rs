@@ -38,8 +38,8 @@ pub(crate) struct PredictArgs {
     /// How long a request holds a thread: 200ms, another law (see --help), or a sweep's study
     #[arg(long, value_name = "LAW|FILE")]
     pub(crate) service: ServiceWord,
-    /// CPU time in that, which Ruby gives one thread of a worker at a time: how many threads are
-    /// worth it?
+    /// How much of that is CPU time, which only one thread of a worker gets at a time (Ruby's lock):
+    /// how many threads are worth it?
     #[arg(long, value_name = "TIME")]
     pub(crate) cpu: Option<Nanos>,
     /// With --cpu: CPUs that the server has to itself, such as 2, or 0.5 of a quota [default: this

@@ -36,7 +36,7 @@ pub(crate) struct ReportArgs {
         conflicts_with_all = ["studies", "printed", "html", "files", "keep"]
     )]
     pub(crate) list: Option<usize>,
-    /// Remove the kept studies but the newest N
+    /// Remove all kept studies except the newest N
     #[arg(long, value_name = "N", conflicts_with_all = ["studies", "printed", "html", "files"])]
     pub(crate) keep: Option<usize>,
     /// Print one block for an issue: what was seen, and the files and the command that show it again
