@@ -48,11 +48,14 @@ pub struct ExpectedRun {
 
 /// The results of all thresholds of a study.
 pub fn results(study: &Study, runs: &[NamedRun<'_>]) -> Vec<ExpectationResult> {
+    let held = study.held_runs();
+    let is_held = |run: &&NamedRun<'_>| held.iter().any(|other| std::ptr::eq(*other, run.run));
+    let runs: Vec<&NamedRun<'_>> = runs.iter().filter(is_held).collect();
     let of_one = |threshold: &Threshold| {
         let steps = steps::held(study, threshold);
         match StepsResult::of(&steps) {
             Some(found) => of_steps(study, threshold, &steps, &found),
-            None => result(study, threshold, runs),
+            None => result(study, threshold, &runs),
         }
     };
     study.thresholds().iter().map(of_one).collect()
@@ -183,7 +186,7 @@ impl NamedResult<'_> {
     }
 }
 
-fn result(study: &Study, threshold: &Threshold, runs: &[NamedRun<'_>]) -> ExpectationResult {
+fn result(study: &Study, threshold: &Threshold, runs: &[&NamedRun<'_>]) -> ExpectationResult {
     let held = runs.iter().filter_map(|run| {
         Some(NamedResult {
             label: &run.name,

@@ -22,8 +22,9 @@ impl StudyOutcome {
     /// What a study comes to. `is_strict`: whether an arm that may be worse counts as worse.
     pub fn of(study: &Study, is_strict: bool) -> StudyOutcome {
         let runs = study.runs();
+        let held = study.held_runs();
         let thresholds: Vec<ThresholdShown> =
-            study.thresholds().iter().map(|threshold| is_shown(study, threshold, &runs)).collect();
+            study.thresholds().iter().map(|threshold| is_shown(study, threshold, &held)).collect();
         StudyOutcome {
             is_interrupted: is_interrupted(study),
             is_invalid: has_no_figures(study, &runs)

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::comparison::ComparisonRun;
 use crate::plan::LoadPlan;
 use crate::secret::MaskedText;
 use crate::theory::{ClassAlone, DisciplineProbe, InferredDiscipline, ServiceTime};
@@ -45,13 +46,26 @@ impl Study {
         }
     }
 
-    /// The user's thresholds for each run; a comparison and a search for a capacity have none.
+    /// The runs that thresholds are held against: in a comparison none that was tried again.
+    pub fn held_runs(&self) -> Vec<&Run> {
+        let Study::Compare(study) = self else { return self.runs() };
+        let last_of = |run: &&ComparisonRun| {
+            let is_later = |other: &&ComparisonRun| {
+                (other.block, other.arm) == (run.block, run.arm) && other.attempt > run.attempt
+            };
+            !study.runs.iter().any(|other| is_later(&other))
+        };
+        study.runs.iter().filter(last_of).map(|row| &row.run).collect()
+    }
+
+    /// The user's thresholds for each run; a search for a capacity has none.
     pub fn thresholds(&self) -> &[Threshold] {
         match self {
             Study::Sweep(study) => &study.plan.thresholds,
             Study::Load(study) => &study.plan.thresholds,
             Study::Bodies(study) => &study.plan.thresholds,
-            Study::Compare(_) | Study::Capacity(_) => &[],
+            Study::Compare(study) => &study.plan.thresholds,
+            Study::Capacity(_) => &[],
         }
     }
 

@@ -223,6 +223,7 @@ fn played(arms: &[(&str, &[&str], ArmLaw)], blocks: u32) -> ComparisonStudy {
         seed: 7,
         cool_down: true,
         calibrate: true,
+        thresholds: Vec::new(),
     };
     let mut runs = Vec::new();
     for block in 1..=blocks {

@@ -13,9 +13,10 @@ use model::comparison::{
 use model::{Metric, Nanos, PlannedEvent, Rate};
 
 pub(crate) use self::arm::{ArmRequest, PumaSource};
+use super::event::check_parts;
 use super::server::ServerArgs;
 use super::value_parsers::{CONNECTIONS, above_zero, from_1_to};
-use super::{ADVANCED, OutputArgs};
+use super::{ADVANCED, OutputArgs, ThresholdArgs};
 use crate::exit::{Mistake, wrong};
 
 const EXAMPLES: &str = "\
@@ -120,6 +121,8 @@ pub(crate) struct CompareArgs {
     pub(crate) strict: bool,
 
     #[command(flatten)]
+    thresholds: ThresholdArgs,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
 
     /// Load before each run that is not measured
@@ -158,7 +161,9 @@ fn share(word: &str) -> Result<f64, String> {
 pub(crate) fn as_compare(command: clap::Command) -> clap::Command {
     let inspect = "Read: none, proc, kernel (CAP_BPF, CAP_PERFMON), app [default: none]";
     let puma = "Version (6.6.1), checkout or command of Puma [default: as found]";
-    let rare = ["socket", "from", "mix", "url", "command", "config", "csv", "html", "inspect"];
+    let rare = [
+        "socket", "from", "mix", "url", "command", "config", "csv", "html", "inspect", "expect",
+    ];
     let command = rare
         .into_iter()
         .fold(command, |command, id| command.mut_arg(id, |arg| arg.help_heading(ADVANCED)));
@@ -173,6 +178,17 @@ fn overriding(command: clap::Command) -> clap::Command {
     ["socket", "inspect", "command"]
         .into_iter()
         .fold(command, |command, id| command.mut_arg(id, |arg| arg.overrides_with(id)))
+}
+
+impl CompareArgs {
+    /// Refuses thresholds that no run can be held against.
+    fn check_thresholds(&self, plan: &ComparisonPlan) -> Result<(), Mistake> {
+        let has_event = plan.arms.iter().any(|arm| arm.during.is_some());
+        check_parts(has_event, &plan.thresholds, &[])?;
+        let mixes = plan.arms.iter().filter_map(|arm| arm.stream.mix.as_ref());
+        let classes: Vec<String> = mixes.flat_map(|mix| mix.classes.iter().cloned()).collect();
+        self.thresholds.check_classes(&classes)
+    }
 }
 
 impl CompareArgs {
@@ -240,7 +256,9 @@ impl CompareArgs {
             // Each run has a server of its own.
             cool_down: false,
             calibrate: !self.no_calibrate,
+            thresholds: self.thresholds.all(),
         };
+        self.check_thresholds(&plan)?;
         plan.feasible().map_err(|never| wrong(never.to_string()))?;
         Ok(plan)
     }

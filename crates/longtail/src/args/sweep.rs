@@ -7,7 +7,7 @@ use generators::LoadOrder;
 use model::plan::quoted;
 use model::{
     App, Bodies, BodiesPlan, EventKind, LoadSettings, Nanos, Plan, PlannedEvent, Private, Probe,
-    ServerKind, ServerSize, Stop,
+    Rate, ServerKind, ServerSize, Stop,
 };
 
 use super::server::{ServerArgs, server_command, tried_sizes};
@@ -31,6 +31,7 @@ Examples:
   longtail sweep -w2 -t5:5 -d0.1 -k --inspect app   where the time went: accept queue, server, app
   longtail sweep -w2 -t5:5 -d0.1 -k --inspect app,kernel    the same, with the kernel's own timestamps
   longtail sweep -w2 -t5:5 -r config.ru -c 8 --during restart,worker-kill    what a restart costs, beside a run without
+  longtail sweep -w2 -t5:5 -r config.ru --rate 50/s --during phased-restart --expect 'p99 < 1s during'    for CI
   longtail sweep -w2 -t5:5 -d0.1 --probe-discipline    in which order does it serve, with keep-alive and without?
   longtail sweep -w2 -t5:5 -C puma.rb --statsd-listen 127.0.0.1:8125    what puma-plugin-statsd and the app send
   longtail sweep -w2 -t5:5 --metrics 127.0.0.1:9464 --metrics-linger 30s    for Prometheus to scrape, at /metrics
@@ -84,6 +85,9 @@ pub(crate) struct SweepArgs {
           conflicts_with_all = ["tries", "multiples", "repeat", "bodies", "generator", "requests_per_connection", "probe_discipline"],
           help_heading = ADVANCED)]
     during: Vec<String>,
+    /// With --during: open loop at this rate, in place of -c
+    #[arg(long, value_name = "RATE", conflicts_with = "connections", help_heading = ADVANCED)]
+    rate: Option<Rate>,
     /// wrk, hey, ab, h2load, oha or bombardier makes the load, and is audited
     #[arg(
         long,
@@ -153,10 +157,6 @@ impl SweepArgs {
         }
         let arms = self.during.iter().map(|list| event_arms(list));
         let arms = arms.collect::<Result<Vec<_>, _>>()?.concat();
-        refuse_if(
-            !self.thresholds.all().is_empty(),
-            "sweep --during holds nothing against --expect or --fail-if: longtail load does, against a server that runs already",
-        )?;
         let is_length = |word: &String| {
             word == "--for" || ["-z", "-D", "--for="].iter().any(|flag| word.starts_with(flag))
         };
@@ -355,6 +355,10 @@ impl SweepArgs {
 
     /// Refuses a value that cannot be, whatever the others are.
     pub(crate) fn check_values(&self) -> Result<(), Mistake> {
+        refuse_if(
+            self.rate.is_some(),
+            "--rate is for sweep --during: longtail load has --rate for a server that runs already, and longtail capacity finds the highest",
+        )?;
         self.outlets.check()?;
         self.server.puma.check()
     }

@@ -12,7 +12,7 @@ use super::ranks::least_blocks;
 use crate::bodies::shuffled;
 use crate::pace::uniform;
 use crate::secret::{MaskedText, Private};
-use crate::{PlannedEvent, Probe, ServerPlan, StreamPlan};
+use crate::{PlannedEvent, Probe, ServerPlan, StreamPlan, Threshold};
 
 /// What `longtail compare` was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,6 +39,9 @@ pub struct ComparisonPlan {
     pub cool_down: bool,
     /// Whether the generator's own limit is measured first.
     pub calibrate: bool,
+    /// `--expect`, `--fail-if`: what each run must keep.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thresholds: Vec<Threshold>,
 }
 
 /// The question that a comparison answers.
@@ -344,6 +347,7 @@ pub(super) mod tests {
             seed: 1,
             cool_down: true,
             calibrate: true,
+            thresholds: Vec::new(),
         }
     }
 
