@@ -1,14 +1,17 @@
 //! Which of a server's numbers tells first that it is full: what an autoscaler or an alert may go by.
 //!
 //! A load goes up through the server's saturation and down again, beginning with a while at half of
-//! what the server can do. Each number (a *signal*) is read as a scraper reads it. Its *idle range*
-//! is what the first half of that while showed. Its *threshold* lies halfway between the end of that
-//! range and what it had reached when the objective broke, which the client alone knows. In the
-//! second half of that while each reading beyond the threshold is a *false alarm*.
+//! its capacity. Each number (a *signal*) is read as a scraper reads it. Its *idle range* is what
+//! the first half of that while showed. Its *threshold* lies halfway between the end of that range
+//! and what it had reached when the objective broke, which the client alone knows. In the second
+//! half of that while each reading beyond the threshold is a *false alarm*.
 
 use model::statistics::binomial;
-use model::{Nanos, Watch, WatchCurve, WatchTrack};
+use model::{CapacityStudy, Nanos, Watch, WatchCurve, WatchTrack};
+use serde::{Deserialize, Serialize};
 
+use crate::capacity;
+use crate::watch::WatchEvidence;
 use crate::words::{brief, capitalised, counted, few_digits, listed};
 
 /// A number that is read of the server.
@@ -17,16 +20,31 @@ pub struct SignalKind {
     /// Its name, as Puma or the kernel calls it.
     pub name: &'static str,
     /// The curve of a [`Watch`] that it is read from.
-    curve: &'static str,
+    pub curve: &'static str,
+    /// Its unit, with a space before it; empty for counts.
+    pub unit: &'static str,
     /// How readings of several processes become one.
     of_all: SignalSum,
     /// What it must have reached when the objective broke: less is nothing to go by, such as a
     /// fiftieth of a CPU.
     least: f64,
-    /// Whether Puma's control server tells it.
-    pub is_pumas: bool,
+    /// Who tells it.
+    pub source: SignalSource,
+    /// Where an alert reads it.
+    pub read_at: &'static str,
     /// What it cannot see.
     pub blind_to: &'static str,
+}
+
+/// Who tells a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignalSource {
+    /// Puma's control server.
+    Puma,
+    /// The kernel of the server's machine.
+    Kernel,
+    /// The app: in its responses it says when it began.
+    App,
 }
 
 /// How a number of the whole server is made of its processes' numbers.
@@ -36,79 +54,282 @@ enum SignalSum {
     Sum,
     /// Added up; less is fuller.
     FallingSum,
+    /// The highest since the last reading of each, added up.
+    SumOfPeaks,
     /// The growth of counters a second, added up: CPUs, or threads that wait for one.
     Growth,
+    /// The growth of a counter of nanoseconds by that of [`APP_REQUESTS`], in milliseconds.
+    MeanTime,
 }
 
 /// The curve of `/proc/pressure/cpu`: for how long some task waited for a CPU (PSI), in ns.
 pub const CPU_PRESSURE: &str = "cpu_pressure";
+/// The curve of how long all requests so far had waited when the app began with them, in ns.
+pub const APP_QUEUE_TIME: &str = "app_queue_time";
+/// The curve of how many those are.
+pub const APP_REQUESTS: &str = "app_requests";
 
 /// All signals, in the order of the table.
-const SIGNALS: [SignalKind; 7] = [
+pub const SIGNALS: [SignalKind; 9] = [
     SignalKind {
         name: "busy threads",
         curve: "busy_threads",
+        unit: "",
         of_all: SignalSum::Sum,
         least: 1.0,
-        is_pumas: true,
+        source: SignalSource::Puma,
+        read_at: "/stats: max_threads - pool_capacity of each worker, added up",
         blind_to: "how many wait once all are busy",
     },
     SignalKind {
         name: "pool_capacity",
         curve: "pool_capacity",
+        unit: "",
         of_all: SignalSum::FallingSum,
         least: 0.0,
-        is_pumas: true,
+        source: SignalSource::Puma,
+        read_at: "/stats: pool_capacity of each worker, added up",
         blind_to: "how many wait once it is 0",
     },
     SignalKind {
         name: "backlog",
         curve: "backlog",
+        unit: "",
         of_all: SignalSum::Sum,
         least: 2.0,
-        is_pumas: true,
+        source: SignalSource::Puma,
+        read_at: "/stats: backlog of each worker, added up",
         blind_to: "what waits in the kernel's accept queue, which before Puma 7 is nearly all",
+    },
+    SignalKind {
+        name: "backlog_max",
+        curve: "backlog_max",
+        unit: "",
+        of_all: SignalSum::SumOfPeaks,
+        least: 2.0,
+        source: SignalSource::Puma,
+        read_at: "/stats: backlog_max of each worker since it was read last, added up",
+        blind_to: "what waits in the kernel's accept queue, and for how long it was so high",
+    },
+    SignalKind {
+        name: "queue time",
+        curve: APP_QUEUE_TIME,
+        unit: " ms",
+        of_all: SignalSum::MeanTime,
+        least: 5.0,
+        source: SignalSource::App,
+        read_at: "the APM: when the app began, less X-Request-Start, the mean",
+        blind_to: "requests that have not reached the app yet",
     },
     SignalKind {
         name: "accept queue",
         curve: "accept_queue",
+        unit: "",
         of_all: SignalSum::Sum,
         least: 2.0,
-        is_pumas: false,
+        source: SignalSource::Kernel,
+        read_at: "ss -ltn: Recv-Q of the listening socket",
         blind_to: "requests on connections that are open already",
     },
     SignalKind {
         name: "CPU",
         curve: "cpu",
+        unit: " CPUs",
         of_all: SignalSum::Growth,
         least: 0.5,
-        is_pumas: false,
+        source: SignalSource::Kernel,
+        read_at: "/proc/PID/stat: utime + stime of each process, a second",
         blind_to: "threads that wait for a database or another service",
     },
     SignalKind {
         name: "wait for a CPU",
         curve: "run_queue_wait",
+        unit: " threads",
         of_all: SignalSum::Growth,
         least: 0.1,
-        is_pumas: false,
+        source: SignalSource::Kernel,
+        read_at: "/proc/PID/task/TID/schedstat: the second number of each thread, a second",
         blind_to: "all waiting but that for a CPU",
     },
     SignalKind {
         name: "CPU pressure",
         curve: CPU_PRESSURE,
+        unit: " of the time",
         of_all: SignalSum::Growth,
         least: 0.1,
-        is_pumas: false,
+        source: SignalSource::Kernel,
+        read_at: "/proc/pressure/cpu: total of some, a second",
         blind_to: "who waits: it is the whole machine's, longtail included",
     },
 ];
+
+/// The rate that the steps of the load are parts of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SignalsBase {
+    /// Requests per second.
+    pub rate: f64,
+    /// How it is known.
+    pub by: BaseKnownBy,
+    /// The highest step, as a part of it: above all that the server was seen to do.
+    pub highest_part: f64,
+}
+
+/// How the rate is known that the steps are parts of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BaseKnownBy {
+    /// The search for the capacity showed that the objective holds at it.
+    Search,
+    /// Its short trials make that likely.
+    ShortTrials,
+    /// The search had no time to tell: a closed loop did so much.
+    ClosedLoop,
+}
+
+/// The load goes up to this part of the capacity at least, and to this part of what was too much.
+const HIGHEST_PART: f64 = 1.2;
+const BEYOND_TOO_MUCH: f64 = 1.1;
+
+impl SignalsBase {
+    /// The highest rate with the objective, as far as this search tells; `None` if nothing was
+    /// answered.
+    pub fn of(search: &CapacityStudy) -> Option<SignalsBase> {
+        let closed_loop = search.closed_loop_rate().filter(|rate| *rate > 0.0);
+        let candidates = [
+            (search.bracket.low, BaseKnownBy::Search),
+            (search.seems.low, BaseKnownBy::ShortTrials),
+            (closed_loop.unwrap_or(0.0), BaseKnownBy::ClosedLoop),
+        ];
+        let (rate, by) = candidates.into_iter().find(|(rate, _)| *rate > 0.0)?;
+        let too_much = closed_loop.into_iter().chain(search.bracket.high).fold(rate, f64::max);
+        let highest_part = (too_much / rate * BEYOND_TOO_MUCH).max(HIGHEST_PART);
+        Some(SignalsBase { rate, by, highest_part })
+    }
+
+    /// What 100 % is.
+    pub fn in_words(&self) -> &'static str {
+        match self.by {
+            BaseKnownBy::Search | BaseKnownBy::ShortTrials => "the capacity",
+            BaseKnownBy::ClosedLoop => "a closed loop's rate",
+        }
+    }
+
+    /// What the search told, and which rate is 100 %.
+    pub fn sentence(&self, search: &CapacityStudy) -> String {
+        let known = match self.by {
+            BaseKnownBy::Search => capacity::sentence(search),
+            BaseKnownBy::ShortTrials => {
+                let seems = capacity::provisional(search).unwrap_or_default();
+                let objectives = capacity::objectives(search);
+                format!("It seems to take {seems} with {objectives}: a longer --budget tells.")
+            }
+            BaseKnownBy::ClosedLoop => {
+                "The search had no time to find the capacity: a longer --budget does.".to_owned()
+            }
+        };
+        let whole = match self.by {
+            BaseKnownBy::Search | BaseKnownBy::ShortTrials => "",
+            BaseKnownBy::ClosedLoop => ", which a closed loop did",
+        };
+        format!("{known} 100 % is {}/s{whole}.", capacity::rate_down(self.rate))
+    }
+}
+
+/// The server whose signals were read, as far as it is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignalsServer {
+    /// `Puma 8.0.2`
+    pub name: Option<String>,
+    /// Worker processes; 1 in single mode.
+    pub workers: Option<u32>,
+    /// Threads of each.
+    pub threads: Option<u32>,
+}
+
+impl SignalsServer {
+    /// `Puma 8.0.2, 2 workers x 5 threads`
+    pub fn in_words(&self) -> String {
+        let name = self.name.clone().unwrap_or_else(|| "A server".to_owned());
+        match self.workers.zip(self.threads) {
+            Some((workers, threads)) => {
+                format!("{name}, {} x {}", counted(workers, "worker"), counted(threads, "thread"))
+            }
+            None => name,
+        }
+    }
+
+    /// Whether something is known of both that differs.
+    fn differs_from(&self, other: &SignalsServer) -> bool {
+        fn differ<T: PartialEq>(one: Option<&T>, other: Option<&T>) -> bool {
+            one.zip(other).is_some_and(|(one, other)| one != other)
+        }
+        differ(self.name.as_ref(), other.name.as_ref())
+            || differ(self.workers.as_ref(), other.workers.as_ref())
+            || differ(self.threads.as_ref(), other.threads.as_ref())
+    }
+}
+
+/// The thresholds that `longtail signals` found, as its JSON has them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct SignalThresholds {
+    /// `signals`, else it is something else.
+    pub kind: String,
+    /// When it began, as RFC 3339.
+    pub started_at: String,
+    /// The server on which they were found.
+    pub server: SignalsServer,
+    /// What must hold: `p99 < 200ms`.
+    pub objective: String,
+    /// How often the numbers were read, in seconds.
+    pub interval_s: f64,
+    /// One for each number that was read, the earliest first.
+    pub signals: Vec<SignalThreshold>,
+    /// Why they are not to be trusted; `None` if they are.
+    pub doubt: Option<String>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct SignalThreshold {
+    /// The number's name.
+    pub name: String,
+    /// The threshold; `None` where there was nothing to go by.
+    pub threshold: Option<f64>,
+    /// How long before the objective broke it was crossed; negative if after, `None` if never.
+    pub seconds_before: Option<f64>,
+    /// Readings beyond it at half load.
+    pub false_alarms: u64,
+}
+
+impl SignalThresholds {
+    /// What speaks against using them for the server that is watched; `None` if nothing does.
+    pub fn doubt_for(&self, seen: &WatchEvidence) -> Option<String> {
+        let watched = SignalsServer {
+            name: seen.version.as_ref().map(|version| format!("Puma {version}")),
+            workers: Some(seen.workers.len() as u32).filter(|workers| *workers > 0),
+            threads: seen.workers.iter().filter_map(|worker| worker.threads).max(),
+        };
+        let differs = self.server.differs_from(&watched).then(|| {
+            format!(
+                "They are of another server ({}; this is {}): run longtail signals on one like this.",
+                self.server.in_words(),
+                watched.in_words()
+            )
+        });
+        let doubt = self
+            .doubt
+            .as_ref()
+            .map(|why| format!("They are not to be trusted: the generator was the limit ({why})."));
+        differs.or(doubt)
+    }
+}
 
 /// A part of the load at one rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignalStep {
     /// When it began, since the start of the measured window.
     pub from: Nanos,
-    /// Its rate / what the server can do.
+    /// Its rate / the capacity.
     pub part: f64,
 }
 
@@ -130,8 +351,10 @@ pub struct SignalsSeen<'a> {
     pub seconds: &'a [DueSecond],
     /// The share of them that may be late.
     pub allowed: f64,
-    /// The load. The first step is the while at half of what the server can do.
+    /// The load. The first step is the while at half of the capacity.
     pub steps: &'a [SignalStep],
+    /// What the steps are parts of, in words.
+    pub parts_of: &'static str,
     /// How often a scraper reads.
     pub interval: Nanos,
 }
@@ -143,18 +366,18 @@ pub struct SignalRow {
     pub kind: SignalKind,
     /// The end of its idle range.
     pub idle_end: f64,
-    /// At which part of what the server can do it left that range; `None` if it never did.
+    /// At which part of the capacity it left that range; `None` if it never did.
     pub left_at: Option<f64>,
-    /// The threshold to use; the end of the idle range where there is nothing to go by.
-    pub threshold: f64,
+    /// The threshold to use; `None` where there is nothing to go by.
+    pub threshold: Option<f64>,
     /// When it was known to have crossed that on the way up; `None` if it never did.
     pub crossed: Option<Nanos>,
-    /// At which part of what the server can do.
+    /// At which part of the capacity.
     pub crossed_at: Option<f64>,
     /// How long before the objective broke, in seconds; negative if after. `None` if one of the two
     /// never happened.
     pub lead: Option<f64>,
-    /// Readings beyond the threshold at half load.
+    /// Readings beyond the threshold at half load; none without a threshold.
     pub false_alarms: u64,
     /// All readings that could have been false alarms.
     pub checked: u64,
@@ -167,8 +390,10 @@ pub struct SignalRow {
 pub struct SignalsFound {
     /// When the objective broke; `None` if it held all the time.
     pub broke: Option<Nanos>,
-    /// At which part of what the server can do.
+    /// At which part of the capacity.
     pub broke_at: Option<f64>,
+    /// What these are parts of, in words.
+    pub parts_of: &'static str,
     /// The signals, the earliest first; those that never crossed their threshold last.
     pub rows: Vec<SignalRow>,
     /// Signals that could not be read.
@@ -196,7 +421,8 @@ impl SignalsFound {
             }
         }
         rows.sort_by_key(|row| (row.crossed.is_none(), row.crossed, row.false_alarms));
-        SignalsFound { broke, broke_at: broke.map(|at| part_at(seen.steps, at)), rows, missing }
+        let broke_at = broke.map(|at| part_at(seen.steps, at));
+        SignalsFound { broke, broke_at, parts_of: seen.parts_of, rows, missing }
     }
 
     /// The signal to go by: the earliest that crossed its threshold before the objective broke,
@@ -213,12 +439,13 @@ impl SignalsFound {
             return "The objective held all the time, so no signal can be held against it: give a stricter --objective or a longer --budget.".to_owned();
         };
         let part = percent(self.broke_at.unwrap_or_default());
+        let whole = self.parts_of;
         let Some(best) = self.best() else {
             return format!(
-                "The objective broke at {part} of what the server can do, and no signal told it before without false alarms."
+                "The objective broke at {part} of {whole}, and no signal told it before without false alarms."
             );
         };
-        let threshold = best.beyond();
+        let threshold = best.beyond().unwrap_or_default();
         let lead = brief(Nanos::from_secs_f64(best.lead.unwrap_or_default()));
         let silent: Vec<String> = self
             .rows
@@ -233,27 +460,50 @@ impl SignalsFound {
         };
         let at = percent(best.crossed_at.unwrap_or_default());
         format!(
-            "Scale on {}: it went {threshold} at {at} of what the server can do, {lead} before the objective broke (at {part}, {} after the start).{silent}",
+            "Scale on {}: it went {threshold} at {at} of {whole}, {lead} before the objective broke (at {part}, {} after the start).{silent}",
             best.kind.name,
             brief(broke)
         )
     }
 }
 
-impl SignalRow {
-    /// `above 8`, `below 2`
-    pub fn beyond(&self) -> String {
-        let side = if self.kind.of_all == SignalSum::FallingSum { "below" } else { "above" };
-        format!("{side} {}", few_digits(self.threshold))
+impl SignalKind {
+    /// The signal of this name.
+    pub fn named(name: &str) -> Option<SignalKind> {
+        SIGNALS.into_iter().find(|kind| kind.name == name)
     }
 
-    /// False alarms at half load: `0 of 12, at most 90 an hour`.
-    pub fn alarms_in_words(&self) -> String {
+    /// Whether less of it is fuller.
+    pub fn is_falling(&self) -> bool {
+        self.of_all == SignalSum::FallingSum
+    }
+
+    /// Whether a reading is beyond this limit.
+    pub fn is_beyond(&self, reading: f64, limit: f64) -> bool {
+        if self.is_falling() { reading < limit } else { reading > limit }
+    }
+
+    /// `above 8`, `below 2`, `above 12 ms`
+    pub fn beyond(&self, threshold: f64) -> String {
+        let side = if self.is_falling() { "below" } else { "above" };
+        format!("{side} {}{}", few_digits(threshold), self.unit)
+    }
+}
+
+impl SignalRow {
+    /// `above 8`, `below 2`, `above 12 ms`; `None` where there is nothing to go by.
+    pub fn beyond(&self) -> Option<String> {
+        self.threshold.map(|threshold| self.kind.beyond(threshold))
+    }
+
+    /// False alarms at half load: `0 of 12, at most 90 an hour`; `None` without a threshold.
+    pub fn alarms_in_words(&self) -> Option<String> {
+        self.threshold?;
         let most = match self.alarms_per_hour_at_most {
             Some(most) => format!(", at most {} an hour", few_digits(most)),
             None => String::new(),
         };
-        format!("{} of {}{most}", self.false_alarms, counted(self.checked, "reading"))
+        Some(format!("{} of {}{most}", self.false_alarms, counted(self.checked, "reading")))
     }
 }
 
@@ -261,7 +511,7 @@ fn percent(part: f64) -> String {
     format!("{} %", model::number::fixed(part * 100.0, 0))
 }
 
-/// The part of what the server can do that was offered then.
+/// The part of the capacity that was offered then.
 fn part_at(steps: &[SignalStep], at: Nanos) -> f64 {
     steps.iter().rfind(|step| step.from <= at).map_or(0.0, |step| step.part)
 }
@@ -290,11 +540,11 @@ fn row(
     broke: Option<Nanos>,
 ) -> Option<SignalRow> {
     let readings = readings(seen, kind);
-    let is_falling = kind.of_all == SignalSum::FallingSum;
+    let is_falling = kind.is_falling();
     let extreme = |values: &mut dyn Iterator<Item = f64>| {
         values.reduce(if is_falling { f64::min } else { f64::max })
     };
-    let is_beyond = |value: f64, limit: f64| if is_falling { value < limit } else { value > limit };
+    let is_beyond = |value: f64, limit: f64| kind.is_beyond(value, limit);
     let between = |from: Nanos, until: Nanos| {
         let is_it = move |reading: &&SignalReading| from < reading.at && reading.at <= until;
         readings.iter().filter(is_it).map(|reading| reading.value)
@@ -304,9 +554,10 @@ fn row(
     let at_break = broke.and_then(|broke| extreme(&mut between(up, broke + seen.interval)));
     let is_notable = |value: f64| is_beyond(value, idle_end) && (is_falling || value >= kind.least);
     let reached = at_break.filter(|value| is_notable(*value));
-    let threshold = reached.map_or(idle_end, |value| f64::midpoint(idle_end, value));
+    let threshold = reached.map(|value| f64::midpoint(idle_end, value));
     let checked: Vec<f64> = between(middle, up).collect();
-    let false_alarms = checked.iter().filter(|value| is_beyond(**value, threshold)).count() as u64;
+    let is_alarm = |value: &&f64| threshold.is_some_and(|limit| is_beyond(**value, limit));
+    let false_alarms = checked.iter().filter(is_alarm).count() as u64;
     let later: Vec<&SignalReading> = readings.iter().filter(|reading| reading.at > up).collect();
     let crossing = |limit: f64| {
         let mut runs = later.windows(IN_A_ROW);
@@ -314,7 +565,7 @@ fn row(
     };
     let left = crossing(idle_end).map(|run| run[0].at);
     // It is known with the last of them.
-    let alarm = reached.and_then(|_| crossing(threshold)).map(|run| run[IN_A_ROW - 1].at);
+    let alarm = threshold.and_then(crossing).map(|run| run[IN_A_ROW - 1].at);
     let lead = alarm.zip(broke).map(|(alarm, broke)| broke.as_secs_f64() - alarm.as_secs_f64());
     let watched = seen.interval.as_secs_f64() * checked.len() as f64;
     let most = most_events(false_alarms) / watched * 3600.0;
@@ -328,7 +579,7 @@ fn row(
         lead,
         false_alarms,
         checked: checked.len() as u64,
-        alarms_per_hour_at_most: (watched > 0.0).then_some(most),
+        alarms_per_hour_at_most: (watched > 0.0 && threshold.is_some()).then_some(most),
     })
 }
 
@@ -362,42 +613,99 @@ struct SignalReading {
 /// A reading each interval, where there was one: of a gauge the latest value, of a counter its growth
 /// a second since the reading before.
 fn readings(seen: &SignalsSeen<'_>, kind: SignalKind) -> Vec<SignalReading> {
-    let curves: Vec<(&WatchTrack, &WatchCurve)> = seen.watch.curves(kind.curve).collect();
-    let end = curves.iter().filter_map(|(track, _)| track.at.last()).max().copied();
-    let Some(end) = end else { return Vec::new() };
-    let sum_at = |at: Nanos| {
-        let values: Vec<u64> =
-            curves.iter().filter_map(|(track, curve)| latest(track, curve, at)).collect();
-        (!values.is_empty()).then(|| values.iter().sum::<u64>() as f64)
-    };
+    let curves = SignalCurves::of(seen.watch, kind.curve);
+    let requests = SignalCurves::of(seen.watch, APP_REQUESTS);
+    let Some(end) = curves.end() else { return Vec::new() };
     let mut readings = Vec::new();
-    let mut at = seen.interval;
-    let mut before = sum_at(Nanos::ZERO);
-    while at <= end {
-        let now = sum_at(at);
+    let mut from = Nanos::ZERO;
+    while from + seen.interval <= end {
+        let at = from + seen.interval;
         let value = match kind.of_all {
-            SignalSum::Sum | SignalSum::FallingSum => now,
-            // Nanoseconds a second.
-            SignalSum::Growth => now
-                .zip(before)
-                .map(|(now, before)| (now - before).max(0.0) / 1e9 / seen.interval.as_secs_f64()),
+            SignalSum::Sum | SignalSum::FallingSum => curves.sum_at(at),
+            SignalSum::SumOfPeaks => curves.sum_of_peaks(from, at),
+            SignalSum::Growth => curves.rate(from, at).map(|ns| ns / 1e9),
+            SignalSum::MeanTime => {
+                let times = curves.growth(from, at).zip(requests.growth(from, at));
+                times.filter(|(_, requests)| *requests > 0.0).map(|(ns, n)| ns / n / 1e6)
+            }
         };
         readings.extend(value.map(|value| SignalReading { at, value }));
-        before = now;
-        at += seen.interval;
+        from = at;
     }
     readings
 }
 
-/// The last value of a curve until this instant.
-fn latest(track: &WatchTrack, curve: &WatchCurve, at: Nanos) -> Option<u64> {
+/// The curves of one number, one for each process.
+struct SignalCurves<'a>(Vec<(&'a WatchTrack, &'a WatchCurve)>);
+
+impl<'a> SignalCurves<'a> {
+    fn of(watch: &'a Watch, name: &'a str) -> SignalCurves<'a> {
+        SignalCurves(watch.curves(name).collect())
+    }
+
+    /// When the last of them ends.
+    fn end(&self) -> Option<Nanos> {
+        self.0.iter().filter_map(|(track, _)| track.at.last()).max().copied()
+    }
+
+    /// The sum of their latest values.
+    fn sum_at(&self, at: Nanos) -> Option<f64> {
+        self.sum(|track, curve| latest(track, curve, at))
+    }
+
+    /// The sum of their highest values after `from`, up to `until`.
+    fn sum_of_peaks(&self, from: Nanos, until: Nanos) -> Option<f64> {
+        self.sum(|track, curve| {
+            let samples = track.at.iter().zip(&curve.values);
+            let is_then = |(at, _): &(&Nanos, &Option<u64>)| from < **at && **at <= until;
+            samples.filter(is_then).filter_map(|(_, value)| *value).max()
+        })
+    }
+
+    /// How much they grew.
+    fn growth(&self, from: Nanos, until: Nanos) -> Option<f64> {
+        Some((self.sum_at(until)? - self.sum_at(from)?).max(0.0))
+    }
+
+    /// How much they grew a second, between the samples that were the latest then.
+    fn rate(&self, from: Nanos, until: Nanos) -> Option<f64> {
+        let rates = self.0.iter().filter_map(|(track, curve)| {
+            let before = latest_sample(track, curve, from)?;
+            let now = latest_sample(track, curve, until)?;
+            let seconds = now.at.saturating_sub(before.at).as_secs_f64();
+            (seconds > 0.0).then(|| now.value.saturating_sub(before.value) as f64 / seconds)
+        });
+        rates.reduce(|sum, rate| sum + rate)
+    }
+
+    fn sum(&self, value: impl Fn(&WatchTrack, &WatchCurve) -> Option<u64>) -> Option<f64> {
+        let values = self.0.iter().filter_map(|(track, curve)| value(track, curve));
+        let values: Vec<u64> = values.collect();
+        (!values.is_empty()).then(|| values.iter().sum::<u64>() as f64)
+    }
+}
+
+/// A value of a curve.
+struct CurveSample {
+    at: Nanos,
+    value: u64,
+}
+
+/// The last sample of a curve until this instant.
+fn latest_sample(track: &WatchTrack, curve: &WatchCurve, at: Nanos) -> Option<CurveSample> {
     let until = track.at.partition_point(|sample| *sample <= at);
-    curve.values[..until.min(curve.values.len())].iter().rev().find_map(|value| *value)
+    let samples = track.at.iter().zip(&curve.values).take(until);
+    samples.rev().find_map(|(at, value)| Some(CurveSample { at: *at, value: (*value)? }))
+}
+
+fn latest(track: &WatchTrack, curve: &WatchCurve, at: Nanos) -> Option<u64> {
+    latest_sample(track, curve, at).map(|sample| sample.value)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::watch::WatchedWorker;
 
     /// A server of ten threads and requests of 100 ms: 100/s at most. The load: 40 s at half of it,
     /// then a step of 10 % each 10 s up to 120 %, and down to half.
@@ -432,6 +740,7 @@ mod tests {
             seconds: &seconds,
             allowed: 0.01,
             steps: &steps,
+            parts_of: "the capacity",
             interval: Nanos::from_secs(5),
         })
     }
@@ -452,15 +761,17 @@ mod tests {
         let best = found.best().unwrap();
         assert_eq!(best.kind.name, "busy threads");
         assert_eq!((best.idle_end, best.left_at), (5.0, Some(0.6)));
-        assert_eq!((best.threshold, best.crossed), (7.5, Some(Nanos::from_secs(65))));
+        assert_eq!((best.threshold, best.crossed), (Some(7.5), Some(Nanos::from_secs(65))));
         assert_eq!((best.crossed_at, best.lead), (Some(0.8), Some(28.0)));
         let backlog = found.rows.iter().find(|row| row.kind.name == "backlog").unwrap();
         assert_eq!(backlog.lead, Some(-7.0), "it tells when it is too late");
         let noisy = found.rows.iter().find(|row| row.kind.name == "accept queue").unwrap();
         assert!(noisy.false_alarms > 0, "{noisy:?}");
-        assert_eq!(found.missing.len(), 3, "neither CPU nor the wait for one was read");
+        assert_eq!(found.missing.len(), 5, "neither CPU nor the wait for one was read");
         assert!(
-            found.sentence().starts_with("Scale on busy threads: it went above 7.5"),
+            found
+                .sentence()
+                .starts_with("Scale on busy threads: it went above 7.5 at 80 % of the capacity, "),
             "{}",
             found.sentence()
         );
@@ -473,6 +784,56 @@ mod tests {
         let found = found(vec![curve("cpu", cpu)]);
         assert_eq!((found.rows[0].crossed, found.best()), (None, None));
         assert!(found.rows[0].left_at.is_some());
+    }
+
+    #[test]
+    fn a_mean_time_is_that_of_the_requests_since_the_last_reading() {
+        // Ten requests a second wait for 2 ms each, and from 92 s on for 40 ms.
+        let waited = |second: u64| second.min(92) * 20 + second.saturating_sub(92) * 400;
+        let found = found(vec![
+            curve(APP_QUEUE_TIME, |second| waited(second) * 1_000_000),
+            curve(APP_REQUESTS, |second| second * 10),
+        ]);
+        let row = &found.rows[0];
+        // From 90 s to 95 s: 20 requests of 2 ms and 30 of 40 ms.
+        assert_eq!((row.kind.name, row.idle_end, row.threshold), ("queue time", 2.0, Some(13.4)));
+        assert_eq!(row.beyond().unwrap(), "above 13 ms");
+    }
+
+    #[test]
+    fn a_peak_counts_wherever_it_was_between_two_readings() {
+        let peaks = |second: u64| if second % 5 == 3 { 9 } else { 0 };
+        let found = found(vec![curve("backlog", peaks), curve("backlog_max", peaks)]);
+        let idle_ends = found.rows.iter().map(|row| (row.kind.name, row.idle_end));
+        assert_eq!(idle_ends.collect::<Vec<_>>(), [("backlog", 0.0), ("backlog_max", 9.0)]);
+    }
+
+    #[test]
+    fn thresholds_of_another_server_are_doubted() {
+        let server = SignalsServer {
+            name: Some("Puma 8.0.2".to_owned()),
+            workers: Some(2),
+            threads: Some(5),
+        };
+        let thresholds = SignalThresholds {
+            kind: "signals".to_owned(),
+            started_at: String::new(),
+            server,
+            objective: "p99 < 200ms".to_owned(),
+            interval_s: 5.0,
+            signals: Vec::new(),
+            doubt: None,
+        };
+        let worker = WatchedWorker { threads: Some(5), ..WatchedWorker::default() };
+        let seen = |version: &str| WatchEvidence {
+            version: Some(version.to_owned()),
+            workers: vec![worker.clone(); 2],
+            ..WatchEvidence::default()
+        };
+        assert_eq!(thresholds.doubt_for(&seen("8.0.2")), None);
+        assert_eq!(thresholds.doubt_for(&WatchEvidence::default()), None, "nothing is known of it");
+        let doubt = thresholds.doubt_for(&seen("6.6.1")).unwrap();
+        assert!(doubt.contains("this is Puma 6.6.1, 2 workers x 5 threads"), "{doubt}");
     }
 
     /// The queue of a Puma before 7 is the kernel's.
@@ -490,11 +851,13 @@ mod tests {
     fn no_false_alarm_in_a_short_while_is_no_proof() {
         assert!((most_events(0) - 2.996).abs() < 1e-3);
         assert!((most_events(1) - 4.744).abs() < 1e-3);
-        let found = found(vec![curve("backlog", |_| 0)]);
+        let rises = |second: u64| if (92..115).contains(&second) { 9 } else { 0 };
+        let found = found(vec![curve("backlog", rises), curve("accept_queue", |_| 0)]);
         let most = found.rows[0].alarms_per_hour_at_most.unwrap();
         // Four readings in 20 s.
         assert!((most - 2.996 / 20.0 * 3600.0).abs() < 1.0, "{most}");
-        assert_eq!(found.best(), None);
+        let silent = &found.rows[1];
+        assert_eq!((silent.threshold, silent.alarms_in_words()), (None, None));
     }
 
     #[test]
@@ -507,6 +870,7 @@ mod tests {
             seconds: &seconds,
             allowed: 0.01,
             steps: &steps,
+            parts_of: "the capacity",
             interval: Nanos::from_secs(5),
         });
         assert_eq!((found.broke, found.best()), (None, None));

@@ -28,10 +28,22 @@ const LARGEST: u64 = 256 << 20;
 /// If the folder cannot be made, or the file cannot be written.
 pub(crate) fn new_study(command: &str, started_at: &str) -> Result<PathBuf, Mistake> {
     launch::remove_noted(&data_folder()?);
-    let folder = folder()?;
+    new_file(&folder()?, command, started_at)
+}
+
+/// The file of what a new `longtail signals` finds, likewise.
+///
+/// # Errors
+/// If the folder cannot be made, or the file cannot be written.
+pub(crate) fn new_signals(started_at: &str) -> Result<PathBuf, Mistake> {
+    new_file(&signals_folder()?, "signals", started_at)
+}
+
+/// A new file of `command` in this folder, which is made if it is not there.
+fn new_file(folder: &Path, command: &str, started_at: &str) -> Result<PathBuf, Mistake> {
     let hint = "set XDG_DATA_HOME to a folder that you can write";
-    let made = private_data_folder().and_then(|()| files::private_folder(&folder));
-    made.map_err(|why| unwritable(&folder, &why, hint))?;
+    let made = private_data_folder().and_then(|()| files::private_folder(folder));
+    made.map_err(|why| unwritable(folder, &why, hint))?;
     let path = folder.join(format!(
         "{}-{command}-{}.json",
         started_at.replace(':', "-"),
@@ -100,14 +112,7 @@ pub(crate) fn are_one(one: &Path, other: &Path) -> bool {
 /// If there is none.
 pub(crate) fn kept() -> Result<Vec<PathBuf>, Mistake> {
     let folder = folder()?;
-    let files = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut files: Vec<PathBuf> = files
-        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
-        .collect();
-    files.sort_by_cached_key(|path| {
-        let written = fs::metadata(path).and_then(|file| file.modified()).ok();
-        Reverse((written, path.clone()))
-    });
+    let files = newest_first(&folder);
     if files.is_empty() {
         return Err(wrong(format!(
             "no study in '{}' yet: run longtail sweep, or name a file",
@@ -115,6 +120,31 @@ pub(crate) fn kept() -> Result<Vec<PathBuf>, Mistake> {
         )));
     }
     Ok(files)
+}
+
+/// The JSON files of a folder.
+fn newest_first(folder: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = files
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .collect();
+    files.sort_by_cached_key(|path| {
+        let written = fs::metadata(path).and_then(|file| file.modified()).ok();
+        Reverse((written, path.clone()))
+    });
+    files
+}
+
+/// The file of what the last `longtail signals` found.
+///
+/// # Errors
+/// If there is none.
+pub(crate) fn last_signals() -> Result<PathBuf, Mistake> {
+    newest_first(&signals_folder()?).into_iter().next().ok_or_else(|| {
+        wrong(
+            "no longtail signals has found thresholds yet: run it, or name the file of its -o, as --signals=FILE",
+        )
+    })
 }
 
 /// The file of the last study.
@@ -245,6 +275,10 @@ impl sweep::Ceilings for CeilingFile {
 
 fn folder() -> Result<PathBuf, Mistake> {
     Ok(data_folder()?.join("studies"))
+}
+
+fn signals_folder() -> Result<PathBuf, Mistake> {
+    Ok(data_folder()?.join("signals"))
 }
 
 /// longtail's data folder.

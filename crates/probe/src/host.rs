@@ -21,6 +21,8 @@ pub struct HostCounters {
     listen_overflows: Option<u64>,
     /// `TcpExt: TCPSynRetrans`.
     syn_retransmits: Option<u64>,
+    /// See [`cpu_pressure`].
+    cpu_pressure: Option<Nanos>,
 }
 
 impl HostCounters {
@@ -31,6 +33,7 @@ impl HostCounters {
             cpu: CpuTicks::now(),
             listen_overflows: counter(&tcp, "TcpExt:", "ListenOverflows"),
             syn_retransmits: counter(&tcp, "TcpExt:", "TCPSynRetrans"),
+            cpu_pressure: cpu_pressure(),
         }
     }
 
@@ -49,6 +52,11 @@ impl HostCounters {
         Some(Nanos::from_millis(10 * busy.saturating_sub(passed.steal)))
     }
 
+    /// For how long since `before` some task waited for a CPU.
+    pub fn cpu_pressure_since(&self, before: &HostCounters) -> Option<Nanos> {
+        self.cpu_pressure?.0.checked_sub(before.cpu_pressure?.0).map(Nanos)
+    }
+
     /// Connects since `before` that a full accept queue dropped.
     pub fn listen_overflows_since(&self, before: &HostCounters) -> Option<u64> {
         self.listen_overflows?.checked_sub(before.listen_overflows?)
@@ -58,6 +66,17 @@ impl HostCounters {
     pub fn syn_retransmits_since(&self, before: &HostCounters) -> Option<u64> {
         self.syn_retransmits?.checked_sub(before.syn_retransmits?)
     }
+}
+
+/// For how long since boot some task waited for a CPU: the pressure of the whole machine (PSI).
+pub fn cpu_pressure() -> Option<Nanos> {
+    some_total(&fs::read_to_string("/proc/pressure/cpu").ok()?).map(Nanos::from_micros)
+}
+
+/// The last word of `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`, in microseconds.
+fn some_total(text: &str) -> Option<u64> {
+    let line = text.lines().find(|line| line.starts_with("some "))?;
+    line.rsplit_once("total=")?.1.trim().parse().ok()
 }
 
 /// Whether an address belongs to this machine and network namespace: loopback, or the address from
@@ -153,6 +172,13 @@ fn field<'a>(text: &'a str, name: &str, separator: char) -> &'a str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_pressure_of_a_machine_is_read_as_the_kernel_writes_it() {
+        let text = "some avg10=1.53 avg60=0.30 avg300=0.08 total=7123456\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
+        assert_eq!(some_total(text), Some(7_123_456));
+        assert_eq!(some_total(""), None);
+    }
 
     #[test]
     fn stolen_time_is_a_share_of_all() {

@@ -52,6 +52,8 @@ pub struct WorkerStats {
     pub requests_count: Option<u64>,
     /// Requests that wait in the worker for a thread.
     pub backlog: Option<u32>,
+    /// The most that have waited so since the statistics were read last; Puma 7 and later.
+    pub backlog_max: Option<u32>,
     /// Threads that are free or could still be started.
     pub pool_capacity: Option<u32>,
     /// Threads that it has. From Puma 8 on there may be more than that maximum: for a request that
@@ -139,6 +141,7 @@ fn worker(named: WorkerStats, status: &Value) -> WorkerStats {
         max_threads: threads("max_threads"),
         requests_count: count("requests_count").filter(|count| *count <= MOST_REQUESTS),
         backlog: threads("backlog"),
+        backlog_max: threads("backlog_max"),
         pool_capacity: threads("pool_capacity"),
         running: threads("running"),
         io_threads: threads("io_threads"),

@@ -1,23 +1,38 @@
 //! What `longtail signals` found, as text and as JSON.
 
-use judge::signals::{SignalRow, SignalsFound};
+use judge::signals::{
+    BaseKnownBy, SignalRow, SignalSource, SignalsBase, SignalsFound, SignalsServer,
+};
 use judge::words::listed;
-use model::Nanos;
+use model::{CapacityBracket, Nanos};
 use serde::Serialize;
 
-use crate::number;
+use crate::number::{self, NONE};
 use crate::text::{self, Width};
 use crate::tree::{DataTable, TableColumn, TableRow};
+
+/// What the JSON says that it is, and its version. A change that an old reader would misunderstand
+/// raises it.
+const KIND: &str = "signals";
+const SCHEMA: u32 = 2;
 
 /// What was measured, and how.
 #[derive(Clone, Debug)]
 pub struct SignalsHead {
-    /// The URL, without secrets.
+    /// When it began, as RFC 3339.
+    pub started_at: String,
+    /// The server.
+    pub server: SignalsServer,
+    /// What was requested, without secrets.
     pub url: String,
     /// `p99 < 200ms`.
     pub objective: String,
-    /// What the server did at most, in requests per second.
-    pub highest_rate: f64,
+    /// The rate that the steps are parts of.
+    pub base: SignalsBase,
+    /// What the search for the capacity told, and which rate is 100 %.
+    pub capacity: String,
+    /// Between which rates it lies.
+    pub bracket: CapacityBracket,
     /// Each step's length.
     pub step: Nanos,
     /// How often a scraper reads.
@@ -29,13 +44,18 @@ pub struct SignalsHead {
 /// The answer as text.
 pub fn signals_text(head: &SignalsHead, found: &SignalsFound, width: Width) -> String {
     let mut text = String::new();
-    let rate = number::rate_in_words(head.highest_rate);
     let step = number::span(head.step);
+    let highest = number::percent(head.base.highest_part);
     for line in [
-        format!("{} · objective {} · read every {}", head.url, head.objective, head.interval),
         format!(
-            "a closed loop did {rate}/s; then an open loop from 50 to 120 % of that and down again, steps of {step}"
+            "{} · {} · objective {} · read every {}",
+            head.server.in_words(),
+            head.url,
+            head.objective,
+            head.interval
         ),
+        head.capacity.clone(),
+        format!("An open loop went from 50 % up to {highest} % and down again, steps of {step}."),
     ] {
         text::wrap(&mut text, width, "", &line);
     }
@@ -47,23 +67,33 @@ pub fn signals_text(head: &SignalsHead, found: &SignalsFound, width: Width) -> S
     }
     text.push('\n');
     let blind = found.best().map(|best| format!("It cannot see {}.", best.kind.blind_to));
-    let names: Vec<String> = found.missing.iter().map(|kind| kind.name.to_owned()).collect();
-    let hint = if found.missing.iter().any(|kind| kind.is_pumas) {
-        " (Puma's own numbers need its control server: --control-url, or --state)"
-    } else {
-        ""
-    };
-    let missing = (!names.is_empty()).then(|| format!("Not read: {}{hint}.", listed(&names)));
     let doubt = head.doubt.as_ref().map(|why| {
         format!(
             "Not to be trusted: the generator was the limit ({why}). Do it again on a quieter machine."
         )
     });
-    let said = std::iter::once(found.sentence()).chain(blind).chain(missing);
+    let said = std::iter::once(found.sentence()).chain(blind).chain(not_read(found));
     for line in doubt.into_iter().chain(said) {
         text::wrap(&mut text, width, "", &line);
     }
     text
+}
+
+/// Which signals could not be read, and how they can.
+fn not_read(found: &SignalsFound) -> Option<String> {
+    let names: Vec<String> = found.missing.iter().map(|kind| kind.name.to_owned()).collect();
+    let of = |source| found.missing.iter().any(|kind| kind.source == source);
+    // Older Pumas have no `backlog_max`.
+    let is_asked = found.rows.iter().any(|row| row.kind.source == SignalSource::Puma);
+    let mut hints = Vec::new();
+    if of(SignalSource::Puma) && !is_asked {
+        hints.push("Puma's own numbers need its control server: --control-url, or --state");
+    }
+    if of(SignalSource::App) {
+        hints.push("the queue time needs an app that says when it began: docs/signals.md");
+    }
+    let hints = if hints.is_empty() { String::new() } else { format!(" ({})", hints.join("; ")) };
+    (!names.is_empty()).then(|| format!("Not read: {}{hints}.", listed(&names)))
 }
 
 fn table(found: &SignalsFound) -> DataTable {
@@ -83,12 +113,12 @@ fn table(found: &SignalsFound) -> DataTable {
     let rows = found.rows.iter().map(|row| {
         TableRow::new([
             row.kind.name.to_owned(),
-            number::or_zero(row.idle_end, number::significant),
+            format!("{}{}", number::or_zero(row.idle_end, number::significant), row.kind.unit),
             part(row.left_at),
-            row.beyond(),
+            row.beyond().unwrap_or_else(|| NONE.to_owned()),
             part(row.crossed_at),
             number::or_none(row.lead, |lead| number::fixed(lead, 0)),
-            row.alarms_in_words(),
+            row.alarms_in_words().unwrap_or_else(|| NONE.to_owned()),
         ])
     });
     DataTable::of_columns(columns, rows)
@@ -97,9 +127,16 @@ fn table(found: &SignalsFound) -> DataTable {
 /// The answer as JSON.
 #[derive(Debug, Serialize)]
 pub struct SignalsSummary<'a> {
-    schema: &'static str,
+    kind: &'static str,
+    schema: u32,
+    started_at: &'a str,
+    server: &'a SignalsServer,
+    url: &'a str,
     objective: &'a str,
-    highest_rate_per_s: f64,
+    /// The rate that all parts are parts of, and how it is known.
+    base_per_s: f64,
+    base_known_by: BaseKnownBy,
+    capacity: CapacityBracket,
     interval_s: f64,
     broke_at_s: Option<f64>,
     broke_at_part: Option<f64>,
@@ -114,13 +151,14 @@ struct SummarySignal<'a> {
     name: &'a str,
     idle_end: f64,
     left_at_part: Option<f64>,
-    threshold: f64,
+    threshold: Option<f64>,
     crossed_at_s: Option<f64>,
     crossed_at_part: Option<f64>,
     seconds_before: Option<f64>,
     false_alarms: u64,
     readings: u64,
     false_alarms_per_hour_at_most: Option<f64>,
+    read_at: &'a str,
     blind_to: &'a str,
 }
 
@@ -128,9 +166,15 @@ impl<'a> SignalsSummary<'a> {
     /// Of what was found.
     pub fn of(head: &'a SignalsHead, found: &'a SignalsFound) -> SignalsSummary<'a> {
         SignalsSummary {
-            schema: "longtail.signals/1",
+            kind: KIND,
+            schema: SCHEMA,
+            started_at: &head.started_at,
+            server: &head.server,
+            url: &head.url,
             objective: &head.objective,
-            highest_rate_per_s: head.highest_rate,
+            base_per_s: head.base.rate,
+            base_known_by: head.base.by,
+            capacity: head.bracket,
             interval_s: head.interval.as_secs_f64(),
             broke_at_s: found.broke.map(Nanos::as_secs_f64),
             broke_at_part: found.broke_at,
@@ -154,6 +198,7 @@ fn summary_of(row: &SignalRow) -> SummarySignal<'_> {
         false_alarms: row.false_alarms,
         readings: row.checked,
         false_alarms_per_hour_at_most: row.alarms_per_hour_at_most,
+        read_at: row.kind.read_at,
         blind_to: row.kind.blind_to,
     }
 }

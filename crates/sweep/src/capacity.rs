@@ -77,12 +77,7 @@ pub fn conduct_capacity_of(
     observer: &mut dyn Observer,
 ) -> Result<CapacityStudy, SweepError> {
     let mut study = new_study(plan, context);
-    let target = TrialTarget {
-        spec: prepared.spec.clone(),
-        serving: prepared.serving.clone(),
-        placement: prepared.placement.clone(),
-        closed_loop_connections: CLOSED_LOOP_CONNECTIONS,
-    };
+    let target = TrialTarget::running(prepared);
     let begun = context.clock.now();
     let mut conductor = TrialConductor { target, context, observer, begun, has_ended: &|| false };
     conductor.search(plan, &mut study)?;
@@ -186,7 +181,8 @@ impl Observer for SizeObserver<'_> {
     }
 }
 
-fn new_study(plan: &CapacityPlan, context: &Context<'_>) -> CapacityStudy {
+/// The study of a search that has not begun.
+pub(crate) fn new_study(plan: &CapacityPlan, context: &Context<'_>) -> CapacityStudy {
     CapacityStudy {
         schema: SCHEMA,
         started_at: context.started_at.clone(),
@@ -229,14 +225,7 @@ impl Experiment for CapacitySearch<'_> {
 
     fn jobs(&mut self, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError> {
         self.study.server = Some(session.server.facts.clone());
-        let slots = session.server.facts.slots();
-        let stream = session.block.stream.clone();
-        let target = TrialTarget {
-            spec: session.shape(&stream, MOST_CONNECTIONS),
-            serving: vec![session.server.pid()],
-            placement: session.server.facts.placement.clone(),
-            closed_loop_connections: (slots * CLOSED_LOOP_MULTIPLE).max(1),
-        };
+        let target = TrialTarget::started(session);
         let Session { context, server, observer, .. } = session;
         let server = &*server;
         let mut conductor = TrialConductor {
@@ -263,36 +252,63 @@ impl Experiment for CapacitySearch<'_> {
 }
 
 /// What trials are sent to.
-struct TrialTarget {
+pub(crate) struct TrialTarget {
     /// What each of them sends, but for its pace, warm-up and length.
-    spec: LoadSpec,
+    pub(crate) spec: LoadSpec,
     /// The server's first processes, if they are known.
-    serving: Vec<u32>,
-    placement: Option<Placement>,
+    pub(crate) serving: Vec<u32>,
+    pub(crate) placement: Option<Placement>,
     closed_loop_connections: u32,
+}
+
+impl TrialTarget {
+    /// A server that runs already.
+    pub(crate) fn running(prepared: &PreparedLoad) -> TrialTarget {
+        TrialTarget {
+            spec: prepared.spec.clone(),
+            serving: prepared.serving.clone(),
+            placement: prepared.placement.clone(),
+            closed_loop_connections: CLOSED_LOOP_CONNECTIONS,
+        }
+    }
+
+    /// The server of a session.
+    pub(crate) fn started(session: &Session<'_>) -> TrialTarget {
+        let slots = session.server.facts.slots();
+        TrialTarget {
+            spec: session.shape(&session.block.stream, MOST_CONNECTIONS),
+            serving: vec![session.server.pid()],
+            placement: session.server.facts.placement.clone(),
+            closed_loop_connections: (slots * CLOSED_LOOP_MULTIPLE).max(1),
+        }
+    }
 }
 
 /// Why a trial ended before its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TrialStop {
+pub(crate) enum TrialStop {
     Decided,
     User,
     Server,
 }
 
 /// Runs trials one after the other.
-struct TrialConductor<'a> {
-    target: TrialTarget,
-    context: &'a Context<'a>,
-    observer: &'a mut dyn Observer,
-    begun: Nanos,
+pub(crate) struct TrialConductor<'a> {
+    pub(crate) target: TrialTarget,
+    pub(crate) context: &'a Context<'a>,
+    pub(crate) observer: &'a mut dyn Observer,
+    pub(crate) begun: Nanos,
     /// Whether the server has ended.
-    has_ended: &'a (dyn Fn() -> bool + Sync),
+    pub(crate) has_ended: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl TrialConductor<'_> {
     /// Searches until the search ends, and keeps in the study what is known after each trial.
-    fn search(&mut self, plan: &CapacityPlan, study: &mut CapacityStudy) -> Result<(), SweepError> {
+    pub(crate) fn search(
+        &mut self,
+        plan: &CapacityPlan,
+        study: &mut CapacityStudy,
+    ) -> Result<(), SweepError> {
         let objectives = plan.objectives.iter().map(|condition| RateObjective::new(*condition));
         let objectives: Vec<RateObjective> =
             objectives.collect::<Result<_, _>>().map_err(SweepError::Unusable)?;
@@ -691,7 +707,10 @@ fn theory(plan: &CapacityPlan, study: &CapacityStudy) -> Option<CapacityTheory> 
 }
 
 /// Why no trial must go on; `None` as long as it may.
-fn stop_reason(context: &Context<'_>, has_ended: &dyn Fn() -> bool) -> Option<TrialStop> {
+pub(crate) fn stop_reason(
+    context: &Context<'_>,
+    has_ended: &dyn Fn() -> bool,
+) -> Option<TrialStop> {
     if context.is_interrupted() {
         Some(TrialStop::User)
     } else {

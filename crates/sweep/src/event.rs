@@ -395,11 +395,6 @@ pub(crate) struct EventExchanges {
 }
 
 impl EventExchanges {
-    /// All of them, in no order.
-    pub(crate) fn all(&self) -> &[Exchange] {
-        &self.exchanges
-    }
-
     /// Keeps all records until the lanes are done, and passes them on to `next`.
     pub(crate) fn of(
         batches: &Receiver<RecordBatch>,

@@ -56,6 +56,6 @@ pub use prepare::{LoadDraft, prepare_load};
 pub use probe::host::environment;
 pub use response_checks::{CheckedResponses, ResponseCheck, ResponseChecker};
 pub use samples::LiveReadings;
-pub use signals::{SignalsEnd, SignalsOutcome, SignalsPlan, conduct_signals};
+pub use signals::{SignalsEnd, SignalsOutcome, SignalsPlan, conduct_signals, conduct_signals_of};
 pub use statsd::StatsdListener;
 pub use sweep::conduct_sweep;

@@ -163,8 +163,9 @@ pub(crate) fn drive_observed<E: Send>(
     let single = observers.sampling.as_ref().map_or("", |sampling| sampling.single);
     let traced = observers.sampling.as_ref().and_then(|sampling| sampling.traced);
     // Generators on other machines report neither ports nor the app's stamps.
-    let traces_requests =
+    let joins_requests =
         traced.is_some() && far.is_none() && shape.reads_app_times && shape.transport.tls.is_none();
+    let traces_requests = shape.traces_requests || joins_requests;
     let shape = &LoadSpec { traces_requests, ..shape.clone() };
     // Attached before the first request, because attaching takes time.
     let tracer =

@@ -142,8 +142,9 @@ const PROCESS_FIGURES: [Figure<ProcessSample>; 3] = [
     ("threads", "threads", |seen| Some(seen.used?.threads)),
 ];
 const COUNTERS: usize = 2;
-const WORKER_FIGURES: [Figure<WorkerStats>; 6] = [
+const WORKER_FIGURES: [Figure<WorkerStats>; 7] = [
     ("backlog", "requests", |worker| worker.backlog.map(u64::from)),
+    ("backlog_max", "requests", |worker| worker.backlog_max.map(u64::from)),
     ("busy_threads", "threads", |worker| worker.busy_threads().map(u64::from)),
     ("pool_capacity", "threads", |worker| worker.pool_capacity.map(u64::from)),
     ("slots", "threads", |worker| worker.slots().map(u64::from)),

@@ -1,41 +1,52 @@
-//! Conducts `longtail signals`: a short closed loop that tells what the server can do, then one open
-//! loop that begins at half of that, goes up through saturation by steps and down again, while server
-//! and kernel are sampled.
+//! Conducts `longtail signals`: the search of `longtail capacity`, then one open loop that begins at
+//! half of the highest rate with the objective, goes up through saturation by steps and down again,
+//! while server and kernel are sampled.
 
-use std::fs;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::{EngineError, LoadSpec, RaiseOnDrop, RecordBatch, RunProgress, spawn_scoped};
-use judge::signals::{CPU_PRESSURE, DueSecond, SignalStep, SignalsFound, SignalsSeen};
+use capacity::RateObjective;
+use engine::{LoadSpec, RaiseOnDrop, RecordBatch, RequestRecord, RunProgress, spawn_scoped};
+use judge::signals::{
+    APP_QUEUE_TIME, APP_REQUESTS, CPU_PRESSURE, DueSecond, SignalStep, SignalsBase, SignalsFound,
+    SignalsSeen, SignalsServer,
+};
 use judge::verdict;
 use model::run::PERCENTILES;
 use model::samples::{WatchCurve, WatchTrack};
 use model::{
-    Arrivals, Clock, ControlServer, Nanos, Pace, Profile, Rate, Run, SystemClock, Timing, Watch,
+    AppTime, Arrivals, CapacityPlan, CapacityStudy, CapacityTarget, Clock, ControlServer, Nanos,
+    Objective, Pace, Profile, Rate, Run, SearchEnd, SystemClock, Timing, Watch,
 };
+use probe::host;
+use probe::puma_setup;
 use probe::sampler::Sampler;
 use probe::sockets::ServerListener;
 
-use crate::context::{Context, Phase, SweepError};
-use crate::event::EventExchanges;
+use crate::block::Block;
+use crate::capacity::{TrialConductor, TrialStop, TrialTarget, new_study, stop_reason};
+use crate::conduct::{Experiment, conduct};
+use crate::context::{Context, Observer, Phase, SweepError};
 use crate::load::PreparedLoad;
 use crate::observe::{ObservedRun, RunObservers, Sampling, drive_observed};
 use crate::samples::{LiveReadings, SAMPLING};
 use crate::server_gone;
+use crate::session::{Job, Session};
 
-/// The closed loop that tells what the server can do: its length, warm-up and connections.
-const CLOSED_LOOP: Nanos = Nanos::from_secs(4);
-const CLOSED_LOOP_WARM_UP: Nanos = Nanos::from_secs(1);
-const CLOSED_LOOP_CONNECTIONS: u32 = 64;
-/// What the closed loop and its end take of the budget.
-const BEFORE: Nanos = Nanos::from_secs(10);
+/// What the search for the capacity takes of the budget, and at least.
+const SEARCH_SHARE: f64 = 0.4;
+const SHORTEST_SEARCH: Nanos = Nanos::from_secs(20);
+/// The bracket that ends the search is so narrow.
+const PRECISION: f64 = 0.05;
 /// The while at half load has so many steps' length.
 const HALF_LOAD_STEPS: usize = 6;
-/// The load after that, as parts of what the server can do.
-const PARTS: [f64; 10] = [0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 0.9, 0.7, 0.5];
 const HALF_LOAD: f64 = 0.5;
+/// The load after that, as parts of the capacity: up to it, and after saturation.
+const UP: [f64; 5] = [0.6, 0.7, 0.8, 0.9, 1.0];
+/// Steps beyond the capacity, up to the highest.
+const BEYOND_STEPS: usize = 2;
+const DOWN: [f64; 3] = [0.9, 0.7, 0.5];
 /// How often the machine's CPU pressure is read.
 const PRESSURE_PERIOD: Nanos = Nanos::from_millis(250);
 /// Batches of requests that may wait to be counted.
@@ -44,17 +55,17 @@ const BATCHES: usize = 256;
 /// What `longtail signals` was asked.
 #[derive(Clone, Debug)]
 pub struct SignalsPlan {
-    /// A request that takes longer is late.
-    pub late_after: Nanos,
-    /// The share of requests that may be late or fail.
-    pub allowed: f64,
+    /// The server.
+    pub target: CapacityTarget,
+    /// What must hold: a percentile of the response time.
+    pub objective: Objective,
     /// How long all of it takes.
     pub budget: Nanos,
     /// How often a scraper reads.
     pub interval: Nanos,
     /// The seed of the arrivals.
     pub seed: u64,
-    /// Puma's control server.
+    /// The control server of a Puma that runs already.
     pub control: Option<ControlServer>,
 }
 
@@ -67,13 +78,19 @@ pub enum SignalsEnd {
     Interrupted,
     /// Nothing listens any more, and the objective broke because of that.
     ServerGone,
+    /// No rate keeps the objective, so nothing can tell before it breaks.
+    NothingKeepsIt(Box<CapacityStudy>),
 }
 
 /// What was found.
 #[derive(Clone, Debug)]
 pub struct SignalsOutcome {
-    /// What the server did at most, in requests per second: the closed loop's rate.
-    pub highest_rate: f64,
+    /// The server, as far as it is known.
+    pub server: SignalsServer,
+    /// The search for the capacity.
+    pub search: CapacityStudy,
+    /// The rate that the steps are parts of.
+    pub base: SignalsBase,
     /// What the signals told.
     pub found: SignalsFound,
     /// The load that went up and down.
@@ -84,76 +101,360 @@ pub struct SignalsOutcome {
     pub doubt: Option<String>,
 }
 
+/// A Puma that runs already, as far as its title and its statistics in the samples of a run tell.
+fn running_server(serving: &[u32], watch: &Watch) -> SignalsServer {
+    let version = serving.iter().find_map(|pid| puma_setup::version_of(*pid));
+    let threads: Vec<u64> = watch.curves("slots").filter_map(|(_, curve)| curve.most()).collect();
+    SignalsServer {
+        name: version.map(|version| format!("Puma {version}")),
+        workers: (!threads.is_empty()).then_some(threads.len() as u32),
+        threads: threads.iter().max().map(|most| *most as u32),
+    }
+}
+
 impl SignalsPlan {
     /// The shortest budget with this interval: each step has two readings.
     pub fn shortest_budget(interval: Nanos) -> Nanos {
-        BEFORE + interval * 2 * steps_in_all()
+        SHORTEST_SEARCH + shortest_ramp(interval)
     }
 
-    fn step(&self) -> Nanos {
-        self.budget.saturating_sub(BEFORE) / steps_in_all()
+    /// The search for the capacity.
+    fn search(&self) -> CapacityPlan {
+        let share = Nanos::from_secs_f64(self.budget.as_secs_f64() * SEARCH_SHARE);
+        let most = self.budget.saturating_sub(shortest_ramp(self.interval));
+        CapacityPlan {
+            target: self.target.clone(),
+            objectives: vec![self.objective],
+            precision: PRECISION,
+            budget: share.max(SHORTEST_SEARCH).min(most),
+            seed: self.seed,
+            expected: Vec::new(),
+            beyond: Vec::new(),
+            sizes: Vec::new(),
+            retry: None,
+        }
     }
 }
 
-fn steps_in_all() -> u64 {
-    (HALF_LOAD_STEPS + PARTS.len()) as u64
+fn steps_in_all() -> usize {
+    HALF_LOAD_STEPS + UP.len() + BEYOND_STEPS + DOWN.len()
 }
 
-/// Loads the server up and down, and tells what its numbers told.
+fn shortest_ramp(interval: Nanos) -> Nanos {
+    interval * 2 * steps_in_all() as u64
+}
+
+/// Finds the capacity of a server that runs already, loads it up and down, and tells what its
+/// numbers told.
 ///
 /// # Errors
 /// If the engine cannot start, or nothing was answered.
-pub fn conduct_signals(
+pub fn conduct_signals_of(
     prepared: &PreparedLoad,
     plan: &SignalsPlan,
     context: &Context<'_>,
-    phase: &mut dyn FnMut(&Phase),
+    observer: &mut dyn Observer,
 ) -> Result<SignalsEnd, SweepError> {
-    let mut conductor = SignalsConductor { prepared, plan, context, phase };
-    let closed = conductor.closed_loop()?;
-    if context.is_interrupted() {
-        return Ok(SignalsEnd::Interrupted);
-    }
-    let highest_rate = closed.completed_rate();
-    if highest_rate <= 0.0 {
-        return Err(SweepError::Unusable(
-            "no request of the closed loop was answered well, so there is nothing to go by"
-                .to_owned(),
-        ));
-    }
-    let mut driven = conductor.up_and_down(highest_rate)?;
-    if context.is_interrupted() {
-        return Ok(SignalsEnd::Interrupted);
-    }
-    if server_gone::is_gone(&driven.run, &prepared.spec, context) {
-        return Ok(SignalsEnd::ServerGone);
-    }
-    let step = plan.step();
-    let steps = steps(step);
-    let seconds = due_seconds(&driven, plan);
-    let nothing = Watch::default();
-    let seen = SignalsSeen {
-        watch: driven.run.watch.as_ref().unwrap_or(&nothing),
-        seconds: &seconds,
-        allowed: plan.allowed,
-        steps: &steps,
-        interval: plan.interval,
+    let trials = TrialConductor {
+        target: TrialTarget::running(prepared),
+        context,
+        observer,
+        begun: context.clock.now(),
+        has_ended: &|| false,
     };
-    let found = SignalsFound::of(&seen);
-    let pace = pace(highest_rate, plan)?;
-    driven.run.judgement = Some(verdict::of_open_loop(&driven.run, &pace, Timing::default()));
-    let doubt = doubt(&driven.run);
-    let run = driven.run;
-    Ok(SignalsEnd::Found(Box::new(SignalsOutcome { highest_rate, found, run, step, doubt })))
+    let control = plan.control.as_ref();
+    SignalsConductor { trials, plan, control, single: "puma", server: None }.conduct()
 }
 
-/// The open loop that begins at half of what the server can do, goes up and comes down again.
-fn pace(highest_rate: f64, plan: &SignalsPlan) -> Result<Pace, SweepError> {
-    let parts = [HALF_LOAD; HALF_LOAD_STEPS].into_iter().chain(PARTS);
-    let rates: Result<Vec<Rate>, String> =
-        parts.map(|part| Rate::new(part * highest_rate)).collect();
-    let profile = Profile::Steps { rates: rates.map_err(SweepError::Unusable)?, each: plan.step() };
-    Ok(Pace::Open { profile, arrivals: Arrivals::Poisson, seed: plan.seed, burst: 1 })
+/// The same of a server that longtail starts.
+///
+/// # Errors
+/// As [`conduct_signals_of`], and if the server cannot be started, does not serve what is
+/// requested, or dies.
+pub fn conduct_signals(
+    plan: &SignalsPlan,
+    context: &Context<'_>,
+    observer: &mut dyn Observer,
+) -> Result<SignalsEnd, SweepError> {
+    let mut signals = SignalsOfStarted { plan, end: None, is_done: false };
+    conduct(&mut signals, context, observer)?;
+    Ok(signals.end.unwrap_or(SignalsEnd::Interrupted))
+}
+
+/// All of it as an experiment with one server.
+struct SignalsOfStarted<'a> {
+    plan: &'a SignalsPlan,
+    end: Option<SignalsEnd>,
+    is_done: bool,
+}
+
+impl Experiment for SignalsOfStarted<'_> {
+    fn next(&mut self) -> Option<Block> {
+        let CapacityTarget::Started { server, stream } = &self.plan.target else { return None };
+        if std::mem::replace(&mut self.is_done, true) {
+            return None;
+        }
+        Some(Block::closed((**server).clone(), (**stream).clone(), true, 1))
+    }
+
+    fn jobs(&mut self, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError> {
+        let target = TrialTarget::started(session);
+        let connections = target.spec.load.connections;
+        let Session { context, server, observer, .. } = session;
+        let server = &*server;
+        let facts = &server.facts;
+        let name = [Some(facts.name.clone()), facts.version.clone()];
+        let described = SignalsServer {
+            name: Some(name.into_iter().flatten().collect::<Vec<_>>().join(" ")),
+            workers: Some(facts.workers),
+            threads: Some(facts.threads),
+        };
+        let conductor = SignalsConductor {
+            trials: TrialConductor {
+                target,
+                context,
+                observer: &mut **observer,
+                begun: context.clock.now(),
+                has_ended: &|| server.has_ended(),
+            },
+            plan: self.plan,
+            control: server.reached.control.as_ref(),
+            single: server.workers.first().map_or("", String::as_str),
+            server: Some(described),
+        };
+        self.end = Some(conductor.conduct()?);
+        match server.death(connections) {
+            Some(death) => Err(death),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn run(&mut self, _: &Job, _: &mut Session<'_>) -> Result<bool, SweepError> {
+        Ok(false)
+    }
+
+    fn judge(&mut self, _: &mut Session<'_>, _: bool) {}
+}
+
+/// The open loop that begins at half of the capacity, goes up through saturation and down again.
+struct SignalsRamp {
+    /// The rate that the steps are parts of.
+    base: SignalsBase,
+    /// Each step's length.
+    step: Nanos,
+}
+
+impl SignalsRamp {
+    /// The parts after the while at half load.
+    fn parts(&self) -> Vec<f64> {
+        let beyond = self.base.highest_part - 1.0;
+        let saturated = (1..=BEYOND_STEPS).map(|n| 1.0 + beyond * n as f64 / BEYOND_STEPS as f64);
+        UP.into_iter().chain(saturated).chain(DOWN).collect()
+    }
+
+    /// The steps, each with when it begins.
+    fn steps(&self) -> Vec<SignalStep> {
+        let half = SignalStep { from: Nanos::ZERO, part: HALF_LOAD };
+        let later = self.parts().into_iter().enumerate().map(|(number, part)| SignalStep {
+            from: self.step * (HALF_LOAD_STEPS + number) as u64,
+            part,
+        });
+        std::iter::once(half).chain(later).collect()
+    }
+
+    fn length(&self) -> Nanos {
+        self.step * steps_in_all() as u64
+    }
+
+    fn pace(&self, seed: u64) -> Result<Pace, SweepError> {
+        let parts = [HALF_LOAD; HALF_LOAD_STEPS].into_iter().chain(self.parts());
+        let rates = parts.map(|part| Rate::new(part * self.base.rate));
+        let rates = rates.collect::<Result<Vec<Rate>, _>>().map_err(SweepError::Unusable)?;
+        let profile = Profile::Steps { rates, each: self.step };
+        Ok(Pace::Open { profile, arrivals: Arrivals::Poisson, seed, burst: 1 })
+    }
+}
+
+/// The load that went up and down, and its requests.
+struct DrivenSignals {
+    run: Run,
+    ended_by: Option<TrialStop>,
+    /// By the second in which they were due.
+    seconds: Vec<DueSecond>,
+    /// Requests that could not be looked at.
+    missed: u64,
+}
+
+/// Searches, and drives the load.
+struct SignalsConductor<'a> {
+    trials: TrialConductor<'a>,
+    plan: &'a SignalsPlan,
+    /// Puma's control server.
+    control: Option<&'a ControlServer>,
+    /// The name of the only worker in single mode.
+    single: &'a str,
+    /// The server, if longtail started it.
+    server: Option<SignalsServer>,
+}
+
+impl SignalsConductor<'_> {
+    fn conduct(mut self) -> Result<SignalsEnd, SweepError> {
+        let plan = self.plan.search();
+        let mut search = new_study(&plan, self.trials.context);
+        self.trials.search(&plan, &mut search)?;
+        match &search.end {
+            Some(SearchEnd::User) | None => return Ok(SignalsEnd::Interrupted),
+            Some(SearchEnd::ServerEnded) => return Ok(SignalsEnd::ServerGone),
+            Some(SearchEnd::NothingKeepsIt) => {
+                return Ok(SignalsEnd::NothingKeepsIt(Box::new(search)));
+            }
+            Some(
+                SearchEnd::Precise
+                | SearchEnd::Budget
+                | SearchEnd::Generator
+                | SearchEnd::Undecided
+                | SearchEnd::HighestRate,
+            ) => {}
+        }
+        let base = SignalsBase::of(&search).ok_or_else(|| {
+            SweepError::Unusable(
+                "no request was answered well, so there is nothing to go by".to_owned(),
+            )
+        })?;
+        let ramp = SignalsRamp { base, step: self.step() };
+        let driven = self.up_and_down(&ramp)?;
+        match driven.ended_by {
+            Some(TrialStop::User) => Ok(SignalsEnd::Interrupted),
+            Some(TrialStop::Server) => Ok(SignalsEnd::ServerGone),
+            Some(TrialStop::Decided) | None if self.is_gone(&driven.run) => {
+                Ok(SignalsEnd::ServerGone)
+            }
+            Some(TrialStop::Decided) | None => self.outcome(search, &ramp, driven),
+        }
+    }
+
+    fn is_gone(&self, run: &Run) -> bool {
+        server_gone::is_gone(run, &self.trials.target.spec, self.trials.context)
+    }
+
+    /// The length of a step: all that the search has left is used.
+    fn step(&self) -> Nanos {
+        let taken = self.trials.context.clock.now() - self.trials.begun;
+        let left = self.plan.budget.saturating_sub(taken);
+        let whole_seconds = left.0 / steps_in_all() as u64 / 1_000_000_000;
+        Nanos::from_secs(whole_seconds).max(self.plan.interval * 2)
+    }
+
+    fn outcome(
+        self,
+        search: CapacityStudy,
+        ramp: &SignalsRamp,
+        driven: DrivenSignals,
+    ) -> Result<SignalsEnd, SweepError> {
+        let DrivenSignals { mut run, seconds, missed, .. } = driven;
+        let objective = RateObjective::new(self.plan.objective).map_err(SweepError::Unusable)?;
+        let nothing = Watch::default();
+        let watch = run.watch.as_ref().unwrap_or(&nothing);
+        let steps = ramp.steps();
+        let found = SignalsFound::of(&SignalsSeen {
+            watch,
+            seconds: &seconds,
+            allowed: objective.allowed,
+            steps: &steps,
+            parts_of: ramp.base.in_words(),
+            interval: self.plan.interval,
+        });
+        let server =
+            self.server.unwrap_or_else(|| running_server(&self.trials.target.serving, watch));
+        let pace = ramp.pace(self.plan.seed)?;
+        run.judgement = Some(verdict::of_open_loop(&run, &pace, Timing::default()));
+        let lost = (missed > 0).then(|| {
+            let requests = model::number::count_of(missed, "request");
+            format!("{requests} went by too fast to be looked at")
+        });
+        let doubt = doubt(&run).or(lost);
+        let step = ramp.step;
+        let base = ramp.base;
+        let outcome = SignalsOutcome { server, search, base, found, run, step, doubt };
+        Ok(SignalsEnd::Found(Box::new(outcome)))
+    }
+
+    fn up_and_down(&mut self, ramp: &SignalsRamp) -> Result<DrivenSignals, SweepError> {
+        let objective = RateObjective::new(self.plan.objective).map_err(SweepError::Unusable)?;
+        let pace = ramp.pace(self.plan.seed)?;
+        let spec = self.trials.target.spec.clone().with(|load| {
+            load.pace = pace;
+            load.warm_up = Nanos::ZERO;
+        });
+        let traces_requests = spec.reads_app_times;
+        let spec = LoadSpec { measured: Some(ramp.length()), traces_requests, ..spec };
+        let context = self.trials.context;
+        let clock = context.clock;
+        let progress = Arc::new(context.progress(&spec));
+        let live = Arc::new(LiveReadings::default());
+        let what = format!("from half of {} up, and down again", ramp.base.in_words());
+        self.trials.observer.phase(&Phase::single_run(&spec, what, &progress, &live));
+        let counts = Mutex::new(SecondCounts::new(
+            ramp.length(),
+            objective.late_after,
+            clock.shared_ahead(),
+        ));
+        let over = AtomicBool::new(false);
+        let (sender, batches) = sync_channel::<RecordBatch>(BATCHES);
+        let (observed, pressure) = std::thread::scope(|scope| {
+            let ends_reading = RaiseOnDrop(&over);
+            let counting = &counts;
+            let running = &progress;
+            let counter = spawn_scoped(scope, "signals-requests", move || {
+                count(&batches, running, counting);
+            })?;
+            let reader = spawn_scoped(scope, "pressure", || read_pressure(&clock, &over))?;
+            let observed = self.drive(&spec, &progress, sender, &live);
+            drop(ends_reading);
+            counter.join().expect("counting never panics");
+            let pressure = reader.join().expect("reading never panics");
+            Ok::<_, SweepError>((observed?, pressure))
+        })?;
+        let ObservedRun { mut run, ended_by, dropped_records, .. } = observed;
+        let SecondCounts { due, begun, .. } =
+            counts.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let tracks = &mut run.watch.get_or_insert_default().tracks;
+        tracks.push(pressure_track(&pressure, progress.start()));
+        tracks.extend(queue_track(&begun));
+        Ok(DrivenSignals { run, ended_by, seconds: due, missed: dropped_records })
+    }
+
+    fn drive(
+        &self,
+        spec: &LoadSpec,
+        progress: &Arc<RunProgress>,
+        journal: SyncSender<RecordBatch>,
+        live: &LiveReadings,
+    ) -> Result<ObservedRun<TrialStop>, SweepError> {
+        let TrialConductor { target, context, has_ended, .. } = &self.trials;
+        let mut ends = || stop_reason(context, *has_ended);
+        let place = &spec.transport.endpoints[0];
+        let sampling = Some(Sampling {
+            sampler: Sampler::new(ServerListener::of(place), &target.serving, None, SAMPLING),
+            control: self.control,
+            single: self.single,
+            traced: None,
+            live,
+        });
+        let observers = RunObservers {
+            ends: &mut ends,
+            loses_requests: |stop| *stop == TrialStop::Server,
+            serving: &target.serving,
+            placement: target.placement.as_ref(),
+            statsd: None,
+            journal: Some(journal),
+            sampling,
+            event: None,
+            tells_steps: false,
+            percentiles: &PERCENTILES,
+        };
+        Ok(drive_observed(spec, &context.clock, context.far, progress, observers)?)
+    }
 }
 
 /// Why the figures of a run are not the server's.
@@ -163,35 +464,99 @@ fn doubt(run: &Run) -> Option<String> {
     (!run.is_evidence()).then_some(why)
 }
 
-/// A load that is over, and its requests.
-struct DrivenSignals {
-    run: Run,
-    requests: EventExchanges,
+/// What is counted of the requests, second by second.
+struct SecondCounts {
+    /// A request that takes longer is late.
+    late_after: Option<Nanos>,
+    /// How far the app's clock is ahead of ours.
+    app_ahead: Nanos,
+    /// By the second in which they were due.
+    due: Vec<DueSecond>,
+    /// By the second in which the app began with them.
+    begun: Vec<BegunSecond>,
 }
 
-/// The steps of the load, each with when it begins.
-fn steps(length: Nanos) -> Vec<SignalStep> {
-    let half = SignalStep { from: Nanos::ZERO, part: HALF_LOAD };
-    let later = PARTS.into_iter().enumerate().map(|(number, part)| SignalStep {
-        from: length * (HALF_LOAD_STEPS + number) as u64,
-        part,
-    });
-    std::iter::once(half).chain(later).collect()
+/// Requests with which the app began in one second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct BegunSecond {
+    requests: u64,
+    /// For how long they had waited, together.
+    queued: Nanos,
 }
 
-/// The requests by the second in which they were due.
-fn due_seconds(driven: &DrivenSignals, plan: &SignalsPlan) -> Vec<DueSecond> {
-    let tally = &driven.run.tally;
-    let whole = driven.run.measured.0 / 1_000_000_000;
-    let mut seconds = vec![DueSecond::default(); whole as usize];
-    for exchange in driven.requests.all().iter().filter(|exchange| tally.measures(exchange.due)) {
-        let due = exchange.due.saturating_sub(tally.window.from);
-        let Some(second) = seconds.get_mut((due.0 / 1_000_000_000) as usize) else { continue };
-        let is_late = !exchange.outcome.is_good() || exchange.response_time() > plan.late_after;
-        second.requests += 1;
-        second.late += u64::from(is_late);
+impl SecondCounts {
+    fn new(length: Nanos, late_after: Option<Nanos>, app_ahead: Nanos) -> SecondCounts {
+        let seconds = second_of(length);
+        SecondCounts {
+            late_after,
+            app_ahead,
+            due: vec![DueSecond::default(); seconds],
+            begun: vec![BegunSecond::default(); seconds],
+        }
     }
-    seconds
+
+    /// Takes a request of a load that began at `start`.
+    fn record(&mut self, record: &RequestRecord, start: Nanos) {
+        let exchange = &record.exchange;
+        let due = exchange.due.saturating_sub(start);
+        if let Some(second) = self.due.get_mut(second_of(due)) {
+            let took_long = self.late_after.is_some_and(|limit| exchange.response_time() > limit);
+            second.requests += 1;
+            second.late += u64::from(!exchange.outcome.is_good() || took_long);
+        }
+        let app = record.trace.and_then(|trace| trace.app);
+        let Some(AppTime::Stamps { started, .. }) = app else { return };
+        let started = started.saturating_sub(self.app_ahead);
+        // Another machine's clock has another origin.
+        if !(exchange.sent..=exchange.ended).contains(&started) {
+            return;
+        }
+        if let Some(second) = self.begun.get_mut(second_of(started.saturating_sub(start))) {
+            second.requests += 1;
+            second.queued += started - exchange.sent;
+        }
+    }
+}
+
+fn second_of(at: Nanos) -> usize {
+    (at.0 / 1_000_000_000) as usize
+}
+
+/// Counts requests until the lanes are done.
+fn count(batches: &Receiver<RecordBatch>, progress: &RunProgress, counts: &Mutex<SecondCounts>) {
+    for batch in batches {
+        let start = progress.start();
+        let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+        for record in &batch {
+            counts.record(record, start);
+        }
+    }
+}
+
+/// How long requests had waited when the app began with them, as counters; `None` if the app did not
+/// say when that was.
+fn queue_track(seconds: &[BegunSecond]) -> Option<WatchTrack> {
+    let mut at = vec![Nanos::ZERO];
+    let mut queued = vec![Some(0)];
+    let mut requests = vec![Some(0)];
+    let mut sum = BegunSecond::default();
+    for (number, second) in seconds.iter().enumerate() {
+        sum.queued += second.queued;
+        sum.requests += second.requests;
+        at.push(Nanos::from_secs(number as u64 + 1));
+        queued.push(Some(sum.queued.0));
+        requests.push(Some(sum.requests));
+    }
+    let curve = |name: &str, unit: &str, values| WatchCurve {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        values,
+        ..WatchCurve::default()
+    };
+    let curves =
+        vec![curve(APP_QUEUE_TIME, "ns", queued), curve(APP_REQUESTS, "requests", requests)];
+    let source = "the app".to_owned();
+    (sum.requests > 0).then_some(WatchTrack { source, at, curves })
 }
 
 /// Reads for how long some task has waited for a CPU, until `over` is raised.
@@ -199,18 +564,10 @@ fn read_pressure(clock: &SystemClock, over: &AtomicBool) -> Vec<PressureReading>
     let mut readings = Vec::new();
     let mut next = clock.now();
     while clock.sleep_until(next, over) {
-        let text = fs::read_to_string("/proc/pressure/cpu").unwrap_or_default();
-        let waited = some_total(&text).map(Nanos::from_micros);
-        readings.push(PressureReading { at: clock.now(), waited });
+        readings.push(PressureReading { at: clock.now(), waited: host::cpu_pressure() });
         next += PRESSURE_PERIOD;
     }
     readings
-}
-
-/// The last word of `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`, in microseconds.
-fn some_total(text: &str) -> Option<u64> {
-    let line = text.lines().find(|line| line.starts_with("some "))?;
-    line.rsplit_once("total=")?.1.trim().parse().ok()
 }
 
 /// What `/proc/pressure/cpu` said.
@@ -235,124 +592,71 @@ fn pressure_track(readings: &[PressureReading], from: Nanos) -> WatchTrack {
     }
 }
 
-/// Drives both loads.
-struct SignalsConductor<'a, 'p> {
-    prepared: &'a PreparedLoad,
-    plan: &'a SignalsPlan,
-    context: &'a Context<'a>,
-    phase: &'p mut dyn FnMut(&Phase),
-}
-
-impl SignalsConductor<'_, '_> {
-    fn closed_loop(&mut self) -> Result<Run, SweepError> {
-        let spec = self.prepared.spec.clone().with(|load| {
-            load.pace = Pace::Closed;
-            load.connections = CLOSED_LOOP_CONNECTIONS;
-            load.warm_up = CLOSED_LOOP_WARM_UP;
-        });
-        let spec = LoadSpec { measured: Some(CLOSED_LOOP), ..spec };
-        let what = "a closed loop: what can it do?".to_owned();
-        let progress = Arc::new(self.context.progress(&spec));
-        Ok(self.drive(&spec, what, &progress, None)?.run)
-    }
-
-    fn up_and_down(&mut self, highest_rate: f64) -> Result<DrivenSignals, SweepError> {
-        let pace = pace(highest_rate, self.plan)?;
-        let each = self.plan.step();
-        let spec = self.prepared.spec.clone().with(|load| {
-            load.pace = pace;
-            load.warm_up = Nanos::ZERO;
-        });
-        let spec = LoadSpec { measured: Some(each * steps_in_all()), ..spec };
-        let what = "half of that, then up and down again".to_owned();
-        let progress = Arc::new(self.context.progress(&spec));
-        let clock = self.context.clock;
-        let over = AtomicBool::new(false);
-        let (sender, batches) = sync_channel(BATCHES);
-        std::thread::scope(|scope| {
-            let ends_reading = RaiseOnDrop(&over);
-            let collector = spawn_scoped(scope, "signals-requests", move || {
-                EventExchanges::of(&batches, None)
-            })?;
-            let reader = spawn_scoped(scope, "pressure", || read_pressure(&clock, &over))?;
-            let mut run = self.drive(&spec, what, &progress, Some(sender))?.run;
-            drop(ends_reading);
-            let requests = collector.join().expect("collecting never panics");
-            let pressure = reader.join().expect("reading never panics");
-            let track = pressure_track(&pressure, progress.start());
-            run.watch.get_or_insert_default().tracks.push(track);
-            Ok(DrivenSignals { run, requests })
-        })
-    }
-
-    fn drive(
-        &mut self,
-        spec: &LoadSpec,
-        what: String,
-        progress: &Arc<RunProgress>,
-        journal: Option<SyncSender<RecordBatch>>,
-    ) -> Result<ObservedRun<()>, EngineError> {
-        let live = Arc::new(LiveReadings::default());
-        (self.phase)(&Phase::single_run(spec, what, progress, &live));
-        let interrupt = self.context.interrupt;
-        let mut ends = || interrupt.load(Ordering::Relaxed).then_some(());
-        let place = &self.prepared.spec.transport.endpoints[0];
-        let sampling = journal.is_some().then(|| Sampling {
-            sampler: Sampler::new(
-                ServerListener::of(place),
-                &self.prepared.serving,
-                None,
-                SAMPLING,
-            ),
-            control: self.plan.control.as_ref(),
-            single: "puma",
-            traced: None,
-            live: &live,
-        });
-        let observers = RunObservers {
-            ends: &mut ends,
-            loses_requests: |()| false,
-            serving: &self.prepared.serving,
-            placement: self.prepared.placement.as_ref(),
-            statsd: None,
-            journal,
-            sampling,
-            event: None,
-            tells_steps: false,
-            percentiles: &PERCENTILES,
-        };
-        drive_observed(spec, &self.context.clock, self.context.far, progress, observers)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use engine::RequestTrace;
+    use judge::signals::BaseKnownBy;
+    use model::{Exchange, Outcome};
+
     use super::*;
 
-    #[test]
-    fn a_load_goes_up_from_half_through_saturation_and_down_again_within_its_budget() {
-        let interval = Nanos::from_secs(5);
-        let shortest = SignalsPlan::shortest_budget(interval);
-        assert_eq!(shortest, Nanos::from_secs(170));
-        let plan = SignalsPlan {
-            late_after: Nanos::from_millis(200),
-            allowed: 0.01,
-            budget: shortest,
-            interval,
-            seed: 1,
-            control: None,
-        };
-        assert_eq!(plan.step(), interval * 2);
-        let steps = steps(plan.step());
-        assert_eq!((steps[0].part, steps[1].part, steps[1].from), (0.5, 0.6, Nanos::from_secs(60)));
-        assert_eq!((steps[10].part, steps[10].from), (0.5, Nanos::from_secs(150)));
-        assert!(steps.iter().any(|step| step.part > 1.0));
+    fn base(highest_part: f64) -> SignalsBase {
+        SignalsBase { rate: 80.0, by: BaseKnownBy::Search, highest_part }
     }
 
     #[test]
-    fn the_pressure_of_a_machine_is_read_as_the_kernel_writes_it() {
-        let text = "some avg10=1.53 avg60=0.30 avg300=0.08 total=7123456\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
-        assert_eq!(some_total(text), Some(7_123_456));
-        assert_eq!(some_total(""), None);
+    fn a_load_goes_up_from_half_through_saturation_and_down_again() {
+        let interval = Nanos::from_secs(5);
+        let ramp = SignalsRamp { base: base(1.4), step: interval * 2 };
+        let steps = ramp.steps();
+        assert_eq!((steps[0].part, steps[1].part, steps[1].from), (0.5, 0.6, Nanos::from_secs(60)));
+        assert_eq!((steps[10].part, steps[10].from), (0.5, Nanos::from_secs(150)));
+        let beyond: Vec<f64> =
+            steps.iter().map(|step| step.part).filter(|part| *part > 1.0).collect();
+        assert_eq!(beyond, [1.2, 1.4]);
+        assert_eq!(ramp.length(), shortest_ramp(interval));
+        assert_eq!(SignalsPlan::shortest_budget(interval), Nanos::from_secs(180));
+    }
+
+    #[test]
+    fn a_request_counts_where_it_was_due_and_its_wait_where_the_app_began() {
+        let ms = Nanos::from_millis;
+        let start = ms(500);
+        let ahead = ms(7_000);
+        let mut counts = SecondCounts::new(Nanos::from_secs(3), Some(ms(200)), ahead);
+        let mut take = |due: u64, started: u64, ended: u64, status: u16| {
+            let at = |millis: u64| start + ms(millis);
+            let by_its_clock = at(started) + ahead;
+            let app = AppTime::Stamps { started: by_its_clock, ended: by_its_clock };
+            counts.record(
+                &RequestRecord {
+                    number: 0,
+                    exchange: Exchange {
+                        due: at(due),
+                        sent: at(due),
+                        ended: at(ended),
+                        received_bytes: 0,
+                        outcome: Outcome::Answered(status),
+                    },
+                    reason: None,
+                    response: None,
+                    trace: Some(RequestTrace { app: Some(app), ..RequestTrace::default() }),
+                },
+                start,
+            );
+        };
+        take(100, 130, 150, 200);
+        take(900, 1_100, 1_150, 200);
+        take(950, 960, 970, 503);
+        // Another machine's clock.
+        take(2_000, 9_000_000, 2_010, 200);
+        let second = |requests, late| DueSecond { requests, late };
+        assert_eq!(counts.due, [second(3, 2), second(0, 0), second(1, 0)]);
+        let begun: Vec<(u64, Nanos)> =
+            counts.begun.iter().map(|second| (second.requests, second.queued)).collect();
+        assert_eq!(begun, [(2, ms(40)), (1, ms(200)), (0, Nanos::ZERO)]);
+        let track = queue_track(&counts.begun).unwrap();
+        assert_eq!(track.curves[1].values, [Some(0), Some(2), Some(3), Some(3)]);
+        assert_eq!(queue_track(&[BegunSecond::default()]), None, "an app that says nothing");
     }
 }

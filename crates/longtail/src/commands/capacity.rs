@@ -16,7 +16,7 @@ use super::conducted::{
 };
 use super::load_words;
 use crate::args::output::StudyKind;
-use crate::args::server::{ServerArgs, addresses, tried_sizes, with_environment};
+use crate::args::server::{ONE_RUNS_ALREADY, ServerArgs, addresses, tried_sizes, with_environment};
 use crate::args::{ADVANCED, LoadArgs, OutputArgs};
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::load::prepare;
@@ -216,26 +216,17 @@ impl CapacityArgs {
 
     /// The load on a server that runs already, whose pace each trial replaces.
     fn load(&self, url: &str) -> Result<LoadArgs, Mistake> {
-        let mut words: Vec<String> = ["--rate=1/s", "--arrivals=poisson"].map(str::to_owned).into();
+        let mut words = self.server.words_of_load();
         words.push(format!("--max-connections={}", self.max_connections));
-        words.push(format!("--timeout={}", self.server.timeout));
-        words.push(format!("--worker-header={}", self.server.worker_header));
         words.extend(self.headers.iter().map(|line| format!("--header={line}")));
         words.extend(self.method.iter().map(|name| format!("--method={name}")));
         words.extend(self.data.iter().map(|text| format!("--data={text}")));
         words.extend(self.unix.iter().map(|path| format!("--unix={path}")));
-        words.extend(self.server.from.iter().map(|from| format!("--from={from}")));
-        words.extend(self.server.generator_threads.map(|n| format!("--generator-threads={n}")));
-        words.extend(self.server.mix.iter().map(|mix| format!("--mix={mix}")));
-        words.extend(self.server.without.iter().map(|class| format!("--without={class}")));
         if let Some(file) = &self.requests {
             words.push(format!("--requests={}", file.display()));
         }
         if self.insecure {
             words.push("--insecure".to_owned());
-        }
-        if self.server.no_keep_alive {
-            words.push("--no-keep-alive".to_owned());
         }
         words.push(url.to_owned());
         load_words(words)
@@ -253,19 +244,8 @@ impl CapacityArgs {
 
     /// Refuses flags of a server to be started where one runs already.
     fn refuse_server_flags(&self) -> Result<(), Mistake> {
-        let server = &self.server;
-        let is_given = server.puma.asks_for_puma()
-            || server.puma.size().is_some()
-            || !server.command.is_empty()
-            || server.app.is_some()
-            || server.path.is_some()
-            || server.delay.is_some()
-            || server.body.is_some()
-            || self.tries.is_some();
-        refuse_if(
-            is_given,
-            "a URL is of a server that runs already: leave out the flags that start one (-w, -t, -r, -C, -d, --path, --try, -- COMMAND), or the URL",
-        )
+        self.server.refuse_to_start_one()?;
+        refuse_if(self.tries.is_some(), ONE_RUNS_ALREADY)
     }
 
     /// Refuses flags of requests to a server that runs already.

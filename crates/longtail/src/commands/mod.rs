@@ -176,6 +176,7 @@ fn all_commands() -> clap::Command {
         .mut_subcommand("bodies", args::sweep::as_bodies)
         .mut_subcommand("compare", args::compare::as_compare)
         .mut_subcommand("capacity", capacity::as_capacity)
+        .mut_subcommand("signals", signals::as_signals)
         .mut_subcommand("calibrate", |command| args::doctor::as_flag(command, "generators"))
         .mut_subcommand("selftest", |command| args::doctor::as_flag(command, "self_test"))
 }

@@ -1,60 +1,68 @@
 //! `longtail signals`: which of a server's numbers tells first that it is full.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
 use engine::Resolver;
-use model::{Compare, Nanos, Objective, ObjectiveFigure};
+use model::{CapacityTarget, Compare, Nanos, Objective, ObjectiveFigure, Stop, Study};
 use report::{SignalsHead, SignalsSummary, signals_text};
-use sweep::{SignalsEnd, SignalsPlan, conduct_signals};
+use sweep::{
+    Context, Observer, Phase, SignalsEnd, SignalsOutcome, SignalsPlan, SweepError, conduct_signals,
+    conduct_signals_of,
+};
 use watch::StatisticsSource;
 
-use super::conducted::StudyStart;
+use super::conducted::{StudyStart, bind_for_remote_generators, fall_back_to_builtin};
 use super::load_words;
 use crate::args::event::control_source;
+use crate::args::server::{ServerArgs, addresses, with_environment};
 use crate::args::value_parsers::above_zero;
 use crate::args::{ADVANCED, LoadArgs};
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::load::prepare;
 use crate::progress::ProgressDisplay;
-use crate::{secrets, signals, ui};
+use crate::{secrets, signals, study_files, ui};
 
 const EXAMPLES: &str = "\
 Examples:
-  longtail signals --objective 'p99 < 200ms' http://127.0.0.1:9292/    3 minutes of load on a server that runs already
-  longtail signals --budget 10m --interval 15s http://127.0.0.1:9292/    as a scraper sees it that reads every 15 s
+  longtail signals -w2 -t5:5 -r config.ru --objective 'p99 < 200ms'    your own app on Puma, 15 minutes of load
+  longtail signals --budget 30m --interval 15s http://127.0.0.1:9292/    a server that runs already, as a scraper sees it that reads every 15 s
   longtail signals --control-url tcp://127.0.0.1:9293 --control-token secret http://127.0.0.1:9292/    with Puma's own numbers
 
-It drives the server into overload for a while: use a server that nobody else needs.";
+It drives the server into overload for a while: use one that nobody else needs. What it found is kept: longtail watch --signals
+shows these numbers of a server that runs beside the thresholds.";
 
 /// Flags of `longtail signals`.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct SignalsArgs {
-    /// Of a server that runs already
+    /// Of a server that runs already; without it longtail starts one
     #[arg(value_name = "URL", help_heading = "Server")]
-    target: String,
+    target: Option<String>,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
     /// What must hold: 'p99 < 200ms'
-    #[arg(long, value_name = "LIMIT", default_value = "p99 < 200ms", help_heading = "Load")]
+    #[arg(long, value_name = "LIMIT", default_value = "p99 < 200ms", help_heading = "Signals")]
     objective: Objective,
-    /// How long all of it takes
-    #[arg(long, value_name = "TIME", default_value = "3m", value_parser = above_zero, help_heading = "Load")]
+    /// How long all of it takes: two fifths to find the capacity at most, the rest to load it up and down
+    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = above_zero, help_heading = "Signals")]
     budget: Nanos,
     /// How often a scraper reads the numbers
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = above_zero, help_heading = "Load")]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = above_zero, help_heading = "Signals")]
     interval: Nanos,
     /// Print JSON
-    #[arg(long, help_heading = "Answer")]
+    #[arg(long, help_heading = "Output")]
     json: bool,
+    /// Also write the JSON into this file, for longtail watch --signals=FILE
+    #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Output")]
+    file: Option<PathBuf>,
     /// Seed of the arrivals
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = ADVANCED)]
     seed: u64,
-    /// Header, `Name: value`; @FILE has many
+    /// Of a server that runs already: header, `Name: value`; @FILE has many
     #[arg(short = 'H', long = "header", value_name = "LINE", help_heading = ADVANCED)]
     headers: Vec<String>,
-    /// A new connection for each request
-    #[arg(short = 'k', long, help_heading = ADVANCED)]
-    no_keep_alive: bool,
     /// Puma's state file [default: looked for where Puma runs]
     #[arg(long, value_name = "FILE", conflicts_with = "control_url", help_heading = ADVANCED)]
     state: Option<PathBuf>,
@@ -65,24 +73,27 @@ pub(crate) struct SignalsArgs {
     control_token: Option<String>,
 }
 
-/// Loads the server up and down, and prints what its numbers told.
+/// Finds the capacity, loads the server up and down, and prints what its numbers told.
 ///
 /// # Errors
-/// If a flag is wrong, or the load cannot be sent.
+/// If a flag is wrong, the server does not work, or the load cannot be sent.
 pub(crate) fn run(args: &SignalsArgs, resolver: Resolver) -> Result<Exit, Mistake> {
-    let late_after = args.late_after()?;
-    let shortest = SignalsPlan::shortest_budget(args.interval);
-    refuse_if(
-        args.budget < shortest,
-        format_args!(
-            "--budget {} is too short to read each step twice every {}: give at least {shortest}, or a shorter --interval",
-            args.budget, args.interval
-        ),
-    )?;
-    let load = args.load()?;
+    args.check()?;
+    match &args.target {
+        Some(url) => run_on(args, url, resolver),
+        None => run_started(args, resolver),
+    }
+}
+
+/// The signals of a server that runs already.
+fn run_on(args: &SignalsArgs, url: &str, resolver: Resolver) -> Result<Exit, Mistake> {
+    args.server.refuse_to_start_one()?;
+    let load = args.load(url)?;
     let resolver = load.resolver(resolver);
-    let start = StudyStart::now()?;
-    let prepared = prepare(&load, &resolver, &start.clock, None)?;
+    let mut start = StudyStart::now()?;
+    start.start_far(&args.server.from)?;
+    let mut prepared = prepare(&load, &resolver, &start.clock, start.far.as_ref())?;
+    prepared.spec.reads_app_times = true;
     let named = control_source(
         args.state.as_deref(),
         args.control_url.as_deref(),
@@ -90,80 +101,251 @@ pub(crate) fn run(args: &SignalsArgs, resolver: Resolver) -> Result<Exit, Mistak
         &resolver,
     )?;
     let source = named.or_else(|| StatisticsSource::of_processes(&prepared.serving, &resolver));
-    let plan = SignalsPlan {
-        late_after,
-        allowed: args.allowed(),
-        budget: args.budget,
-        interval: args.interval,
-        seed: args.seed,
-        control: source.map(|source| source.control),
-    };
+    let control = source.map(|source| source.control);
+    let target = CapacityTarget::Running(Box::new(prepared.plan.clone()));
+    let plan = SignalsPlan { control, ..args.plan(target) };
+    let files = SignalsFiles::open(args, &start.started_at)?;
     let context = start.context(secrets::command_line(), resolver);
-    let display = ProgressDisplay::new();
+    let mut observer = SignalsObserver::new();
     signals::begin();
-    let found = conduct_signals(&prepared, &plan, &context, &mut |phase| display.phase(phase))?;
-    drop(display);
-    let outcome = match found {
+    let end = conduct_signals_of(&prepared, &plan, &context, &mut observer);
+    let url = prepared.plan.url.to_string();
+    Ok(tell(args, observer.ended(end)?, url, &context, &files))
+}
+
+/// The signals of a server that longtail starts.
+fn run_started(args: &SignalsArgs, resolver: Resolver) -> Result<Exit, Mistake> {
+    args.refuse_flags_of_running_servers()?;
+    args.server.puma.check()?;
+    let mut server = args.server.server()?;
+    let mut stream = args.server.stream(Stop::After(Nanos::from_secs(10)), None)?;
+    stream.reads_app_times = true;
+    let addresses = addresses()?;
+    let stand_in = if fall_back_to_builtin(&mut server)? { " --server builtin" } else { "" };
+    let mut start = StudyStart::now()?;
+    start.start_far(&args.server.from)?;
+    bind_for_remote_generators(&mut server, start.far.as_ref());
+    let path = stream.target_path().to_string();
+    let target = CapacityTarget::Started { server: Box::new(server), stream: Box::new(stream) };
+    let plan = args.plan(target);
+    let files = SignalsFiles::open(args, &start.started_at)?;
+    let line = with_environment(&format!("{}{stand_in}", secrets::command_line()), None);
+    let context = Context {
+        addresses,
+        boot_timeout: args.server.puma.boot_timeout,
+        ..start.context(line, resolver)
+    };
+    let mut observer = SignalsObserver::new();
+    signals::begin();
+    let end = conduct_signals(&plan, &context, &mut observer);
+    Ok(tell(args, observer.ended(end)?, path, &context, &files))
+}
+
+/// Prints and keeps what was found, or says why nothing was. `requested` is what was requested.
+fn tell(
+    args: &SignalsArgs,
+    end: SignalsEnd,
+    requested: String,
+    context: &Context<'_>,
+    files: &SignalsFiles,
+) -> Exit {
+    let outcome = match end {
         SignalsEnd::Found(outcome) => outcome,
         SignalsEnd::Interrupted => {
             ui::note("interrupted: the signals need the whole load, so there is nothing to report");
-            return Ok(Exit::Interrupted);
+            return Exit::Interrupted;
         }
         SignalsEnd::ServerGone => {
             ui::note(
                 "nothing listens any more: the objective broke because the server ended, so there is nothing to report",
             );
-            return Ok(Exit::Invalid);
+            return Exit::Invalid;
+        }
+        SignalsEnd::NothingKeepsIt(search) => {
+            let found = judge::capacity::sentence(&search);
+            ui::note(&format!(
+                "{found} Nothing can tell that beforehand: give an --objective that it keeps at some rate"
+            ));
+            return Exit::Missed;
         }
     };
+    let SignalsOutcome { server, search, base, found, step, doubt, .. } = *outcome;
     let head = SignalsHead {
-        url: prepared.plan.url.to_string(),
+        started_at: context.started_at.clone(),
+        server,
+        url: requested,
         objective: args.objective.to_string(),
-        highest_rate: outcome.highest_rate,
-        step: outcome.step,
+        capacity: base.sentence(&search),
+        bracket: search.bracket,
+        base,
+        step,
         interval: args.interval,
-        doubt: outcome.doubt.clone(),
+        doubt,
     };
+    let summary = SignalsSummary::of(&head, &found);
+    let json = serde_json::to_string_pretty(&summary).expect("its keys are strings") + "\n";
+    let written = files.write(&json);
     if args.json {
-        ui::print_json(&SignalsSummary::of(&head, &outcome.found));
+        ui::print(&json);
     } else {
-        ui::print(&signals_text(&head, &outcome.found, ui::terminal_width()));
+        ui::print(&signals_text(&head, &found, ui::terminal_width()));
     }
-    Ok(Exit::Fine)
+    ui::exit_of_part(written)
+}
+
+/// The files that have what was found.
+struct SignalsFiles {
+    /// The one in the data folder; `None` if that cannot be written.
+    own: Option<PathBuf>,
+    /// The one that the user named.
+    named: Option<PathBuf>,
+}
+
+impl SignalsFiles {
+    /// Checks that they can be written, before any load.
+    ///
+    /// # Errors
+    /// If the file that the user named cannot.
+    fn open(args: &SignalsArgs, started_at: &str) -> Result<SignalsFiles, Mistake> {
+        args.file.iter().try_for_each(|path| study_files::check_writable(path))?;
+        let own = study_files::new_signals(started_at);
+        let own = own.inspect_err(|why| ui::note(&format!("this will not be kept: {why}"))).ok();
+        Ok(SignalsFiles { own, named: args.file.clone() })
+    }
+
+    fn write(&self, json: &str) -> Result<(), Mistake> {
+        let named = self.named.as_ref().map_or(Ok(()), |path| study_files::write(path, json));
+        if let Some(own) = &self.own {
+            study_files::keep(own, json)?;
+            ui::note("kept: longtail watch --signals shows a server beside these thresholds");
+        }
+        named
+    }
+}
+
+/// Shows on the terminal what is going on.
+struct SignalsObserver {
+    display: ProgressDisplay,
+    /// Whether a load has begun. Errors before that mean that no load was sent.
+    has_sent: bool,
+    /// Remarks that were shown already.
+    remarks: BTreeSet<String>,
+}
+
+impl SignalsObserver {
+    fn new() -> SignalsObserver {
+        SignalsObserver {
+            display: ProgressDisplay::new(),
+            has_sent: false,
+            remarks: BTreeSet::new(),
+        }
+    }
+
+    /// How it ended.
+    ///
+    /// # Errors
+    /// Why it failed.
+    fn ended(self, end: Result<SignalsEnd, SweepError>) -> Result<SignalsEnd, Mistake> {
+        drop(self.display);
+        match end {
+            Ok(end) => Ok(end),
+            Err(error) if self.has_sent => Err(Mistake::BrokeOff(error)),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Observer for SignalsObserver {
+    fn phase(&mut self, phase: &Phase) {
+        self.has_sent |= matches!(phase, Phase::Running { .. });
+        self.display.phase(phase);
+    }
+
+    fn remark(&mut self, text: &str) {
+        if self.remarks.insert(text.to_owned()) {
+            self.display.line(text);
+        }
+    }
+
+    fn run_done(&mut self, _: &Study, provisional: &Study) {
+        if let Study::Capacity(search) = provisional
+            && let Some(known) = report::capacity::progress(search)
+        {
+            self.display.line(&known);
+        }
+    }
+
+    fn judged(&mut self, _: &Study) {}
+}
+
+/// The help of `signals` on a screen.
+pub(crate) fn as_signals(command: clap::Command) -> clap::Command {
+    let rare = ["url", "command", "socket"];
+    let command = rare
+        .into_iter()
+        .fold(command, |command, id| command.mut_arg(id, |arg| arg.help_heading(ADVANCED)));
+    command.mut_arg("inspect", |arg| arg.hide(true))
 }
 
 impl SignalsArgs {
-    /// The time after which a request is late.
-    fn late_after(&self) -> Result<Nanos, Mistake> {
-        match self.objective.figure {
-            ObjectiveFigure::ResponseTime(_)
-                if self.objective.compare == Compare::Below && self.objective.part.is_none() =>
-            {
-                Ok(Nanos(self.objective.limit as u64))
-            }
-            _ => Err(wrong(format!(
+    /// Refuses what no server can be asked.
+    fn check(&self) -> Result<(), Mistake> {
+        refuse_if(
+            self.server.inspect.is_given(),
+            "--inspect is for sweep: longtail signals reads what a scraper can read, and the app's own times",
+        )?;
+        let is_percentile = matches!(self.objective.figure, ObjectiveFigure::ResponseTime(_))
+            && self.objective.compare == Compare::Below;
+        let refused = sweep::check_objective(self.objective).err();
+        refuse_if(
+            !is_percentile || refused.is_some(),
+            format_args!(
                 "--objective '{}': signals are held against a percentile, such as 'p99 < 200ms'",
                 self.objective
-            ))),
+            ),
+        )?;
+        let shortest = SignalsPlan::shortest_budget(self.interval);
+        refuse_if(
+            self.budget < shortest,
+            format_args!(
+                "--budget {} is too short to find the capacity and read each step twice every {}: give at least {shortest}, or a shorter --interval",
+                self.budget, self.interval
+            ),
+        )
+    }
+
+    fn plan(&self, target: CapacityTarget) -> SignalsPlan {
+        SignalsPlan {
+            target,
+            objective: self.objective,
+            budget: self.budget,
+            interval: self.interval,
+            seed: self.seed,
+            control: None,
         }
     }
 
-    /// The share of requests that may be late.
-    fn allowed(&self) -> f64 {
-        match self.objective.figure {
-            ObjectiveFigure::ResponseTime(quantile) => 1.0 - quantile,
-            _ => 0.0,
-        }
-    }
-
-    /// The load, whose pace the steps replace.
-    fn load(&self) -> Result<LoadArgs, Mistake> {
-        let mut words: Vec<String> = ["--rate=1/s", "--arrivals=poisson"].map(str::to_owned).into();
+    /// The load on a server that runs already, whose pace is replaced.
+    fn load(&self, url: &str) -> Result<LoadArgs, Mistake> {
+        let mut words = self.server.words_of_load();
+        words.push("--max-connections=1000".to_owned());
+        words.push(format!("--header={}: 1", model::app_time::STAMPS));
         words.extend(self.headers.iter().map(|line| format!("--header={line}")));
-        if self.no_keep_alive {
-            words.push("--no-keep-alive".to_owned());
-        }
-        words.push(self.target.clone());
+        words.push(url.to_owned());
         load_words(words)
+    }
+
+    /// Refuses flags of a server that runs already.
+    fn refuse_flags_of_running_servers(&self) -> Result<(), Mistake> {
+        let is_given = !self.headers.is_empty()
+            || self.state.is_some()
+            || self.control_url.is_some()
+            || self.control_token.is_some();
+        if is_given {
+            return Err(wrong(
+                "-H, --state, --control-url and --control-token are for a server that runs already: give its URL, such as http://127.0.0.1:9292/",
+            ));
+        }
+        Ok(())
     }
 }

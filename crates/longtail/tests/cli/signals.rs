@@ -1,4 +1,4 @@
-//! `longtail signals` on real Pumas. It takes a minute, so only `make soak` does it.
+//! `longtail signals` on real servers. It takes a minute, so only `make soak` does it.
 
 use std::fs;
 
@@ -43,6 +43,32 @@ fn the_backlog_of_a_puma_before_7_sees_no_overload() {
     assert!(most > 100.0, "a few seconds prove little: {most}");
 }
 
+/// The server is started, searched, driven up and down, and stopped; its app says how long each request
+/// had waited, and what was found is there for `watch`.
+#[test]
+fn signals_of_a_server_that_longtail_starts_are_kept_for_watch() {
+    if !soaks() {
+        return;
+    }
+    let lab = Lab::new();
+    let words = "signals --server builtin -t2:2 -d0.05 -k --json -o found.json --interval 1s \
+                 --budget 90s --objective 'p99 < 300ms'";
+    let ended = lab.answer(words).with_code(0);
+    let found: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+    assert_ne!(found["base_known_by"], "closed_loop", "{found:#}");
+    assert!(found["broke_at_part"].as_f64().is_some_and(|part| part > 0.5), "{found:#}");
+    assert!(row(&found, "queue time")["left_at_part"].as_f64().is_some(), "{found:#}");
+    let written = fs::read_to_string(lab.path("found.json")).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), found);
+    let port = free_port();
+    let mut sink = Running::start(lab.program(crate::lab::LONGTAIL).args(crate::lab::split(
+        &format!("sink --listen 127.0.0.1:{port} --slots 2 --delay 20ms"),
+    )));
+    sink.until(|said| said.contains("listening"));
+    let watched = lab.answer(&format!("watch {port} --for 1s --signals")).with_code(0);
+    assert!(watched.stdout.contains("queue time: the app's APM tells."), "{watched:?}");
+}
+
 /// The objective breaks when nobody answers, which says nothing about any number of the server.
 #[test]
 fn a_server_that_ends_meanwhile_is_no_broken_objective() {
@@ -59,7 +85,7 @@ fn a_server_that_ends_meanwhile_is_no_broken_objective() {
         Running::start(lab.program(crate::lab::LONGTAIL).args(crate::lab::split(&format!(
             "signals --interval 1s --budget 60s --objective 'p99 < 300ms' http://127.0.0.1:{port}/"
         ))));
-    signals.until_printed(|_, said| said.contains("up and down again, 0:10"));
+    signals.until_printed(|_, said| said.contains("down again, 0:10"));
     sink.send(rustix::process::Signal::KILL);
     let ended = signals.end().with_code(3);
     assert!(ended.stdout.is_empty(), "{ended:?}");

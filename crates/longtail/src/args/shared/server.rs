@@ -220,6 +220,9 @@ pub(crate) struct ServerArgs {
     pub(crate) worker_header: String,
 }
 
+/// What is said of flags of a server to be started, where one runs already.
+pub(crate) const ONE_RUNS_ALREADY: &str = "a URL is of a server that runs already: leave out the flags that start one (-w, -t, -r, -C, -d, --path, --try, -- COMMAND), or the URL";
+
 impl ServerArgs {
     /// The server and how to start it.
     ///
@@ -376,6 +379,37 @@ impl ServerArgs {
     /// As [`InspectArgs::probe`].
     pub(crate) fn probe(&self) -> Result<Option<Probe>, Mistake> {
         self.inspect.probe(&[self.socket_kind()?])
+    }
+
+    /// Refuses flags of a server to be started where one runs already.
+    ///
+    /// # Errors
+    /// If one is given.
+    pub(crate) fn refuse_to_start_one(&self) -> Result<(), Mistake> {
+        let is_given = self.puma.asks_for_puma()
+            || self.puma.size().is_some()
+            || !self.command.is_empty()
+            || self.app.is_some()
+            || self.path.is_some()
+            || self.delay.is_some()
+            || self.body.is_some();
+        refuse_if(is_given, ONE_RUNS_ALREADY)
+    }
+
+    /// The words of an open loop on a server that runs already, as far as these flags say how it is
+    /// sent; each run sets a rate of its own.
+    pub(crate) fn words_of_load(&self) -> Vec<String> {
+        let mut words: Vec<String> = ["--rate=1/s", "--arrivals=poisson"].map(str::to_owned).into();
+        words.push(format!("--timeout={}", self.timeout));
+        words.push(format!("--worker-header={}", self.worker_header));
+        words.extend(self.from.iter().map(|from| format!("--from={from}")));
+        words.extend(self.generator_threads.map(|n| format!("--generator-threads={n}")));
+        words.extend(self.mix.iter().map(|mix| format!("--mix={mix}")));
+        words.extend(self.without.iter().map(|class| format!("--without={class}")));
+        if self.no_keep_alive {
+            words.push("--no-keep-alive".to_owned());
+        }
+        words
     }
 
     /// Threads of the generator: one unless asked for more, as no Puma is as fast as one of them.
