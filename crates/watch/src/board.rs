@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use judge::signals::{CPU_PRESSURE, SignalKind};
 use judge::watch::{StartRate, WaitsSeen, WatchEvidence, WatchedWorker};
 use model::Nanos;
 use probe::host::HostCounters;
@@ -113,6 +114,23 @@ impl WatchBoard {
     /// The mean of the last seconds.
     fn recent(&self, whose: Whose, quantity: Quantity) -> Option<f64> {
         self.series.get(&(whose, quantity))?.recent()
+    }
+
+    /// A number of the whole server now: of a gauge what the last sample found, of a counter its
+    /// growth a second over the last seconds.
+    pub(crate) fn signal(&self, kind: &SignalKind) -> Option<f64> {
+        match kind.curve {
+            "busy_threads" => self.last(SERVER, Quantity::BusyThreads),
+            "pool_capacity" => self.last(SERVER, Quantity::PoolCapacity),
+            "backlog" => self.last(SERVER, Quantity::Backlog),
+            "backlog_max" => self.last(SERVER, Quantity::BacklogMax),
+            "accept_queue" => self.last(SERVER, Quantity::AcceptQueue),
+            "cpu" => self.recent(SERVER, Quantity::Cpu),
+            "run_queue_wait" => self.recent(SERVER, Quantity::RunQueueWait),
+            CPU_PRESSURE => self.recent(SERVER, Quantity::CpuPressure),
+            // The app's queue time cannot be seen from outside.
+            _ => None,
+        }
     }
 
     /// The processes that are there, with what they call themselves.
@@ -291,6 +309,8 @@ impl WatchBoard {
         let overflows =
             self.last_sample.and_then(|(_, before)| host.listen_overflows_since(&before));
         self.rate(SERVER, Quantity::ListenOverflows, at, overflows.map(|n| n as f64));
+        let pressure = self.last_sample.and_then(|(_, before)| host.cpu_pressure_since(&before));
+        self.rate(SERVER, Quantity::CpuPressure, at, pressure.map(Nanos::as_secs_f64));
         let busy = |room: &Option<CpuRoom>| room.as_ref().and_then(|room| room.busy);
         if let Some((now, before)) = busy(&room).zip(busy(&self.room)) {
             self.rate(SERVER, Quantity::BusyCpus, at, Some((now - before).max(0.0)));
@@ -343,9 +363,11 @@ impl WatchBoard {
 
     /// Busy threads and backlogs, if they are of the server that is watched.
     fn take_statistics(&mut self, at: Nanos, wall: Nanos, stats: Result<PumaStats, String>) {
-        const FIGURES: [(Quantity, WorkerFigure); 2] = [
+        const FIGURES: [(Quantity, WorkerFigure); 4] = [
             (Quantity::BusyThreads, WorkerStats::busy_threads),
+            (Quantity::PoolCapacity, |worker| worker.pool_capacity),
             (Quantity::Backlog, |worker| worker.backlog),
+            (Quantity::BacklogMax, |worker| worker.backlog_max),
         ];
         let ours =
             stats.and_then(

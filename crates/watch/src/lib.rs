@@ -17,6 +17,7 @@ mod json;
 mod listening;
 mod observe;
 mod series;
+mod signals;
 #[cfg(test)]
 mod situations;
 mod statistics_source;
@@ -30,6 +31,7 @@ pub use self::board::WatchBoard;
 pub use self::figures::{all_figures, sample_line, sample_line_head};
 pub use self::json::watch_json;
 pub use self::observe::observe;
+pub use self::signals::{signal_lines, signals_json};
 pub use self::statistics_source::{StatisticsSource, short_path};
 pub use self::target::{TargetName, WatchTarget};
 pub use judge::watch::WatchEvidence;

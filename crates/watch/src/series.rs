@@ -38,10 +38,15 @@ pub(crate) enum Quantity {
     RequestsOut,
     RequestsOutAtMost,
     BusyThreads,
+    PoolCapacity,
     Backlog,
+    /// The most since the statistics were read last (Puma 7 and later).
+    BacklogMax,
     Cpu,
     BusyCpus,
     RunQueueWait,
+    /// How much of the time some task of the machine waited for a CPU (PSI).
+    CpuPressure,
     ResidentMemory,
     ListenOverflows,
 }
@@ -56,10 +61,13 @@ impl Quantity {
             Quantity::RequestsOut => "requests out",
             Quantity::RequestsOutAtMost => "requests out, at most",
             Quantity::BusyThreads => "busy threads",
+            Quantity::PoolCapacity => "pool capacity",
             Quantity::Backlog => "backlog",
+            Quantity::BacklogMax => "backlog, at most",
             Quantity::Cpu => "CPU, %",
             Quantity::BusyCpus => "CPUs busy, anybody's, %",
             Quantity::RunQueueWait => "run-queue wait, %",
+            Quantity::CpuPressure => "CPU pressure, anybody's, %",
             Quantity::ResidentMemory => "resident memory",
             Quantity::ListenOverflows => "queue overflows/s",
         }
@@ -69,7 +77,7 @@ impl Quantity {
     pub(crate) fn written(self, value: Option<f64>) -> String {
         number::or_none(value, |value| match self {
             Quantity::ResidentMemory => number::bytes(value),
-            Quantity::Cpu | Quantity::BusyCpus | Quantity::RunQueueWait => {
+            Quantity::Cpu | Quantity::BusyCpus | Quantity::RunQueueWait | Quantity::CpuPressure => {
                 number::or_zero(value, number::percent)
             }
             Quantity::ConnectTime
@@ -79,7 +87,9 @@ impl Quantity {
             | Quantity::RequestsOut
             | Quantity::RequestsOutAtMost
             | Quantity::BusyThreads
+            | Quantity::PoolCapacity
             | Quantity::Backlog
+            | Quantity::BacklogMax
             | Quantity::ListenOverflows => {
                 // Counts are whole; their mean may not be.
                 if value.fract() == 0.0 {

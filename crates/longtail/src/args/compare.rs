@@ -161,9 +161,8 @@ fn share(word: &str) -> Result<f64, String> {
 pub(crate) fn as_compare(command: clap::Command) -> clap::Command {
     let inspect = "Read: none, proc, kernel (CAP_BPF, CAP_PERFMON), app [default: none]";
     let puma = "Version (6.6.1), checkout or command of Puma [default: as found]";
-    let rare = [
-        "socket", "from", "mix", "url", "command", "config", "csv", "html", "inspect", "expect",
-    ];
+    let rare =
+        ["socket", "from", "mix", "url", "command", "config", "csv", "html", "inspect", "expect"];
     let command = rare
         .into_iter()
         .fold(command, |command, id| command.mut_arg(id, |arg| arg.help_heading(ADVANCED)));

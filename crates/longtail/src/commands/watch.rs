@@ -8,8 +8,11 @@ use std::time::Duration;
 
 use clap::Args;
 use engine::Resolver;
+use judge::signals::SignalThresholds;
 use model::{Clock as _, Nanos, SystemClock};
 use probe::sampler::Observation;
+use report::Width;
+use serde_json::Value;
 use watch::{AnswerLine, StatisticsSource, TargetName, WatchBoard, WatchEnd, WatchTarget};
 
 use crate::args::ADVANCED;
@@ -18,7 +21,7 @@ use crate::args::output::FormatArgs;
 use crate::args::value_parsers::above_zero;
 use crate::exit::{Exit, Mistake, refuse_if, wrong};
 use crate::watch_screen::{WatchScreen, is_a_terminal};
-use crate::{signals, terminal, ui};
+use crate::{signals, study_files, terminal, ui};
 
 /// How often keys and signals are checked while nothing is observed.
 const CHECK_PERIOD: Duration = Duration::from_millis(50);
@@ -32,27 +35,26 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
     let is_plain = args.plain || args.lines || args.output.is_json();
     let is_drawn = !is_plain && is_a_terminal();
     let length = args.length(is_drawn)?;
+    let thresholds = args.thresholds()?;
     let (target, statistics) = find(args, resolver)?;
     let interrupt = signals::interruption()?;
     let clock = SystemClock::start();
     signals::begin();
     let mut board = WatchBoard::of(&target, statistics.is_some());
+    let answer = WatchAnswer {
+        target: &target,
+        statistics: statistics.as_ref(),
+        thresholds: thresholds.as_ref(),
+    };
     let end = watch::observe(&target, statistics.as_ref(), args.every, clock, |receiver| {
         let screen = if is_drawn { Some(WatchScreen::take(args.full)?) } else { None };
-        let mut viewer = Viewer {
-            args,
-            target: &target,
-            statistics: statistics.as_ref(),
-            screen,
-            length,
-            interrupt: &interrupt,
-        };
+        let mut viewer = Viewer { args, answer: &answer, screen, length, interrupt: &interrupt };
         viewer.follow(receiver, clock, &mut board)
     })??;
     if end != WatchEnd::Server {
         board.close(clock.now());
     }
-    print_answer(args, &target, statistics.as_ref(), &board, end);
+    answer.print(args, &board, end);
     // A watch without a length, or on a screen, is meant to be ended by the user.
     let is_early = args.length.is_some() && interrupt.load(Ordering::Relaxed) && !is_drawn;
     Ok(Exit::Interrupted.if_so(is_early))
@@ -77,36 +79,58 @@ fn find(
     Ok((target, statistics))
 }
 
-/// Prints what a finished watch has seen.
-fn print_answer(
-    args: &WatchArgs,
-    target: &WatchTarget,
-    statistics: Option<&StatisticsSource>,
-    board: &WatchBoard,
-    end: WatchEnd,
-) {
-    let seen = board.evidence();
-    if args.output.is_json() {
-        let answer = watch::watch_json(target, &seen, Some(end), args.full.then_some(board));
-        let text = if args.lines { format!("{answer}\n") } else { format!("{answer:#}\n") };
+/// What the answer of a watch is made of, besides what was seen.
+struct WatchAnswer<'a> {
+    target: &'a WatchTarget,
+    statistics: Option<&'a StatisticsSource>,
+    /// `--signals`
+    thresholds: Option<&'a SignalThresholds>,
+}
+
+impl WatchAnswer<'_> {
+    /// The lines of the answer; `end` is absent while the watch goes on.
+    fn lines(&self, board: &WatchBoard, end: Option<WatchEnd>, width: Width) -> Vec<AnswerLine> {
+        let seen = board.evidence();
+        let mut lines = watch::answer(self.target, self.statistics, &seen, end, width);
+        if let Some(thresholds) = self.thresholds {
+            lines.extend(watch::signal_lines(board, thresholds, width));
+        }
+        lines
+    }
+
+    /// The answer as JSON, with all figures if they are asked for.
+    fn json(&self, board: &WatchBoard, end: Option<WatchEnd>, has_figures: bool) -> Value {
+        let figures = has_figures.then_some(board);
+        let mut answer = watch::watch_json(self.target, &board.evidence(), end, figures);
+        if let Some(thresholds) = self.thresholds {
+            answer["signals"] = watch::signals_json(board, thresholds);
+        }
+        answer
+    }
+
+    /// Prints what a finished watch has seen.
+    fn print(&self, args: &WatchArgs, board: &WatchBoard, end: WatchEnd) {
+        if args.output.is_json() {
+            let answer = self.json(board, Some(end), args.full);
+            let text = if args.lines { format!("{answer}\n") } else { format!("{answer:#}\n") };
+            ui::print(&text);
+            return;
+        }
+        let width = ui::terminal_width();
+        let lines = self.lines(board, Some(end), width);
+        let mut text: String = lines.into_iter().map(|line| line.text + "\n").collect();
+        if args.full {
+            text.push('\n');
+            text.push_str(&watch::all_figures(board, width));
+        }
         ui::print(&text);
-        return;
     }
-    let width = ui::terminal_width();
-    let lines = watch::answer(target, statistics, &seen, Some(end), width);
-    let mut text: String = lines.into_iter().map(|line| line.text + "\n").collect();
-    if args.full {
-        text.push('\n');
-        text.push_str(&watch::all_figures(board, width));
-    }
-    ui::print(&text);
 }
 
 /// Shows the board while it fills.
 struct Viewer<'a> {
     args: &'a WatchArgs,
-    target: &'a WatchTarget,
-    statistics: Option<&'a StatisticsSource>,
+    answer: &'a WatchAnswer<'a>,
     screen: Option<WatchScreen>,
     length: Option<Nanos>,
     interrupt: &'a AtomicBool,
@@ -158,7 +182,7 @@ impl Viewer<'_> {
         board.take(observation);
         if is_sample && self.args.lines && !board.has_ended() {
             let line = if self.args.output.is_json() {
-                format!("{}\n", watch::watch_json(self.target, &board.evidence(), None, None))
+                format!("{}\n", self.answer.json(board, None, false))
             } else {
                 watch::sample_line(board, ui::terminal_width())
             };
@@ -176,8 +200,7 @@ impl Viewer<'_> {
         // held up.
         if screen.is_stale && terminal::takes_more(io::stdout(), Nanos::ZERO) {
             let width = ui::terminal_width();
-            let seen = board.evidence();
-            let mut lines = watch::answer(self.target, self.statistics, &seen, None, width);
+            let mut lines = self.answer.lines(board, None, width);
             if screen.is_full {
                 lines.push(AnswerLine::plain(""));
                 lines.extend(watch::all_figures(board, width).lines().map(AnswerLine::plain));
@@ -208,6 +231,7 @@ Examples:
   longtail watch /run/puma.sock --for 30s | cat  thirty seconds, then the answer
   longtail watch :9292 --full                    all figures: min, mean, max, last
   longtail watch :9292 --for 1m --json           the answer for a script
+  longtail watch 9292 --signals                  with the thresholds that longtail signals found, to copy an alert
   longtail watch box2:9292 --control-url tcp://box2:9293 --control-token secret
       a Puma on another machine: its own statistics, and how long a connect takes
 
@@ -235,6 +259,10 @@ pub(crate) struct WatchArgs {
     /// Puma's state file [default: looked for where Puma runs]
     #[arg(long, value_name = "FILE", conflicts_with = "control_url")]
     state: Option<PathBuf>,
+    /// Show the numbers that longtail signals ranked beside the thresholds that it found: the last ones,
+    /// or those of its -o FILE
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    signals: Option<String>,
     /// End after this time [default: never on a terminal, 7s in a pipe]
     #[arg(long = "for", value_name = "TIME", value_parser = above_zero)]
     length: Option<Nanos>,
@@ -268,6 +296,25 @@ impl WatchArgs {
             return Err(wrong("--lines prints the answer so far: leave out --full"));
         }
         Ok(self.length.or((!is_drawn && !self.lines).then_some(SHORT_WATCH)))
+    }
+
+    /// The thresholds that `longtail signals` found, where they are asked for.
+    ///
+    /// # Errors
+    /// If there are none, or the file is something else.
+    fn thresholds(&self) -> Result<Option<SignalThresholds>, Mistake> {
+        let Some(named) = &self.signals else { return Ok(None) };
+        let path =
+            if named.is_empty() { study_files::last_signals()? } else { PathBuf::from(named) };
+        let text = study_files::read_bytes(&path)?;
+        let read = serde_json::from_slice::<SignalThresholds>(&text);
+        let thresholds = read.ok().filter(|found| found.kind == "signals").ok_or_else(|| {
+            wrong(format!(
+                "--signals: '{}' is not what longtail signals writes with -o: name that file, or leave it out for the last one",
+                path.display()
+            ))
+        })?;
+        Ok(Some(thresholds))
     }
 
     /// Puma's control server, where one was named.
