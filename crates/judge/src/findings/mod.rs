@@ -61,7 +61,7 @@ pub use failed::{Failed, FailureCount};
 pub use falls_behind::FallsBehind;
 pub use good_statuses::{GoodStatuses, only_status};
 pub use heavy_class::{HeavyClass, WithoutClass};
-pub use in_order::InOrder;
+pub use in_order::{InOrder, OrderEvidence};
 pub use keeps_up::KeepsUp;
 pub use limited::Limited;
 pub use never_served::NeverServed;
