@@ -38,8 +38,7 @@ pub(crate) fn explanation(
             )
         }
         CertificateError::NotValidForNameContext { presented, .. } => {
-            let names: Vec<&str> = presented.iter().map(|name| plain_name(name)).collect();
-            other_name(&it, &names, endpoint, tls.server_name())
+            other_name(&it, presented, endpoint, tls.server_name())
         }
         CertificateError::NotValidForName => format!(
             "{it} is for another name than {}: correct the URL, or accept any with --insecure",
@@ -72,7 +71,8 @@ pub(crate) fn explanation(
 }
 
 /// What is wrong with a certificate for these names, where the URL has another one.
-fn other_name(it: &str, names: &[&str], endpoint: &Endpoint, asked: &str) -> String {
+fn other_name(it: &str, presented: &[String], endpoint: &Endpoint, asked: &str) -> String {
+    let names: Vec<&str> = presented.iter().map(|name| plain_name(name)).collect();
     let Some(name) = names.first() else {
         return format!(
             "{it} names no host (subjectAltName), so it is not for {asked}: make one that does, \

@@ -241,14 +241,7 @@ impl HeadCache {
     fn parse(&mut self, bytes: &[u8]) -> Result<Option<ResponseHead>, BadResponse> {
         let mut fields = [httparse::EMPTY_HEADER; FIELDS];
         let mut response = httparse::Response::new(&mut fields);
-        let length = match response.parse(bytes) {
-            Ok(httparse::Status::Complete(length)) if length > LONGEST => {
-                return Err(BadResponse::LongHead);
-            }
-            Ok(httparse::Status::Complete(length)) => length,
-            Ok(httparse::Status::Partial) => return Ok(None),
-            Err(error) => return Err(reason(error, bytes)),
-        };
+        let Some(length) = parsed_length(&mut response, bytes)? else { return Ok(None) };
         let status = response
             .code
             .filter(|code| (100..=999).contains(code))
@@ -333,6 +326,19 @@ impl HeadCache {
         let index = self.workers.len() as u16;
         self.workers.insert(name.to_owned(), index);
         Some(index)
+    }
+}
+
+/// Parses a head into `response`; its length, or `None` if it is not complete.
+fn parsed_length<'b>(
+    response: &mut httparse::Response<'_, 'b>,
+    bytes: &'b [u8],
+) -> Result<Option<usize>, BadResponse> {
+    match response.parse(bytes) {
+        Ok(httparse::Status::Complete(length)) if length > LONGEST => Err(BadResponse::LongHead),
+        Ok(httparse::Status::Complete(length)) => Ok(Some(length)),
+        Ok(httparse::Status::Partial) => Ok(None),
+        Err(error) => Err(reason(error, bytes)),
     }
 }
 

@@ -444,6 +444,10 @@ mod tests {
 
     type Change<'a> = &'a dyn Fn(&mut LoadOrder);
 
+    const VEGETA: &str = "-cpus=2 attack -max-workers=10 -connections=10 -max-connections=10 \
+                          -redirects=-1 -insecure -timeout=30s -rate=0 -workers=10 -duration=2s \
+                          -output=/f/vegeta.bin -targets=/f/targets";
+
     #[test]
     fn a_load_in_the_words_of_each() {
         let plain = |_: &mut LoadOrder| {};
@@ -460,11 +464,6 @@ mod tests {
             order.method = Some("POST".to_owned());
             order.body = Some("/f/body".into());
         };
-        let vegeta = "-cpus=2 attack -max-workers=10 -connections=10 -max-connections=10 \
-             -redirects=-1 -insecure -timeout=30s";
-        let vegeta = format!(
-            "{vegeta} -rate=0 -workers=10 -duration=2s -output=/f/vegeta.bin -targets=/f/targets"
-        );
         let rate = |order: &mut LoadOrder| order.load.pace = Pace::constant("5".parse().unwrap());
         // None of them follows a redirect to if nobody asked it to go.
         let cases: [(_, Change<'_>, _); 14] = [
@@ -493,7 +492,7 @@ mod tests {
             (LoadTool::Ab, &post, "-q -l -c 10 -s 30 -k -t 2 -n 4000000 -p /f/body"),
             (LoadTool::Ab, &count, "-q -l -c 10 -s 30 -k -n 1000"),
             (LoadTool::H2load, &post, "--h1 -t2 -c10 -N 30s -D 2s -d /f/body"),
-            (LoadTool::Vegeta, &plain, &vegeta),
+            (LoadTool::Vegeta, &plain, VEGETA),
             (LoadTool::Oha, &rate, "--no-tui -c 10 -t 30s --redirect 0 --insecure -z 2s -q 5"),
             (LoadTool::Bombardier, &rate, "-l -p r -k -c 10 -t 30s -d 2s -r 5"),
             (

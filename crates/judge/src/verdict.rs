@@ -127,15 +127,7 @@ pub fn server_of(study: &SweepStudy) -> ServerSeen {
 /// Judges the runs of a sweep again when all loads are known: one load may refute what another
 /// seemed to show.
 pub fn refine_sweep(study: &mut SweepStudy) {
-    let server = server_of(study);
-    let mut loads: Vec<LoadSeen> = study
-        .runs
-        .iter()
-        .filter(|run| run.is_evidence() && run.claim.is_none() && !has_many_failures(run))
-        .map(|run| load_seen(run, server.alone.as_ref()))
-        .collect();
-    loads.sort_by_key(|load| load.connections);
-    let server = ServerSeen { loads, ..server };
+    let server = seen_in_all_loads(study);
     let evidence = study.runs.iter().filter(|run| run.is_evidence() && run.claim.is_none());
     let Some(last) = evidence.max_by_key(|run| run.connections) else { return };
     let at_highest = of_loads(last, &server);
@@ -158,7 +150,8 @@ pub fn refine_sweep(study: &mut SweepStudy) {
             !checks::is_above_maximum_explained(warning, server.alone.as_ref(), takes_more)
         });
     }
-    for run in study.runs.iter_mut().filter(|run| run.claim.is_none()) {
+    let ours = study.runs.iter_mut().filter(|run| run.claim.is_none());
+    for run in ours.filter(|run| is_bound_by_threads(run)) {
         let scatter = server.scatter(run.tally.counts.good()).hypot(scatter_of_best);
         let connections = run.connections;
         let nothing_known = not_known(run, Some(&seen));
@@ -170,24 +163,40 @@ pub fn refine_sweep(study: &mut SweepStudy) {
         let is_full =
             run.completed_rate() >= (1.0 - lower - scatter) * best || ignores_rate && is_highest;
         let Some(judgement) = run.judgement.as_mut() else { continue };
-        let is_about_threads = matches!(
-            judgement.limit,
-            Some(
-                Limit::Threads { .. }
-                    | Limit::InsideApp { .. }
-                    | Limit::MoreThanStated { .. }
-                    | Limit::NotKnown { .. }
-            )
-        );
-        if judgement.verdict != Verdict::ServerBound || !is_about_threads {
-            continue;
-        }
         judgement.limit = match (&at_highest, is_full) {
             (Some(limit), true) => Some(with_connections(limit.clone(), connections)),
             // Below the limit of a higher load, no limit is known.
             (Some(_), false) | (None, _) => Some(nothing_known),
         };
     }
+}
+
+/// A sweep's server as all its loads show it, the lowest first.
+fn seen_in_all_loads(study: &SweepStudy) -> ServerSeen {
+    let server = server_of(study);
+    let evidence = study
+        .runs
+        .iter()
+        .filter(|run| run.is_evidence() && run.claim.is_none() && !has_many_failures(run));
+    let mut loads: Vec<LoadSeen> =
+        evidence.map(|run| load_seen(run, server.alone.as_ref())).collect();
+    loads.sort_by_key(|load| load.connections);
+    ServerSeen { loads, ..server }
+}
+
+/// Whether the server was the limit of a run, by its threads or by what is behind them.
+fn is_bound_by_threads(run: &Run) -> bool {
+    let Some(judgement) = &run.judgement else { return false };
+    let is_about_threads = matches!(
+        judgement.limit,
+        Some(
+            Limit::Threads { .. }
+                | Limit::InsideApp { .. }
+                | Limit::MoreThanStated { .. }
+                | Limit::NotKnown { .. }
+        )
+    );
+    judgement.verdict == Verdict::ServerBound && is_about_threads
 }
 
 /// The same limit at another load.

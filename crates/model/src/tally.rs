@@ -459,6 +459,15 @@ impl Tally {
             Some(self.announced_closings.map_or(more, |known| known.and(more)));
     }
 
+    fn merge_times(&mut self, other: &Tally) {
+        self.response_time.merge(&other.response_time);
+        self.service_time.merge(&other.service_time);
+        self.send_lag.merge(&other.send_lag);
+        self.generator_lag.merge(&other.generator_lag);
+        self.read_lag.merge(&other.read_lag);
+        self.failed_response_time.merge(&other.failed_response_time);
+    }
+
     /// Adds another lane's tally of the same run.
     ///
     /// # Panics
@@ -484,12 +493,7 @@ impl Tally {
         }
         let names = self.server_name.iter().chain(&other.server_name);
         self.server_name = names.min().cloned();
-        self.response_time.merge(&other.response_time);
-        self.service_time.merge(&other.service_time);
-        self.send_lag.merge(&other.send_lag);
-        self.generator_lag.merge(&other.generator_lag);
-        self.read_lag.merge(&other.read_lag);
-        self.failed_response_time.merge(&other.failed_response_time);
+        self.merge_times(other);
         self.completed_in_window += other.completed_in_window;
         self.sent_in_window += other.sent_in_window;
         self.longest_unmeasured_connect =

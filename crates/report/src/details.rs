@@ -77,12 +77,18 @@ pub(crate) fn details(study: &Study) -> ReportTree {
             .chain(after)
             .flatten()
             .collect(),
-        glossary: match study {
-            _ if runs.is_empty() => Vec::new(),
-            Study::Load(_) => MARKS.into_iter().chain(load::WORDS).collect(),
-            _ => MARKS.to_vec(),
-        },
+        glossary: if runs.is_empty() { Vec::new() } else { glossary(study) },
         total_time: head.total_time,
+    }
+}
+
+/// The words and marks that the report explains at its end.
+fn glossary(study: &Study) -> Vec<(&'static str, &'static str)> {
+    match study {
+        Study::Load(_) => MARKS.into_iter().chain(load::WORDS).collect(),
+        Study::Sweep(_) | Study::Bodies(_) | Study::Compare(_) | Study::Capacity(_) => {
+            MARKS.to_vec()
+        }
     }
 }
 

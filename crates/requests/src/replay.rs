@@ -4,6 +4,7 @@
 //! the line has one under a name that is known: then the time is the request's end, as nginx and
 //! lograge write it, and the duration is subtracted. What cannot be replayed is counted by its reason.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
@@ -91,26 +92,8 @@ pub fn parse_log(bytes: &[u8], given: &ReplayDefaults) -> Result<ReplayedLog, Re
         ))
         .at_line(number)
     })?;
-    let mut left_out: BTreeMap<String, u64> = BTreeMap::new();
-    let mut kept = Vec::new();
-    for (_, line) in texts() {
-        let read = match format.read(&line) {
-            // What a Rails log says of a request after its start.
-            Err(NO_LINE) if format == LogFormat::Rails => continue,
-            Err(reason) => Err(reason.to_owned()),
-            Ok(line) => replayed_line(&line, given),
-        };
-        match read {
-            Ok(line) => kept.push(line),
-            Err(reason) => *left_out.entry(reason).or_default() += 1,
-        }
-        if kept.len() > MOST {
-            return Err(RequestError::new("it has more than 5 million requests: use a part of it"));
-        }
-    }
-    if kept.is_empty() {
-        return Err(RequestError::new(nothing_to_replay(&left_out)));
-    }
+    let KeptLines { lines: mut kept, left_out } =
+        kept_lines(format, texts().map(|(_, line)| line), given)?;
     let is_spread = kept.iter().all(|line| !line.is_fine);
     if is_spread {
         spread_within_seconds(&mut kept, given.seed);
@@ -142,6 +125,42 @@ pub fn parse_log(bytes: &[u8], given: &ReplayDefaults) -> Result<ReplayedLog, Re
     let first = log.times.first().copied().unwrap_or_default();
     log.start = if is_spread { Nanos(first.0 - first.0 % 1_000_000_000) } else { first };
     Ok(log)
+}
+
+/// The lines of a log that are replayed.
+struct KeptLines {
+    lines: Vec<LogLine>,
+    /// How many others there are, by the reason.
+    left_out: BTreeMap<String, u64>,
+}
+
+/// Reads lines, of which one at least must be replayed.
+fn kept_lines<'l>(
+    format: LogFormat,
+    texts: impl Iterator<Item = Cow<'l, str>>,
+    given: &ReplayDefaults,
+) -> Result<KeptLines, RequestError> {
+    let mut left_out: BTreeMap<String, u64> = BTreeMap::new();
+    let mut lines = Vec::new();
+    for line in texts {
+        let read = match format.read(&line) {
+            // What a Rails log says of a request after its start.
+            Err(NO_LINE) if format == LogFormat::Rails => continue,
+            Err(reason) => Err(reason.to_owned()),
+            Ok(line) => replayed_line(&line, given),
+        };
+        match read {
+            Ok(line) => lines.push(line),
+            Err(reason) => *left_out.entry(reason).or_default() += 1,
+        }
+        if lines.len() > MOST {
+            return Err(RequestError::new("it has more than 5 million requests: use a part of it"));
+        }
+    }
+    if lines.is_empty() {
+        return Err(RequestError::new(nothing_to_replay(&left_out)));
+    }
+    Ok(KeptLines { lines, left_out })
 }
 
 /// Why nothing is left of a log, and what to do about the most frequent reason.

@@ -57,30 +57,35 @@ pub fn found() -> CapacityStudy {
             width: Some(0.13),
             precise_after: Some(Nanos::from_secs(3600)),
         }),
-        beyond: vec![BeyondRun {
-            times: 2.0,
-            rate: 1000.0,
-            length: Nanos::from_secs(10),
-            requests: 10_000,
-            in_time: 310,
-            failed: 0,
-            p99: Some(Nanos::from_millis(4_300)),
-            rate_after: 250.0,
-            watched: Nanos::from_secs(30),
-            recovered_after: Some(Nanos::from_millis(14_250)),
-            backlog: 4_020,
-            retries: 7_311,
-            at_end: Some(EndOfBeyond {
-                length: Nanos::from_secs(10),
-                requests: 2_504,
-                late: 2,
-                retries: 0,
-            }),
-            run: broken,
-        }],
+        beyond: vec![beyond(broken)],
         sizes: Vec::new(),
         total_time: Nanos::from_secs(871),
         interrupted: false,
+    }
+}
+
+/// What happened at twice the capacity: most responses came late, and after 14 s it had recovered.
+fn beyond(run: Run) -> BeyondRun {
+    BeyondRun {
+        times: 2.0,
+        rate: 1000.0,
+        length: Nanos::from_secs(10),
+        requests: 10_000,
+        in_time: 310,
+        failed: 0,
+        p99: Some(Nanos::from_millis(4_300)),
+        rate_after: 250.0,
+        watched: Nanos::from_secs(30),
+        recovered_after: Some(Nanos::from_millis(14_250)),
+        backlog: 4_020,
+        retries: 7_311,
+        at_end: Some(EndOfBeyond {
+            length: Nanos::from_secs(10),
+            requests: 2_504,
+            late: 2,
+            retries: 0,
+        }),
+        run,
     }
 }
 

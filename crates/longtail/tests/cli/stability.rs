@@ -27,6 +27,46 @@ fn types(schema: &Value) -> BTreeSet<&str> {
     }
 }
 
+/// Keys of a schema whose value may change: words for people, words that may be added to, and limits
+/// of numbers.
+const MAY_CHANGE: [&str; 15] = [
+    "$id",
+    "$schema",
+    "$comment",
+    "title",
+    "description",
+    "examples",
+    "enum",
+    "minimum",
+    "maximum",
+    "minItems",
+    "maxItems",
+    "minLength",
+    "pattern",
+    "additionalProperties",
+    "unevaluatedProperties",
+];
+
+/// The values of an array that another one does not have.
+fn absent<'v>(old: &'v Value, new: Option<&Value>) -> Vec<&'v Value> {
+    let is_there =
+        |one: &&Value| new.and_then(Value::as_array).is_some_and(|all| all.contains(one));
+    old.as_array().into_iter().flatten().filter(|one| !is_there(one)).collect()
+}
+
+/// The schemas of an array, as of `oneOf`, of which no other one is a new version.
+fn changed_choices<'v>(old: &'v Value, new: Option<&Value>, place: &str) -> Vec<&'v Value> {
+    let now = new.and_then(Value::as_array).cloned().unwrap_or_default();
+    let is_kept = |one: &&Value| {
+        now.iter().any(|other| {
+            let mut differences = vec![];
+            broken(one, other, place, &mut differences);
+            differences.is_empty()
+        })
+    };
+    old.as_array().into_iter().flatten().filter(|one| !is_kept(one)).collect()
+}
+
 /// What an output that fits `new` may have that a reader of `old` does not expect, or may lack:
 /// where in the schema, and what.
 fn broken(old: &Value, new: &Value, at: &str, found: &mut Vec<String>) {
@@ -40,23 +80,7 @@ fn broken(old: &Value, new: &Value, at: &str, found: &mut Vec<String>) {
         let place = format!("{at}/{key}");
         let new = now.get(key);
         match key.as_str() {
-            // Words for people, words that may be added to, and limits of numbers.
-            "$id"
-            | "$schema"
-            | "$comment"
-            | "title"
-            | "description"
-            | "examples"
-            | "enum"
-            | "minimum"
-            | "maximum"
-            | "minItems"
-            | "maxItems"
-            | "minLength"
-            | "pattern"
-            | "additionalProperties"
-            | "unevaluatedProperties"
-                if old.is_string() || old.is_array() || old.is_boolean() || old.is_number() => {}
+            key if MAY_CHANGE.contains(&key) && !old.is_object() => {}
             // No type may come that a reader was not told of.
             "type" if !at.ends_with("/properties") => {
                 let allowed = new.map(types).unwrap_or_default();
@@ -65,29 +89,14 @@ fn broken(old: &Value, new: &Value, at: &str, found: &mut Vec<String>) {
                 }
             }
             "required" if old.is_array() => {
-                let left: Vec<&Value> = old
-                    .as_array()
-                    .into_iter()
-                    .flatten()
-                    .filter(|one| {
-                        !new.and_then(Value::as_array).is_some_and(|all| all.contains(one))
-                    })
-                    .collect();
+                let left = absent(old, new);
                 if !left.is_empty() {
                     found.push(format!("{place}: {left:?} may be absent now"));
                 }
             }
             "oneOf" | "anyOf" | "allOf" if old.is_array() => {
-                let now = new.and_then(Value::as_array).cloned().unwrap_or_default();
-                for one in old.as_array().into_iter().flatten() {
-                    let still = now.iter().any(|other| {
-                        let mut differences = vec![];
-                        broken(one, other, &place, &mut differences);
-                        differences.is_empty()
-                    });
-                    if !still {
-                        found.push(format!("{place}: gone or changed: {one:.200}"));
-                    }
+                for one in changed_choices(old, new, &place) {
+                    found.push(format!("{place}: gone or changed: {one:.200}"));
                 }
             }
             _ => match new {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use export::text_formats::LONGEST_PACKET;
-use model::{Clock as _, Cpus, Nanos, ServerLocation, SlowClientCounts, Study};
+use model::{Clock as _, Cpus, LoadStudy, Nanos, ServerLocation, SlowClientCounts, Study};
 use rustix::process::Signal;
 use sink::{Sink, SinkBody, SinkSettings, SlotQueue};
 use testkit::clock::{REAL_CLOCK, eventually};
@@ -284,52 +284,79 @@ impl Stage {
             running.send(Signal::CONT);
             running.end();
         }
-        // Connections, requests, bytes sent, bytes received.
-        let mut ours = [0; 4];
-        let mut is_counted = !self.sinks.is_empty() && !self.studies().is_empty();
-        let mut is_here = true;
-        let mut slow: Vec<SlowClientCounts> = Vec::new();
-        let mut alone = 0;
-        for study in self.studies().iter().map(|path| lab::read(path)) {
-            assert_sound(&study);
-            match study {
-                Study::Load(study) if study.run.claim.is_none() => {
-                    let tally = &study.run.tally;
-                    // For a server elsewhere, one more connection is made to see whether it
-                    // listens; here the kernel says so.
-                    let has_lost = study.run.generator.far.iter().any(|one| one.lost.is_some());
-                    is_here &=
-                        study.server == ServerLocation::Here && study.run.generator.far.is_empty();
-                    let more = [
-                        tally.connections_opened,
-                        tally.all_requests(),
-                        tally.sent_bytes,
-                        tally.received_bytes,
-                    ];
-                    add(&mut ours, more);
-                    is_counted &= tally.counts.failed() == 0 && !study.interrupted && !has_lost;
-                    slow.extend(study.slow_clients);
-                    alone += study.classes_alone.iter().map(|class| class.requests).sum::<u64>();
-                }
-                Study::Sweep(_) => {}
-                _ => is_counted = false,
-            }
-        }
+        let mut ours = CountedByStudies::of(&self.studies());
+        ours.is_exact &= !self.sinks.is_empty();
+        // Connections, requests, bytes received, bytes sent, as ours.
         let mut theirs = [0; 4];
         for ledger in self.sinks.into_iter().map(Sink::stop) {
-            assert!(ledger.bad_requests == 0 || !is_counted, "{name}: {ledger:?}");
+            assert!(ledger.bad_requests == 0 || !ours.is_exact, "{name}: {ledger:?}");
             add(
                 &mut theirs,
                 [ledger.connections, ledger.requests, ledger.received_bytes, ledger.sent_bytes],
             );
         }
-        if alone > 0 {
-            assert_eq!(
-                theirs[1],
-                ours[1] + alone,
-                "{name}: requests, {alone} of them before loads"
-            );
-            is_counted = false;
+        ours.assert_agree_with(&theirs, name);
+        self.lab.assert_nothing_left(self.port);
+    }
+}
+
+/// What the studies of a scenario say was sent and received.
+#[derive(Default)]
+struct CountedByStudies {
+    /// Connections, requests, bytes sent, bytes received.
+    counts: [u64; 4],
+    /// Whether the sinks must have counted the same.
+    is_exact: bool,
+    /// Whether it is known how many connections the sinks saw: for a server elsewhere, one more is
+    /// made to see whether it listens; here the kernel says so.
+    is_here: bool,
+    slow: Vec<SlowClientCounts>,
+    /// Requests before loads, one at a time.
+    alone: u64,
+}
+
+impl CountedByStudies {
+    /// Adds up the studies in these files, each of which must be sound.
+    fn of(files: &[PathBuf]) -> CountedByStudies {
+        let mut all = CountedByStudies {
+            is_exact: !files.is_empty(),
+            is_here: true,
+            ..CountedByStudies::default()
+        };
+        for study in files.iter().map(|path| lab::read(path)) {
+            assert_sound(&study);
+            match study {
+                Study::Load(study) if study.run.claim.is_none() => all.add_load(*study),
+                Study::Sweep(_) => {}
+                _ => all.is_exact = false,
+            }
+        }
+        all
+    }
+
+    fn add_load(&mut self, study: LoadStudy) {
+        let tally = &study.run.tally;
+        let far = &study.run.generator.far;
+        let has_lost = far.iter().any(|one| one.lost.is_some());
+        self.is_here &= study.server == ServerLocation::Here && far.is_empty();
+        let more = [
+            tally.connections_opened,
+            tally.all_requests(),
+            tally.sent_bytes,
+            tally.received_bytes,
+        ];
+        add(&mut self.counts, more);
+        self.is_exact &= tally.counts.failed() == 0 && !study.interrupted && !has_lost;
+        self.slow.extend(study.slow_clients);
+        self.alone += study.classes_alone.iter().map(|class| class.requests).sum::<u64>();
+    }
+
+    /// Checks that the sinks counted as much.
+    fn assert_agree_with(&self, theirs: &[u64; 4], name: &str) {
+        let CountedByStudies { counts: ours, is_exact, is_here, slow, alone } = self;
+        if *alone > 0 {
+            let all = ours[1] + alone;
+            assert_eq!(theirs[1], all, "{name}: requests, {alone} of them before loads");
         }
         if let [slow] = &slow[..] {
             assert_eq!(slow.accounted(), slow.opened, "{name}: {slow:?}");
@@ -338,14 +365,13 @@ impl Stage {
             let fewest = ours[1] + slow.responses.total();
             let requests = fewest..=fewest + slow.unfinished;
             assert!(requests.contains(&theirs[1]), "{name}: {requests:?}, {theirs:?}, {slow:?}");
-            is_counted = false;
+            return;
         }
         let from = usize::from(!is_here);
         assert!(
-            !is_counted || ours[from..] == theirs[from..],
+            *alone > 0 || !is_exact || ours[from..] == theirs[from..],
             "{name}: connections, requests, bytes sent and received: {ours:?}, {theirs:?}"
         );
-        self.lab.assert_nothing_left(self.port);
     }
 }
 
