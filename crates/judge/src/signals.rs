@@ -407,6 +407,10 @@ const WINDOW: usize = 5;
 /// A value counts as crossed when so many readings in a row are beyond it.
 const IN_A_ROW: usize = 2;
 
+/// Puma keeps a maximum until it is read, and shows it again until its workers' next reports: so long
+/// those of before the load are shown.
+const PEAKS_OF_BEFORE: Nanos = Nanos::from_secs(10);
+
 impl SignalsFound {
     /// What these readings told.
     pub fn of(seen: &SignalsSeen<'_>) -> SignalsFound {
@@ -657,7 +661,9 @@ impl<'a> SignalCurves<'a> {
     fn sum_of_peaks(&self, from: Nanos, until: Nanos) -> Option<f64> {
         self.sum(|track, curve| {
             let samples = track.at.iter().zip(&curve.values);
-            let is_then = |(at, _): &(&Nanos, &Option<u64>)| from < **at && **at <= until;
+            let is_then = |(at, _): &(&Nanos, &Option<u64>)| {
+                from.max(PEAKS_OF_BEFORE) < **at && **at <= until
+            };
             samples.filter(is_then).filter_map(|(_, value)| *value).max()
         })
     }
@@ -802,7 +808,11 @@ mod tests {
 
     #[test]
     fn a_peak_counts_wherever_it_was_between_two_readings() {
-        let peaks = |second: u64| if second % 5 == 3 { 9 } else { 0 };
+        let peaks = |second: u64| match second {
+            1 => 60,
+            second if second % 5 == 3 => 9,
+            _ => 0,
+        };
         let found = found(vec![curve("backlog", peaks), curve("backlog_max", peaks)]);
         let idle_ends = found.rows.iter().map(|row| (row.kind.name, row.idle_end));
         assert_eq!(idle_ends.collect::<Vec<_>>(), [("backlog", 0.0), ("backlog_max", 9.0)]);
