@@ -26,6 +26,8 @@ const WORKERS: usize = 4096;
 /// Metrics of `Server-Timing` that time the whole app, the most reliable first. Others time parts
 /// of it, or something else.
 const WHOLE: [&str; 3] = ["app", "total", "process_action.action_controller"];
+/// Metrics that are the time between a proxy and the app, computed from `X-Request-Start`.
+const QUEUE: [&str; 3] = ["queue", "request_queue", "queue_time"];
 
 /// How the body's end is found (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +56,8 @@ pub struct ResponseHead {
     /// The times that the app reports, if they are read; stamps are on the clock that processes
     /// of a host share.
     pub app_time: Option<AppTime>,
+    /// The queue time that the app computed, if it said that and it was to be read.
+    pub queue_time: Option<Nanos>,
 }
 
 impl ResponseHead {
@@ -224,7 +228,7 @@ impl HeadCache {
             return if bytes.len() > LONGEST { Err(BadResponse::LongHead) } else { Ok(None) };
         };
         // A head with the app's times never comes again.
-        if head.app_time.is_none() {
+        if head.app_time.is_none() && head.queue_time.is_none() {
             // The oldest head makes room.
             let index = self.cached as usize % CACHED_HEADS;
             self.cached += 1;
@@ -252,6 +256,7 @@ impl HeadCache {
         let mut worker = None;
         let mut stamps = None;
         let mut timing = None;
+        let mut queue_time = None;
         let mut location = None;
         for field in response.headers.iter() {
             if field.name.eq_ignore_ascii_case("content-length") {
@@ -273,7 +278,8 @@ impl HeadCache {
             } else if self.reads_app_times && field.name.eq_ignore_ascii_case(STAMPS) {
                 stamps = app_stamps(field.value);
             } else if self.reads_app_times && field.name.eq_ignore_ascii_case("server-timing") {
-                timing = timing.or_else(|| server_timing(field.value));
+                timing = timing.or_else(|| server_timing(field.value, &WHOLE));
+                queue_time = queue_time.or_else(|| server_timing(field.value, &QUEUE));
             } else if self.server_name.is_none() && field.name.eq_ignore_ascii_case("server") {
                 self.server_name = Some(name_of_server(field.value));
             }
@@ -290,7 +296,8 @@ impl HeadCache {
             framing,
             keep_alive,
             worker,
-            app_time: stamps.or(timing),
+            app_time: stamps.or(timing.map(AppTime::Took)),
+            queue_time,
         }))
     }
 
@@ -393,12 +400,12 @@ fn app_stamps(value: &[u8]) -> Option<AppTime> {
     }
 }
 
-/// The whole app's duration in a `Server-Timing` field, which has milliseconds: `db;dur=53,
-/// app;dur=47.2` (W3C, Server Timing).
-fn server_timing(value: &[u8]) -> Option<AppTime> {
+/// The duration of the first of these metrics that is in a `Server-Timing` field, which has
+/// milliseconds: `db;dur=53, app;dur=47.2` (W3C, Server Timing).
+fn server_timing(value: &[u8], names: &[&str]) -> Option<Nanos> {
     let text = std::str::from_utf8(value).ok()?;
-    let took = |whole: &str| text.split(',').find_map(|metric| duration_of(metric, whole));
-    WHOLE.iter().find_map(|whole| took(whole)).map(AppTime::Took)
+    let took = |name: &str| text.split(',').find_map(|metric| duration_of(metric, name));
+    names.iter().find_map(|name| took(name))
 }
 
 /// The duration of a metric that has this name.
@@ -435,7 +442,7 @@ mod tests {
                 |said: Option<AppTime>| said.map_or("none".to_owned(), |said| format!("{said:?}"));
             let found = match text.split_once(": ").unwrap_or_default() {
                 ("x-app-stamps", value) => app(app_stamps(value.as_bytes())),
-                ("server-timing", value) => app(server_timing(value.as_bytes())),
+                ("server-timing", value) => app(server_timing(value.as_bytes(), &WHOLE).map(AppTime::Took)),
                 _ => match read(&text) {
                     Ok(None) => "goes on".to_owned(),
                     Ok(Some(head)) => {
@@ -494,6 +501,10 @@ mod tests {
             .unwrap()
             .unwrap();
         assert_eq!(head.app_time, None, "each response speaks for itself");
+        let queued = b"HTTP/1.1 200 OK\r\nServer-Timing: queue;dur=12.5, app;dur=7\r\nContent-Length: 1\r\n\r\n";
+        let head = heads.read(queued, &mut hint).unwrap().unwrap();
+        assert_eq!(head.queue_time, Some(Nanos::from_micros(12_500)));
+        assert_eq!(head.app_time, Some(AppTime::Took(Nanos::from_millis(7))));
         assert_eq!(read(&text(1)).unwrap().unwrap().app_time, None);
     }
 }

@@ -286,7 +286,8 @@ fn for_finding(study: &SweepStudy, finding: &Finding) -> Option<NextCommand> {
         | Finding::UnevenWorkers(_)
         | Finding::NeverServed(_)
         | Finding::OthersCompute(_)
-        | Finding::SlowClientsBeside(_) => None,
+        | Finding::SlowClientsBeside(_)
+        | Finding::AppQueueTime(_) => None,
     }
 }
 
@@ -502,7 +503,8 @@ fn for_finding_of_load(study: &LoadStudy, finding: &Finding) -> Option<NextComma
         | Finding::UnevenWorkers(_)
         | Finding::NeverServed(_)
         | Finding::OthersCompute(_)
-        | Finding::SlowClientsBeside(_) => None,
+        | Finding::SlowClientsBeside(_)
+        | Finding::AppQueueTime(_) => None,
     }
 }
 

@@ -98,7 +98,7 @@ pub use self::{
     pace::*,
     phases::*,
     plan::*,
-    queue_header::QueueHeader,
+    queue_header::{QueueHeader, QueueTimes},
     recorded_times::*,
     redirect::*,
     request_mix::*,

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Nanos;
+use crate::{Histogram, Nanos};
 
 /// How the time is written behind the header's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +50,41 @@ impl QueueHeader {
             *byte = b'0' + (left % 10) as u8;
             left /= 10;
         }
+    }
+}
+
+/// The queue times that an app computed from the header, as an APM does, and beside them how long the
+/// same requests waited by our clock. The app says them in `Server-Timing`: `queue;dur=12.3`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct QueueTimes {
+    /// What the app computed, of the measured good responses in which it said that.
+    pub computed: Histogram,
+    /// How long those of them were outside the app in which it also said its own time: the service
+    /// time without that, or from sending to the app's start where the app stamps it.
+    pub outside: Histogram,
+}
+
+impl QueueTimes {
+    /// With room, so that recording does not allocate.
+    pub fn with_room() -> QueueTimes {
+        let mut times = QueueTimes::default();
+        times.computed.make_room();
+        times.outside.make_room();
+        times
+    }
+
+    /// Adds what the app said of a request.
+    pub fn record(&mut self, computed: Nanos, outside: Option<Nanos>) {
+        self.computed.record(computed);
+        if let Some(outside) = outside {
+            self.outside.record(outside);
+        }
+    }
+
+    /// Adds another lane's.
+    pub fn merge(&mut self, other: &QueueTimes) {
+        self.computed.merge(&other.computed);
+        self.outside.merge(&other.outside);
     }
 }
 

@@ -14,7 +14,7 @@ use crate::phases::Slowest;
 use crate::unfinished::UnfinishedRequests;
 use crate::{
     BadResponse, BadResponses, BrokenResponses, ClassTally, ConnectionClosings, Counts,
-    DurationSummary, Exchange, Histogram, Nanos, NetworkPath, Outcome, Phases, Redirect, Turns,
+    DurationSummary, Exchange, Histogram, Nanos, NetworkPath, Outcome, Phases, QueueTimes, Redirect, Turns,
     WrongLengths,
 };
 
@@ -116,6 +116,10 @@ pub struct Tally {
     pub queued: DurationSummary,
     /// Where the time of the measured good responses went.
     pub phases: Phases,
+    /// The queue times that the app computed of them; `None` if it said none, or was sent no
+    /// `X-Request-Start`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_times: Option<QueueTimes>,
     /// The slowest of them.
     pub slowest: Slowest,
     /// The turns seen on the connections among the first responses of the run; omitted from files
@@ -502,6 +506,9 @@ impl Tally {
         self.carried_out = self.carried_out.saturating_add(other.carried_out);
         self.queued.merge(&other.queued);
         self.phases.merge(&other.phases);
+        if let Some(theirs) = &other.queue_times {
+            self.queue_times.get_or_insert_default().merge(theirs);
+        }
         self.slowest.merge(&other.slowest);
         self.turns.merge(&other.turns);
         for (mine, theirs) in self.per_connection.iter_mut().zip(&other.per_connection) {

@@ -99,6 +99,8 @@ pub(crate) fn spec_of(plan: &LoadPlan, transport: Transport, requests: RequestMi
         measured: plan.measured(),
         busy_polls: plan.load.timing != Timing::Coalesce,
         drain: Some(DRAIN),
+        // What the app computed from the header.
+        reads_app_times: plan.load.queue_header.is_some(),
         ..LoadSpec::closed(transport, first, plan.load.connections)
     }
 }

@@ -11,7 +11,7 @@ use model::histogram::BucketIndex;
 use model::tally::WorkerCount;
 use model::{
     AppTime, AppTimeAccumulator, BacklogSamples, Batches, ClassTally, Clock, Counts, Exchange,
-    Histogram, LaneFacts, Nanos, Outcome, Phases, Silence, Tally,
+    Histogram, LaneFacts, Nanos, Outcome, Phases, QueueTimes, Silence, Tally,
 };
 use serde::{Deserialize, Serialize};
 
@@ -247,8 +247,12 @@ impl Records {
         journal: Option<SyncSender<RecordBatch>>,
     ) -> Records {
         let window = spec.window(start);
+        let queue_times = spec.load.queue_header.map(|_| QueueTimes::with_room());
         Records {
-            tally: Tally::new(window, spec.load.connections as usize),
+            tally: Tally {
+                queue_times,
+                ..Tally::new(window, spec.load.connections as usize)
+            },
             classes: spec.requests.classes().iter().map(|name| ClassRecords::new(name)).collect(),
             by_head: Default::default(),
             shared: SharedTimes::new(),
@@ -320,6 +324,15 @@ impl Records {
                 took @ AppTime::Took(_) => took,
             });
             app_times.record(&exchange, said);
+            if let Some(computed) = response.head.queue_time
+                && let Some(queue_times) = &mut self.tally.queue_times
+            {
+                let outside = said.map(|said| match said {
+                    AppTime::Stamps { started, .. } => started.saturating_sub(exchange.sent),
+                    AppTime::Took(app) => service_time.saturating_sub(app),
+                });
+                queue_times.record(computed, outside);
+            }
         }
     }
 
@@ -568,6 +581,7 @@ impl Records {
                 self.tally.per_worker.insert(name.clone(), *count);
             }
         }
+        self.tally.queue_times.take_if(|times| times.computed.count() == 0);
         let silences = self.response_clock.finish(self.tally.window, heads.workers());
         LaneOutcome {
             tally: self.tally,

@@ -5,6 +5,7 @@
 //! evidence of nothing else.
 
 mod accepts_late;
+mod app_queue_time;
 mod app_varies;
 mod body_range;
 mod changes_with_time;
@@ -49,6 +50,7 @@ use model::{
 use serde::{Deserialize, Serialize};
 
 pub use accepts_late::AcceptsLate;
+pub use app_queue_time::AppQueueTime;
 pub use app_varies::AppVaries;
 pub use body_range::BodyRange;
 pub use changes_with_time::ChangesWithTime;
@@ -214,6 +216,8 @@ findings_and_roles! {
     OthersCompute: Reason,
     /// Slow clients held connections beside the load.
     SlowClientsBeside: Reason,
+    /// The app computed its queue time, as an APM does.
+    AppQueueTime: Reason,
 }
 
 /// The findings of a study, the most important first.
@@ -225,6 +229,7 @@ pub fn findings(study: &Study) -> Vec<Finding> {
             let mut findings = of_load(&study.run, &study.plan);
             findings.extend(heavy_class::of_load(study));
             findings.extend(slow_clients_beside::of(study));
+            findings.extend(app_queue_time::of(study));
             findings
         }
         Study::Bodies(study) => body_range::of(study).into_iter().collect(),
