@@ -136,8 +136,13 @@ const SLACK: f64 = 1.4;
 const ROOM: f64 = 1.5;
 /// The search for a rate that can be decided ends at this share of the edge.
 const NEAREST_TO_NOTHING: f64 = 0.3;
-/// No forecast is longer, in seconds.
-const LONGEST_FORECAST: f64 = 86_400.0;
+/// What the budget buys is said after the first minute, or after this part of a short budget.
+const FORECAST_AFTER: Nanos = Nanos::from_secs(60);
+const FORECAST_AFTER_PART: u64 = 3;
+/// Budgets for which it is asked what they would buy: each is so many times the one before it, up to
+/// the longest.
+const NEXT_BUDGET: f64 = 1.25;
+const LONGEST_FORECAST: Nanos = Nanos::from_secs(4 * 3600);
 /// Until trials tell more: the slope of the share of late requests, and what requests are worth.
 const USUAL_SLOPE: f64 = 16.0;
 const SLOPE_ERROR: f64 = 8.0;
@@ -318,10 +323,8 @@ impl RateSearch {
                 TrialResult::BrokenOff
             }
         };
-        let is_confirming =
-            matches!(order.purpose, TrialPurpose::Confirm | TrialPurpose::FromAbove);
         self.trials.push(FinishedTrial { order, result, shares, is_withdrawn: false });
-        if is_confirming {
+        if order.purpose.confirms() {
             self.withdraw_unless_confirmed(order.rate);
         }
         result
@@ -613,22 +616,30 @@ impl RateSearch {
         })
     }
 
+    /// From then on it is said what the budget will buy.
+    pub fn forecast_after(&self) -> Nanos {
+        FORECAST_AFTER.min(self.settings.budget / FORECAST_AFTER_PART)
+    }
+
     /// What the budget will buy, `elapsed` after the search began; `None` as long as it is not known
     /// where the objective breaks.
     pub fn forecast(&self, elapsed: Nanos) -> Option<CapacityForecast> {
+        if self.scout_rate().is_some() || self.overload_rate().is_some() {
+            return None;
+        }
         let edge = self.edge()?;
-        let left = self.settings.budget.saturating_sub(elapsed);
-        let half = 1.0 + self.settings.precision / 2.0;
-        let looks = self.look_at(edge.rate);
-        let full = self.full_length(edge.rate);
-        let passing = edge.time_to_pass(edge.rate / half, looks.chance_to_pass);
-        let failing = edge.time_to_fail(edge.rate * half, looks.chance_to_fail) * 2.0;
-        let precise_after = passing.max(full.as_secs_f64()).max(failing) * 2.0;
-        let confirming = (full + self.warm_up(edge.rate)) * CONFIRMATIONS as u64;
+        let width_in = |budget: Nanos| self.expected_width(&edge, budget.saturating_sub(elapsed));
+        let longer = |budget: &Nanos| Some(Nanos::from_secs_f64(budget.as_secs_f64() * NEXT_BUDGET));
+        let budgets = || {
+            std::iter::successors(Some(self.settings.budget), longer)
+                .take_while(|budget| *budget <= LONGEST_FORECAST)
+        };
+        let is_precise = |width: f64| width <= self.settings.precision;
         Some(CapacityForecast {
-            width: self.expected_width(&edge, left),
-            precise_after: (precise_after < LONGEST_FORECAST)
-                .then(|| elapsed + confirming + Nanos::from_secs_f64(precise_after)),
+            width: width_in(self.settings.budget),
+            // In the shortest one the only trials there is time for may stay undecided.
+            both_ends_after: budgets().find(|it| width_in(*it).is_some()).and_then(|it| longer(&it)),
+            precise_after: budgets().find(|budget| width_in(*budget).is_some_and(is_precise)),
         })
     }
 
@@ -650,9 +661,8 @@ impl RateSearch {
                 .take_while(|rate| *rate > edge.rate * NEAREST_TO_NOTHING)
                 .find(|rate| time_to_pass(*rate) <= time)
         };
-        // As `narrow`: without any rate that passed there is nothing to confirm.
-        let below = highest_in(spare.as_secs_f64() * SHARE_OF_TIME)
-            .or_else(|| highest_in(left.as_secs_f64() / SLACK))?;
+        // With less time there is a trial or two, which may stay undecided.
+        let below = highest_in(spare.as_secs_f64() * SHARE_OF_TIME)?;
         let for_above = (spare.as_secs_f64() - time_to_pass(below)).max(0.0) / 2.0;
         let overload = self.settings.closed_loop_rate.map(|rate| rate * OVERLOAD);
         let known = self.bracket().high.or(overload).unwrap_or(edge.rate * 2.0);
@@ -771,7 +781,7 @@ impl FinishedTrial {
     }
 
     fn is_confirming(&self) -> bool {
-        matches!(self.order.purpose, TrialPurpose::Confirm | TrialPurpose::FromAbove)
+        self.order.purpose.confirms()
     }
 
     fn can_pass(&self) -> bool {

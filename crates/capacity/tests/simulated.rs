@@ -193,3 +193,31 @@ fn a_bisection_over_measured_percentiles_reports_too_much() {
         assert!(share > 0.1, "{name}: {share}");
     }
 }
+
+/// What is said of the budget is held against what comes of it: with too short a one no width is
+/// given, but a budget that is enough.
+#[test]
+fn a_forecast_comes_true_or_is_not_given() {
+    let slow = Server::new(10, 0.1, Service::Constant);
+    for (server, objective) in [(sink(), "p99 < 150ms"), (slow, "p99 < 200ms")] {
+        let seeds = seeds().clamp(10, 100);
+        let of = |seconds: f64| {
+            let budget = Nanos::from_secs_f64(seconds);
+            run_many(&Setting { budget, ..setting(server, objective, 1) }, seeds)
+        };
+        let short = of(75.0);
+        println!("{objective}, 75 s: {short}, both ends after {:.0?}", short.both_ends_after());
+        assert!(short.forecasts.is_empty(), "{objective}: {:?}", short.forecasts);
+        let enough = of(short.both_ends_after());
+        println!("{objective}, enough: {enough}");
+        assert!(enough.widths.len() * 3 >= enough.searches * 2, "{objective}: {enough}");
+        if seeds < 100 {
+            continue;
+        }
+        let long = of(900.0);
+        let came = long.median_width();
+        let forecast = long.median_forecast();
+        println!("{objective}, 15 min: {long}, forecast {forecast:.3}");
+        assert!((0.5 * came..2.0 * came).contains(&forecast), "{objective}: {forecast}: {long}");
+    }
+}

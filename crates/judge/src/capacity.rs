@@ -29,11 +29,12 @@ pub fn judge_trial(run: &mut Run, pace: &Pace, keeps_objectives: bool) -> Option
 
 /// `410 to 430`; three digits, and four where the first is a one, rounded so that the bracket does
 /// not become narrower.
-pub(crate) fn rate_down(rate: f64) -> String {
+pub fn rate_down(rate: f64) -> String {
     shown(rounded(rate, f64::floor))
 }
 
-pub(crate) fn rate_up(rate: f64) -> String {
+/// The same of an upper end.
+pub fn rate_up(rate: f64) -> String {
     shown(rounded(rate, f64::ceil))
 }
 
@@ -129,19 +130,40 @@ fn seems(study: &CapacityStudy) -> Option<String> {
     })
 }
 
+/// Which objective breaks at which rate, and whether it does so at once.
 fn what_broke(study: &CapacityStudy, trial: &CapacityTrial) -> Option<String> {
     let TrialResult::Failed { objective } = trial.result else { return None };
     let condition = study.plan.objectives.get(objective)?;
     let late = trial.late.get(objective)?;
     let share = late.late as f64 / (late.requests as f64).max(1.0);
     let rate = number::significant(trial.rate);
-    let cliff = if share > 0.5 { "; it is a cliff: " } else { ": " };
+    let first = if study.plan.objectives.len() > 1 { " first" } else { "" };
+    let low = study.bracket.low;
+    let above = if low > 0.0 {
+        let above = number::percent_tenths(trial.rate / low - 1.0);
+        format!(", {above} % above {}/s", rate_down(low))
+    } else {
+        String::new()
+    };
+    // Further up, what lies between is not known.
+    let is_near = low > 0.0 && trial.rate <= low * (1.0 + NEAR);
+    let how = match (is_near, share > MOST_OF_THEM) {
+        (true, true) => " It is a cliff.",
+        (true, false) => " It breaks gradually.",
+        (false, _) => "",
+    };
     Some(format!(
-        "{condition} breaks first, at {rate}/s{cliff}{} % of the requests were late or failed there, {} % may be.",
+        "{condition} breaks{first} at {rate}/s{above}: {} % of the requests were late or failed \
+         there, {} % may be.{how}",
         number::percent_tenths(share),
         number::percent_tenths(late.allowed),
     ))
 }
+
+/// A rate that fails at most this far above the lower end tells how steeply the objective breaks.
+const NEAR: f64 = 0.15;
+/// The share of late requests there from which on it is a cliff.
+const MOST_OF_THEM: f64 = 0.5;
 
 /// The limit in the failed trial with the highest rate, where a limit shows most clearly.
 fn limit(study: &CapacityStudy) -> Option<String> {
@@ -192,12 +214,24 @@ fn closed_loop(study: &CapacityStudy) -> Option<String> {
 fn theory(study: &CapacityStudy) -> Option<String> {
     let theory = study.theory?;
     let slots = study.server.as_ref().map(model::ServerFacts::slots)?;
-    Some(format!(
-        "Theory: {slots} at a time, first come, first served, as fast as that closed loop, would take {} \
-         (exponential service times) to {}/s (constant ones).",
-        number::significant(theory.exponential),
-        number::significant(theory.constant)
-    ))
+    let queue = format!(
+        "Theory: {slots} at a time, first come, first served, as fast as that closed loop,"
+    );
+    let constant = number::significant(theory.constant);
+    Some(if theory.constant <= 0.0 {
+        format!("{queue} would keep it at no rate: a request alone takes longer.")
+    } else if theory.exponential <= 0.0 {
+        format!(
+            "{queue} would take {constant}/s if each request takes the same time, and keep it at \
+             no rate if service times are exponential."
+        )
+    } else {
+        let exponential = number::significant(theory.exponential);
+        format!(
+            "{queue} would take {exponential} (exponential service times) to {constant}/s \
+             (constant ones)."
+        )
+    })
 }
 
 /// What happened beyond the capacity: goodput, errors, p99, and whether it recovered.
@@ -272,21 +306,31 @@ fn at_end(run: &BeyondRun) -> String {
 pub fn forecast(study: &CapacityStudy) -> Option<String> {
     let forecast = study.forecast?;
     let budget = budget(study.plan.budget);
-    let precision = number::shortest(study.plan.precision * 100.0);
-    let gives = match forecast.width {
-        Some(width) if width <= study.plan.precision => return None,
-        Some(width) => format!("{budget} will give about {} %", number::percent(width)),
-        None => format!("{budget} is too short for a bracket"),
-    };
-    let takes = match forecast.precise_after {
-        Some(time) => format!("{precision} % would take about {}", self::budget(rounded_up(time))),
-        None => format!("{precision} % would take more than a day"),
-    };
-    Some(format!("{gives}; {takes}"))
+    match (forecast.width, forecast.both_ends_after) {
+        (Some(width), _) if width <= study.plan.precision => None,
+        (Some(width), _) => Some(format!(
+            "{budget} will give about {} %; {} % would take {}",
+            number::percent(width),
+            number::shortest(study.plan.precision * 100.0),
+            longer(forecast.precise_after),
+        )),
+        (None, enough) => Some(format!(
+            "{budget} may be too short for both ends of the bracket; {} will do",
+            longer(enough)
+        )),
+    }
+}
+
+/// A budget that a forecast gives: those that it tries end at four hours.
+fn longer(budget: Option<Nanos>) -> String {
+    match budget {
+        Some(time) => format!("about {}", self::budget(rounded_up(time))),
+        None => "more than 4 hours".to_owned(),
+    }
 }
 
 /// A budget in words: `15 min`, `90 s`.
-fn budget(time: Nanos) -> String {
+pub fn budget(time: Nanos) -> String {
     let seconds = time.0 / 1_000_000_000;
     if seconds >= 60 && seconds.is_multiple_of(60) {
         format!("{} min", seconds / 60)
@@ -309,9 +353,9 @@ fn why_it_ended(study: &CapacityStudy) -> Option<String> {
         SearchEnd::Precise | SearchEnd::NothingKeepsIt => return None,
         SearchEnd::Budget => {
             let budget = budget(study.plan.budget);
-            let takes = study.forecast.and_then(|forecast| forecast.precise_after);
-            let takes = takes
-                .map(|time| format!("; that would take about {}", self::budget(rounded_up(time))));
+            let takes = study
+                .forecast
+                .map(|it| format!("; that would take {}", longer(it.precise_after)));
             let takes = takes.unwrap_or_default();
             match study.bracket.width() {
                 Some(width) if width > study.plan.precision => format!(

@@ -85,7 +85,12 @@ fn of_capacity(study: &CapacityStudy) -> Vec<NextCommand> {
     let of_sizes = study.sizes.iter().any(|size| is_wide_and_short(&size.search));
     let mut next = Vec::new();
     if is_wide_and_short(study) || of_sizes {
-        let longer = format!("--budget={}", study.plan.budget * 3);
+        // A budget that was said to give both ends, where one is missing.
+        let needed = study.forecast.and_then(|forecast| forecast.both_ends_after);
+        let needed = needed.filter(|_| study.bracket.width().is_none());
+        let longer = needed.unwrap_or(study.plan.budget * 3).max(study.plan.budget * 2);
+        let minutes = longer.0.div_ceil(60_000_000_000);
+        let longer = format!("--budget={minutes}m");
         next.push(OwnLine(&study.command_line).with(longer, &["--budget"], "a narrower bracket"));
     }
     next

@@ -26,6 +26,13 @@ pub enum TrialPurpose {
     FromAbove,
 }
 
+impl TrialPurpose {
+    /// Whether it repeats a rate that passed.
+    pub fn confirms(self) -> bool {
+        matches!(self, TrialPurpose::Confirm | TrialPurpose::FromAbove)
+    }
+}
+
 /// What a trial showed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -227,7 +234,11 @@ pub struct CapacityForecast {
     /// The width of the bracket when the budget is used up, as a share of its lower end; `None` if
     /// the budget is too short for both ends.
     pub width: Option<f64>,
-    /// The budget that would make the bracket as narrow as was asked for; `None`: more than a day.
+    /// The shortest budget that would give both ends; `None`: more than four hours.
+    #[serde(rename = "both_ends_after_ns", default)]
+    pub both_ends_after: Option<Nanos>,
+    /// The budget that would make the bracket as narrow as was asked for; `None`: more than four
+    /// hours.
     #[serde(rename = "precise_after_ns")]
     pub precise_after: Option<Nanos>,
 }

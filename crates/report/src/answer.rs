@@ -265,8 +265,8 @@ impl<'a> AnswerLayout<'a> {
             return String::new();
         };
         let mut text = format!("\n{}", self.fitted(&classes.table, INDENT, is_full));
-        if let Some(left_out) = classes.left_out {
-            wrap(&mut text, self.width, "  ", &left_out);
+        if let Some(below) = classes.below {
+            wrap(&mut text, self.width, "  ", &below);
         }
         text
     }
@@ -427,8 +427,7 @@ pub(crate) fn classes(summary: &Summary<'_>) -> Option<ShownClasses> {
     match (&summary.comparison, &summary.capacity) {
         (None, None) => class_table::of_runs(&summary.runs),
         (Some(_), _) => class_table::of_arms(&summary.runs),
-        // Its trials go on until a rate is decided, not until each class is known.
-        (None, Some(_)) => None,
+        (None, Some(found)) => class_table::at_low(&summary.runs, found),
     }
 }
 
@@ -466,7 +465,7 @@ pub(crate) fn unfolded_markdown(summary: &Summary<'_>) -> Vec<String> {
     }
     if let Some(classes) = classes(summary) {
         parts.push(crate::markdown::pipe_table(&classes.table));
-        parts.extend(classes.left_out.map(|left_out| line(&left_out)));
+        parts.extend(classes.below.map(|below| line(&below)));
     }
     let reasons = summary.reasons().map(|reason| line(&format!("- Why: {reason}")));
     let trust = summary

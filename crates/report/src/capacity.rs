@@ -65,6 +65,19 @@ pub struct SummarySize {
     pub found: SummaryCapacity,
 }
 
+impl SummaryCapacity {
+    /// The rates that it takes: `180–199`, `≥ 180`, `< 199`.
+    fn bracket(&self) -> String {
+        let low = judge::capacity::rate_down(self.lo_per_s);
+        match (self.lo_per_s > 0.0, self.hi_per_s.map(judge::capacity::rate_up)) {
+            (true, Some(high)) => format!("{low}–{high}"),
+            (true, None) => format!("≥ {low}"),
+            (false, Some(high)) => format!("< {high}"),
+            (false, None) => NONE.to_owned(),
+        }
+    }
+}
+
 impl SummarySize {
     fn of(size: &SizeSearch) -> SummarySize {
         let ServerSize { workers, threads, keep_alive } = size.size;
@@ -236,14 +249,20 @@ impl SummaryTrial {
         }
     }
 
-    /// Its result, in words.
-    fn words(&self) -> &'static str {
+    /// Its result, in words; `low` is the lower end of the bracket.
+    fn words(&self, low: f64) -> &'static str {
+        let is_low = self.rate_per_s.total_cmp(&low).is_eq();
         match (self.result, self.purpose) {
-            (TrialResult::Passed, _) => "keeps it",
-            (TrialResult::Failed { .. }, _) => "breaks it",
-            (TrialResult::Undecided, TrialPurpose::Scout) => "",
-            (TrialResult::Undecided, TrialPurpose::Narrow) => "undecided",
-            (TrialResult::Undecided, TrialPurpose::Confirm | TrialPurpose::FromAbove) => "again",
+            (TrialResult::Passed | TrialResult::Undecided, purpose) if purpose.confirms() => {
+                if is_low { "confirms" } else { "not confirmed" }
+            }
+            (TrialResult::Passed, _) => "passes",
+            (TrialResult::Failed { .. }, _) => "fails",
+            (TrialResult::Undecided, TrialPurpose::Scout) => "scouting",
+            (
+                TrialResult::Undecided,
+                TrialPurpose::Narrow | TrialPurpose::Confirm | TrialPurpose::FromAbove,
+            ) => "undecided",
             (TrialResult::NotTrusted, _) => "generator failed its checks",
             (TrialResult::BrokenOff, _) => "broken off",
         }
@@ -280,21 +299,20 @@ pub(crate) fn table(summary: &SummaryCapacity, rows: Option<usize>) -> DataTable
             trial.requests.to_string(),
             if trial.seconds > 0.0 { number::significant(trial.seconds) } else { NONE.to_owned() },
         ];
-        TableRow::new(cells).noted(trial.words().to_owned())
+        TableRow::new(cells).noted(trial.words(summary.lo_per_s).to_owned())
     });
     DataTable::of_columns(names.map(TableColumn::new), rows)
 }
 
 /// A row for each size.
 fn sizes(summary: &SummaryCapacity) -> DataTable {
-    let names = ["workers x threads", "takes/s", "not/s", "p99, ms", "closed loop/s", "CPU ms"];
+    let names = ["workers x threads", "takes/s", "p99, ms", "closed loop/s", "CPU ms"];
     let rate = |rate: Option<f64>| number::or_none(rate, number::significant);
     let rows = summary.sizes.iter().map(|size| {
         let found = &size.found;
         let cells = [
             size.size().to_string(),
-            rate(Some(found.lo_per_s).filter(|low| *low > 0.0)),
-            rate(found.hi_per_s),
+            found.bracket(),
             number::or_none(size.p99_at_low(), number::of_millis),
             rate(found.closed_loop_per_s),
             number::or_none(size.cpu_ms_per_request, number::of_millis),
@@ -336,12 +354,12 @@ pub(crate) fn measured(study: &CapacityStudy) -> Vec<String> {
         CapacityTarget::Started { stream, .. } => stream.keep_alive,
     };
     let search = format!(
-        "open loop, Poisson, seed {}, {} · highest rate with {} · precision {} %, budget {}",
+        "open loop, Poisson, seed {}, {} · highest rate at {} · precision {} %, budget {}",
         plan.seed,
         labels::connections(keep_alive),
         objectives.join(" and "),
         number::shortest(plan.precision * 100.0),
-        number::span(plan.budget),
+        judge::capacity::budget(plan.budget),
     );
     let beyond = (!plan.beyond.is_empty()).then(|| beyond(plan));
     [Some(what), Some(search), beyond].into_iter().flatten().collect()
@@ -381,10 +399,7 @@ pub fn progress(study: &CapacityStudy) -> Option<String> {
     } else {
         judge::capacity::provisional(study).unwrap_or_default()
     };
-    let words = match short.words() {
-        "" => "scouted",
-        words => words,
-    };
+    let words = short.words(study.bracket.low);
     let forecast = judge::capacity::forecast(study).map(|text| format!(" · {text}"));
     let forecast = forecast.unwrap_or_default();
     Some(format!(

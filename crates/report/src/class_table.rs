@@ -4,6 +4,7 @@
 use model::comparison::ComparisonRun;
 use model::{ClassTally, Run, Study, Tally};
 
+use crate::capacity::{SummaryCapacity, SummaryTrial};
 use crate::classes::SummaryClass;
 use crate::number;
 use crate::run_column::{ColumnPresence, RunColumn};
@@ -22,8 +23,8 @@ const MOST_LOADS: usize = 6;
 /// The classes that an answer shows.
 pub(crate) struct ShownClasses {
     pub(crate) table: DataTable,
-    /// A line for those that it leaves out.
-    pub(crate) left_out: Option<String>,
+    /// A line below it: of which runs they are, and what it leaves out.
+    pub(crate) below: Option<String>,
 }
 
 /// The classes of the runs of a load or a sweep; `None` where there are none.
@@ -69,6 +70,23 @@ pub(crate) fn of_arms(runs: &[SummaryRun<'_>]) -> Option<ShownClasses> {
     })
 }
 
+/// The classes at the lower end of a search, over all of its trials there; `None` where there are
+/// none, or several sizes were searched.
+pub(crate) fn at_low(runs: &[SummaryRun<'_>], found: &SummaryCapacity) -> Option<ShownClasses> {
+    let low = found.lo_per_s;
+    let is_low = |trial: &SummaryTrial| low > 0.0 && trial.rate_per_s.total_cmp(&low).is_eq();
+    let trials = runs.iter().zip(&found.trials).filter(|(_, trial)| is_low(trial));
+    let at_low: Vec<&SummaryRun<'_>> = trials.map(|(run, _)| run).collect();
+    let first = at_low.first().filter(|run| !run.run.tally.classes.is_empty())?;
+    let merged = merged(&at_low);
+    let together = SummaryRun::of(first.label.clone(), &merged, first.context);
+    let shown = shown_of(&SummaryClass::all_of(&together), table)?;
+    let trials = number::count_of(at_low.len() as u64, "trial");
+    let of_which = format!("At {}/s, over {trials}.", number::significant(low));
+    let below = [Some(of_which), shown.below].into_iter().flatten().collect::<Vec<String>>();
+    Some(ShownClasses { below: Some(below.join(" ")), ..shown })
+}
+
 /// The requests of several runs by class, as one run. None of them is empty.
 fn merged(runs: &[&SummaryRun<'_>]) -> Run {
     let mut classes: Vec<ClassTally> = runs[0].run.tally.classes.clone();
@@ -88,7 +106,7 @@ fn shown_of(
     table: impl Fn(&[SummaryClass<'_>]) -> DataTable,
 ) -> Option<ShownClasses> {
     let (kept, rest) = classes.split_at(classes.len().min(MOST));
-    (!kept.is_empty()).then(|| ShownClasses { table: table(kept), left_out: left_out(rest) })
+    (!kept.is_empty()).then(|| ShownClasses { table: table(kept), below: left_out(rest) })
 }
 
 fn left_out(rest: &[SummaryClass<'_>]) -> Option<String> {

@@ -46,8 +46,6 @@ const BATCHES: usize = 256;
 const SETTLING: Nanos = Nanos::from_millis(500);
 /// The server gets at most this long to work off what a trial has left.
 const LONGEST_REST: Nanos = Nanos::from_secs(10);
-/// From then on it is said what the budget will buy.
-const FORECAST_AFTER: Nanos = Nanos::from_secs(60);
 /// How long an overload beyond the capacity lasts. The low rate after it lasts until the objective
 /// has held for as long again, but at most between so many times that.
 const BEYOND: Nanos = Nanos::from_secs(10);
@@ -361,7 +359,7 @@ impl TrialConductor<'_> {
         study.confirmations = search.confirmations() as u64;
         study.is_monotone = search.is_monotone();
         let elapsed = self.context.clock.now() - self.begun;
-        if study.forecast.is_none() && elapsed >= FORECAST_AFTER {
+        if study.forecast.is_none() && elapsed >= search.forecast_after() {
             study.forecast = search.forecast(elapsed);
         }
         (study.total_time, study.interrupted) = self.context.time_taken(self.begun);
@@ -695,7 +693,8 @@ fn theory(plan: &CapacityPlan, study: &CapacityStudy) -> Option<CapacityTheory> 
                 ErlangQueue::new(load)?.response_quantile(quantile)
             }
         });
-        Some(utilisation.ok()? * f64::from(slots) / service)
+        // With such service times one request in so many is late without any queue.
+        Some(utilisation.unwrap_or(0.0) * f64::from(slots) / service)
     };
     let objectives = plan.objectives.iter().filter_map(|it| RateObjective::new(*it).ok());
     let objectives: Vec<RateObjective> = objectives.collect();

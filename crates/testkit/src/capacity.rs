@@ -55,6 +55,7 @@ pub fn found() -> CapacityStudy {
         theory: Some(CapacityTheory { constant: 561.0, exponential: 533.0 }),
         forecast: Some(CapacityForecast {
             width: Some(0.13),
+            both_ends_after: Some(Nanos::from_secs(900)),
             precise_after: Some(Nanos::from_secs(3600)),
         }),
         beyond: vec![beyond(broken)],

@@ -9,7 +9,7 @@ use capacity::{
     LateCounts, RateObjective, RateSearch, SearchSettings, SearchStep, TrialEnding, TrialOrder,
 };
 use model::pace::uniform;
-use model::{Arrivals, CapacityBracket, Nanos, Pace, Profile, Rate, SearchEnd};
+use model::{Arrivals, CapacityBracket, CapacityForecast, Nanos, Pace, Profile, Rate, SearchEnd};
 
 /// How long requests hold a slot.
 #[derive(Clone, Copy, Debug)]
@@ -131,8 +131,8 @@ pub(crate) struct Found {
     pub(crate) confirmations: usize,
     pub(crate) is_monotone: bool,
     pub(crate) trials: usize,
-    /// The width that was forecast after the first minute.
-    pub(crate) forecast: Option<f64>,
+    /// What was forecast of it.
+    pub(crate) forecast: Option<CapacityForecast>,
 }
 
 /// One search with these seeds of arrivals and service times.
@@ -166,7 +166,7 @@ pub(crate) fn search(setting: &Setting, seed: u64) -> Found {
             TrialEnding::Complete
         };
         search.record(order, &counts, ending);
-        if now >= Nanos::from_secs(60) && forecast.is_none() {
+        if now >= search.forecast_after() && forecast.is_none() {
             forecast = search.forecast(now);
         }
         // The server works off its backlog, and connections are made anew.
@@ -179,7 +179,7 @@ pub(crate) fn search(setting: &Setting, seed: u64) -> Found {
         confirmations: search.confirmations(),
         is_monotone: search.is_monotone(),
         trials: trials as usize,
-        forecast: forecast.and_then(|forecast| forecast.width),
+        forecast,
     }
 }
 
@@ -266,6 +266,8 @@ pub(crate) struct Summary {
     pub(crate) not_monotone: usize,
     pub(crate) widths: Vec<f64>,
     pub(crate) forecasts: Vec<f64>,
+    /// Budgets that were said to give both ends, in seconds.
+    both_ends_after: Vec<f64>,
     pub(crate) elapsed: f64,
     pub(crate) longest: f64,
     pub(crate) confirmed: usize,
@@ -287,7 +289,9 @@ impl Summary {
         self.open_above += usize::from(high.is_none());
         self.not_monotone += usize::from(!found.is_monotone);
         self.widths.extend(found.bracket.width());
-        self.forecasts.extend(found.forecast);
+        self.forecasts.extend(found.forecast.and_then(|forecast| forecast.width));
+        let enough = found.forecast.and_then(|forecast| forecast.both_ends_after);
+        self.both_ends_after.extend(enough.map(Nanos::as_secs_f64));
         self.elapsed += found.elapsed.as_secs_f64();
         self.longest = self.longest.max(found.elapsed.as_secs_f64());
         self.confirmed += usize::from(found.confirmations >= 2);
@@ -295,8 +299,16 @@ impl Summary {
         *self.ends.entry(format!("{:?}", found.end)).or_default() += 1;
     }
 
-    fn median_width(&self) -> f64 {
+    pub(crate) fn median_width(&self) -> f64 {
         median(&self.widths)
+    }
+
+    pub(crate) fn median_forecast(&self) -> f64 {
+        median(&self.forecasts)
+    }
+
+    pub(crate) fn both_ends_after(&self) -> f64 {
+        median(&self.both_ends_after)
     }
 
     fn percent(&self, count: usize) -> f64 {
@@ -312,7 +324,7 @@ impl Summary {
             self.percent(self.open_below),
             self.percent(self.open_above),
             100.0 * self.median_width(),
-            100.0 * median(&self.forecasts),
+            100.0 * self.median_forecast(),
             self.elapsed / self.searches as f64,
         )
     }

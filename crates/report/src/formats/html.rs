@@ -188,8 +188,8 @@ fn table_of_answer(summary: &Summary<'_>) -> String {
     let below = summary.comparison.iter().flat_map(comparison::tables_below);
     let below: String = below.map(|below| table(&below)).collect();
     let classes = answer::classes(summary).map(|classes| {
-        let left_out = classes.left_out.map(|line| format!("<p>{}</p>", escaped(&line)));
-        table(&classes.table) + &left_out.unwrap_or_default()
+        let below = classes.below.map(|line| format!("<p>{}</p>", escaped(&line)));
+        table(&classes.table) + &below.unwrap_or_default()
     });
     rates.unwrap_or_default()
         + &shown
