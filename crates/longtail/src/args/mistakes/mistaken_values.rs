@@ -339,7 +339,9 @@ pub(crate) fn forgotten_value(
         word.starts_with("--") && is_called(arg, word)
             || word.len() == 2 && word.starts_with('-') && is_called(arg, word)
     })?;
-    let takes_value = arg.get_action().takes_values() && !arg.is_positional();
+    // A URL behind `--queue-header` is no value of it: that is written `--queue-header=FORM`.
+    let takes_next = arg.get_action().takes_values() && !arg.is_require_equals_set();
+    let takes_value = takes_next && !arg.is_positional();
     if !takes_value || takes_url(arg) || words.iter().filter(|word| *word == next).count() > 1 {
         return None;
     }
