@@ -629,7 +629,8 @@ impl RateSearch {
         }
         let edge = self.edge()?;
         let width_in = |budget: Nanos| self.expected_width(&edge, budget.saturating_sub(elapsed));
-        let longer = |budget: &Nanos| Some(Nanos::from_secs_f64(budget.as_secs_f64() * NEXT_BUDGET));
+        let longer =
+            |budget: &Nanos| Some(Nanos::from_secs_f64(budget.as_secs_f64() * NEXT_BUDGET));
         let budgets = || {
             std::iter::successors(Some(self.settings.budget), longer)
                 .take_while(|budget| *budget <= LONGEST_FORECAST)
@@ -638,7 +639,9 @@ impl RateSearch {
         Some(CapacityForecast {
             width: width_in(self.settings.budget),
             // In the shortest one the only trials there is time for may stay undecided.
-            both_ends_after: budgets().find(|it| width_in(*it).is_some()).and_then(|it| longer(&it)),
+            both_ends_after: budgets()
+                .find(|it| width_in(*it).is_some())
+                .and_then(|it| longer(&it)),
             precise_after: budgets().find(|budget| width_in(*budget).is_some_and(is_precise)),
         })
     }

@@ -442,7 +442,9 @@ mod tests {
                 |said: Option<AppTime>| said.map_or("none".to_owned(), |said| format!("{said:?}"));
             let found = match text.split_once(": ").unwrap_or_default() {
                 ("x-app-stamps", value) => app(app_stamps(value.as_bytes())),
-                ("server-timing", value) => app(server_timing(value.as_bytes(), &WHOLE).map(AppTime::Took)),
+                ("server-timing", value) => {
+                    app(server_timing(value.as_bytes(), &WHOLE).map(AppTime::Took))
+                }
                 _ => match read(&text) {
                     Ok(None) => "goes on".to_owned(),
                     Ok(Some(head)) => {

@@ -353,9 +353,8 @@ fn why_it_ended(study: &CapacityStudy) -> Option<String> {
         SearchEnd::Precise | SearchEnd::NothingKeepsIt => return None,
         SearchEnd::Budget => {
             let budget = budget(study.plan.budget);
-            let takes = study
-                .forecast
-                .map(|it| format!("; that would take {}", longer(it.precise_after)));
+            let takes =
+                study.forecast.map(|it| format!("; that would take {}", longer(it.precise_after)));
             let takes = takes.unwrap_or_default();
             match study.bracket.width() {
                 Some(width) if width > study.plan.precision => format!(

@@ -14,8 +14,8 @@ use crate::phases::Slowest;
 use crate::unfinished::UnfinishedRequests;
 use crate::{
     BadResponse, BadResponses, BrokenResponses, ClassTally, ConnectionClosings, Counts,
-    DurationSummary, Exchange, Histogram, Nanos, NetworkPath, Outcome, Phases, QueueTimes, Redirect, Turns,
-    WrongLengths,
+    DurationSummary, Exchange, Histogram, Nanos, NetworkPath, Outcome, Phases, QueueTimes,
+    Redirect, Turns, WrongLengths,
 };
 
 /// The measured part of a run, `from` inclusive and `until` exclusive, on the run's clock.

@@ -254,7 +254,11 @@ impl SummaryTrial {
         let is_low = self.rate_per_s.total_cmp(&low).is_eq();
         match (self.result, self.purpose) {
             (TrialResult::Passed | TrialResult::Undecided, purpose) if purpose.confirms() => {
-                if is_low { "confirms" } else { "not confirmed" }
+                if is_low {
+                    "confirms"
+                } else {
+                    "not confirmed"
+                }
             }
             (TrialResult::Passed, _) => "passes",
             (TrialResult::Failed { .. }, _) => "fails",

@@ -249,10 +249,7 @@ impl Records {
         let window = spec.window(start);
         let queue_times = spec.load.queue_header.map(|_| QueueTimes::with_room());
         Records {
-            tally: Tally {
-                queue_times,
-                ..Tally::new(window, spec.load.connections as usize)
-            },
+            tally: Tally { queue_times, ..Tally::new(window, spec.load.connections as usize) },
             classes: spec.requests.classes().iter().map(|name| ClassRecords::new(name)).collect(),
             by_head: Default::default(),
             shared: SharedTimes::new(),
