@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::file::{STDIN, name_of};
+use crate::file_name::{STDIN, name_of};
 use crate::{RequestError, excerpt};
 
 /// How a compressed file begins, and the program that writes its text to stdout.

@@ -20,6 +20,7 @@ use serde::Deserialize;
 
 use crate::classes::name_by_path;
 use crate::compressed::refuse_compressed;
+use crate::file_name::{STDIN, name_of};
 use crate::mix::{MixLines, MixRequest, NumberedLine, inline_lines, is_method};
 use crate::protocol_headers::{RequestBody, RequestProtocol, TypedHead};
 use crate::target::TargetUrl;
@@ -39,9 +40,6 @@ const LARGEST_RENDERED: u64 = 2 << 30;
 const OVERHEAD: u64 = 64;
 /// More header fields than this are refused in a raw request.
 const FIELDS: usize = 256;
-
-/// The name of stdin in place of a file's.
-pub const STDIN: &str = "-";
 
 const TOO_LARGE: &str = "the request is larger than 64 MiB: make its body smaller";
 
@@ -205,11 +203,6 @@ pub fn read_file(
     refuse_compressed(&bytes, path, flag)?;
     parse(&bytes, given, |body| read_body(&below(body, path, root)?))
         .map_err(|why| RequestError::new(format!("{}: {why}", name_of(path))))
-}
-
-/// A file's name in quotes, or stdin.
-pub fn name_of(path: &Path) -> String {
-    if path == Path::new(STDIN) { "stdin".to_owned() } else { format!("'{}'", path.display()) }
 }
 
 /// The file that `body` leads to, all links followed, if that is below the folder.

@@ -9,6 +9,7 @@
 mod classes;
 mod compressed;
 mod file;
+mod file_name;
 mod log_line;
 mod mix;
 mod protocol_headers;
@@ -21,9 +22,10 @@ use model::secret::masked_word;
 use thiserror::Error;
 
 pub use file::{
-    FileDefaults, RenderedRequests, RequestsFormat, STDIN, name_of, parse, parse_inline_mix,
-    read_body, read_file, read_headers,
+    FileDefaults, RenderedRequests, RequestsFormat, parse, parse_inline_mix, read_body, read_file,
+    read_headers,
 };
+pub use file_name::{STDIN, name_of};
 pub use http::Method;
 pub use log_line::LogFormat;
 pub use replay::{ReplayDefaults, ReplayedLog, parse_log, read_log};

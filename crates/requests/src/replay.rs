@@ -15,7 +15,8 @@ use percent_encoding::utf8_percent_encode;
 
 use crate::classes::name_by_route;
 use crate::compressed::refuse_compressed;
-use crate::file::{LARGEST_FILE, contents, lines, name_of};
+use crate::file::{LARGEST_FILE, contents, lines};
+use crate::file_name::name_of;
 use crate::log_line::{LogFormat, LogLine, NO_LINE, NO_REQUEST, NO_TIME};
 use crate::target::TargetUrl;
 use crate::template::{RequestTemplate, method};
