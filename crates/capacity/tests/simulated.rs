@@ -12,7 +12,7 @@ use queueing::open_loop::{ErlangQueue, SteadyQueue as _, highest_utilisation};
 use simulation::{Server, Service, Setting, Summary, bisection, run_many};
 
 /// Seeds of each setting, if the environment does not say how many.
-const SEEDS: u64 = 20;
+const SEEDS: u64 = 8;
 const SEEDS_OF_SOAK: u64 = 1000;
 
 /// Whether this setting is played: `LONGTAIL_SETTING` names a part of those that are.

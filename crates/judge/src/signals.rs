@@ -249,7 +249,7 @@ pub struct SignalsServer {
 impl SignalsServer {
     /// `Puma 8.0.2, 2 workers x 5 threads`
     pub fn in_words(&self) -> String {
-        let name = self.name.clone().unwrap_or_else(|| "A server".to_owned());
+        let name = self.name.clone().unwrap_or_else(|| "a server".to_owned());
         match self.workers.zip(self.threads) {
             Some((workers, threads)) => {
                 format!("{name}, {} x {}", counted(workers, "worker"), counted(threads, "thread"))

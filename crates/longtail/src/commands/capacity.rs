@@ -100,8 +100,8 @@ Examples:
   longtail capacity --try 2x1,2x3,2x5 -r config.ru --budget 10m    3 or 5 threads?
   longtail capacity --budget 5m --expect 'capacity > 180/s' http://127.0.0.1:3000/    for CI: exit 1 if it is less
 
-It searches in an open loop with random (Poisson) arrivals. A rate passes or fails only by evidence: the answer is a
-bracket that holds the capacity with 95 %.";
+It searches in an open loop with random (Poisson) arrivals. A rate passes or fails only by evidence: the answer is two
+rates, between which the capacity lies (95 %).";
 
 /// Flags of `longtail capacity`.
 #[derive(Debug, Args)]
@@ -121,7 +121,7 @@ pub(crate) struct CapacityArgs {
     /// The longest that the search may take
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = budget, help_heading = "Search")]
     budget: Nanos,
-    /// Then offer so much more, such as 1.5x,2x, and see whether it recovers
+    /// Then offer a multiple of what it takes, such as 1.5x,2x, and see whether it recovers
     #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = times, help_heading = "Search")]
     beyond: Vec<f64>,
     /// With --beyond: clients send a failed request again, such as 3, or 3:1s with a pause

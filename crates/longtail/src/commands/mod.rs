@@ -63,7 +63,7 @@ pub(crate) enum Command {
     Load(Box<LoadArgs>),
     /// How many requests per second does it take, with p99 below a limit?
     Capacity(Box<CapacityArgs>),
-    /// Which of its numbers tells first that it is full: what to scale or alert on
+    /// Which number tells first that a server is full: what to scale or alert on
     Signals(Box<SignalsArgs>),
     /// Watch a running server without sending anything: who waits, which threads are busy
     Watch(Box<WatchArgs>),
