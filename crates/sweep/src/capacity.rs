@@ -4,7 +4,7 @@
 //! A server that longtail starts is started once, and each trial has fresh connections. Before the
 //! first trial a short closed loop tells how many requests per second the server reaches at most.
 
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use capacity::{
@@ -406,18 +406,11 @@ impl TrialConductor<'_> {
         }
         let pace = poisson(order.rate, order.seed)?;
         let counts = Mutex::new(LateCounts::new(objectives, &pace, order.warm_up));
-        let spec = self.target.spec.clone().with(|load| {
-            load.pace = pace.clone();
-            load.warm_up = order.warm_up;
-        });
-        let spec = LoadSpec { measured: Some(order.at_most), ..spec };
-        let left = study.plan.budget.saturating_sub(at);
-        let left = model::number::minutes(left);
+        let spec = self.load_of_trial(&order, &pace);
         let rate = model::number::significant(order.rate);
-        let progress = self.announce(
-            &spec,
-            format!("trial {}: {rate}/s, {left} of the budget left", order.number),
-        );
+        let left = model::number::minutes(study.plan.budget.saturating_sub(at));
+        let what = format!("trial {}: {rate}/s, {left} of the budget left", order.number);
+        let progress = self.announce(&spec, what);
         let clock = self.context.clock;
         let limits = objectives.iter().filter_map(|objective| objective.late_after);
         let longest = limits.max().unwrap_or_default();
@@ -459,6 +452,14 @@ impl TrialConductor<'_> {
         }
         let TrialOrder { purpose, rate, seed, .. } = order;
         Ok(CapacityTrial { purpose, rate, seed, at, result, late: search.last_counts(), run })
+    }
+
+    fn load_of_trial(&self, order: &TrialOrder, pace: &Pace) -> LoadSpec {
+        let spec = self.target.spec.clone().with(|load| {
+            load.pace = pace.clone();
+            load.warm_up = order.warm_up;
+        });
+        LoadSpec { measured: Some(order.at_most), ..spec }
     }
 
     /// How a trial ended, as far as the search has to know.
@@ -750,14 +751,7 @@ fn drive(
         let mut journal = None;
         if let Some(take) = take {
             let (sender, batches) = sync_channel::<engine::RecordBatch>(BATCHES);
-            spawn_scoped(scope, "counting", move || {
-                for batch in batches {
-                    let start = progress.start();
-                    for record in &batch {
-                        take(&record.exchange, start);
-                    }
-                }
-            })?;
+            spawn_scoped(scope, "counting", move || take_all(&batches, progress, take))?;
             journal = Some(sender);
         }
         let observers = RunObservers {
@@ -775,4 +769,18 @@ fn drive(
         drive_observed(spec, &context.clock, context.far, progress, observers)
     })?;
     Ok(observed)
+}
+
+/// Hands over each exchange as it ends, until the run is over.
+fn take_all(
+    batches: &Receiver<engine::RecordBatch>,
+    progress: &RunProgress,
+    take: &TakesExchanges<'_>,
+) {
+    for batch in batches {
+        let start = progress.start();
+        for record in &batch {
+            take(&record.exchange, start);
+        }
+    }
 }
