@@ -205,6 +205,15 @@ pub(crate) fn new_study(plan: &CapacityPlan, context: &Context<'_>) -> CapacityS
     }
 }
 
+/// The only block of an experiment with one server that longtail starts.
+pub(crate) fn only_block(target: &CapacityTarget, is_done: &mut bool) -> Option<Block> {
+    let CapacityTarget::Started { server, stream } = target else { return None };
+    if std::mem::replace(is_done, true) {
+        return None;
+    }
+    Some(Block::closed((**server).clone(), (**stream).clone(), true, 1))
+}
+
 /// The search as an experiment with one server.
 struct CapacitySearch<'a> {
     plan: &'a CapacityPlan,
@@ -214,11 +223,7 @@ struct CapacitySearch<'a> {
 
 impl Experiment for CapacitySearch<'_> {
     fn next(&mut self) -> Option<Block> {
-        let CapacityTarget::Started { server, stream } = &self.plan.target else { return None };
-        if std::mem::replace(&mut self.is_done, true) {
-            return None;
-        }
-        Some(Block::closed((**server).clone(), (**stream).clone(), true, 1))
+        only_block(&self.plan.target, &mut self.is_done)
     }
 
     fn jobs(&mut self, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError> {

@@ -25,7 +25,7 @@ use probe::sampler::Sampler;
 use probe::sockets::ServerListener;
 
 use crate::block::Block;
-use crate::capacity::{TrialConductor, TrialStop, TrialTarget, new_study, stop_reason};
+use crate::capacity::{TrialConductor, TrialStop, TrialTarget, new_study, only_block, stop_reason};
 use crate::conduct::{Experiment, conduct};
 use crate::context::{Context, Observer, Phase, SweepError};
 use crate::load::PreparedLoad;
@@ -190,11 +190,7 @@ struct SignalsOfStarted<'a> {
 
 impl Experiment for SignalsOfStarted<'_> {
     fn next(&mut self) -> Option<Block> {
-        let CapacityTarget::Started { server, stream } = &self.plan.target else { return None };
-        if std::mem::replace(&mut self.is_done, true) {
-            return None;
-        }
-        Some(Block::closed((**server).clone(), (**stream).clone(), true, 1))
+        only_block(&self.plan.target, &mut self.is_done)
     }
 
     fn jobs(&mut self, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError> {

@@ -192,10 +192,15 @@ fn budget(text: &str) -> Result<Nanos, String> {
 
 /// The help of `capacity` on a screen.
 pub(crate) fn as_capacity(command: clap::Command) -> clap::Command {
-    let rare = ["url", "command", "socket", "csv", "html"];
+    of_searches(command, &["url", "command", "socket", "csv", "html"])
+}
+
+/// The help of a command that searches: flags that it shares with `sweep` and are rare here stand
+/// among the advanced ones, and `--inspect`, which it refuses, is left out.
+pub(crate) fn of_searches(command: clap::Command, rare: &[&str]) -> clap::Command {
     let command = rare
-        .into_iter()
-        .fold(command, |command, id| command.mut_arg(id, |arg| arg.help_heading(ADVANCED)));
+        .iter()
+        .fold(command, |command, id| command.mut_arg(*id, |arg| arg.help_heading(ADVANCED)));
     command.mut_arg("inspect", |arg| arg.hide(true))
 }
 

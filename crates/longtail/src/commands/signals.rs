@@ -13,6 +13,7 @@ use sweep::{
 };
 use watch::StatisticsSource;
 
+use super::capacity::of_searches;
 use super::conducted::{StudyStart, bind_for_remote_generators, fall_back_to_builtin};
 use super::load_words;
 use crate::args::event::control_source;
@@ -280,11 +281,7 @@ impl Observer for SignalsObserver {
 
 /// The help of `signals` on a screen.
 pub(crate) fn as_signals(command: clap::Command) -> clap::Command {
-    let rare = ["url", "command", "socket"];
-    let command = rare
-        .into_iter()
-        .fold(command, |command, id| command.mut_arg(id, |arg| arg.help_heading(ADVANCED)));
-    command.mut_arg("inspect", |arg| arg.hide(true))
+    of_searches(command, &["url", "command", "socket"])
 }
 
 impl SignalsArgs {
