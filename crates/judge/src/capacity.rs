@@ -165,15 +165,26 @@ const NEAR: f64 = 0.15;
 /// The share of late requests there from which on it is a cliff.
 const MOST_OF_THEM: f64 = 0.5;
 
-/// The limit in the failed trial with the highest rate, where a limit shows most clearly.
+/// The limit by name: of the closed loop, whose server is known alone and at several loads, else of
+/// the failed trial with the highest rate.
 fn limit(study: &CapacityStudy) -> Option<String> {
     let failed =
         study.trials.iter().filter(|trial| matches!(trial.result, TrialResult::Failed { .. }));
-    let highest = failed.max_by(|a, b| a.rate.total_cmp(&b.rate))?;
-    let limit = highest.run.judgement.as_ref()?.limit.as_ref()?;
-    let says_something = !matches!(limit, Limit::NotKnown { cpu: None, at_once: None, .. });
+    let highest = failed.max_by(|a, b| a.rate.total_cmp(&b.rate));
+    let mut runs = study.closed_loop.as_deref().into_iter().chain(highest.map(|trial| &trial.run));
+    let limit = runs.find_map(limit_of_server)?;
     let slots = study.server.as_ref().map(model::ServerFacts::slots);
-    says_something.then(|| limits::sentence(limit, slots))
+    Some(limits::sentence(limit, slots))
+}
+
+/// The limit of a run if it is the server's and something is known of it.
+fn limit_of_server(run: &Run) -> Option<&Limit> {
+    let limit = run.judgement.as_ref()?.limit.as_ref()?;
+    let says_something = !matches!(
+        limit,
+        Limit::Generator { .. } | Limit::NotKnown { cpu: None, at_once: None, .. }
+    );
+    says_something.then_some(limit)
 }
 
 fn confirmed(study: &CapacityStudy) -> Option<String> {

@@ -35,11 +35,20 @@ enum LoadLevel {
 /// Judges a single run in closed loop. `server`: its slots, processes, and what a request takes
 /// alone; its loads are ignored.
 pub fn of_run(run: &Run, server: &ServerSeen) -> Judgement {
+    of_highest_load(run, &[], server)
+}
+
+/// Judges a run in closed loop that follows others with fewer connections, which may refute what it
+/// alone would show.
+pub fn of_highest_load(run: &Run, lower: &[Run], server: &ServerSeen) -> Judgement {
     // With as many connections as slots, every free slot is taken at once.
     let level = if run.connections >= server.slots {
-        let loads = vec![load_seen(run, server.alone.as_ref())];
+        let usable = lower.iter().filter(|run| !has_many_failures(run));
+        let loads = usable.chain([run]).map(|run| load_seen(run, server.alone.as_ref())).collect();
         let seen = ServerSeen { loads, ..server.clone() };
-        let threads = of_loads(run, &seen).unwrap_or_else(|| not_known(run, Some(server)));
+        let limit = of_loads(run, &seen)
+            .filter(|limit| !rests_on_throughput(limit) || !has_collapsed(run, &seen));
+        let threads = limit.unwrap_or_else(|| not_known(run, Some(server)));
         LoadLevel::Saturated { threads: Some(threads) }
     } else {
         LoadLevel::Below
@@ -137,14 +146,7 @@ pub fn refine_sweep(study: &mut SweepStudy) {
     let scatter_of_best = best_load.map_or(0.0, |load| server.scatter(load.responses));
     let seen = ServerSeen { alone: held(&server), ..server.clone() };
     let takes_more = matches!(at_highest, Some(Limit::MoreThanStated { .. }));
-    // Whether the limit at the highest load rests on something else than throughput: how much the
-    // server takes at once, a count of busy threads, or requests that take longer than alone
-    // already at a lower load.
-    let ignores_rate = takes_more
-        || matches!(
-            at_highest,
-            Some(Limit::Threads { busy: Some(_), .. } | Limit::InsideApp { hindered: Some(_), .. })
-        );
+    let ignores_rate = at_highest.as_ref().is_some_and(|limit| !rests_on_throughput(limit));
     for run in &mut study.runs {
         run.warnings.retain(|warning| {
             !checks::is_above_maximum_explained(warning, server.alone.as_ref(), takes_more)
@@ -169,6 +171,28 @@ pub fn refine_sweep(study: &mut SweepStudy) {
             (Some(_), false) | (None, _) => Some(nothing_known),
         };
     }
+}
+
+/// Whether a limit rests on throughput alone, not on how much the server takes at once, a count of
+/// busy threads, or requests that take longer than alone already at a lower load.
+fn rests_on_throughput(limit: &Limit) -> bool {
+    !matches!(
+        limit,
+        Limit::MoreThanStated { .. }
+            | Limit::Threads { busy: Some(_), .. }
+            | Limit::InsideApp { hindered: Some(_), .. }
+    )
+}
+
+/// Whether the throughput of this run, the highest load, is lower than that of another by more than
+/// chance.
+fn has_collapsed(run: &Run, server: &ServerSeen) -> bool {
+    let Some(best) = server.loads.iter().max_by(|a, b| a.rate.total_cmp(&b.rate)) else {
+        return false;
+    };
+    let here = server.scatter(run.tally.counts.good());
+    let scatter = here.hypot(server.scatter(best.responses));
+    run.completed_rate() < (1.0 - COLLAPSE - scatter) * best.rate
 }
 
 /// A sweep's server as all its loads show it, the lowest first.

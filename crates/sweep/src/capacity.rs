@@ -12,6 +12,7 @@ use capacity::{
     TrialOrder,
 };
 use engine::{LoadSpec, RunProgress, spawn_scoped};
+use judge::ServerSeen;
 use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
@@ -30,6 +31,7 @@ use crate::context::{Context, Observer, Phase, SweepError};
 use crate::load::PreparedLoad;
 use crate::observe::{ObservedRun, RunObservers, drive_observed};
 use crate::server_gone;
+use crate::service_time;
 use crate::session::{Job, Session};
 
 /// The closed loop before the first trial.
@@ -227,15 +229,17 @@ impl Experiment for CapacitySearch<'_> {
     }
 
     fn jobs(&mut self, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError> {
+        let begun = session.context.clock.now();
         self.study.server = Some(session.server.facts.clone());
-        let target = TrialTarget::started(session);
+        let target =
+            TrialTarget { server: Some(seen_alone(session)?), ..TrialTarget::started(session) };
         let Session { context, server, observer, .. } = session;
         let server = &*server;
         let mut conductor = TrialConductor {
             target,
             context,
             observer: &mut **observer,
-            begun: context.clock.now(),
+            begun,
             has_ended: &|| server.has_ended(),
         };
         conductor.search(self.plan, &mut self.study)?;
@@ -254,6 +258,20 @@ impl Experiment for CapacitySearch<'_> {
     }
 }
 
+/// What is known of a server before the first load: its slots, and how long a request takes alone.
+fn seen_alone(session: &mut Session<'_>) -> Result<ServerSeen, SweepError> {
+    // As in a sweep: sending a large body takes CPU time, so it would say little about threads.
+    let alone = if session.block.stream.body.is_none() {
+        let at_most = service_time::LONGEST_MEASUREMENT;
+        session.observer.phase(&Phase::MeasuringServiceTime { at_most });
+        session.measure_service_time()?
+    } else {
+        None
+    };
+    let facts = &session.server.facts;
+    Ok(ServerSeen::stated(facts.slots(), facts.workers, alone))
+}
+
 /// What trials are sent to.
 pub(crate) struct TrialTarget {
     /// What each of them sends, but for its pace, warm-up and length.
@@ -262,6 +280,8 @@ pub(crate) struct TrialTarget {
     pub(crate) serving: Vec<u32>,
     pub(crate) placement: Option<Placement>,
     closed_loop_connections: u32,
+    /// What is known of the server, if its limit is to be named.
+    server: Option<ServerSeen>,
 }
 
 impl TrialTarget {
@@ -272,6 +292,7 @@ impl TrialTarget {
             serving: prepared.serving.clone(),
             placement: prepared.placement.clone(),
             closed_loop_connections: CLOSED_LOOP_CONNECTIONS,
+            server: None,
         }
     }
 
@@ -283,6 +304,7 @@ impl TrialTarget {
             serving: vec![session.server.pid()],
             placement: session.server.facts.placement.clone(),
             closed_loop_connections: (slots * CLOSED_LOOP_MULTIPLE).max(1),
+            server: None,
         }
     }
 }
@@ -315,7 +337,7 @@ impl TrialConductor<'_> {
         let objectives = plan.objectives.iter().map(|condition| RateObjective::new(*condition));
         let objectives: Vec<RateObjective> =
             objectives.collect::<Result<_, _>>().map_err(SweepError::Unusable)?;
-        study.closed_loop = self.closed_loop()?.map(Box::new);
+        study.closed_loop = self.closed_loops()?.map(Box::new);
         let mut search = RateSearch::new(SearchSettings {
             objectives: objectives.clone(),
             precision: plan.precision,
@@ -372,16 +394,32 @@ impl TrialConductor<'_> {
         self.observer.run_done(&known, &known);
     }
 
-    /// The closed loop; `None` if the user interrupted, or the server ended.
-    fn closed_loop(&mut self) -> Result<Option<Run>, SweepError> {
+    /// The closed loop that shows what the server does at most; `None` if the user interrupted, or
+    /// the server ended. If more is known of the server, one with as many connections as slots
+    /// precedes it, and both are judged: together they show what the limit is.
+    fn closed_loops(&mut self) -> Result<Option<Run>, SweepError> {
         let connections = self.target.closed_loop_connections;
+        let Some(server) = self.target.server.clone() else {
+            return self.closed_loop(connections, "a closed loop, for where to begin");
+        };
+        let at_slots = self.closed_loop(server.slots, "a closed loop with a connection a slot")?;
+        let Some(at_slots) = at_slots else { return Ok(None) };
+        let run = self.closed_loop(connections, "a closed loop, for where to begin")?;
+        Ok(run.map(|mut run| {
+            let lower = std::slice::from_ref(&at_slots);
+            run.judgement = Some(judge::verdict::of_highest_load(&run, lower, &server));
+            run
+        }))
+    }
+
+    fn closed_loop(&mut self, connections: u32, what: &str) -> Result<Option<Run>, SweepError> {
         let spec = self.target.spec.clone().with(|load| {
             load.pace = Pace::Closed;
             load.connections = connections;
             load.warm_up = CLOSED_LOOP_WARM_UP;
         });
         let spec = LoadSpec { measured: Some(CLOSED_LOOP), ..spec };
-        let progress = self.announce(&spec, "a closed loop, for where to begin".to_owned());
+        let progress = self.announce(&spec, what.to_owned());
         let context = self.context;
         let has_ended = self.has_ended;
         let mut ends = || stop_reason(context, has_ended);
