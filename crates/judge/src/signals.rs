@@ -64,6 +64,8 @@ enum SignalSum {
 
 /// The curve of `/proc/pressure/cpu`: for how long some task waited for a CPU (PSI), in ns.
 pub const CPU_PRESSURE: &str = "cpu_pressure";
+/// The curve of how long the server's threads waited for a CPU, in ns.
+const OWN_CPU_WAIT: &str = "run_queue_wait";
 /// The curve of how long all requests so far had waited when the app began with them, in ns.
 pub const APP_QUEUE_TIME: &str = "app_queue_time";
 /// The curve of how many those are.
@@ -143,7 +145,7 @@ pub const SIGNALS: [SignalKind; 9] = [
     },
     SignalKind {
         name: "wait for a CPU",
-        curve: "run_queue_wait",
+        curve: OWN_CPU_WAIT,
         unit: " threads",
         of_all: SignalSum::Growth,
         least: 0.1,
@@ -433,8 +435,16 @@ impl SignalsFound {
     /// without a false alarm.
     pub fn best(&self) -> Option<&SignalRow> {
         let is_early =
-            |row: &&SignalRow| row.false_alarms == 0 && row.lead.is_some_and(|lead| lead > 0.0);
-        self.rows.iter().find(is_early)
+            |row: &SignalRow| row.false_alarms == 0 && row.lead.is_some_and(|lead| lead > 0.0);
+        self.rows.iter().find(|row| is_early(row) && self.is_of_server(row))
+    }
+
+    /// Whether the server moved this number. CPU pressure is the whole machine's: other programs
+    /// move it, too, unless the server's own threads waited for a CPU.
+    fn is_of_server(&self, row: &SignalRow) -> bool {
+        let waited_for_a_cpu =
+            || self.rows.iter().any(|it| it.kind.curve == OWN_CPU_WAIT && it.crossed.is_some());
+        row.kind.curve != CPU_PRESSURE || waited_for_a_cpu()
     }
 
     /// The answer in a sentence or two.
@@ -790,6 +800,18 @@ mod tests {
         let found = found(vec![curve("cpu", cpu)]);
         assert_eq!((found.rows[0].crossed, found.best()), (None, None));
         assert!(found.rows[0].left_at.is_some());
+    }
+
+    /// Another program took the CPUs while the server only slept.
+    #[test]
+    fn pressure_that_the_server_did_not_feel_is_not_the_signal() {
+        let rises = |second: u64| second * if second < 60 { 10_000_000 } else { 500_000_000 };
+        let pressure = || curve(CPU_PRESSURE, rises);
+        let of_others = found(vec![pressure(), curve("run_queue_wait", |_| 0)]);
+        assert!(of_others.rows[0].lead.is_some_and(|lead| lead > 0.0), "{:?}", of_others.rows[0]);
+        assert_eq!(of_others.best(), None);
+        let own = found(vec![pressure(), curve("run_queue_wait", rises)]);
+        assert!(own.best().is_some());
     }
 
     #[test]
