@@ -74,7 +74,10 @@ fn drawn(study: &Study, summary: &Summary<'_>) -> String {
     let figures = match study {
         Study::Sweep(study) => sweep::figures(study, summary),
         Study::Load(study) => other_studies::of_load(study, summary),
-        Study::Compare(_) => summary.comparison.iter().map(other_studies::of_comparison).collect(),
+        Study::Compare(study) => {
+            let differences = summary.comparison.iter().map(other_studies::of_comparison);
+            differences.chain(event::of_arms(study)).collect()
+        }
         Study::Bodies(study) => other_studies::of_bodies(study),
         Study::Capacity(_) => {
             let searches = summary.capacity.iter().filter(|found| found.sizes.is_empty());
@@ -85,9 +88,9 @@ fn drawn(study: &Study, summary: &Summary<'_>) -> String {
     let mut left_out = String::new();
     for TitledFigure { title, drawn: figure } in figures {
         match figure {
-            Ok(figure) => drawn += &figure.html(title),
+            Ok(figure) => drawn += &figure.html(&title),
             Err(reason) => {
-                _ = write!(left_out, "<li>{}: {}</li>", escaped(title), escaped(&reason));
+                _ = write!(left_out, "<li>{}: {}</li>", escaped(&title), escaped(&reason));
             }
         }
     }

@@ -1,7 +1,9 @@
-//! The figure of an event in the middle of a load (`--during`): response time over due time, with the
+//! The figure of an event in the middle of a run (`--during`): response time over due time, with the
 //! event, and when each process of the server began to serve or ended.
 
-use model::{EventRecord, EventRequests, Nanos, ProcessRole, Run};
+use std::borrow::Cow;
+
+use model::{ComparisonStudy, EventRecord, EventRequests, Nanos, ProcessRole, Run};
 
 use crate::html::figure::{
     KeyEntry, PageFigure, SECONDS, TitledFigure, stacked, thinned, time_axis,
@@ -11,10 +13,25 @@ use crate::plot::{Plot, PlotMark, PlotPoint, PlotShape};
 
 /// The figure; `None` without an event that happened.
 pub(crate) fn figure(run: &Run) -> Option<TitledFigure> {
+    titled("The event".into(), run)
+}
+
+/// A figure for each arm of a comparison that has an event: of its first run that counts.
+pub(crate) fn of_arms(study: &ComparisonStudy) -> Vec<TitledFigure> {
+    let of_arm = |arm: usize| {
+        let mut runs = study.runs.iter().filter(|run| run.arm == arm && run.is_sound());
+        let first = runs.next()?;
+        let title = format!("The event: {}, block {}", study.plan.called(arm), first.block);
+        titled(title.into(), &first.run)
+    };
+    (0..study.plan.arms.len()).filter_map(of_arm).collect()
+}
+
+fn titled(title: Cow<'static, str>, run: &Run) -> Option<TitledFigure> {
     let event = run.event.as_ref()?;
     let at = event.at?;
     let requests = event.requests.as_ref()?;
-    Some(TitledFigure { title: "The event", drawn: Ok(drawn(run, event, at, requests)) })
+    Some(TitledFigure { title, drawn: Ok(drawn(run, event, at, requests)) })
 }
 
 fn drawn(run: &Run, event: &EventRecord, at: Nanos, requests: &EventRequests) -> PageFigure {

@@ -2,6 +2,8 @@
 //! they show. Two figures are here because sweeps and loads share them: the distribution of times,
 //! and response time over due time with the accept queue below it.
 
+use std::borrow::Cow;
+
 use model::{Nanos, ResponseTimeMap, Run, Watch};
 
 use crate::number;
@@ -11,7 +13,7 @@ use crate::plot::{
 
 /// A title, and the figure or the reason why there is none.
 pub(crate) struct TitledFigure {
-    pub(crate) title: &'static str,
+    pub(crate) title: Cow<'static, str>,
     pub(crate) drawn: Result<PageFigure, String>,
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn of_load(study: &LoadStudy, summary: &Summary<'_>) -> Vec<TitledFig
     let is_forced = study.run.judgement.as_ref().is_some_and(|judgement| judgement.forced);
     if !summary.trusted && !is_forced {
         return vec![TitledFigure {
-            title: "All plots",
+            title: "All plots".into(),
             drawn: Err("the figures are not the server's".to_owned()),
         }];
     }
@@ -44,7 +44,7 @@ pub(crate) fn of_load(study: &LoadStudy, summary: &Summary<'_>) -> Vec<TitledFig
         ("Response time over time", heat_map(&[&study.run])),
         ("The generator's own delay", generators_delay(study)),
     ];
-    let figures = figures.map(|(title, drawn)| TitledFigure { title, drawn });
+    let figures = figures.map(|(title, drawn)| TitledFigure { title: title.into(), drawn });
     event::figure(&study.run).into_iter().chain(figures).collect()
 }
 
@@ -163,11 +163,11 @@ fn generators_delay(study: &LoadStudy) -> Result<PageFigure, String> {
 pub(crate) fn of_bodies(study: &BodiesStudy) -> Vec<TitledFigure> {
     vec![
         TitledFigure {
-            title: "Throughput against size",
+            title: "Throughput against size".into(),
             drawn: against_size(study, "requests/s", &RATE),
         },
         TitledFigure {
-            title: "Median response time against size",
+            title: "Median response time against size".into(),
             drawn: against_size(study, "p50, ms", &P50),
         },
     ]
@@ -268,7 +268,7 @@ struct ForestDifference<'a> {
 
 /// The trials of a search, in order, and the bracket that they left.
 pub(crate) fn of_capacity(summary: &SummaryCapacity) -> TitledFigure {
-    TitledFigure { title: "The trials and the bracket", drawn: trials(summary) }
+    TitledFigure { title: "The trials and the bracket".into(), drawn: trials(summary) }
 }
 
 fn trials(summary: &SummaryCapacity) -> Result<PageFigure, String> {
@@ -317,7 +317,7 @@ pub(crate) fn of_comparison(summary: &SummaryComparison) -> TitledFigure {
         ComparisonQuestion::Pairs => "Differences between the arms",
         ComparisonQuestion::Best => "Difference from the best",
     };
-    TitledFigure { title, drawn: forest(summary) }
+    TitledFigure { title: title.into(), drawn: forest(summary) }
 }
 
 fn forest(summary: &SummaryComparison) -> Result<PageFigure, String> {

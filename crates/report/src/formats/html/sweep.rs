@@ -32,7 +32,7 @@ const FIGURES: [(&str, Drawing); 8] = [
 pub(crate) fn figures(study: &SweepStudy, summary: &Summary<'_>) -> Vec<TitledFigure> {
     let runs = ShownRuns::of(study, summary);
     let titled = |(title, draw): (&'static str, Drawing)| TitledFigure {
-        title,
+        title: title.into(),
         drawn: draw(&runs).map_err(|reason| runs.why_none(reason)),
     };
     FIGURES.map(titled).into()
