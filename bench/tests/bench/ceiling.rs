@@ -25,6 +25,11 @@ use crate::{Killed, say, skipped};
 /// here.
 const CEILINGS: [(&str, f64); 2] = [("kernel", 880.0), ("user", 720.0)];
 const CONNECTIONS: u32 = 16;
+/// The same two requests, as one class and as two: what the second costs more is what classes cost.
+const ONE_CLASS: &str = "GET / as page, GET /other as page";
+const TWO_CLASSES: &str = "GET / as page, GET /other as other";
+/// How many instructions classes may cost a request.
+const CLASSES_COST: f64 = 5.0;
 /// The cheapest pair counts, because disturbances only make a run more expensive.
 struct Pairs {
     number: usize,
@@ -57,28 +62,38 @@ fn a_request_stays_below_its_ceiling_of_instructions() {
         assert_eq!(sink.0.try_wait().unwrap(), None, "the sink has ended");
         std::thread::yield_now();
     }
-    let run = |requests: u64, stamps: &str| {
+    let run = |requests: u64, stamps: &str, mix: Option<&str>| {
         // With this timing a lane does not poll; on one CPU the sink always needs it.
         let load =
             format!("load --no-calibrate --threads 1 --timing coalesce --timestamps {stamps}");
         let line = format!("{load} -c {CONNECTIONS} -n {requests} http://{address}/");
-        let words: Vec<&Path> =
-            std::iter::once(longtail.as_path()).chain(line.split(' ').map(Path::new)).collect();
+        let mix = mix.map(|mix| ["--mix", mix]);
+        let words: Vec<&Path> = std::iter::once(longtail.as_path())
+            .chain(line.split(' ').map(Path::new))
+            .chain(mix.iter().flatten().map(Path::new))
+            .collect();
         counter.count(&folder, &words).unwrap()
     };
-    let least_of = |(stamps, ceiling): (&str, f64)| {
+    // The instructions of a request, in the cheapest pair.
+    let a_request = |stamps: &str, mix: Option<&str>| {
         let Pairs { number, short, long } = counter.pairs();
-        let each = |_| (run(long, stamps) - run(short, stamps)) / (long - short) as f64;
+        let each = |_| (run(long, stamps, mix) - run(short, stamps, mix)) / (long - short) as f64;
         let all: Vec<f64> = (0..number).map(each).collect();
         let by = counter.name();
+        let what = mix.unwrap_or("one path");
         say(&format!(
-            "instructions in user mode a request, by {by}, {stamps} stamps: {all:.0?}, ceiling \
-             {ceiling}"
+            "instructions in user mode a request, by {by}, {stamps} stamps, {what}: {all:.1?}"
         ));
         all.into_iter().fold(f64::INFINITY, f64::min)
     };
-    let least = CEILINGS.map(least_of);
+    let least = CEILINGS.map(|(stamps, _)| a_request(stamps, None));
+    let [one_class, two_classes] = [ONE_CLASS, TWO_CLASSES].map(|mix| a_request("user", Some(mix)));
     fs::remove_dir_all(&folder).unwrap();
+    assert!(
+        two_classes - one_class <= CLASSES_COST,
+        "classes cost {:.1} instructions a request, and {CLASSES_COST} are allowed",
+        two_classes - one_class
+    );
     for ((stamps, ceiling), least) in CEILINGS.into_iter().zip(least) {
         assert!(
             least > 0.0 && least <= ceiling,
