@@ -137,19 +137,63 @@ pub(crate) fn fall_back_to_builtin(server: &mut ServerPlan) -> Result<bool, Mist
     }
 }
 
+/// What every observer of a study shows on the terminal: where it stands, and each remark once.
+pub(crate) struct StudyDisplay {
+    display: ProgressDisplay,
+    /// Remarks that were shown already.
+    remarks: BTreeSet<String>,
+    /// Whether a load has begun. Errors before that mean that no load was sent.
+    has_sent: bool,
+}
+
+impl StudyDisplay {
+    pub(crate) fn new() -> StudyDisplay {
+        StudyDisplay { display: ProgressDisplay::new(), remarks: BTreeSet::new(), has_sent: false }
+    }
+
+    pub(crate) fn phase(&mut self, phase: &Phase) {
+        self.has_sent |= matches!(phase, Phase::Running { .. });
+        self.display.phase(phase);
+    }
+
+    pub(crate) fn remark(&mut self, text: &str) {
+        if self.remarks.insert(text.to_owned()) {
+            self.display.line(text);
+        }
+    }
+
+    /// What a search for a capacity knows after a trial. Of several sizes it is the one that is
+    /// being searched.
+    pub(crate) fn search(&mut self, study: &Study) {
+        if let Study::Capacity(search) = study
+            && let Some(known) = report::capacity::progress(search)
+        {
+            self.display.line(&known);
+        }
+    }
+
+    /// What a study ended with.
+    ///
+    /// # Errors
+    /// Why it failed.
+    pub(crate) fn ended<T>(self, end: Result<T, SweepError>) -> Result<T, Mistake> {
+        match end {
+            Ok(end) => Ok(end),
+            Err(error) if self.has_sent => Err(Mistake::BrokeOff(error)),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
 /// Shows each run as it is done, saves the study, and exports the judged runs.
 pub(crate) struct TerminalObserver<'a> {
-    display: ProgressDisplay,
+    shown: StudyDisplay,
     results: &'a Results<'a>,
     outlets: Option<&'a mut Outlets>,
     /// How many runs are judged and exported; in a comparison, blocks.
     judged: usize,
     /// Whether the study is on disk.
     is_kept: bool,
-    /// Remarks on the server's configuration that were printed already.
-    remarks: BTreeSet<String>,
-    /// Whether a run has begun. Errors before that mean that no load was sent.
-    has_sent: bool,
     /// `--strict`: whether a comparison that cannot tell counts as missed.
     pub(crate) is_strict: bool,
     /// The blocks of a comparison, announced once every arm has started: then it is known how long a
@@ -191,13 +235,11 @@ impl<'a> TerminalObserver<'a> {
         outlets: Option<&'a mut Outlets>,
     ) -> TerminalObserver<'a> {
         TerminalObserver {
-            display: ProgressDisplay::new(),
+            shown: StudyDisplay::new(),
             results,
             outlets,
             judged: 0,
             is_kept: false,
-            remarks: BTreeSet::new(),
-            has_sent: false,
             is_strict: false,
             blocks_ahead: None,
         }
@@ -216,18 +258,12 @@ impl<'a> TerminalObserver<'a> {
         self,
         study: Result<S, SweepError>,
     ) -> Result<Exit, Mistake> {
-        drop(self.display);
-        let study = study.map(S::into).inspect_err(|_| {
+        let study = self.shown.ended(study.map(S::into)).inspect_err(|_| {
             if let Some(path) = self.results.path().filter(|_| self.is_kept) {
                 let path = quoted(&path.to_string_lossy());
                 ui::note(&format!("the finished runs are kept: longtail report {path}"));
             }
-        });
-        let study = match study {
-            Ok(study) => study,
-            Err(error) if self.has_sent => return Err(Mistake::BrokeOff(error)),
-            Err(error) => return Err(error.into()),
-        };
+        })?;
         let judged = Exit::strictly(&study, self.is_strict);
         if study.runs().is_empty() && judged == Exit::Interrupted {
             ui::note("interrupted before the first run was finished: there is nothing to report");
@@ -253,8 +289,8 @@ impl<'a> TerminalObserver<'a> {
         let arms: BTreeSet<usize> = runs.map(|run| run.arm).collect();
         if arms.len() == study.plan.arms_of_a_block() && block > self.judged {
             self.judged = block;
-            self.display.rows(&study.clone().into());
-            self.display.line(&report::comparison::progress(study, block));
+            self.shown.display.rows(&study.clone().into());
+            self.shown.display.line(&report::comparison::progress(study, block));
         }
     }
 }
@@ -264,29 +300,21 @@ impl Observer for TerminalObserver<'_> {
         if let Phase::Running { may_end_early: true, left, .. } = phase
             && let Some(blocks) = self.blocks_ahead.take()
         {
-            self.display.line(&blocks.in_words(left.as_ref()));
+            self.shown.display.line(&blocks.in_words(left.as_ref()));
         }
-        self.has_sent |= matches!(phase, Phase::Running { .. });
-        self.display.phase(phase);
+        self.shown.phase(phase);
         self.outlets.iter_mut().for_each(|outlets| outlets.phase(phase));
     }
 
     fn remark(&mut self, text: &str) {
-        if self.remarks.insert(text.to_owned()) {
-            self.display.line(text);
-        }
+        self.shown.remark(text);
     }
 
     fn run_done(&mut self, study: &Study, provisional: &Study) {
         self.outlets.iter_mut().for_each(|outlets| outlets.run_over());
         self.keep(study);
-        self.display.rows(provisional);
-        // Of several sizes it is the one that is being searched.
-        if let Study::Capacity(search) = provisional
-            && let Some(known) = report::capacity::progress(search)
-        {
-            self.display.line(&known);
-        }
+        self.shown.display.rows(provisional);
+        self.shown.search(provisional);
     }
 
     fn judged(&mut self, study: &Study) {

@@ -27,13 +27,11 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use engine::Resolver;
 use model::AllowedNetworks;
 
-use self::capacity::CapacityArgs;
 pub(crate) use self::command_line::{Invocation, load_words, parse, refusal, with_command};
-use self::signals::SignalsArgs;
-use self::watch::WatchArgs;
 use crate::args::{
-    self, ADVANCED, AuditArgs, CompareArgs, DoctorArgs, FleetArgs, GenerateArgs, GenerateDocsArgs,
-    LoadArgs, MergeArgs, PredictArgs, ReportArgs, SinkArgs, SweepArgs,
+    self, ADVANCED, AuditArgs, CapacityArgs, CompareArgs, DoctorArgs, FleetArgs, GenerateArgs,
+    GenerateDocsArgs, LoadArgs, MergeArgs, PredictArgs, ReportArgs, SignalsArgs, SinkArgs,
+    SweepArgs, WatchArgs,
 };
 use crate::exit::{Exit, Mistake};
 
@@ -175,8 +173,8 @@ fn all_commands() -> clap::Command {
         .mut_subcommand("attack", args::load::as_attack)
         .mut_subcommand("bodies", args::sweep::as_bodies)
         .mut_subcommand("compare", args::compare::as_compare)
-        .mut_subcommand("capacity", capacity::as_capacity)
-        .mut_subcommand("signals", signals::as_signals)
+        .mut_subcommand("capacity", args::capacity::as_capacity)
+        .mut_subcommand("signals", args::signals::as_signals)
         .mut_subcommand("calibrate", |command| args::doctor::as_flag(command, "generators"))
         .mut_subcommand("selftest", |command| args::doctor::as_flag(command, "self_test"))
 }

@@ -1,78 +1,25 @@
 //! `longtail signals`: which of a server's numbers tells first that it is full.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use clap::Args;
 use engine::Resolver;
-use model::{CapacityTarget, Compare, Nanos, Objective, ObjectiveFigure, Stop, Study};
+use model::{CapacityTarget, Nanos, Stop, Study};
 use report::{SignalsHead, SignalsSummary, signals_text};
 use sweep::{
-    Context, Observer, Phase, SignalsEnd, SignalsOutcome, SignalsPlan, SweepError, conduct_signals,
+    Context, Observer, Phase, SignalsEnd, SignalsOutcome, SignalsPlan, conduct_signals,
     conduct_signals_of,
 };
 use watch::StatisticsSource;
 
-use super::capacity::of_searches;
-use super::conducted::{StudyStart, bind_for_remote_generators, fall_back_to_builtin};
+use super::conducted::{
+    StudyDisplay, StudyStart, bind_for_remote_generators, fall_back_to_builtin,
+};
 use super::load_words;
-use crate::args::event::control_source;
-use crate::args::server::{ServerArgs, addresses, with_environment};
-use crate::args::value_parsers::above_zero;
-use crate::args::{ADVANCED, LoadArgs};
-use crate::exit::{Exit, Mistake, refuse_if, wrong};
+use crate::args::SignalsArgs;
+use crate::args::server::{addresses, with_environment};
+use crate::exit::{Exit, Mistake};
 use crate::load::prepare;
-use crate::progress::ProgressDisplay;
 use crate::{secrets, signals, study_files, ui};
-
-const EXAMPLES: &str = "\
-Examples:
-  longtail signals -w2 -t5:5 -r config.ru --objective 'p99 < 200ms'    your own app on Puma, 15 minutes of load
-  longtail signals --budget 30m --interval 15s http://127.0.0.1:9292/    a server that runs already, as a scraper sees it that reads every 15 s
-  longtail signals --control-url tcp://127.0.0.1:9293 --control-token secret http://127.0.0.1:9292/    with Puma's own numbers
-
-It drives the server into overload for a while: use one that nobody else needs. What it found is kept: longtail watch --signals
-shows these numbers of a server that runs beside the thresholds.";
-
-/// Flags of `longtail signals`.
-#[derive(Debug, Args)]
-#[command(after_long_help = EXAMPLES)]
-pub(crate) struct SignalsArgs {
-    /// Of a server that runs already; without it longtail starts one
-    #[arg(value_name = "URL", help_heading = "Server")]
-    target: Option<String>,
-    #[command(flatten)]
-    pub(crate) server: ServerArgs,
-    /// What must hold: 'p99 < 200ms'
-    #[arg(long, value_name = "LIMIT", default_value = "p99 < 200ms", help_heading = "Signals")]
-    objective: Objective,
-    /// How long all of it takes: two fifths to find the capacity at most, the rest to load it up and down
-    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = above_zero, help_heading = "Signals")]
-    budget: Nanos,
-    /// How often a scraper reads the numbers
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = above_zero, help_heading = "Signals")]
-    interval: Nanos,
-    /// Print JSON
-    #[arg(long, help_heading = "Output")]
-    json: bool,
-    /// Also write the JSON into this file, for longtail watch --signals=FILE
-    #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Output")]
-    file: Option<PathBuf>,
-    /// Seed of the arrivals
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = ADVANCED)]
-    seed: u64,
-    /// Of a server that runs already: header, `Name: value`; @FILE has many
-    #[arg(short = 'H', long = "header", value_name = "LINE", help_heading = ADVANCED)]
-    headers: Vec<String>,
-    /// Puma's state file [default: looked for where Puma runs]
-    #[arg(long, value_name = "FILE", conflicts_with = "control_url", help_heading = ADVANCED)]
-    state: Option<PathBuf>,
-    #[arg(long, value_name = "URL", help_heading = ADVANCED, help = "Puma's control server: tcp://HOST:9293 or unix:///PATH")]
-    control_url: Option<String>,
-    /// Token of the control server
-    #[arg(long, value_name = "TOKEN", requires = "control_url", help_heading = ADVANCED)]
-    control_token: Option<String>,
-}
 
 /// Finds the capacity, loads the server up and down, and prints what its numbers told.
 ///
@@ -89,29 +36,24 @@ pub(crate) fn run(args: &SignalsArgs, resolver: Resolver) -> Result<Exit, Mistak
 /// The signals of a server that runs already.
 fn run_on(args: &SignalsArgs, url: &str, resolver: Resolver) -> Result<Exit, Mistake> {
     args.server.refuse_to_start_one()?;
-    let load = args.load(url)?;
+    let load = load_words(args.words_of_load(url))?;
     let resolver = load.resolver(resolver);
     let mut start = StudyStart::now()?;
     start.start_far(&args.server.from)?;
     let mut prepared = prepare(&load, &resolver, &start.clock, start.far.as_ref())?;
     prepared.spec.reads_app_times = true;
-    let named = control_source(
-        args.state.as_deref(),
-        args.control_url.as_deref(),
-        args.control_token.as_deref(),
-        &resolver,
-    )?;
+    let named = args.statistics(&resolver)?;
     let source = named.or_else(|| StatisticsSource::of_processes(&prepared.serving, &resolver));
     let control = source.map(|source| source.control);
     let target = CapacityTarget::Running(Box::new(prepared.plan.clone()));
     let plan = SignalsPlan { control, ..args.plan(target) };
     let files = SignalsFiles::open(args, &start.started_at)?;
     let context = start.context(secrets::command_line(), resolver);
-    let mut observer = SignalsObserver::new();
+    let mut observer = SignalsObserver(StudyDisplay::new());
     signals::begin();
     let end = conduct_signals_of(&prepared, &plan, &context, &mut observer);
     let url = prepared.plan.url.to_string();
-    Ok(tell(args, observer.ended(end)?, url, &context, &files))
+    Ok(tell(args, observer.0.ended(end)?, url, &context, &files))
 }
 
 /// The signals of a server that longtail starts.
@@ -136,10 +78,10 @@ fn run_started(args: &SignalsArgs, resolver: Resolver) -> Result<Exit, Mistake> 
         boot_timeout: args.server.puma.boot_timeout,
         ..start.context(line, resolver)
     };
-    let mut observer = SignalsObserver::new();
+    let mut observer = SignalsObserver(StudyDisplay::new());
     signals::begin();
     let end = conduct_signals(&plan, &context, &mut observer);
-    Ok(tell(args, observer.ended(end)?, path, &context, &files))
+    Ok(tell(args, observer.0.ended(end)?, path, &context, &files))
 }
 
 /// Prints and keeps what was found, or says why nothing was. `requested` is what was requested.
@@ -225,124 +167,20 @@ impl SignalsFiles {
 }
 
 /// Shows on the terminal what is going on.
-struct SignalsObserver {
-    display: ProgressDisplay,
-    /// Whether a load has begun. Errors before that mean that no load was sent.
-    has_sent: bool,
-    /// Remarks that were shown already.
-    remarks: BTreeSet<String>,
-}
-
-impl SignalsObserver {
-    fn new() -> SignalsObserver {
-        SignalsObserver {
-            display: ProgressDisplay::new(),
-            has_sent: false,
-            remarks: BTreeSet::new(),
-        }
-    }
-
-    /// How it ended.
-    ///
-    /// # Errors
-    /// Why it failed.
-    fn ended(self, end: Result<SignalsEnd, SweepError>) -> Result<SignalsEnd, Mistake> {
-        drop(self.display);
-        match end {
-            Ok(end) => Ok(end),
-            Err(error) if self.has_sent => Err(Mistake::BrokeOff(error)),
-            Err(error) => Err(error.into()),
-        }
-    }
-}
+struct SignalsObserver(StudyDisplay);
 
 impl Observer for SignalsObserver {
     fn phase(&mut self, phase: &Phase) {
-        self.has_sent |= matches!(phase, Phase::Running { .. });
-        self.display.phase(phase);
+        self.0.phase(phase);
     }
 
     fn remark(&mut self, text: &str) {
-        if self.remarks.insert(text.to_owned()) {
-            self.display.line(text);
-        }
+        self.0.remark(text);
     }
 
     fn run_done(&mut self, _: &Study, provisional: &Study) {
-        if let Study::Capacity(search) = provisional
-            && let Some(known) = report::capacity::progress(search)
-        {
-            self.display.line(&known);
-        }
+        self.0.search(provisional);
     }
 
     fn judged(&mut self, _: &Study) {}
-}
-
-/// The help of `signals` on a screen.
-pub(crate) fn as_signals(command: clap::Command) -> clap::Command {
-    of_searches(command, &["url", "command", "socket"])
-}
-
-impl SignalsArgs {
-    /// Refuses what no server can be asked.
-    fn check(&self) -> Result<(), Mistake> {
-        refuse_if(
-            self.server.inspect.is_given(),
-            "--inspect is for sweep: longtail signals reads what a scraper can read, and the app's own times",
-        )?;
-        let is_percentile = matches!(self.objective.figure, ObjectiveFigure::ResponseTime(_))
-            && self.objective.compare == Compare::Below;
-        let refused = sweep::check_objective(self.objective).err();
-        refuse_if(
-            !is_percentile || refused.is_some(),
-            format_args!(
-                "--objective '{}': signals are held against a percentile, such as 'p99 < 200ms'",
-                self.objective
-            ),
-        )?;
-        let shortest = SignalsPlan::shortest_budget(self.interval);
-        refuse_if(
-            self.budget < shortest,
-            format_args!(
-                "--budget {} is too short to find the capacity and read each step twice every {}: give at least {shortest}, or a shorter --interval",
-                self.budget, self.interval
-            ),
-        )
-    }
-
-    fn plan(&self, target: CapacityTarget) -> SignalsPlan {
-        SignalsPlan {
-            target,
-            objective: self.objective,
-            budget: self.budget,
-            interval: self.interval,
-            seed: self.seed,
-            control: None,
-        }
-    }
-
-    /// The load on a server that runs already, whose pace is replaced.
-    fn load(&self, url: &str) -> Result<LoadArgs, Mistake> {
-        let mut words = self.server.words_of_load();
-        words.push("--max-connections=1000".to_owned());
-        words.push(format!("--header={}: 1", model::app_time::STAMPS));
-        words.extend(self.headers.iter().map(|line| format!("--header={line}")));
-        words.push(url.to_owned());
-        load_words(words)
-    }
-
-    /// Refuses flags of a server that runs already.
-    fn refuse_flags_of_running_servers(&self) -> Result<(), Mistake> {
-        let is_given = !self.headers.is_empty()
-            || self.state.is_some()
-            || self.control_url.is_some()
-            || self.control_token.is_some();
-        if is_given {
-            return Err(wrong(
-                "-H, --state, --control-url and --control-token are for a server that runs already: give its URL, such as http://127.0.0.1:9292/",
-            ));
-        }
-        Ok(())
-    }
 }
