@@ -2,8 +2,8 @@
 //! share, and how to keep a thread on some of them.
 //!
 //! A thread passes its affinity on to the threads and processes that it starts
-//! (`sched_setaffinity(2)`). Anybody may ask for any process's; for a process with many threads the
-//! kernel gives that of the first.
+//! (`sched_setaffinity(2)`). Every process may read the affinity of any other; for a process with
+//! several threads the kernel returns the main thread's.
 
 use model::{Cpus, Placement};
 use rustix::io::Errno;
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn who_shares_is_left_alone() {
+    fn a_generator_that_shares_the_servers_cpus_is_not_restricted() {
         apart(|all| {
             let ourselves = placement(&[std::process::id()]).expect("this process lives");
             assert!(ourselves.is_shared() && ourselves.lanes == all);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn processors_that_are_not_there_are_refused_and_nobody_is_no_server() {
+    fn missing_cpus_are_refused_and_dead_processes_have_no_placement() {
         apart(|_| assert_eq!(keep_to(&Cpus::default()), Err(Errno::INVAL)));
         assert_eq!(placement(&[]), None);
         assert_eq!(placement(&[u32::MAX]), None);

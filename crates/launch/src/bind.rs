@@ -174,8 +174,9 @@ impl ChosenAddresses {
             }
             Socket::Unix | Socket::Aunix => None,
         };
-        if let (Some(port), true, true) =
-            (addresses.port, addresses.port == addresses.control_port, server.is_some())
+        if let Some(port) = addresses.port
+            && addresses.control_port == Some(port)
+            && server.is_some()
         {
             return Err(LaunchError::Unusable(format!(
                 "PUMA_TEST_PORT and PUMA_TEST_CTRL are both {port}: unset one"
@@ -232,11 +233,11 @@ fn hold(
 /// in use"). Each process and each call begins at another port, so that two servers that start at
 /// the same time do not choose the same one. None if nearly all ports are ephemeral.
 fn quiet_ports() -> impl Iterator<Item = u16> {
-    const DEALT_OUT: &str = "/proc/sys/net/ipv4/ip_local_port_range";
+    const EPHEMERAL_RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
     static CALLS: AtomicU32 = AtomicU32::new(0);
-    let dealt_out = fs::read_to_string(DEALT_OUT).unwrap_or_default();
-    let first_dealt_out = dealt_out.split_whitespace().next().and_then(|port| port.parse().ok());
-    let end = first_dealt_out.unwrap_or(0_u16).min(20_000);
+    let range = fs::read_to_string(EPHEMERAL_RANGE).unwrap_or_default();
+    let first_ephemeral = range.split_whitespace().next().and_then(|port| port.parse().ok());
+    let end = first_ephemeral.unwrap_or(0_u16).min(20_000);
     let first = end.saturating_sub(10_000).max(1024);
     let count = u32::from(end.saturating_sub(first));
     let start = process::id().wrapping_add(CALLS.fetch_add(997, Ordering::Relaxed));
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_of_our_choice_is_none_that_the_kernel_deals_out() {
+    fn a_chosen_port_is_below_the_ephemeral_ports() {
         let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
         let first: u16 = range.split_whitespace().next().unwrap().parse().unwrap();
         let chosen: Vec<u16> = quiet_ports().collect();

@@ -38,8 +38,8 @@ impl Revision {
         let root = ask_git(dir, &["rev-parse", "--show-toplevel"]).ok_or_else(|| {
             let place = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
             LaunchError::Unusable(format!(
-                "'{reference}' is no option, so a branch, tag or commit, and '{}' is in no git \
-                 checkout: name one with --puma DIR, or write options such as -t3:3",
+                "'{reference}' is no option, so it must be a branch, tag or commit, but '{}' is in \
+                 no git checkout: name one with --puma DIR, or write options such as -t3:3",
                 place.display()
             ))
         })?;
@@ -72,7 +72,7 @@ impl Revision {
             return Ok(own);
         }
         let unwritable = unwritable(&folder);
-        // It is removed with us, and is on the same disk.
+        // Removed if the build fails; on the same file system as `own`, for the rename below.
         let scratch = Scratch::new(&folder).map_err(&unwritable)?;
         let tree = scratch.path().join("tree");
         let archive = scratch.path().join("tree.tar");

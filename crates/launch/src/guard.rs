@@ -154,7 +154,10 @@ impl Guard {
                 }
                 GuardEvent::Ordered(GuardOrder::Stop(_)) => {}
                 GuardEvent::Ordered(GuardOrder::Kill) | GuardEvent::GraceOver => forced = true,
-                GuardEvent::LongtailGone => (forced, longtail_gone) = (true, true),
+                GuardEvent::LongtailGone => {
+                    forced = true;
+                    longtail_gone = true;
+                }
             }
             if forced {
                 break;

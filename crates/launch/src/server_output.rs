@@ -114,8 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_output_is_kept_whole_of_a_long_one_the_middle_is_forgotten_and_no_line_fills_the_memory()
-     {
+    fn of_a_long_output_the_middle_is_dropped_and_of_a_long_line_the_end() {
         let lines = |text: &[u8]| read(text).lines().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(lines(b"one\r\ntwo\n\nlast"), ["one", "two", "", "last"]);
         let text: Vec<String> = (0..100_000).map(|n| format!("line {n}")).collect();

@@ -34,7 +34,7 @@ pub struct LaunchSpec {
 }
 
 impl LaunchSpec {
-    /// Any command, in `dir`, with nothing beside it.
+    /// Any command, in `dir`, with no variables, private directory or CPUs of its own.
     pub fn command<Word: Into<OsString>>(
         argv: impl IntoIterator<Item = Word>,
         dir: &Path,
@@ -234,8 +234,8 @@ pub fn remove_noted(data: &Path) {
     }
 }
 
-/// If a note has no directory, the directory may still be being made as long as the note is not
-/// older than this.
+/// A note without a directory is kept until it is older than this, because the directory may be
+/// about to be made.
 const NOTE_BEFORE_FOLDER: Duration = Duration::from_secs(60);
 
 fn write_note(data: &Path, name: &str, path: &Path) -> io::Result<PathBuf> {
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_noted_goes_wherever_it_is_once_its_owner_is_gone() {
+    fn a_noted_directory_is_removed_wherever_it_is_once_its_owner_is_dead() {
         let place = Scratch::new(&std::env::temp_dir()).unwrap();
         let data = place.path().join("data");
         let here = place.path().join("here");
@@ -393,10 +393,10 @@ mod tests {
         };
         let abandoned = made("longtail-run-0123abcd");
         note("longtail-run-0123abcd", &abandoned);
-        // A note leads to no other directory than the one of its name.
+        // A note cannot name a directory other than its own.
         let other = made("other");
         note("longtail-run-76543210", &other);
-        // That of one that is being made.
+        // The note of a directory that is still being made.
         note("longtail-run-89abcdef", &here.join("longtail-run-89abcdef"));
         remove_noted(&data);
         assert!(!abandoned.exists() && other.exists() && alive.path().exists());

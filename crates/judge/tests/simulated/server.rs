@@ -13,7 +13,7 @@ impl Chance {
         Chance { seed, number: 0 }
     }
 
-    /// From (0, 1].
+    /// A uniform random number from (0, 1].
     pub(crate) fn draw(&mut self) -> f64 {
         self.number += 1;
         uniform(self.seed, self.number)
@@ -133,19 +133,19 @@ pub(crate) struct Server {
     pub(crate) stated: u32,
     pub(crate) inner: Option<Inner>,
     pub(crate) law: Law,
-    /// Of the law, in seconds.
+    /// The mean work of a request, in seconds.
     pub(crate) mean: f64,
     /// Requests of a connection that are served in a row while others wait.
     pub(crate) turn: u32,
-    /// Whether each worker has a line of its own, and connections that stay in it.
+    /// Whether each worker has a queue of its own, in which a connection stays.
     pub(crate) has_own_lines: bool,
     pub(crate) drift: Drift,
     pub(crate) stalls: Option<Stalls>,
-    /// There and back, in seconds.
+    /// The network round trip, in seconds.
     pub(crate) way: f64,
-    /// The first request of each worker takes so much longer, in seconds.
+    /// How much longer the first request of each worker takes, in seconds.
     pub(crate) first: f64,
-    /// Whether it says how many of its threads are busy, and whose each response is.
+    /// Whether it reports how many of its threads are busy, and which worker sent each response.
     pub(crate) tells_busy: bool,
 }
 
@@ -162,11 +162,11 @@ impl Server {
             _ => threads * 2,
         };
         let of_each_worker = chance.happens(0.5);
-        let has = if of_each_worker { threads / workers } else { threads };
+        let sharing = if of_each_worker { threads / workers } else { threads };
         let inner = match chance.draw() {
             draw if is_async || draw < 0.45 => None,
             draw if draw < 0.65 => Some(Inner {
-                places: (chance.between(0.1, 1.0) * f64::from(has)).ceil() as u32,
+                places: (chance.between(0.1, 1.0) * f64::from(sharing)).ceil() as u32,
                 part: 1.0,
                 of_each_worker,
             }),

@@ -39,8 +39,8 @@ pub struct Puma {
 /// Builds the command from the plan, chooses ports or names, writes one of longtail's apps if the
 /// plan has none, and a certificate if one is needed.
 ///
-/// As always with Puma, it reads `config/puma.rb` if there is one and no config file is given
-/// (`isolation.rb` sees to that), and takes what neither the plan nor a file says from
+/// As Puma always does, it reads `config/puma.rb` if there is one and no config file is given
+/// (`isolation.rb` sees to that). Settings that neither the plan nor a file has come from
 /// `WEB_CONCURRENCY` and `PUMA_MAX_THREADS`.
 ///
 /// A port that is free now may be taken by another program before Puma binds it; Puma then says so

@@ -17,9 +17,9 @@ use crate::{GuardCommand, LaunchError, LaunchSpec};
 pub(super) fn given(text: &str, around: &Surroundings) -> Result<Vec<OsString>, LaunchError> {
     let folder = around.dir.join(text);
     if folder.join("puma.gemspec").is_file()
-        && let Some((root, executable)) = checkout(&folder)
+        && let Some((root, executable)) = nearest_checkout(&folder)
     {
-        return of_checkout(root, executable, around);
+        return command_of_checkout(root, executable, around);
     }
     let words = words(text).map_err(|reason| {
         LaunchError::Unusable(format!("--puma '{text}' is no command: {reason}"))
@@ -32,13 +32,13 @@ pub(super) fn given(text: &str, around: &Surroundings) -> Result<Vec<OsString>, 
     }
     let at = usize::from(words[0] == "ruby");
     if let Some(program) = words.get(at)
-        && let Some((root, executable)) = checkout_of(&around.dir.join(program))
+        && let Some((root, executable)) = checkout_with_executable(&around.dir.join(program))
     {
-        let mut command = of_checkout(&root, executable, around)?;
+        let mut command = command_of_checkout(&root, executable, around)?;
         command.extend(words[at + 1..].iter().map(OsString::from));
         return Ok(command);
     }
-    found(&words[0], "correct --puma, or leave it out to have puma found", around)?;
+    require_program(&words[0], "correct --puma, or leave it out to have puma found", around)?;
     Ok(words.into_iter().map(OsString::from).collect())
 }
 
@@ -55,10 +55,10 @@ pub(super) fn given(text: &str, around: &Surroundings) -> Result<Vec<OsString>, 
 /// another Puma would be another version than the user's.
 pub fn discover(around: &Surroundings) -> Result<Vec<OsString>, LaunchError> {
     let bundle = |program: &OsStr| {
-        found("bundle", "run `gem install bundler`, or give --puma COMMAND", around)?;
+        require_program("bundle", "run `gem install bundler`, or give --puma COMMAND", around)?;
         Ok(vec!["bundle".into(), "exec".into(), program.to_owned()])
     };
-    if let Some((root, executable)) = checkout(&around.dir) {
+    if let Some((root, executable)) = nearest_checkout(&around.dir) {
         let path = |name: &str| {
             if root == around.dir { name.into() } else { root.join(name).into_os_string() }
         };
@@ -66,7 +66,7 @@ pub fn discover(around: &Surroundings) -> Result<Vec<OsString>, LaunchError> {
             return bundle(&path(executable));
         }
         let root = if root == around.dir { Path::new("") } else { root };
-        return of_checkout(root, executable, around);
+        return command_of_checkout(root, executable, around);
     }
     let lock = match &around.gemfile {
         Some(gemfile) => Some(lock_of(&around.dir.join(gemfile))),
@@ -82,12 +82,12 @@ pub fn discover(around: &Surroundings) -> Result<Vec<OsString>, LaunchError> {
 }
 
 /// The executable of a checkout, without a bundle.
-fn of_checkout(
+fn command_of_checkout(
     root: &Path,
     executable: &str,
     around: &Surroundings,
 ) -> Result<Vec<OsString>, LaunchError> {
-    found("ruby", "install Ruby, or give --puma COMMAND", around)?;
+    require_program("ruby", "install Ruby, or give --puma COMMAND", around)?;
     let mut library = OsString::from("-I");
     library.push(root.join("lib"));
     Ok(vec!["ruby".into(), library, root.join(executable).into_os_string()])
@@ -95,13 +95,13 @@ fn of_checkout(
 
 /// The checkout whose executable this is: started by itself, it would load the Puma that is
 /// installed, not the one beside it.
-fn checkout_of(program: &Path) -> Option<(PathBuf, &'static str)> {
-    let (root, executable) = checkout(program.parent()?)?;
+fn checkout_with_executable(program: &Path) -> Option<(PathBuf, &'static str)> {
+    let (root, executable) = nearest_checkout(program.parent()?)?;
     (root.join(executable) == program).then(|| (root.to_owned(), executable))
 }
 
 /// The nearest directory from here upward that is a checkout of Puma, and its executable.
-fn checkout(dir: &Path) -> Option<(&Path, &'static str)> {
+fn nearest_checkout(dir: &Path) -> Option<(&Path, &'static str)> {
     let root = dir.ancestors().find(|folder| folder.join("puma.gemspec").is_file())?;
     let executable = ["bin/puma", "exe/puma"].into_iter().find(|file| root.join(file).is_file())?;
     Some((root, executable))
@@ -130,7 +130,7 @@ fn lists_puma(lock: &str) -> bool {
     lock.lines().any(|line| line.starts_with("    puma ("))
 }
 
-fn found(program: &str, hint: &str, around: &Surroundings) -> Result<(), LaunchError> {
+fn require_program(program: &str, hint: &str, around: &Surroundings) -> Result<(), LaunchError> {
     if find_program(OsStr::new(program), &around.dir, &around.path).is_some() {
         return Ok(());
     }

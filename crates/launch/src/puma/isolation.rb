@@ -16,7 +16,7 @@ else
   read = @options[:config_files] - [own_path]
 end
 
-# systemd's: of the service that longtail itself runs in, where it does.
+# What systemd sets for its services: longtail itself may run in one.
 %w[NOTIFY_SOCKET WATCHDOG_USEC WATCHDOG_PID LISTEN_FDS LISTEN_PID LISTEN_FDNAMES].each { |name| ENV.delete(name) }
 
 # What is set here counts more than what any config file says.
@@ -87,7 +87,7 @@ say_hooks = lambda do |launcher|
   end
 end
 
-# What the file itself does while it is read, as far as its text tells. In a hook it is the hook's.
+# What the files themselves do while they are read, as far as their text tells. What a hook does is not listed here, as the hook is.
 acting_methods = {
   'File' => %w[write binwrite delete unlink rename symlink link truncate chmod chown mkfifo utime],
   'IO' => %w[write binwrite popen],
@@ -144,14 +144,14 @@ say_acts = lambda do |files|
   end
 end
 
-# What it has begun: nothing of Puma's own listens or runs yet.
+# The sockets, threads and processes that the config files have started: Puma itself has started none yet.
 say_begun = lambda do
   require 'socket'
   ObjectSpace.each_object(BasicSocket) do |socket|
     next if socket.closed? || !socket.getsockopt(:SOCKET, :ACCEPTCONN).bool
     say.call('listens', socket.local_address.inspect_sockaddr)
   end
-  # Ruby's own timeouts have one.
+  # Ruby's timeout library has a thread of its own.
   threads = (Thread.list - [Thread.current]).map(&:inspect).reject { |thread| thread.include?('/timeout.rb:') }
   say.call('threads') if threads.any?
   say.call('children') if begin

@@ -10,7 +10,7 @@
 //! If Puma has a config file of its own, it is first started once with the same command. That run
 //! prints what Puma made of config file, environment and flags, and what cannot be kept apart, and
 //! ends before it binds anything. So everything that the config file does happens once more, and a
-//! flag wins where Puma lets it.
+//! flag overrides the file or not exactly as in the server itself.
 
 use std::ffi::OsString;
 use std::fs;
@@ -69,7 +69,7 @@ impl IsolationSettings<'_> {
 /// What Puma says about its configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PumaConfig {
-    /// Who waits for whom; `None` if it did not say so in time.
+    /// What decides in which order requests are served; `None` if it did not say so in time.
     pub settings: Option<PumaSettings>,
     /// One sentence for each kind of thing that cannot be kept apart from a server with the same
     /// file, or that is left out for that reason.
@@ -118,8 +118,9 @@ pub fn ask_config(
     let gives_up = |waited| waited >= PATIENCE || is_interrupted();
     let (_, output) = run_to_end(&asking, guard, clock, Nanos::ZERO, gives_up)?;
     let settings = said(&output, "settings").next().map(read);
-    let other_way = other_way(&output, spec);
-    Ok(PumaConfig { settings, remarks: other_way.into_iter().chain(remarks(&output)).collect() })
+    let other_transport = other_transport(&output, spec);
+    let remarks = other_transport.into_iter().chain(remarks(&output)).collect();
+    Ok(PumaConfig { settings, remarks })
 }
 
 /// The text of each line of this kind.
@@ -132,7 +133,7 @@ fn said<'a>(output: &'a ServerOutput, kind: &'a str) -> impl Iterator<Item = &'a
 
 /// If the config file has Puma listen only over TLS or a Unix socket, but Puma is measured over
 /// something else: a sentence that says so, with the flag for it.
-fn other_way(output: &ServerOutput, spec: &LaunchSpec) -> Option<String> {
+fn other_transport(output: &ServerOutput, spec: &LaunchSpec) -> Option<String> {
     let scheme = |bind: &str| bind.split("://").next().unwrap_or_default().to_owned();
     let ours = spec.argv.iter().skip_while(|word| *word != "-b").nth(1)?;
     let ours = scheme(&ours.to_string_lossy());
@@ -287,7 +288,7 @@ mod tests {
             let lines: Vec<String> =
                 binds.iter().map(|bind| format!("longtail-bind {bind}")).collect();
             let spec = LaunchSpec::command(["puma", "-b", ours], Path::new("/"));
-            let said = other_way(&output(&lines.join("\n")), &spec);
+            let said = other_transport(&output(&lines.join("\n")), &spec);
             let said_flag = said.as_ref().and_then(|said| said.split("add ").nth(1));
             assert_eq!(said_flag, flag, "{binds:?} {ours}");
         }

@@ -16,7 +16,7 @@ use crate::kit::folder;
 
 const LOCK: &str =
     "GEM\n  remote: https://rubygems.org/\n  specs:\n    puma (6.5.0)\n      nio4r (~> 2.0)\n";
-/// Of a gem that wants Puma, and another that only begins with its name.
+/// A gem that depends on Puma, and one whose name only begins like it.
 const LOCK_WITHOUT: &str =
     "GEM\n  specs:\n    x (1.0)\n      puma (>= 5)\n    puma-metrics (1.2)\nDEPENDENCIES\n  x\n";
 
@@ -257,7 +257,7 @@ fn each_kind_of_socket_is_asked_for_as_puma_wants_it() {
     );
     assert_ne!(bind(Socket::Aunix).1.bind, puma.bind, "nobody can guess it");
 
-    // A port that is taken is nothing to a Unix socket.
+    // A Unix socket has no port, so it does not matter that this one is taken.
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = Some(taken.local_addr().unwrap().port());
     let unix = ServerPlan { socket: Socket::Unix, ..plan() };
@@ -273,7 +273,7 @@ fn what_is_left_to_the_config_file_is_not_given() {
     let configs = argv.iter().filter(|word| **word == "-C").count();
     assert_eq!(configs, 1, "only ours, which reads Puma's usual files: {argv:?}");
     assert_eq!(puma.spec.env, BTreeMap::new());
-    // `-w0` is no absence: it overrules a config file and `WEB_CONCURRENCY`.
+    // `-w0` is not the same as no `-w`: it overrules a config file and `WEB_CONCURRENCY`.
     let single = ServerPlan { workers: Some(0), ..plan() };
     assert!(
         text(&prepare(&single, &Addresses::default(), &stage.around()).unwrap().spec.argv)
@@ -281,7 +281,7 @@ fn what_is_left_to_the_config_file_is_not_given() {
     );
 }
 
-/// What stands in each file of Ruby's below a folder.
+/// The text of each Ruby file below a folder.
 fn ruby_files(root: &Path) -> BTreeMap<String, String> {
     let mut folders = vec![root.to_owned()];
     let mut files = BTreeMap::new();

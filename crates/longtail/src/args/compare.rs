@@ -134,13 +134,13 @@ pub(crate) struct CompareArgs {
     /// Do not measure the generator's own limit first (once a day)
     #[arg(long, help_heading = ADVANCED)]
     no_calibrate: bool,
-    /// Which is best, each against each other, in place of what differs from the base
+    /// Find the best arm, by comparing each with each other, not only with the base
     #[arg(long, hide = true)]
     best: bool,
     /// All words of the command line, the command's name first.
     #[arg(skip)]
     pub(crate) words: Vec<String>,
-    /// They as they were typed, where this is another command's short form.
+    /// The words as they were typed, if this comparison is the short form of another command.
     #[arg(skip)]
     pub(crate) typed: Option<Vec<String>>,
 }
@@ -222,7 +222,7 @@ impl CompareArgs {
         let Some(at) = arms.iter().position(|arm| arm.is_called(base)) else {
             let names: Vec<String> = arms.iter().map(|arm| format!("'{}'", arm.name())).collect();
             return Err(wrong(format!(
-                "--base '{base}': no arm is called so; choose among {}",
+                "--base '{base}': no arm has this name; choose among {}",
                 names.join(", ")
             )));
         };
@@ -233,7 +233,7 @@ impl CompareArgs {
     /// All that was asked, every default made explicit; the arms are those that were found.
     ///
     /// # Errors
-    /// Where the choice could never decide.
+    /// If the comparison could never come to a decision.
     pub(crate) fn plan(&self, arms: Vec<ArmPlan>) -> Result<ComparisonPlan, Mistake> {
         let plan = ComparisonPlan {
             question: match (self.best, self.pairs) {
@@ -263,7 +263,7 @@ impl CompareArgs {
     }
 }
 
-/// An arm of a version or checkout of Puma, which is its name, or of a command, which has none.
+/// The arm for a value of `--puma`. A version or checkout gives it its name, a command does not.
 fn puma_arm(puma: &str) -> String {
     let name = Path::new(puma).file_name().and_then(OsStr::to_str);
     match name.filter(|name| !name.contains([' ', '='])) {

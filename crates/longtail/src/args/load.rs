@@ -60,7 +60,7 @@ const LATE: &[(&str, LatePolicy)] = &[("queue", LatePolicy::Queue), ("skip", Lat
 const TIMINGS: &[(&str, Timing)] =
     &[("coalesce", Timing::Coalesce), ("precise", Timing::Precise), ("spin", Timing::Spin)];
 
-/// How X-Request-Start is written: by whose form, or by its unit.
+/// The forms of X-Request-Start, by the proxy that writes it or by its unit.
 const QUEUE_HEADERS: &[(&str, QueueHeader)] = &[
     ("nginx", QueueHeader::Nginx),
     ("us", QueueHeader::Apache),
@@ -478,7 +478,7 @@ mod tests {
     use crate::commands::load_words;
 
     #[test]
-    fn what_is_asked_for_is_for_the_whole_run_and_every_run_ends() {
+    fn rates_and_connections_are_those_of_the_whole_run_and_every_run_ends() {
         // Expected: the highest rate (with -q that of all connections), connections (no more than
         // requests), and seconds.
         for (words, expected) in [

@@ -15,17 +15,17 @@ const INSTRUMENTS: [(&str, &str); 7] = [
     ("statsd", "statsd=--env LONGTAIL_STATSD=127.0.0.1:8125"),
 ];
 
-/// What is measured where no instrument is named, but for the tracepoints, which need rights.
+/// What is measured if no instrument is named, besides the tracepoints, which need privileges.
 const DEFAULT: [&str; 3] = ["proc", "stamps", "app"];
 
-/// What it did unless asked otherwise. What is typed stands behind these, and counts.
+/// Its defaults. What is typed stands behind them, and so overrides them.
 const COMMON: [&str; 5] =
     ["--path=/", "--for=1s", "--warm-up=500ms", "--timestamps=user", "--metric=cpu"];
 
 /// The words of `compare` for those of `overhead`; `None` where it is another command.
 ///
 /// # Errors
-/// Where an instrument is none.
+/// If there is no such instrument.
 pub(crate) fn as_comparison(words: &[String]) -> Result<Option<Vec<String>>, Mistake> {
     let Some(at) = words.iter().position(|word| word == "overhead").filter(|at| *at == 0) else {
         return Ok(None);

@@ -140,7 +140,7 @@ impl SweepArgs {
     /// The words of the comparison that `--try` or `--during` is, where one is given among `words`.
     ///
     /// # Errors
-    /// If its list is none.
+    /// If its list cannot be read.
     pub(crate) fn as_comparison(&self, words: &[String]) -> Result<Option<Vec<String>>, Mistake> {
         let Some(list) = &self.tries else { return self.as_comparison_of_events(words) };
         let arms = try_list(list)?;
@@ -226,7 +226,7 @@ pub(crate) fn as_bodies(command: clap::Command) -> clap::Command {
 /// behind them.
 ///
 /// # Errors
-/// If one of them is none.
+/// If one of them is not a size.
 fn try_list(list: &str) -> Result<Vec<String>, Mistake> {
     let arm = |size: &ServerSize| {
         let ServerSize { workers, threads, keep_alive } = size;
@@ -363,7 +363,8 @@ impl SweepArgs {
         self.server.puma.check()
     }
 
-    /// What is read meanwhile. Of another generator's run nobody knows when its warm-up is over.
+    /// What is read meanwhile: nothing, if another generator runs, as nobody knows when its warm-up
+    /// is over.
     fn probe(&self) -> Result<Probe, Mistake> {
         let asked = self.server.probe()?;
         match self.generator {

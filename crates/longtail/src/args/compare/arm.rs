@@ -31,7 +31,7 @@ pub(crate) struct ArmRequest {
     name: Option<String>,
     /// The branch, tag or commit.
     pub(crate) reference: Option<String>,
-    /// The settings in which it differs from what is common, one a setting.
+    /// Its own options, each with its value.
     settings: Vec<String>,
     /// The common settings and its own.
     args: Box<CompareArgs>,
@@ -53,7 +53,7 @@ impl ArmRequest {
         let mut words: Vec<String> = shlex::split(rest)
             .ok_or_else(|| in_arm("a quote has no end, or it ends with a backslash".to_owned()))?
             .into_iter()
-            .map(at_home)
+            .map(expand_home)
             .collect();
         let reference = words.first().filter(|word| !word.starts_with('-')).cloned();
         if let Some(word) = &reference {
@@ -116,10 +116,10 @@ impl ArmRequest {
         dir.unwrap_or(Path::new(".")).to_owned()
     }
 
-    /// Its environment; of another Ruby, its folder is first on PATH.
+    /// Its environment; with `--ruby`, the folder of that Ruby is first on PATH.
     ///
     /// # Errors
-    /// Where a setting is none, or there is no ruby.
+    /// If a setting is not NAME=VALUE, or there is no ruby at that place.
     fn env(&self) -> Result<BTreeMap<String, String>, Mistake> {
         let mut env = BTreeMap::new();
         for setting in &self.args.own.env {
@@ -198,8 +198,8 @@ fn is_version(word: &str) -> bool {
     parts.len() >= 3 && parts[..3].iter().all(is_number) && parts.iter().all(is_plain)
 }
 
-/// A shell leaves `~/` alone within quotes.
-fn at_home(word: String) -> String {
+/// Expands `~/`, which a shell leaves alone within quotes.
+fn expand_home(word: String) -> String {
     match (word.strip_prefix("~/"), std::env::var("HOME")) {
         (Some(rest), Ok(home)) => format!("{home}/{rest}"),
         _ => word,

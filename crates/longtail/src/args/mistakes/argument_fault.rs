@@ -22,7 +22,7 @@ pub(crate) struct ArgumentFault {
 pub(crate) struct Edit {
     /// The word where it begins.
     pub(crate) at: usize,
-    /// As many words are taken away.
+    /// How many words are taken away.
     pub(crate) removed: usize,
     pub(crate) inserted: Vec<String>,
 }
@@ -39,7 +39,7 @@ impl ArgumentFault {
         }
     }
 
-    /// One of which no tool's table knows better.
+    /// A fault whose word cannot be a flag of another tool.
     pub(crate) fn of_ours(refusal: String, advice: String) -> ArgumentFault {
         ArgumentFault { may_be_others: false, ..ArgumentFault::of(refusal, advice) }
     }
@@ -62,14 +62,14 @@ pub(crate) struct Typed<'w> {
     pub(crate) at: usize,
     /// Its value, in its own word or the next one.
     pub(crate) value: Option<&'w str>,
-    /// The same, whatever it looks like.
+    /// The same, even if it looks like a flag or a URL.
     pub(crate) word: Option<&'w str>,
     /// Whether the value is in its own word: `--flag=value`.
     pub(crate) is_glued: bool,
 }
 
 impl<'w> Typed<'w> {
-    /// Finds it; `flag` has its dashes, and of several letters in a word is one.
+    /// Finds it; `flag` has its dashes. A short one may be the first of several letters in a word.
     pub(crate) fn find(words: &'w [String], flag: &str) -> Option<Typed<'w>> {
         let glued = format!("{flag}=");
         let is_it = |word: &String| word == flag || word.starts_with(&glued);

@@ -1,4 +1,4 @@
-//! Values that are none of their flag, or would be taken for something else: what was meant.
+//! Values that their flag does not take, or would take for something else: what was meant.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use model::Nanos;
 use super::argument_fault::{ArgumentFault, Edit};
 use crate::args::other_tools::synonyms::{is_called, is_url};
 
-/// A value that is no value of a flag: the line with what was probably meant; `flag` as clap shows
-/// it (`--for <TIME>`), `complaint` what it says.
+/// A value that its flag does not take: the line with what was probably meant. `flag` is as clap
+/// shows it (`--for <TIME>`), `complaint` is what clap says.
 pub(crate) fn wrong_value(
     command: &Command,
     flag: &str,
@@ -132,7 +132,7 @@ pub(crate) fn mistaken_value(words: &[String], at: usize) -> Option<ArgumentFaul
 const TIMES: [(&str, &str, &str); 2] =
     [("-d", "--for", "--data"), ("-T", "--timeout", "--content-type")];
 
-/// `-d 30s`: a time in wrk, a body here. The long name says that it is one.
+/// `-d 30s`: a time in wrk, a body here. With the long name, `--data 30s`, it is taken for a body.
 fn time_for_text(words: &[String], at: usize) -> Option<ArgumentFault> {
     TIMES.into_iter().find_map(|(short, ours, theirs)| {
         let GivenValue { value, words: count } = value_of(words, at, Some(short), None)?;
@@ -305,7 +305,7 @@ struct GivenValue<'w> {
     words: usize,
 }
 
-/// Of a flag that may be called so, or so.
+/// The value of the flag at `at`, if that has this short or this long name.
 fn value_of<'w>(
     words: &'w [String],
     at: usize,

@@ -203,8 +203,8 @@ fn other_command_with(whole: &Command, name: &str, flag: &str) -> Option<String>
     None
 }
 
-/// Our flag whose name, or that of another tool's flag for it, is nearly written so; `None` if
-/// several are as near.
+/// Our flag whose name, or whose name in another tool, is spelled almost like that; `None` if
+/// several are equally near.
 fn nearest(command: &Command, typed: &str) -> Option<String> {
     if typed.len() < 3 {
         return None;
@@ -235,7 +235,7 @@ fn nearest(command: &Command, typed: &str) -> Option<String> {
     is_clear.then(|| format!("--{ours}"))
 }
 
-/// Letters to put in, take away, change, or swap with the next one.
+/// The Damerau-Levenshtein distance: letters to insert, delete, replace, or swap with the next one.
 fn edit_distance(one: &str, other: &str) -> usize {
     let one: Vec<char> = one.chars().collect();
     let other: Vec<char> = other.chars().collect();
@@ -327,7 +327,7 @@ fn surplus_of_sweep(word: &str, at: usize) -> Option<ArgumentFault> {
         _ => return None,
     };
     let fault = ArgumentFault::of_ours(
-        format!("'{word}' stands behind no flag"),
+        format!("'{word}' has no flag before it"),
         format!("type {flag} {word}"),
     );
     let inserted = vec![flag.to_owned(), word.to_owned()];
@@ -407,7 +407,7 @@ fn last_letter_takes_value(command: &Command, letters: &str) -> bool {
     false
 }
 
-/// Whether a URL stands behind a word that is none.
+/// Whether this word is no URL, but one after it is.
 pub(crate) fn is_url_behind(words: &[String], at: usize) -> bool {
     !is_url(&words[at]) && words[at + 1..].iter().any(|word| is_url(word))
 }

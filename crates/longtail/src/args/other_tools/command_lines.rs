@@ -139,7 +139,7 @@ impl OtherTool {
         }
         let tool = self.name;
         Err(match glued.or(next) {
-            Some(value) if flag_value_may_be(value) => {
+            Some(value) if may_be_value(value) => {
                 format!("'{value}' is no value of {tool}'s {shown}")
             }
             _ => format!("{tool}'s {shown} needs a value"),
@@ -148,7 +148,7 @@ impl OtherTool {
 }
 
 /// Whether that is a value and not the next flag.
-fn flag_value_may_be(word: &str) -> bool {
+fn may_be_value(word: &str) -> bool {
     !word.starts_with('-')
 }
 
@@ -172,6 +172,8 @@ struct Translation {
     keeps_connections: bool,
 }
 
+/// Reads a command line of another tool.
+///
 /// # Errors
 /// One line, where a flag is not that tool's.
 fn translate(
@@ -336,7 +338,7 @@ fn with_value(parts: &[&str], value: &str) -> Vec<String> {
     parts.iter().map(word).collect()
 }
 
-/// The same of curl, where `@FILE` is a file.
+/// The same for curl, where `@FILE` is a file.
 fn with_body_or_file(parts: &[&str], value: &str) -> Vec<String> {
     let Some(file) = value.strip_prefix('@') else { return with_value(parts, value) };
     let of_file: Vec<&str> =
@@ -386,7 +388,7 @@ pub(crate) fn answer(
     if closes && !words.iter().any(|word| word == "-k") {
         words.push("-k".to_owned());
     }
-    // Where it is no command line, whoever reads it says why.
+    // If `load` does not take these words, whoever types them is told why.
     if let Some(load) = parsed_load(whole, words.iter().chain(&operands)) {
         words.extend(defaults(tool, &load));
     }
@@ -481,7 +483,7 @@ fn without_subcommand<'w>(tool: &OtherTool, theirs: &'w [String]) -> Result<&'w 
             )))
         }
         Some(word) if !word.starts_with('-') && !synonyms::is_url(word) => Err(wrong(format!(
-            "of {} only the lines of {0} {name} are known here: longtail load -h lists what longtail can do",
+            "longtail knows only the lines of {} {name}: longtail load -h lists what it can do",
             tool.name
         ))),
         _ => Ok(theirs),
@@ -510,7 +512,8 @@ pub(crate) fn of_vegetas_result(command: &str, words: &[String]) -> String {
         }
         _ if format == "json" => "type longtail report --json".to_owned(),
         _ if format.starts_with("hist") => {
-            "buckets of your own are not there: type longtail report --style hey, which has a histogram".to_owned()
+            "a histogram has no buckets of your own here: type longtail report --style hey"
+                .to_owned()
         }
         _ if format == "hdrplot" => {
             "type longtail report -o FILE.hdr, which is a log of HdrHistogram".to_owned()
@@ -575,7 +578,7 @@ fn defaults(tool: &OtherTool, load: &ArgMatches) -> Vec<String> {
     words.into_iter().map(str::to_owned).collect()
 }
 
-/// What to say of `load --as hey -- HEY'S WORDS`, which ran them once; `None` where `flag`, that
+/// What to say of `load --as hey -- HEY'S WORDS`, which older versions ran; `None` if `flag`, which
 /// `load` does not have, is another one.
 pub(crate) fn after_as(
     whole: &Command,
@@ -643,8 +646,8 @@ fn is_surely(tool: &'static OtherTool, words: &[String]) -> bool {
 }
 
 /// How tools would take these words, which are no name of a tool or command but flags and a URL.
-/// Lines that mean the same are one reading, that of the first tool. Readings without anything
-/// that cannot be done are the better ones.
+/// Lines that mean the same are one reading, that of the first tool. If there are readings in which
+/// everything can be done, only these are returned.
 pub(crate) fn readings(whole: &Command, words: &[String]) -> Vec<OthersReading> {
     let mut readings: Vec<OthersReading> = Vec::new();
     for tool in TOOLS {
@@ -662,7 +665,7 @@ pub(crate) fn readings(whole: &Command, words: &[String]) -> Vec<OthersReading> 
     if readings.iter().any(|reading| reading.tool.makes_load) {
         readings.retain(|reading| reading.tool.makes_load);
     }
-    // Of a line from which all but the URL is left out nothing remains.
+    // A reading that leaves out everything but the URL is none.
     readings.retain(|reading| reading.left_out.is_empty() || reading.words.len() > 2);
     readings
 }
@@ -709,8 +712,8 @@ fn in_one_spelling(value: &str) -> String {
     }
 }
 
-/// Tools that would take a line without a command for something else than it means here, if it
-/// means anything.
+/// The readings of a line without a command that differ from what it means here; none if it means
+/// nothing here.
 pub(crate) fn other_readings(whole: &Command, words: &[String]) -> Vec<OthersReading> {
     let load: Vec<String> = ["load".to_owned()].into_iter().chain(words.iter().cloned()).collect();
     let Some(ours) = meaning(whole, &load) else { return Vec::new() };
@@ -721,7 +724,7 @@ pub(crate) fn other_readings(whole: &Command, words: &[String]) -> Vec<OthersRea
     all
 }
 
-/// As many readings of one line are told.
+/// The most readings of one line that a message has.
 const MOST_READINGS: usize = 3;
 
 /// What to type for a line that only other tools take as it is; `None` if none does. `shown` makes

@@ -58,7 +58,7 @@ pub(crate) enum Spelling {
     Go,
 }
 
-/// Of a tool, a flag that has no effect where another one is given.
+/// A flag of a tool that has no effect beside another one.
 #[derive(Debug)]
 pub(crate) struct IgnoredFlag {
     pub(crate) flag: &'static str,
@@ -73,7 +73,8 @@ pub(crate) struct OthersFlag {
     pub(crate) ours: Counterpart,
 }
 
-/// What a tool does where none of some flags of ours (by their identifiers) stand in the line.
+/// A default of a tool: words of ours, added if the line has none of these flags of ours (by their
+/// identifiers).
 #[derive(Debug)]
 pub(crate) struct OthersDefault {
     pub(crate) without: &'static [&'static str],
@@ -91,7 +92,7 @@ pub(crate) enum Takes {
     Text,
     /// Any text, which is a body.
     Body,
-    /// The same of curl, where `@FILE` is a file.
+    /// The same for curl, where `@FILE` is a file.
     BodyOrFile,
     /// A whole number.
     Count,
@@ -509,7 +510,7 @@ const K6: OtherTool = OtherTool {
         flag("vus-max", Count, Nothing("no more connections are opened than -c says")),
         flag("s stage", StageList, Stages),
         flag("o out", Text, Impossible(K6_OUTPUT)),
-        // k6's own is a file, so a number is ours.
+        // k6's own -c is a config file, so one with a number is meant as ours.
         flag("c", Count, Words(&["-c", "{}"])),
         flag("e env tag config c", Text, Impossible(NO_SCRIPT)),
         flag("tags system-tags include-system-env-vars", Text, Impossible(NO_SCRIPT)),
@@ -801,7 +802,7 @@ fn vegeta_rate(value: &str) -> Option<String> {
         return Some(String::new());
     }
     let (number, period) = value.split_once('/').unwrap_or((value, "1s"));
-    // Go takes a bare unit for one of it.
+    // Go reads a bare unit as one: `50/s` is `50/1s`.
     let period = if period.starts_with(|c: char| c.is_ascii_digit()) {
         period.to_owned()
     } else {

@@ -98,7 +98,7 @@ pub(crate) fn check_parts(
 /// The control server that a state file, or else a URL, names; `None` if neither is given.
 ///
 /// # Errors
-/// If it is none that can be asked from here, or the state file does not name one.
+/// If it cannot be asked from here, or the state file names none.
 pub(crate) fn control_source(
     state: Option<&Path>,
     url: Option<&str>,

@@ -122,7 +122,7 @@ fn otlp_url(text: &str) -> Result<OtlpUrl, String> {
         .ok_or("write http://HOST:PORT, such as http://127.0.0.1:4318")?;
     let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
     if path.bytes().any(|byte| !byte.is_ascii_graphic() || matches!(byte, b'?' | b'#')) {
-        return Err("its path has characters that are none of a path's".to_owned());
+        return Err("its path has characters that a path cannot have".to_owned());
     }
     let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     // OTLP's own port (its specification, "Default port").
@@ -141,7 +141,7 @@ fn otlp_url(text: &str) -> Result<OtlpUrl, String> {
 mod tests {
     use super::*;
 
-    /// What is none of these: `tests/cli/mistakes.txt` too.
+    /// More values that are refused are in `tests/cli/mistakes.txt`.
     #[test]
     fn only_loopback_is_listened_to_and_otlp_has_its_port_and_path() {
         let listened = |text| listened_to(text).ok().map(|address| address.to_string());

@@ -248,10 +248,10 @@ impl OutputArgs {
 
     /// A study as it is printed: with `--force`, an invalid run shows its figures.
     pub(crate) fn forced<'s>(&self, study: &'s Study) -> Cow<'s, Study> {
-        let are_so = study.runs().iter().all(|run| {
+        let is_unchanged = study.runs().iter().all(|run| {
             run.judgement.as_ref().is_none_or(|judgement| judgement.forced == self.force)
         });
-        if are_so {
+        if is_unchanged {
             return Cow::Borrowed(study);
         }
         let mut study = study.clone();
@@ -284,8 +284,7 @@ impl OutputArgs {
     /// Refuses styles and formats that such a study does not have, before any load.
     ///
     /// # Errors
-    /// Where the style or the format is one of another kind of study, or two files are
-    /// one.
+    /// Where the style or the format is one of another kind of study, or two files are one.
     pub(crate) fn check(&self, kind: StudyKind) -> Result<(), Mistake> {
         let (whose, styles) = kind.styles();
         if let Some(style) = self.style.filter(|style| !styles.contains(style)) {

@@ -46,7 +46,7 @@ const SOCKETS: &[(&str, Socket)] = &[
 /// The sizes of `--try 2x3,4x5,4x5k`.
 ///
 /// # Errors
-/// If one of them is none, or there is nothing to compare it with.
+/// If one of them is not a size, or there is nothing to compare it with.
 pub(crate) fn tried_sizes(list: &str) -> Result<Vec<ServerSize>, Mistake> {
     let sizes = list
         .split(',')
@@ -318,8 +318,8 @@ impl ServerArgs {
         }
     }
 
-    /// What is sent until `stop`, after a warm-up. Of an app of our own that sleeps, it is known
-    /// for how long.
+    /// What is sent until `stop`, after a warm-up. If an app of our own sleeps, its delay is known
+    /// without measuring it.
     ///
     /// # Errors
     /// Where flags contradict each other.
@@ -396,8 +396,8 @@ impl ServerArgs {
         refuse_if(is_given, ONE_RUNS_ALREADY)
     }
 
-    /// The words of an open loop on a server that runs already, as far as these flags say how it is
-    /// sent; each run sets a rate of its own.
+    /// The words of `load` for an open loop on a server that runs already, as far as these flags
+    /// determine them; the rate is a placeholder, as each run sets its own.
     pub(crate) fn words_of_load(&self) -> Vec<String> {
         let mut words: Vec<String> = ["--rate=1/s", "--arrivals=poisson"].map(str::to_owned).into();
         words.push(format!("--timeout={}", self.timeout));

@@ -114,6 +114,6 @@ pub(crate) fn resolved_timestamps(
 pub(crate) fn time_goal(text: &str) -> Result<TimeGoal, String> {
     let objective: Objective = text.parse()?;
     TimeGoal::of(objective).ok_or_else(|| {
-        format!("'{text}' cannot be predicted: write such as 'p99 < 2s' or 'mean < 300ms'")
+        format!("'{text}' cannot be predicted: write one such as 'p99 < 2s' or 'mean < 300ms'")
     })
 }
