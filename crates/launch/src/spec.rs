@@ -79,9 +79,7 @@ impl GuardCommand {
             .unwrap_or_else(|| "/proc/self/exe".into());
         GuardCommand { program, args: vec![subcommand.into()] }
     }
-}
 
-impl GuardCommand {
     /// Why the kernel did not start it.
     pub(crate) fn why_not_started(&self, error: &io::Error) -> String {
         if !Path::new("/proc/self").exists() {

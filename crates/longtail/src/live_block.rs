@@ -3,9 +3,9 @@
 //!
 //! The cursor stays behind the last of them, so that what others write there (the `^C` of a key, a
 //! shell's `Stopped`) begins below what is drawn. Every line fits the terminal, and before it is
-//! drawn anew we count the rows that the old lines take at the width of now: a terminal that was made
-//! narrower breaks them. Rows are erased one by one, because tmux keeps what stood on a screen that
-//! is erased as a whole. Whoever writes a line to stderr takes the block away first ([`lift`]).
+//! drawn anew we count the rows that the old lines take at the present width: a terminal that was
+//! made narrower breaks them. Rows are erased one by one, because tmux keeps what stood on a screen
+//! that is erased as a whole. Whoever writes a line to stderr takes the block away first ([`lift`]).
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
@@ -59,14 +59,14 @@ fn cut(line: &str, columns: u16) -> String {
     line.chars().take(columns.into()).collect()
 }
 
-/// How many rows of a terminal lines of so many columns take.
+/// How many rows of a terminal these lines take; `drawn` has the columns of each.
 fn rows_of(drawn: &[usize], columns: u16) -> usize {
     drawn.iter().map(|line| line.div_ceil(usize::from(columns).max(1)).max(1)).sum()
 }
 
-/// What draws these lines where so many rows are drawn, the cursor being in the last of them.
+/// The output that draws these lines over `rows` rows, in the last of which is the cursor.
 fn redrawing(rows: usize, lines: &[String]) -> String {
-    // Before the text: behind a line of full width it would take its last character.
+    // Goes before the text: after a line of full width it would erase that line's last character.
     const ERASE_ROW: &str = "\x1b[K";
     let mut text = "\r".to_owned();
     if rows > 1 {

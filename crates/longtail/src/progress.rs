@@ -204,8 +204,8 @@ fn draw(updates: &Receiver<Update>) {
 /// Shows that something moves.
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-/// Prints on stderr, where no line is drawn, what a run waits for at its end, and where anything
-/// stands that takes long, until no more updates can come.
+/// If no line is drawn, prints on stderr what a run waits for at its end, and every ten seconds how
+/// far it is, until no more updates can come.
 fn print(updates: &Receiver<Update>) {
     let clock = SystemClock::start();
     let mut line = ProgressLine { what: "starting".to_owned(), ..ProgressLine::default() };
@@ -220,7 +220,8 @@ fn print(updates: &Receiver<Update>) {
             Err(RecvTimeoutError::Timeout) => {
                 let elapsed = Duration::from(clock.now() - line.begun);
                 line.new_wait(elapsed).iter().for_each(|wait| note(wait));
-                // The generator threads take a while to copy what the percentiles are made of.
+                // This asks for the figures ahead of the report: the generator threads take a while
+                // to copy what the percentiles are made of.
                 if elapsed + FiguresMeter::REFRESH * 2 >= next_report {
                     line.pieces(elapsed);
                 }
@@ -307,7 +308,7 @@ enum RunLength {
 #[derive(Default)]
 struct ProgressLine {
     what: String,
-    /// How many there are; empty if nothing is loaded.
+    /// `40 connections`; empty if nothing is loaded.
     connections: String,
     length: Option<RunLength>,
     /// How long the whole study will take, from the beginning of this line on.
@@ -499,6 +500,7 @@ mod tests {
         assert_eq!(line.new_wait(Duration::from_secs(5)).as_deref(), Some(over));
         assert_eq!(line.new_wait(Duration::from_secs(6)), None, "it is printed once");
     }
+
     #[test]
     fn pieces_leave_a_narrow_line_by_importance() {
         let piece = |text: &str, leaves| ProgressPiece { text: text.to_owned(), leaves };

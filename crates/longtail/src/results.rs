@@ -59,6 +59,7 @@ impl<'a> Results<'a> {
         let text = report::json::write(study);
         let kept = self.own.iter().map(|path| study_files::keep(path, &text));
         let written = self.studies.iter().map(|path| study_files::write(path, &text));
+        // Collected first, so that each is tried.
         kept.chain(written).collect::<Vec<_>>().into_iter().collect()
     }
 
@@ -131,6 +132,7 @@ pub(crate) fn write_all(
     let write = |file: &OutputFile| {
         study_files::write(&file.path, &render(study, saved, output, file.format)?)
     };
+    // Collected first, so that each is tried.
     files.iter().map(write).collect::<Vec<_>>().into_iter().collect()
 }
 

@@ -488,8 +488,8 @@ mod tests {
         MaskedWords::of(&commands::definition(), &words).words
     }
 
-    /// Each short flag with a value that some command has, in whose words secrets must be masked,
-    /// and the short flags without one that may be combined with it.
+    /// Each short flag that takes a value, with the name of its command, and that command's short
+    /// flags without a value, which may stand before it in the same word.
     fn short_flags() -> Vec<(String, char, Vec<char>)> {
         let whole = commands::definition();
         let commands = whole.get_subcommands().filter(|one| !one.has_subcommands());

@@ -232,9 +232,10 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Mistake> {
 pub(crate) fn at_most(from: impl io::Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    let fits = bytes.len() as u64 <= LARGEST;
-    fits.then_some(bytes)
-        .ok_or_else(|| io::Error::other(format!("it is larger than {} MiB", LARGEST >> 20)))
+    if bytes.len() as u64 > LARGEST {
+        return Err(io::Error::other(format!("it is larger than {} MiB", LARGEST >> 20)));
+    }
+    Ok(bytes)
 }
 
 /// The generator's ceilings on this machine, kept for the day on which they were measured.

@@ -12,7 +12,7 @@ use crate::exit::Mistake;
 use crate::keys::{self, Key};
 use crate::terminal::TerminalSize;
 
-/// The other screen, which does not scroll; lines are not wrapped; no cursor.
+/// The alternate screen, which does not scroll; lines are not wrapped; no cursor.
 const ENTER: &str = "\x1b[?1049h\x1b[?7l\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?7h\x1b[?1049l";
 /// A terminal that knows these shows what is between them at once.
@@ -27,11 +27,11 @@ pub(crate) fn is_a_terminal() -> bool {
     io::stdout().is_terminal() && io::stdin().is_terminal()
 }
 
-/// The terminal in raw mode, on its other screen; dropped it is as it was before.
+/// The terminal in raw mode, on its alternate screen; dropping this restores it.
 pub(crate) struct WatchScreen {
     /// Whether all figures are wanted.
     pub(crate) is_full: bool,
-    /// Whether what is drawn is not what is known.
+    /// Whether what is drawn is out of date.
     pub(crate) is_stale: bool,
     /// The first line that is drawn.
     scroll: u16,
@@ -45,7 +45,7 @@ impl WatchScreen {
     /// Takes the terminal. A panic gives it back too, before it is printed.
     ///
     /// # Errors
-    /// Where it is none that can be drawn on.
+    /// If it cannot be drawn on.
     pub(crate) fn take(is_full: bool) -> Result<WatchScreen, Mistake> {
         let before = tcgetattr(io::stdin()).map_err(|why| unusable(&why.into()))?;
         let say = panic::take_hook();
@@ -88,7 +88,7 @@ impl WatchScreen {
         write(&text).map_err(|why| unusable(&why))
     }
 
-    /// Whether a key that ends it has been pressed, at once; other keys do what they do.
+    /// Handles the keys that were pressed, without waiting; returns whether one of them ends it.
     ///
     /// # Errors
     /// Where the terminal is gone.

@@ -188,9 +188,7 @@ impl CompareArgs {
         let classes: Vec<String> = mixes.flat_map(|mix| mix.classes.iter().cloned()).collect();
         self.thresholds.check_classes(&classes)
     }
-}
 
-impl CompareArgs {
     /// The arms as they were asked for: what they name is looked for later.
     ///
     /// # Errors

@@ -27,12 +27,12 @@ const COMMON: [&str; 5] =
 /// # Errors
 /// If there is no such instrument.
 pub(crate) fn as_comparison(words: &[String]) -> Result<Option<Vec<String>>, Mistake> {
-    let Some(at) = words.iter().position(|word| word == "overhead").filter(|at| *at == 0) else {
+    if words.first().is_none_or(|word| word != "overhead") {
         return Ok(None);
-    };
+    }
     let mut arms = vec!["bare=".to_owned()];
     let mut rest = Vec::new();
-    let mut typed = words[at + 1..].iter();
+    let mut typed = words[1..].iter();
     while let Some(word) = typed.next() {
         let (flag, glued) =
             word.split_once('=').map_or((word.as_str(), None), |(flag, value)| (flag, Some(value)));

@@ -22,7 +22,7 @@ Examples:
   longtail signals --control-url tcp://127.0.0.1:9293 --control-token secret http://127.0.0.1:9292/    with Puma's own numbers
 
 It drives the server into overload for a while: use one that nobody else needs. What it found is kept: longtail watch --signals
-shows these numbers of a server that runs beside the thresholds.";
+shows these numbers of a running server beside the thresholds.";
 
 /// Flags of `longtail signals`.
 #[derive(Debug, Args)]
@@ -70,7 +70,7 @@ pub(crate) fn as_signals(command: clap::Command) -> clap::Command {
 }
 
 impl SignalsArgs {
-    /// Refuses what no server can be asked.
+    /// Refuses flags with which no signals can be found.
     pub(crate) fn check(&self) -> Result<(), Mistake> {
         refuse_if(
             self.server.inspect.is_given(),

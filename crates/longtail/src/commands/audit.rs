@@ -9,7 +9,8 @@ use crate::args::AuditArgs;
 use crate::exit::{Exit, Mistake, wrong};
 use crate::{study_files, ui};
 
-/// Audits a file, or what comes in on stdin. A claim that cannot be is a missed objective: exit 1.
+/// Audits a file, or what comes in on stdin. A claim that cannot be true counts as a missed
+/// threshold: exit 1.
 ///
 /// # Errors
 /// If the file cannot be read, or holds no output that is known.

@@ -406,7 +406,7 @@ fn command_in_front(command: &str, words: &[String]) -> Option<Mistake> {
     let line: Vec<String> = [&words[at..=at], &words[..at], &words[at + 1..]].concat();
     let typed = std::iter::once("longtail".to_owned()).chain(line.iter().cloned());
     understood(typed.map(OsString::from).collect()).ok()?;
-    Some(wrong(format!("flags stand behind the command: type {}", shown(&line))))
+    Some(wrong(format!("flags go after the command: type {}", shown(&line))))
 }
 
 /// What to say where the words are a command line of another tool: typed as they are (`longtail wrk
@@ -574,8 +574,8 @@ fn plain(text: &str) -> String {
     for (theirs, ours) in PLAINER {
         first = first.replace(theirs, ours);
     }
-    if let Some((said, (low, high))) =
-        first.split_once(" is not in ").and_then(|(said, all)| Some((said, all.split_once("..=")?)))
+    if let Some((said, range)) = first.split_once(" is not in ")
+        && let Some((low, high)) = range.split_once("..=")
     {
         first = format!("{said} is not from {low} to {high}");
     }

@@ -193,7 +193,7 @@ fn use_revision(
         .map_err(|error| wrong(format!("this folder cannot be read: {error}")))?;
     let Ok(below) = here.strip_prefix(&revision.root) else {
         return Err(wrong(format!(
-            "'{reference}' is of {}: start longtail in that folder",
+            "'{reference}' belongs to {}: start longtail in that folder",
             revision.root.display()
         )));
     };
@@ -216,7 +216,7 @@ fn saved(args: &CompareArgs) -> Result<Exit, Mistake> {
     let is_arm = |file: &&PathBuf| file.extension().is_none() && !file.exists();
     if let Some(arm) = args.studies.iter().find(is_arm) {
         return Err(wrong(format!(
-            "there is no file '{}', and a branch or options stand behind --arm: type longtail \
+            "there is no file '{}', and a branch or options go after --arm: type longtail \
              compare --arm {} --arm {}",
             arm.display(),
             base.display(),

@@ -42,7 +42,7 @@ impl StudyStart {
         Ok(StudyStart::ended_by(signals::interruption()?))
     }
 
-    /// Begins a study now.
+    /// Begins a study now, which `interrupt` ends.
     pub(crate) fn ended_by(interrupt: Arc<AtomicBool>) -> StudyStart {
         let started_at = wall_time();
         let ceilings = CeilingFile::of_day(&started_at);
@@ -162,8 +162,8 @@ impl StudyDisplay {
         }
     }
 
-    /// What a search for a capacity knows after a trial. Of several sizes it is the one that is
-    /// being searched.
+    /// What a search for a capacity knows after a trial. If several sizes are searched, it
+    /// is the search of the current one.
     pub(crate) fn search(&mut self, study: &Study) {
         if let Study::Capacity(search) = study
             && let Some(known) = report::capacity::progress(search)
@@ -210,7 +210,7 @@ pub(crate) struct BlocksAhead {
 }
 
 impl BlocksAhead {
-    /// How long they will take if all of them take `left`.
+    /// What they are, and how long they will take; `left` is the time that all of them take.
     fn in_words(&self, left: Option<&TimeLeft>) -> String {
         let BlocksAhead { least, most, runs } = self;
         let minutes = |blocks: u32| {
@@ -272,8 +272,8 @@ impl<'a> TerminalObserver<'a> {
         Ok(judged.and(self.results.publish(&study)))
     }
 
-    /// Exports the runs of a sweep that were judged last, but for those of another generator, which
-    /// longtail has not measured.
+    /// Exports the runs of a sweep that were judged since the last call, except those of another
+    /// generator, which longtail has not measured.
     fn export(&mut self, study: &SweepStudy) {
         let ours =
             (self.judged..study.runs.len()).filter(|number| study.runs[*number].claim.is_none());

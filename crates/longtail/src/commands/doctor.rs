@@ -38,8 +38,7 @@ const COLUMNS: usize = 100;
 /// Examines what was asked for, and prints what was found.
 ///
 /// # Errors
-/// If a flag says something about another examination, or what is needed for this one cannot be
-/// had.
+/// If a flag belongs to another examination, or something that this one needs is missing.
 pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Mistake> {
     let is_of_generators = args.connections.is_some()
         || args.length.is_some()

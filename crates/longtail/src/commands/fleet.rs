@@ -52,14 +52,14 @@ const KEYS: &str = ".env.example";
 
 const ANSIBLE: &str = "ansible-playbook";
 
-/// How late an interruption is passed on.
+/// How often to check for an interruption, and for the end of the run.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(20);
 
 /// Writes the playbooks, or becomes one of them.
 ///
 /// # Errors
-/// If the folder is there already, or is not there yet, Ansible is not installed, or the words
-/// are none for longtail.
+/// If the folder is there already, or is not there yet, Ansible is not installed, or longtail does
+/// not understand the words.
 pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Mistake> {
     match &args.verb {
         FleetVerb::Init { digitalocean } => init(&args.dir, *digitalocean),
@@ -154,16 +154,16 @@ fn measure(dir: &Path, command: &str, words: &[String]) -> Result<Exit, Mistake>
 struct BoxRun {
     /// The box.
     name: String,
-    /// The words of a shell that lead there, such as `ssh -p 22 root@192.0.2.1`.
+    /// The command that leads there, as a shell takes it, such as `ssh -p 22 root@192.0.2.1`.
     ssh: String,
-    /// Those of longtail there.
+    /// The command line of longtail there.
     line: String,
     /// The file that longtail writes there.
     study: String,
 }
 
 impl BoxRun {
-    /// longtail on the box; its study comes here, and its exit code is ours.
+    /// Runs longtail on the box and copies its study to here; returns its exit code.
     fn measure(&self, dir: &Path) -> Result<Exit, Mistake> {
         let has_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
         // A terminal that goes away ends longtail there, and so does an input that ends.
@@ -232,7 +232,7 @@ fn shell(line: &str) -> Command {
     command
 }
 
-/// Runs it to its end; Ctrl-C ends its input, or where that is a terminal itself.
+/// Runs it to its end. Ctrl-C closes its stdin, if that is a pipe, else kills it.
 fn until_interrupted(command: &mut Command) -> Result<ExitStatus, Mistake> {
     let interrupt = signals::interruption()?;
     let clock = SystemClock::start();

@@ -58,7 +58,7 @@ fn help_flag() -> clap::Arg {
         .global(true)
 }
 
-/// So many examples of a command with a long list of them fit on a screen.
+/// How many examples `-h` shows of a command that has a long list of them.
 const FEW_EXAMPLES: usize = 3;
 
 /// One command with its rare flags hidden from `-h`, and its examples laid out.
@@ -79,7 +79,7 @@ fn laid_out(command: Command, width: Width) -> Command {
 
 fn laid_out_flag(arg: clap::Arg) -> clap::Arg {
     let is_rare = arg.get_help_heading() == Some(ADVANCED);
-    // Their help lists them where it matters.
+    // A flag's help text names its possible values where they matter.
     let takes_value = arg.get_action().takes_values();
     arg.hide_short_help(is_rare).hide_possible_values(takes_value)
 }
@@ -242,7 +242,7 @@ fn examples(text: &str, width: Width) -> String {
     lines.join("\n")
 }
 
-/// An example, and below it what two spaces or more set apart.
+/// An example, and below it its explanation, which two spaces or more set apart.
 fn in_two(line: &str, width: Width) -> Vec<String> {
     let begins = line.len() - line.trim_start().len();
     let (example, words) = match line.strip_prefix(BELOW) {
@@ -265,7 +265,7 @@ mod tests {
 
     use super::*;
 
-    /// Of each command that the help lists.
+    /// The names of the commands that the help lists.
     fn visible() -> Vec<String> {
         whole()
             .get_subcommands()

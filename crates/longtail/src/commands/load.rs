@@ -65,7 +65,7 @@ fn measure(
     let mut start = StudyStart::now()?;
     let statsd = StatsdInput::open(args.outlets.statsd_listen, false)?;
     let mut outlets = Outlets::open(&args.outlets, &resolver, start.clock)?;
-    // Last of what may be wrong, because it may connect.
+    // After all other checks, because it may connect.
     start.start_far(&args.from)?;
     let prepared = prepare(args, &resolver, &start.clock, start.far.as_ref())?;
     let other_generator = match args.generator {
@@ -115,7 +115,7 @@ fn measure(
         .and(published))
 }
 
-/// What checks of the responses and the log come to.
+/// The exit code of the checks of responses and of the log.
 fn exit_of_recorder(recorder: Option<Recorder>) -> Exit {
     let Some(recorder) = recorder else { return Exit::Fine };
     let checked = Exit::Missed.if_so(!recorder.checks_hold());
@@ -182,7 +182,7 @@ fn conduct_other(
 ) -> Result<Option<LoadStudy>, Mistake> {
     let display = ProgressDisplay::new();
     display.working(&format!("{} makes the load{}", other.name(), other.length_in_words()));
-    // It was started, and it is not known how much it has sent.
+    // It has been started by then, so an error does not mean that nothing was sent.
     let load = other.conduct(prepared, context).map_err(Mistake::BrokeOff)?;
     drop(display);
     if load.is_none() {

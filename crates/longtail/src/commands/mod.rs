@@ -166,8 +166,8 @@ impl Command {
     }
 }
 
-/// All commands and flags as they are declared; those that are another command's with something
-/// changed are changed here.
+/// All commands and flags as they are declared, with what differs in those that have the flags of
+/// another command, such as `attack`, or the layout of their own help.
 fn all_commands() -> clap::Command {
     Cli::command()
         .mut_subcommand("attack", args::load::as_attack)

@@ -40,13 +40,12 @@ pub(crate) fn event_order(
     )?;
     let source = named.or_else(|| StatisticsSource::of_processes(&roots, resolver));
     let control = source.map(|source| source.control);
+    let can_be_told = control.is_some() && kind.control_command().is_some();
     if kind.signal().is_some() {
-        let can_be_told = control.is_some() && kind.control_command().is_some();
         check_signal(kind, &roots, can_be_told)?;
     }
     let setup = roots.first().and_then(|root| puma_setup::of_process(*root));
     if roots.is_empty() {
-        let can_be_told = control.is_some() && kind.control_command().is_some();
         let is_command = matches!(kind, EventKind::Command(_));
         if !can_be_told && !is_command {
             return Err(wrong(why_out_of_reach(kind, &prepared.server)));

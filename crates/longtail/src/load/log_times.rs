@@ -1,4 +1,4 @@
-//! When the requests of a log came that `--replay` sends again.
+//! The times of the requests in a log that is replayed (`--replay`).
 
 use model::Nanos;
 

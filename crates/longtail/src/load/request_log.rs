@@ -148,8 +148,8 @@ impl RequestJournal for Recorder {
                 self.write(&batch, progress.start(), &mut end);
                 continue;
             }
-            // A lane hands over records that are 100 ms old, so none older than this is still to
-            // come.
+            // A lane hands over records at an age of 100 ms, so none older than SETTLING is still
+            // to come.
             waiting
                 .extend(batch.into_iter().map(|record| RequestRecord { response: None, ..record }));
             waiting.sort_by_key(|record| record.exchange.ended);

@@ -117,7 +117,7 @@ fn replayed(
         ));
     }
     if log.ended > 0 {
-        parts.push(format!("{} begun their duration before their time", log.ended));
+        parts.push(format!("{} were logged at their end: the duration is subtracted", log.ended));
     }
     let left_out: u64 = log.left_out.values().sum();
     if left_out > 0 {
@@ -143,7 +143,8 @@ fn replayed(
 /// # Errors
 /// If a flag is wrong, or the body cannot be read.
 pub(super) fn template(args: &LoadArgs) -> Result<RequestTemplate, Mistake> {
-    // What is typed so is refused by `unknown_words::check`, unless it is combined with other flags.
+    // `unknown_words::check` has refused it already, unless other letters stand before the d:
+    // `-kd @FILE`.
     if let Some(text) = args.data.as_ref().filter(|text| text.starts_with('@')) {
         let why = "-d may be a file or a text here: type -D FILE to send the file, or --data-raw";
         return Err(wrong(format!("{why} {text} to send that text")));
@@ -195,7 +196,7 @@ pub(super) fn slow_request(
     let posted = RequestTemplate {
         method: requests::Method::POST,
         body: Some(vec![b'x'; length as usize]),
-        // Of the load, lanes alone stamp requests.
+        // Only lanes stamp requests.
         queue_header: None,
         ..template(args)?
     };

@@ -12,7 +12,7 @@ pub(super) struct Deliveries {
 }
 
 impl Deliveries {
-    /// Counts a delivery; what the receiver said to it, where it arrived.
+    /// Counts a delivery; returns what the receiver answered, if it arrived.
     pub(super) fn note<T>(&mut self, delivered: Result<T, impl Display>) -> Option<T> {
         self.tried += 1;
         delivered

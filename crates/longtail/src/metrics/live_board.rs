@@ -1,4 +1,4 @@
-//! How things stand, for whoever asks while longtail works.
+//! The present figures, for the threads that export them while longtail works.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,8 +6,8 @@ use engine::RunProgress;
 use export::{FinishedRuns, LiveRun, MetricFamily};
 use sweep::LiveReadings;
 
-/// How things stand, for whoever asks. Its lock is between threads that export; no lane knows of
-/// it.
+/// The present figures. The lock is for the threads that export and the one that conducts; no lane
+/// takes it.
 pub(super) type LiveBoard = Mutex<LiveState>;
 
 pub(super) fn locked(board: &LiveBoard) -> MutexGuard<'_, LiveState> {
@@ -34,7 +34,7 @@ impl LiveState {
         self.finished.add(requests_ended, families);
     }
 
-    /// How things stand now.
+    /// The figures of the present run, and the totals.
     pub(super) fn now(&self) -> Vec<MetricFamily> {
         let Some(PresentRun { number, connections, progress, samples }) = &self.run else {
             return self.finished.totals(0, None);
@@ -43,7 +43,7 @@ impl LiveState {
         self.finished.totals(progress.ended(), Some(&run))
     }
 
-    /// How things stand now, and all finished runs.
+    /// The same, and the figures of all finished runs.
     pub(super) fn all(&self) -> Vec<MetricFamily> {
         self.now().into_iter().chain(self.finished.families().iter().cloned()).collect()
     }

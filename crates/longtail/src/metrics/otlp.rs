@@ -21,7 +21,7 @@ use crate::args::OtlpUrl;
 const LAST_DELIVERIES: Nanos = Nanos::from_secs(5);
 /// The same where the user has pressed Ctrl-C.
 const HASTY_DELIVERIES: Nanos = Nanos::from_secs(1);
-/// As much is printed of what a receiver says, in characters.
+/// How much is printed of what a receiver says, in characters.
 const LONGEST_REASON: usize = 200;
 
 /// Hands figures to the thread that posts them.
@@ -65,8 +65,8 @@ impl OtlpSender {
         let _ = self.requests.send(otlp::request(families, origin));
     }
 
-    /// Waits for what is not delivered yet, for a while or until `interrupt`; what did not arrive,
-    /// in a sentence.
+    /// Waits for what is not delivered yet, for a while or until `interrupt`; returns a sentence on
+    /// what did not arrive.
     pub(super) fn end(self, clock: &SystemClock, interrupt: &AtomicBool) -> Option<String> {
         let OtlpSender { requests, to, over, thread } = self;
         drop(requests);

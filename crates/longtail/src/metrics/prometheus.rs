@@ -21,10 +21,10 @@ const LONGEST_SCRAPE: Nanos = Nanos::from_secs(5);
 const MOST_CLIENTS: usize = 32;
 /// No request for metrics has a longer head, in bytes.
 const LONGEST_HEAD: usize = 8192;
-/// Before the next client where the system had none to give.
+/// The pause after the system refused a client, or to wait for one.
 const PAUSE: Nanos = Nanos::from_millis(200);
 
-/// Begins to serve; where.
+/// Starts to serve, and returns the address.
 ///
 /// # Errors
 /// If the address cannot be listened to, or the system has no thread.
@@ -73,7 +73,7 @@ impl MetricsServer {
             let waits_for = if client.response.is_empty() { PollFlags::IN } else { PollFlags::OUT };
             PollFd::new(&client.stream, waits_for)
         }));
-        // Where it fails, all are asked in vain.
+        // If it fails, all clients are tried without knowing whether one is ready.
         if poll(&mut sockets, left.as_ref()).is_err() {
             self.clock.sleep(PAUSE);
         }
@@ -106,7 +106,7 @@ struct ScrapeClient {
     /// When it is let go, whatever it does.
     until: Nanos,
     head: Vec<u8>,
-    /// What it has not taken yet; empty as long as it has not asked.
+    /// What is not written yet; empty until the request is read.
     response: VecDeque<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! Sends the figures of runs as `DogStatsD` (`--statsd-to`), and how things stand once a second, from a
+//! Sends the figures of runs as `DogStatsD` (`--statsd-to`), and live figures once a second, from a
 //! thread of its own.
 
 use std::io;
@@ -13,7 +13,7 @@ use model::{Clock as _, Nanos, SystemClock};
 use super::deliveries::Deliveries;
 use super::live_board::{LiveBoard, locked};
 
-/// Between two accounts of how things stand.
+/// How often live figures are sent.
 const PERIOD: Nanos = Nanos::from_secs(1);
 
 /// Sends `DogStatsD` from a thread of its own.
@@ -24,7 +24,7 @@ pub(super) struct StatsdSender {
 }
 
 impl StatsdSender {
-    /// Begins to send how things stand.
+    /// Starts to send live figures.
     ///
     /// # Errors
     /// If the system has no socket, or no thread.
@@ -54,14 +54,15 @@ impl StatsdSender {
         let _ = self.figures.send(families.to_vec());
     }
 
-    /// Sends no more; what could not be sent, in a sentence.
+    /// Sends no more, and returns a sentence on what could not be sent.
     pub(super) fn end(self) -> Option<String> {
         drop(self.figures);
         let Deliveries { tried, failed, why } =
             self.thread.join().expect("the thread never panics");
+        let why = why?;
         Some(format!(
-            "--statsd-to: {failed} of {tried} packets to {} could not be sent ({}); does anything listen there?",
-            self.to, why?
+            "--statsd-to: {failed} of {tried} packets to {} could not be sent ({why}); does anything listen there?",
+            self.to
         ))
     }
 }
@@ -78,7 +79,7 @@ fn send_statsd(
         let families = match figures.recv_timeout(next.saturating_sub(clock.now()).into()) {
             Ok(families) => families,
             Err(RecvTimeoutError::Timeout) => {
-                // One that came late is not made up for.
+                // If one was late, the next ones do not catch up.
                 next = (next + PERIOD).max(clock.now());
                 locked(board).now()
             }

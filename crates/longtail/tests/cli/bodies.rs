@@ -91,7 +91,7 @@ fn exact_for(words: &str) -> Option<()> {
             assert_eq!(run.run.tally.connections_opened, run.run.tally.all_requests());
         }
     }
-    // The others had not been started when the rows began.
+    // Unlike the rows printed meanwhile, the report knows all servers.
     let report = lab.run("report").with_code(0).stdout;
     for started in &study.servers {
         assert!(report.contains(&*started.server.url), "{report}");

@@ -178,9 +178,7 @@ impl ArmRequest {
             during: self.event()?,
         })
     }
-}
 
-impl ArmRequest {
     /// What is done to its server, with its time.
     fn event(&self) -> Result<Option<PlannedEvent>, Mistake> {
         let during = self.args.own.during.as_ref();

@@ -11,7 +11,7 @@ use report::summary::Summary;
 
 use crate::{secrets, study_files};
 
-/// Variables that change what longtail does. Only that they are set is told.
+/// Variables that change what longtail does. Those that are set are named, without their values.
 const SETTINGS: [&str; 9] = [
     "LONGTAIL_ALLOW_NET",
     "LONGTAIL_BINARY",
@@ -23,7 +23,7 @@ const SETTINGS: [&str; 9] = [
     "BUNDLE_GEMFILE",
     "NO_COLOR",
 ];
-/// A line of it, longer ones are cut.
+/// The longest line, in characters; longer ones are cut.
 const LONGEST: usize = 300;
 
 /// The lines.
@@ -112,7 +112,7 @@ fn last_study() -> Vec<String> {
     ]
 }
 
-/// The line without what is this user's or this machine's own name.
+/// The line without secrets, and without the names of this user's home and of this host.
 fn private(line: &str) -> String {
     let mut line = secrets::without_ours(line);
     let home = env::var("HOME").unwrap_or_default();
