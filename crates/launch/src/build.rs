@@ -11,7 +11,7 @@ use model::plan::quoted;
 use model::{Clock, Nanos};
 
 use crate::start_server::run_to_end;
-use crate::{GuardCommand, LaunchError, LaunchSpec, Scratch, ServerExit, ServerOutput, unwritable};
+use crate::{GuardCommand, LaunchError, LaunchSpec, Scratch, ServerExit, ServerOutput, unwritable_data};
 
 /// How long a command that the user interrupts may take to end.
 const GRACE: Nanos = Nanos::from_secs(2);
@@ -71,7 +71,7 @@ impl Revision {
         if own.is_dir() {
             return Ok(own);
         }
-        let unwritable = unwritable(&folder);
+        let unwritable = unwritable_data(&folder);
         // Removed if the build fails; on the same file system as `own`, for the rename below.
         let scratch = Scratch::new(&folder).map_err(&unwritable)?;
         let tree = scratch.path().join("tree");
@@ -188,7 +188,7 @@ pub struct Build<'a> {
 impl Build<'_> {
     fn folder(&self, name: &str) -> Result<PathBuf, LaunchError> {
         let folder = self.data.join(name);
-        fs::create_dir_all(&folder).map_err(unwritable(&folder))?;
+        fs::create_dir_all(&folder).map_err(unwritable_data(&folder))?;
         Ok(folder)
     }
 

@@ -79,12 +79,25 @@ pub enum LaunchError {
     },
 }
 
-/// The error for a directory or file that cannot be made in `within`.
+/// The error for a directory or file that cannot be made in `within`, which is below TMPDIR.
 pub(crate) fn unwritable(within: &Path) -> impl Fn(io::Error) -> LaunchError + use<> {
+    not_made_in(within, "TMPDIR")
+}
+
+/// The same of longtail's data folder, where what was built is kept.
+pub(crate) fn unwritable_data(within: &Path) -> impl Fn(io::Error) -> LaunchError + use<> {
+    not_made_in(within, "XDG_DATA_HOME")
+}
+
+/// `variable` is the one that names another place.
+fn not_made_in(
+    within: &Path,
+    variable: &'static str,
+) -> impl Fn(io::Error) -> LaunchError + use<> {
     let within = within.display().to_string();
     move |error| {
         LaunchError::Unusable(format!(
-            "no directory can be made in '{within}' ({error}): set TMPDIR to one that you can write"
+            "no directory can be made in '{within}' ({error}): set {variable} to one that you can write"
         ))
     }
 }

@@ -156,7 +156,7 @@ pub(crate) fn last() -> Result<PathBuf, Mistake> {
 }
 
 /// The commands whose studies are kept, as the files' names have them.
-const KEPT_COMMANDS: [&str; 4] = ["sweep", "load", "compare", "bodies"];
+const KEPT_COMMANDS: [&str; 5] = ["sweep", "load", "compare", "bodies", "capacity"];
 
 /// The study that a user means: a file, the number of a kept study as `report --list` counts them, or
 /// a command, of which it is the last.

@@ -186,6 +186,8 @@ fn quoted_request(text: &str) -> (String, &str) {
 /// The character behind a backslash, percent-encoded.
 fn escaped(rest: &mut std::str::Chars<'_>) -> String {
     let digits = rest.as_str().strip_prefix('x').and_then(|hex| hex.get(..2));
+    // `from_str_radix` would take a sign.
+    let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
     if let Some(code) = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
         rest.nth(2);
         return format!("%{code:02X}");

@@ -146,7 +146,7 @@ impl SweepArgs {
         let arms = try_list(list)?;
         let own = ["--best", "--no-control"].map(str::to_owned);
         let arms = arms.iter().map(|arm| as_arm(arm));
-        Ok(Some(comparison(words, "--try", own.into_iter().chain(arms))))
+        Ok(Some(comparison(words, "--try", None, own.into_iter().chain(arms))))
     }
 
     /// The same of `--during`: one arm without an event, and one with each. One block tells what an
@@ -157,15 +157,12 @@ impl SweepArgs {
         }
         let arms = self.during.iter().map(|list| event_arms(list));
         let arms = arms.collect::<Result<Vec<_>, _>>()?.concat();
-        let is_length = |word: &String| {
-            word == "--for" || ["-z", "-D", "--for="].iter().any(|flag| word.starts_with(flag))
-        };
-        let length = (!words.iter().any(is_length)).then(|| format!("--for={EVENT_RUN}"));
+        let length = self.requests_per_connection.is_none().then(|| format!("--for={EVENT_RUN}"));
         let blocks = self.blocks.is_none().then(|| "--blocks=1".to_owned());
-        let own = std::iter::once("--no-control".to_owned()).chain(length).chain(blocks);
+        let own = std::iter::once("--no-control".to_owned()).chain(blocks);
         let base = std::iter::once("no event=".to_owned()).chain(arms);
         let arms: Vec<String> = base.map(|arm| as_arm(&arm)).collect();
-        Ok(Some(comparison(words, "--during", own.chain(arms))))
+        Ok(Some(comparison(words, "--during", length, own.chain(arms))))
     }
 }
 
@@ -177,13 +174,19 @@ fn as_arm(arm: &str) -> String {
     format!("--arm={arm}")
 }
 
-/// These words of a sweep as words of a comparison: without `flag` and its values, and with `own`
-/// before the server's command.
-fn comparison(words: &[String], flag: &str, own: impl Iterator<Item = String>) -> Vec<String> {
+/// These words of a sweep as words of a comparison: without `flag` and its values, with `default`
+/// first, which the user's own words override, and with `own` before the server's command.
+fn comparison(
+    words: &[String],
+    flag: &str,
+    default: Option<String>,
+    own: impl Iterator<Item = String>,
+) -> Vec<String> {
     let mut words = words.to_vec();
     let command = server_command(&mut words);
-    if let Some(name) = words.iter_mut().find(|word| *word == "sweep") {
-        "compare".clone_into(name);
+    if let Some(at) = words.iter().position(|word| word == "sweep") {
+        let name = std::iter::once("compare".to_owned());
+        words.splice(at..=at, name.chain(default));
     }
     while let Some(at) = words.iter().position(|word| word == flag) {
         words.drain(at..words.len().min(at + 2));

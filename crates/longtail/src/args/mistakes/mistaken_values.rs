@@ -19,7 +19,7 @@ pub(crate) fn wrong_value(
 ) -> Option<ArgumentFault> {
     let long = flag.split(' ').next()?;
     let arg = command.get_arguments().find(|arg| is_called(arg, long))?;
-    let at = words.iter().position(|word| word == value || word.ends_with(value))?;
+    let at = place_of_value(arg, value, words)?;
     let before = words[at].strip_suffix(value)?;
     let inserted = meant_value(command, arg, value)?;
     let mut inserted = inserted.into_iter();
@@ -28,6 +28,28 @@ pub(crate) fn wrong_value(
     let fault =
         ArgumentFault::of_ours(complaint.to_owned(), format!("type {}", inserted.join(" ")));
     Some(fault.mended_by(Edit { at, removed: 1, inserted }))
+}
+
+/// Which word has this value of this flag: behind the flag, or glued to it. If neither, the first
+/// word that ends with it, such as a list.
+fn place_of_value(arg: &Arg, value: &str, words: &[String]) -> Option<usize> {
+    let is_last_of_cluster = |word: &str| {
+        let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        letters.and_then(|letters| letters.chars().last()).is_some_and(|last| {
+            arg.get_short() == Some(last)
+                || arg.get_all_short_aliases().is_some_and(|aliases| aliases.contains(&last))
+        })
+    };
+    let names_it = |word: &str| {
+        is_called(arg, word.strip_suffix('=').unwrap_or(word)) || is_last_of_cluster(word)
+    };
+    let has_it = |at: &usize| match words[*at].strip_suffix(value) {
+        Some("") => at.checked_sub(1).is_some_and(|before| names_it(&words[before])),
+        Some(before) => names_it(before),
+        None => false,
+    };
+    let elsewhere = || words.iter().position(|word| word.ends_with(value));
+    (0..words.len()).find(has_it).or_else(elsewhere)
 }
 
 /// The value that was meant, perhaps with a flag that was glued to it.

@@ -221,7 +221,7 @@ pub(crate) struct ServerArgs {
 }
 
 /// What is said of flags of a server to be started, where one runs already.
-pub(crate) const ONE_RUNS_ALREADY: &str = "a URL is of a server that runs already: leave out the flags that start one (-w, -t, -r, -C, -d, --path, --try, -- COMMAND), or the URL";
+pub(crate) const ONE_RUNS_ALREADY: &str = "a URL is of a server that runs already: leave out the flags that start one (-w, -t, -r, -C, -s, -d, --server, --server-cpus, --path, --try, -- COMMAND), or the URL";
 
 impl ServerArgs {
     /// The server and how to start it.
@@ -392,7 +392,13 @@ impl ServerArgs {
             || self.app.is_some()
             || self.path.is_some()
             || self.delay.is_some()
-            || self.body.is_some();
+            || self.body.is_some()
+            || self.socket[..] != [Socket::Tcp4]
+            || self.which != ServerKind::NAMED[0]
+            || self.slots.is_some()
+            || self.url.is_some()
+            || self.puma.server_cpus.is_some()
+            || self.server_address.is_some();
         refuse_if(is_given, ONE_RUNS_ALREADY)
     }
 
@@ -402,6 +408,8 @@ impl ServerArgs {
         let mut words: Vec<String> = ["--rate=1/s", "--arrivals=poisson"].map(str::to_owned).into();
         words.push(format!("--timeout={}", self.timeout));
         words.push(format!("--worker-header={}", self.worker_header));
+        let clock = TIMESTAMPS.iter().find(|(_, clock)| *clock == self.timestamps);
+        words.extend(clock.map(|(name, _)| format!("--timestamps={name}")));
         words.extend(self.from.iter().map(|from| format!("--from={from}")));
         words.extend(self.generator_threads.map(|n| format!("--generator-threads={n}")));
         words.extend(self.mix.iter().map(|mix| format!("--mix={mix}")));

@@ -300,7 +300,7 @@ fn trials(summary: &SummaryCapacity) -> Result<PageFigure, String> {
     let key = vec![
         KeyEntry::new("p50", "keeps the objectives"),
         KeyEntry::new("max", "breaks one"),
-        KeyEntry::new("ideal", "undecided, or too short to pass"),
+        KeyEntry::new("ideal", "neither: undecided, too short to pass, broken off or not trusted"),
         KeyEntry::new("mark", "the bracket"),
     ];
     let sentence =
