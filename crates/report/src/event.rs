@@ -8,7 +8,7 @@ use crate::number::{self, or_none};
 use crate::text::{self, Width};
 use crate::tree::{DataTable, ReportSection, TableRow};
 
-/// The figures of the three parts side by side; empty if the event was not done.
+/// The figures before, during and after the event, side by side; empty if the event was not done.
 pub(crate) fn table(run: &Run) -> DataTable {
     let Some(requests) = run.event.as_ref().and_then(|event| event.requests.as_ref()) else {
         return DataTable::default();
@@ -32,7 +32,7 @@ pub(crate) fn table(run: &Run) -> DataTable {
     DataTable::new(["", "before", "during", "after"], rows)
 }
 
-/// That table as text; nothing if there is none.
+/// The same table as text; nothing if it is empty.
 pub(crate) fn as_text(run: &Run, width: Width) -> String {
     let table = table(run);
     if table.rows.is_empty() { String::new() } else { text::table(&table, 2, width) }

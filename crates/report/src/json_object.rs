@@ -16,7 +16,7 @@ enum JsonEntry {
 }
 
 impl JsonObject {
-    /// Puts a figure in its place: a dot in the path leads into an object, which keeps what it has.
+    /// Appends a figure. `a.b` is the entry `b` of an object `a`, which consecutive figures share.
     pub(crate) fn insert(&mut self, path: &'static str, figure: RunFigure) {
         if matches!(figure, RunFigure::LeftOut) {
             return;

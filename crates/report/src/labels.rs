@@ -109,11 +109,11 @@ pub(crate) fn stopped_load(plan: &LoadPlan, ran_for: Nanos) -> String {
 /// The load, with these words for how long it runs.
 fn load_for(plan: &LoadPlan, length: Option<String>) -> String {
     let total = plan.load.requests_total.map(|n| count_of(n, "request")).unwrap_or_default();
-    let at_most = count_of(plan.load.connections, "connection");
+    let connection_count = count_of(plan.load.connections, "connection");
     match &plan.load.pace {
         Pace::Closed => listed([
             "closed loop".to_owned(),
-            at_most,
+            connection_count,
             connections(plan.load.keep_alive).to_owned(),
             if plan.load.think == Nanos::ZERO {
                 String::new()
@@ -135,6 +135,7 @@ fn load_for(plan: &LoadPlan, length: Option<String>) -> String {
                 .filter(|length| !ends_by_itself || !length.starts_with("for "))
                 .map(|length| format!(" {length}"))
                 .unwrap_or_default();
+            // `500 req/s for 30 s` is one phrase; before any other length stands a comma.
             let is_phrase = length.is_empty()
                 || matches!(profile, Profile::Flat { .. }) && length.starts_with(" for ");
             let gap = if is_phrase { "" } else { "," };
@@ -149,7 +150,7 @@ fn load_for(plan: &LoadPlan, length: Option<String>) -> String {
                 } else {
                     format!("seed {seed}")
                 },
-                format!("at most {at_most}"),
+                format!("at most {connection_count}"),
             ])
         }
     }

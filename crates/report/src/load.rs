@@ -288,14 +288,12 @@ fn phases(study: &LoadStudy) -> Option<ReportSection> {
     }
     let mut resolved = DurationSummary::default();
     study.name_resolution.iter().for_each(|time| resolved.record(*time));
-    let is_open = phases.connect.count == 0 && run.tally.connections_opened > 0;
+    let opened_before = phases.connect.count == 0 && run.tally.connections_opened > 0;
+    let connect_note = if opened_before { "all before the measured requests" } else { "" };
+    let resolution_note = if resolved.count > 0 { "once, before the start" } else { "" };
     let rows = [
-        (
-            "name resolution",
-            &resolved,
-            if resolved.count > 0 { "once, before the start" } else { "" },
-        ),
-        ("connect", &phases.connect, if is_open { "all before the measured requests" } else { "" }),
+        ("name resolution", &resolved, resolution_note),
+        ("connect", &phases.connect, connect_note),
         ("TLS handshake", &phases.handshake, ""),
         ("request write", &phases.write, ""),
         ("time to first byte", &phases.first_byte, ""),

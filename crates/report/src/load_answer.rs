@@ -120,8 +120,8 @@ fn bars(times: &Histogram, width: Width) -> String {
     if edges.is_empty() {
         return String::new();
     }
-    let keep = edges.len().saturating_sub(BARS - 1);
-    edges.drain(..keep);
+    let surplus = edges.len().saturating_sub(BARS - 1);
+    edges.drain(..surplus);
     let mut counts = vec![0; edges.len() + 1];
     for (time, n) in times.buckets() {
         counts[edges.partition_point(|edge| *edge < time.0)] += n;

@@ -114,10 +114,10 @@ fn of_sweep(study: &SweepStudy) -> Vec<String> {
     };
     let load = closed_loop(&plan.stream, &runs, &study.environment, placement);
     // Runs after the first find a warm server, and may warm it up for a shorter time.
-    let is_at_most = plan.runs() > 1 && matches!(plan.stream.stop, Stop::After(_));
+    let warm_ups_vary = plan.runs() > 1 && matches!(plan.stream.stop, Stop::After(_));
     vec![
         joined([Some(server(facts)), Some(slots(facts)), Some(app(study))]),
-        if is_at_most { load.replacen(", after ", ", after up to ", 1) } else { load },
+        if warm_ups_vary { load.replacen(", after ", ", after up to ", 1) } else { load },
     ]
 }
 
@@ -291,15 +291,14 @@ fn takes_alone(known: &ServiceTime) -> String {
     [Some(takes), cpu, first, later].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// `20.7 ms`; where the mean is not known well, `15.0 ms, half of them; mean 69.0 ms, 41.0 to
-/// 110 ms,`.
+/// `20.7 ms`; where the mean is not known well, `15.0 ms (median; mean 69.0 ms, 41.0 to 110 ms)`.
 fn time_alone(known: &ServiceTime) -> String {
     // Older files have only the median.
     if known.is_well_known() || known.answers == 0 {
         return number::time(known.mean);
     }
     let median = number::time(known.median);
-    format!("{median}, half of them; mean {}, {},", number::time(known.mean), interval(known))
+    format!("{median} (median; mean {}, {})", number::time(known.mean), interval(known))
 }
 
 /// The interval of the mean: `41.0 to 110 ms`.
@@ -318,8 +317,8 @@ fn interval(known: &ServiceTime) -> String {
 /// `2 CPUs shared with longtail`, or which CPUs each has.
 fn cpus(machine: &Environment, placement: Option<&Placement>) -> Option<String> {
     match placement {
-        Some(Placement { server, .. }) if placement.is_some_and(Placement::is_shared) => {
-            Some(format!("{} shared with longtail", count_of(server.len() as u64, "CPU")))
+        Some(placement) if placement.is_shared() => {
+            Some(format!("{} shared with longtail", count_of(placement.server.len() as u64, "CPU")))
         }
         Some(Placement { server, lanes }) if lanes.is_empty() => {
             Some(format!("server on {}", server.in_words()))
@@ -369,8 +368,8 @@ pub(crate) fn service_time(study: &SweepStudy) -> Option<(Nanos, &'static str, f
         ServiceTimeSource::Given => "given",
         ServiceTimeSource::Measured => "measured one request at a time",
     };
-    let slots = f64::from(study.server.slots()) / mean.as_secs_f64();
-    Some((mean, source, computing(study).map_or(slots, |(_, rate)| rate)))
+    let by_slots = f64::from(study.server.slots()) / mean.as_secs_f64();
+    Some((mean, source, computing(study).map_or(by_slots, |(_, rate)| rate)))
 }
 
 /// The CPU time of a request and the highest rate that the CPUs allow, where that is lower than

@@ -15,7 +15,7 @@ use crate::tree::{
 
 /// Rates that differ by less are one limit.
 const SAME_LIMIT: f64 = 1e-6;
-/// An interval narrower than this part of the service time is not worth a mark.
+/// An interval whose half width is at most this part of the service time is not worth a mark.
 const NOTABLE: f64 = 0.01;
 /// Characters of the longest bar.
 const BAR: f64 = 40.0;
@@ -34,7 +34,7 @@ pub fn as_text(prediction: &Prediction, plot: Option<&[PredictedP99]>, width: Wi
         sections.push(lock_section(prediction, lock));
         if lock.binds {
             let hidden = "Percentiles are not known where threads wait for Ruby's lock or a CPU; without --cpu you see those of threads that never do.";
-            let left_out = "Counted is the app's Ruby alone, on CPUs that do nothing else. Puma's own work and passing the lock on come on top: measured rates are lower.";
+            let left_out = "Only the app's Ruby is counted, on CPUs that do nothing else. Puma's own work and passing the lock on come on top: measured rates are lower.";
             let lines = [hidden, left_out].map(str::to_owned).into_iter();
             sections.push(ReportSection::new("").lines(lines.chain(prediction.notes.clone())));
         }
@@ -43,7 +43,7 @@ pub fn as_text(prediction: &Prediction, plot: Option<&[PredictedP99]>, width: Wi
     format!("{}\n{}", text::facts(&facts(prediction), width), text::sections(&sections, width))
 }
 
-/// What is predicted of what, and the limits.
+/// The server, the load and the limits.
 fn facts(prediction: &Prediction) -> [NamedFact; 3] {
     let mean = number::span(prediction.service_mean_ns);
     let service = if prediction.service.contains(':') {
@@ -95,8 +95,8 @@ fn in_words(cpus: ServerCpus) -> String {
     format!("{whose}{count} CPU{plural}")
 }
 
-/// What to know if no CPU time was given: what a sweep `measured` of it, or from which CPU time on
-/// something else than threads is the limit.
+/// A note for a prediction without a CPU time: the one that a sweep `measured`, or else from which
+/// CPU time on the threads are no longer the limit.
 pub fn cpu_not_counted(
     server: &PredictedServer,
     cpus: ServerCpus,
@@ -152,7 +152,7 @@ fn queue_table(prediction: &Prediction) -> DataTable {
     DataTable::of_columns(columns, prediction.lines.iter().map(row))
 }
 
-/// What is to be known of the figures.
+/// Notes on the figures, below the table.
 fn remarks(prediction: &Prediction) -> Vec<String> {
     let objective = prediction
         .objective
@@ -211,8 +211,8 @@ fn each_time(prediction: &Prediction) -> impl Iterator<Item = NamedTime<'_>> {
     })
 }
 
-/// Whether a time is marked: half of its interval is a large part of it, and of a service time no
-/// small one.
+/// Whether a time is marked `?`: the half width of its interval is a large part of the time, and
+/// more than a hundredth of the service time.
 fn is_rough(prediction: &Prediction, time: PredictedTime) -> bool {
     let Some(TimeInterval { low, high, .. }) = time.interval else { return false };
     let Some(high) = high else { return true };
@@ -221,13 +221,13 @@ fn is_rough(prediction: &Prediction, time: PredictedTime) -> bool {
         && half > NOTABLE * prediction.service_mean_ns.as_secs_f64()
 }
 
-/// The half width of an interval as a part of its figure, where that is not nothing.
+/// The half width of an interval as a part of its figure, unless that is 0.
 fn width(time: PredictedTime) -> Option<f64> {
     let half = time.interval?.half_width?.as_secs_f64();
     (time.ns > Nanos::ZERO).then(|| half / time.ns.as_secs_f64())
 }
 
-/// What Ruby's lock leaves, by the number of threads.
+/// The rates that Ruby's lock allows, by the number of threads.
 fn lock_section(prediction: &Prediction, lock: &RubyLock) -> ReportSection {
     let is_closed = lock.by_threads.iter().any(|line| line.closed.is_some());
     let aside = if lock.binds {

@@ -61,7 +61,7 @@ fn written(file: &ReproFile) -> String {
     format!("{make_folder}cat >{name} <<'{end}'\n{}{newline}{end}\n", file.text)
 }
 
-/// A word that ends the text, and is no line of it.
+/// The end marker of a here-document: a word that is no line of the text.
 fn end_of(text: &str) -> String {
     let mut end = "END".to_owned();
     while text.lines().any(|line| line == end) {

@@ -4,7 +4,7 @@
 //! [`COLUMNS`] has their order in a full report and in CSV, [`IN_ANSWER`] in the answer's table of
 //! runs, [`IN_ANSWER_OF_LOAD`] in that of a load, and [`IN_JSON`] in the JSON of a summary. HTML
 //! and Markdown show the same two tables. Puma's own layouts name their columns in
-//! `formats/puma.rs`, for their characters are fixed.
+//! `formats/puma.rs`, because they are fixed to the character.
 
 use judge::Grade;
 use model::comparison::Metric;
@@ -498,8 +498,8 @@ static COMPARED_P50: RunColumn = compared("p50", "p50_ms", |run| time_of_arm(run
 static COMPARED_P95: RunColumn = compared("p95", "p95_ms", |run| time_of_arm(run, Metric::P95));
 static COMPARED_P99: RunColumn = compared("p99", "p99_ms", |run| time_of_arm(run, Metric::P99));
 
-/// A time that arms are compared by. It is shown where one run alone does not support it, for the
-/// blocks together do.
+/// A time that arms are compared by. It is shown even where a single run does not support it,
+/// because all blocks together do.
 const fn compared(
     name: &'static str,
     csv: &'static str,
@@ -522,7 +522,7 @@ fn time_of_arm(run: &SummaryRun<'_>, metric: Metric) -> RunFigure {
     run.arm().and_then(|arm| metric.of(arm).ok()).map(Nanos::from_secs_f64).into()
 }
 
-/// The same of a class, of which one run alone is asked.
+/// The same of a class. Classes are not compared, so the run alone must support the time.
 fn time_of_class(run: &SummaryRun<'_>, metric: Metric) -> RunFigure {
     match metric {
         Metric::Mean => run.mean().into(),
@@ -667,7 +667,7 @@ pub(crate) static SHARE_OF_TIME: RunColumn =
         run.class.and_then(|class| class.response_time).into()
     });
 
-/// By what requests of each class take alone: under load each waits for the others.
+/// Computed from what requests of each class take alone: under load they wait for each other.
 pub(crate) static SHARE_OF_SERVER_TIME: RunColumn = RunColumn {
     presence: if_alone,
     ..share_of_all("server's time", "share_of_server_time", |run| {
@@ -710,7 +710,7 @@ const fn share_of_all(
     }
 }
 
-/// Lines of CSV about classes have it.
+/// CSV has it if there are classes, and no table has it.
 fn if_classes(runs: &[SummaryRun<'_>]) -> ColumnPresence {
     let is_told_apart =
         |run: &SummaryRun<'_>| run.class.is_some() || !run.run.tally.classes.is_empty();
@@ -783,7 +783,7 @@ pub(crate) static CONTENT_BYTES: RunColumn = RunColumn {
     name: "content",
     csv: "content_bytes",
     meaning: |_| "bytes of content, counted, over whole responses",
-    band: Some(bytes_an_answer),
+    band: Some(bytes_per_response),
     figure: FigureSource::Of(|run| run.body().and_then(BodyRun::content_bytes).into()),
     shown: number::exact,
     tables: &[Bodies],
@@ -794,14 +794,14 @@ static WHOLE_BYTES: RunColumn = RunColumn {
     name: "whole",
     csv: "whole_bytes",
     meaning: |_| "the same with heads and what chunks are wrapped in",
-    band: Some(bytes_an_answer),
+    band: Some(bytes_per_response),
     figure: FigureSource::Of(|run| run.body().and_then(BodyRun::whole_bytes).into()),
     shown: number::exact,
     tables: &[Bodies],
     ..PLAIN
 };
 
-fn bytes_an_answer(_: RunTable) -> ColumnBand {
+fn bytes_per_response(_: RunTable) -> ColumnBand {
     ColumnBand::new("bytes per response", "bytes")
 }
 
@@ -933,7 +933,7 @@ static FAILURES: RunColumn = RunColumn {
     ..PLAIN
 };
 
-/// Tables leave it out, for a full report has a section of it.
+/// Tables leave it out, because a full report has a section for it.
 static STATUSES: RunColumn = RunColumn {
     name: "statuses",
     meaning: |_| "responses by status",
@@ -946,7 +946,7 @@ static STATUSES: RunColumn = RunColumn {
 
 static UNFINISHED: RunColumn = RunColumn {
     name: "unfinished",
-    meaning: |_| "out when the user stopped the run; not counted",
+    meaning: |_| "in flight when the user stopped the run; not counted",
     figure: FigureSource::Of(|run| run.run.tally.unfinished.in_flight.into()),
     stays_when_invalid: true,
     tables: EVERYWHERE,
@@ -973,11 +973,11 @@ fn if_stopped(runs: &[SummaryRun<'_>]) -> ColumnPresence {
 /// Requests that had not ended when the user stopped the run.
 #[derive(Serialize)]
 struct UnfinishedCounts {
-    /// Those that were out.
+    /// Sent, and without a response yet.
     in_flight: u64,
-    /// Open loop: those for which no connection was free.
+    /// Open loop: due, and without a free connection.
     not_sent: u64,
-    /// Of both, those that had waited longer than any response took: percentiles count them.
+    /// Those of either kind that had waited longer than any response took: percentiles count them.
     above_all: u64,
 }
 
@@ -1073,8 +1073,8 @@ fn found_by_check(run: &Run, figure: fn(&Diagnostic) -> Option<f64>) -> RunFigur
 }
 
 /// Whether something was seen that may have spoiled a number of the run's row. A number that is
-/// left out, or that nothing confirms, has a note and no mark: it would stand on every row and mean
-/// nothing.
+/// left out, or that nothing confirms, has a note and no mark: a mark would then stand on every row
+/// and mean nothing.
 fn is_doubtful(run: &Run) -> bool {
     let fails = run.claim.as_ref().is_some_and(|claim| claim.failed > Some(0));
     fails || run.warnings.iter().any(|warning| judge::grade(warning) != Grade::Note)

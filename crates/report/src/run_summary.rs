@@ -28,15 +28,15 @@ pub enum SummaryVerdict {
     KeepsUp,
     /// The load was less than the server can do.
     Unloaded,
-    /// The server.
+    /// The server was the limit.
     ServerBound,
-    /// The CPUs that server and generator share.
+    /// The CPUs that server and generator share were.
     SharedCpus,
-    /// The network.
+    /// The network was.
     NetworkBound,
     /// An open loop: more was offered than the server can do.
     Overloaded,
-    /// The generator.
+    /// The generator was the limit.
     GeneratorBound,
     /// The figures are worth nothing.
     Invalid,
@@ -260,8 +260,8 @@ impl<'a> SummaryRun<'a> {
         self.run.max_response_time().time().filter(|_| !self.is_hidden())
     }
 
-    /// Between which times a percentile lies that too few responses support, if that is known to
-    /// a fifth.
+    /// The range of a percentile that too few responses support, where the range is known to
+    /// within a fifth.
     pub(crate) fn range_of_few(&self, quantile: f64) -> Option<[Nanos; 2]> {
         let range = self.run.percentile_range(quantile).filter(|_| !self.is_hidden())?;
         Some([range.low, range.high])
@@ -383,6 +383,7 @@ fn verdict_of_load(study: &LoadStudy) -> SummaryVerdict {
     let run = &study.run;
     let is_overload =
         run.statistics.as_ref().is_some_and(|statistics| statistics.is_overload(&run.tally));
+    // Verdicts are ordered: an invalid or generator-bound run stays what it is.
     match verdict_of(run) {
         SummaryVerdict::Unloaded if study.plan.load.pace.is_open() => SummaryVerdict::KeepsUp,
         verdict if run.claim.is_none() && is_overload => verdict.max(SummaryVerdict::Overloaded),
@@ -466,8 +467,8 @@ pub(crate) fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
-/// Interval and part of a percentile that is `time`, each as a cell: `22.6–24.3`, `>22.6`; `≤
-/// 0.71`.
+/// Two cells about a percentile that is `time`: its interval (`22.6–24.3`, `>22.6`), and the
+/// generator's share of it (`≤ 0.71`).
 pub(crate) fn interval_cells(
     statistics: Option<&Statistics>,
     quantile: f64,
@@ -476,9 +477,8 @@ pub(crate) fn interval_cells(
     let known = time.time().zip(statistics.and_then(|statistics| statistics.interval(quantile)));
     let Some((time, known)) = known else { return [number::NONE; 2].map(str::to_owned) };
     let interval = Some(range([known.low, known.high])).filter(|text| !text.is_empty());
-    // At most so much of the time is the generator's.
-    let part = |least| format!("≤ {}", number::milliseconds(time.saturating_sub(least)));
-    [number::or_none(interval, |text| text), number::or_none(known.without_generator, part)]
+    let share = |without| format!("≤ {}", number::milliseconds(time.saturating_sub(without)));
+    [number::or_none(interval, |text| text), number::or_none(known.without_generator, share)]
 }
 
 #[cfg(test)]

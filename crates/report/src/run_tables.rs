@@ -1,5 +1,5 @@
-//! The columns of `run_columns` laid out: the table of a full report, the answer's table, and the JSON
-//! of a run. `formats/csv.rs` writes the same columns as CSV.
+//! The columns of `run_columns` laid out: the table of a full report, the answer's table, and the
+//! JSON of a run. `formats/csv.rs` writes the same columns as CSV.
 
 use model::Study;
 use serde::{Serialize, Serializer};
@@ -40,7 +40,7 @@ pub(crate) fn columns_of(table: RunTable, runs: &[SummaryRun<'_>]) -> Vec<&'stat
 pub(crate) const NO_FIGURE: [(SummaryVerdict, &str); 2] =
     [(SummaryVerdict::Invalid, "INVALID"), (SummaryVerdict::GeneratorBound, "GENERATOR-BOUND")];
 
-/// The answer's table: a row a run.
+/// The answer's table: a row for each run.
 pub(crate) fn answer(runs: &[SummaryRun<'_>]) -> DataTable {
     let shown: Vec<(&str, &RunColumn, u8)> = IN_ANSWER
         .iter()
@@ -68,7 +68,7 @@ pub(crate) fn answer_heading(name: &str, column: &RunColumn) -> TableColumn {
 fn answer_row(run: &SummaryRun<'_>, columns: &[&RunColumn]) -> TableRow {
     match NO_FIGURE.iter().find(|(verdict, _)| *verdict == run.verdict) {
         Some((_, word)) => {
-            // No time of a run that says nothing of the server; p50 is the first.
+            // A run that says nothing about the server has no times, of which p50 is the first.
             let known = columns.iter().take_while(|column| !std::ptr::eq(**column, &raw const P50));
             TableRow::new(known.map(|column| answer_cell(run, column))).noted(*word)
         }

@@ -94,8 +94,8 @@ fn mean_of_reports(track: &WatchTrack, curve: &WatchCurve) -> Option<f64> {
     (reports > 0.0).then(|| sum / reports)
 }
 
-/// How fast a counter of nanoseconds rose, all processes together, per nanosecond of sampling.
-/// Processes that started or ended meanwhile count with what they had.
+/// How fast a counter of nanoseconds rose, all processes together, per nanosecond of sampling. A
+/// process that started meanwhile counts from 0, and one that ended up to its last sample.
 fn share(watch: &Watch, name: &str) -> Option<f64> {
     let counted = |curve: &WatchCurve| {
         if curve.values.first() == Some(&None) { curve.most() } else { curve.counted() }

@@ -11,8 +11,8 @@ use crate::number::{self, NONE};
 use crate::text::{self, Width};
 use crate::tree::{DataTable, TableColumn, TableRow};
 
-/// What the JSON says that it is, and its version. A change that an old reader would misunderstand
-/// raises it.
+/// The JSON's `kind` and `schema`, its version. A change that an old reader would misunderstand
+/// raises the version.
 const KIND: &str = "signals";
 const SCHEMA: u32 = 2;
 
@@ -31,7 +31,7 @@ pub struct SignalsHead {
     pub base: SignalsBase,
     /// What the search for the capacity told, and which rate is 100 %.
     pub capacity: String,
-    /// Between which rates it lies.
+    /// Between which rates the capacity lies.
     pub bracket: CapacityBracket,
     /// Each step's length.
     pub step: Nanos,
@@ -82,14 +82,14 @@ pub fn signals_text(head: &SignalsHead, found: &SignalsFound, width: Width) -> S
 /// Which signals could not be read, and how they can.
 fn not_read(found: &SignalsFound) -> Option<String> {
     let names: Vec<String> = found.missing.iter().map(|kind| kind.name.to_owned()).collect();
-    let of = |source| found.missing.iter().any(|kind| kind.source == source);
-    // Older Pumas have no `backlog_max`.
-    let is_asked = found.rows.iter().any(|row| row.kind.source == SignalSource::Puma);
+    let is_missing = |source| found.missing.iter().any(|kind| kind.source == source);
+    // Older Pumas are read, but have no `backlog_max`.
+    let puma_was_read = found.rows.iter().any(|row| row.kind.source == SignalSource::Puma);
     let mut hints = Vec::new();
-    if of(SignalSource::Puma) && !is_asked {
+    if is_missing(SignalSource::Puma) && !puma_was_read {
         hints.push("Puma's own numbers need its control server: --control-url, or --state");
     }
-    if of(SignalSource::App) {
+    if is_missing(SignalSource::App) {
         hints.push("the queue time needs an app that says when it began: docs/signals.md");
     }
     let hints = if hints.is_empty() { String::new() } else { format!(" ({})", hints.join("; ")) };
@@ -133,7 +133,7 @@ pub struct SignalsSummary<'a> {
     server: &'a SignalsServer,
     url: &'a str,
     objective: &'a str,
-    /// The rate that all parts are parts of, and how it is known.
+    /// The rate that is 100 %, and how it is known.
     base_per_s: f64,
     base_known_by: BaseKnownBy,
     capacity: CapacityBracket,

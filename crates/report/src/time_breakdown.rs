@@ -78,10 +78,14 @@ impl QueueWaits {
 
     /// The waits that are known.
     fn parts(self) -> Vec<TimePart> {
-        let part = |name, class| move |time| TimePart { name, class, time };
-        let accept_queue = self.accept_queue.map(part("accept queue (by its length)", "accept"));
-        let server = self.server.map(part("server's queue (by its length)", "server"));
-        accept_queue.into_iter().chain(server).collect()
+        let mut parts = Vec::new();
+        if let Some(time) = self.accept_queue {
+            parts.push(TimePart { name: "accept queue (by its length)", class: "accept", time });
+        }
+        if let Some(time) = self.server {
+            parts.push(TimePart { name: "server's queue (by its length)", class: "server", time });
+        }
+        parts
     }
 
     fn sum(self) -> Nanos {
@@ -160,8 +164,7 @@ fn of_app_times(sums: &AppTimeSums, source: AppSource, queues: QueueWaits) -> Ti
     parts.extend(before.map(|_| part("before the app", class, left)));
     let app = if source == AppSource::ServerTiming { "app (Server-Timing)" } else { "app" };
     parts.push(part(app, "app", mean(sums.app)));
-    let is_rest = before.is_some();
-    parts.push(if is_rest {
+    parts.push(if before.is_some() {
         part("rest", "rest", rest)
     } else {
         part("before and after it", "waiting", left)
@@ -177,6 +180,7 @@ fn of_app_times(sums: &AppTimeSums, source: AppSource, queues: QueueWaits) -> Ti
 fn by_queues(run: &Run) -> Option<TimeBreakdown> {
     let whole = run.tally.response_time.mean()?;
     let queues = QueueWaits::of(run);
+    // At least one of the two waits must be known.
     queues.accept_queue.or(queues.server)?;
     // Waits that add up to more than the whole are wrong; a warning says so.
     let rest = Nanos(whole.0.checked_sub(queues.sum().0)?);

@@ -227,7 +227,7 @@ impl DataTable {
         }
     }
 
-    /// The same table, but of the titles over columns only the unit: `ms` for `response time, ms`.
+    /// The same table with only the unit of each band's title: `ms` for `response time, ms`.
     pub(crate) fn with_units_for_bands(mut self) -> DataTable {
         for band in self.columns.iter_mut().filter_map(|column| column.band.as_mut()) {
             if let Some((_, unit)) = band.title.rsplit_once(", ") {

@@ -133,8 +133,10 @@ impl<'a> SideRow<'a> {
 
 /// A rate per second, or a time in ms.
 fn value(run: &Run, metric: Metric) -> Option<f64> {
+    if metric == Metric::Throughput {
+        return Some(run.completed_rate());
+    }
     let time = match metric.quantile() {
-        _ if metric == Metric::Throughput => return Some(run.completed_rate()),
         Some(q) => run.response_time(q).time(),
         None => run.mean_response_time(),
     };

@@ -1,5 +1,5 @@
-//! CSV: a line for each run, with the columns of its study's table, and a line for each class of its
-//! requests.
+//! CSV: a line for each run, with the columns of its study's table, and a line for each class of
+//! its requests.
 
 use model::Study;
 
@@ -11,8 +11,8 @@ use crate::run_summary::SummaryRun;
 use crate::run_tables::columns_of;
 use crate::tree::{TableCell, TableColumn};
 
-/// The names of the columns of a study's table and a line for each run, as CSV. The lines of the classes of
-/// its requests follow that of the run, which has no class.
+/// The column names of a study's table and a line for each run, as CSV. Below the line of a run,
+/// whose class is empty, are those of its request classes.
 pub fn csv(study: &Study) -> String {
     let table = RunTable::of(study);
     let runs = SummaryRun::all_of(study);
@@ -33,7 +33,7 @@ pub fn csv(study: &Study) -> String {
 fn class_cell(column: &RunColumn, run: &SummaryRun<'_>, class: &SummaryRun<'_>) -> String {
     let is_among = |list: &[&RunColumn]| list.iter().any(|other| std::ptr::eq(*other, column));
     match class.class {
-        // A name is no word of ours: capitals stay.
+        // The user chose the name: it keeps its capitals.
         Some(class) if is_among(&[&CLASS]) => quoted(class.name),
         _ if is_among(OF_CLASS) => csv_cell(&column.cell(class)),
         _ if is_among(OF_RUN_OF_CLASS) => csv_cell(&column.cell(run)),

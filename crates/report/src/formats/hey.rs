@@ -7,11 +7,11 @@
 //!   responses alone (hey: of all, a 503 too); a percentile that too few responses support is left
 //!   out, as hey leaves out one that it does not have;
 //! - `Total` is the measured window, and `Requests/sec` the good responses per second in it;
-//! - `Total data` includes heads and unmeasured requests (hey: bodies alone); `Size/request` is that
-//!   divided by the number of responses;
+//! - `Total data` includes heads and unmeasured requests (hey: bodies alone); `Size/request` is
+//!   `Total data` divided by the number of responses;
 //! - `DNS+dialup` has its own fastest and slowest (hey prints those of the whole request), 0 for a
-//!   connection that was kept; with TLS the slowest is connect's and handshake's added up, so at
-//!   most that;
+//!   connection that was kept; with TLS the slowest is the slowest connect plus the slowest
+//!   handshake, an upper bound;
 //! - a name is resolved once, before the start;
 //! - errors are in our words.
 
@@ -96,11 +96,12 @@ fn histogram(times: &Histogram) -> String {
 fn details(study: &LoadStudy) -> String {
     let phases = &study.run.tally.phases;
     let responses = study.run.tally.counts.good();
+    let handshake = &phases.handshake;
+    let fastest_handshake = if handshake.count > 0 { handshake.min } else { Nanos::ZERO };
     let opened = DurationSummary {
-        sum: phases.connect.sum.saturating_add(phases.handshake.sum),
-        min: Nanos(if phases.handshake.count > 0 { phases.handshake.min.0 } else { 0 })
-            .saturating_add(phases.connect.min),
-        max: phases.connect.max.saturating_add(phases.handshake.max),
+        sum: phases.connect.sum.saturating_add(handshake.sum),
+        min: phases.connect.min.saturating_add(fastest_handshake),
+        max: phases.connect.max.saturating_add(handshake.max),
         ..phases.connect
     };
     let mut resolved = DurationSummary::default();

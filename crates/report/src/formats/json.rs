@@ -59,10 +59,10 @@ pub(crate) fn indented(value: &impl Serialize, levels: usize) -> String {
         }
         // A new line begins after a comma, after an opening bracket and before a closing one,
         // unless there is nothing between the two.
-        let is_inside = matches!(last, '[' | '{') != is_end;
+        let is_next_to_bracket = matches!(last, '[' | '{') != is_end;
         if !is_string && last == ',' && is_flat {
             text.push(' ');
-        } else if !is_string && !is_flat && (last == ',' || is_inside) {
+        } else if !is_string && !is_flat && (last == ',' || is_next_to_bracket) {
             text.push('\n');
             text.extend(std::iter::repeat_n("  ", open.len()));
         }
@@ -163,8 +163,8 @@ fn path_if_any<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D:
 /// section of its own.
 const OUTPUT: &str = "output";
 
-/// The same JSON with each line break in a string replaced by the two letters that stand for it,
-/// except in the value of [`OUTPUT`].
+/// The same JSON in which each line break in a string is a backslash and a letter, except in the
+/// value of [`OUTPUT`].
 fn with_visible_line_breaks(json: &str) -> Cow<'_, str> {
     if !json.contains("\\n") && !json.contains("\\r") && !json.contains("\\u000") {
         return Cow::Borrowed(json);
@@ -205,16 +205,16 @@ fn push_with_visible_line_breaks(shown: &mut String, string: &str) {
     while let Some(at) = rest.find('\\') {
         let (before, escape) = rest.split_at(at);
         shown.push_str(before);
-        let is = |name: &str| {
+        let is_escape = |name: &str| {
             escape.get(1..=name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name))
         };
         let (length, text) = if escape.starts_with("\\n") {
             (2, "\\\\n")
         } else if escape.starts_with("\\r") {
             (2, "\\\\r")
-        } else if is("u000a") {
+        } else if is_escape("u000a") {
             (6, "\\\\n")
-        } else if is("u000d") {
+        } else if is_escape("u000d") {
             (6, "\\\\r")
         } else {
             let length = escape.chars().take(2).map(char::len_utf8).sum();

@@ -45,8 +45,8 @@ fn item(item: &ListItem) -> String {
     format!("- {}{}\n", escaped(&label), lines.chain(hints).collect::<Vec<_>>().join("<br>\n  "))
 }
 
-/// A table that is readable as plain text, too. A column without name and cells is left out, such
-/// as that of marks; notes are a last column.
+/// A table that is readable as plain text, too. A column with neither name nor cells is left out
+/// (the marks, where there are none); notes become the last column.
 pub(crate) fn pipe_table(table: &DataTable) -> String {
     let is_empty = |at: usize| {
         table.rows.iter().all(|row| row.cells.get(at).is_none_or(|cell| cell.text.is_empty()))
@@ -97,7 +97,7 @@ pub(crate) fn details(summary: &str, inside: &str) -> String {
     format!("<details><summary>{summary}</summary>\n\n{}\n\n</details>\n", inside.trim_end())
 }
 
-/// A block of code, in a fence that is not in it.
+/// A block of code, in a fence longer than any inside it.
 pub(crate) fn fenced(language: &str, inside: &str) -> String {
     let mut fence = "```".to_owned();
     while inside.contains(&fence) {

@@ -1,6 +1,6 @@
-//! What a study can be written as, a file each: text for a terminal, Markdown, HTML, CSV, the study's
-//! own JSON, logs of requests, and the layouts of hey, wrk and Puma's scripts. (`--json` is the summary
-//! itself: `summary.rs`.) Which of them is wanted is `OutputFormat` in `longtail/src/args`.
+//! What a study can be written as, a file each: text for a terminal, Markdown, HTML, CSV, the
+//! study's own JSON, logs of requests, and the layouts of hey, wrk and Puma's scripts. (`--json` is
+//! the summary itself: `summary.rs`.) `OutputFormat` in `longtail/src/args` says which is wanted.
 
 pub(crate) mod csv;
 pub mod hey;
@@ -15,7 +15,8 @@ pub mod wrk;
 
 use model::{LoadStudy, Verdict};
 
-/// A load in a layout that has no way to say that a run is invalid: then it says that alone.
+/// Lays out a load in a format that has no way to mark a run as invalid: for an invalid run it
+/// returns a line that says so, and no figures.
 pub fn with_valid_figures(load: &LoadStudy, layout: fn(&LoadStudy) -> String) -> String {
     let judgement = load.run.judgement.as_ref();
     if judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)

@@ -46,7 +46,7 @@ pub(crate) struct PlotPoint {
     pub(crate) y: f64,
 }
 
-/// The range in which a y lies.
+/// The range of y at an x.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PlotRange {
     pub(crate) x: f64,
@@ -315,7 +315,7 @@ impl Plot {
         );
     }
 
-    /// The names of the lines, each behind the last point of its line, moved apart where they would
+    /// The names of the lines, each right of its line's last point, moved apart where they would
     /// touch.
     fn draw_names(&self, svg: &mut String) {
         let mut names: Vec<LineName<'_>> = self

@@ -34,7 +34,7 @@ const TIMES: [&RunColumn; 8] = [&P10, &P25, &P50, &P75, &P90, &P95, &P99, &MAX];
 const WORKERS_FROM: usize = 91;
 
 /// How many workers have columns; `None` if there is nothing to compare.
-fn compared(study: &SweepStudy) -> Option<usize> {
+fn worker_columns(study: &SweepStudy) -> Option<usize> {
     (study.server.workers > 1).then_some(study.server.workers as usize)
 }
 
@@ -52,7 +52,7 @@ fn table_head(study: &SweepStudy) -> String {
     let mut names =
         "Mult/Conn     req/sec      10%     25%     50%     75%     90%     95%     99%    100%"
             .to_owned();
-    if let Some(workers) = compared(study) {
+    if let Some(workers) = worker_columns(study) {
         let bars = "─".repeat((5 * workers - 6).div_ceil(2));
         title = format!("{title:<WORKERS_FROM$}{bars} Worker Request Info {bars}");
         let between = 5 * (workers - 1);
@@ -84,8 +84,8 @@ fn size(study: &SweepStudy) -> String {
     format!("{workers:<4} -t{}", study.plan.server.threads.unwrap_or(most))
 }
 
-/// A run. Another generator's run has that generator's figures: hey's are what Puma's script
-/// prints.
+/// The row of a run. If another generator made it, the figures are that generator's: hey's are
+/// what Puma's script prints.
 fn row(study: &SweepStudy, run: &Run) -> String {
     let run = &SummaryRun::of(String::new(), run, RunContext::Sweep(study));
     let multiple = or_none(MULTIPLE.value(run), number::multiple);
@@ -96,7 +96,7 @@ fn row(study: &SweepStudy, run: &Run) -> String {
         let time = column.shown_figure(run).time();
         row.push_str(&right(&or_none(time, number::seconds), 8));
     }
-    if let Some(workers) = compared(study) {
+    if let Some(workers) = worker_columns(study) {
         let good = or_none(run.run.good(), |n| n.to_string());
         row.push_str(&worker_cells(&run.run.worker_deviations(), &good, workers));
     }
@@ -111,9 +111,11 @@ fn worker_cells(deviations: &[f64], good: &str, workers: usize) -> String {
         number::fixed(standard_deviation(deviations) * 100.0 / workers as f64, 3)
     });
     let mut cells = format!("  {}  ", right(&spread, 7));
-    for deviation in
-        known.map_or(vec![None; workers], |known| known.iter().copied().map(Some).collect())
-    {
+    let shown: Vec<Option<f64>> = match known {
+        Some(deviations) => deviations.iter().copied().map(Some).collect(),
+        None => vec![None; workers],
+    };
+    for deviation in shown {
         let percent = deviation.map(|deviation: f64| deviation * 100.0);
         let shown =
             or_none(percent, |percent| number::fixed(percent, usize::from(percent.abs() < 9.95)));
@@ -144,7 +146,7 @@ pub(crate) fn words(study: &SweepStudy) -> Vec<(&'static str, &'static str)> {
             ("10% to 100%", "response time of good responses in seconds: from when a request was due to its last byte"),
         ]
     });
-    if compared(study).is_some() {
+    if worker_columns(study).is_some() {
         words.extend([
             ("Std Dev", "of the workers' shares, in percentage points of all (as Puma 6.6's script, not as 7's)"),
             ("% deviation", "of each worker from an even share, in % of that share, rising"),
@@ -158,7 +160,7 @@ pub(crate) fn words(study: &SweepStudy) -> Vec<(&'static str, &'static str)> {
     words
 }
 
-/// Length of the bars over the rows of a size.
+/// Length of the bar above the rows of each size.
 const RULE: usize = 65;
 
 /// A column of a table of bodies: its figure, and how the script prints that.
@@ -249,7 +251,7 @@ fn pivot(study: &BodiesStudy, socket: Socket) -> String {
     text
 }
 
-/// The load, the command and the server. In the script the first is `wrk -t8 -c16 -d10s`.
+/// The load, the command and the server. The script's first line is `wrk -t8 -c16 -d10s`.
 fn footer(study: &BodiesStudy) -> String {
     let plan = &study.plan;
     let total = format!("\n{:>5} Total Time\n", number::minutes(study.total_time));

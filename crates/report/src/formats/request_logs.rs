@@ -33,7 +33,7 @@ pub fn write_csv(
     start: Nanos,
 ) {
     let is_skipped = exchange.outcome == Outcome::Skipped;
-    // Where nothing was sent, `sent` is the end. A request with a response was sent.
+    // If nothing was sent, `sent` equals `ended`. A request with a response was sent.
     let is_unsent =
         exchange.sent == exchange.ended && !matches!(exchange.outcome, Outcome::Answered(_));
     // Writing to a String does not fail.
@@ -73,7 +73,8 @@ pub fn write_csv(
 /// after=1.5ms reason=trailing_bytes`.
 ///
 /// The number is written as Crystal writes an f64: with the fewest digits that read back as the
-/// same number, and at least one decimal. The two differ below 0.0001 ms, which no response takes.
+/// same number, and at least one decimal. Rust writes one below 0.0001 ms otherwise, but no
+/// response is that fast.
 pub fn write_attack_line(
     out: &mut String,
     number: u64,

@@ -142,16 +142,17 @@ pub fn table(table: &DataTable, indent: usize, width: Width) -> String {
     parts.iter().enumerate().map(|(at, part)| layout.part(part, at == last)).collect()
 }
 
-/// A table that is no wider than it may be because columns have left it, and what those are called.
+/// A table that dropped columns to fit the width, and the names of what it dropped.
 pub struct NarrowedTable {
-    /// What stays.
+    /// The table with the columns that stay.
     pub table: DataTable,
-    /// What left, in the order of the columns: a name of a column, or of a band that left whole.
+    /// What was dropped, in the order of the columns: the name of a column, or that of a band all
+    /// of whose columns were.
     pub left: Vec<String>,
 }
 
-/// The table without the columns for which there is no room. Where those that stay are too wide
-/// even so, it keeps them.
+/// The table without the columns for which there is no room. Columns that must stay are kept even
+/// where they are too wide.
 pub fn narrowed(table: &DataTable, indent: usize, width: Width) -> NarrowedTable {
     let all = table.columns.clone();
     let mut stays = vec![true; all.len()];
@@ -254,7 +255,7 @@ impl<'a> TableLayout<'a> {
         columns.iter().map(|at| self.widths[*at] + GAP).sum::<usize>().saturating_sub(GAP)
     }
 
-    /// The layout of some of the columns: a band is as wide as those of them that are under it.
+    /// The layout of these columns alone: a band is only as wide as those of them under it.
     fn only(&self, columns: &[usize]) -> TableLayout<'a> {
         TableLayout::of(self.table, columns, self.indent, self.width)
     }
@@ -359,9 +360,9 @@ pub fn broken(line: &str, width: Width) -> String {
 /// `line` after `before`, broken at spaces; continuations are indented by the length of `before`,
 /// and by two more where the line itself is indented.
 pub fn wrap(text: &mut String, width: Width, before: &str, line: &str) {
-    let own = line.len() - line.trim_start().len();
-    let before = format!("{before}{}", &line[..own]);
-    let hang = columns_of(&before) + if own > 0 { 2 } else { 0 };
+    let own_indent = line.len() - line.trim_start().len();
+    let before = format!("{before}{}", &line[..own_indent]);
+    let hang = columns_of(&before) + if own_indent > 0 { 2 } else { 0 };
     flow(text, width, &before, hang, line.trim_start());
 }
 
@@ -405,7 +406,7 @@ fn unbroken(piece: &str) -> impl Iterator<Item = &str> {
 /// Units that stay on the line of their number.
 const UNITS: [&str; 6] = ["%", "s", "ms", "µs", "kB", "MB"];
 
-/// A comment of a shell, each of its lines with its `#`.
+/// A shell comment, each line with its `#`.
 pub(crate) fn comment(indent: &str, words: &str, width: Width) -> String {
     let before = format!("{indent}#");
     let mut text = String::new();
@@ -491,7 +492,7 @@ mod tests {
             // What fits is as it was.
             (narrow, "a  ", "b  c".to_owned(), "a  b  c\n".to_owned()),
             (Width::ANY, "  ", format!("{TEXT}  {TEXT}"), format!("  {TEXT}  {TEXT}\n")),
-            // A word that is too long stays whole; a line with nothing on it has no more room.
+            // A word that is too long stays whole, and starts a new line only after another word.
             (Width::of(110), "  ", format!("at {word}"), format!("  at\n  {word}\n")),
             (narrow, "  ", word.clone(), format!("  {word}\n")),
         ] {

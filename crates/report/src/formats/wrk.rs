@@ -2,9 +2,9 @@
 //!
 //! Lines, widths and units are the same. The numbers differ in what they measure:
 //!
-//! - `Latency` is the response time, from when a request was due, of good responses to requests that
-//!   were sent; nothing is added to the distribution afterwards (as wrk does), so that the mean keeps
-//!   Little's law;
+//! - `Latency` is the response time, from when a request was due, of good responses to requests
+//!   that were sent; no samples are added to the distribution afterwards (wrk adds some), so that
+//!   the mean keeps Little's law;
 //! - `Req/Sec` is by whole seconds of all threads together (wrk: by tenths of a second of each
 //!   thread);
 //! - a percentile or maximum that the responses do not support is `-`;
@@ -79,7 +79,7 @@ fn socket_errors(counts: &Counts) -> String {
     format!("  Socket errors: connect {connect}, read {read}, write 0, timeout {timeout}\n")
 }
 
-/// Average, standard deviation, longest, and the percentage within one deviation of the average; as
+/// Average, standard deviation, maximum, and the percentage within one deviation of the average; as
 /// text.
 type Stats = [String; 4];
 
@@ -119,11 +119,11 @@ fn per_second(study: &LoadStudy) -> Stats {
     let is_inside = |rate: f64| (rate - mean).abs() <= deviation;
     let inside = rates.iter().filter(|rate| is_inside(**rate)).count() as f64
         + if is_inside(0.0) { empty } else { 0.0 };
-    let longest = rates.iter().copied().fold(0.0, f64::max);
+    let highest = rates.iter().copied().fold(0.0, f64::max);
     [
         metric(mean),
         metric(deviation),
-        metric(longest),
+        metric(highest),
         format!("{}%", number::fixed(inside * 100.0 / n, 2)),
     ]
 }

@@ -7,7 +7,7 @@ use testkit::{bodies as body_study, claimed as claimed_study, load as load_study
 
 use crate::pieces;
 
-/// In our own words: no layout of another tool, which has its own.
+/// The full report, Puma's layout and Markdown of every study; hey's and wrk's words are their own.
 fn every_report() -> impl Iterator<Item = String> {
     testkit::every_study().into_iter().flat_map(|study| {
         let [full, puma] =
@@ -126,7 +126,7 @@ fn a_line_break_in_a_study_makes_no_line_of_its_report() {
 }
 
 #[test]
-fn why_a_run_is_held_against_no_order_of_service_is_said_also_where_no_run_is() {
+fn a_report_says_why_no_run_is_held_against_a_model() {
     let mut study = study::theorized();
     for run in &mut study.runs {
         run.theory = Some(model::Theory::not_judged(model::theory::NotJudged::ShapeUnknown, 1.15));
@@ -136,8 +136,8 @@ fn why_a_run_is_held_against_no_order_of_service_is_said_also_where_no_run_is() 
 }
 
 #[test]
-fn every_planned_request_is_in_the_seeds_words() {
-    // Of what is worth nothing there are no rates.
+fn every_planned_request_is_in_the_line_of_rates() {
+    // An invalid run shows no rates.
     let has_rates = |study: &LoadStudy| {
         study.run.judgement.as_ref().is_none_or(|it| it.verdict != Verdict::Invalid)
     };

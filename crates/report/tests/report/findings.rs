@@ -48,7 +48,8 @@ fn judgement(verdict: Verdict, limit: Option<Limit>) -> Judgement {
 fn sweep(runs: Vec<Run>) -> SweepStudy {
     let mut study = study::canonical();
     study.server.version = Some("5.6.5".to_owned());
-    (study.server.workers, study.server.threads) = (2, 5);
+    study.server.workers = 2;
+    study.server.threads = 5;
     study.runs = runs;
     study
 }
@@ -74,8 +75,9 @@ fn overloaded_in_turns() -> LoadStudy {
         };
         (due + took, Outcome::Answered(200))
     };
-    let Run { tally, statistics, .. } = load::paced(WINDOW, 60, &model::run::PERCENTILES, play);
-    (study.run.tally, study.run.statistics) = (tally, statistics);
+    let paced = load::paced(WINDOW, 60, &model::run::PERCENTILES, play);
+    study.run.tally = paced.tally;
+    study.run.statistics = paced.statistics;
     study.run.overload = None;
     study.run.measured = WINDOW.until;
     study
@@ -90,7 +92,7 @@ fn fourfold(rate: u64, millis: &dyn Fn(u64) -> f64, verdict: Verdict, limit: Opt
     Run { judgement: Some(judgement(verdict, limit)), ..run(40, rate, millis) }
 }
 
-/// Throughput falls, and others used so many CPUs at the lower load and the higher.
+/// Throughput falls, and other programs used this many CPUs at the lower and at the higher load.
 fn disturbed(busy: [f64; 2]) -> SweepStudy {
     let mut study = sweep(steadily(&[(10, 99), (40, 60)]));
     for (run, busy) in study.runs.iter_mut().zip(busy) {
@@ -111,7 +113,7 @@ fn failing() -> SweepStudy {
     sweep(vec![failing])
 }
 
-/// The run after one in which nobody waits.
+/// This run, after one in which nobody waits.
 fn beside_idle(last: Run) -> SweepStudy {
     sweep(vec![run(10, 99, &steady), last])
 }
@@ -151,7 +153,7 @@ fn sweeps_by_order() -> Vec<(&'static str, SweepStudy)> {
             sweep(vec![run(10, 99, &turns), run(40, 100, &turns)]),
         ),
         (
-            "no run in which nobody waits tells who makes some slow",
+            "without an idle run, what makes some requests slow is not known",
             sweep(vec![run(40, 100, &turns)]),
         ),
         ("all wait alike", beside_idle(run(40, 100, &|n| 400.0 + (n % 9) as f64))),
@@ -217,7 +219,7 @@ fn sweeps_by_limit() -> Vec<(&'static str, SweepStudy)> {
 }
 
 #[test]
-fn what_is_said_is_what_the_figures_bear() {
+fn every_sentence_follows_from_the_figures() {
     let mut all = String::new();
     for (what, study) in situations() {
         let summary = Summary::of(&study, None);

@@ -17,7 +17,8 @@ fn eight_rows() -> SweepStudy {
     let last = study.runs[1].clone();
     for connections in [50, 60, 70, 80, 90, 100] {
         let mut run = last.clone();
-        (run.connections, run.multiple) = (connections, Some(f64::from(connections) / 10.0));
+        run.connections = connections;
+        run.multiple = Some(f64::from(connections) / 10.0);
         study.runs.push(run);
     }
     study
@@ -49,7 +50,7 @@ fn pages() -> Vec<(&'static str, Study)> {
 }
 
 #[test]
-fn a_page_is_small_and_needs_nothing() {
+fn a_page_is_small_and_loads_nothing() {
     for (name, study) in pages() {
         let page = page(&study);
         assert!(page.len() <= 150_000, "{name}: {} bytes", page.len());
@@ -115,8 +116,9 @@ fn what_others_wrote_stays_text() {
         *text = EVIL.into();
     }
     server.name = EVIL.to_owned();
-    (server.version, server.runtime, server.git) =
-        (Some(EVIL.into()), Some(EVIL.into()), Some(EVIL.into()));
+    server.version = Some(EVIL.into());
+    server.runtime = Some(EVIL.into());
+    server.git = Some(EVIL.into());
     study.command_line = EVIL.into();
     study.environment.cpu = EVIL.to_owned();
     study.runs[0].watch.as_mut().unwrap().missing.push(EVIL.to_owned());
@@ -139,7 +141,7 @@ struct MeasuredPage {
     width: u32,
     /// Pixels that the page is wider than its window.
     too_wide: f64,
-    /// Texts of one drawing that lie on each other, or outside it.
+    /// Texts of one drawing that overlap each other, or reach outside the drawing.
     overlaps: Vec<String>,
     drawings: u32,
     background: String,

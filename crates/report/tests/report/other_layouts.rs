@@ -25,7 +25,7 @@ fn hey_counts_every_good_answer_in_eleven_bins() {
     }
 }
 
-/// What hey and wrk printed themselves, behind the command that was run.
+/// What hey and wrk printed themselves, after the command line.
 const HEY: &str = include_str!("../../../audit/tests/fixtures/real/hey.txt");
 const WRK: &str = include_str!("../../../audit/tests/fixtures/real/wrk_slow.txt");
 
@@ -66,7 +66,7 @@ fn wrks_layout_is_wrks() {
 }
 
 #[test]
-fn wrk_adds_no_samples() {
+fn our_wrk_layout_adds_no_samples() {
     // Little's law: in a closed loop the mean is connections / rate, up to the ends of the run.
     let study = study::closed();
     let mean = study.run.tally.response_time.mean().unwrap().as_secs_f64();

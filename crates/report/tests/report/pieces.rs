@@ -1,5 +1,5 @@
-//! The pieces of a sweep's full report: a blank line parts its command line, the answer, its facts,
-//! the table, and what stands below it.
+//! The pieces of a sweep's full report: blank lines separate its command line, the answer, its
+//! facts, the table, and what stands below the table.
 
 use model::{Run, Study, SweepStudy};
 use report::Width;

@@ -88,11 +88,11 @@ fn the_published_standard_deviations_follow_from_the_published_deviations() {
 }
 
 #[test]
-fn deviations_are_relative_to_an_even_share_and_rise_and_of_some_workers_there_are_none() {
+fn deviations_are_of_an_even_share_and_rise_and_need_every_worker() {
     let study = study::canonical();
     for (shares, columns) in [
         (&[1018, 959, 1014, 1009][..], "    0.597   -4.1  0.9  1.4  1.8 "),
-        // Of ten percent or more there are no decimals.
+        // Ten percent and more have no decimals.
         (&[0, 100, 109, 191], " -100  0.0  9.0   91 "),
         (&[], "        -      -    -    -    -    3000"),
         (&[500, 500, 500], "        -      -    -    -    -    3000"),

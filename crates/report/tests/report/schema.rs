@@ -1,5 +1,5 @@
-//! The published schema (`docs/study.schema.json`) takes every study that we write, and not just
-//! anything.
+//! The published schemas (`docs/*.schema.json`) accept every study and summary that we write, and
+//! refuse damaged ones.
 
 use jsonschema::Validator;
 use model::{Diagnostic, EndedBy, LaneCountReason, Nanos, Study};
@@ -52,7 +52,7 @@ fn every_study_is_valid() {
 }
 
 #[test]
-fn a_load_study_with_fields_of_before_is_read() {
+fn a_load_study_with_fields_of_an_older_version_is_read() {
     let mut study = value(load::closed_counted());
     let plan = study["plan"].as_object_mut().unwrap();
     let reconnect_after = plan.remove("reconnect_after").unwrap();

@@ -9,8 +9,8 @@ use testkit::study;
 
 const TERMINALS: [usize; 3] = [80, 100, 146];
 
-/// Fails if a line is wider than it may be, unless that is because of a word that is too long for any
-/// line, such as a URL.
+/// Fails if a line is wider than it may be, unless a word in it is too long for any line, such as a
+/// URL.
 #[track_caller]
 fn expect_narrow(text: &str, columns: usize, what: &str) {
     /// Labels and indents before a word.
@@ -64,7 +64,7 @@ fn columns_that_leave_an_answer_are_named() {
 }
 
 #[test]
-fn of_more_rows_than_a_terminal_has_the_last_ones_are_shown() {
+fn a_table_longer_than_the_terminal_shows_its_last_rows() {
     let table = GrowingTable::of(&study::judged().into());
     let all = table.lines(Width::ANY, 100);
     let few = table.lines(Width::ANY, all.len() - 2);
@@ -74,8 +74,8 @@ fn of_more_rows_than_a_terminal_has_the_last_ones_are_shown() {
     assert!(table.lines(Width::ANY, 1).is_empty());
 }
 
-/// No line is wider or ends in a space; of what was wrapped or parted, all words are there, and
-/// each part of a table says whose rows they are.
+/// No line is too wide or ends in a space. All words of wrapped text and of split tables are there,
+/// and each part of a table says whose rows they are.
 #[test]
 fn a_narrow_report_keeps_to_its_width_and_loses_nothing() {
     let words = |text: &str| -> BTreeSet<String> {

@@ -100,7 +100,7 @@ fn moments(event: &EventRecord, at: Nanos) -> Vec<EventMoment> {
             ProcessRole::First => "process",
             ProcessRole::Worker | ProcessRole::Other => "worker",
         };
-        let told = |time: Option<Nanos>, verb: &str| {
+        let change = |time: Option<Nanos>, verb: &str| {
             let time = time.filter(|time| *time >= at)?;
             Some(EventMoment {
                 at: time,
@@ -108,18 +108,18 @@ fn moments(event: &EventRecord, at: Nanos) -> Vec<EventMoment> {
                 what: format!("{name} {} {verb}", process.pid),
             })
         };
-        changes.extend(told(process.serving, "serves"));
-        changes.extend(told(process.ended, "has ended"));
+        changes.extend(change(process.serving, "serves"));
+        changes.extend(change(process.ended, "has ended"));
     }
     changes.sort_by_key(|change| change.at);
     std::iter::once(done).chain(changes).collect()
 }
 
-/// What became of the processes, in words: a few of them.
+/// When each process began to serve or ended, in words; only the first few changes.
 fn processes(moments: &[EventMoment]) -> String {
     const MOST: usize = 8;
     let changes = &moments[1..];
-    let told: Vec<String> = changes
+    let sentences: Vec<String> = changes
         .iter()
         .take(MOST)
         .map(|change| format!("{} {}", seconds(change.at), change.what))
@@ -128,10 +128,10 @@ fn processes(moments: &[EventMoment]) -> String {
         0 => String::new(),
         more => format!("; {more} more"),
     };
-    if told.is_empty() {
+    if sentences.is_empty() {
         "No process of the server changed.".to_owned()
     } else {
-        format!("{}{more}.", told.join("; "))
+        format!("{}{more}.", sentences.join("; "))
     }
 }
 

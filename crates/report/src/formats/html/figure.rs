@@ -82,7 +82,7 @@ pub(crate) fn watched(watch: Option<&Watch>, name: &str) -> Vec<PlotPoint> {
     thinned(&watch.map(|watch| crate::server_view::summed(watch, name)).unwrap_or_default())
 }
 
-/// Fewer points: of each group of neighbours the highest, so that those left can be told apart.
+/// So few points that they can be told apart: the highest of each group of neighbours.
 pub(crate) fn thinned(points: &[PlotPoint]) -> Vec<PlotPoint> {
     /// The most points of a line.
     const MOST: usize = 150;
@@ -106,7 +106,7 @@ pub(crate) fn spread(
     for step in 0..=STEPS_A_NINE * MOST_NINES {
         let beyond = 10f64.powf(-f64::from(step) / f64::from(STEPS_A_NINE));
         let Some(time) = time_at(1.0 - beyond) else {
-            // Where the median is not known, no higher percentile is.
+            // Above the median, no percentile is known after the first that is not.
             if beyond < 0.5 {
                 break;
             }
@@ -290,12 +290,9 @@ impl ShadeScale {
     /// The fewest and the most responses in cells of this shade.
     fn range(self, shade: usize, runs: &[MappedRun<'_>]) -> Option<String> {
         let counts = runs.iter().flat_map(|mapped| mapped.map.counts.iter().flatten().copied());
-        let counts = counts.filter(|count| self.of(*count) == Some(shade));
-        let (fewest, most) = counts.fold(None, |known: Option<(u64, u64)>, count| {
-            Some(
-                known.map_or((count, count), |(fewest, most)| (fewest.min(count), most.max(count))),
-            )
-        })?;
+        let of_shade: Vec<u64> = counts.filter(|count| self.of(*count) == Some(shade)).collect();
+        let fewest = of_shade.iter().min()?;
+        let most = of_shade.iter().max()?;
         Some(if fewest == most { fewest.to_string() } else { format!("{fewest}–{most}") })
     }
 }

@@ -20,7 +20,7 @@ const DRAWN: [(&RunColumn, &str); 4] =
 const TALL: f64 = 300.0;
 /// The axis is logarithmic where the loads are farther apart than this factor.
 const FAR_APART: f64 = 16.0;
-/// A ceiling farther off than this factor is not drawn, because it would flatten the measurement.
+/// A ceiling this many times the highest rate is not drawn: it would flatten the measured curve.
 const NEAR: f64 = 2.5;
 
 /// The axis of the load: a tick at each number of connections.
@@ -45,13 +45,13 @@ fn axis(runs: &ShownRuns<'_>) -> PlotAxis {
 /// Percentiles and the longest response time with their intervals, next to what first come, first
 /// served would give.
 pub(crate) fn response_times(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
-    let (saturation, saturated) = saturation(runs).unzip();
+    let (saturation_mark, saturation_key) = saturation(runs).unzip();
     let is_repeated = runs.study.plan.repeat > 1;
     let in_order = segments(runs, &IN_ORDER);
     let has_order = !in_order.is_empty();
     let mut marks: Vec<PlotMark> =
         in_order.into_iter().map(|points| PlotMark::line("ideal", points)).collect();
-    marks.extend(saturation);
+    marks.extend(saturation_mark);
     for (column, _) in DRAWN.into_iter().filter(|_| !is_repeated) {
         let bands = bands(runs, column).into_iter();
         marks.extend(bands.map(|ranges| PlotMark::new(column.name, PlotShape::Band(ranges), "")));
@@ -59,10 +59,10 @@ pub(crate) fn response_times(runs: &ShownRuns<'_>) -> Result<PageFigure, String>
     let mut is_known = false;
     for (column, _) in DRAWN {
         let name = column.name;
-        let lines = marks.len();
+        let first_line = marks.len();
         let segments = segments(runs, column).into_iter();
         marks.extend(segments.map(|points| PlotMark::line(name, points)));
-        if let Some(last) = marks[lines..].last_mut() {
+        if let Some(last) = marks[first_line..].last_mut() {
             name.clone_into(&mut last.title);
             is_known = true;
         }
@@ -75,7 +75,7 @@ pub(crate) fn response_times(runs: &ShownRuns<'_>) -> Result<PageFigure, String>
     let mut key: Vec<KeyEntry> =
         DRAWN.into_iter().map(|(column, meaning)| KeyEntry::new(column.name, meaning)).collect();
     key.extend(has_order.then(|| KeyEntry::new("ideal", "first come, first served")));
-    key.extend(saturated);
+    key.extend(saturation_key);
     let medians = "Each dot is a run; lines join the medians of the repeats.";
     let shaded = if is_repeated { medians } else { "Shaded: 95 % intervals." };
     let order = if has_order {
@@ -135,9 +135,9 @@ pub(crate) fn throughput(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
             format!("ceiling by theory: {}", number::rate_in_words(rate)),
         ));
     }
-    let (saturation, saturated) = saturation(runs).unzip();
-    marks.extend(saturation);
-    key.extend(saturated);
+    let (saturation_mark, saturation_key) = saturation(runs).unzip();
+    marks.extend(saturation_mark);
+    key.extend(saturation_key);
     marks.extend(rates.into_iter().map(|points| PlotMark::line("rate", points)));
     marks.extend(dots(runs, "rate", &RATE, |run, rate| {
         format!("{} connections: {} requests/s", run.connections(), number::rate(rate))

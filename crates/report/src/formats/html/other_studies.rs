@@ -153,8 +153,8 @@ fn generators_delay(study: &LoadStudy) -> Result<PageFigure, String> {
     }
     let (plot, _) = spread_plot(lines).ok_or("it was not recorded")?;
     let sentence =
-        "How late longtail was by itself. The first is part of the response times above; the second is where \
-                    the kernel's time stamps were used, and then in none of them."
+        "How late longtail was by itself. The first is part of the response times above. The \
+         second is known where the kernel's time stamps were used, and is part of no time above."
             .to_owned();
     Ok(PageFigure { key, plots: vec![plot], sentence })
 }
@@ -442,8 +442,8 @@ fn class_of_arm(summary: &SummaryComparison, letter: &str) -> String {
     format!("arm{}", at % COLOURS)
 }
 
-/// The rows from top to bottom: for each metric and each arm that others are compared with, those
-/// others, and the control.
+/// The rows from top to bottom: for each metric and each of its bases, the arms compared with that
+/// base; the control stands once for each metric.
 fn forest_rows(summary: &SummaryComparison) -> Vec<ForestRow<'_>> {
     let mut rows = Vec::new();
     for row in summary.metrics.iter().filter(|row| !row.metric.is_share()) {
@@ -463,8 +463,8 @@ fn forest_rows(summary: &SummaryComparison) -> Vec<ForestRow<'_>> {
     rows
 }
 
-/// The arms that others are compared with in a metric: the base, the best, or, in what decides, each
-/// but the last.
+/// The arms that others are compared with in a metric: the base, the best, or, if the metric
+/// decides a comparison of pairs, every arm.
 fn bases<'a>(summary: &'a SummaryComparison, row: &ComparedMetric) -> Vec<&'a str> {
     let base = summary.arms[0].letter.as_str();
     match summary.question {
@@ -478,8 +478,8 @@ fn bases<'a>(summary: &'a SummaryComparison, row: &ComparedMetric) -> Vec<&'a st
     }
 }
 
-/// The known differences of the other arms from `base`; of a pair only in the direction in which it
-/// was tested, so that none stands twice, but all of them from the best.
+/// The known differences of the other arms from `base`. A pair is shown only in the direction in
+/// which it was tested, so that none appears twice; against the best, every arm is shown.
 fn differences_from<'a>(
     summary: &'a SummaryComparison,
     row: &'a ComparedMetric,
