@@ -1,6 +1,6 @@
-//! The classes of requests that have no names of their own: of a list their paths, of a log their
-//! routes. A log has a path for each record of an app, so what looks like an id does not tell requests
-//! apart.
+//! Names the classes of requests that have no names of their own: those of a list by path, those of
+//! a log by route. A log has a path for each record of an app, so what looks like an id does not
+//! tell requests apart.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -36,12 +36,12 @@ pub(crate) fn name_by_path(requests: &mut [Request]) -> Vec<String> {
     if names.len() > 1 { names } else { Vec::new() }
 }
 
-/// Makes the requests of each route a class, and gives their names; none if there is only one. Of
-/// more than can be told apart the most frequent are, and the others are one class.
+/// Makes the requests of each route a class, and gives their names; none if there is only one. If
+/// there are more than can be told apart, the least frequent routes share one class.
 pub(crate) fn name_by_route(requests: &mut [Request]) -> Vec<String> {
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
     let mut counts: Vec<u64> = Vec::new();
-    let mut of_each: Vec<u32> = Vec::with_capacity(requests.len());
+    let mut routes: Vec<u32> = Vec::with_capacity(requests.len());
     for request in requests.iter() {
         let next = known.len();
         let number = *known.entry(route(&request.bytes)).or_insert(next);
@@ -49,7 +49,7 @@ pub(crate) fn name_by_route(requests: &mut [Request]) -> Vec<String> {
             counts.push(0);
         }
         counts[number] += 1;
-        of_each.push(number as u32);
+        routes.push(number as u32);
     }
     if known.len() < 2 {
         return Vec::new();
@@ -57,12 +57,12 @@ pub(crate) fn name_by_route(requests: &mut [Request]) -> Vec<String> {
     let mut names: Vec<&String> = known.keys().collect();
     names.sort_by_key(|name| Reverse(counts[known[*name]]));
     let own = if names.len() > MOST_CLASSES { MOST_CLASSES - 1 } else { names.len() };
-    // Those without a class of their own are in the one behind.
+    // All others are in the class after these.
     let mut classes = vec![own as u8; counts.len()];
     for (class, name) in names[..own].iter().enumerate() {
         classes[known[*name]] = class as u8;
     }
-    for (request, number) in requests.iter_mut().zip(&of_each) {
+    for (request, number) in requests.iter_mut().zip(&routes) {
         request.class = classes[*number as usize];
     }
     let others = (own < names.len()).then(|| OTHERS.to_owned());
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_tell_no_requests_apart_and_queries_neither() {
+    fn neither_ids_nor_queries_tell_requests_apart() {
         for (line, name) in [
             ("GET /posts/17?page=2", "/posts/:id"),
             ("GET /posts/17/comments", "/posts/:id/comments"),

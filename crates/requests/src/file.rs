@@ -147,8 +147,10 @@ pub fn parse(
 ) -> Result<RenderedRequests, RequestError> {
     let nothing =
         || RequestError::new("there is no request in it: write a URL a line, or give another file");
-    let detect = || RequestsFormat::detect(bytes)?.ok_or_else(nothing);
-    let format = given.format.map_or_else(detect, Ok)?;
+    let format = match given.format {
+        Some(format) => format,
+        None => RequestsFormat::detect(bytes)?.ok_or_else(nothing)?,
+    };
     let mut collected = CollectedRequests {
         given,
         target: given.target.clone(),
@@ -481,7 +483,7 @@ impl CollectedRequests<'_> {
                 let path = utf8(path.trim_ascii()).map_err(at)?;
                 if path.is_empty() {
                     let why =
-                        "@ without a path: write the body's file behind it, or leave the line out";
+                        "@ without a path: write the body's file after it, or leave the line out";
                     return Err(at(RequestError::new(why)));
                 }
                 self.end(Some(request), Some(body_of(Path::new(path)).map_err(at)?))?;
@@ -496,6 +498,7 @@ impl CollectedRequests<'_> {
         self.end(begun, None)
     }
 
+    /// Adds the request that was begun, if any.
     fn end(
         &mut self,
         begun: Option<PlainRequest<'_>>,
@@ -585,7 +588,7 @@ fn raw_head<'b>(
         }
         Ok(httparse::Status::Partial) => {
             return Err(RequestError::new(
-                "the head of the request that begins here has no end: put an empty line behind its last header",
+                "the head of the request that begins here has no end: put an empty line after its last header",
             ));
         }
         Err(why) => {
@@ -674,7 +677,7 @@ impl PlainRequest<'_> {
     }
 }
 
-/// Whether the line is one of a mix: an optional method, a path or URL, and something behind it. If
+/// Whether the line is one of a mix: an optional method, a path or URL, and something after it. If
 /// that is `HTTP/…`, it is the first line of a raw request instead.
 fn is_mix_line(line: &[u8]) -> bool {
     let Ok(line) = std::str::from_utf8(line) else { return false };
@@ -707,7 +710,7 @@ fn raw_body(framing: RequestBody, rest: &[u8]) -> Result<usize, RequestError> {
             match decoder.feed(rest, |_| {}) {
                 Some(taken) if decoder.is_done() => Ok(taken),
                 Some(_) => refused(
-                    "the chunked body of this request has no end: put a chunk of 0 behind it",
+                    "the chunked body of this request has no end: put a chunk of 0 after it",
                 ),
                 None => refused(
                     "the body of this request is not chunked as its Transfer-Encoding says: \

@@ -1,8 +1,8 @@
 //! A line of an access log: when which request came ([`LogLine`]), in each format that is known
 //! ([`LogFormat`]).
 //!
-//! In front of a line may stand what a logger, journald, syslog or Docker puts there, and a line may
-//! be a text in a JSON object. The time there counts where the line itself has none, or none as fine.
+//! A logger, journald, syslog or Docker may have put a prefix in front of a line, or the line into
+//! a JSON object. The time found there counts if the line itself has none, or only whole seconds.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use jiff::tz::TimeZone;
 use model::Nanos;
 use serde_json::{Map, Value};
 
-/// Lines of a log among which one must be of a known format: a log may begin with a title.
+/// How many lines are tried to find a log's format: it may begin with a title.
 const FIRST_LINES: usize = 50;
 /// Names of the time in JSON and logfmt, the first that is there.
 const TIMES: [&str; 10] = [
@@ -57,8 +57,9 @@ const WRAPPERS: [&str; 5] = ["request", "req", "http", "httpRequest", "payload"]
 const INNER_LINES: [&str; 4] = ["log", "MESSAGE", "message", "msg"];
 /// Digits of the seconds since 1970; fewer in brackets are a process's number.
 const DIGITS_OF_A_TIME: usize = 10;
-/// A time in front of the line is its own, written more finely, if it is at most this much later,
-/// but for a difference of time zones (and of years, which syslog leaves out).
+/// The time in front of a line is taken for the line's own, with a fraction of a second, if it is
+/// less than this much later. Whole quarter hours are not counted: time zones differ by them, and
+/// syslog leaves out the year.
 const WRITTEN_WITHIN: i128 = 1_500_000_000;
 const ZONES_DIFFER_BY: i128 = 900_000_000_000;
 
@@ -149,11 +150,11 @@ impl LogFormat {
 }
 
 /// `host ident user [26/Nov/2026:08:45:13 +0000] "GET /path HTTP/1.1" 200 612 …`, with
-/// `rt=0.123` or `request_time=0.123` behind where a log has it. A load balancer of AWS writes its
-/// time without brackets.
+/// `rt=0.123` or `request_time=0.123` at the end where a log has it. A load balancer of AWS writes
+/// its time without brackets.
 fn combined(line: &str, outer: Option<LogTime>) -> Result<LogLine, LeftOut> {
     let (before, rest) = line.split_once('"').ok_or(NO_LINE)?;
-    let (request, behind) = quoted_request(rest);
+    let (request, after) = quoted_request(rest);
     let written = || time_in_front(before).or(outer);
     let time = match time_in_brackets(before) {
         Some(time) if time.is_fine => Some(time),
@@ -164,11 +165,11 @@ fn combined(line: &str, outer: Option<LogTime>) -> Result<LogLine, LeftOut> {
     let has_brackets = before.contains('[');
     let time = time.ok_or(if has_brackets { NO_TIME } else { NO_LINE })?;
     let LoggedRequest { method, path } = LoggedRequest::parse(&request).ok_or(NO_REQUEST)?;
-    let took = took(&pairs(behind)).or_else(|| took_behind(behind));
+    let took = took(&pairs(after)).or_else(|| took_after(after));
     Ok(LogLine { time: time.nanos, took, is_fine: time.is_fine, method, path })
 }
 
-/// The text up to the closing quote, and what is behind that. nginx escapes as `\x22`, Apache as
+/// The text up to the closing quote, and what follows it. nginx escapes as `\x22`, Apache as
 /// `\"`: such a character stands in no URL, so it becomes percent-encoded.
 fn quoted_request(text: &str) -> (String, &str) {
     let mut request = String::new();
@@ -183,7 +184,7 @@ fn quoted_request(text: &str) -> (String, &str) {
     (request, rest.as_str())
 }
 
-/// The character behind a backslash, percent-encoded.
+/// The character after a backslash, percent-encoded.
 fn escaped(rest: &mut std::str::Chars<'_>) -> String {
     let digits = rest.as_str().strip_prefix('x').and_then(|hex| hex.get(..2));
     // `from_str_radix` would take a sign.
@@ -199,10 +200,10 @@ fn escaped(rest: &mut std::str::Chars<'_>) -> String {
     }
 }
 
-/// The seconds that a request took, as Puma and Rack write them: behind status and length, and
+/// The seconds that a request took, as Puma and Rack write them: after status and length, and
 /// nothing else.
-fn took_behind(behind: &str) -> Option<f64> {
-    let words: Vec<&str> = behind.split_ascii_whitespace().take(4).collect();
+fn took_after(after: &str) -> Option<f64> {
+    let words: Vec<&str> = after.split_ascii_whitespace().take(4).collect();
     let [_, _, seconds] = words.as_slice() else { return None };
     let seconds: f64 = seconds.parse().ok().filter(|_| seconds.contains('.'))?;
     plausible(seconds * 1e9)
@@ -326,17 +327,17 @@ fn plausible(nanos: f64) -> Option<f64> {
 fn pairs(line: &str) -> HashMap<String, String> {
     let mut fields = HashMap::new();
     let mut rest = line.trim();
-    while let Some((before, behind)) = rest.split_once('=') {
+    while let Some((before, after)) = rest.split_once('=') {
         let name = before.rsplit(char::is_whitespace).next().unwrap_or_default();
         let value;
-        if let Some(text) = behind.strip_prefix('"') {
+        if let Some(text) = after.strip_prefix('"') {
             let mut chars = text.chars();
             value = quoted_value(&mut chars);
             rest = chars.as_str();
         } else {
-            let end = behind.find(char::is_whitespace).unwrap_or(behind.len());
-            value = behind[..end].to_owned();
-            rest = &behind[end..];
+            let end = after.find(char::is_whitespace).unwrap_or(after.len());
+            value = after[..end].to_owned();
+            rest = &after[end..];
         }
         if !name.is_empty() {
             fields.insert(name.to_owned(), value);
@@ -432,7 +433,7 @@ fn timestamp(text: &str) -> Option<Timestamp> {
     })
 }
 
-/// A time without a zone as one of UTC: the gaps alone count.
+/// A time without a zone as one in UTC: only the gaps between requests count.
 fn in_utc(time: DateTime) -> Option<Timestamp> {
     time.to_zoned(TimeZone::UTC).ok().map(|time| time.timestamp())
 }
@@ -491,7 +492,7 @@ mod tests {
 
     #[test]
     fn a_combined_line_is_read_as_servers_write_it() {
-        for (behind, expected) in [
+        for (after, expected) in [
             (r#""GET /a HTTP/2.0" 200 5"#, "GET /a at about 13000"),
             // Puma's --log-requests.
             (r#""GET /a HTTP/1.1" 200 5 0.0105"#, "GET /a at about 13000, took 10.5 ms"),
@@ -504,8 +505,8 @@ mod tests {
             (r#""-" 408 0"#, "nothing"),
             (r#""\x16\x03\x01" 400 0"#, "nothing"),
         ] {
-            let line = format!("h - - [26/Nov/2026:08:45:13 +0000] {behind}");
-            assert_eq!(read(&line), format!("combined log format: {expected}"), "{behind}");
+            let line = format!("h - - [26/Nov/2026:08:45:13 +0000] {after}");
+            assert_eq!(read(&line), format!("combined log format: {expected}"), "{after}");
         }
         let balancer = "https 2026-11-26T08:45:13.186641Z app/lb/1 10.0.0.1:2817 10.0.0.2:80 \
                         0.000 0.001 0.000 200 200 34 366 \"GET https://h.example:443/a HTTP/1.1\"";

@@ -124,8 +124,8 @@ impl MixLines {
         Ok(MixLines { lines, classes, names: kept })
     }
 
-    /// All requests, rendered but for their target, a group a line; `given` is what a line does not
-    /// say.
+    /// All requests, rendered but for their target, and a group for each line; `given` has what a
+    /// line does not say.
     ///
     /// # Errors
     /// If a value cannot stand in a header.
@@ -154,7 +154,7 @@ impl MixLines {
     }
 }
 
-/// How many requests are rendered of each line that would have so many: all, or a fair share of
+/// How many requests to render of each line: all that it stands for (`wanted`), or a fair share of
 /// [`MOST_RENDERED`].
 fn shares(wanted: &[u64]) -> Vec<usize> {
     let mut by_size: Vec<usize> = (0..wanted.len()).collect();
@@ -189,7 +189,7 @@ impl MixLine {
         let named = words.next_if(|word| is_method(word) || is_standard_method(word));
         let typed_url = words.next().ok_or_else(|| {
             RequestError::new(format!(
-                "'{}' names no path: write GET /path 80, with a weight behind it",
+                "'{}' names no path: write GET /path 80, with a weight after it",
                 excerpt(line)
             ))
         })?;
@@ -292,10 +292,10 @@ impl MixLine {
     }
 }
 
-/// The value behind an option of a line.
+/// The value after an option of a line.
 fn value_of(option: &str, value: Option<String>) -> Result<String, RequestError> {
     value.ok_or_else(|| {
-        RequestError::new(format!("{option} has nothing behind it: write its value"))
+        RequestError::new(format!("{option} has nothing after it: write its value"))
     })
 }
 
@@ -312,12 +312,12 @@ fn weight(word: &str) -> Result<f64, RequestError> {
     Ok(weight)
 }
 
-/// Why a word where the path is expected is none.
+/// What is wrong with a word that stands where the path is expected.
 fn no_path(word: &str, more_follows: bool) -> RequestError {
     let shown = excerpt(word);
     if more_follows && weight(word).is_ok() {
         return RequestError::new(format!(
-            "'{shown}' is a weight, and stands behind the path: write GET /posts {shown}"
+            "'{shown}' is a weight, and stands after the path: write GET /posts {shown}"
         ));
     }
     RequestError::new(format!(
@@ -328,13 +328,13 @@ fn no_path(word: &str, more_follows: bool) -> RequestError {
 fn not_understood(word: &str) -> RequestError {
     if word.strip_suffix(',').is_some_and(|word| weight(word).is_ok()) {
         return RequestError::new(format!(
-            "'{}' has a comma behind it: in a file each request has a line of its own, and none is \
+            "'{}' has a comma after it: in a file each request has a line of its own, and none is \
              needed",
             excerpt(word)
         ));
     }
     RequestError::new(format!(
-        "'{}' is not understood behind a path: write a weight (80), @FILE or -d TEXT for a body, \
+        "'{}' is not understood after a path: write a weight (80), @FILE or -d TEXT for a body, \
          -H 'Name: value', or as NAME; a comma in a path as %2C",
         excerpt(word)
     ))
@@ -362,7 +362,7 @@ enum CharRole {
 }
 
 /// The characters of a line, as a shell sees them. In double quotes a backslash before a quote or
-/// another backslash is left out, and the character behind it means itself.
+/// another backslash is left out, and the character after it stands for itself.
 fn characters(line: &str) -> Result<Vec<LineChar>, RequestError> {
     let mut open = None;
     let mut characters = Vec::new();

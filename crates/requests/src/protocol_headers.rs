@@ -79,7 +79,7 @@ const REFUSED: [(&str, &str); 5] = [
     ),
     (
         "trailer",
-        "announces fields behind a chunked body, and longtail sends none there: leave it out",
+        "announces fields after a chunked body, and longtail sends none there: leave it out",
     ),
     (
         "proxy-connection",

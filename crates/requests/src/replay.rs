@@ -212,7 +212,7 @@ fn replayed_line(line: &LogLine, given: &ReplayDefaults) -> Result<LogLine, Stri
     if !given.all_methods && method != Method::GET && method != Method::HEAD {
         return Err(method.to_string());
     }
-    // As it came, a path may have had characters that no URL has.
+    // A client may have sent characters that no URL may have.
     let logged = utf8_percent_encode(&line.path, NOT_IN_URLS).to_string();
     let path = if logged.starts_with('/') { Some(logged) } else { path_of(&logged) };
     let Some(path) = path.filter(|path| given.target.at(path).is_ok()) else {
@@ -234,6 +234,7 @@ fn spread_within_seconds(lines: &mut [LogLine], seed: u64) {
     while from < lines.len() {
         let second = lines[from].time;
         let until = from + lines[from..].iter().take_while(|line| line.time == second).count();
+        // `uniform` draws from (0, 1], and these must stay below the next second.
         let mut draws: Vec<f64> = (from..until).map(|n| 1.0 - uniform(seed, n as u64)).collect();
         draws.sort_by(f64::total_cmp);
         for (line, draw) in lines[from..until].iter_mut().zip(draws) {

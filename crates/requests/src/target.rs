@@ -255,7 +255,7 @@ fn after_scheme(url: &str) -> Result<(bool, &str), RequestError> {
         {
             let host = rest.trim_start_matches([':', '/']);
             Err(RequestError::new(format!(
-                "'{}' has no :// behind {scheme}: write {scheme}://{}",
+                "'{}' has no :// after {scheme}: write {scheme}://{}",
                 excerpt(url),
                 excerpt(host)
             )))

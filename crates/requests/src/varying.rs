@@ -241,7 +241,7 @@ impl Combination {
 /// `count` numbers of combinations out of `all`, no two alike, in an order that the seed decides.
 pub(crate) fn chosen(all: u64, count: usize, seed: u64) -> Vec<u64> {
     let count = count.min(usize::try_from(all).unwrap_or(usize::MAX));
-    // Below this many, a shuffle is quicker than to draw until enough differ.
+    // If there are few, a shuffle is quicker than drawing until enough of them differ.
     if all <= 4 * count as u64 {
         let mut numbers: Vec<u64> = (0..all).collect();
         for at in (1..numbers.len()).rev() {

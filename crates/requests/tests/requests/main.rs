@@ -93,7 +93,7 @@ fn a_url_is_scheme_host_port_and_path_which_stays_as_given() {
 type TemplateRow = (String, String, Option<String>, Vec<String>, bool, String);
 
 #[test]
-fn a_request_has_what_its_user_said_and_defaults_where_he_said_nothing() {
+fn a_request_has_what_the_user_gave_and_defaults_for_the_rest() {
     for (url, method, body, headers, keep_alive, sent) in
         rows::<TemplateRow>(include_str!("templates.jsonl"))
     {
@@ -154,7 +154,7 @@ fn flags_are_each_requests_default_and_its_own_word_wins() {
     }
 }
 
-/// What is refused, and a part of what is said: a file, a line of JSON or a raw request behind a
+/// What is refused, and a part of what is said: a file, a line of JSON or a raw request after a
 /// good one, a URL, a header, a method.
 #[test]
 fn every_mistake_is_one_line_that_names_it() {
@@ -190,7 +190,7 @@ fn every_mistake_is_one_line_that_names_it() {
     for file in ["", "\n\n", "# nothing\n", "\u{feff}"] {
         assert!(refusal(file, &FileDefaults::default()).contains("there is no request in it"));
         for (_, format) in RequestsFormat::NAMES {
-            // A comment is nothing in a list only; elsewhere it is refused as what it is.
+            // A list skips comments; other formats may refuse them as what they are.
             let given = FileDefaults { format: Some(*format), ..to("h") };
             assert!(parse(file.as_bytes(), &given, body_of).is_err());
         }
