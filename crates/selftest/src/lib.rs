@@ -213,7 +213,7 @@ impl SelftestCase {
         let due = self.due();
         let host = sink.address().to_string();
         let transport = Transport::tcp(sink.address());
-        // One connection for each request, so that none waits for one.
+        // One connection for each request, so that no request waits for a connection.
         let connections = due.len() as u32;
         let load = LoadSettings {
             pace: self.pace(),

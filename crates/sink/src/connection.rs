@@ -13,7 +13,7 @@ use crate::wire::{ClientSocket, ReadOutcome};
 pub(crate) enum AfterResponse {
     /// Read the next request.
     Read,
-    /// The end.
+    /// Close the connection.
     Close,
     /// Close, but so that the client can read the response although it is still sending.
     Linger,
@@ -97,7 +97,7 @@ pub(crate) struct SinkConnection {
     /// What it is doing.
     pub(crate) phase: ConnectionPhase,
     input: PendingInput,
-    /// What the ledger makes of it.
+    /// How the ledger counts it.
     pub(crate) booking: Booking,
     /// Whether it is also registered for room to write.
     pub(crate) watches_room: bool,
@@ -244,15 +244,15 @@ impl SinkConnection {
     }
 }
 
-/// A connection's key: its place in the table, and how often the place was used before. Keys are
-/// never reused, so an event or a response for a closed connection finds nothing instead of the
-/// next one.
+/// A connection's key: its place in the table, and a generation, which says how often the place was
+/// used before. Keys are never reused, so an event or a response for a closed connection finds
+/// nothing, and not the next connection at that place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ConnectionKey(pub(crate) u64);
 
 impl ConnectionKey {
-    fn new(place: usize, taking: u32) -> ConnectionKey {
-        ConnectionKey(u64::from(taking) << 32 | place as u64)
+    fn new(place: usize, generation: u32) -> ConnectionKey {
+        ConnectionKey(u64::from(generation) << 32 | place as u64)
     }
 
     fn place(self) -> usize {
@@ -263,7 +263,7 @@ impl ConnectionKey {
 /// The open connections.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionTable {
-    /// How often each place was used before, and its current connection.
+    /// The generation of each place, and its current connection.
     places: Vec<(u32, Option<SinkConnection>)>,
     free: Vec<usize>,
 }
@@ -282,15 +282,15 @@ impl ConnectionTable {
     /// The connection, if it is still open.
     #[inline]
     pub(crate) fn at(&mut self, key: ConnectionKey) -> Option<&mut SinkConnection> {
-        let (taking, connection) = self.places.get_mut(key.place())?;
-        if ConnectionKey::new(key.place(), *taking) == key { connection.as_mut() } else { None }
+        let (generation, connection) = self.places.get_mut(key.place())?;
+        if ConnectionKey::new(key.place(), *generation) == key { connection.as_mut() } else { None }
     }
 
     /// Removes a connection; dropping it closes it.
     pub(crate) fn remove(&mut self, key: ConnectionKey) -> Option<SinkConnection> {
         self.at(key)?;
-        let (taking, connection) = &mut self.places[key.place()];
-        *taking = taking.wrapping_add(1);
+        let (generation, connection) = &mut self.places[key.place()];
+        *generation = generation.wrapping_add(1);
         self.free.push(key.place());
         connection.take()
     }
@@ -298,8 +298,8 @@ impl ConnectionTable {
     /// All open connections.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (ConnectionKey, &SinkConnection)> {
         let places = self.places.iter().enumerate();
-        places.filter_map(|(place, (taking, one))| {
-            Some((ConnectionKey::new(place, *taking), one.as_ref()?))
+        places.filter_map(|(place, (generation, one))| {
+            Some((ConnectionKey::new(place, *generation), one.as_ref()?))
         })
     }
 }

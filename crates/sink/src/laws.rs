@@ -1,4 +1,4 @@
-//! What the sink does on purpose beside its delays (`model::DelayLaw`): pauses in which nothing
+//! What the sink does on purpose besides its delays (`model::DelayLaw`): pauses in which nothing
 //! goes out, and faults. Each is a pure function of the seed and the request's number, so that a
 //! client's ledger can be compared with what was done to it, exactly.
 
@@ -68,7 +68,7 @@ pub enum Fault {
     Status(u16),
 }
 
-/// What happens to request `number`.
+/// The fault of request `number`, if it has one.
 #[inline]
 pub(crate) fn fault_of(laws: &[FaultLaw], seed: u64, number: u64) -> Option<Fault> {
     if laws.is_empty() {

@@ -43,7 +43,7 @@ pub struct SinkLedger {
     pub stalled: u64,
     /// Times that a connection could not be accepted: no file descriptor or no memory left.
     pub accept_failures: u64,
-    /// Connections to a TLS listener that said something else.
+    /// Connections to a TLS listener that did not speak TLS.
     pub failed_handshakes: u64,
     /// Faults that were made on purpose.
     pub faults: FaultCounts,
@@ -75,7 +75,7 @@ impl FaultCounts {
         self.reset + self.truncated + self.unanswered
     }
 
-    /// Adds another loop's.
+    /// Adds the counts of another loop.
     pub(crate) fn add(&mut self, other: &FaultCounts) {
         self.reset += other.reset;
         self.truncated += other.truncated;
@@ -87,10 +87,11 @@ impl FaultCounts {
     }
 }
 
-/// One loop's own, as it is between two turns.
+/// The ledger of one loop, as it is between two turns.
 pub(crate) type LoopLedger = Mutex<SinkLedger>;
 
-/// Seconds whose arrivals are shown, the last ones: who ends a sink asks what it did just now.
+/// The text has the arrivals of this many seconds, the last ones: whoever stops a sink wants to
+/// know what it just did.
 const SECONDS: usize = 10;
 
 impl SinkLedger {
@@ -116,7 +117,7 @@ impl SinkLedger {
         self.requests - self.answers - self.abandoned - self.faults.lost()
     }
 
-    /// Adds another thread's.
+    /// Adds the ledger of another loop.
     pub(crate) fn add(&mut self, other: &SinkLedger) {
         self.requests += other.requests;
         self.answers += other.answers;

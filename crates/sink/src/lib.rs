@@ -152,7 +152,7 @@ impl Sink {
         self.wait()
     }
 
-    /// Waits until its flag is raised, then ends like [`Sink::stop`].
+    /// Waits until its stop flag is raised, then ends like [`Sink::stop`].
     ///
     /// # Panics
     /// If a thread of the sink died: a bug of the sink.

@@ -64,8 +64,8 @@ impl ListeningSocket {
         let is_unix = at.place.tcp().is_none();
         let backlog = i32::try_from(backlog).unwrap_or(i32::MAX);
         if loops > 1 && at.place.port().is_some_and(|port| port != 0) {
-            // With this option the kernel would let two sinks of the same user share a port, each
-            // with half of the load.
+            // With SO_REUSEPORT the kernel would let two sinks of the same user share a port, each
+            // with half of the load. This socket is without, so it fails if the port is in use.
             listen(bound(at, false)?, 1).map_err(|errno| refused(at, errno))?;
         }
         let failed = SinkError::of("open a listening socket");

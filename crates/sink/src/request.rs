@@ -75,7 +75,7 @@ fn parse(bytes: &[u8]) -> Result<Option<RequestHead>, Refusal> {
 }
 
 fn understand(request: &httparse::Request<'_, '_>, length: usize) -> Result<RequestHead, Refusal> {
-    let newest = request.version == Some(1);
+    let is_1_1 = request.version == Some(1);
     let mut content_length = None;
     let mut chunked = false;
     let mut close = false;
@@ -109,11 +109,11 @@ fn understand(request: &httparse::Request<'_, '_>, length: usize) -> Result<Requ
     let framing = match (chunked, content_length) {
         (false, None | Some(0)) => RequestFraming::Bodiless,
         (false, Some(bytes)) => RequestFraming::Length(bytes),
-        (true, None) if newest => RequestFraming::Chunked,
+        (true, None) if is_1_1 => RequestFraming::Chunked,
         // RFC 9112 section 6.1: both headers, or chunks from HTTP/1.0, allow request smuggling.
         (true, _) => return Err(Refusal::Malformed),
     };
-    let fate = match (close, newest, keep_alive) {
+    let fate = match (close, is_1_1, keep_alive) {
         (true, _, _) | (_, false, false) => ConnectionFate::Close,
         (_, true, _) => ConnectionFate::KeepAlive,
         (_, false, true) => ConnectionFate::KeepAliveSaid,
@@ -125,7 +125,7 @@ fn understand(request: &httparse::Request<'_, '_>, length: usize) -> Result<Requ
         fate,
         bodiless_response: request.method == Some("HEAD"),
         asks_for_stamps,
-        expects_continue: expects_continue && newest && framing != RequestFraming::Bodiless,
+        expects_continue: expects_continue && is_1_1 && framing != RequestFraming::Bodiless,
     })
 }
 
@@ -311,7 +311,7 @@ mod tests {
         }
     }
 
-    /// The requests in `pieces`, the refusal that ends them, if any, and whether one is incomplete.
+    /// The requests in `pieces`, and the refusal that ends them, if any.
     fn read<'a>(
         pieces: impl IntoIterator<Item = &'a [u8]>,
     ) -> (Vec<(RequestHead, u64)>, Option<Refusal>) {

@@ -1,6 +1,6 @@
 //! The sink's responses. They are rendered before the first request arrives, and sent from memory
-//! as they are, except for the counter's four bytes. Rendered on request are only the ledger,
-//! refusals, and responses with stamps.
+//! as they are, except for the counter's four bytes. Only the ledger, refusals, and responses with
+//! stamps are rendered when they are needed.
 
 use std::ops::Range;
 
@@ -128,9 +128,12 @@ impl ResponseTable {
         extent: ResponseExtent,
         number: u64,
     ) -> &[u8] {
-        let faulty = || self.statuses.iter().position(|other| *other == status).unwrap_or(0);
-        let status = if status == OK { 0 } else { faulty() };
-        let place = (status * self.workers + worker as usize - self.first_worker) * ENDINGS.len()
+        let row = if status == OK {
+            0
+        } else {
+            self.statuses.iter().position(|other| *other == status).unwrap_or(0)
+        };
+        let place = (row * self.workers + worker as usize - self.first_worker) * ENDINGS.len()
             + ending as usize;
         let RenderedResponse { bytes, body, counter } = &mut self.all[place];
         // The counter is a u32, and starts again after 2^32 - 1.

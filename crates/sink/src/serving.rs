@@ -47,7 +47,7 @@ const ACCEPTS: usize = 256;
 const BUFFER_BYTES: usize = 64 * 1024;
 
 /// The event id of the first listener; the others count down from it. No connection's key is that
-/// high, because it would be nearly the 2^32th of its place.
+/// high: its place in the table would have to be reused nearly 2^32 times.
 const FIRST_LISTENER: u64 = u64::MAX;
 /// Listeners, at most.
 const MOST_LISTENERS: u64 = 1 << 16;
@@ -166,7 +166,8 @@ impl<C: Clock + Clone> ServingLoop<C> {
         mem::swap(&mut self.ledger, &mut *shared);
         act(self);
         self.ledger.record_arrivals(self.now, mem::take(&mut self.arrived));
-        (self.ledger.waiting, self.ledger.busy) = (self.pool.waiting(), self.pool.busy());
+        self.ledger.waiting = self.pool.waiting();
+        self.ledger.busy = self.pool.busy();
         mem::swap(&mut self.ledger, &mut *shared);
     }
 
@@ -195,7 +196,7 @@ impl<C: Clock + Clone> ServingLoop<C> {
     fn serve_turn(&mut self, events: &mut Vec<Event>) {
         self.look_at_the_clock();
         self.answer_the_due();
-        // Those that arrive meanwhile have the next turn.
+        // Connections that are added meanwhile wait for the next turn.
         let waiting = self.again.len();
         for at in 0..waiting {
             let key = self.again[at];

@@ -82,7 +82,8 @@ fn open(mut pool: SlotPool, requests: impl Iterator<Item = (Nanos, Nanos)>) -> V
         while let Some(due) = pool.next_due().filter(|due| *due <= until) {
             while let Some(finished) = pool.finish(due) {
                 let request = &mut served[finished.request.connection.0 as usize];
-                (request.ended, request.worker) = (finished.due.0, finished.worker);
+                request.ended = finished.due.0;
+                request.worker = finished.worker;
             }
         }
     };
@@ -94,7 +95,8 @@ fn open(mut pool: SlotPool, requests: impl Iterator<Item = (Nanos, Nanos)>) -> V
             pool.arrive(at, request(connection, u64::from(connection), service, true))
         {
             let request = &mut served[connection as usize];
-            (request.ended, request.worker) = (finished.due.0, finished.worker);
+            request.ended = finished.due.0;
+            request.worker = finished.worker;
         }
     }
     settle(&mut pool, &mut served, Nanos::MAX);
@@ -107,7 +109,7 @@ fn mean(times: impl Iterator<Item = u64>) -> f64 {
     sum / count as f64
 }
 
-/// The share of `ways` that took exactly `time`.
+/// The share of requests that took exactly `time`.
 fn share_at(served: &[ServedRequest], time: u64) -> f64 {
     served.iter().filter(|request| request.response() == time).count() as f64 / served.len() as f64
 }

@@ -66,8 +66,8 @@ impl ClientSocket {
                 Err(received) => received,
             };
         };
-        // Plain bytes of a quarter, and of a record that ends in it, always fit into three
-        // quarters.
+        // The last quarter takes the encrypted bytes. What they and a record that began before them
+        // decrypt to always fits into the other three.
         let (plain, sealed) = buffer.split_at_mut(buffer.len() / 4 * 3);
         let received = match read(&self.socket, sealed) {
             Ok(received) => received,

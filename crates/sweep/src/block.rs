@@ -1,4 +1,4 @@
-//! One server from its start to its stop, as an experiment plans it: how to start it, and its load.
+//! What an experiment plans for one server: how to start it, and its load.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use model::{Pace, PlannedEvent, ServerPlan, StreamPlan};
 
-/// One server from its start to its stop. (A block of `longtail compare` has one of these for each
-/// arm.)
+/// One server from its start to its stop. (What `longtail compare` calls a block has one of these
+/// for each arm.)
 pub(crate) struct Block {
     /// The server, and how to start it.
     pub(crate) server: ServerPlan,

@@ -13,7 +13,7 @@ use testkit::clock::{REAL_CLOCK, Stepped, eventually};
 /// Longer than anything here takes on a noisy machine; only a failing test waits this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A sink with default settings, at a free port.
+/// Default settings, on a free port.
 pub(crate) fn anywhere() -> SinkSettings {
     SinkSettings {
         listen: vec![SocketAddr::from(([127, 0, 0, 1], 0)).into()],
