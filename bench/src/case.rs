@@ -168,8 +168,8 @@ impl Entry {
         Middle::of(self.samples.iter().filter_map(ratio))
     }
 
-    /// Requests that the server received beyond those that it claims, over all runs; `None` if it
-    /// claims nothing.
+    /// Requests that the server received beyond those that the tool reports, over all runs; `None`
+    /// if the tool reports none.
     pub(crate) fn unclaimed(&self) -> Option<i64> {
         let of = |sample: &Sample| {
             Some(sample.received.cast_signed() - sample.reported.requests?.cast_signed())

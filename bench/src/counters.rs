@@ -59,7 +59,7 @@ impl Counters {
     /// Tries each event on a command that does nothing.
     pub(crate) fn find(find: impl Fn(&str) -> Option<PathBuf>) -> Counters {
         let perf = find("perf");
-        let works = |event: &&str| perf.as_ref().is_some_and(|perf| tried(perf, event));
+        let works = |event: &&str| perf.as_ref().is_some_and(|perf| can_count(perf, event));
         let cost: Vec<&str> = COST.into_iter().filter(|event| works(event)).collect();
         let calls = match find("strace") {
             _ if works(&CALLS) => Calls::Perf,
@@ -78,8 +78,8 @@ impl Counters {
             COST[1..].iter().copied().filter(|event| !self.cost.contains(event)).collect();
         if self.perf.is_none() {
             lines.push(
-                "no perf that may count (package linux-perf; kernel.perf_event_paranoid=1, or \
-                 root): CPU time is of getrusage(2), and there are no instructions and no cycles"
+                "perf may not count here (package linux-perf; kernel.perf_event_paranoid=1, or \
+                 root): CPU time comes from getrusage(2); instructions and cycles are left out"
                     .to_owned(),
             );
         } else if !lacking.is_empty() {
@@ -109,7 +109,7 @@ impl Counters {
     }
 
     /// The command, prefixed with the counting program.
-    pub(crate) fn before(
+    pub(crate) fn prefixed(
         &self,
         counting: Counting,
         argv: Vec<OsString>,
@@ -159,7 +159,7 @@ fn file(folder: &Path) -> PathBuf {
     folder.join("counted")
 }
 
-fn tried(perf: &Path, event: &str) -> bool {
+fn can_count(perf: &Path, event: &str) -> bool {
     let mut command = Command::new(perf);
     command
         .args(["stat", "-x,", "-e", event, "--", "true"])
@@ -238,7 +238,7 @@ mod tests {
             calls: Calls::Strace("/s/strace".into()),
         };
         let line = |counting| {
-            let words = counters.before(counting, vec!["it".into()], Path::new("/f"));
+            let words = counters.prefixed(counting, vec!["it".into()], Path::new("/f"));
             words.join(std::ffi::OsStr::new(" ")).into_string().unwrap()
         };
         assert_eq!(line(Counting::Nothing), "it");

@@ -97,7 +97,7 @@ the tool's own count. Where the server is near 100 % busy, the rate is the serve
     }
     if has(Section::Timing) {
         text += "\
-Send lag: sent - due, by longtail's own account; no other tool tells it. Reported less 1000 us: each tool's own percentile,
+Send lag: sent - due, by longtail's own account; no other tool reports it. Reported less 1000 us: each tool's own percentile,
 from the due time (longtail, oha with --latency-correction, wrk2) or from its own sending (hey).
 ";
     }

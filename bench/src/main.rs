@@ -45,8 +45,8 @@ Examples:
   make bench-memory                           10^8 requests
   target/release/bench --json bench.json --for 3s
 
-Exit code: 0; 1 where the ledgers of longtail and the server differ, memory grows, or a log lacks lines it does not
-tell of; 2 for a mistake; 130 after Ctrl-C.";
+Exit code: 0; 1 where the ledgers of longtail and the server differ, memory grows, or a log lacks lines that it did not
+count as dropped; 2 for a mistake; 130 after Ctrl-C.";
 
 /// Proves what the generator costs: longtail beside other load generators and beside a floor
 /// without HTTP
@@ -66,10 +66,10 @@ struct Args {
     /// Less of everything: under a minute
     #[arg(long)]
     quick: bool,
-    /// All that was measured, run by run, into this file
+    /// Write all that was measured, run by run, to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Only these; what is not here is left out
+    /// Only these tools; those that are not installed are left out
     #[arg(long, value_parser = tool(), value_delimiter = ',', value_name = "TOOL")]
     tools: Vec<Tool>,
     /// Numbers of connections of small responses with keep-alive [default: 1,16,64,256,1024,10000,
@@ -79,7 +79,7 @@ struct Args {
     /// Requests of the long run of the memory section [default: 10000000, quick 500000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(10..=10_000_000_000))]
     memory_requests: Option<u64>,
-    /// A program that has not ended so long after its time is killed, and its run is none
+    /// A program that still runs this long after its time is killed, and its run counts as failed
     #[arg(long, value_name = "TIME", default_value = "20s")]
     patience: Nanos,
     /// The longtail that is measured [default: the one beside this program]

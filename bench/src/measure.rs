@@ -111,7 +111,7 @@ pub(crate) fn run(
     let folder = lab.folder.join("run");
     emptied(&folder).and_then(|()| emptied(&lab.studies())).map_err(|why| why.to_string())?;
     let argv = command(lab, server, contender, job)?;
-    let argv = lab.counters.before(counting, argv, &folder);
+    let argv = lab.counters.prefixed(counting, argv, &folder);
     let before = server.at_rest(lab).ok_or_else(silent)?;
     let machine = MachineUse::read(server);
     let done = run_process(lab, server, tool, job, counting, argv, &folder)?;
@@ -199,8 +199,8 @@ fn run_process(
         End::After(length) => tool.length(length),
         End::Requests(n) => Nanos(SLOWEST.0 * n),
     };
-    let has_speed = counting == Counting::Cost && matches!(job.end, End::After(_));
-    let glances = await_end(lab, server, &child, begun, length, has_speed);
+    let measures_rate = counting == Counting::Cost && matches!(job.end, End::After(_));
+    let glances = await_end(lab, server, &child, begun, length, measures_rate);
     let exit = child.exited();
     drop(child);
     let elapsed = lab.clock.now() - begun;
@@ -214,16 +214,17 @@ fn run_process(
 }
 
 /// Waits until the program has ended, or for as long as [`Lab::patience`] allows. If it
-/// `has_speed`, takes two snapshots of the server meanwhile: the rate is measured between start and
-/// end. Otherwise the run is not disturbed.
+/// `measures_rate`, takes two snapshots of the server meanwhile: the rate is measured between
+/// start and end. Otherwise the run is not disturbed.
 fn await_end(
     lab: &Lab<'_>,
     server: &Running,
     child: &Server,
     begun: Nanos,
     length: Nanos,
-    has_speed: bool,
+    measures_rate: bool,
 ) -> Vec<Option<Glance>> {
+    // Waits for a moment; false if the program has ended before it, or the user interrupts.
     let until = |then: Nanos, step: Nanos| loop {
         if lab.interrupted() || child.exited().is_some() {
             return false;
@@ -235,7 +236,7 @@ fn await_end(
         lab.clock.sleep(left.min(step));
     };
     let mut glances = Vec::new();
-    if has_speed {
+    if measures_rate {
         for share in [0.25, 0.9] {
             if until(begun + Nanos::from_secs_f64(length.as_secs_f64() * share), SELDOM) {
                 glances.push(glance(lab, server));

@@ -1,7 +1,7 @@
 //! The floor: what the same bytes cost over the same sockets without parsing them.
 //!
-//! One thread with epoll sends a fixed request, and the next one as soon as as many bytes have come
-//! back as the first response had. It parses only the head of the first response, times no request,
+//! One thread with epoll sends a fixed request, and the next one when it has received as many bytes
+//! as the first response had. It parses only the head of the first response, times no request,
 //! counts only responses, and never polls actively. A load generator with sockets and epoll can be
 //! cheaper only if a system call serves several requests.
 //!

@@ -91,7 +91,7 @@ impl Tool {
         }
     }
 
-    /// The tool as whose output `audit` parses what it prints; `None` for our own programs.
+    /// The tool whose parser in `audit` reads its output; `None` for our own programs.
     pub(crate) fn claims_as(self) -> Option<LoadTool> {
         match self {
             Tool::Floor | Tool::LONGTAIL => None,
@@ -246,7 +246,7 @@ impl ToolWords<'_> {
         split(&format!("{address} {} {length} {pace}", self.connections))
     }
 
-    /// Of wrk and wrk2.
+    /// For wrk and wrk2, which take the same flags.
     fn wrk(&self, url: &str) -> Vec<OsString> {
         let seconds = self.seconds().unwrap_or_default();
         let rate = self.rate("-R");

@@ -19,7 +19,7 @@ pub(super) const SMALL: u64 = 64;
 const SOME: u32 = 16;
 /// Longtail with its own clock instead of the kernel's stamps, like the other tools.
 const OWN_CLOCK: &str = "longtail, own clock";
-/// With this many it takes a while until all are open.
+/// Runs with at least this many connections are twice as long, because opening them takes a while.
 const MANY: u32 = 5000;
 
 pub(super) fn cases(extent: &Extent) -> Vec<Case> {

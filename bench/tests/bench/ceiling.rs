@@ -30,7 +30,9 @@ const ONE_CLASS: &str = "GET / as page, GET /other as page";
 const TWO_CLASSES: &str = "GET / as page, GET /other as other";
 /// How many instructions classes may cost a request.
 const CLASSES_COST: f64 = 5.0;
-/// The cheapest pair counts, because disturbances only make a run more expensive.
+
+/// How many pairs of runs, and their numbers of requests. The cheapest pair counts, because
+/// disturbances only make a run more expensive.
 struct Pairs {
     number: usize,
     short: u64,

@@ -246,10 +246,10 @@ impl Claim {
     pub(crate) fn timed_rate(&self) -> Option<FigureRange> {
         let rate = self.rate_per_s?.range();
         match (self.answered(), self.errors) {
-            (Some(answered), Some(errors)) if errors > 0 && self.tool.rates_errors() => {
+            (Some(answered), Some(errors)) if errors > 0 && self.tool.rate_includes_errors() => {
                 Some(rate.scaled(answered as f64 / answered.saturating_add(errors) as f64))
             }
-            (None, Some(errors)) if errors > 0 && self.tool.rates_errors() => None,
+            (None, Some(errors)) if errors > 0 && self.tool.rate_includes_errors() => None,
             _ => Some(rate),
         }
     }

@@ -214,7 +214,7 @@ impl LoadTool {
     }
 
     /// Whether hey made the load.
-    pub(crate) fn is_heys(self) -> bool {
+    pub(crate) fn is_made_by_hey(self) -> bool {
         matches!(self, LoadTool::Hey | LoadTool::LongTailHey)
     }
 
@@ -245,7 +245,7 @@ impl LoadTool {
     }
 
     /// Whether its rate counts requests without a response.
-    pub(crate) fn rates_errors(self) -> bool {
+    pub(crate) fn rate_includes_errors(self) -> bool {
         matches!(
             self,
             LoadTool::Hey

@@ -137,7 +137,7 @@ pub(super) fn connections_opened(claim: &Claim) -> Option<CheckOutcome> {
 pub(super) fn requests_sent(claim: &Claim) -> Option<CheckOutcome> {
     let asked = claim.asked?;
     let among = claim.connections.filter(|n| *n > 0)?;
-    if !claim.tool.is_heys() {
+    if !claim.tool.is_made_by_hey() {
         return None;
     }
     let used =
@@ -165,7 +165,7 @@ pub(super) fn samples_kept(claim: &Claim) -> Option<CheckOutcome> {
         }
         _ => (claim.ended()?, claim.samples?),
     };
-    let mean_ratio = (claim.tool.is_heys() && kept > 0 && kept < requests)
+    let mean_ratio = (claim.tool.is_made_by_hey() && kept > 0 && kept < requests)
         .then(|| requests as f64 / kept as f64);
     // Some requests may still be in flight when the run ends.
     let is_doubtful = mean_ratio.is_some() || (kept as f64) < requests as f64 * (1.0 - SLIGHT);
@@ -221,8 +221,11 @@ pub(super) fn failures(claim: &Claim) -> Option<CheckOutcome> {
     let timeouts = claim.timeouts.unwrap_or(0);
     let failed = bad_answers.saturating_add(lost).saturating_add(timeouts);
     // The printed rate includes bad responses, and errors only if the tool counts them.
-    let in_rate =
-        if claim.tool.rates_errors() { bad_answers.saturating_add(lost) } else { bad_answers };
+    let in_rate = if claim.tool.rate_includes_errors() {
+        bad_answers.saturating_add(lost)
+    } else {
+        bad_answers
+    };
     let good = 1.0 - in_rate.min(requests) as f64 / requests.max(1) as f64;
     let good_per_s = claim.rate_per_s.filter(|_| in_rate > 0).map(|rate| rate.value * good);
     let figures = [

@@ -1,5 +1,5 @@
-//! The histogram against the percentiles of the same output: both were made from the same times, so
-//! the bins must count as many times up to a percentile as its rank says.
+//! The histogram against the percentiles of the same output. Both were made from the same samples,
+//! so the bins up to a percentile must hold as many samples as its rank says.
 
 use report::number::percentile;
 
@@ -12,15 +12,15 @@ use crate::load_tool::LoadTool;
 /// count from 0.
 const RANKS: f64 = 2.0;
 
-/// How many times of a histogram are at most a printed time; inexact, because bins are not split.
+/// How many samples of a histogram are at most a printed time; inexact, because bins are not split.
 struct CountRange {
-    /// Times that certainly are: those in bins that end below it.
+    /// Samples that certainly are: those in bins that end below it.
     least: u64,
-    /// Times that may be: those in bins that begin below it, too.
+    /// Samples that may be: also those in bins that begin below it.
     most: u64,
 }
 
-/// Each percentile against the bins: of `n` times about `q n` are not above the percentile at `q`.
+/// Each percentile against the bins: about `q n` of `n` samples are at most the percentile at `q`.
 pub(super) fn against_percentiles(claim: &Claim) -> Option<CheckOutcome> {
     let total = claim.counted_in_bins();
     if total == 0 || claim.percentiles.is_empty() {
@@ -70,7 +70,7 @@ fn slack(claim: &Claim, total: u64) -> f64 {
     RANKS + if few { claim.percentiles.len() as f64 } else { 0.0 }
 }
 
-/// How many times of the histogram are at most `time`, which is a range, as are the rounded edges
+/// How many samples of the histogram are at most `time`, which is a range, as are the rounded edges
 /// of the bins. The edge that oha prints may be the lower or the upper end of its bin.
 fn not_above(claim: &Claim, time: FigureRange) -> CountRange {
     let spread = usize::from(claim.tool == LoadTool::Oha);

@@ -52,9 +52,9 @@ checks! {
     Spread = "standard deviation" times::spread;
     /// Requests = rate x duration.
     RateTimesDuration = "rate x duration" counts::rate_times_duration;
-    /// Answers and errors add up to the requests.
+    /// Responses and errors add up to the requests.
     OutcomesAddUp = "outcomes add up" counts::outcomes;
-    /// The histogram's bins add up to the answers.
+    /// The histogram's bins add up to the responses.
     HistogramAddsUp = "histogram adds up" counts::bins;
     /// Bytes = responses x bytes per response.
     BytesPerAnswer = "bytes per response" counts::bytes_per_answer;

@@ -4,8 +4,8 @@
 //!
 //! What it did can be undone. With c(x) the printed and r(x) the real number of samples of length
 //! x, every phantom above E comes from one sample E longer, phantom or real: r(x) = c(x) − c(x + E)
-//! for x > E, and r(x) = c(x) for x ≤ E. Summed up, with F(2E) the part of the printed distribution
-//! up to 2E and S the part of its mean from there:
+//! for x > E, and r(x) = c(x) for x ≤ E. Summed up, with F(2E) the share of the printed samples up
+//! to 2E, and S what they contribute to the printed mean:
 //!
 //!   real samples / printed samples = F(2E),   real mean = (S + E (1 − F(2E))) / F(2E).
 //!
@@ -48,9 +48,9 @@ pub(super) fn samples(claim: &Claim) -> Option<CheckOutcome> {
     let shortest = FigureRange::exactly(claim.min_s.map_or(0.0, |min| min.value));
     let corners = corners(claim, shortest, max.range());
     let RealSamples { phantoms, mean_s: allowed_s } = real_samples(&corners, interval);
-    let (part, mean_without_s) = straight(&corners, interval.middle())?;
-    let mean_ratios = claim.mean_s.map(|mean| mean.value / mean_without_s);
-    let mean_ratios = mean_ratios.zip(claim.mean_s.map(|mean| mean.value / cycle.middle()));
+    let (part, mean_without_s) = interpolated(&corners, interval.middle())?;
+    let mean_ratios =
+        claim.mean_s.map(|mean| (mean.value / mean_without_s, mean.value / cycle.middle()));
     let (predicted, printed) = mean_ratios.unwrap_or((ABSENT, ABSENT));
     let figures = [
         ("interval_s", interval.middle()),
@@ -68,8 +68,9 @@ pub(super) fn samples(claim: &Claim) -> Option<CheckOutcome> {
             low if low > 0.0 => format!("at least {}", percent(low)),
             _ => format!("up to {}", percent(phantoms.high)),
         };
-        let found = mean_ratios.map(|(predicted, printed)| [predicted, printed].map(number::times));
-        let found = found.map(|[predicted, printed]| {
+        let found = mean_ratios.map(|(predicted, printed)| {
+            let predicted = number::times(predicted);
+            let printed = number::times(printed);
             format!(": they make it {predicted} times too large, and {printed} is found")
         });
         format!(
@@ -147,7 +148,7 @@ fn real_samples(corners: &[Corner], interval: FigureRange) -> RealSamples {
 }
 
 /// F(2E) and the real mean, if the distribution is linear between its corners.
-fn straight(corners: &[Corner], interval: f64) -> Option<(f64, f64)> {
+fn interpolated(corners: &[Corner], interval: f64) -> Option<(f64, f64)> {
     let twice = 2.0 * interval;
     let mut part = 0.0;
     let mut sum = 0.0;

@@ -75,11 +75,14 @@ pub(super) fn littles_law(claim: &Claim) -> Option<CheckOutcome> {
                  that rate the true mean is {cycle} at the most."
             );
         }
-        let count = if claim.asked.is_some() { ", or has sent its part and is done" } else { "" };
+        let otherwise = if claim.asked.is_some() {
+            "connects, waits for the generator, or has sent its part and is done"
+        } else {
+            "connects or waits for the generator"
+        };
         format!(
             "{product}, of {at_once} that there should be: {shown} times ({rounded}). A \
-             connection sends every {cycle} on average; for the rest of that it connects, waits \
-             for the generator{count}."
+             connection sends every {cycle} on average; for the rest of that it {otherwise}."
         )
     })
 }
@@ -198,9 +201,9 @@ pub(super) fn histogram_against_mean(claim: &Claim) -> Option<CheckOutcome> {
 pub(super) fn order(claim: &Claim) -> Option<CheckOutcome> {
     let named =
         |name: &str, figure: Option<PrintedFigure>| figure.map(|figure| (name.to_owned(), figure));
-    let [shortest, mean, longest] =
-        [("shortest", claim.min_s), ("mean", claim.mean_s), ("longest", claim.max_s)]
-            .map(|(n, time)| named(n, time));
+    let shortest = named("shortest", claim.min_s);
+    let mean = named("mean", claim.mean_s);
+    let longest = named("longest", claim.max_s);
     let percentiles = claim.percentiles.iter().map(|p| (percentile(p.quantile), p.time_s));
     let ladder: Vec<_> =
         shortest.clone().into_iter().chain(percentiles).chain(longest.clone()).collect();

@@ -67,7 +67,8 @@ pub(super) fn bombardier(report: &ToolReport<'_>) -> Claim {
             words.windows(2).find(|pair| pair[0] == name).and_then(|pair| count(pair[1]))
         };
         claim.name = words.get(1).map(|url| (*url).into());
-        (claim.connections, claim.asked) = (count_after("using"), count_after("with"));
+        claim.connections = count_after("using");
+        claim.asked = count_after("with");
     }
     for line in report.texts() {
         let words: Vec<&str> = line.split_whitespace().collect();

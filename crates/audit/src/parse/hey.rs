@@ -23,11 +23,11 @@ pub(super) fn hey_and_oha(report: &ToolReport<'_>) -> Claim {
     figures(&mut claim, report);
     if let Some(command) = &claim.command {
         claim.connections = count_option(command, &["-c"]).or(Some(CONNECTIONS));
-        // With -z it goes on until then, whatever -n says.
+        // With -z the run lasts that long, whatever -n says.
         let is_timed = option(command, &["-z"], words::time).is_some();
         claim.asked = count_option(command, &["-n"]).filter(|_| !is_timed);
         let rate = option(command, &["-q"], PrintedFigure::parse).map(PrintedFigure::exact);
-        // hey's is of each connection.
+        // hey's -q is the rate of each connection.
         let each =
             claim.connections.filter(|_| !is_oha).map_or(1.0, |connections| connections as f64);
         claim.offered_per_s =
@@ -37,7 +37,7 @@ pub(super) fn hey_and_oha(report: &ToolReport<'_>) -> Claim {
     claim
 }
 
-/// The heads of the parts of a report; `Details (average, …)` has a tail.
+/// How the first line of each part of a report begins.
 const PARTS: [&str; 6] = [
     "Response time histogram:",
     "Latency distribution:",

@@ -1,6 +1,5 @@
 //! wrk's and wrk2's reports, and the rows of Puma's `response_time_wrk`. wrk's times went through
-//! `stats_correct`: see the check of phantom samples. wrk2's times begin when the schedule wanted
-//! the request sent.
+//! `stats_correct`: see the check of phantom samples. wrk2's times run from when a request was due.
 
 use super::words::{bytes, count, key_and_value, percentile, time};
 use super::{Line, MOST_CLAIMS, ToolReport, command_line, count_option, server};
@@ -23,7 +22,8 @@ pub(super) fn wrk_and_wrk2(report: &ToolReport<'_>) -> Claim {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             [threads, "threads", "and", connections, "connections"] => {
-                (claim.threads, claim.connections) = (count(threads), count(connections));
+                claim.threads = count(threads);
+                claim.connections = count(connections);
             }
             ["Latency", "Distribution", ..] => is_distribution = true,
             ["Latency", mean, stdev, max, ..] => {
@@ -150,8 +150,8 @@ fn table(
     for claim in &mut claims {
         claim.command = claim.command.take().or_else(|| common.clone());
         if let Some(command) = &claim.command {
-            (claim.connections, claim.threads) =
-                (count_option(command, &["-c"]), count_option(command, &["-t"]));
+            claim.connections = count_option(command, &["-c"]);
+            claim.threads = count_option(command, &["-t"]);
         }
     }
     claims

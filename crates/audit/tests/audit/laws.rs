@@ -73,7 +73,7 @@ proptest! {
         digits in proptest::collection::vec(proptest::sample::select(&b"0123456789."[..]), 0..500),
     ) {
         let mut bytes = read(&file).into_bytes();
-        // All digits are others, if there are any.
+        // Replaces every digit, if there are replacements.
         let mut next = digits.iter().copied().cycle();
         bytes.iter_mut().filter(|byte| byte.is_ascii_digit()).for_each(|byte| *byte = next.next().unwrap_or(*byte));
         for (at, byte, kind, length) in edits {
