@@ -3,8 +3,8 @@
 //!
 //! Requests close in time share a queue, so `n` of them are worth `n / inflation` independent ones.
 //! The inflation comes from the differences between blocks of the trial. A trial without late
-//! requests cannot tell it, so the block differences at a lower time are used too, which about ten
-//! times as many requests exceed: where these come in clusters, late ones would as well.
+//! requests cannot tell it, so it is also computed for requests beyond a shorter time, of which
+//! there are at least five times as many as may be late: if these come in clusters, late ones do.
 
 use crate::late_counts::{CountBin, LEVELS, LateCounts};
 
@@ -13,10 +13,11 @@ const BLOCKS: [usize; 3] = [10, 20, 40];
 /// The worst blocks of the first division that do not count against a server: a stall is a single
 /// event, however many requests it makes late.
 const SPARED: usize = 1;
-/// So many times the allowed share exceed the lower time, but no more than this share.
+/// The shorter time is one that at least this many times the allowed share exceed, or at least this
+/// share of all requests.
 const TIMES_THE_SHARE: f64 = 5.0;
 const LARGEST_SHARE: f64 = 0.3;
-/// So many late requests tell something about their clusters.
+/// With fewer late requests than this, nothing is known about their clusters.
 const FEW: u64 = 5;
 
 /// The late requests of a trial, by one objective.
@@ -43,10 +44,10 @@ impl LateShare {
 
     fn of(counts: &LateCounts, number: usize) -> LateShare {
         let objective = counts.objectives()[number];
-        let counts_out = objective.late_after.is_some();
+        let counts_unfinished = objective.late_after.is_some();
         let bins = counts.settled();
         let at = |level: usize| -> Vec<u64> {
-            bins.iter().map(|bin| bin.above(number, level, counts_out)).collect()
+            bins.iter().map(|bin| bin.above(number, level, counts_unfinished)).collect()
         };
         let late_bins = at(0);
         let late: u64 = late_bins.iter().sum();
@@ -67,7 +68,7 @@ impl LateShare {
     }
 
     /// Late requests / the allowed number of them: below 1 looks as if the objective was kept.
-    pub fn of_allowed(&self) -> f64 {
+    pub fn late_ratio(&self) -> f64 {
         (self.late as f64 + 0.5) / (self.requests as f64 * self.allowed + 0.5)
     }
 

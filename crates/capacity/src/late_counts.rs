@@ -210,9 +210,9 @@ fn first_level(objective: &RateObjective, response_time: Nanos, is_good: bool) -
 impl CountBin {
     /// Requests that exceeded this level of an objective. Those still out have exceeded its limit,
     /// but may not have failed.
-    pub(crate) fn above(&self, objective: usize, level: usize, counts_out: bool) -> u64 {
+    pub(crate) fn above(&self, objective: usize, level: usize, counts_unfinished: bool) -> u64 {
         let ended: u32 = self.by_level[objective][..=level].iter().sum();
-        let out = if counts_out { self.due.saturating_sub(self.ended) } else { 0 };
+        let out = if counts_unfinished { self.due.saturating_sub(self.ended) } else { 0 };
         u64::from(ended) + out
     }
 }

@@ -92,7 +92,7 @@ const PASSED_IN_ERROR: f64 = 0.1;
 const FAILED_IN_ERROR: f64 = 0.1;
 /// Trials that have to fail, at a rate or below it.
 const FAILURES: usize = 2;
-/// Looks at a trial among which its part is divided.
+/// The probability of an error is divided among this many looks at a trial.
 const PASSING_LOOKS: f64 = 2.0;
 const FAILING_LOOKS: f64 = 4.0;
 /// The first look, and the time between looks as a share of the time so far.
@@ -100,54 +100,57 @@ const FIRST_LOOK: Nanos = Nanos::from_millis(2_500);
 const NEXT_LOOK: f64 = 0.4;
 /// The shortest full trial.
 const SHORTEST_FULL: Nanos = Nanos::from_secs(10);
-/// A full trial takes so many relaxation times of the queue.
+/// A full trial takes this many relaxation times of the queue.
 const RELAXATIONS: f64 = 30.0;
-/// A scouting trial has so many requests, in at least and at most this time.
+/// A scouting trial has this many requests, but takes no less and no more than these times.
 const SCOUT_REQUESTS: f64 = 2000.0;
 const SHORTEST_SCOUT: Nanos = Nanos::from_secs(5);
 const LONGEST_SCOUT: Nanos = Nanos::from_secs(10);
-/// In a short search one is at most this part of the budget, and all of them together are about
-/// that.
-const SHORTEST_SCOUTS: u64 = 24;
-const SHARE_OF_SCOUTS: u64 = 6;
+/// In a short search a scouting trial takes at most the budget divided by this.
+const SCOUT_DIVISOR: u64 = 24;
+/// Scouting ends when it has taken the budget divided by this.
+const SCOUTING_DIVISOR: u64 = 6;
 /// The most scouting trials once a rate was found that seems to fail.
 const SCOUTS: usize = 6;
-/// Scouting begins at this share of the closed loop's rate; the objective is expected to break below
-/// this share of it; and where it doesn't, rates go up by this factor.
+/// Scouting begins at this share of the closed loop's rate.
 const BEGIN_AT: f64 = 0.7;
+/// The objective is expected to break below this share of the closed loop's rate.
 const EXPECTED_BELOW: f64 = 1.08;
+/// The factor between scouted rates while none breaks the objective, and while none keeps it.
 const UP: f64 = 1.5;
 const DOWN: f64 = 1.3;
-/// This times the closed loop's rate is an overload, which is tried so often at most.
+/// This many times the closed loop's rate is an overload.
 const OVERLOAD: f64 = 1.1;
+/// An overload is tried at most this often.
 const OVERLOADS: usize = 3;
-/// Without a closed loop.
+/// Where scouting begins without a closed loop, in requests per second.
 const FIRST_RATE: f64 = 10.0;
 /// Below this share of the closed loop's rate no lower rate is tried.
 const LOWEST_SHARE: f64 = 0.01;
 /// Full trials that confirm a rate, besides the one that passed.
 const CONFIRMATIONS: usize = 2;
-/// A trial that narrows the bracket is planned for this share of the time that is left for it, and
-/// may take so much longer.
+/// A trial that narrows the bracket is planned for this share of the time that is left for it.
 const SHARE_OF_TIME: f64 = 0.4;
+/// It may take this many times as long as planned.
 const SLACK: f64 = 1.4;
-/// Such a trial is planned for so many times the late requests that are expected: where the
+/// It is planned for this many times the late requests that are expected: where the
 /// objective breaks is not known exactly, and a trial that stays undecided is lost.
 const ROOM: f64 = 1.5;
-/// The search for a rate that can be decided ends at this share of the edge.
-const NEAREST_TO_NOTHING: f64 = 0.3;
+/// The lowest rate that is considered for a trial below the edge, as a share of the edge.
+const LOWEST_CANDIDATE: f64 = 0.3;
 /// What the budget buys is said after the first minute, or after this part of a short budget.
 const FORECAST_AFTER: Nanos = Nanos::from_secs(60);
 const FORECAST_AFTER_PART: u64 = 3;
-/// Budgets for which it is asked what they would buy: each is so many times the one before it, up to
-/// the longest.
+/// The forecast also tries longer budgets: each is this many times the one before it, up to the
+/// longest.
 const NEXT_BUDGET: f64 = 1.25;
 const LONGEST_FORECAST: Nanos = Nanos::from_secs(4 * 3600);
-/// Until trials tell more: the slope of the share of late requests, and what requests are worth.
+/// The slope of the share of late requests, and its standard error, until trials tell more.
 const USUAL_SLOPE: f64 = 16.0;
 const SLOPE_ERROR: f64 = 8.0;
+/// How many requests are worth one independent one, until trials tell more.
 const USUAL_INFLATION: f64 = 10.0;
-/// Independent requests that no trial reaches.
+/// More independent requests than any trial has.
 const MOST_WORTH: f64 = 1e7;
 /// A full trial that confirms a rate fails with this probability if the rate is at the edge.
 const NOT_CONFIRMED: f64 = 0.02;
@@ -192,9 +195,9 @@ impl RateSearch {
         let missing = CONFIRMATIONS.saturating_sub(confirmed);
         if bracket.low > 0.0 && missing > 0 {
             let each = self.full_length(bracket.low) + self.warm_up(bracket.low);
-            let is_time = left < each * missing as u64 + SHORTEST_FULL * 2;
+            let is_time_to_confirm = left < each * missing as u64 + SHORTEST_FULL * 2;
             let next = self.narrow(left);
-            if is_narrow || is_time || next.is_none() {
+            if is_narrow || is_time_to_confirm || next.is_none() {
                 let purpose =
                     if missing == 1 { TrialPurpose::FromAbove } else { TrialPurpose::Confirm };
                 return self.order(purpose, bracket.low, self.full_length(bracket.low), left);
@@ -345,7 +348,7 @@ impl RateSearch {
         let is_beyond_generator = self.generator_limit.is_some_and(|limit| rate >= limit);
         let objectives = 0..self.settings.objectives.len();
         let is_above = objectives.into_iter().any(|number| {
-            let trusted = confirming.iter().filter(|trial| trial.tells());
+            let trusted = confirming.iter().filter(|trial| trial.is_valid());
             let shares = trusted.filter_map(|trial| trial.shares.get(number));
             let late: u64 = shares.clone().map(|share| share.late).sum();
             let allowed: f64 = shares.map(|share| share.requests as f64 * share.allowed).sum();
@@ -367,7 +370,7 @@ impl RateSearch {
     /// Full trials that confirmed the lower end of the bracket.
     pub fn confirmations(&self) -> usize {
         let low = self.bracket().low;
-        self.confirming(low).filter(|trial| trial.tells()).count()
+        self.confirming(low).filter(|trial| trial.is_valid()).count()
     }
 
     /// The bracket with its errors controlled: the highest rate that passed, below the lowest one at
@@ -393,13 +396,13 @@ impl RateSearch {
     /// Between which rates it seems to lie, by what is more likely of each trial; without any
     /// certainty.
     pub fn provisional(&self) -> CapacityBracket {
-        let known = || self.trials.iter().filter(|trial| trial.tells());
+        let known = || self.trials.iter().filter(|trial| trial.is_valid());
         let high = known()
-            .filter(|trial| trial.failed() || trial.of_allowed() > 1.0)
+            .filter(|trial| trial.failed() || trial.late_ratio() > 1.0)
             .map(|trial| trial.order.rate)
             .min_by(f64::total_cmp);
         let low = known()
-            .filter(|trial| !trial.failed() && trial.of_allowed() <= 1.0)
+            .filter(|trial| !trial.failed() && trial.late_ratio() <= 1.0)
             .map(|trial| trial.order.rate)
             .filter(|rate| high.is_none_or(|high| *rate < high))
             .max_by(f64::total_cmp);
@@ -440,8 +443,8 @@ impl RateSearch {
         let Some(high) = seen.high.or(self.generator_limit) else {
             let next = match expected {
                 _ if seen.low == 0.0 => begin,
-                // Near a closed loop's rate the next one settles it.
-                Some(expected) if seen.low * UP < expected * UP && seen.low < 0.9 * expected => {
+                // Near the closed loop's rate the next trial settles it.
+                Some(expected) if seen.low < 0.9 * expected => {
                     (seen.low * expected).sqrt()
                 }
                 Some(expected) if seen.low < expected => expected,
@@ -457,7 +460,7 @@ impl RateSearch {
         let next = (high * seen.low).sqrt();
         let made = scouts.count();
         let taken = self.scout_length(next) * made as u64;
-        let is_long = taken > self.settings.budget / SHARE_OF_SCOUTS;
+        let is_long = taken > self.settings.budget / SCOUTING_DIVISOR;
         if is_close || is_long || made >= SCOUTS {
             return None;
         }
@@ -524,7 +527,7 @@ impl RateSearch {
         above()
     }
 
-    /// The highest rate that is expected to pass in so many seconds, below all that did not.
+    /// The highest rate that is expected to pass in `time` seconds, below all that did not.
     fn below(&self, edge: &Edge, time: f64) -> Option<PlannedTrial> {
         let half = 1.0 + self.settings.precision / 2.0;
         let look = self.look_at(edge.rate);
@@ -533,7 +536,7 @@ impl RateSearch {
         for other in others {
             rate = rate.min(other.order.rate / (1.0 + self.settings.precision / 4.0));
         }
-        while rate > edge.rate * NEAREST_TO_NOTHING && rate >= self.lowest_rate() {
+        while rate > edge.rate * LOWEST_CANDIDATE && rate >= self.lowest_rate() {
             let full = self.full_length(rate).as_secs_f64();
             let needed = edge.time_to_pass(rate, look.chance_to_pass).max(full);
             if needed <= time {
@@ -592,14 +595,15 @@ impl RateSearch {
     fn edge(&self) -> Option<Edge> {
         let rate = self.break_rate()?;
         let near = self.trials.iter().filter(|trial| {
-            trial.tells() && (0.8..1.02).contains(&(trial.order.rate / rate)) && !trial.failed()
+            trial.is_valid() && (0.8..1.02).contains(&(trial.order.rate / rate)) && !trial.failed()
         });
         let mut inflations = 0.0;
         let mut requests = 0.0;
         let mut worth = 0.0;
         for trial in near {
-            let of = trial.shares.iter().max_by(|a, b| a.of_allowed().total_cmp(&b.of_allowed()));
-            let Some(share) = of else { continue };
+            let worst =
+                trial.shares.iter().max_by(|a, b| a.late_ratio().total_cmp(&b.late_ratio()));
+            let Some(share) = worst else { continue };
             inflations += share.inflation * share.requests as f64;
             requests += share.requests as f64;
             worth += (share.late as f64 + 0.5) / share.inflation;
@@ -616,7 +620,7 @@ impl RateSearch {
         })
     }
 
-    /// From then on it is said what the budget will buy.
+    /// When the search begins to say what the budget will buy.
     pub fn forecast_after(&self) -> Nanos {
         FORECAST_AFTER.min(self.settings.budget / FORECAST_AFTER_PART)
     }
@@ -646,11 +650,10 @@ impl RateSearch {
         })
     }
 
-    /// The width of the bracket that can be expected after so much time, by the plans that the
-    /// search makes: a part of what the confirming trials leave is for the lower end, and half of
-    /// the rest for the two trials of the upper one. Where the objective breaks is only estimated:
-    /// a trial that this puts too near to the edge stays undecided, so on both sides the error of
-    /// the estimate comes on top.
+    /// The width of the bracket to expect after `left` more time, if trials go as the search plans
+    /// them: `SHARE_OF_TIME` of what the confirming trials leave is for the lower end, and half of
+    /// the rest for the two trials of the upper end. The edge is only estimated, and a trial too
+    /// near to it stays undecided, so each side is widened by the error of the estimate.
     fn expected_width(&self, edge: &Edge, left: Nanos) -> Option<f64> {
         let confirming = self.full_length(edge.rate) + self.warm_up(edge.rate);
         let spare = left.saturating_sub(confirming * CONFIRMATIONS as u64);
@@ -661,7 +664,7 @@ impl RateSearch {
         let time_to_pass = |rate: f64| edge.time_to_pass(rate, looks.chance_to_pass).max(full);
         let highest_in = |time: f64| {
             std::iter::successors(Some(edge.rate / half), |rate| Some(rate / quarter))
-                .take_while(|rate| *rate > edge.rate * NEAREST_TO_NOTHING)
+                .take_while(|rate| *rate > edge.rate * LOWEST_CANDIDATE)
                 .find(|rate| time_to_pass(*rate) <= time)
         };
         // With less time there is a trial or two, which may stay undecided.
@@ -682,7 +685,7 @@ impl RateSearch {
     /// The rate at which the objective seems to break, from all trials.
     fn break_rate(&self) -> Option<f64> {
         let mut rate = self.between()?;
-        let rates = || self.trials.iter().filter(|trial| trial.tells()).map(|it| it.order.rate);
+        let rates = || self.trials.iter().filter(|trial| trial.is_valid()).map(|it| it.order.rate);
         let lowest = rates().min_by(f64::total_cmp)?;
         let highest = rates().max_by(f64::total_cmp)?;
         // The line holds near the edge, so it is drawn again there.
@@ -714,8 +717,8 @@ impl RateSearch {
         let points: Vec<[f64; 3]> = self
             .trials
             .iter()
-            .filter(|trial| trial.tells())
-            .map(|trial| [trial.worth(), trial.order.rate / around - 1.0, trial.of_allowed().ln()])
+            .filter(|trial| trial.is_valid())
+            .map(|trial| [trial.worth(), trial.order.rate / around - 1.0, trial.late_ratio().ln()])
             .filter(|[_, rate, excess]| rate.abs() < 0.25 && (-3.0..2.5).contains(excess))
             .collect();
         for [weight, rate, excess] in &points {
@@ -738,7 +741,7 @@ impl RateSearch {
         EdgeLine { slope, excess: excess - slope * rate }
     }
 
-    /// How long a trial at this rate takes at least to pass.
+    /// The shortest time in which a trial at this rate can pass.
     pub fn full_length(&self, rate: f64) -> Nanos {
         let requests = self
             .settings
@@ -764,7 +767,7 @@ impl RateSearch {
     }
 
     fn scout_length(&self, rate: f64) -> Nanos {
-        let longest = (self.settings.budget / SHORTEST_SCOUTS).clamp(SHORTEST_SCOUT, LONGEST_SCOUT);
+        let longest = (self.settings.budget / SCOUT_DIVISOR).clamp(SHORTEST_SCOUT, LONGEST_SCOUT);
         Nanos::from_secs_f64(SCOUT_REQUESTS / rate).clamp(SHORTEST_SCOUT, longest)
     }
 
@@ -791,15 +794,15 @@ impl FinishedTrial {
         self.order.purpose == TrialPurpose::Narrow
     }
 
-    /// Whether it says something about the server.
-    fn tells(&self) -> bool {
+    /// Whether its counts are about the server: it was trusted, and requests were due.
+    fn is_valid(&self) -> bool {
         !matches!(self.result, TrialResult::NotTrusted | TrialResult::BrokenOff)
             && self.shares.iter().any(|share| share.requests > 0)
     }
 
-    /// Late requests / the allowed number, by the objective that is closest to being broken.
-    fn of_allowed(&self) -> f64 {
-        self.shares.iter().map(LateShare::of_allowed).fold(0.0, f64::max)
+    /// Late requests / the allowed number of them, by the objective that is closest to breaking.
+    fn late_ratio(&self) -> f64 {
+        self.shares.iter().map(LateShare::late_ratio).fold(0.0, f64::max)
     }
 
     /// How much its share of late requests tells.
@@ -858,9 +861,7 @@ impl Edge {
         }
         f64::INFINITY
     }
-}
 
-impl Edge {
     /// Seconds until a trial above the edge is expected to fail.
     fn time_to_fail(&self, rate: f64, chance: f64) -> f64 {
         let share = (self.allowed * (rate / self.rate).powf(self.slope)).min(1.0);

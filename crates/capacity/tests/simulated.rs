@@ -40,7 +40,7 @@ fn constant(slots: u32, mean: f64, limit: f64) -> f64 {
     highest * f64::from(slots) / mean
 }
 
-/// The search of the docs' examples: within 5 %, so many minutes.
+/// The search of the docs' examples: within 5 %, and this many minutes.
 fn setting(server: Server, objective: &'static str, minutes: u64) -> Setting {
     Setting {
         server,
@@ -153,14 +153,14 @@ fn correlated_service_a_stall_and_a_drift_do_not_raise_the_answer() {
         if server.drift == 0.0 && server.slots_change.is_none() {
             assert_covers(name, &found);
         } else {
-            // Which capacity? But never more than it had at first.
+            // The capacity falls during the search: only the one at its start bounds the answer.
             assert!(found.over <= found.searches / 100 + 1, "{name}: {found}");
         }
     }
 }
 
 #[test]
-fn what_nothing_keeps_and_what_everything_keeps_is_said() {
+fn an_objective_that_no_rate_or_every_rate_keeps_is_reported() {
     let nothing = run_many(&setting(sink(), "p99 < 20ms", 3), seeds());
     assert_eq!(nothing.ends["NothingKeepsIt"], nothing.searches, "{nothing}");
     assert_eq!(nothing.open_below, nothing.searches, "{nothing}");
@@ -194,8 +194,8 @@ fn a_bisection_over_measured_percentiles_reports_too_much() {
     }
 }
 
-/// What is said of the budget is held against what comes of it: with too short a one no width is
-/// given, but a budget that is enough.
+/// Compares the forecast with what comes of the budget. If the budget is too short, the forecast
+/// gives no width, but says which budget would be enough.
 #[test]
 fn a_forecast_comes_true_or_is_not_given() {
     let slow = Server::new(10, 0.1, Service::Constant);

@@ -390,7 +390,7 @@ fn content_length_of(value: &[u8]) -> Result<u64, BadResponse> {
     digits.and_then(|text| text.parse().ok()).ok_or(BadResponse::ContentLength)
 }
 
-/// Understands the value of `x-app-stamps`.
+/// Parses the value of `x-app-stamps`.
 fn app_stamps(value: &[u8]) -> Option<AppTime> {
     let text = std::str::from_utf8(value).ok()?;
     let mut words = text.split_ascii_whitespace().map(|word| word.parse().ok().map(Nanos));

@@ -1,12 +1,12 @@
 //! When bytes came, as the kernel tells: a stamp with each receive, and its conversion to another
 //! clock.
 //!
-//! The stamp (`SO_TIMESTAMPNS`) is taken in the softirq that brings a segment in, so neither a late
-//! wake-up of the lane nor its being preempted is in it. It is that of the last segment that a
-//! receive touched, and segments that wait together for a reader take the stamp of the latest: with
-//! one request out on a connection, the arrival of the last byte read
-//! (Documentation/networking/timestamping.rst; `tcp_try_coalesce`, `net/ipv4/tcp_input.c`). Its
-//! clock is the wall clock, which runs at the speed of the monotonic one but may be set:
+//! The stamp (`SO_TIMESTAMPNS`) is taken in the softirq that brings a segment in, so it includes
+//! neither a late wake-up of the lane nor a preemption. A receive returns the stamp of the last
+//! segment that it touched, and segments that are merged in the receive queue keep the latest
+//! stamp. With one request in flight on a connection, that is when the last byte read arrived
+//! (Documentation/networking/timestamping.rst; `tcp_try_coalesce`, `net/ipv4/tcp_input.c`). The
+//! stamp is on the wall clock, which runs at the speed of the monotonic one but may be set:
 //! [`WallClock`] notices that.
 
 use std::io::IoSliceMut;
@@ -146,9 +146,9 @@ impl ClockExchange {
 /// Comparisons the first time, and after it.
 const FIRST: u32 = 32;
 const LATER: u32 = 8;
-/// How often it is compared.
+/// How often the clocks are compared.
 const BETWEEN: Nanos = Nanos::from_secs(1);
-/// Clocks this much further apart than before: the wall clock was set.
+/// If the clocks are this much further apart than before, in ns, the wall clock was set.
 const STEP: u64 = 20_000;
 
 /// The wall clock as seen from the lane's clock. The two run at the same speed (`timekeeping.c`

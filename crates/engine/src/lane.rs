@@ -121,7 +121,8 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
         let free: Vec<u32> =
             if spec.load.pace.is_open() { slots.rev().collect() } else { slots.collect() };
         let mut heads = HeadCache::new(&spec.worker_header);
-        (heads.reads_app_times, heads.wanted_bytes) = (spec.reads_app_times, spec.body_bytes);
+        heads.reads_app_times = spec.reads_app_times;
+        heads.wanted_bytes = spec.body_bytes;
         Lane {
             spec,
             wire,

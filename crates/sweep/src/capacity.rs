@@ -485,7 +485,7 @@ impl TrialConductor<'_> {
             counts.advance(ran_for.saturating_sub(SETTLING).min(end));
         }
         let ObservedRun { mut run, ended_by, dropped_records, .. } = observed;
-        let keeps = capacity::LateShare::all_of(&counts).iter().all(|it| it.of_allowed() <= 1.0);
+        let keeps = capacity::LateShare::all_of(&counts).iter().all(|it| it.late_ratio() <= 1.0);
         let doubt = judge::capacity::judge_trial(&mut run, &pace, keeps);
         let is_doubted = doubt.is_some() || dropped_records > 0;
         let ending = self.trial_ending(ended_by, &run, is_doubted);

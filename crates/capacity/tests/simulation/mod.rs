@@ -30,7 +30,7 @@ pub(crate) struct Server {
     pub(crate) drift: f64,
     /// Everything stands still for a second, once, this long after the start of the search.
     pub(crate) stall_at: Option<f64>,
-    /// From then on it has so many slots.
+    /// From this time on it has this many slots.
     pub(crate) slots_change: Option<(f64, usize)>,
 }
 
@@ -226,7 +226,8 @@ fn trial(
     (counts, began + end + limit - start)
 }
 
-/// A bisection as people do it by hand: ten steps, each of so long, by the measured percentile.
+/// A bisection as people do it by hand: eight steps of this many seconds each, by the measured
+/// percentile.
 pub(crate) fn bisection(setting: &Setting, seconds: f64, seed: u64) -> f64 {
     let objective = RateObjective::new(setting.objective.parse().expect("a condition"));
     let objective = objective.expect("an objective");
@@ -360,7 +361,7 @@ fn median(values: &[f64]) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Searches with so many seeds.
+/// Searches with this many seeds.
 pub(crate) fn run_many(setting: &Setting, seeds: u64) -> Summary {
     let halves: Vec<Vec<Found>> = std::thread::scope(|scope| {
         let half = |from: u64| {
@@ -379,7 +380,7 @@ pub(crate) fn run_many(setting: &Setting, seeds: u64) -> Summary {
     summary
 }
 
-/// The highest rate at which 99 % of the responses take at most so long, by a long simulation.
+/// The highest rate at which 99 % of the responses take at most `limit` s, by a long simulation.
 pub(crate) fn simulated_truth(server: Server, limit: f64) -> f64 {
     let is_kept = |rate: f64| {
         let mut play = Play::new(server, 77);

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     /// Turns, and their responses, of what ended on connections, written as `0s` (waited), `0f`
-    /// (did not), `0x`.
+    /// (did not), `0x` (failed).
     fn turns(text: &str) -> (u64, u64) {
         let mut sequence = ResponseSequence::new(true);
         for word in text.split(' ') {
