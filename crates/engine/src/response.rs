@@ -82,7 +82,8 @@ impl ResponseReader {
     pub fn reset(&mut self) {
         self.state = ReadState::Head;
         self.partial.clear();
-        (self.bytes, self.body_bytes) = (0, 0);
+        self.bytes = 0;
+        self.body_bytes = 0;
     }
 
     /// The common case: `bytes` are a whole response with the same head as the one before.
@@ -316,9 +317,9 @@ mod tests {
     }
 
     #[test]
-    fn a_response_that_is_cut_anywhere_has_no_body() {
+    fn a_damaged_or_unfinished_response_is_judged_alike_wherever_it_is_cut() {
         for (bytes, expected) in [
-            // What comes behind a damaged head is no part of it.
+            // What follows a damaged head makes no difference.
             (
                 &b"HTTP/1.1 200 X\r\nServer: x\r\n\rX7\r\n\tbody"[..],
                 Err(BadResponse::MalformedHead),

@@ -1,7 +1,7 @@
 //! Slow clients beside a load: they send a request a few bytes at a time and read its response as
 //! slowly, each on a connection of its own, and then open the next one.
 //!
-//! One thread drives all of them, apart from the lanes, whose figures they are in no part of. A
+//! One thread drives all of them, apart from the lanes; they are in none of the lanes' figures. A
 //! client has a turn every tenth of a second, or less often where its rate is below ten bytes a
 //! second, and sends or reads no more in a turn than its rate allows. What it does not read stays
 //! in the kernel's buffers, which are kept small on our side so that a server with a long response
@@ -27,7 +27,7 @@ const TURN: Nanos = Nanos::from_millis(100);
 /// Before the load starts, the clients have this long to open their connections: a server that does
 /// not accept them by then is loaded all the same.
 const LONGEST_START: Nanos = Nanos::from_secs(2);
-/// After a connect that failed, a client waits for so long.
+/// After a connect that failed, a client waits this long.
 const PAUSE: Nanos = Nanos::from_secs(1);
 /// The longest wait before the end of the load is noticed.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(50);
@@ -79,7 +79,7 @@ impl SlowLoad {
 enum SlowStage {
     /// It opens a connection at its next turn.
     Away,
-    /// It sends, and has sent so many bytes; none before the connection is open.
+    /// It sends, and has sent this many bytes; none before the connection is open.
     Sending(usize),
     /// It reads the response.
     Reading,
@@ -355,7 +355,7 @@ mod tests {
     enum Script {
         /// It responds with these bytes once it has the whole request.
         Responds(Vec<u8>),
-        /// It responds with these bytes and closes after so many bytes of the request.
+        /// It responds with these bytes and closes after this many bytes of the request.
         Interrupts(usize, Vec<u8>),
         Refuses,
     }
@@ -461,7 +461,7 @@ mod tests {
         bytes
     }
 
-    /// What became of one client's connections on this server in so many seconds, and what was sent
+    /// What became of one client's connections on this server in `seconds`, and what was sent
     /// and read when.
     fn driven(
         settings: &str,

@@ -363,7 +363,7 @@ mod tests {
         for at in [20, 30] {
             poll.core_checked(true, Nanos::from_millis(at));
         }
-        assert_eq!(poll.budget, SHORTEST_POLL, "it may be a passer-by");
+        assert_eq!(poll.budget, SHORTEST_POLL, "it may be a kernel thread");
         poll.core_checked(true, Nanos::from_millis(40));
         poll.slept(soon, Nanos::from_millis(139));
         assert_eq!(poll.budget, Nanos::ZERO);
@@ -378,7 +378,7 @@ mod tests {
         for at in 38..=40 {
             poll.core_checked(false, Nanos::from_millis(10 * at));
         }
-        assert_eq!(poll.off_for, FIRST_OFF, "it has been calm");
+        assert_eq!(poll.off_for, FIRST_OFF, "the core was free meanwhile");
     }
 
     #[test]

@@ -180,7 +180,7 @@ impl SocketDriver {
         })
     }
 
-    /// The same, where the kernel keeps about so many bytes of what was received and not read.
+    /// The same, where the kernel keeps about this many bytes of what was received and not read.
     #[must_use]
     pub(crate) fn with_receive_buffer(self, bytes: usize) -> SocketDriver {
         SocketDriver { receive_buffer: Some(bytes), ..self }

@@ -18,24 +18,24 @@ const KEPT: usize = 64;
 
 /// The responses of one worker, or of a server that names none.
 #[derive(Debug)]
-struct AnswerTimes {
+struct ResponseArrivals {
     /// When the last one came.
     last: Nanos,
-    /// A response after this gap ends a silence. Zero while the responses after a silence are
-    /// counted.
+    /// A response after this gap ends a silence. [`i64::MIN`] while the responses after a silence
+    /// are counted, so that each of them is looked at.
     notable: i64,
     /// The silence that ended last, while the responses after it are counted.
     ended: Option<Silence>,
     kept: Vec<Silence>,
 }
 
-/// No response has come yet: none comes later than this.
+/// Stands for no response yet: no response comes later than this.
 const NEVER: Nanos = Nanos(i64::MAX.cast_unsigned());
 
-impl AnswerTimes {
-    fn new(notable: Nanos) -> AnswerTimes {
+impl ResponseArrivals {
+    fn new(notable: Nanos) -> ResponseArrivals {
         let notable = notable.0.cast_signed();
-        AnswerTimes { last: NEVER, notable, ended: None, kept: Vec::with_capacity(KEPT) }
+        ResponseArrivals { last: NEVER, notable, ended: None, kept: Vec::with_capacity(KEPT) }
     }
 
     /// Keeps the silence whose responses were counted, if it is one of the longest.
@@ -57,7 +57,7 @@ impl AnswerTimes {
 #[derive(Debug)]
 pub(super) struct ResponseClock {
     /// First those that name no worker, then those of each worker.
-    workers: Vec<AnswerTimes>,
+    workers: Vec<ResponseArrivals>,
     /// Shorter silences are ignored.
     notable: Nanos,
     /// Until when the lane last did not run, or was busy for long: a silence then is not the
@@ -70,7 +70,7 @@ impl ResponseClock {
     pub(super) fn new(is_stamped: bool) -> ResponseClock {
         let notable = if is_stamped { NOTABLE } else { NOTABLE_WITHOUT_STAMPS };
         let mut workers = Vec::with_capacity(64);
-        workers.push(AnswerTimes::new(notable));
+        workers.push(ResponseArrivals::new(notable));
         ResponseClock { workers, notable, away_until: Nanos::ZERO }
     }
 
@@ -90,7 +90,7 @@ impl ResponseClock {
     #[cold]
     fn add(&mut self, index: usize, at: Nanos) {
         let notable = self.notable;
-        self.workers.resize_with(index + 1, || AnswerTimes::new(notable));
+        self.workers.resize_with(index + 1, || ResponseArrivals::new(notable));
         self.workers[index].last = at;
     }
 
@@ -151,7 +151,7 @@ mod tests {
 
     const WINDOW: Window = Window { from: Nanos(0), until: Nanos::MAX };
 
-    /// Answers, each as it was sent and when it came, in ms.
+    /// The silences among these responses: when each request was sent and its response came, in ms.
     fn silences(answers: &[(u64, u64)], away_until: u64) -> Vec<[u64; 3]> {
         let ms = Nanos::from_millis;
         let mut clock = ResponseClock::new(true);
