@@ -195,15 +195,15 @@ fn headline(claim: &Claim) -> String {
     let rate = claim.rate_per_s.map(|rate| figure::printed_rate(rate.value));
     let offered =
         claim.offered_per_s.map(|rate| format!("{} asked for", figure::printed_rate(rate.value)));
-    let answers =
-        (!claim.answers.is_empty()).then(|| count_of(claim.answers.len() as u64, "answer"));
+    let requests =
+        (!claim.answers.is_empty()).then(|| count_of(claim.answers.len() as u64, "request"));
     let figures = [
         rate.or(offered),
         claim.mean_s.map(|mean| time("mean", mean)),
         without_mean(0.5),
         without_mean(0.9),
         percentile(0.99),
-        answers,
+        requests,
         claim.connections.map(|connections| count_of(connections, "connection")),
     ];
     let figures: Vec<String> = figures.into_iter().flatten().collect();
