@@ -444,9 +444,7 @@ impl RateSearch {
             let next = match expected {
                 _ if seen.low == 0.0 => begin,
                 // Near the closed loop's rate the next trial settles it.
-                Some(expected) if seen.low < 0.9 * expected => {
-                    (seen.low * expected).sqrt()
-                }
+                Some(expected) if seen.low < 0.9 * expected => (seen.low * expected).sqrt(),
                 Some(expected) if seen.low < expected => expected,
                 Some(_) | None => seen.low * UP,
             };
