@@ -13,7 +13,7 @@ use model::{EventRecord, LoadStudy, ProcessRole, SeenProcess, Study};
 use rustix::process::Signal;
 use testkit::clock::eventually;
 
-use crate::lab::{Ended, Lab, PATIENCE, Running, can, free_port, get_well, has, soaks, split};
+use crate::lab::{Ended, Lab, PATIENCE, Running, can, free_port, get_body, has, soaks, split};
 use crate::scenarios::laws::assert_sound;
 
 /// Writes `begin PID` and `end PID` for each request to `/`, at once and whole: the file is opened
@@ -101,7 +101,7 @@ impl ServedApp {
         let served = ServedApp { lab, port, puma };
         let is_ready = || {
             let booted = served.log().matches(" booted").count();
-            (booted >= 2 && get_well(port, "/ready").is_some()).then_some(())
+            (booted >= 2 && get_body(port, "/ready").is_some()).then_some(())
         };
         eventually(PATIENCE, || served.log(), is_ready);
         served

@@ -12,11 +12,11 @@ use crate::lab::{LONGTAIL, Lab, Running, THIS_MACHINE, can, end, split};
 const HOSTS: &str = "127.0.0.1 localhost\n10.77.0.2 app.test\n10.77.0.9 silent.test\n10.78.0.1 no-route.test\n\
     10.77.0.2 both.test\n203.0.113.7 both.test\n10.77.0.3 several.test\n10.77.0.2 several.test";
 
-/// The files with which a machine resolves names.
-fn names(server: &str) -> [(&str, &str); 3] {
+/// The files by which a machine resolves names; `resolver` is its resolv.conf.
+fn names(resolver: &str) -> [(&str, &str); 3] {
     [
         ("/etc/hosts", HOSTS),
-        ("/etc/resolv.conf", server),
+        ("/etc/resolv.conf", resolver),
         ("/etc/nsswitch.conf", "hosts: files dns"),
     ]
 }
@@ -42,6 +42,7 @@ impl Machines {
     }
 }
 
+/// A machine with these files; `None`, with a message, if none can be made here.
 pub(crate) fn host(files: &[(&str, &str)]) -> Option<Host> {
     let made = Host::new(files);
     can(made.is_ok(), made.as_ref().err().map_or("", String::as_str));

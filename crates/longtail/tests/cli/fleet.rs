@@ -1,8 +1,8 @@
 //! Several machines by Ansible: the playbooks of `deploy/fleet`, as `longtail fleet` writes and
 //! runs them.
 //!
-//! `DigitalOcean` is a small server of its API (`digitalocean.py`) in a namespace without a way
-//! out; boxes are the namespaces of `bin/fleet-demo`. Pods of Kubernetes are in
+//! A small server stands in for `DigitalOcean`'s API (`digitalocean.py`), in a network namespace
+//! without a route out; namespaces of `bin/fleet-demo` stand in for boxes. Pods of Kubernetes are in
 //! `scenarios/far.txt`.
 
 use std::fs;
@@ -147,7 +147,7 @@ impl CloudStep {
     }
 }
 
-/// One account, from empty to empty.
+/// One account, from when it is empty until it is empty again.
 #[test]
 fn boxes_at_digitalocean_are_made_once_and_faults_are_named() {
     let Some(cloud) = Cloud::new() else { return };
@@ -195,8 +195,8 @@ fn boxes_at_digitalocean_are_made_once_and_faults_are_named() {
     assert!(printed.contains("No box is in the inventory"), "{printed}");
 }
 
-/// Two boxes of `bin/fleet-demo`, from clean to clean. Longtail's progress and exit code come from
-/// the box, and if it is killed here, it ends there.
+/// Two boxes of `bin/fleet-demo`, which are clean before and after. Progress and exit code are those
+/// of longtail on the box; if `longtail fleet` is killed here, longtail ends on the box.
 #[test]
 fn two_boxes_are_provisioned_used_and_left_clean() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -234,7 +234,7 @@ fn two_boxes_are_provisioned_used_and_left_clean() {
     assert_eq!(printed.matches("This machine is ").count(), 2, "{printed}");
     let version = format!("box1\nlongtail {}\nbox2\n", env!("CARGO_PKG_VERSION"));
     assert!(printed.contains(&version), "{printed}{}", ended.stderr);
-    // If a busy machine spoils the run, nothing is expected of it.
+    // The exit code is 3 if a busy machine spoiled the run.
     let is_missed = printed.contains("\nmissed: 1\n") || printed.contains("\nmissed: 3\n");
     assert!(printed.contains("load from") && is_missed, "{ended:?}");
     assert!(ended.stderr.contains("longtail: run 1/1, 32 connections"), "{}", ended.stderr);

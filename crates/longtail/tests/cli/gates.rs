@@ -19,7 +19,7 @@ fn judgement(study: &LoadStudy) -> &Judgement {
 
 /// The grade of the check that `is` selects; `None` if it didn't apply.
 fn grade(judgement: &Judgement, is: impl Fn(&Diagnostic) -> bool) -> Option<Grade> {
-    judgement.checks.iter().find(|gate| is(gate)).map(judge::grade)
+    judgement.checks.iter().find(|check| is(check)).map(judge::grade)
 }
 
 /// A load of one request. The generator is stopped when the request has arrived, and only then does
@@ -61,7 +61,7 @@ fn time_in_which_the_generator_was_stopped_is_not_in_times_by_kernel_stamps() {
     assert!(tally.response_time.max() < tally.read_lag.max(), "{:?}", tally.response_time.max());
     let judgement = judgement(&study);
     assert_eq!(
-        grade(judgement, |gate| matches!(gate, Diagnostic::ReadLag { .. })),
+        grade(judgement, |check| matches!(check, Diagnostic::ReadLag { .. })),
         Some(Grade::Failed),
         "{judgement:?}"
     );
@@ -87,7 +87,7 @@ fn an_unusual_number_of_random_arrivals_raises_a_warning() {
         let study = study(&lab);
         assert_eq!(study.run.tally.counts.total(), due(seed) as u64);
         assert_eq!(
-            grade(judgement(&study), |gate| matches!(gate, Diagnostic::PoissonCount { .. })),
+            grade(judgement(&study), |check| matches!(check, Diagnostic::PoissonCount { .. })),
             Some(expected)
         );
     }

@@ -54,7 +54,7 @@ fn killed_times(times: u64, words: impl Fn(u16) -> String, most: Nanos) {
             || format!("{n}: programs {:?}", stays()),
             || stays().is_empty().then_some(()),
         );
-        // The next longtail removes them in the same way.
+        // Removes the folders of longtails that were killed, as the next longtail would.
         drop(Scratch::new(&lab.path("tmp")).unwrap());
         let folders: Vec<_> =
             fs::read_dir(lab.path("tmp")).unwrap().flatten().map(|entry| entry.path()).collect();
@@ -67,14 +67,15 @@ fn killed_times(times: u64, words: impl Fn(u16) -> String, most: Nanos) {
     }
 }
 
-const TIME: Nanos = Nanos::from_millis(1500);
+/// How long most of these commands live; longer ones get a multiple of it.
+const LIFE: Nanos = Nanos::from_millis(1500);
 
 #[test]
 fn kill_9_of_a_sweep_leaves_nothing() {
     let server = if has("puma") { "" } else { "--server builtin" };
     killed(
         |_| format!("sweep {server} -w2 -t2:2 -d0.02 --for 300ms --warm-up 0 --multiples 1,2"),
-        TIME * 2,
+        LIFE * 2,
     );
 }
 
@@ -87,17 +88,17 @@ fn kill_9_of_a_comparison_leaves_nothing() {
                 "compare {server} -w2 -t2:2 -d0.02 --for 200ms --warm-up 0 --arm -k --arm -t1:1"
             )
         },
-        TIME * 2,
+        LIFE * 2,
     );
 }
 
 #[test]
 fn kill_9_of_a_load_leaves_nothing() {
     let sink = sink(SinkBody::Counter);
-    killed(|_| format!("load -c 8 --for 500ms --warm-up 0s {}", url(&sink)), TIME);
+    killed(|_| format!("load -c 8 --for 500ms --warm-up 0s {}", url(&sink)), LIFE);
 }
 
-/// The command ends with longtail, and what it started with it.
+/// The command of the event, and what it started, end with longtail.
 #[test]
 fn kill_9_of_a_load_with_an_event_leaves_nothing() {
     let sink = sink(SinkBody::Counter);
@@ -105,7 +106,7 @@ fn kill_9_of_a_load_with_an_event_leaves_nothing() {
         let event = "'sleep 600 & sleep 600@300ms'";
         format!("load --no-calibrate -c 8 --for 2s --warm-up 0s --during {event} {}", url(&sink))
     };
-    killed(words, TIME);
+    killed(words, LIFE);
 }
 
 /// A Puma that restarts in full runs its program anew, still under longtail's guard.
@@ -114,7 +115,7 @@ fn kill_9_of_a_comparison_whose_pumas_restart_leaves_nothing() {
     if has("puma") {
         let words = "compare -w2 -t2:2 -d0.02 --for 3s --warm-up 0 --no-calibrate --no-control \
                      --blocks 1 --during restart@200ms --arm '' --arm '--during stop-start@200ms'";
-        killed_times(if soaks() { 40 } else { 2 }, |_| words.to_owned(), TIME * 4);
+        killed_times(if soaks() { 40 } else { 2 }, |_| words.to_owned(), LIFE * 4);
     }
 }
 
@@ -125,24 +126,24 @@ fn kill_9_of_a_load_by_remote_generators_leaves_nothing() {
     let from = format!("--from {LONGTAIL} ").repeat(2);
     let words =
         |_| format!("load --no-calibrate -c 8 --for 500ms --warm-up 0s {from}{}", url(&sink));
-    killed_times(if soaks() { 100 } else { 5 }, words, TIME);
+    killed_times(if soaks() { 100 } else { 5 }, words, LIFE);
 }
 
 #[test]
 fn kill_9_of_a_load_by_wrk_leaves_nothing() {
     if has("wrk") {
         let sink = sink(SinkBody::Counter);
-        killed(|_| format!("load --generator wrk -c 8 --for 1s --warm-up 1s {}", url(&sink)), TIME);
+        killed(|_| format!("load --generator wrk -c 8 --for 1s --warm-up 1s {}", url(&sink)), LIFE);
     }
 }
 
 #[test]
 fn kill_9_of_a_calibration_leaves_nothing() {
-    killed(|_| "calibrate --tools longtail,wrk,hey --for 1s --rounds 1".to_owned(), TIME * 2);
+    killed(|_| "calibrate --tools longtail,wrk,hey --for 1s --rounds 1".to_owned(), LIFE * 2);
 }
 
 #[test]
 fn kill_9_of_bodies_leaves_nothing() {
     let server = if has("puma") { "" } else { "--server builtin" };
-    killed(|_| format!("bodies {server} -w2 -t2:2 -b s1,10 -D 0.5 --warm-up 0.05"), TIME * 2);
+    killed(|_| format!("bodies {server} -w2 -t2:2 -b s1,10 -D 0.5 --warm-up 0.05"), LIFE * 2);
 }

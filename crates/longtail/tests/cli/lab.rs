@@ -479,7 +479,7 @@ pub(crate) fn free_port() -> u16 {
         let mut firsts = (0..6)
             .map(|n| 20_000 + n * OWN)
             .filter_map(|first| TcpListener::bind(("127.0.0.1", first)).ok());
-        firsts.next().expect("fewer than 6 runs of the tests at once")
+        firsts.next().expect("at most 6 runs of the tests at once")
     });
     static NEXT: AtomicU16 = AtomicU16::new(1);
     let first = KEPT.local_addr().unwrap().port();
@@ -507,7 +507,7 @@ pub(crate) fn get(port: u16, target: &str) -> Option<(String, String)> {
 }
 
 /// The body of a local server's response with status 200.
-pub(crate) fn get_well(port: u16, target: &str) -> Option<String> {
+pub(crate) fn get_body(port: u16, target: &str) -> Option<String> {
     get(port, target)
         .filter(|(head, _)| head.split(' ').nth(1) == Some("200"))
         .map(|(_, body)| body)
@@ -515,14 +515,14 @@ pub(crate) fn get_well(port: u16, target: &str) -> Option<String> {
 
 /// Whether a test can run. If not, prints and counts the skip, past the test harness that would
 /// hide it.
-pub(crate) fn can(done: bool, reason: &str) -> bool {
+pub(crate) fn can(is_possible: bool, reason: &str) -> bool {
     static SKIPPED: AtomicU32 = AtomicU32::new(0);
-    if !done {
+    if !is_possible {
         let skipped = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
         let test = std::thread::current().name().unwrap_or("?").to_owned();
         let _ = writeln!(io::stderr(), "SKIPPED {test}: {reason} ({skipped} skipped so far)");
     }
-    done
+    is_possible
 }
 
 /// Whether a program is on PATH; if not, the test is skipped.
@@ -541,7 +541,7 @@ pub(crate) fn in_a_window<T>(attempt: impl FnMut(&str) -> Option<T>) -> T {
     windows.into_iter().find_map(attempt).expect("each run of 15 s has requests")
 }
 
-/// Whether `make soak` runs the tests, in the long form of `make test`.
+/// Whether `make soak` runs the tests: then they try more than in `make test`.
 pub(crate) fn soaks() -> bool {
     std::env::var_os("LONGTAIL_SOAK").is_some()
 }

@@ -197,15 +197,15 @@ fn agree(
     transport: impl Fn(&Sink, &Listen) -> Transport,
 ) {
     let mut sizes = [(7, 3), (1, 1), (64, 3), (7, 1), (1, 3)].into_iter().cycle().skip(first);
-    let mut connections =
+    let mut reuses =
         [(true, None), (false, None), (true, Some(3))].into_iter().cycle().skip(first);
     for (pace, late) in paces() {
         // Only a closed loop can stop after a number of requests on each connection.
         for stop in
             STOPS.into_iter().filter(|stop| *stop != Stop::EachConnection || !pace.is_open())
         {
-            let ((connections, lanes), (keep_alive, reconnect_after)) =
-                (sizes.next().unwrap(), connections.next().unwrap());
+            let (connections, lanes) = sizes.next().unwrap();
+            let (keep_alive, reconnect_after) = reuses.next().unwrap();
             let agree_for = |window| {
                 let place = place();
                 let sink = sink(place.clone());
@@ -215,7 +215,7 @@ fn agree(
                     load.late = late;
                     load.reconnect_after = reconnect_after;
                 });
-                one_way(stop, &stop.of(spec, window), sink) > 0
+                checked_load(stop, &stop.of(spec, window), sink) > 0
             };
             assert!(WINDOWS.into_iter().any(agree_for), "{pace:?} {stop:?}: nothing was measured");
         }
@@ -224,7 +224,7 @@ fn agree(
 
 /// Runs one load and returns how many requests were measured. Checks that both ledgers agree,
 /// before and after the sink stops, and that no connection is left.
-fn one_way(stop: Stop, spec: &LoadSpec, sink: Sink) -> u64 {
+fn checked_load(stop: Stop, spec: &LoadSpec, sink: Sink) -> u64 {
     let done = driven(spec, (stop == Stop::Interruption).then_some(NUMBER));
     let total = done.tally.counts.total();
     let tally = &done.tally;
@@ -335,8 +335,8 @@ fn fifty_classes() -> RequestMix {
         .with_classes((0..50).map(|class| class.to_string()).collect())
 }
 
-/// On the fast path and, as connections are opened anew, on the slow one. Were a request counted in
-/// another class than its own, the bytes would not add up.
+/// Requests take the fast path, and with reconnects the slow one. If a request were counted in the
+/// wrong class, the bytes would not add up.
 #[test]
 fn fifty_classes_add_up_to_the_sinks_requests_and_bytes() {
     let requests = if lab::soaks() { 1_000_000 } else { 5_000 };

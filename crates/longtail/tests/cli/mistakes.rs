@@ -48,7 +48,7 @@ fn a_mistake_is_one_line_that_names_it_before_any_load() {
     refuse_all(include_str!("mistakes.txt"));
 }
 
-/// Its rows are what people type who come from other tools.
+/// The rows are what users of other tools type.
 #[test]
 fn a_line_of_another_tool_is_answered_with_the_whole_line_of_ours() {
     let table = include_str!("signposts.txt");
@@ -56,8 +56,8 @@ fn a_line_of_another_tool_is_answered_with_the_whole_line_of_ours() {
     refuse_all(table);
 }
 
-/// Checks that each row of a table is refused in one line that has all parts of what stands behind
-/// its arrow, and that no request is sent.
+/// Checks that each row of a table is refused in one line, which has all parts that stand behind the
+/// row's arrow, and that no request is sent.
 fn refuse_all(table: &str) {
     let receiver = Receiver::start();
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -126,7 +126,7 @@ fn a_hostile_control_server_does_not_hold_up_a_watch() {
     });
 }
 
-/// The others are 5 or hundreds of clients that send nothing, send a byte at a time, or never read.
+/// The others are 5, then 205 clients that send nothing, send one byte, or never read.
 #[test]
 fn a_scrape_is_answered_while_others_hang() {
     let lab = Lab::new();

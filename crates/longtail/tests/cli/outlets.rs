@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use sink::SinkBody;
 use testkit::clock::eventually;
 
-use crate::lab::{Lab, PATIENCE, Running, free_port, get_well, has};
+use crate::lab::{Lab, PATIENCE, Running, free_port, get_body, has};
 use crate::load::{load, sink, study, url};
 
 /// The value of a series without labels.
@@ -21,7 +21,7 @@ fn value(text: &str, name: &str) -> Option<f64> {
 }
 
 fn scrape(port: u16) -> String {
-    eventually(PATIENCE, || "no metrics".to_owned(), || get_well(port, "/metrics"))
+    eventually(PATIENCE, || "no metrics".to_owned(), || get_body(port, "/metrics"))
 }
 
 /// Checks the text with promtool, if it is installed.
@@ -70,12 +70,12 @@ fn a_scrape_has_live_figures_and_then_the_final_ones() {
     );
     assert!(ended(&later) > ended(&text), "it only rises");
     // Other requests get no data and do no harm.
-    assert_eq!(get_well(port, "/"), None);
+    assert_eq!(get_body(port, "/"), None);
     TcpStream::connect(("127.0.0.1", port)).unwrap().write_all(b"\x00\xff").unwrap();
     // An interrupted load does not linger.
     load.send(Signal::INT);
     load.end().with_code(130);
-    assert!(get_well(port, "/metrics").is_none());
+    assert!(get_body(port, "/metrics").is_none());
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn the_statsd_bridge_to_prometheus_accepts_every_line() {
     eventually(PATIENCE, || "no bridge".to_owned(), || TcpStream::connect(("127.0.0.1", web)).ok());
     load(&lab, &format!("-n 300 -c 4 --statsd-to 127.0.0.1:{statsd} {}", url(&sink))).with_code(0);
     let study = study(&lab);
-    let scraped = || get_well(web, "/metrics").unwrap_or_default();
+    let scraped = || get_body(web, "/metrics").unwrap_or_default();
     // Every line is a series there. Of the live figures only the last value counts.
     let lines = text_formats::lines(&export::of_load(&study));
     let series = |text: &str| -> BTreeMap<String, f64> {

@@ -115,9 +115,9 @@ fn the_documents_say_which_right_each_thing_needs() {
         return;
     }
     let lab = Lab::new();
+    // Other users must be able to enter the folder of the program.
     let folder = lab.path("for-all");
     fs::create_dir(&folder).unwrap();
-    // In a folder that others may enter.
     let program = folder.join("longtail");
     fs::copy(LONGTAIL, &program).unwrap();
     for path in folder.ancestors().take_while(|path| path.starts_with(std::env::temp_dir())) {

@@ -184,7 +184,7 @@ fn a_sweep_survives_the_failure_of_any_system_call_or_ends_with_one_line() {
     }
 }
 
-/// Refused every time, while the others are refused once: a sandbox refuses every wait.
+/// Refuses every call, as a sandbox does, and not only the first one as the tests above.
 #[test]
 fn a_load_works_without_epoll_pwait2() {
     if !can_refuse() {

@@ -17,7 +17,7 @@
 //!                             TEXT, which {recorder} sends to {free} before each response
 //! network MS N                two machines MS apart, every Nth packet lost; disconnect, reconnect; see far.txt
 //! cpu-quota PERCENT           {quota}: a control group with this much of a CPU
-//! $ ARGS | sh LINE            runs longtail, or a shell line; if it names a {window}, the whole scenario is run again
+//! $ ARGS [<<< FILE] | sh LINE runs longtail (with FILE as stdin), or a shell line; if it names a {window}, the whole scenario is run again
 //!                             with longer ones until each run has requests
 //! & ARGS                      runs longtail in the background until `exit`; send SIGNAL [until it ends],
 //!                             kill SIGNAL TEXT (the process with TEXT in its command line), sleep MS,
@@ -208,8 +208,8 @@ impl Stage {
             && none_is_empty(self.newest_study().expect("a study").runs())
     }
 
-    /// Waits for what is running, and panics if an expectation isn't met. `line`: as it was
-    /// written.
+    /// Waits for what is running, and panics if an expectation isn't met. `line` is the line as it
+    /// was written, for the message.
     fn expect(&mut self, line: &str, word: &str, rest: &str) {
         self.finish();
         if let Some(why) = self.unmet(word, rest) {
@@ -408,7 +408,7 @@ impl Stage {
     }
 
     /// Whether the mistake was refused: exit code 2, and one line that contains `text`. A server's
-    /// own lines, behind `  | `, don't count, nor does what is said while a server takes long to start.
+    /// own lines, behind `  | `, don't count, nor do the notes about a server that is slow to start.
     fn is_refused(&self, text: &str) -> bool {
         let ended = self.ended();
         let is_left_out = |line: &&str| {
@@ -438,7 +438,7 @@ impl Stage {
         ledgers().map(|ledger| ledger.requests).sum::<u64>() == number(requests) && has_connections
     }
 
-    /// The last run's judgement, to print it, if its check `code` does not have this grade.
+    /// The last run's judgement, for the message, if its check `code` does not have this grade.
     fn unmet_grade(&self, code: &str, expected: &str) -> Option<String> {
         let study = self.newest_study().expect("a study");
         let last = study.runs().into_iter().last();

@@ -31,7 +31,7 @@ fn assert_valid(schema: &jsonschema::Validator, printed: &Value) {
     assert!(errors.is_empty(), "{}", errors.join("\n"));
 }
 
-/// JSON pointers to all objects in the value whose keys are in the schema.
+/// JSON pointers to all objects in the value, except those with arbitrary keys ([`FREE`]).
 fn objects(value: &Value, at: &str, found: &mut Vec<String>) {
     match value {
         Value::Array(all) => {

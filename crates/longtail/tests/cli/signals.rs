@@ -26,7 +26,7 @@ fn row<'v>(found: &'v Value, name: &str) -> &'v Value {
     rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("no {name}: {found:#}"))
 }
 
-/// What waits is in the kernel's accept queue, which `backlog` does not count.
+/// The requests wait in the kernel's accept queue, which `backlog` does not count.
 #[test]
 fn the_backlog_of_a_puma_before_7_sees_no_overload() {
     let Some(lab) = Lab::with("puma") else { return };
@@ -43,8 +43,8 @@ fn the_backlog_of_a_puma_before_7_sees_no_overload() {
     assert!(most > 100.0, "a few seconds prove little: {most}");
 }
 
-/// The server is started, searched, driven up and down, and stopped; its app says how long each request
-/// had waited, and what was found is there for `watch`.
+/// The server is started, its capacity is searched for, the load goes up and down, and the server
+/// is stopped. Its app says how long each request had waited, and `watch` finds the thresholds.
 #[test]
 fn signals_of_a_server_that_longtail_starts_are_kept_for_watch() {
     if !soaks() {
@@ -69,7 +69,7 @@ fn signals_of_a_server_that_longtail_starts_are_kept_for_watch() {
     assert!(watched.stdout.contains("queue time: the app's APM tells."), "{watched:?}");
 }
 
-/// The objective breaks when nobody answers, which says nothing about any number of the server.
+/// When the server is gone the objective is missed, too, but that says nothing about its signals.
 #[test]
 fn a_server_that_ends_meanwhile_is_no_broken_objective() {
     if !soaks() {

@@ -82,7 +82,7 @@ fn situations(group: &str) -> Vec<Situation> {
 /// What the program reported.
 struct Seen {
     cells: Cells,
-    /// What the machine did to the run, in a word: it may explain a wrong cell.
+    /// How the machine disturbed the run, in words: that may explain a wrong cell.
     disturbed: Option<String>,
     stage: Stage,
 }
@@ -266,7 +266,7 @@ fn run_group(group: &str) {
     }
     let GroupResults { wrong, judged, excused } = results;
     assert!(wrong.is_empty(), "wrong results:\n{wrong}");
-    // A machine is busy now and then. But if results are wrong every time and the witness saw no
+    // A machine is busy now and then. But if many results are wrong for which the witness saw no
     // reason, longtail is wrong, not the machine.
     assert!(
         excused <= judged + 1,
@@ -386,14 +386,14 @@ fn witnessed<T>(what: impl FnOnce() -> T) -> (T, Option<String>) {
         drop(end);
         let (longest, is_alone) = witness.join().expect("the witness only sleeps");
         let of_others = ticks_of_others().saturating_sub(before) as f64 / 100.0;
-        let cpus = f64::from(affinity::ours().map_or(1, |cpus| cpus.len() as u32))
+        let cpu_seconds = f64::from(affinity::ours().map_or(1, |cpus| cpus.len() as u32))
             * (REAL_CLOCK.now() - begun).as_secs_f64();
-        let is_disturbed = longest >= STANDSTILL || of_others >= OTHERS * cpus || !is_alone;
+        let is_disturbed = longest >= STANDSTILL || of_others >= OTHERS * cpu_seconds || !is_alone;
         let meanwhile = if is_alone { "" } else { ", and other tests ran at the same time" };
         let reason = || {
             format!(
-                "2 ms took {longest}, others used {:.2} of the CPUs{meanwhile}",
-                of_others / cpus
+                "a sleep of 2 ms took {longest}, others used {:.2} of the CPUs{meanwhile}",
+                of_others / cpu_seconds
             )
         };
         (done, is_disturbed.then(reason))

@@ -1,6 +1,6 @@
 //! What STABILITY.md promises, held against frozen copies of the last version's schemas and flags,
 //! and against studies that it wrote (`frozen/`). They are replaced when a version is released, and
-//! only then; of a study format that is still read, the old files stay.
+//! only then. Old studies stay for as long as their format is read.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -27,8 +27,8 @@ fn types(schema: &Value) -> BTreeSet<&str> {
     }
 }
 
-/// Keys of a schema whose value may change: words for people, words that may be added to, and limits
-/// of numbers.
+/// Keys of a schema whose value may change: texts for people, lists of words that may grow, and
+/// limits of numbers.
 const MAY_CHANGE: [&str; 15] = [
     "$id",
     "$schema",
@@ -54,7 +54,7 @@ fn absent<'v>(old: &'v Value, new: Option<&Value>) -> Vec<&'v Value> {
     old.as_array().into_iter().flatten().filter(|one| !is_there(one)).collect()
 }
 
-/// The schemas of an array, as of `oneOf`, of which no other one is a new version.
+/// The schemas of an array such as `oneOf` of which the new array has no compatible version.
 fn changed_choices<'v>(old: &'v Value, new: Option<&Value>, place: &str) -> Vec<&'v Value> {
     let now = new.and_then(Value::as_array).cloned().unwrap_or_default();
     let is_kept = |one: &&Value| {
@@ -67,8 +67,8 @@ fn changed_choices<'v>(old: &'v Value, new: Option<&Value>, place: &str) -> Vec<
     old.as_array().into_iter().flatten().filter(|one| !is_kept(one)).collect()
 }
 
-/// What an output that fits `new` may have that a reader of `old` does not expect, or may lack:
-/// where in the schema, and what.
+/// How an output that fits `new` may surprise a reader who knows `old`: something may be there that
+/// was not allowed, or something may be missing. Says where in the schema, and what.
 fn broken(old: &Value, new: &Value, at: &str, found: &mut Vec<String>) {
     let (Some(before), Some(now)) = (old.as_object(), new.as_object()) else {
         if old != new {
@@ -81,7 +81,7 @@ fn broken(old: &Value, new: &Value, at: &str, found: &mut Vec<String>) {
         let new = now.get(key);
         match key.as_str() {
             key if MAY_CHANGE.contains(&key) && !old.is_object() => {}
-            // No type may come that a reader was not told of.
+            // A type that was not allowed would surprise a reader.
             "type" if !at.ends_with("/properties") => {
                 let allowed = new.map(types).unwrap_or_default();
                 if allowed.is_empty() || !allowed.is_subset(&types(old)) {

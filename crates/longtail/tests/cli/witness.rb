@@ -2,10 +2,10 @@
 #
 # `run witnessed { ... }` runs the block for each request. Each process writes witness.PID.json into
 # its folder when it ends:
-#   requests   all that it served
-#   most       the most that were inside at once
-#   inside     the most that were inside on average, over two seconds
-#   rate       the most that ended, per second, over two seconds
+#   requests   all requests that it served
+#   most       the most that were in the app at once
+#   inside     how many were in the app on average, in the fullest two seconds
+#   rate       how many ended per second, in the busiest two seconds
 
 require 'json'
 
@@ -37,7 +37,8 @@ def most_at_once
   most
 end
 
-# Of each window, one every half of it: seconds spent inside, and requests that ended.
+# For each window (one starts every half window): the seconds that requests spent inside, and the
+# requests that ended.
 def windows
   all = Hash.new { |hash, key| hash[key] = [0.0, 0] }
   half = WINDOW / 2

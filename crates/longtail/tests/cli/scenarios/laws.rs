@@ -82,7 +82,8 @@ pub(crate) fn is_of_the_machine(study: &Study) -> bool {
     !runs.is_empty() && runs.into_iter().all(is_so)
 }
 
-/// For the app's own account of a request's time, and for the kernel's.
+/// Checks that the parts of the response times, by the app's stamps and by the kernel's, add up to
+/// the whole.
 fn assert_parts_are_the_whole(run: &Run) {
     let good = run.tally.counts.good();
     let response_time = run.tally.response_time.sum();
@@ -155,10 +156,10 @@ pub(crate) fn assert_agreed(study: &SweepStudy) {
     assert_eq!(servers.len(), 1, "the same workers");
 }
 
-/// Checks that the kernel saw each response, and for each worker as many as name it. With `later`,
-/// the first two workers were replaced, so only the others count. Longtail looks for processes once
-/// a second, so a new worker must have been seen only if it served for more than about two seconds,
-/// at 0.02 s per request.
+/// Checks that the kernel saw each response, and saw each worker send those that name it. With
+/// `later`, the first two workers were replaced, so only the others count. Longtail looks for
+/// processes once a second, so a new worker must have been seen only if it served for more than
+/// about two seconds, at 0.02 s per request.
 pub(super) fn assert_followed(run: &Run, later: bool) {
     let Some(view) = &run.kernel else { return };
     let sums = (view.unfollowed, view.lost, view.answers());

@@ -18,7 +18,7 @@ use super::laws::{assert_sound, is_of_the_machine};
 use super::values::{at, plain, unescaped};
 use crate::far::{Machines, certificate, host, on};
 use crate::lab::{
-    self, Ended, LONGTAIL, Lab, PATIENCE, Running, can, free_port, get_well, has,
+    self, Ended, LONGTAIL, Lab, PATIENCE, Running, can, free_port, get_body, has,
     settings_and_words, sockets, split,
 };
 use crate::load::sink_with;
@@ -240,7 +240,7 @@ impl Stage {
     pub(super) fn fetch(&self, file: &str, what: &str) {
         let (place, part) = what.split_once(' ').unwrap_or((what, ""));
         let (port, target) = place.split_once('/').unwrap();
-        let body = || get_well(port.parse().unwrap(), &format!("/{target}"));
+        let body = || get_body(port.parse().unwrap(), &format!("/{target}"));
         let has_it = || body().filter(|body| body.contains(part));
         self.lab.write(file, &eventually(PATIENCE, || format!("{place}: {:?}", body()), has_it));
     }
@@ -286,7 +286,7 @@ impl Stage {
         }
         let mut ours = CountedByStudies::of(&self.studies());
         ours.is_exact &= !self.sinks.is_empty();
-        // Connections, requests, bytes received, bytes sent, as ours.
+        // Connections, requests, bytes received, bytes sent: what the sinks received, we sent.
         let mut theirs = [0; 4];
         for ledger in self.sinks.into_iter().map(Sink::stop) {
             assert!(ledger.bad_requests == 0 || !ours.is_exact, "{name}: {ledger:?}");
@@ -414,7 +414,7 @@ impl Quota {
 
 impl Drop for Quota {
     fn drop(&mut self) {
-        // Its last process may be ending.
+        // Its last process may still be ending.
         let soon = REAL_CLOCK.now() + Nanos::from_secs(10);
         while fs::remove_dir(&self.0).is_err() && REAL_CLOCK.now() < soon {
             REAL_CLOCK.sleep(Nanos::from_millis(20));
@@ -444,7 +444,7 @@ fn puma_6() -> Option<String> {
     puma_of(|major| major == 6)
 }
 
-/// Whether this is on this machine.
+/// Whether this machine has what a scenario `needs`: one of the features below, or a program.
 pub(crate) fn is_there(need: &str) -> bool {
     // Without a lab, because a lab announces that a test is running.
     let output_of = |program: &str, words: &[&str]| {

@@ -7,8 +7,8 @@ use serde_json::Value;
 pub(crate) fn at<'v>(whole: &'v Value, path: &str) -> Vec<&'v Value> {
     path.split('.').fold(vec![whole], |found, step| {
         let is_so = |one: &&Value| {
-            let mut wanted = step.split('&').filter_map(|is| is.split_once('='));
-            wanted.all(|(key, wanted)| plain(&one[key]) == wanted)
+            let mut wanted = step.split('&').filter_map(|pair| pair.split_once('='));
+            wanted.all(|(key, value)| plain(&one[key]) == value)
         };
         let values = found.into_iter().flat_map(|value| match value {
             Value::Array(all) if step == "*" || step.contains('=') => {
@@ -37,10 +37,10 @@ fn amounts(whole: &Value, sum: &str) -> Option<Vec<f64>> {
         let (factor, term) = term
             .split_once(" * ")
             .map_or((1.0, term), |(factor, term)| (factor.parse().unwrap(), term));
-        let (of_all, path) = term.split_once(' ').unwrap_or(("", term));
+        let (function, path) = term.split_once(' ').unwrap_or(("", term));
         let found = || at(whole, path);
         let numbers = || found().into_iter().map(Value::as_f64).collect::<Option<Vec<f64>>>();
-        let numbers = match (of_all, path.parse()) {
+        let numbers = match (function, path.parse()) {
             (_, Ok(number)) => vec![number],
             ("count", _) => vec![found().len() as f64],
             ("sum", _) => {
@@ -61,8 +61,8 @@ fn amounts(whole: &Value, sum: &str) -> Option<Vec<f64>> {
             _ => numbers()?,
         };
         let length = if numbers.len() == 1 { total.len() } else { numbers.len() };
-        let is_one = |all: &[f64]| all.len() == 1 || all.len() == length;
-        if length == 0 || !is_one(&total) {
+        // A single number is added to each of the others.
+        if length == 0 || total.len() != 1 && total.len() != length {
             return None;
         }
         total = (0..length)
@@ -91,8 +91,8 @@ pub(crate) fn unlike(whole: &Value, condition: &str) -> Option<String> {
     let both = || amounts(whole, left).zip(amounts(whole, right));
     let of_numbers = |holds: fn(f64, f64, f64) -> bool| {
         both().is_some_and(|(left, right)| {
-            let is_alike = right.len() == 1 || left.len() == right.len();
-            is_alike
+            let can_be_paired = right.len() == 1 || left.len() == right.len();
+            can_be_paired
                 && left
                     .iter()
                     .enumerate()
@@ -116,8 +116,8 @@ pub(crate) fn unlike(whole: &Value, condition: &str) -> Option<String> {
     (!holds).then(|| format!("{:?}, {found:?}", both()))
 }
 
-/// Whether a line only says for how long a step has taken so far (`…, 0:10`): one comes every ten
-/// seconds, so a slow machine has more of them.
+/// Whether a line only says how long a step has taken so far (`…, 0:10`). Such a line comes every
+/// ten seconds, so a slow machine has more of them.
 pub(super) fn is_so_far(line: &str) -> bool {
     let time = line.rsplit_once(", ").map_or("", |(_, time)| time);
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

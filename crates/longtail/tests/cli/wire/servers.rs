@@ -1,4 +1,4 @@
-//! Servers that respond, and handshake, as a table says.
+//! Servers that respond, or do a TLS handshake, as a row of a table says.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
