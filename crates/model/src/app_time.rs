@@ -209,13 +209,17 @@ pub(crate) fn whole_and_slowest<S: Default>(
 /// least one. Groups are not split: if 9.9 % are slow, no fast ones are added to the slowest.
 fn slowest_groups(sizes: impl Iterator<Item = u64>, all: u64) -> usize {
     let mut taken = 0;
-    let comes_nearer = |size: u64| {
-        let nearer = taken == 0
-            || ((taken + size) * SLOWEST).abs_diff(all) < (taken * SLOWEST).abs_diff(all);
+    let mut groups = 0;
+    for size in sizes {
+        let distance = (taken * SLOWEST).abs_diff(all);
+        let distance_with_it = ((taken + size) * SLOWEST).abs_diff(all);
+        if taken > 0 && distance_with_it >= distance {
+            break;
+        }
         taken += size;
-        nearer
-    };
-    sizes.map(comes_nearer).take_while(|nearer| *nearer).count()
+        groups += 1;
+    }
+    groups
 }
 
 /// The time with all but its leading bits cleared.
@@ -246,12 +250,12 @@ mod tests {
 
     #[test]
     fn the_parts_add_up_to_the_whole() {
-        let mut cut = AppTimeAccumulator::default();
+        let mut lane = AppTimeAccumulator::default();
         for n in 0..99 {
-            cut.record(&exchange(n, n + 1, n + 106), Some(stamps(n + 4, n + 104)));
+            lane.record(&exchange(n, n + 1, n + 106), Some(stamps(n + 4, n + 104)));
         }
-        cut.record(&exchange(0, 1, 1000), Some(stamps(801, 901)));
-        let app_times = cut.app_times().unwrap();
+        lane.record(&exchange(0, 1, 1000), Some(stamps(801, 901)));
+        let app_times = lane.app_times().unwrap();
         assert_eq!(
             (app_times.source, app_times.all.requests, app_times.silent),
             (AppSource::Stamps, 100, 0)
@@ -263,10 +267,10 @@ mod tests {
         assert_eq!((slowest.requests, slowest.before_app), (1, Some(Nanos::from_millis(800))));
         assert_eq!(slowest.rest(), Nanos::from_millis(99));
         // With only a duration, the time before the app is part of the rest.
-        let mut cut = AppTimeAccumulator::default();
-        cut.record(&exchange(0, 1, 100), Some(AppTime::Took(Nanos::from_millis(60))));
-        cut.record(&exchange(0, 1, 100), None);
-        let app_times = cut.app_times().unwrap();
+        let mut lane = AppTimeAccumulator::default();
+        lane.record(&exchange(0, 1, 100), Some(AppTime::Took(Nanos::from_millis(60))));
+        lane.record(&exchange(0, 1, 100), None);
+        let app_times = lane.app_times().unwrap();
         assert_eq!((app_times.source, app_times.silent), (AppSource::ServerTiming, 1));
         assert_eq!(
             (app_times.all.before_app, app_times.all.rest()),
@@ -277,17 +281,17 @@ mod tests {
 
     #[test]
     fn stamps_outside_the_request_are_counted_and_not_clamped() {
-        let mut cut = AppTimeAccumulator::default();
+        let mut lane = AppTimeAccumulator::default();
         for app_time in
             [stamps(9, 50), stamps(60, 50), stamps(50, 101), AppTime::Took(Nanos::from_millis(91))]
         {
-            cut.record(&exchange(5, 10, 100), Some(app_time));
+            lane.record(&exchange(5, 10, 100), Some(app_time));
         }
-        let app_times = cut.app_times().unwrap();
+        let app_times = lane.app_times().unwrap();
         assert_eq!((app_times.impossible, app_times.all.requests), (4, 0));
-        cut.record(&exchange(5, 10, 100), Some(stamps(10, 100)));
-        assert_eq!(cut.app_times().unwrap().all.rest(), Nanos::ZERO);
-        assert_eq!(cut.app_times().unwrap().slowest, None, "a single request has no slowest tenth");
+        lane.record(&exchange(5, 10, 100), Some(stamps(10, 100)));
+        assert_eq!(lane.app_times().unwrap().all.rest(), Nanos::ZERO);
+        assert_eq!(lane.app_times().unwrap().slowest, None, "one request has no slowest tenth");
     }
 
     fn any_answer() -> impl Strategy<Value = (Exchange, Option<AppTime>)> {
@@ -309,11 +313,11 @@ mod tests {
         #[test]
         fn merged_lanes_equal_one_lane_and_lose_nothing(all in prop::collection::vec(any_answer(), 0..400), cut in 0usize..400) {
             let with_app_times = |answers: &[(Exchange, Option<AppTime>)]| {
-                let mut cut = AppTimeAccumulator::default();
+                let mut lane = AppTimeAccumulator::default();
                 for (exchange, app_time) in answers {
-                    cut.record(exchange, *app_time);
+                    lane.record(exchange, *app_time);
                 }
-                cut
+                lane
             };
             let (left, right) = all.split_at(cut.min(all.len()));
             let whole = with_app_times(&all);

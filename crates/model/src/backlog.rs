@@ -20,9 +20,9 @@ const SHORTEST: Nanos = Nanos::from_millis(1);
 /// nothing in flight.
 const PARTS: usize = 16;
 /// Growth below this share of the offered rate is too small for a run to show.
-const GROWS: f64 = 0.01;
-/// Standard errors: beyond chance (at full load to the last request, once in fifty runs; at 95 %
-/// once in a thousand).
+const LEAST_GROWTH: f64 = 0.01;
+/// Growth of this many standard errors counts as beyond chance. A false alarm comes once in fifty
+/// runs if exactly as much is offered as the server can do, once in a thousand at 95 % of that.
 const BEYOND_CHANCE: f64 = 3.0;
 /// A backlog of fewer requests than this comes and goes.
 const FEW: f64 = 5.0;
@@ -134,15 +134,15 @@ impl BacklogSamples {
         let ends: Vec<f64> = (1..=PARTS).map(|part| self.all[part * last / PARTS] as f64).collect();
         let increments: Vec<f64> = ends.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let count = increments.len() as f64;
-        let by = mean(&increments);
-        let variance = increments.iter().map(|increment| (increment - by).powi(2)).sum::<f64>()
+        let step = mean(&increments);
+        let variance = increments.iter().map(|increment| (increment - step).powi(2)).sum::<f64>()
             / (count - 1.0);
         let part = self.width.as_secs_f64() * last as f64 / PARTS as f64;
         (over > Nanos::ZERO).then(|| Backlog {
             over,
             offered: requests as f64 / over.as_secs_f64(),
             at_end: self.all[last],
-            growth: by / part,
+            growth: step / part,
             error: (variance / count).sqrt() / part,
             late_growth: mean(&increments[increments.len() / 2..]) / part,
         })
@@ -175,7 +175,7 @@ pub struct Backlog {
 impl Backlog {
     /// Whether it kept growing, beyond chance.
     pub fn grows(&self) -> bool {
-        self.growth > GROWS * self.offered
+        self.growth > LEAST_GROWTH * self.offered
             && self.growth * self.over.as_secs_f64() >= FEW
             && in_errors(self.growth, self.error) >= BEYOND_CHANCE
             && self.late_growth >= self.growth / 2.0

@@ -214,14 +214,20 @@ impl Batches {
             totals.iter_mut().zip(buckets).for_each(|(total, n)| *total += u64::from(*n));
         }
         let all: u64 = totals.iter().sum();
-        let odds = |p: f64| (p / (1.0 - p)).ln();
-        let mut below = 0;
-        let edges = totals.iter().enumerate().filter_map(|(edge, n)| {
+        let log_odds = |p: f64| (p / (1.0 - p)).ln();
+        let mut below = 0_u64;
+        let mut nearest: Option<(usize, f64)> = None;
+        for (edge, n) in totals.iter().enumerate() {
             below += n;
-            (0 < below && below < all)
-                .then(|| (edge, (odds(below as f64 / all as f64) - odds(q)).abs()))
-        });
-        let (edge, _) = edges.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
+            if below == 0 || below == all {
+                continue;
+            }
+            let distance = (log_odds(below as f64 / all as f64) - log_odds(q)).abs();
+            if nearest.is_none_or(|(_, least)| distance < least) {
+                nearest = Some((edge, distance));
+            }
+        }
+        let (edge, _) = nearest?;
         let batches = self.filled().iter().zip(self.filled_buckets());
         Some(
             batches

@@ -184,7 +184,7 @@ pub struct ConnectionClosings {
 }
 
 /// Fewer closings after the same number of responses may be chance.
-const A_HABIT: u64 = 3;
+const LEAST_CLOSINGS: u64 = 3;
 
 impl ConnectionClosings {
     /// One connection, closed after so many responses.
@@ -195,8 +195,8 @@ impl ConnectionClosings {
     /// The number of responses after which the server closes each connection, if it is always the
     /// same.
     pub fn every(self) -> Option<u64> {
-        let is_habit = self.connections >= A_HABIT && self.fewest_answers == self.most_answers;
-        is_habit.then_some(self.fewest_answers)
+        let is_always = self.fewest_answers == self.most_answers;
+        (is_always && self.connections >= LEAST_CLOSINGS).then_some(self.fewest_answers)
     }
 
     /// These and others.
@@ -210,8 +210,8 @@ impl ConnectionClosings {
     }
 }
 
-/// Of closings without notice: `the server closes each connection after its 10th response without announcing it (Connection:
-/// close)`.
+/// A sentence about closings without notice, such as `the server closes each connection after its
+/// 10th response without announcing it (Connection: close)`.
 impl fmt::Display for ConnectionClosings {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ConnectionClosings { fewest_answers: fewest, most_answers: most, .. } = self;

@@ -64,7 +64,7 @@ pub struct CapacityBracket {
 }
 
 impl CapacityBracket {
-    /// Whether all that it holds is above all that the other holds.
+    /// Whether all of its rates are above all of the other's.
     pub fn is_above(&self, other: CapacityBracket) -> bool {
         other.high.is_some_and(|high| self.low >= high)
     }
@@ -243,8 +243,8 @@ pub struct CapacityForecast {
     pub precise_after: Option<Nanos>,
 }
 
-/// The capacity of a queue with as many slots as the server, first come, first served, whose service
-/// takes as long as the closed loop showed.
+/// The capacity of a queue with as many slots as the server, first come, first served, whose
+/// service takes as long as the closed loop showed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CapacityTheory {
     /// If each request takes the same time, in requests per second.
@@ -278,7 +278,7 @@ pub struct BeyondRun {
     /// The rate after it.
     #[serde(rename = "rate_after_per_s")]
     pub rate_after: f64,
-    /// How long that lasted.
+    /// How long the server was watched at that rate.
     #[serde(rename = "watched_ns")]
     pub watched: Nanos,
     /// How long after the overload the objectives held again; `None`: not while it was watched.
@@ -293,7 +293,7 @@ pub struct BeyondRun {
     /// What came in the last seconds of the run.
     #[serde(default)]
     pub at_end: Option<EndOfBeyond>,
-    /// Both together.
+    /// The run: the overload and the rate after it.
     pub run: Run,
 }
 
@@ -312,15 +312,15 @@ pub struct EndOfBeyond {
 }
 
 impl BeyondRun {
-    /// Requests, those that were sent again included, that a server of this capacity cannot have
-    /// worked off when the overload ended.
+    /// Requests, including those that were sent again, that a server of this capacity cannot have
+    /// served by the end of the overload.
     pub fn waiting(&self, capacity: f64) -> u64 {
         let done = (capacity * self.length.as_secs_f64()) as u64;
         self.backlog.max((self.requests + self.retries).saturating_sub(done))
     }
 
-    /// Whether a server that kept `capacity` before did not recover, although there was half as much
-    /// time again as it takes to work off what waited: something keeps it overloaded.
+    /// Whether a server of this capacity did not recover, although it had 1.5 times as long as it
+    /// takes to serve the requests that waited: something keeps it overloaded.
     pub fn is_metastable(&self, capacity: f64) -> bool {
         let spare = (capacity - self.rate_after).max(f64::MIN_POSITIVE);
         let needed = self.waiting(capacity) as f64 / spare;
@@ -344,7 +344,7 @@ pub struct SizeSearch {
 
 impl SizeSearch {
     /// CPU time of the server per request, over the trials at the highest rate that passed; `None`
-    /// if there is none, or nobody could see it.
+    /// if none passed, or the CPU time could not be read.
     pub fn cpu_per_request(&self) -> Option<Nanos> {
         let used = self.search.at_low().filter_map(|trial| trial.run.generator.server.as_ref());
         let mut cpu = Nanos::ZERO;

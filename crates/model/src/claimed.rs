@@ -159,9 +159,9 @@ impl GeneratorClaim {
         self.audit == Believable::Impossible && touches
     }
 
-    /// The warning, if the server counted fewer requests than the generator, or more than could
-    /// have been in flight on its `connections` at the end of each of the `runs` (the warm-up is
-    /// one).
+    /// The warning, if the server counted fewer requests than the generator, or so many more that
+    /// they cannot all have been in flight on its `connections` at the end of each of the `runs`
+    /// (the warm-up is one).
     pub fn ledger_doubt(&self, connections: u32, runs: u64) -> Option<Diagnostic> {
         let claimed = self.all_requests()?;
         let server = self.server_requests?;

@@ -1,8 +1,8 @@
 //! What was recorded of the requests of one class, where a load sends several classes.
 //!
 //! A request of a class is recorded here and nowhere else. The figures of all requests are the sum
-//! of all classes: [`Tally::add_classes`](crate::Tally::add_classes) makes it once, when the lane
-//! is asked.
+//! of all classes: [`Tally::add_classes`](crate::Tally::add_classes) makes it once, when a lane is
+//! asked for its tally.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ pub struct ClassTally {
     pub failed_response_time: Histogram,
 }
 
-/// Where it is recorded how requests end: in a class, or in the tally of all.
+/// The places where the ends of requests are recorded, in the tally of a class or in that of all.
 pub(crate) struct RecordedOutcomes<'a> {
     pub(crate) counts: &'a mut Counts,
     pub(crate) unmeasured: &'a mut Counts,

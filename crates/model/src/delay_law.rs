@@ -122,8 +122,8 @@ impl DelayLaw {
                 }
             }
             DelayLaw::LogNormal { median, sigma } => {
-                // Box and Muller (1958): two draws make one normal deviate, z = √(-2 ln u) · cos
-                // 2πv.
+                // Box and Muller (1958): two draws make one normal deviate,
+                // z = √(-2 ln u) · cos 2πv.
                 let radius = u(number.wrapping_mul(2));
                 let angle = u(number.wrapping_mul(2).wrapping_add(1));
                 scaled(median, (sigma * (-2.0 * radius.ln()).sqrt() * (TAU * angle).cos()).exp())

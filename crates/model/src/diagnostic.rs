@@ -230,8 +230,8 @@ pub enum Diagnostic {
         /// Why not.
         reason: String,
     },
-    /// Some requests got no response, and the server counted more requests than responses came back:
-    /// it served clients that no longer waited.
+    /// Some requests got no response, and the server counted more requests than responses came
+    /// back: it served clients that no longer waited.
     ServedForNobody {
         /// Requests that the server counted beyond the responses.
         served: u64,

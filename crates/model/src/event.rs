@@ -37,7 +37,7 @@ pub enum EventKind {
     ScaleDown,
     /// The server's first process gets the signal of this name, without SIG.
     Signal(String),
-    /// A shell runs this command. What the server does then is the command's matter.
+    /// A shell runs this command. What it does to the server is up to the command.
     Command(Private<String>),
 }
 
@@ -162,7 +162,8 @@ impl fmt::Display for EventKind {
 impl FromStr for PlannedEvent {
     type Err = String;
 
-    /// The last @ separates the two if a time is behind it: a command may have an @ of its own.
+    /// The last @ separates event and time if a time follows it: a command may have an @ of its
+    /// own.
     fn from_str(text: &str) -> Result<PlannedEvent, String> {
         let timed = text.rsplit_once('@').and_then(|(kind, at)| Some((kind, at.parse().ok()?)));
         let (kind, at) = match timed {

@@ -1,7 +1,7 @@
 //! What was seen of an event in the middle of a run: what was done, what became of the server's
 //! processes, and what became of the requests.
 //!
-//! All times count from the begin of the measured window.
+//! All times count from the start of the measured window.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,9 +24,9 @@ pub struct EventRecord {
     /// The server's processes in the order in which they were first seen. One that replaced itself
     /// by another program (exec) is listed again, with the same id.
     pub processes: Vec<SeenProcess>,
-    /// The server's memory, with shared pages counted once, before the event and at the run's end.
+    /// The server's memory before the event, in bytes; shared pages count once.
     pub memory_before: Option<u64>,
-    /// At the run's end.
+    /// The same at the end of the run.
     pub memory_after: Option<u64>,
     /// Puma's phase before and after, where it says it.
     pub phases: Option<[u32; 2]>,
@@ -40,7 +40,7 @@ pub struct EventRecord {
     pub versions: Option<[String; 2]>,
     /// Connections that the server closed before the event; `None` if it is not known.
     pub closed_before: Option<u64>,
-    /// And from then on.
+    /// Connections that it closed from the event on.
     pub closed_since: Option<u64>,
     /// What became of the requests.
     pub requests: Option<EventRequests>,
@@ -81,10 +81,10 @@ pub struct SeenProcess {
     pub parent: u32,
     /// What it is.
     pub role: ProcessRole,
-    /// When it was first seen; `None` if it was there from the begin.
+    /// When it was first seen; `None` if it was there from the start.
     #[serde(rename = "started_ns")]
     pub started: Option<Nanos>,
-    /// Since when its threads serve requests; 0 if they did from the begin, `None` if they were
+    /// Since when its threads serve requests; 0 if they did from the start, `None` if they were
     /// never seen to.
     #[serde(rename = "serving_ns")]
     pub serving: Option<Nanos>,
@@ -108,7 +108,7 @@ pub enum ProcessRole {
 }
 
 impl SeenProcess {
-    /// Whether it served requests when the run began, or later until this time.
+    /// Whether it serves requests at this time.
     fn serves_at(&self, time: Nanos) -> bool {
         self.serving.is_some_and(|since| since <= time) && self.ended.is_none_or(|end| time < end)
     }
@@ -159,8 +159,8 @@ impl EventRecord {
         Some(end.saturating_sub(self.at?))
     }
 
-    /// For how long no process served requests since the event, in all. 0 if none was ever seen to
-    /// serve: then it is not known which of them do.
+    /// For how long in all, from the event until this time, no process served requests. 0 if none
+    /// was seen to serve when the event happened: then it is not known which of them do.
     pub fn unserved(&self, until: Nanos) -> Nanos {
         let Some(at) = self.at else { return Nanos::ZERO };
         let serving = || self.processes.iter().filter(|process| process.serving.is_some());

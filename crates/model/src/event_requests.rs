@@ -1,10 +1,10 @@
 //! What became of the requests before, during and after an event, from one record of each.
 //!
-//! A run with an event has three parts. *Before* is what had ended when the event happened. *During*
-//! lasts until the server's processes have settled and requests take no longer than they did before.
-//! *After* is the rest. Whether requests take longer is judged in short slices of time: a slice is
-//! disturbed if a request failed in it (where none did before), or if more requests than chance
-//! allows took longer than the 99th percentile before.
+//! A run with an event has three parts. *Before* is what had ended when the event happened.
+//! *During* lasts until the server's processes have settled and requests take no longer than they
+//! did before. *After* is the rest. Whether requests take longer is judged in short slices of time:
+//! a slice is disturbed if a request failed in it (where none did before), or if more requests than
+//! chance allows took longer than the 99th percentile before.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::statistics::{binomial, ranks};
 use crate::{Histogram, Nanos, Outcome, counts};
 
-/// One measured request: when it was due and ended, since the begin of the measured window.
+/// One measured request: when it was due and ended, since the start of the measured window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimedRequest {
     /// When it was due.
@@ -116,10 +116,10 @@ pub struct EventRequests {
     /// When the last disturbed slice of time was over; `None` if none was disturbed.
     #[serde(rename = "disturbed_until_ns")]
     pub disturbed_until: Option<Nanos>,
-    /// How long the disturbed slices since the event are, all together.
+    /// How long the disturbed slices since the event are in total.
     #[serde(rename = "disturbed_ns")]
     pub disturbed: Nanos,
-    /// Those before the event: disturbances that are not the event's.
+    /// The same before the event: disturbances that have another cause.
     #[serde(rename = "disturbed_before_ns")]
     pub disturbed_before: Nanos,
     /// The length of a slice.
@@ -157,12 +157,12 @@ const REQUESTS_OF_SLICE: f64 = 10.0;
 const FEWEST_BEFORE: u64 = 100;
 /// The share of requests that take longer than usual when nothing happens.
 const SLOW_SHARE: f64 = 0.01;
-/// So improbable is a disturbed slice by chance: one in ten thousand.
+/// The probability that chance alone makes a slice look disturbed: one in ten thousand.
 const BY_CHANCE: f64 = 1e-4;
-/// The disturbance is over when no slice was disturbed for so long.
+/// The disturbance is over when no slice was disturbed for this long.
 const QUIET: Nanos = Nanos::from_secs(1);
 
-/// What is known of a run with an event, beside its requests.
+/// The times of a run with an event, from the start of the measured window.
 #[derive(Clone, Copy, Debug)]
 pub struct EventTimes {
     /// When the event happened.
@@ -189,6 +189,7 @@ impl EventRequests {
             .filter(|(_, one)| is_disturbed(one, usual.is_some(), failed_before))
             .map(|(number, _)| slice * number as u64)
             .collect();
+        // The slice in which the event happened.
         let first = Nanos(at.0 / slice.0 * slice.0);
         let end = end_of_disturbance(&disturbed, first, settled, slice);
         let is_cut_off = end.is_some_and(|end| end + slice > window);
@@ -328,8 +329,8 @@ impl ResponseGaps {
         ResponseGaps { ended, window }
     }
 
-    /// The longest of those times without a good response that `counts` takes, by its begin and its
-    /// end. The begin and the end of the window count as responses.
+    /// The longest time without a good response, among those whose start and end `counts` accepts.
+    /// The start and the end of the window count as responses.
     fn longest(&self, counts: impl Fn(Nanos, Nanos) -> bool) -> ResponseGap {
         let begins = std::iter::once(Nanos::ZERO).chain(self.ended.iter().copied());
         let ends = self.ended.iter().copied().chain([self.window]);

@@ -209,20 +209,21 @@ impl Histogram {
         }
         let first = place(self.min);
         let mut seen = 0;
-        // Search by blocks first, because most buckets are empty.
-        let blocks = self.counts[first..=place(self.max)].chunks(BLOCK);
-        let (n, block) = blocks.enumerate().find(|(_, block)| {
-            let next = seen + block.iter().sum::<u64>();
-            let is_here = next >= rank;
-            seen = if is_here { seen } else { next };
-            is_here
-        })?;
-        let within = block.iter().position(|count| {
-            seen += count;
-            seen >= rank
-        })?;
-        let (_, highest) = times_of(first + n * BLOCK + within);
-        Some(Nanos(highest.clamp(self.min, self.max)))
+        for (n, block) in self.counts[first..=place(self.max)].chunks(BLOCK).enumerate() {
+            // Skip whole blocks first, because most buckets are empty.
+            let in_block: u64 = block.iter().sum();
+            if seen + in_block < rank {
+                seen += in_block;
+                continue;
+            }
+            let within = block.iter().position(|count| {
+                seen += count;
+                seen >= rank
+            })?;
+            let (_, highest) = times_of(first + n * BLOCK + within);
+            return Some(Nanos(highest.clamp(self.min, self.max)));
+        }
+        None
     }
 
     /// The quantile `q` (0 to 1) by nearest rank: [`Histogram::at_rank`] of `⌈q·n⌉`.
@@ -412,18 +413,19 @@ pub struct TwoGroups {
 }
 
 /// Fewer slow requests than this are not a group.
-const LEAST: u64 = 5;
+const LEAST_SLOW: u64 = 5;
 /// The mean of the slow group must be at least this many times that of the fast one.
 const APART: f64 = 2.0;
 /// At most this share may be slow; otherwise the fast ones are the exception.
-const FEW: f64 = 0.5;
+const MOST_SLOW: f64 = 0.5;
 /// Times within this factor of the cut are near it.
 const NEAR: f64 = 1.25;
 /// At most this share of the smaller group may be near the cut.
-const BETWEEN: f64 = 0.25;
+const MOST_NEAR: f64 = 0.25;
 
 impl Histogram {
-    /// The two groups of its times; `None` if there is only one.
+    /// The two groups of its times; `None` if there is only one. The cut between them is the one
+    /// with the largest variance between the groups (Otsu's method), by the logarithms of the times.
     pub fn two_groups(&self) -> Option<TwoGroups> {
         let buckets: Vec<(f64, u64)> =
             self.buckets().map(|(time, n)| (time.0.max(1) as f64, n)).collect();
@@ -459,8 +461,8 @@ impl Histogram {
             .sum();
         let smaller = count(fast).min(count(slow));
         let slow_share = count(slow) as f64 / all as f64;
-        let is_few = count(slow) >= LEAST && slow_share <= FEW;
-        let is_apart = slow_mean >= APART * fast_mean && near as f64 <= BETWEEN * smaller as f64;
+        let is_few = count(slow) >= LEAST_SLOW && slow_share <= MOST_SLOW;
+        let is_apart = slow_mean >= APART * fast_mean && near as f64 <= MOST_NEAR * smaller as f64;
         (is_few && is_apart).then_some(TwoGroups {
             cut: Nanos(cut as u64),
             slow_share,

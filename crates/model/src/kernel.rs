@@ -351,8 +351,7 @@ mod tests {
     #[test]
     fn each_wait_is_found_where_it_happened() {
         let mut found = PathAccumulator::default();
-        // A request that waits in the accept queue; one whose connection was in it before; and one
-        // on a connection accepted long ago.
+        // A request whose connection waits in the accept queue.
         found.record(
             &exchange(0, 1, 700),
             Some(&kernel(1, 402, 2, 403, 690)),
@@ -377,6 +376,7 @@ mod tests {
             (Some(AppSource::Stamps), expected, None)
         );
         assert_eq!(expected.left_in_server(), ms(10));
+        // One on a connection that was accepted long before.
         let kept = PathSums::of_one(&exchange(500, 501, 700), &kernel(1, 402, 502, 510, 690), None)
             .unwrap();
         assert_eq!(

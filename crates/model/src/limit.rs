@@ -76,7 +76,7 @@ pub enum Limit {
         at_once: AtOnce,
         /// Connections of that run.
         connections: u32,
-        /// Whether requests wait there.
+        /// Whether requests wait with that many connections.
         waits: bool,
         /// Whether requests wait, and fewer connections brought as much throughput: then this is
         /// its limit.
@@ -202,7 +202,7 @@ pub enum Strength {
 }
 
 impl Strength {
-    /// For a limit whose older studies recorded it only if it was certain.
+    /// The default of a limit that older studies recorded only if it was certain.
     fn certain() -> Strength {
         Strength::Is
     }

@@ -128,7 +128,12 @@ pub fn rate_in_words(per_second: f64) -> String {
 /// A ratio: two decimals up to 100, so that small differences from 1 line up: `0.98`, `1.02`,
 /// `12.34`, `123.4`.
 pub fn times(ratio: f64) -> String {
-    fixed(ratio, if ratio < 99.995 { 2 } else { usize::from(ratio < 999.95) })
+    let decimals = match ratio {
+        ..99.995 => 2,
+        99.995..999.95 => 1,
+        _ => 0,
+    };
+    fixed(ratio, decimals)
 }
 
 /// Connections / slots, as in Puma's tables: `1.50`.
@@ -196,7 +201,8 @@ pub fn bytes(bytes: f64) -> String {
     let mut unit = "B";
     for larger in ["KiB", "MiB", "GiB", "TiB"] {
         if size >= 1023.5 {
-            (size, unit) = (size / 1024.0, larger);
+            size /= 1024.0;
+            unit = larger;
         }
     }
     if unit == "B" {

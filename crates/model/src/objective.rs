@@ -127,7 +127,7 @@ fn parse(text: &str) -> Option<Objective> {
             None => (ObjectiveFigure::ResponseTime(quantile(name)?), time(value)?),
         },
     };
-    // What is recorded of single requests for an event does not have the others.
+    // Of single requests, only when they were due and ended is recorded for an event's parts.
     let is_of_whole_run =
         matches!(figure, ObjectiveFigure::ServiceTime(_) | ObjectiveFigure::SentShare);
     (part.is_none() || !is_of_whole_run).then_some(Objective { figure, compare, limit, part })

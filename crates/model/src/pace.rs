@@ -290,7 +290,10 @@ impl Iterator for DueTimes {
 
     fn nth(&mut self, n: usize) -> Option<Nanos> {
         if self.arrivals != Arrivals::Constant {
-            return (0..n).try_for_each(|_| self.next().map(drop)).and_then(|()| self.next());
+            for _ in 0..n {
+                self.next()?;
+            }
+            return self.next();
         }
         // An even schedule follows from the number alone: jump to the first request of the burst,
         // then continue.
@@ -484,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn a_poisson_count_is_within_three_deviations() {
+    fn a_poisson_count_is_within_three_and_a_half_deviations() {
         for seed in 1..=20 {
             let n =
                 count_before(&flat(500.0, Arrivals::Poisson, seed), Nanos::from_secs(20)) as f64;

@@ -40,7 +40,7 @@ pub struct Plan {
     /// `--generator`: the other generator that makes the load, by its program's name; `None` is our
     /// own.
     pub with: Option<String>,
-    /// `--inspect`: what is read of server and kernel while a run goes on.
+    /// `--inspect`: what is read from server and kernel during a run.
     pub probe: Probe,
     /// `--statsd-listen`: where we receive statsd from app and server; port 0 is any free port. It
     /// is in the plan because it changes what is measured: they are told the address and send to
@@ -50,7 +50,7 @@ pub struct Plan {
     pub thresholds: Vec<Threshold>,
 }
 
-/// What is read of server and kernel while a run goes on.
+/// What is read from server and kernel during a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Probe {

@@ -312,8 +312,8 @@ impl ComparisonFindings {
             .any(|difference| difference.verdict == ComparisonVerdict::CannotTell)
     }
 
-    /// Whether an arm is worse than the base in a deciding metric, or fails more requests. Where the
-    /// best arm is asked for, there is no base, and some arm is always worse than another.
+    /// Whether an arm is worse than the base in a deciding metric, or fails more requests. Where
+    /// the best arm is asked for, there is no base, and some arm is always worse than another.
     pub fn is_worse(&self) -> bool {
         let failed = self.metric(Metric::Failed).into_iter().flat_map(|row| &row.differences);
         self.question != ComparisonQuestion::Best
@@ -395,7 +395,7 @@ fn shared_by_holm(mut tests: Vec<FamilyTest>, level: f64) -> Vec<FamilyTest> {
     let mut left = tests.len();
     for test in &mut tests {
         test.level = level / left.max(1) as f64;
-        // From the first test that is not rejected on, all have its level.
+        // All tests after the first one that is not significant have the same level as that one.
         if test.p <= test.level + 1e-12 {
             left -= 1;
         }

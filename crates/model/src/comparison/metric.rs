@@ -129,7 +129,7 @@ impl Metric {
         let answers = tally.all_responses();
         let failed = counts.failed() as f64 / counts.total().max(1) as f64;
         let is_overloaded = || whole.statistics.as_ref().is_some_and(|it| it.is_overload(tally));
-        let a_request = |cpu: Option<Nanos>| match cpu {
+        let per_request = |cpu: Option<Nanos>| match cpu {
             _ if answers == 0 => Err(MissingFigure::TooFewAnswers),
             Some(cpu) => Ok(cpu.as_secs_f64() / answers as f64),
             None => Err(MissingFigure::NotKnown),
@@ -159,8 +159,8 @@ impl Metric {
             Metric::Cpu | Metric::GeneratorCpu | Metric::Slow if failed > FAILED_AT_MOST => {
                 Err(MissingFigure::Failures)
             }
-            Metric::Cpu => a_request(run.server.cpu),
-            Metric::GeneratorCpu => a_request(run.generator_cpu),
+            Metric::Cpu => per_request(run.server.cpu),
+            Metric::GeneratorCpu => per_request(run.generator_cpu),
             Metric::Memory => {
                 run.server.memory_bytes.map(|bytes| bytes as f64).ok_or(MissingFigure::NotKnown)
             }

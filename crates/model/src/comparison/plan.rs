@@ -251,6 +251,7 @@ impl ComparisonPlan {
         let arms = self.arms_of_a_block();
         let square = (block.max(1) - 1) as usize / arms;
         let row = (block.max(1) - 1) as usize % arms;
+        // The constant ("block" in ASCII) keeps these draws apart from the seed's other uses.
         let mut draws =
             (0..).map(|n| uniform(self.seed ^ 0x0062_6C6F_636B ^ ((square as u64) << 32), n));
         let symbols: Vec<usize> = shuffled((0..arms).collect(), &mut draws);
