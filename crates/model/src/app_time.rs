@@ -208,7 +208,7 @@ pub(crate) fn whole_and_slowest<S: Default>(
 /// How many groups of these sizes, the slowest first, come nearest to a tenth of all requests; at
 /// least one. Groups are not split: if 9.9 % are slow, no fast ones are added to the slowest.
 fn slowest_groups(sizes: impl Iterator<Item = u64>, all: u64) -> usize {
-    let mut taken = 0;
+    let mut taken = 0_u64;
     let mut groups = 0;
     for size in sizes {
         let distance = (taken * SLOWEST).abs_diff(all);

@@ -425,7 +425,7 @@ const MOST_NEAR: f64 = 0.25;
 
 impl Histogram {
     /// The two groups of its times; `None` if there is only one. The cut between them is the one
-    /// with the largest variance between the groups (Otsu's method), by the logarithms of the times.
+    /// with the largest variance between the groups (Otsu's method), in logarithms of the times.
     pub fn two_groups(&self) -> Option<TwoGroups> {
         let buckets: Vec<(f64, u64)> =
             self.buckets().map(|(time, n)| (time.0.max(1) as f64, n)).collect();

@@ -2,8 +2,8 @@
 //! runs them.
 //!
 //! A small server stands in for `DigitalOcean`'s API (`digitalocean.py`), in a network namespace
-//! without a route out; namespaces of `bin/fleet-demo` stand in for boxes. Pods of Kubernetes are in
-//! `scenarios/far.txt`.
+//! without a route out; namespaces of `bin/fleet-demo` stand in for boxes. Pods of Kubernetes are
+//! in `scenarios/far.txt`.
 
 use std::fs;
 use std::path::Path;
@@ -195,8 +195,8 @@ fn boxes_at_digitalocean_are_made_once_and_faults_are_named() {
     assert!(printed.contains("No box is in the inventory"), "{printed}");
 }
 
-/// Two boxes of `bin/fleet-demo`, which are clean before and after. Progress and exit code are those
-/// of longtail on the box; if `longtail fleet` is killed here, longtail ends on the box.
+/// Two boxes of `bin/fleet-demo`, which are clean before and after. Progress and exit code are
+/// those of longtail on the box; if `longtail fleet` is killed here, longtail ends on the box.
 #[test]
 fn two_boxes_are_provisioned_used_and_left_clean() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -197,8 +197,7 @@ fn agree(
     transport: impl Fn(&Sink, &Listen) -> Transport,
 ) {
     let mut sizes = [(7, 3), (1, 1), (64, 3), (7, 1), (1, 3)].into_iter().cycle().skip(first);
-    let mut reuses =
-        [(true, None), (false, None), (true, Some(3))].into_iter().cycle().skip(first);
+    let mut reuses = [(true, None), (false, None), (true, Some(3))].into_iter().cycle().skip(first);
     for (pace, late) in paces() {
         // Only a closed loop can stop after a number of requests on each connection.
         for stop in

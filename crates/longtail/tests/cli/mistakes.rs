@@ -56,8 +56,8 @@ fn a_line_of_another_tool_is_answered_with_the_whole_line_of_ours() {
     refuse_all(table);
 }
 
-/// Checks that each row of a table is refused in one line, which has all parts that stand behind the
-/// row's arrow, and that no request is sent.
+/// Checks that each row of a table is refused in one line, which has all parts that stand behind
+/// the row's arrow, and that no request is sent.
 fn refuse_all(table: &str) {
     let receiver = Receiver::start();
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();

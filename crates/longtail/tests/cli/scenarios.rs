@@ -408,7 +408,7 @@ impl Stage {
     }
 
     /// Whether the mistake was refused: exit code 2, and one line that contains `text`. A server's
-    /// own lines, behind `  | `, don't count, nor do the notes about a server that is slow to start.
+    /// own lines, behind `  | `, don't count, nor do the notes about a server that starts slowly.
     fn is_refused(&self, text: &str) -> bool {
         let ended = self.ended();
         let is_left_out = |line: &&str| {
