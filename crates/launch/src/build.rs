@@ -11,7 +11,9 @@ use model::plan::quoted;
 use model::{Clock, Nanos};
 
 use crate::start_server::run_to_end;
-use crate::{GuardCommand, LaunchError, LaunchSpec, Scratch, ServerExit, ServerOutput, unwritable_data};
+use crate::{
+    GuardCommand, LaunchError, LaunchSpec, Scratch, ServerExit, ServerOutput, unwritable_data,
+};
 
 /// How long a command that the user interrupts may take to end.
 const GRACE: Nanos = Nanos::from_secs(2);

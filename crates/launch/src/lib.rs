@@ -90,10 +90,7 @@ pub(crate) fn unwritable_data(within: &Path) -> impl Fn(io::Error) -> LaunchErro
 }
 
 /// `variable` is the one that names another place.
-fn not_made_in(
-    within: &Path,
-    variable: &'static str,
-) -> impl Fn(io::Error) -> LaunchError + use<> {
+fn not_made_in(within: &Path, variable: &'static str) -> impl Fn(io::Error) -> LaunchError + use<> {
     let within = within.display().to_string();
     move |error| {
         LaunchError::Unusable(format!(

@@ -177,6 +177,8 @@ impl EventRequests {
     /// What became of these requests.
     pub fn of(requests: &[TimedRequest], times: EventTimes, missing: u64) -> EventRequests {
         let EventTimes { at, settled, window } = times;
+        // A run that ends early may do so just before the event.
+        let at = at.min(window);
         let is_before = |request: &&TimedRequest| request.ended < at;
         let before: Vec<TimedRequest> = requests.iter().filter(is_before).copied().collect();
         let usual = usual_time(&before);
@@ -406,6 +408,13 @@ mod tests {
         assert_eq!(found.during.length, Nanos::from_secs(2), "until the processes have settled");
         assert_eq!((found.disturbed, found.disturbed_until), (Nanos::ZERO, None));
         assert_eq!(found.disturbed_before, Nanos::ZERO);
+    }
+
+    #[test]
+    fn an_event_just_after_a_run_that_ended_early_is_at_its_end() {
+        let times = EventTimes { at: Nanos::from_millis(30_005), settled: WINDOW, window: WINDOW };
+        let found = EventRequests::of(&requests(usual), times, 0);
+        assert_eq!((found.before.length, found.after.length), (WINDOW, Nanos::ZERO));
     }
 
     #[test]

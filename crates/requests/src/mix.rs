@@ -294,9 +294,8 @@ impl MixLine {
 
 /// The value after an option of a line.
 fn value_of(option: &str, value: Option<String>) -> Result<String, RequestError> {
-    value.ok_or_else(|| {
-        RequestError::new(format!("{option} has nothing after it: write its value"))
-    })
+    value
+        .ok_or_else(|| RequestError::new(format!("{option} has nothing after it: write its value")))
 }
 
 /// `80`, `80%` or `0.5`.

@@ -12,24 +12,13 @@ use testkit::http::{KeptRequest, Receiver};
 
 use self::servers::{CannedServer, HandshakeServer};
 use crate::lab::{Ended, LONGTAIL, Lab, end, split};
+use crate::scenarios::values::unescaped;
 
 /// The rows of a table, without empty lines and comments.
 fn rows(name: &str) -> Vec<String> {
     let path = format!("{}/tests/cli/wire/{name}.txt", env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(path).unwrap();
     text.lines().filter(|row| !row.is_empty() && !row.starts_with('#')).map(str::to_owned).collect()
-}
-
-/// Text with \r, \n, \t and \xNN in it.
-fn unescaped(text: &str) -> String {
-    let text = text.replace("\\r", "\r").replace("\\n", "\n").replace("\\t", "\t");
-    let mut parts = text.split("\\x");
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        out.push(char::from(u8::from_str_radix(&part[..2], 16).unwrap()));
-        out += &part[2..];
-    }
-    out
 }
 
 /// The first part of `parts` that the text lacks. `&&` joins parts that must all be there, `||`

@@ -128,7 +128,7 @@ pub(super) fn number(word: &str) -> u64 {
     word.parse().unwrap_or_else(|_| panic!("{word} is not a number"))
 }
 
-pub(super) fn unescaped(text: &str) -> String {
+pub(crate) fn unescaped(text: &str) -> String {
     let mut parts = text
         .replace("\\n", "\n")
         .replace("\\r", "\r")
