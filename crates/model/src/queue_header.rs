@@ -1,11 +1,11 @@
-//! The header by which a proxy says when a request came to it ([`QueueHeader`]). Rack's middleware
-//! and the APMs take from it how long a request was queued before the app had it.
+//! The header in which a proxy says when it received a request ([`QueueHeader`]). Rack middleware
+//! and APMs compute from it how long the request was queued before the app got it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Histogram, Nanos};
 
-/// How the time is written behind the header's name.
+/// How the header's value states the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueueHeader {
@@ -21,7 +21,7 @@ impl QueueHeader {
     /// The header's name.
     pub const NAME: &str = "X-Request-Start";
 
-    /// Who writes it so.
+    /// The proxy that writes it in this form.
     pub fn proxy(self) -> &'static str {
         match self {
             QueueHeader::Nginx => "nginx",
@@ -53,14 +53,16 @@ impl QueueHeader {
     }
 }
 
-/// The queue times that an app computed from the header, as an APM does, and beside them how long the
-/// same requests waited by our clock. The app says them in `Server-Timing`: `queue;dur=12.3`.
+/// The queue times that an app computed from the header, as an APM does, and beside them how long
+/// the same requests waited by our clock. The app reports them in `Server-Timing`:
+/// `queue;dur=12.3`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueueTimes {
-    /// What the app computed, of the measured good responses in which it said that.
+    /// What the app computed, for the measured good responses that report it.
     pub computed: Histogram,
-    /// How long those of them were outside the app in which it also said its own time: the service
-    /// time without that, or from sending to the app's start where the app stamps it.
+    /// How long these requests were outside the app, where it also reports its own time: the
+    /// service time minus the app's time, or, if the app stamps its start, from sending to that
+    /// stamp.
     pub outside: Histogram,
 }
 
@@ -73,7 +75,7 @@ impl QueueTimes {
         times
     }
 
-    /// Adds what the app said of a request.
+    /// Adds what the app reported for a request.
     pub fn record(&mut self, computed: Nanos, outside: Option<Nanos>) {
         self.computed.record(computed);
         if let Some(outside) = outside {

@@ -6,18 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Nanos, Rate};
 
-/// When the requests of a log are due, from its start on, at the speed of the replay. After the
-/// last one the log begins anew, a mean gap later.
+/// When the requests of a log are due, from its start on, at the speed of the replay. A mean gap
+/// after its last request the log starts again.
 ///
-/// A study keeps how many there were and how long they lasted; the times themselves are the log's.
+/// A study keeps how many there were and how long they lasted, but not the times themselves, which
+/// are in the log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedTimes {
     /// Requests of the log.
     pub requests: u64,
-    /// From the start to the last one, and a mean gap more.
+    /// From the start to the last request, plus a mean gap.
     #[serde(rename = "lasts_ns")]
     pub lasts: Nanos,
-    /// How many times as fast as in the log they are sent.
+    /// How many times as fast as the log they are sent.
     pub speed: f64,
     /// The most requests that are due in a second.
     #[serde(rename = "peak_per_s")]
@@ -28,8 +29,8 @@ pub struct RecordedTimes {
 }
 
 impl RecordedTimes {
-    /// These times of a log, which rise from `start` on, at so many times its speed. `None` if there
-    /// are none.
+    /// From the times of a log, which rise from `start` on, to be replayed at `speed` times its
+    /// speed. `None` if there are none.
     pub fn new(times: &[Nanos], start: Nanos, speed: f64) -> Option<RecordedTimes> {
         let at_speed =
             |time: &Nanos| Nanos((time.saturating_sub(start).0 as f64 / speed).round() as u64);

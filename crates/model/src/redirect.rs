@@ -8,8 +8,8 @@ use crate::secret::Maskable as _;
 /// Longer addresses are shortened; nobody types one.
 const LONGEST: usize = 300;
 
-/// An example of the redirects of a run. The smallest is kept, so the order in which lanes are
-/// merged does not matter.
+/// An example of the redirects of a run: the first by status and location, so that the order in
+/// which lanes are merged does not matter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Redirect {
     /// Its status.

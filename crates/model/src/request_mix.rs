@@ -55,7 +55,7 @@ impl Request {
         Request { bytes: bytes.into(), ..self.clone() }
     }
 
-    /// What a GET asks for; `None` if it is none.
+    /// The path that a GET asks for; `None` for other methods.
     pub fn path_of_get(&self) -> Option<&str> {
         let line = self.bytes.strip_prefix(b"GET ")?;
         let end = line.iter().position(|byte| *byte == b' ')?;
@@ -63,13 +63,13 @@ impl Request {
     }
 }
 
-/// Requests of which one is sent, with a weight: those of a line of a mix, which differ in the
-/// values that vary.
+/// Requests that take turns, with one weight for all of them: a line of a mix, expanded to a
+/// request for each value of its variables.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RequestGroup {
     /// The first of them, by its index among all requests.
     pub first: u32,
-    /// How many they are, at least one.
+    /// How many there are, at least one.
     pub count: u32,
     /// How often one of them is sent, relative to the weights of the other groups; above 0.
     pub weight: f64,
@@ -136,7 +136,7 @@ impl RequestMix {
     /// Requests that are drawn at random by the weight of their group.
     ///
     /// # Panics
-    /// If there is none, or a group has none of them.
+    /// If there is no group, or a group has no requests.
     pub fn by_weight(requests: Vec<Request>, groups: &[RequestGroup], seed: u64) -> RequestMix {
         let has_all = |group: &RequestGroup| {
             group.count > 0 && group.first as usize + group.count as usize <= requests.len()
@@ -204,7 +204,7 @@ impl RequestMix {
         RequestMix::in_order(of_class.cloned().collect()).with_classes(self.classes.clone())
     }
 
-    /// The same mix of requests that `change` made of these.
+    /// The same mix with each request replaced by what `change` makes of it.
     #[must_use]
     pub fn map(&self, change: impl Fn(&Request) -> Request) -> RequestMix {
         RequestMix { requests: self.requests.iter().map(change).collect(), ..self.clone() }
@@ -231,10 +231,10 @@ impl RequestMix {
     }
 }
 
-/// Each row keeps its own group for a part of its draws, and gives the rest to another group whose
-/// weight is larger than a row.
+/// Each row keeps a part of its draws for its own group, and gives the rest to a group whose weight
+/// is more than a row's share.
 fn alias_table(groups: &[RequestGroup]) -> Vec<GroupChance> {
-    /// Draws of a row.
+    /// How many different draws a row has: 2^32.
     const DRAWS: f64 = 4_294_967_296.0;
     let sum: f64 = groups.iter().map(|group| group.weight).sum();
     let mut left: Vec<f64> =

@@ -19,8 +19,8 @@ pub struct RetryPolicy {
 const MOST_TIMES: u8 = 100;
 
 impl RetryPolicy {
-    /// Whether a request that has failed `failed` times, the last time in this way, is sent again.
-    /// A response that blames the request is final, except "timeout" and "too many requests".
+    /// Whether a request that has failed `failed` times, the last time with this outcome, is sent
+    /// again. A 4xx is final, except 408 (timeout) and 429 (too many requests).
     pub fn repeats(self, outcome: Outcome, failed: u8) -> bool {
         let may_succeed = match outcome {
             Outcome::Answered(status) => matches!(status, 408 | 429 | 500..),

@@ -96,8 +96,8 @@ pub struct WorkerShare {
 /// The percentiles of the table, 0 to 1; the maximum comes in addition.
 pub const PERCENTILES: [f64; 8] = [0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 0.999];
 
-/// If a lower percentile and the longest time are this close, relative to the former, the
-/// percentiles between them are known well enough.
+/// If the longest time exceeds a lower percentile by at most this share of that percentile, the
+/// percentiles between the two are known well enough.
 const NARROW: f64 = 0.2;
 
 impl Run {
@@ -350,8 +350,8 @@ impl Run {
     /// A figure that the workers report (`backlog`, `busy_threads`), summed over all workers, each
     /// averaged over its reports within the run; `None` if a worker made no report.
     ///
-    /// Puma's workers report every five seconds, and each report is read several times. It counts
-    /// as often as it was read; reports from before the run don't count.
+    /// Puma's workers report every five seconds. Each report is read several times, and counts as
+    /// often as it was read; reports from before the run don't count.
     pub fn reported(&self, figure: &str) -> Option<f64> {
         let mut workers = 0;
         let mut total = 0.0;

@@ -5,8 +5,8 @@ use crate::statistics::ranks;
 use crate::{ClassTally, Interval, Nanos, Run, Statistics, Tally};
 
 impl Run {
-    /// This run as the requests of a class saw it, with their figures only: there is no send lag or
-    /// service time of them, and nothing of what the server did.
+    /// This run as the requests of a class saw it, with their figures only: without send lags and
+    /// service times, which are not recorded by class, and without what the server did.
     #[must_use]
     pub fn of_class(&self, class: &ClassTally) -> Run {
         let tally = Tally {
@@ -43,8 +43,8 @@ impl Run {
 }
 
 impl Statistics {
-    /// The same for a class: its responses are taken to be as correlated as those of all classes
-    /// together, of which each sees the same queue.
+    /// The same for a class. Its responses are assumed to be as correlated as those of all classes
+    /// together, because all classes wait in the same queue.
     fn of_class(&self, tally: &Tally) -> Statistics {
         let interval = |whole: &Interval| {
             let of_class = whole

@@ -69,9 +69,9 @@ impl Watch {
         self.tracks.iter().flat_map(move |track| track.named(name).map(move |curve| (track, curve)))
     }
 
-    /// The numbers of `connections` that processes hold, the largest first. Known if at least half
-    /// of the samples found all connections in processes, and all of those agree: then each
-    /// connection stays with its process, and none waits in the kernel.
+    /// How many of the `connections` each process holds, the largest number first. Known if at
+    /// least half of the samples found all connections in processes, and these samples agree: then
+    /// each connection stays with its process, and none waits in the kernel.
     pub fn held_connections(&self, connections: u32) -> Option<Vec<u32>> {
         let curves: Vec<&WatchCurve> =
             self.curves(HELD_CONNECTIONS).map(|(_, curve)| curve).collect();
@@ -150,7 +150,7 @@ pub struct StatsdReport {
     pub lines: u64,
     /// Lines that are not statsd.
     pub malformed: u64,
-    /// The first of those, shortened.
+    /// The first malformed line, shortened.
     pub first_malformed: Option<String>,
     /// `DogStatsD` events and service checks, which have no value.
     pub no_metrics: u64,
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_late_sample_has_the_weight_of_the_time_it_covers() {
-        // 4 in 20 samples for the first half, then 0 in 2 samples.
+        // 21 samples of 4 in the first half, then two of 0.
         let mut samples: Vec<_> = (0..=20).map(|n| (n * 50, Some(4))).collect();
         samples.extend([(1001, Some(0)), (2000, Some(0))]);
         assert!((mean(&samples, 2000).unwrap() - 2.001).abs() < 1e-9, "{:?}", mean(&samples, 2000));

@@ -530,11 +530,7 @@ fn is_file(value: &str) -> bool {
 /// The values of `Name: value` and `"name": "value"`: headers, JSON.
 fn values_of_headers(text: &str, is_word: bool) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    let mut values_of_json = Next::of(text, |c| {
-        ",}]
-"
-        .contains(c)
-    });
+    let mut values_of_json = Next::of(text, |c| ",}]\n".contains(c));
     let mut words = Next::of(text, is_blank_or_quote);
     let mut lines = Next::of(text, |c| c == '\n');
     for (at, _) in text.match_indices(':') {

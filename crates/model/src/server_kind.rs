@@ -1,7 +1,8 @@
 //! The kinds of server that longtail can start, and what it knows of each.
 //!
-//! What others ask of a kind is a method here, so that a new kind answers each of them and
-//! no other file matches on it. How a kind is started and asked is `sweep/src/servers`.
+//! All that other files need to know of a kind is a method here, so none of them matches on it, and
+//! the compiler demands each answer of a new kind. How a kind is started and queried is in
+//! `sweep/src/servers`.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +38,7 @@ pub struct NamedServer {
     pub name: &'static str,
     /// Its line in the help.
     pub help: &'static str,
-    /// What it is, as nothing else is asked of it.
+    /// Its kind, with no command given.
     pub kind: ServerKind,
 }
 

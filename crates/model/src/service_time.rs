@@ -194,8 +194,8 @@ impl ServiceTime {
         ServiceTime { mean, low: self.low.min(mean), high, round_trip: Nanos::ZERO, ..self }
     }
 
-    /// How long the longest request of a load may have been in service: as long as it took, but for
-    /// the usual wait if there were more connections than slots.
+    /// How long the longest request of a load may have been in service: its response time, less a
+    /// typical wait if there were more connections than slots.
     pub fn longest_in(&self, load: &Histogram, connections: u32, slots: u32) -> Nanos {
         let longest = load.max().unwrap_or_default();
         if connections <= slots {

@@ -71,8 +71,8 @@ pub fn common_silences(lanes: &[Vec<Silence>]) -> Vec<Silence> {
         let of_worker = |lane: &Vec<Silence>| -> Vec<Silence> {
             lane.iter().filter(|silence| silence.worker == worker).cloned().collect()
         };
-        let knowing = lanes.iter().map(of_worker).filter(|lane| !lane.is_empty());
-        let common = knowing.reduce(|ours, theirs| {
+        let of_lanes = lanes.iter().map(of_worker).filter(|silences| !silences.is_empty());
+        let common = of_lanes.reduce(|ours, theirs| {
             ours.iter().flat_map(|one| theirs.iter().filter_map(|other| one.and(other))).collect()
         });
         silences.extend(common.unwrap_or_default());

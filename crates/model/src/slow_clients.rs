@@ -126,9 +126,9 @@ pub struct SlowClientCounts {
     pub responses: Counts,
     /// Connections that the server closed before the whole request was sent, without a response.
     pub closed_during_request: u64,
-    /// Connections that the server closed after that, before the response was whole.
+    /// Connections that the server closed after the whole request, before the response was whole.
     pub closed_during_response: u64,
-    /// Connections on which something else than HTTP came.
+    /// Connections on which something other than HTTP arrived.
     pub not_http: u64,
     /// Connections that were still in use when the load ended.
     pub unfinished: u64,

@@ -55,8 +55,9 @@ impl Interval {
         Some(answers as f64 / self.inflation?)
     }
 
-    /// About how many responses it takes until half of the interval is at most this share of
-    /// `time`, the percentile: it shrinks with the root of their number. `None` if it already is.
+    /// About how many responses it takes until the interval is at most ± `part` of the percentile,
+    /// which is `time`. Its width shrinks with the square root of their number. `None` if it is
+    /// narrow enough already.
     pub fn responses_needed(&self, answers: u64, time: Option<Nanos>, part: f64) -> Option<u64> {
         let both_ends = fewest_for_both_ends(self.quantile) * self.inflation.unwrap_or(1.0);
         let wide = time.zip(self.low).zip(self.high).map(|((time, low), high)| {
@@ -98,11 +99,12 @@ pub struct LagSlope {
 }
 
 /// Shares of requests for which the generator may have been later than the lag that is subtracted
-/// from a percentile. The bound holds for each of them, so also for the best.
+/// from a percentile. Each share gives a valid lower bound, so the largest of these bounds is
+/// taken.
 const SPARED: [f64; 8] = [0.0, 0.000_1, 0.000_3, 0.001, 0.003, 0.01, 0.03, 0.1];
 /// Growth of the response time below this, in seconds per second, is too small for a run to show.
 const GROWS: f64 = 0.01;
-/// Standard errors: beyond chance.
+/// A figure of more standard errors than this is not chance.
 const BEYOND_CHANCE: f64 = 6.0;
 /// Numbers of parts into which a run is divided to compare their shares of slow responses.
 const PARTS: [usize; 2] = [32, 16];
@@ -214,7 +216,7 @@ fn inflation(batches: &Batches, quantile: f64) -> Option<f64> {
     if filled < LEAST {
         return None;
     }
-    // All responses took about as long, so any of them is within a bucket of the true percentile.
+    // All responses took about the same time: each is within a bucket of the true percentile.
     let Some(above) = batches.above(quantile) else { return Some(1.0) };
     let n = above.iter().map(|(answers, _)| answers).sum::<u64>() as f64;
     let slow = above.iter().map(|(_, above)| above).sum::<u64>() as f64;
@@ -229,6 +231,7 @@ fn inflation(batches: &Batches, quantile: f64) -> Option<f64> {
         let count = off.len() as f64;
         let squares: f64 = off.iter().map(|e| e * e).sum();
         let neighbours: f64 = off.windows(2).map(|pair| pair[0] * pair[1]).sum();
+        // The autocorrelation of neighbouring parts, against its 95 % limit without correlation.
         let is_alike = squares > 0.0 && neighbours / squares >= 2.0 / count.sqrt();
         (!is_alike).then(|| (count / (count - 1.0) * squares / (n * p * (1.0 - p))).max(1.0))
     })
@@ -256,8 +259,8 @@ fn steadiness(batches: &Batches) -> Option<Steadiness> {
     let settled = [mser(&times, MSER)?, mser(&counts, MSER)?];
     let shift = shift(&times)?;
     let growth = line(&means)?;
-    let latest = |settled: SettledPart| settled.after as f64 / settled.of as f64;
-    let part = settled.into_iter().map(latest).fold(0.0, f64::max);
+    let share_left_out = |settled: SettledPart| settled.after as f64 / settled.of as f64;
+    let part = settled.into_iter().map(share_left_out).fold(0.0, f64::max);
     let span = batches.width().as_secs_f64() * filled.len() as f64;
     let is_steady = settled.into_iter().all(SettledPart::is_steady);
     Some(Steadiness {
@@ -486,7 +489,7 @@ const STUDENT: [f64; 30] = [
     2.052, 2.048, 2.045, 2.042,
 ];
 
-/// Standard errors of a 95 % interval.
+/// Standard errors on each side of a 95 % interval.
 pub(crate) const NORMAL: f64 = 1.959_964;
 
 /// Student's t at 97.5 %: infinite without degrees of freedom; beyond 30 by the first term of its

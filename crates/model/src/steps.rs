@@ -3,7 +3,7 @@
 //!
 //! A step has the requests that were due in it, whenever they ended, and is recorded as a run of its
 //! own: its percentiles, intervals and doubts follow the same rules as those of a whole run. It
-//! begins with what the step before it has left.
+//! starts with the backlog that the previous step left.
 
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +46,7 @@ impl StepRecord {
         self.rate_from.max(self.rate_to)
     }
 
-    /// `70/s`, or of a ramp `100 to 190/s`.
+    /// `70/s`, or for a ramp `100 to 190/s`.
     pub fn in_words(&self) -> String {
         let to = rate_in_words(self.rate_to);
         if self.rate_from.total_cmp(&self.rate_to).is_eq() {
@@ -76,12 +76,12 @@ pub struct StepTallies {
     /// Requests of the warm-up, and those that ended in it.
     due_before: u64,
     ended_before: u64,
-    /// Requests that were in flight or not sent at the end. Whether they have failed is known when
-    /// it is known who ended the run.
+    /// Requests that were in flight or not sent at the end. Whether they have failed depends on who
+    /// ended the run.
     left: Vec<Exchange>,
 }
 
-/// Parts of a step for its backlog.
+/// Parts into which a step is divided, to know its backlog over time.
 const PARTS: usize = 128;
 
 #[derive(Clone, Debug)]
@@ -148,8 +148,8 @@ impl StepTallies {
         for exchange in std::mem::take(&mut self.left) {
             let Some(number) = self.step_at(exchange.due) else { continue };
             if is_interrupted {
-                let is_out = exchange.outcome == Outcome::InFlight;
-                self.steps[number].tally.record_unfinished(None, &exchange, is_out);
+                let is_in_flight = exchange.outcome == Outcome::InFlight;
+                self.steps[number].tally.record_unfinished(None, &exchange, is_in_flight);
             } else {
                 self.steps[number].record(&exchange);
             }
@@ -200,7 +200,7 @@ impl StepTally {
         self.ended[self.place(at)] += 1;
     }
 
-    /// The part of an instant within the step.
+    /// The number of the part that contains this instant.
     fn place(&self, at: Nanos) -> usize {
         ((at - self.tally.window.from).0 / self.width.0) as usize
     }
@@ -300,7 +300,7 @@ mod tests {
         assert!((slow.completed_rate() - 49.5).abs() < 0.2, "{}", slow.completed_rate());
         assert!((full.completed_rate() - 99.5).abs() < 1.0, "{}", full.completed_rate());
         assert!((over.completed_rate() - 100.0).abs() < 1.0, "{}", over.completed_rate());
-        // A third of what comes in the last step stays.
+        // A third of the requests of the last step stays queued.
         assert!((500..=512).contains(&steps[2].backlog_at_end), "{}", steps[2].backlog_at_end);
         assert_eq!(over.response_time(0.5), Quantile::Growing);
         assert_eq!(steps[1].in_words(), "100/s");

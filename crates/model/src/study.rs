@@ -46,7 +46,7 @@ impl Study {
         }
     }
 
-    /// The runs that thresholds are held against: in a comparison none that was tried again.
+    /// The runs that are checked against the thresholds: in a comparison the last attempt of each.
     pub fn held_runs(&self) -> Vec<&Run> {
         let Study::Compare(study) = self else { return self.runs() };
         let last_of = |run: &&ComparisonRun| {
@@ -80,9 +80,9 @@ impl Study {
 }
 
 impl Study {
-    /// The same study with its command line replaced by `anew` of it.
+    /// The same study with its command line replaced by what `rewrite` makes of it.
     #[must_use]
-    pub fn with_command_line(mut self, anew: impl Fn(&str) -> MaskedText) -> Study {
+    pub fn with_command_line(mut self, rewrite: impl Fn(&str) -> MaskedText) -> Study {
         let line = match &mut self {
             Study::Sweep(study) => &mut study.command_line,
             Study::Bodies(study) => &mut study.command_line,
@@ -90,7 +90,7 @@ impl Study {
             Study::Load(study) => &mut study.command_line,
             Study::Capacity(study) => &mut study.command_line,
         };
-        *line = anew(line);
+        *line = rewrite(line);
         self
     }
 }

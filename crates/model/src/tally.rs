@@ -111,16 +111,16 @@ pub struct Tally {
     /// Time after the window of requests that were due in it and ended later.
     #[serde(rename = "carried_out_ns", default)]
     pub carried_out: Nanos,
-    /// Open loop: how long requests waited in the generator that found no free connection when they
-    /// were due.
+    /// Open loop: how long requests that found no free connection when they were due waited in the
+    /// generator.
     pub queued: DurationSummary,
     /// Where the time of the measured good responses went.
     pub phases: Phases,
-    /// The queue times that the app computed of them; `None` if it said none, or was sent no
-    /// `X-Request-Start`.
+    /// The queue times that the app computed for the measured good responses; `None` if it reported
+    /// none, or was sent no `X-Request-Start`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_times: Option<QueueTimes>,
-    /// The slowest of them.
+    /// The slowest measured good responses.
     pub slowest: Slowest,
     /// The turns seen on the connections among the first responses of the run; omitted from files
     /// if empty.
@@ -157,7 +157,7 @@ pub struct Tally {
     /// End of the last measured request.
     #[serde(rename = "last_ended_ns")]
     pub last_ended: Nanos,
-    /// What TCP says of the connections.
+    /// What TCP reports about the connections.
     pub network: NetworkPath,
     /// Second by second since the window's start.
     pub series: Series,
@@ -210,7 +210,7 @@ impl Tally {
         self.record_of(None, exchange, connection);
     }
 
-    /// The same of a request of a class, which [is added](Tally::add_classes) later.
+    /// The same for a request of a class, whose tally [is added](Tally::add_classes) later.
     pub fn record_of(
         &mut self,
         class: Option<&mut ClassTally>,
@@ -276,8 +276,8 @@ impl Tally {
         }
     }
 
-    /// Adds what was recorded by class, which so far stands nowhere else, to the figures of all
-    /// requests, and keeps it.
+    /// Adds what was recorded by class, and so far is counted nowhere else, to the figures of all
+    /// requests, and keeps it by class, too.
     pub fn add_classes(&mut self, classes: &[ClassTally]) {
         for class in classes {
             self.counts.merge(&class.counts);
@@ -309,19 +309,19 @@ impl Tally {
         self.retries[second] += 1;
     }
 
-    /// Records a request that the user leaves without a response. `is_out`: whether it is in
-    /// flight.
+    /// Records a request that is left without a response because the user stops the run.
+    /// `is_in_flight`: whether it was sent, or is being sent, on a connection.
     #[cold]
     pub fn record_unfinished(
         &mut self,
         class: Option<&mut ClassTally>,
         exchange: &Exchange,
-        is_out: bool,
+        is_in_flight: bool,
     ) {
         if exchange.was_sent() && self.window.contains(exchange.sent) {
             self.sent_in_window += 1;
         }
-        if is_out {
+        if is_in_flight {
             let from = exchange.due.max(self.window.from);
             self.carried_in += exchange.ended.min(self.window.until).saturating_sub(from);
         }
@@ -330,7 +330,7 @@ impl Tally {
             Some(class) => (&mut class.unfinished, &mut class.unmeasured),
             None => (&mut self.unfinished, &mut self.unmeasured),
         };
-        match (is_measured, is_out) {
+        match (is_measured, is_in_flight) {
             (true, true) => unfinished.record_in_flight(exchange),
             (true, false) => unfinished.record_not_sent(exchange),
             (false, _) => unmeasured.record(exchange.outcome),
@@ -346,10 +346,10 @@ impl Tally {
         }
     }
 
-    /// Records a good response to a measured request that ended in the window, without what it
-    /// shares with others (its outcome, its connection, and that it was sent and completed in the
-    /// window, which [`Tally::add_alike`] adds), and without its response time, which
-    /// [`Tally::record_at`] records.
+    /// The fast path: records the times of a good response to a measured request that was sent and
+    /// ended in the window. Its response time is recorded by [`Tally::record_at`]. What all such
+    /// responses have in common is added for many of them at once: that they were sent and
+    /// completed in the window by [`Tally::add_alike`], their status and connection by the caller.
     #[inline(always)]
     pub fn record_own(&mut self, due: Nanos, sent: Nanos, ended: Nanos) {
         let response_time = ended - due;
@@ -358,14 +358,14 @@ impl Tally {
         self.slowest.record_times(response_time, ended - sent, due - self.window.from);
     }
 
-    /// Records the response time of such a response, whose bucket is `place`.
+    /// Records the response time of a response of the fast path, whose bucket is `place`.
     #[inline(always)]
     pub fn record_at(&mut self, place: BucketIndex, response_time: Nanos) {
         self.response_time.record_at(place, response_time);
     }
 
-    /// Adds what `answers` responses have in common that were recorded by [`Tally::record_own`],
-    /// without their status.
+    /// Counts `answers` responses, recorded by [`Tally::record_own`], as sent and completed in the
+    /// window.
     pub fn add_alike(&mut self, answers: u64) {
         self.completed_in_window += answers;
         self.sent_in_window += answers;
@@ -409,8 +409,8 @@ impl Tally {
         if has_several { None } else { self.reason(outcome) }
     }
 
-    /// The second of the run, counted from 1, from which on connects were refused and nothing was
-    /// answered, although something had been before.
+    /// The second of the run, counted from 1, from which on connects were refused and no response
+    /// came any more, although there had been responses before.
     pub fn gone_from(&self) -> Option<usize> {
         let seconds = &self.series.seconds;
         let last = seconds.iter().rposition(|second| second.completed > 0)?;
@@ -419,7 +419,7 @@ impl Tally {
         let timed_out = self.counts.of(Outcome::TimedOut);
         let refused = self.counts.of(Outcome::Refused);
         let is_gone = timed_out == 0 && (1..=refused).contains(&failed_after);
-        // It may have ended in the second of its last response.
+        // The server may have ended in the second of its last response.
         let ended_in_it = seconds[last].failed > 0;
         is_gone.then_some(last + 1 + usize::from(!ended_in_it))
     }
@@ -538,7 +538,7 @@ impl Tally {
     }
 }
 
-/// Counts requests as failed that had not ended.
+/// Counts the unfinished requests as failed.
 fn fail(unfinished: &mut UnfinishedRequests, counts: &mut Counts) {
     let UnfinishedRequests { in_flight, not_sent, .. } = std::mem::take(unfinished);
     counts.add(Outcome::InFlight, in_flight);

@@ -140,7 +140,7 @@ pub struct DisciplineFit {
     pub held: Nanos,
     /// How far off the worst figure is from what is allowed, as a ratio; 1 is within.
     pub worst: f64,
-    /// The percentile that this is, 0 to 1; `None` if it is the rate.
+    /// The percentile that is furthest off, 0 to 1; `None` if it is the rate.
     pub worst_at: Option<f64>,
 }
 
@@ -161,15 +161,13 @@ pub enum Resemblance {
 impl Theory {
     /// For a run that can't be compared with any order of service.
     pub fn not_judged(why: NotJudged, tolerance: f64) -> Theory {
-        let expected = None;
-        let forecasts = Vec::new();
         Theory {
-            expected,
+            expected: None,
             tolerance,
             not_judged: Some(why),
             by_worker: None,
             turn: None,
-            forecasts,
+            forecasts: Vec::new(),
         }
     }
 
@@ -316,7 +314,7 @@ pub struct Overload {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OverloadDoubt {
-    /// Requests have no good response, and so no response time that could have grown.
+    /// Some requests have no good response, and so no response time that could have grown.
     Failures,
     /// The counted rate differs: response times did not grow linearly.
     Disagreement,

@@ -122,7 +122,7 @@ impl From<Nanos> for Duration {
     }
 }
 
-/// The units for typing. Those for printing come first, the longest before the others.
+/// The units that can be typed. The first four are also printed, so they stand in falling order.
 const UNITS: [(&str, u64); 8] = [
     ("s", 1_000_000_000),
     ("ms", 1_000_000),

@@ -1,5 +1,6 @@
-//! How long a typical request takes ([`UsualTime`]): a capped mean. Chance moves it far less than
-//! the plain mean, which depends on the few longest requests, while waiting moves it more.
+//! How long a typical request takes ([`UsualTime`]): a capped mean. Unlike the plain mean, which
+//! depends on the few longest requests, it changes little by chance, and clearly if most requests
+//! wait.
 
 use serde::{Deserialize, Serialize};
 
@@ -61,11 +62,11 @@ impl UsualTime {
         UsualTime { cap: time * CAP, mean: time, low: time, high: time, answers: 0 }
     }
 
-    /// The same, shorter by `way`.
+    /// The same, with each time shorter by `part`.
     #[must_use]
-    pub fn without(self, way: Nanos) -> UsualTime {
+    pub fn without(self, part: Nanos) -> UsualTime {
         let [cap, mean, low, high] =
-            [self.cap, self.mean, self.low, self.high].map(|time| time.saturating_sub(way));
+            [self.cap, self.mean, self.low, self.high].map(|time| time.saturating_sub(part));
         UsualTime { cap, mean, low, high, ..self }
     }
 

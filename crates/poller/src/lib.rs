@@ -24,7 +24,7 @@ const EVENTS: usize = 1024;
 #[derive(Debug)]
 pub struct Poller {
     epoll: Epoll,
-    /// The buffer for events without `epoll_pwait2`, in the other crate's form.
+    /// The buffer for events without `epoll_pwait2`, in nix's form.
     old: Option<Box<[EpollEvent]>>,
 }
 
@@ -103,7 +103,8 @@ fn timespec(time: Nanos) -> Timespec {
     }
 }
 
-/// Rounded up: after a wait that ends early the caller would only wait again, for no time at all.
+/// Rounded up: rounded down, the last millisecond would be a busy loop, because the caller would
+/// wait again for 0 ms until its time has come.
 fn milliseconds(time: Nanos) -> EpollTimeout {
     EpollTimeout::from(u16::try_from(time.0.div_ceil(1_000_000)).unwrap_or(u16::MAX))
 }
@@ -118,7 +119,7 @@ mod tests {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
     #[test]
-    fn old_kernels_wait_gives_the_same_news() {
+    fn the_wait_of_older_kernels_reports_the_same_events() {
         let (near, far) =
             socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
                 .expect("a pair of sockets");
@@ -131,8 +132,8 @@ mod tests {
             assert!(events.is_empty(), "nothing is there");
             rustix::io::write(&far, b"x").unwrap();
             poller.wait(Nanos::from_secs(10), &mut events);
-            let news: Vec<_> = events.iter().map(|event| (event.flags, event.data.u64())).collect();
-            assert_eq!(news, [(EventFlags::IN, 7)]);
+            let seen: Vec<_> = events.iter().map(|event| (event.flags, event.data.u64())).collect();
+            assert_eq!(seen, [(EventFlags::IN, 7)]);
             poller.wait(Nanos::ZERO, &mut events);
             assert!(events.is_empty(), "it was reported once");
             rustix::io::read(&near, &mut [0_u8; 8]).unwrap();

@@ -33,7 +33,7 @@ pub fn possible() -> Result<(), MissingRight> {
         .map(drop)
 }
 
-/// Programs and their tracepoints; the last two trace requests.
+/// Programs and their tracepoints: first those for connections and processes, then two for requests.
 const PROGRAMS: [(&str, &str); 6] = [
     ("lt_state", "inet_sock_set_state"),
     ("lt_accept", "sys_exit"),
@@ -42,7 +42,7 @@ const PROGRAMS: [(&str, &str); 6] = [
     ("lt_data", "sk_data_ready"),
     ("lt_receive", "sock_recv_length"),
 ];
-const OF_CONNECTIONS: usize = 4;
+const CONNECTION_PROGRAMS: usize = 4;
 
 /// What to trace, and in how much detail.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +94,7 @@ impl Tracepoints {
         })
     }
 
-    /// Attaches the programs, on the current thread: the one that may trace, if there is one.
+    /// Attaches the programs on the current thread, which is the one that may trace if there is one.
     fn attach_here(wanted: &TracingPlan<'_>) -> Result<Tracepoints, MissingRight> {
         if let Some(missing) = MissingRight::beforehand() {
             return Err(missing);
@@ -123,7 +123,7 @@ impl Tracepoints {
         for pid in wanted.processes {
             family.insert(pid, 1, 0).map_err(|error| MissingRight::at("the BPF maps", &error))?;
         }
-        let used = if wanted.requests { PROGRAMS.len() } else { OF_CONNECTIONS };
+        let used = if wanted.requests { PROGRAMS.len() } else { CONNECTION_PROGRAMS };
         for (name, tracepoint) in &PROGRAMS[..used] {
             let failed = |error: &dyn Error| {
                 MissingRight::at(&format!("the tracepoint {tracepoint}"), error)
@@ -243,7 +243,7 @@ fn processes(cells: Vec<Cell>) -> Vec<ProcessWaits> {
     kinds.into_iter().map(process).collect()
 }
 
-/// What is missing.
+/// Why tracing is not possible here: what is missing.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct MissingRight(String);

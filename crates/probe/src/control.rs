@@ -118,7 +118,7 @@ pub fn sink_ledger<T: DeserializeOwned>(address: SocketAddr) -> Result<T, String
 mod tests {
     use super::*;
 
-    /// Addresses alone are known.
+    /// Resolves numeric addresses only.
     fn find(host: &str, port: u16) -> Result<SocketAddr, String> {
         format!("{host}:{port}").parse().map_err(|_| format!("{host} is not known"))
     }

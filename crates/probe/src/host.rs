@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_tells() {
+    fn the_counters_of_this_machine_can_be_read() {
         let now = HostCounters::now();
         assert!(now.cpu.is_some() && HostCounters::now().listen_overflows_since(&now).is_some());
     }

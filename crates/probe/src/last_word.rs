@@ -1,11 +1,12 @@
-//! Tells whether a request is out on a connection: it is if the last byte came from the client.
+//! Tells whether a request on a connection still waits for its response: it does if the last byte
+//! came from the client.
 //!
 //! An open connection need not have a request: proxies, browsers and pools of clients keep idle
 //! ones. The kernel says how long ago it received data and how long ago it sent some, in ticks of
 //! its clock (1 to 10 ms). If a client sends its next request within the tick of the response, or a
-//! server responds within the tick of the request, the two are equal. Then what decides is whether
-//! the response has been acknowledged since; or the count of segments, if all requests and all
-//! responses of the connection have the same number of them.
+//! server responds within the tick of the request, these two times are equal. Then a later
+//! acknowledgement shows that the server responded. Without one, the numbers of segments decide, if
+//! each request was one segment and all responses have the same number of them.
 
 /// Offsets in `struct tcp_info` (`include/uapi/linux/tcp.h`); Linux has the counts from 4.6 on.
 const LAST_DATA_SENT: usize = 44;
@@ -57,8 +58,9 @@ impl LastWord {
     }
 }
 
-/// By the segments with data of a connection whose requests are one each: `n` of them, and as many
-/// for each response. All are answered where the rest is 0, all but one where that of `n - 1` is.
+/// Decides by the numbers of segments with data, assuming that each request is one segment, and
+/// that all responses have equally many. Then all requests are answered if `sent` is a multiple of
+/// `received`, and all but the last if it is a multiple of `received - 1`.
 fn by_segments(received: u32, sent: u32) -> LastWord {
     let are_all_answered = sent > 0 && sent.is_multiple_of(received);
     let is_one_out = match received {

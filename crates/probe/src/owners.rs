@@ -1,8 +1,8 @@
 //! Finds listening sockets, and the processes that hold them open.
 //!
 //! TCP sockets come from `sock_diag`, or from `/proc/net/{tcp,tcp6}` if there is none; Unix sockets
-//! come from `/proc/net/unix`. Any user may read these. Which process holds a socket is only in its
-//! `/proc/PID/fd`: that is for the process's own user, and for those who may see the processes of
+//! come from `/proc/net/unix`. Any user may read these. Which process holds a socket is only in the
+//! process's `/proc/PID/fd`, which its own user may read, and those who may see the processes of
 //! other users ([`rights`]).
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -215,7 +215,7 @@ impl ServerProcesses {
     /// Whether one of its first processes still lives. A later process with the same id does not
     /// count.
     pub(crate) fn is_alive(&self) -> bool {
-        self.roots.iter().any(is_same)
+        self.roots.iter().any(still_lives)
     }
 
     /// The age of the oldest of its first processes.
@@ -234,7 +234,7 @@ impl ServerProcesses {
     /// Searches for all processes that live now, at most `most`. One that started since the last
     /// search is followed from its start.
     pub fn search(&mut self, most: usize) {
-        let roots = self.roots.iter().filter(|root| is_same(root));
+        let roots = self.roots.iter().filter(|root| still_lives(root));
         let mut pids: BTreeSet<u32> = roots.flat_map(|root| tree(root.pid)).collect();
         if !self.are_ours {
             let ours = tree(std::process::id());
@@ -276,7 +276,7 @@ fn living(pid: u32) -> Option<ProcessStat> {
     ProcessStat::of(pid).filter(|process| !process.is_dead)
 }
 
-fn is_same(known: &ProcessStat) -> bool {
+fn still_lives(known: &ProcessStat) -> bool {
     living(known.pid).is_some_and(|now| now.started == known.started)
 }
 
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_is_followed_and_who_is_gone_says_nothing_and_not_0() {
+    fn a_new_process_is_followed_and_an_ended_one_is_absent() {
         let mut all = ServerProcesses::of(&[std::process::id()]);
         let mut pids = || {
             all.search(usize::MAX);

@@ -52,15 +52,15 @@ pub struct WorkerStats {
     pub requests_count: Option<u64>,
     /// Requests that wait in the worker for a thread.
     pub backlog: Option<u32>,
-    /// The most that have waited so since the statistics were read last; Puma 7 and later.
+    /// The largest backlog since the statistics were last read; Puma 7 and later.
     pub backlog_max: Option<u32>,
     /// Threads that are free or could still be started.
     pub pool_capacity: Option<u32>,
-    /// Threads that it has. From Puma 8 on there may be more than that maximum: for a request that
-    /// says that it waits (`puma.mark_as_io_bound`) another thread may be started
-    /// (`max_io_threads`).
+    /// Threads that it has. From Puma 8 on there may be more than `max_threads`: for each request
+    /// that the app marks as waiting for I/O (`puma.mark_as_io_bound`) another thread may be
+    /// started, up to `max_io_threads`.
     pub running: Option<u32>,
-    /// Threads among these whose request has said that it waits; Puma 8 and later.
+    /// Threads among these whose request is marked as waiting for I/O; Puma 8 and later.
     pub io_threads: Option<u32>,
     /// Busy threads plus requests that wait for one; newer versions.
     pub busy_and_waiting: Option<u32>,
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_for_requests_that_wait_are_slots_beyond_the_most() {
+    fn threads_for_requests_that_wait_for_io_are_slots_beyond_the_maximum() {
         // Of Puma 8.0.2, `threads 5, 5` and `max_io_threads 5`.
         let worker = |running: u32, busy: u32, backlog: u32, capacity: u32, io: u32| {
             let text = format!(

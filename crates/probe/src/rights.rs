@@ -1,5 +1,5 @@
-//! The kernel's capabilities: which of them this process holds, and that those for tracing are held
-//! only by the thread that attaches tracepoints.
+//! Linux capabilities: says which of them this process holds, and takes those for tracing from all
+//! threads but the one that attaches tracepoints.
 //!
 //! Capabilities belong to threads (capabilities(7)), and a new thread has those of the thread that
 //! starts it. So the first thread gives up what only tracing needs before it starts any other, and
@@ -17,10 +17,10 @@ const FOR_TRACING: CapabilitySet =
     CapabilitySet::BPF.union(CapabilitySet::PERFMON).union(CapabilitySet::SYS_ADMIN);
 
 /// Work for the thread that may trace.
-type Errand = Box<dyn FnOnce() + Send>;
+type Job = Box<dyn FnOnce() + Send>;
 
-/// Takes errands to the thread that may trace, once there is one.
-static TRACER: OnceLock<Sender<Errand>> = OnceLock::new();
+/// Takes jobs to the thread that may trace, once there is one.
+static TRACER: OnceLock<Sender<Job>> = OnceLock::new();
 
 /// Those that longtail has a use for, and the names of capabilities(7).
 const USED: [(CapabilitySet, &str); 6] = [
@@ -73,9 +73,9 @@ fn sees_others(held: CapabilitySet) -> bool {
 /// As whom to run to see them, in a sentence that begins with "run as".
 pub const TO_SEE_OTHER_USERS: &str = "root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH";
 
-/// From here on only one thread may load programs into the kernel, and that only to attach
-/// tracepoints; without `traces` none may. To be called before there is a second thread. Where the
-/// kernel refuses, all stays as it was.
+/// From here on only one thread, which attaches tracepoints, may load programs into the kernel;
+/// without `traces` none may. To be called before there is a second thread. If the kernel refuses,
+/// everything stays as it was.
 pub fn confine(traces: bool) {
     let Ok(sets) = capabilities(None) else { return };
     AT_START.get_or_init(|| sets.effective);
@@ -83,10 +83,10 @@ pub fn confine(traces: bool) {
         return;
     }
     if traces {
-        let (sender, errands) = channel::<Errand>();
+        let (sender, jobs) = channel::<Job>();
         let spawned = std::thread::Builder::new().name("attaching".to_owned()).spawn(move || {
-            for errand in errands {
-                errand();
+            for job in jobs {
+                job();
             }
         });
         if spawned.is_err() {
@@ -111,12 +111,12 @@ pub(crate) fn with_rights_to_trace<T: Send + 'static>(
 ) -> T {
     let Some(tracer) = TRACER.get() else { return work() };
     let (sender, result) = channel();
-    let errand = Box::new(move || {
+    let job = Box::new(move || {
         // The receiver waits below.
         _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
     });
-    tracer.send(errand).expect("the tracer's thread never ends");
-    result.recv().expect("each errand answers").unwrap_or_else(|panic| resume_unwind(panic))
+    tracer.send(job).expect("the tracer's thread never ends");
+    result.recv().expect("each job answers").unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 #[cfg(test)]

@@ -145,7 +145,7 @@ impl Sampler {
         }
     }
 
-    /// The listener whose sockets are sampled.
+    /// Where the sockets are read from: `sock_diag`, or a table in `/proc/net`.
     pub fn source(&self) -> &'static str {
         self.listener.source()
     }

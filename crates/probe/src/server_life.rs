@@ -35,7 +35,7 @@ impl ServerLife {
         ServerLife { roots: roots.to_vec(), ..ServerLife::default() }
     }
 
-    /// Looks at all processes at this time. `is_first`: what is seen was there from the begin.
+    /// Looks at all processes at this time. `is_first`: what is seen was there from the beginning.
     pub fn look(&mut self, now: Nanos, is_first: bool) {
         let pids: Vec<u32> = self.roots.iter().flat_map(|root| tree(*root)).collect();
         let stats: Vec<ProcessStat> = pids.into_iter().filter_map(ProcessStat::of).collect();
@@ -100,7 +100,8 @@ impl ServerLife {
         }
     }
 
-    /// The first process that lives: of several, the one that was found last. `None` if none does.
+    /// The first process of the server. If several live, the one that was found last; `None` if
+    /// none does.
     pub fn living_root(&self) -> Option<u32> {
         let lives = |root: &&u32| {
             let is_root =
@@ -132,7 +133,7 @@ impl ServerLife {
         self.cpu_ticks
     }
 
-    /// All that were seen, in the order in which they were.
+    /// All lives that were seen, in the order in which they were found.
     pub fn seen(&self) -> Vec<SeenProcess> {
         self.lives.iter().map(|life| life.seen.clone()).collect()
     }
@@ -146,7 +147,8 @@ fn is_same_life(before: &ProcessStat, now: &ProcessStat) -> bool {
 }
 
 /// What is known of a process after another look. In the middle of an exec the kernel shows no stack
-/// for a moment; that of before must not be forgotten, or the new program would not be noticed.
+/// for a moment; then the former stack is kept, because the new program is noticed only by the
+/// difference.
 fn later(before: &ProcessStat, now: &ProcessStat) -> ProcessStat {
     let stack = if now.stack == 0 { before.stack } else { now.stack };
     ProcessStat { stack, ..now.clone() }

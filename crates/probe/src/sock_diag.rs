@@ -74,7 +74,7 @@ pub(crate) const FAMILIES: [u8; 2] =
 const HEADER: usize = 16;
 const REQUEST: usize = 56;
 const MESSAGE: usize = 72;
-/// Offsets in the last.
+/// Offsets in `struct inet_diag_msg`.
 const FAMILY: usize = 0;
 const STATE: usize = 1;
 const SOURCE_PORT: usize = 4;
@@ -84,18 +84,19 @@ const SEND_QUEUE: usize = 60;
 const USER: usize = 64;
 const INODE: usize = 68;
 
-/// What may follow it: attributes (`struct rtattr`), each a length with its header, a type, and a
-/// value that begins at this offset.
+/// Attributes (`struct rtattr`) may follow that message. Each is a length, which includes this
+/// header, a type, and a value, which begins at this offset.
 const VALUE: usize = 4;
 /// One byte, 1 where a socket of IPv6 takes no IPv4 (`IPV6_V6ONLY`). The kernel sends it for each
 /// IPv6 listener unasked (`inet_diag_msg_attrs_fill`, `net/ipv4/inet_diag.c`); old kernels do not
 /// know it.
 const INET_DIAG_SKV6ONLY: u16 = 11;
-/// `struct tcp_info`, told where the bit of its type is set in what is asked for (`idiag_ext`).
+/// `struct tcp_info`, which the kernel sends if the bit of its type is set in the request's
+/// `idiag_ext`.
 const INET_DIAG_INFO: u16 = 2;
 
-/// The kernel writes no larger part of a dump (`NLMSG_GOODSIZE` and what a reader offers, up to 32
-/// KiB).
+/// Larger than any part of a dump that the kernel writes (`NLMSG_GOODSIZE`, or up to 32 KiB if the
+/// reader offers that much).
 const BUFFER: usize = 64 * 1024;
 
 /// A question for sockets in one of these states (bit 1 is state 1) that are bound to this port; 0

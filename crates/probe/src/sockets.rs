@@ -37,22 +37,22 @@ pub struct ServerSockets {
     /// The server's ends of connections that it has not closed yet, those in the accept queue
     /// included.
     pub open: u32,
-    /// Those of them that it has accepted.
+    /// Those of the open ones that it has accepted.
     pub accepted: u32,
-    /// Those of them with bytes that the server has not read; the kernel does not tell for Unix
-    /// sockets.
+    /// Those of the open ones with bytes that the server has not read; the kernel does not tell for
+    /// Unix sockets.
     pub unread: Option<u32>,
     /// The longest accept queue that the listener allows; the tables in `/proc` do not say.
     pub limit: Option<u32>,
     /// Accepted connections with a request without a response; `None` if there are none, or the
     /// kernel was not asked or does not tell.
     pub out: Option<u32>,
-    /// Accepted connections for which that is not clear.
+    /// Accepted connections for which it is not clear whether a request waits for its response.
     pub maybe_out: u32,
 }
 
 impl ServerSockets {
-    /// The sum of these.
+    /// Adds up what these sockets show.
     pub fn of(sockets: &[KernelSocket]) -> ServerSockets {
         let mut seen = ServerSockets { unread: Some(0), ..ServerSockets::default() };
         let mut out = 0;
@@ -118,7 +118,7 @@ impl ServerListener {
         }
     }
 
-    /// The address that is sampled.
+    /// Where the sockets are read from.
     pub fn source(&self) -> &'static str {
         match self.0 {
             SocketSource::Diag(..) => "sock_diag",
@@ -421,7 +421,7 @@ mod tests {
             let table = || ServerListener(SocketSource::Table(port)).sample().unwrap();
             let agrees = (0..10_000).any(|_| ServerSockets { limit: None, ..seen } == table());
             assert!(agrees, "{seen:?}, and the table {:?}", table());
-            // One by one too, and who is not accepted yet has no inode in either.
+            // One by one too; a connection that is not accepted yet has no inode in either.
             let inodes = |all: Vec<KernelSocket>| {
                 let mut inodes: Vec<u64> = all.iter().map(|socket| socket.inode).collect();
                 inodes.sort_unstable();

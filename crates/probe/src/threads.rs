@@ -190,7 +190,7 @@ mod tests {
 
     #[cfg(target_arch = "x86_64")]
     #[test]
-    fn what_a_thread_waits_for_is_read_of_its_system_call() {
+    fn what_a_thread_waits_for_is_known_by_its_system_call() {
         let of = |text: &str| {
             let mut waits = ThreadWaits::default();
             *waits.count_of(text).unwrap() += 1;

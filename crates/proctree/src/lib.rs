@@ -30,8 +30,8 @@ pub struct ProcessStat {
 impl ProcessStat {
     /// The process with this id, ended or not; `None` if there is none.
     pub fn of(pid: u32) -> Option<ProcessStat> {
-        // One read is enough, since 52 numbers and a name are shorter, and it matters when all
-        // processes of a machine are read.
+        // One read is enough: 52 numbers and a name are shorter than this. A second one would cost
+        // time when all processes of a machine are read.
         let mut line = [0; 2048];
         let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
         ProcessStat::parse(&String::from_utf8_lossy(&line[..length]))
@@ -134,6 +134,7 @@ fn below(ancestor: u32, mut others: Vec<ProcessStat>) -> Vec<ProcessStat> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::{Command, Stdio};
 
     #[test]
     fn a_proc_that_hides_processes_is_known_by_its_mount() {
@@ -146,7 +147,6 @@ mod tests {
         }
         assert!(!is_hiding("22 1 0:20 / /proc rw - proc proc rw,hidepid=noaccess\n"));
     }
-    use std::process::{Command, Stdio};
 
     #[test]
     fn a_process_may_be_called_anything() {

@@ -126,7 +126,8 @@ impl MachineEvidence<'_> {
     fn field(&self, path: &str, name: &str) -> Option<String> {
         let text = (self.read)(path)?;
         let value = |line: &str| {
-            line.split_once(':').filter(|(key, _)| key.trim() == name)?.1.trim().to_owned().into()
+            let (key, value) = line.split_once(':')?;
+            (key.trim() == name).then(|| value.trim().to_owned())
         };
         text.lines().find_map(value)
     }
@@ -156,7 +157,8 @@ impl MachineAnswer {
         MachineAnswer { grade: MachineGrade::Bad, ..MachineAnswer::warn(seen, hint) }
     }
 
-    /// An answer graded by a figure: fine up to the first limit, bad above the second.
+    /// An answer graded by a figure: fine up to the first limit, bad above the second. Where less is
+    /// worse, figure and limits are negated.
     fn graded(figure: f64, fine: f64, bad: f64, seen: String, hint: &str) -> MachineAnswer {
         match figure {
             f if f <= fine => MachineAnswer::fine(seen),

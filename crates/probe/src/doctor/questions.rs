@@ -129,7 +129,7 @@ impl Question {
     }
 }
 
-/// The processors that this process may run on, and a server that it starts.
+/// The processors that this process, and a server that it starts, may run on.
 fn allowed(evidence: &MachineEvidence<'_>) -> Option<Cpus> {
     let list = evidence.field("/proc/self/status", "Cpus_allowed_list")?;
     list.parse().ok().filter(|cpus: &Cpus| !cpus.is_empty())
@@ -268,11 +268,11 @@ fn memory(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let available = kib("MemAvailable")?;
     let gib = |kib: u64| format!("{:.1} GiB", kib as f64 / f64::from(1 << 20));
     let seen = format!("{} of {} available", gib(available), gib(total));
-    // Graded by the MiB that are missing: 512 are comfortable for a small server, with less than
-    // 128 it may soon be killed.
-    let lacking = -((available >> 10) as f64);
+    // 512 MiB are comfortable for a small server; with less than 128 MiB it may soon be killed (the
+    // kernel's OOM killer).
+    let available_mib = (available >> 10) as f64;
     let hint = "end what holds it: ps -e --sort=-rss -o rss,pid,comm | head";
-    Some(MachineAnswer::graded(lacking, -512.0, -128.0, seen, hint))
+    Some(MachineAnswer::graded(-available_mib, -512.0, -128.0, seen, hint))
 }
 
 fn clocksource(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
@@ -333,7 +333,6 @@ fn descriptors(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let hard = words.next()?;
     let room = limit(hard)?.saturating_sub(OTHER_DESCRIPTORS);
     let raised = if limit(soft)? < limit(hard)? { ", longtail raises its own" } else { "" };
-    // Negative, because fewer is worse.
     let seen = format!("{soft} soft, {hard} hard{raised}");
     let hint = "sudo prlimit --pid $$ --nofile=65536:65536";
     Some(MachineAnswer::graded(-(room as f64), -4000.0, -200.0, seen, hint))
@@ -384,7 +383,7 @@ fn accept_queue(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     Some(MachineAnswer::graded(-(limit as f64), -(BACKLOG as f64), -16.0, seen, hint))
 }
 
-/// Tries it, because a kernel in lockdown may refuse what is permitted.
+/// By the result of a trial, because a kernel in lockdown may refuse what capabilities permit.
 #[expect(clippy::unnecessary_wraps, reason = "a question may have no answer; this one always has")]
 fn tracepoints(evidence: &MachineEvidence<'_>) -> Option<MachineAnswer> {
     let hint = "sudo setcap cap_bpf,cap_perfmon+ep \"$(command -v longtail)\", or run it as root; the kernel must be 6.3 or later";

@@ -36,15 +36,15 @@ impl Activity {
     }
 }
 
-/// The names of the three programs that ran the most, those that ran a twentieth of the sample at
-/// least.
+/// The names of the three programs that ran the most; fewer if others ran for less than a twentieth
+/// of the sample.
 pub(super) fn busiest(before: &[ProcessStat], after: &[ProcessStat]) -> Vec<String> {
     let least = rustix::param::clock_ticks_per_second() / 20;
     let before: BTreeMap<u32, u64> =
         before.iter().map(|process| (process.pid, process.cpu_ticks)).collect();
     let mut ran: BTreeMap<&str, u64> = BTreeMap::new();
     for process in after {
-        // One that was not there before has made all its ticks since.
+        // A process that was not there before has used all its ticks since.
         let ticks =
             process.cpu_ticks.saturating_sub(before.get(&process.pid).copied().unwrap_or(0));
         *ran.entry(&process.name).or_default() += ticks;
@@ -72,8 +72,8 @@ pub(super) struct WaitLateness {
     pub(super) worst: Nanos,
 }
 
-/// The lateness of waits as the lanes wait, with a timer slack of 1 ns; `None` if that cannot be
-/// set. The thread goes on with its own.
+/// How late waits end that are made as the lanes make them, with a timer slack of 1 ns; `None` if
+/// that cannot be set. Afterwards the thread has its former slack again.
 pub(super) fn lane_waits(clock: &impl Clock) -> Option<WaitLateness> {
     let before = current_timer_slack().ok()?;
     set_current_timer_slack(NonZeroU64::new(1)).ok()?;
@@ -84,7 +84,7 @@ pub(super) fn lane_waits(clock: &impl Clock) -> Option<WaitLateness> {
             flags: epoll::EventFlags::empty(),
             data: epoll::EventData::new_u64(0),
         }];
-        // Where the kernel or a sandbox has no such call.
+        // Sleep instead if the kernel or a sandbox has no `epoll_pwait2`.
         if epoll.as_ref().is_none_or(|epoll| epoll::wait(epoll, &mut events, Some(&span)).is_err())
         {
             clock.sleep(WAIT);
@@ -115,7 +115,7 @@ pub(super) fn lane_sends(clock: &impl Clock) -> Option<Nanos> {
     if peer != sender.local_addr().ok()? {
         return None;
     }
-    // The sender goes with the closure, before the reader is waited for.
+    // The closure owns the sender, so it is closed before the scope waits for the reader to end.
     thread::scope(move |scope| {
         let read = move || io::copy(&mut reader, &mut io::sink());
         thread::Builder::new().spawn_scoped(scope, read).ok()?;

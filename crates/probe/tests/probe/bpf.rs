@@ -169,8 +169,8 @@ fn sums_in_the_kernel_agree_with_its_records() {
 
 #[test]
 fn outside_the_window_only_answers_are_counted_and_other_servers_never() {
-    let (listener, other) =
-        (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let Some(tracepoints) = follow(&listener, &[], false) else { return };
     for listener in [&listener, &other] {
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
