@@ -25,7 +25,7 @@ impl Run {
         if counts.total() == 0 {
             return None;
         }
-        let planned = counts.total() as f64;
+        let requests = counts.total() as f64;
         let or_infinite = |time: Option<Nanos>| time.map_or(f64::INFINITY, |time| time.0 as f64);
         let quantile = |time: Quantile, from_few: Option<Nanos>| match time {
             Quantile::Time(time) => time.0 as f64,
@@ -42,9 +42,9 @@ impl Run {
             }
             ObjectiveFigure::Mean => or_infinite(tally.response_time.mean()),
             ObjectiveFigure::Max => or_infinite(tally.longest_response_time().time()),
-            ObjectiveFigure::ErrorShare => counts.failed() as f64 / planned,
+            ObjectiveFigure::ErrorShare => counts.failed() as f64 / requests,
             ObjectiveFigure::Errors => counts.failed() as f64,
-            ObjectiveFigure::SentShare => tally.sent_in_window as f64 / planned,
+            ObjectiveFigure::SentShare => tally.sent_in_window as f64 / requests,
             ObjectiveFigure::Completed => self.completed_rate(),
         })
     }

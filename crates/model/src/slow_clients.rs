@@ -58,7 +58,7 @@ impl FromStr for SlowClients {
                 "body" => slow.body = Some(body_bytes(value)?),
                 _ => {
                     return Err(format!(
-                        "'{setting}' is no setting of slow clients: write upload=1kB/s, \
+                        "'{setting}' is not a setting of slow clients: write upload=1kB/s, \
                          read=10kB/s or body=20kB"
                     ));
                 }

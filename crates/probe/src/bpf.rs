@@ -33,7 +33,7 @@ pub fn possible() -> Result<(), MissingRight> {
         .map(drop)
 }
 
-/// Programs and their tracepoints: first those for connections and processes, then two for requests.
+/// Programs and their tracepoints: those for connections and processes, then two for requests.
 const PROGRAMS: [(&str, &str); 6] = [
     ("lt_state", "inet_sock_set_state"),
     ("lt_accept", "sys_exit"),
@@ -94,7 +94,7 @@ impl Tracepoints {
         })
     }
 
-    /// Attaches the programs on the current thread, which is the one that may trace if there is one.
+    /// Attaches the programs on the current thread: the one that may trace, if there is one.
     fn attach_here(wanted: &TracingPlan<'_>) -> Result<Tracepoints, MissingRight> {
         if let Some(missing) = MissingRight::beforehand() {
             return Err(missing);

@@ -22,7 +22,7 @@ pub type FindAddress<'a> = &'a dyn Fn(&str, u16) -> Result<SocketAddr, String>;
 /// If it is no such URL, or its host has no address: why, in a line.
 pub fn parse_address(url: &str, find: FindAddress<'_>) -> Result<Endpoint, String> {
     let wrong =
-        || format!("'{url}' is no control server: write tcp://127.0.0.1:9293 or unix:///PATH");
+        || format!("'{url}' is not a control URL: write tcp://127.0.0.1:9293 or unix:///PATH");
     if let Some(path) = url.strip_prefix("unix://") {
         return if path.starts_with('/') { Ok(Endpoint::Unix(path.into())) } else { Err(wrong()) };
     }

@@ -81,7 +81,7 @@ pub enum HttpError {
     #[error("it closed the connection in the middle of its response")]
     HalfAResponse,
     /// The response is not HTTP/1.
-    #[error("its response is no HTTP")]
+    #[error("its response is not HTTP")]
     NotHttp,
     /// The response is a TLS record.
     #[error("it speaks TLS, and longtail plain HTTP")]

@@ -106,7 +106,7 @@ pub fn parse(text: &[u8]) -> Result<PumaStats, String> {
         Deserialize::deserialize(statuses).map_err(|error| error.to_string())?;
     if statuses.len() > MOST_WORKERS {
         return Err(format!(
-            "the control server names {} workers: it is no Puma's",
+            "the control server names {} workers: it is not Puma's",
             statuses.len()
         ));
     }

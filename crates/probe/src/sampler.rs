@@ -212,6 +212,7 @@ impl Sampler {
         self.follow(listeners.as_ref());
         let is_listening = listeners.is_none_or(|listeners| !listeners.is_empty());
         let is_gone = !self.processes.is_alive() && (self.processes.is_known() || !is_listening);
+        // The server ends with a process that the user named, else when nothing listens any more.
         if is_gone && (self.listening.is_none() || !is_listening) {
             return Observation::Ended { at };
         }

@@ -19,7 +19,7 @@ use model::{Forecast, Nanos};
 use crate::numeric::{QueueingError, at_most, not_negative, positive, share, some};
 
 /// The forecast of one run: `c / s`, and the mean response time, which every request has if all
-/// wait in one line. `None` without slots, or for a service time of zero.
+/// wait in one queue. `None` without slots, or for a service time of zero.
 pub fn forecast(connections: u32, slots: u32, service_time: Nanos) -> Option<Forecast> {
     let service = service_time.as_secs_f64();
     let turns = (f64::from(connections) / f64::from(slots)).max(1.0);
@@ -60,12 +60,12 @@ pub struct ResponseLevel {
     pub share: f64,
 }
 
-/// The response times with constant service on `slots` slots with one line, each of which serves
-/// its connection for `turn` requests in a row while others wait. With `N = q·c + r` connections
-/// the first requests of `(c - r)/c` of the turns wait for `q - 1` whole turns and those of `r/c`
-/// for `q`, because all turns end at the same time; the other requests don't wait. With a turn of 1
-/// this is D//c: `q` or `q + 1` service times. Ascending. A percentile between two levels is
-/// ambiguous: the p50 of half and half is either.
+/// The response times with constant service if all connections wait in one queue for `slots` slots,
+/// and a slot serves its connection for `turn` requests in a row while others wait. All turns end
+/// at the same time. So with `N = q·c + r` connections the first request of a turn waits for `q -
+/// 1` whole turns in `(c - r)/c` of the turns, and for `q` in `r/c` of them; the other requests
+/// don't wait. With a turn of 1 this is D//c: `q` or `q + 1` service times. Ascending. A percentile
+/// between two levels is ambiguous: if half of the requests have each level, p50 may be either.
 ///
 /// # Errors
 /// Without a connection, slot, or request in a turn.

@@ -1,6 +1,6 @@
 //! Which order of service (queueing discipline) does a server have? Theory predicts the response
-//! times of a closed loop without think time for each of three (one queue for all, one queue a
-//! worker, Puma's turns of ten) and compares them with a run.
+//! times of a closed loop without think time for each of three (one queue for all workers, one for
+//! each worker, Puma's turns of ten) and compares them with a run.
 //!
 //! All three have the same mean response time (Little's law), so only the distribution tells them
 //! apart. A discipline fits when every measured figure fits. When there are no more connections
@@ -149,7 +149,8 @@ const MOST_CONNECTIONS: u32 = 5000;
 /// than these.
 const ROUNDS: f64 = 5.0;
 const TURNS: f64 = 2.0;
-/// A turn may have no end, and a run need not last for two of those.
+/// Of a longer turn only this many requests count here: a server may be configured for turns
+/// without an end, and no run lasts for two of those.
 const MOST_OF_A_TURN: u32 = 10 * TURN;
 
 /// A measured quantile may be that of a share this much lower or higher: at the edge between two
@@ -258,8 +259,8 @@ fn forecast(
 /// When the workers' connections are not known, those of split queues are drawn as
 /// [`ConnectionDealing`] says (200 draws from a fixed seed, 8 if the service time varies), and one
 /// draw in twenty must fit: an even split, which looks like one queue, is rare by chance, but for
-/// two workers not rare enough. When they are known and some of them must wait, there is no single
-/// line for all workers.
+/// two workers not rare enough. When they are known and some of them must wait, there is no queue
+/// that all workers share.
 fn judged(
     said: DisciplineForecast,
     server: &ClosedLoopServer,
@@ -267,8 +268,8 @@ fn judged(
     predictions: &[ResponsePrediction],
     tolerance: f64,
 ) -> DisciplineForecast {
-    // Each worker was seen to hold connections of its own while some of them had to wait: those did
-    // not wait in one line for all workers.
+    // Each worker was seen to hold connections of its own while some of them had to wait, so they
+    // did not wait in a queue that all workers share.
     let holds_waiting =
         server.workers > 1 && server.by_worker.is_some() && measured.connections > server.slots();
     if said.discipline == Discipline::Shared && holds_waiting {
@@ -276,7 +277,7 @@ fn judged(
     }
     let best = |of: &dyn Fn(&ResponsePrediction) -> Option<DisciplineFit>| {
         let mut fits: Vec<Option<DisciplineFit>> = predictions.iter().map(of).collect();
-        // The impossible sorts last.
+        // A draw that cannot fit at all sorts last.
         let worst = |fit: &Option<DisciplineFit>| fit.map_or(f64::INFINITY, |fit| fit.worst);
         fits.sort_by(|a, b| worst(a).total_cmp(&worst(b)));
         fits[fits.len() / 20]

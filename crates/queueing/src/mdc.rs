@@ -18,8 +18,8 @@ pub const MOST_SLOTS: u32 = 256;
 pub struct ConstantServiceQueue {
     load: OfferedLoad,
     sizes: SystemSizes,
-    /// Mean wait of M/M/c, an upper bound for that of M/D/c.
-    longest: f64,
+    /// The mean wait of M/M/c, an upper bound for that of M/D/c.
+    mean_bound: f64,
 }
 
 impl ConstantServiceQueue {
@@ -29,11 +29,11 @@ impl ConstantServiceQueue {
     /// If there is no steady state, or there are more than [`MOST_SLOTS`] slots.
     pub fn new(load: OfferedLoad) -> Result<ConstantServiceQueue, QueueingError> {
         at_most("slots", load.slots(), MOST_SLOTS)?;
-        let longest = ErlangQueue::new(load)?.mean_wait();
+        let mean_bound = ErlangQueue::new(load)?.mean_wait();
         Ok(ConstantServiceQueue {
             load,
             sizes: SystemSizes::solve(load.slots() as usize, load.work())?,
-            longest,
+            mean_bound,
         })
     }
 }
@@ -46,7 +46,7 @@ impl SteadyQueue for ConstantServiceQueue {
     /// The mean number waiting / λ (Little).
     fn mean_wait(&self) -> f64 {
         // At a tiny load this is the quotient of two rounding errors; M/M/c bounds it.
-        (self.sizes.mean_waiting() / self.load.rate()).clamp(0.0, self.longest)
+        (self.sizes.mean_waiting() / self.load.rate()).clamp(0.0, self.mean_bound)
     }
 
     /// For `(k - 1)·s ≤ x < k·s` `P(W ≤ x) = Σ Q(kc - 1 - j) · e^(-y) y^j / j!` over `j < kc`, with

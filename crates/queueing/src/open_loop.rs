@@ -1,4 +1,4 @@
-//! Open loops: what arrives at a given rate, whatever has become of the requests before. Poisson
+//! Open loops: requests arrive at a given rate, whatever has become of earlier ones. Poisson
 //! arrivals with exponential service (M/M/c, Erlang's formulas), the highest load that keeps an
 //! objective, and overload, which has no steady state.
 
@@ -167,11 +167,13 @@ impl ErlangQueue {
         Ok(ErlangQueue { load, delayed: blocked / (1.0 - load.utilisation() * (1.0 - blocked)) })
     }
 
+    /// `η`: the rate at which waits end.
     fn wait_ends(&self) -> f64 {
         f64::from(self.load.slots) / self.load.service - self.load.rate
     }
 }
 
+/// Erlang B.
 fn blocked(slots: u32, work: f64) -> f64 {
     (1..=slots).fold(1.0, |blocked, k| work * blocked / (f64::from(k) + work * blocked))
 }
@@ -221,7 +223,8 @@ const AT_REST: f64 = 1e-6;
 /// does not keep the limit.
 ///
 /// # Errors
-/// If it exceeds `limit` at almost no load, has no value there, or a parameter is out of its range.
+/// If the figure exceeds `limit` at almost no load or has no value there, or a parameter is out of
+/// its range.
 pub fn highest_utilisation(
     slots: u32,
     service: f64,

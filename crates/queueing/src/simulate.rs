@@ -36,7 +36,7 @@ pub fn exponential(mean: f64) -> impl Fn(u64, u64) -> f64 {
     move |seed, number| -mean * model::pace::uniform(seed, number).ln()
 }
 
-/// The law that draws: each has its own stream of random numbers.
+/// What is drawn at random: each has its own stream of random numbers.
 #[derive(Clone, Copy)]
 enum RandomStream {
     Arrival,
@@ -221,12 +221,12 @@ struct MeanOfRuns {
 impl MeanOfRuns {
     fn of(figures: &[f64]) -> MeanOfRuns {
         let value = mean(figures);
-        let beyond = figures.len() - 1;
+        let degrees = figures.len() - 1;
         let squares = figures.iter().map(|figure| (figure - value).powi(2)).sum::<f64>();
-        let error = if beyond == 0 {
+        let error = if degrees == 0 {
             f64::INFINITY
         } else {
-            (squares / beyond as f64 / figures.len() as f64).sqrt()
+            (squares / degrees as f64 / figures.len() as f64).sqrt()
         };
         MeanOfRuns { value, error, runs: figures.len() }
     }

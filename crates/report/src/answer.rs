@@ -1,6 +1,7 @@
-//! The answer: what is printed of a study by default. It has at most 30 lines of 100 columns, or of
-//! as many as a narrower terminal has: what was measured, the table, the conclusion, why, whether it can be trusted, what to type next. All
-//! of it comes from the [`Summary`], and so does what Markdown, HTML and JSON say.
+//! The answer: what is printed of a study by default. It says what was measured, and has the table,
+//! the conclusion, why, whether it can be trusted, and what to type next. It has at most 30 lines
+//! of 100 columns; on a narrower terminal shorter lines, and more of them. All of it comes from the
+//! [`Summary`], and so does what Markdown, HTML and JSON say.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -23,7 +24,8 @@ use judge::trust::{ShownPercentile, TrustLine, shown_percentiles};
 
 /// The widest line, in columns.
 const COLUMNS: usize = 100;
-/// The most lines of that width, as long as the table has up to [`ROWS`] rows; each further row is a line more.
+/// The most lines of that width, if the table has up to [`ROWS`] rows; each further row is a line
+/// more.
 const LINES: usize = 30;
 const ROWS: usize = 8;
 /// Indent of the table and of the lines below it.
@@ -65,10 +67,10 @@ pub fn painted(
     let summary = Summary::of(study, saved.map(str::to_owned));
     let layout = AnswerLayout::of(&summary, width, paint);
     let text = layout.opening(study, false);
-    // A comparison has a row a figure, and not a run.
+    // A comparison has a row for each figure, not for each run.
     let is_by_run = summary.comparison.is_none() && summary.capacity.is_none();
     let runs = if is_by_run { summary.runs.len() } else { 0 };
-    // Narrower lines are more lines.
+    // On a narrower terminal the same text takes more lines.
     let lines = LINES * COLUMNS / layout.width.columns().unwrap_or(COLUMNS);
     let room = (lines + runs.saturating_sub(ROWS)).saturating_sub(text.lines().count());
     let mut more = String::new();
@@ -124,7 +126,7 @@ impl GrowingTable {
         GrowingTable(table(&Summary::of(study, None)))
     }
 
-    /// Its lines, at most so many: of more rows the last ones.
+    /// Its lines, at most `most`: if it has more rows, the last ones.
     pub fn lines(&self, width: Width, most: usize) -> Vec<String> {
         let laid_out = |rows: &[TableRow]| {
             let table = DataTable { rows: rows.to_vec(), ..self.0.clone() };
@@ -139,10 +141,12 @@ impl GrowingTable {
     }
 }
 
-/// Which columns left a narrow table, and how to see them.
+/// Which columns a narrow table has no room for, and how to see them.
 fn left_out(columns: &[String], width: Width) -> String {
     let mut text = String::new();
-    if let (Some(room), false) = (width.columns(), columns.is_empty()) {
+    if let Some(room) = width.columns()
+        && !columns.is_empty()
+    {
         let columns = columns.join(", ");
         let line = format!("Not shown in {room} columns: {columns} (longtail report --full)");
         wrap(&mut text, width, "  ", &line);
@@ -241,8 +245,8 @@ impl<'a> AnswerLayout<'a> {
         if text.is_empty() { text } else { text + "\n" }
     }
 
-    /// The table, and those below it of a comparison. In a full report all columns
-    /// stay, in parts one below the other.
+    /// The table, and for a comparison those below it. In a full report all columns stay, in parts
+    /// one below the other.
     fn table(&self, is_full: bool) -> String {
         let below = self.summary.comparison.iter().flat_map(comparison::tables_below);
         let below = below.map(|table| format!("\n{}", self.fitted(&table, 0, is_full)));
@@ -298,8 +302,7 @@ impl<'a> AnswerLayout<'a> {
         sentence.lines().map(|line| (self.paint)(emphasis, line) + "\n").collect()
     }
 
-    /// Why, whether to trust it, what to type next; with at most so many doubts
-    /// and commands.
+    /// Why, whether to trust it, what to type next; with at most this many doubts and commands.
     fn ending(&self, doubts: usize, commands: usize) -> String {
         let mut text = String::new();
         for (at, reason) in self.summary.reasons().enumerate() {
@@ -312,7 +315,7 @@ impl<'a> AnswerLayout<'a> {
         text
     }
 
-    /// What speaks for the figures, and at most so many doubts about them.
+    /// What speaks for the figures, and at most this many doubts about them.
     fn trust(&self, doubts: usize) -> String {
         let mut text = String::new();
         let mut shown = 0;
@@ -357,7 +360,7 @@ fn without_expect(sentence: &str) -> String {
     sentence.replacen(" expect ", " ", 1)
 }
 
-/// The thresholds that are missed, then those of which that is not known, then those that are met.
+/// The thresholds that are missed, then those that could not be judged, then those that are met.
 fn worst_first(expectations: &[ExpectationResult]) -> Vec<&ExpectationResult> {
     let mut sorted: Vec<&ExpectationResult> = expectations.iter().collect();
     sorted.sort_by_key(|it| match it.result {

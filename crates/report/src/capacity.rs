@@ -42,7 +42,7 @@ pub struct SummaryCapacity {
     pub beyond: Vec<SummaryBeyond>,
     /// The trials, in order.
     pub trials: Vec<SummaryTrial>,
-    /// With `--try`, each size; then all that is above it is that of no search.
+    /// With `--try`, the search of each size; then the fields above are those of an empty search.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<SummarySize>,
     /// What it rests on, in words.
@@ -112,9 +112,9 @@ pub struct SummaryBeyond {
     pub rate_per_s: f64,
     /// Good responses within the first objective's time, per second.
     pub goodput_per_s: f64,
-    /// Requests of the overload, and those that failed.
+    /// Requests of the overload.
     pub requests: u64,
-    /// See there.
+    /// Requests of the overload that failed.
     pub failed: u64,
     /// p99 of the overload; `null` if more than 1 % failed.
     pub p99_ms: Option<f64>,
@@ -122,12 +122,11 @@ pub struct SummaryBeyond {
     pub rate_after_per_s: f64,
     /// When the objectives held again; `null`: not while it was watched.
     pub recovered_after_s: Option<f64>,
-    /// Whether it did not, although the backlog could have been worked off.
+    /// Whether the objectives never held again, although the backlog could have been worked off.
     pub metastable: bool,
-    /// Failed requests that were sent again in the overload, and in the last ten seconds of the low
-    /// rate after it.
+    /// Failed requests that were sent again in the overload.
     pub retries: u64,
-    /// See there.
+    /// Failed requests that were sent again in the last ten seconds of the low rate after it.
     pub retries_at_end: u64,
     /// The share of requests that were late or failed in these ten seconds.
     pub late_at_end: Option<f64>,

@@ -25,7 +25,7 @@ impl<'a> SummaryClass<'a> {
             |name: &str| whole.classes_alone().iter().find(|class| class.name == name)?.mean;
         let alone_of = |name: &str| alone(name).map(Nanos::as_secs_f64);
         let server_time = |class: &ClassTally| Some(class.due() as f64 * alone_of(&class.name)?);
-        // Where that of one class is not known, neither is the whole.
+        // If the time of one class is not known, neither is the sum.
         let of_all: Option<f64> = run.tally.classes.iter().map(server_time).sum();
         let mut classes: Vec<SummaryClass<'a>> = run
             .tally

@@ -348,7 +348,7 @@ fn trust_by_control(study: &ComparisonStudy, summary: &SummaryComparison) -> Tru
     };
     let name = words::name(row.metric);
     let base = summary.base();
-    if is_shown(control) {
+    if differs(control) {
         let interval = words::interval_of(control).unwrap_or_default();
         let sentence = format!(
             "The control, {base} once more, differs from {base} in {name}: {interval} %. Something drifts; no difference as small as that counts."
@@ -363,8 +363,8 @@ fn trust_by_control(study: &ComparisonStudy, summary: &SummaryComparison) -> Tru
     TrustLine::new(Grade::Passed, sentence)
 }
 
-/// Whether the interval excludes 0.
-fn is_shown(difference: &Difference) -> bool {
+/// Whether the interval excludes 0, so that there is a difference.
+fn differs(difference: &Difference) -> bool {
     difference.interval.is_some_and(excludes_zero)
 }
 
@@ -373,7 +373,7 @@ fn widest_control(summary: &SummaryComparison) -> Option<(&ComparedMetric, &Diff
     let controls = summary.metrics.iter().filter_map(|row| Some((row, row.control.as_ref()?)));
     let known = controls.filter(|(_, control)| control.interval.is_some());
     let weight =
-        |control: &Difference| (is_shown(control), control.estimate.unwrap_or_default().abs());
+        |control: &Difference| (differs(control), control.estimate.unwrap_or_default().abs());
     known.max_by(|(_, a), (_, b)| {
         weight(a).partial_cmp(&weight(b)).unwrap_or(std::cmp::Ordering::Equal)
     })
@@ -400,7 +400,7 @@ fn reasons(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<String> 
     let lost = study.lost.first().map(|lost| {
         let more = match study.lost.len() - 1 {
             0 => String::new(),
-            more => format!(" ({more} more runs came to nothing)"),
+            more => format!(" ({} came to nothing)", count_of(more as u64, "more run")),
         };
         format!(
             "{}, block {}: {}{more}.",
@@ -500,8 +500,8 @@ fn decided_best(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<
     (0..study.plan.arms.len()).find(|arm| study.plan.letter(*arm) == ranking.best)
 }
 
-/// Whether a larger size than the best could do better: not where the CPUs are used up, perhaps
-/// where none was tried.
+/// Whether a larger size than the best could do better: hardly if the CPUs are used up, perhaps if
+/// no larger one was tried.
 fn edge(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
     let ranking = summary.ranking.as_ref()?;
     let best = decided_best(study, summary)?;
@@ -521,11 +521,10 @@ fn edge(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> 
     let is_smaller =
         |arm: usize| slots(arm) == slots(best) || slots(arm) < slots(best) && is_behind(arm);
     let is_largest = (0..study.plan.arms.len()).all(|arm| arm == best || is_smaller(arm));
-    let is_larger = (0..study.plan.arms.len()).any(|arm| slots(arm) < slots(best));
+    let has_smaller = (0..study.plan.arms.len()).any(|arm| slots(arm) < slots(best));
     let name = study.plan.called(best);
-    let sentence =
-        || format!("{name} is the largest size tried: a larger one may do better still.");
-    (is_largest && is_larger).then(sentence)
+    (is_largest && has_smaller)
+        .then(|| format!("{name} is the largest size tried: a larger one may do better still."))
 }
 
 /// How far the best size is from what Ruby's lock allows, where a process computes for most of the

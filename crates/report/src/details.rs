@@ -184,7 +184,7 @@ fn remarks(
         match remarks.iter_mut().find(|remark| remark.text == text) {
             Some(known) if known.labels.contains(&label) => {}
             Some(known) => known.labels.push(label),
-            // Beside those that have its hint.
+            // A new remark comes right after those with the same hint.
             None => {
                 let at = remarks
                     .iter()

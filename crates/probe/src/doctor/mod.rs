@@ -157,8 +157,8 @@ impl MachineAnswer {
         MachineAnswer { grade: MachineGrade::Bad, ..MachineAnswer::warn(seen, hint) }
     }
 
-    /// An answer graded by a figure: fine up to the first limit, bad above the second. Where less is
-    /// worse, figure and limits are negated.
+    /// An answer graded by a figure: fine up to the first limit, bad above the second. Where less
+    /// is worse, figure and limits are negated.
     fn graded(figure: f64, fine: f64, bad: f64, seen: String, hint: &str) -> MachineAnswer {
         match figure {
             f if f <= fine => MachineAnswer::fine(seen),

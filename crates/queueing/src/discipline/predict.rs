@@ -27,7 +27,7 @@ pub(super) struct ResponsePrediction {
 }
 
 impl ResponsePrediction {
-    /// The least and the most that the quantile at `share`, or at a share beside it, is by any law.
+    /// The lowest and the highest quantile at `share`, give or take [`EDGE`], by any of the laws.
     pub(super) fn range(&self, share: f64) -> (f64, f64) {
         let from = (share - EDGE).max(0.0);
         let to = (share + EDGE).min(1.0);
@@ -52,8 +52,8 @@ pub(super) fn all(
         // (`process_client`, `request.rb`), and so goes to the end of the kernel's queue, which all
         // workers share.
         (Discipline::Shared, _) | (Discipline::Turns, None) => vec![vec![connections]],
-        // Where all were accepted (their requests came after them, so that no thread was taken)
-        // nobody is closed, and the turns are those of each worker.
+        // If the workers accepted all connections before any request came, none of them is closed
+        // after its turn, and each worker has turns of its own.
         (Discipline::Split | Discipline::Turns, Some(known)) => vec![known.clone()],
         (Discipline::Split, None) => {
             let draws = if server.scatters { 8 } else { 200 };
@@ -81,13 +81,13 @@ fn dealt(
             Ok(counts)
         }
         ConnectionDealing::Throttled(longest) => {
-            let of =
+            let throttle =
                 if seed.is_multiple_of(2) { AcceptThrottle::quiet } else { AcceptThrottle::busy };
             simulate::dealt_by_throttle(
                 connections,
                 server.workers,
                 server.threads,
-                of(longest.as_secs_f64()),
+                throttle(longest.as_secs_f64()),
                 seed,
             )
         }

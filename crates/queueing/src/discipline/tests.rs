@@ -152,7 +152,7 @@ fn last_come_first_served_is_none_of_them() {
 }
 
 #[test]
-fn who_is_held_by_a_worker_did_not_wait_in_one_line() {
+fn connections_held_by_workers_did_not_share_one_queue() {
     let held =
         |by_worker: &[u32]| ClosedLoopServer { by_worker: Some(by_worker.to_vec()), ..SERVER };
     let uneven = made_by(Split, &[26, 14, 19, 21]);
@@ -206,7 +206,7 @@ fn turns_wait_in_one_line_for_all_workers() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_servers_are_refused() {
     let good = made_by(Shared, &[1; 4]);
     assert!(compare_with(&SERVER, &row(0, 40.0, &[(0.5, 0.1)]), None, 1.1).is_err());
     for server in [
@@ -244,7 +244,7 @@ fn an_interval_fits_where_any_of_it_does() {
 }
 
 #[test]
-fn a_forecast_is_of_the_closed_forms() {
+fn a_forecast_uses_the_closed_forms() {
     let of = |discipline, connections| predict::all(&SERVER, connections, discipline).unwrap();
     let near = |predictions: &[ResponsePrediction], share: f64, low: f64, high: f64| {
         let seen = predictions[0].range(share);

@@ -1,4 +1,4 @@
-//! How it is known what a queue does: a formula if there is one, else a simulation.
+//! Predicts the times of one queue: by a formula if there is one, else by a simulation.
 
 use model::DelayLaw;
 use model::theory::Estimate;
@@ -30,7 +30,7 @@ pub(crate) enum QueueModel {
     Simulated(SimulatedQueue),
 }
 
-/// What was simulated, and what is known of the queue without that.
+/// A simulation's times, and what is known of the queue without simulating it.
 pub(crate) struct SimulatedQueue {
     pub(crate) times: Simulated,
     /// Mean service time in seconds.

@@ -15,7 +15,7 @@ use crate::{OfferedLoad, QueueingError};
 
 /// How exactly a simulated objective is searched, as a part of the slots.
 const SIMULATED_WIDTH: f64 = 0.002;
-/// The same of an objective that has a formula.
+/// The same for an objective that has a formula.
 const EXACT_WIDTH: f64 = 1e-9;
 /// Above this utilisation a simulation is doubted.
 const NEARLY_FULL: f64 = 0.9;
@@ -191,16 +191,16 @@ fn highest_rate(
 }
 
 /// Connections that wait for their responses: shared, split with the connections dealt evenly, and
-/// turns of ten, for which all of them wait in one line. `think`: the pause in seconds.
+/// turns of ten, for which all of them wait in one queue. `think`: the pause in seconds.
 pub(crate) fn closed_loop(
     server: &PredictedServer,
     connections: u32,
     think: f64,
 ) -> Result<PredictedQueues, QueueingError> {
-    let one_line =
+    let one_queue =
         |turn| vec![ThreadPool { threads: server.slots(), connections, turn, hold: HOLD_SECONDS }];
     let mut queues = PredictedQueues::default();
-    queues.lines.push(closed_line(server, "shared", &one_line(1), think)?);
+    queues.lines.push(closed_line(server, "shared", &one_queue(1), think)?);
     if server.workers > 1 {
         let dealt = dealt_evenly(connections, server.workers);
         let pools: Vec<ThreadPool> = dealt
@@ -219,7 +219,7 @@ pub(crate) fn closed_loop(
             queues.notes.extend(dealt_at_random_note(server, connections));
         }
     }
-    queues.lines.push(closed_line(server, "turns", &one_line(TURN), think)?);
+    queues.lines.push(closed_line(server, "turns", &one_queue(TURN), think)?);
     queues.notes.push(
         "turns: Puma up to 6 with keep-alive, ten requests of one connection in a row".to_owned(),
     );

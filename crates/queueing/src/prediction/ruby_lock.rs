@@ -1,9 +1,10 @@
-//! What Ruby's global lock leaves of threads, of which one in a worker computes at a time, and what
-//! the CPUs leave of all workers.
+//! How far Ruby's global lock limits a server, because only one thread of a worker computes at a
+//! time, and how far its CPUs do.
 //!
-//! The predicted queues take no account of either. Here is what a worker of each number of threads
-//! can do: at most, by any law; and with all threads busy if the times scatter exponentially, for
-//! which the formula is exact (`closed_loop`) as long as each worker finds a CPU.
+//! The predicted queues take no account of either. Here is, for several numbers of threads, what
+//! the workers can do: at most, whatever the distribution of the times; and with all threads busy,
+//! if the times are exponential. Then the formula is exact (`closed_loop`) as long as each worker
+//! finds a CPU.
 
 use std::collections::BTreeSet;
 
@@ -17,11 +18,11 @@ use crate::closed_loop::{WorkerDemand, dealt_evenly, highest_rate, saturated_rat
 /// Numbers of threads that are compared, beside the server's own.
 const THREADS: [u32; 8] = [1, 2, 3, 4, 5, 8, 16, 32];
 
-/// If the lock and the CPUs leave less than this part of what the slots would do without them, they
-/// are the limit that counts.
+/// If lock and CPUs allow less than this part of the rate that the slots would have without them,
+/// they are the limit.
 const LOCK_MATTERS: f64 = 0.95;
 
-/// What the lock and the CPUs leave of a server.
+/// How far the lock and the CPUs limit a server.
 #[derive(Clone, Debug, Serialize)]
 pub struct RubyLock {
     /// How long a request holds the lock.
@@ -30,7 +31,7 @@ pub struct RubyLock {
     pub cpus: ServerCpus,
     /// The most that the workers can do by the lock, however many threads they have.
     pub at_most_per_s: f64,
-    /// Whether threads wait for it, or for a CPU, so much that only rates are known.
+    /// Whether threads wait for the lock, or for a CPU, so much that only rates are known.
     pub binds: bool,
     /// A line for each number of threads.
     pub by_threads: Vec<ThreadsUnderLock>,
@@ -73,7 +74,7 @@ pub struct LockedLoop {
     pub response_mean_ns: Nanos,
 }
 
-/// What the lock and the CPUs leave of this server.
+/// How far the lock and the CPUs limit this server.
 ///
 /// # Errors
 /// If a request computes for no time or for longer than its service time, or a worker has more

@@ -81,8 +81,8 @@ impl PredictedServer {
         SimulationEffort { warm_up: effort.warm_up.max(self.slots() * 20), ..effort }
     }
 
-    /// How long to simulate a closed loop: each connection has some turns to warm up, and as many
-    /// that are counted.
+    /// How long to simulate a closed loop: each connection sends about 20 requests to warm up, and
+    /// as many that are counted.
     pub(crate) fn closed_effort(&self, connections: u32) -> SimulationEffort {
         let usual = SimulationEffort::usual(self.seed);
         let rounds = connections * 20;

@@ -28,8 +28,8 @@ impl PredictedService {
             None => DelayLaw::Constant(service.mean),
             Some(law) => {
                 notes.push(
-                    "of the sweep's service times the mean and the variation are taken: \
-                     percentiles are those of a log-normal law of both"
+                    "only the mean and the variation of the sweep's service times are used: \
+                     percentiles are those of a log-normal distribution with both"
                         .to_owned(),
                 );
                 DelayLaw::LogNormal { median: law.median, sigma: law.sigma }

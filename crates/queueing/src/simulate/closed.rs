@@ -34,8 +34,8 @@ impl ThreadPool {
 pub enum PoolArrivals {
     /// Each belongs to one from the start.
     Kept,
-    /// Each request is a connection of its own, dealt to a pool by dice. There are no turns: no
-    /// connection comes back.
+    /// Each request is a connection of its own, which goes to a pool at random. There are no turns,
+    /// because no connection comes back.
     Random,
     /// The same, but each pool is a worker of Puma from 7.0.4, and accepts by itself after the
     /// delay of its throttle.
@@ -47,18 +47,19 @@ pub enum PoolArrivals {
 pub struct AcceptThrottle {
     /// The longest delay before an accept: `wait_for_less_busy_worker`.
     pub longest: f64,
-    /// A delay ends late by between so much and thrice that.
+    /// Each delay ends late, by one to three times this.
     pub late: f64,
 }
 
 impl AcceptThrottle {
-    /// On a quiet machine: the kernel's timer slack (50 µs), and Ruby's thread comes to its lock.
+    /// On a quiet machine: late by the kernel's timer slack (50 µs), and until the thread has
+    /// Ruby's lock.
     pub fn quiet(longest: f64) -> AcceptThrottle {
         AcceptThrottle { longest, late: 0.000_05 }
     }
 
-    /// On a busy one, where a thread waits for a CPU or for Ruby's lock before it accepts. Lateness
-    /// beyond this changes little: what decides then is who has answered last.
+    /// On a busy one, where a thread waits for a CPU or for Ruby's lock before it accepts. More
+    /// lateness than this changes little: then the worker that has responded last decides.
     pub fn busy(longest: f64) -> AcceptThrottle {
         AcceptThrottle { longest, late: 0.001 }
     }
@@ -68,8 +69,8 @@ impl AcceptThrottle {
 /// clock, and what `arrivals` says.
 ///
 /// # Errors
-/// Without a connection, or with a pool without a thread or a request in a turn; where the effort
-/// is none, or time stands still.
+/// Without a connection, or with a pool without a thread or a request in a turn; if no request is
+/// to be simulated, or no simulated time passes.
 pub fn closed(
     pools: &[ThreadPool],
     arrivals: PoolArrivals,
@@ -85,8 +86,8 @@ pub fn closed(
     })
 }
 
-/// How many of `connections` that come at once, and stay, each of `workers` accepts by that
-/// throttle.
+/// How many connections each of `workers` accepts under this throttle, if `connections` come at
+/// once and stay.
 ///
 /// # Errors
 /// Without a worker or a thread.
@@ -101,7 +102,7 @@ pub fn dealt_by_throttle(
     let pools: Vec<_> =
         all.into_iter().map(|count| ThreadPool::first_come(threads, count)).collect();
     let effort = SimulationEffort { replications: 1, requests: 1, warm_up: 0, seed };
-    // Nobody is answered before all are accepted.
+    // No request is answered before all connections are accepted.
     let at_once = super::constant(0.0);
     let forever = super::constant(1e9);
     let streams = |stream| effort.stream(0, stream);
@@ -124,9 +125,10 @@ enum SimulatedEvent {
     Ready(usize),
     /// A connection's request is answered.
     Done(usize),
-    /// A thread has waited for that connection for long enough, if it is still the same wait.
+    /// A thread has waited for that connection for long enough, if it still is the wait with this
+    /// number.
     HoldEnds(usize, u64),
-    /// The acceptor of that pool has slept.
+    /// The delay of that pool's acceptor is over.
     Accepts(usize),
 }
 
@@ -140,7 +142,7 @@ struct SimulatedClient {
     turn: u32,
     /// A thread waits for its next request.
     held: bool,
-    /// Which wait it is.
+    /// The number of that wait.
     holds: u64,
 }
 
@@ -176,8 +178,8 @@ impl LawDraws<'_> {
 struct ClosedSimulation<'a> {
     queues: Vec<PoolQueue>,
     clients: Vec<SimulatedClient>,
-    /// By time, as its bits, whose order is that of times from 0; what happens at one time happens
-    /// in the order of its planning.
+    /// By time, then in the order in which they were planned. The time is given by its bits, which
+    /// have the same order for times from 0 on.
     events: BTreeMap<(u64, u64), SimulatedEvent>,
     planned: u64,
     thinks: LawDraws<'a>,
@@ -185,7 +187,7 @@ struct ClosedSimulation<'a> {
     arrivals: PoolArrivals,
     /// Chooses a pool, or how late an acceptor is.
     chance: LawDraws<'a>,
-    /// Who waits to be accepted, where a throttle deals.
+    /// Clients in the kernel's accept queue, if there is a throttle.
     kernel: VecDeque<usize>,
 }
 
@@ -256,7 +258,7 @@ impl<'a> ClosedSimulation<'a> {
         run.finished(now - began)
     }
 
-    /// What happens next: when, and who was answered then.
+    /// Plays the next event. Returns its time and, if it ended a request, the client.
     fn step(&mut self) -> (f64, Option<SimulatedClient>) {
         let ((bits, _), event) =
             self.events.pop_first().expect("each connection has an event to come");
@@ -303,7 +305,7 @@ impl<'a> ClosedSimulation<'a> {
         }
     }
 
-    /// Every acceptor that does not sleep sees that somebody waits.
+    /// If clients wait, every acceptor that is not in its delay begins one.
     fn wake(&mut self, now: f64, throttle: AcceptThrottle) {
         for pool in 0..self.queues.len() {
             let queue = &mut self.queues[pool];
@@ -314,14 +316,14 @@ impl<'a> ClosedSimulation<'a> {
             let busy = queue.busy();
             let threads = queue.pool.threads;
             let drawn = self.chance.next();
-            // Where nothing runs there is no sleep before it.
+            // A worker without requests has no delay, so it is less late.
             let late = throttle.late * if busy == 0 { drawn } else { 1.0 + 2.0 * drawn };
             let delay = puma::accept_delay(throttle.longest, busy, threads);
             self.plan(now + delay + late, SimulatedEvent::Accepts(pool));
         }
     }
 
-    /// That acceptor has slept, and takes one where another was not faster.
+    /// An acceptor's delay is over: it accepts a client, unless another was faster.
     fn accepts(&mut self, now: f64, pool: usize) {
         self.queues[pool].accepts_later = false;
         if let Some(client) = self.kernel.pop_front() {
@@ -333,7 +335,7 @@ impl<'a> ClosedSimulation<'a> {
         }
     }
 
-    /// A request is in its pool.
+    /// A request comes to its pool: it begins at once, or waits for a thread.
     fn arrive(&mut self, now: f64, client: usize) {
         let it = &mut self.clients[client];
         let queue = &mut self.queues[it.pool];
@@ -371,7 +373,7 @@ impl<'a> ClosedSimulation<'a> {
         if think > 0.0 {
             self.plan(now + think, SimulatedEvent::Ready(client));
         } else {
-            // At once, and so before the thread looks who is next.
+            // The next request comes at once, so before the thread takes another client.
             self.ready(now, client);
         }
         if !stays {
@@ -379,7 +381,7 @@ impl<'a> ClosedSimulation<'a> {
         }
     }
 
-    /// A thread of that pool is free: the next one's turn.
+    /// A thread of that pool is free: it takes the next client.
     fn release(&mut self, now: f64, pool: usize) {
         let queue = &mut self.queues[pool];
         if let Some(client) = queue.waiting.pop_front() {

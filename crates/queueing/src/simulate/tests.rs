@@ -83,7 +83,7 @@ fn levels(of: &[(f64, f64)]) -> Vec<ServiceLevel> {
 }
 
 #[test]
-fn a_quantile_at_a_jump_is_a_time_that_somebody_has() {
+fn a_quantile_at_a_jump_is_a_time_that_requests_take() {
     // One in twenty takes 50 times as long, and nobody waits: p95 is on the edge of both.
     let service =
         |seed, number| if model::pace::uniform(seed, number) <= 0.05 { 50.0 } else { 1.0 };
@@ -109,7 +109,7 @@ fn a_quantile_at_a_jump_is_a_time_that_somebody_has() {
 }
 
 #[test]
-fn a_closed_loop_with_thought_is_machine_repair() {
+fn a_closed_loop_with_think_time_is_machine_repair() {
     for (connections, slots, service, think) in [(10, 2, 1.0, 5.0), (30, 20, 0.2, 0.1)] {
         let exact = machine_repair(connections, slots, service, think).unwrap();
         let pools = [ThreadPool::first_come(slots, connections)];
@@ -120,7 +120,7 @@ fn a_closed_loop_with_thought_is_machine_repair() {
 }
 
 #[test]
-fn closed_loops_without_thought_have_their_levels() {
+fn closed_loops_without_think_time_have_their_levels() {
     // Connections, threads, requests in a turn; a share and its level on both sides of a step, in
     // service times.
     for (connections, threads, turn, low, high) in [
@@ -162,7 +162,7 @@ fn a_held_thread_does_nothing_for_a_fifth_of_a_second() {
 }
 
 #[test]
-fn a_seed_is_an_answer() {
+fn the_same_seed_gives_the_same_answer() {
     let simulate = |seed| {
         let effort = SimulationEffort { seed, requests: 500, ..EFFORT };
         let load = OfferedLoad::of_utilisation(5, 0.8);
@@ -217,7 +217,7 @@ fn a_network_that_deals_anew_is_its_product_form() {
 
 #[test]
 fn the_throttle_deals_nearly_evenly() {
-    // Twenty that come at once to two workers of five threads: by dice the fullest has 14 or more
+    // Twenty that come at once to two workers of five threads: at random the fullest has 14 or more
     // in one of 9 (binomial), by the throttle hardly ever.
     let fullest = |seed| {
         let dealt = dealt_by_throttle(20, 2, 5, AcceptThrottle::quiet(0.005), seed).unwrap();
@@ -244,8 +244,8 @@ fn throttled(
 #[test]
 fn a_connection_for_each_request_on_puma_from_7_is_as_measured() {
     // Puma 7.0.4, 7.2.1, 8.0.2 and main, `-w2 -t5:5`, 100 ms: p50 of 202 and p99 of 302 ms at 20
-    // connections (hey: 303), 404 and 504 at 40 (hey: 503); by dice they were 200 and 400, 400 and
-    // 700. On a quiet machine the dealing may stay even.
+    // connections (hey: 303), 404 and 504 at 40 (hey: 503); at random they were 200 and 400, 400
+    // and 700. On a quiet machine the dealing may stay even.
     let effort = SimulationEffort { replications: 4, requests: 10_000, warm_up: 2000, seed: 7 };
     for (connections, p50, p99) in [(20, 0.202, 0.302), (40, 0.404, 0.504)] {
         let seen = throttled(connections / 2, AcceptThrottle::busy(0.005), 0.1, effort);

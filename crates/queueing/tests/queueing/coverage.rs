@@ -211,6 +211,7 @@ impl Case {
         let mut held = vec![0; 2 * shares];
         let mut exact: Vec<Option<f64>> = vec![None; 2 * shares];
         let mut wrong = Vec::new();
+        // The table has all shares of the response times, then all shares of the waits.
         let truth = |of: usize| self.truth[of % shares + of / shares * SHARES.len()];
         for seed in 0..SEEDS {
             let simulated = self.simulated(SimulationEffort { seed, ..effort });

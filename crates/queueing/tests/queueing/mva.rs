@@ -48,9 +48,9 @@ fn with_few_connections_both_agree() {
         assert!((rate - x).abs() < 6e-7 && (response - r).abs() < 6e-7);
         assert!((exact.rate - rate).abs() < 1e-12 && (exact.response - response).abs() < 1e-11);
     }
-    // I/O in four servers, CPU in one. With no more requests than threads, who keeps his thread
-    // keeps it from nobody: the same network. With more, those that wait for the CPU would leave
-    // theirs to others.
+    // I/O in four servers, CPU in one. With no more requests than threads, no request waits for a
+    // thread: the same network. With more, this network does more, because a request that waits for
+    // the CPU does not keep a thread from others.
     for (n, (rate, response)) in (1..=10).zip(mean_values(10, 4, 0.1, 1.0, &[0.02])) {
         let kept = worker(n, 4, WorkerDemand { io: 0.1, cpu: 0.02 }, 1.0).unwrap();
         let is_same =

@@ -14,7 +14,7 @@ fn mdc(load: OfferedLoad) -> ConstantServiceQueue {
     ConstantServiceQueue::new(load).unwrap()
 }
 
-/// What the formula of a table says of what it is asked.
+/// The figures that a table's formula gives for the parameters of a row.
 fn said(table: &str, of: &[f64]) -> Vec<f64> {
     let slots = of[0] as u32;
     let load = || OfferedLoad::new(slots, of[0] * of[1], 1.0).unwrap();

@@ -216,7 +216,7 @@ pub(crate) fn interval_of(difference: &Difference) -> Option<String> {
     difference.interval.map(|ends| interval(ends, difference.estimate))
 }
 
-/// `12 %`
+/// `12 %`; with a decimal if it is below 10 % and not whole: `1.4 %`.
 pub(crate) fn plain_percent(part: f64) -> String {
     format!(
         "{} %",
