@@ -21,58 +21,6 @@ use crate::exit::{Exit, Mistake};
 use crate::load::prepare;
 use crate::{secrets, signals, study_files, ui};
 
-<<<<<<< HEAD
-=======
-const EXAMPLES: &str = "\
-Examples:
-  longtail signals -w2 -t5:5 -r config.ru --objective 'p99 < 200ms'    your own app on Puma, 15 minutes of load
-  longtail signals --budget 30m --interval 15s http://127.0.0.1:9292/    a server that runs already, as a scraper sees it that reads every 15 s
-  longtail signals --control-url tcp://127.0.0.1:9293 --control-token secret http://127.0.0.1:9292/    with Puma's own numbers
-
-It drives the server into overload for a while: use one that nobody else needs. What it found is kept: longtail watch --signals
-shows these numbers of a running server beside the thresholds.";
-
-/// Flags of `longtail signals`.
-#[derive(Debug, Args)]
-#[command(after_long_help = EXAMPLES)]
-pub(crate) struct SignalsArgs {
-    /// Of a server that runs already; without it longtail starts one
-    #[arg(value_name = "URL", help_heading = "Server")]
-    target: Option<String>,
-    #[command(flatten)]
-    pub(crate) server: ServerArgs,
-    /// What must hold: 'p99 < 200ms'
-    #[arg(long, value_name = "LIMIT", default_value = "p99 < 200ms", help_heading = "Signals")]
-    objective: Objective,
-    /// How long all of it takes: two fifths to find the capacity at most, the rest to load it up and down
-    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = above_zero, help_heading = "Signals")]
-    budget: Nanos,
-    /// How often a scraper reads the numbers
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = above_zero, help_heading = "Signals")]
-    interval: Nanos,
-    /// Print JSON
-    #[arg(long, help_heading = "Output")]
-    json: bool,
-    /// Also write the JSON into this file, for longtail watch --signals=FILE
-    #[arg(short = 'o', long = "output", value_name = "FILE", help_heading = "Output")]
-    file: Option<PathBuf>,
-    /// Seed of the arrivals
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = ADVANCED)]
-    seed: u64,
-    /// Of a server that runs already: header, `Name: value`; @FILE has many
-    #[arg(short = 'H', long = "header", value_name = "LINE", help_heading = ADVANCED)]
-    headers: Vec<String>,
-    /// Puma's state file [default: looked for where Puma runs]
-    #[arg(long, value_name = "FILE", conflicts_with = "control_url", help_heading = ADVANCED)]
-    state: Option<PathBuf>,
-    #[arg(long, value_name = "URL", help_heading = ADVANCED, help = "Puma's control server: tcp://HOST:9293 or unix:///PATH")]
-    control_url: Option<String>,
-    /// Token of the control server
-    #[arg(long, value_name = "TOKEN", requires = "control_url", help_heading = ADVANCED)]
-    control_token: Option<String>,
-}
-
->>>>>>> d7ab50f0 (Say plainly what watch --signals shows)
 /// Finds the capacity, loads the server up and down, and prints what its numbers told.
 ///
 /// # Errors
