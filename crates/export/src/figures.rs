@@ -165,8 +165,8 @@ impl RunFigures {
         }
     }
 
-    /// The requests of each class, and their times unless the run is hidden. A metric of their own
-    /// each, because a sum over the whole run's would count them twice.
+    /// The requests of each class, and their times unless the run is hidden. They have metrics of
+    /// their own: as labels of the whole run's metrics, a sum would count each request twice.
     fn of_classes(&mut self, run: &Run, percentiles: &[f64]) {
         for class in &run.tally.classes {
             self.labels.push(("class", class.name.clone()));
@@ -334,11 +334,11 @@ metrics! {
         "The server's ends of connections at the last sample, those in the accept queue included; \
          absent between runs";
     BACKLOG = "longtail.now.backlog_requests" Requests,
-        "Requests that wait inside a worker by the server's last statistics; absent between runs";
+        "Requests that wait inside a worker, by the server's last statistics; absent between runs";
     BUSY_THREADS = "longtail.now.busy_threads" Threads,
-        "Threads of a worker that are taken by the server's last statistics; absent between runs";
+        "Threads of a worker that are taken, by the server's last statistics; absent between runs";
     FREE_THREADS = "longtail.now.free_threads" Threads,
-        "Threads that a worker could still take by the server's last statistics; absent between \
+        "Threads that a worker could still take, by the server's last statistics; absent between \
          runs";
 }
 

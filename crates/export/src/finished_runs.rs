@@ -1,5 +1,5 @@
-//! All runs that are over ([`FinishedRuns`]): their metrics, and the totals beside those of the run that
-//! goes on.
+//! All runs that are over ([`FinishedRuns`]): their metrics, and the totals with the run that goes
+//! on.
 
 use crate::family::MetricFamily;
 use crate::figures::{LiveRun, live};
@@ -14,7 +14,7 @@ pub struct FinishedRuns {
 }
 
 impl FinishedRuns {
-    /// Adds a run in which so many requests have ended, with its metrics.
+    /// Adds a run in which `requests_ended` requests have ended, with its metrics.
     pub fn add(&mut self, requests_ended: u64, families: Vec<MetricFamily>) {
         self.requests_ended += requests_ended;
         self.runs += 1;
@@ -27,8 +27,8 @@ impl FinishedRuns {
         &self.families
     }
 
-    /// The live metrics: the totals of all runs, and the run that goes on, in which so many requests
-    /// have ended so far.
+    /// The live metrics: the totals of all runs, and the run that goes on, in which `ended_in_run`
+    /// requests have ended so far.
     pub fn totals(&self, ended_in_run: u64, run: Option<&LiveRun>) -> Vec<MetricFamily> {
         live(self.requests_ended + ended_in_run, self.runs, run)
     }

@@ -186,12 +186,14 @@ impl StatsdCollector {
         let key = (line.name, line.tags, line.kind);
         let is_gauge = line.kind == MetricKind::Gauge;
         let has_room = self.series.len() < MOST_SERIES || self.series.contains_key(&key);
-        let place = match has_room {
-            _ if !is_in_window => &mut self.report.before,
-            true => &mut self.report.lines,
-            false => &mut self.report.left_out,
+        let counter = if !is_in_window {
+            &mut self.report.before
+        } else if has_room {
+            &mut self.report.lines
+        } else {
+            &mut self.report.left_out
         };
-        *place += 1;
+        *counter += 1;
         if has_room && (is_gauge || is_in_window) {
             // A gauge has no sample rate: each value counts once.
             let weight = if is_gauge { 1.0 } else { 1.0 / line.rate };

@@ -14,11 +14,11 @@ use testkit::clock::REAL_CLOCK;
 
 /// Longer than a noisy machine takes for anything here; only a test that fails waits so long.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(300);
-/// Of a load whose requests are answered, closed or refused: none of them may time out because the
-/// machine is busy.
+/// The timeout of loads whose requests are answered, closed or refused: none of them may time out
+/// because the machine is busy.
 pub(crate) const LONG_TIMEOUT: Nanos = Nanos::from_secs(120);
-/// Of a load on a server that never answers, as short as this machine lets it be just now: see
-/// [`timed_out`].
+/// Timeouts of a load on a server that never answers: [`timed_out`] takes the shortest that this
+/// machine is fast enough for.
 const SHORT_TIMEOUTS: [Nanos; 3] =
     [Nanos::from_millis(300), Nanos::from_secs(3), Nanos::from_secs(30)];
 /// A whole response that keeps the connection.
@@ -37,8 +37,7 @@ pub(crate) fn wait_for(flag: &AtomicBool) {
     }
 }
 
-// ---- the server
-// -------------------------------------------------------------------------------------------------------
+// ---- the server ----
 
 /// A listener, a thread that accepts, and a thread a connection.
 pub(crate) struct Server {
@@ -102,7 +101,7 @@ impl Server {
     }
 }
 
-/// Reads one request, body included, and says whether there was one.
+/// Reads one request, body included. An error if the client leaves before it is whole.
 pub(crate) fn read_request(stream: &mut impl Read) -> io::Result<()> {
     let head = read_head(stream)?;
     let length = head
@@ -122,7 +121,7 @@ pub(crate) fn read_head(stream: &mut impl Read) -> io::Result<String> {
     Ok(String::from_utf8(head).unwrap())
 }
 
-/// Reads to the client's end.
+/// Reads until the client closes the connection.
 pub(crate) fn until_closed(stream: &mut impl Read) -> io::Result<()> {
     io::copy(stream, &mut io::sink()).map(drop)
 }
@@ -147,8 +146,7 @@ pub(crate) fn once_and_wait(stream: &mut (impl Read + Write), answer: &[u8]) -> 
     until_closed(stream)
 }
 
-// ---- the load
-// ---------------------------------------------------------------------------------------------------------
+// ---- the load ----
 
 /// A closed loop of [`REQUESTS`] requests over two connections of two lanes, with a long timeout.
 pub(crate) fn shape(address: SocketAddr) -> LoadSpec {
@@ -161,8 +159,8 @@ pub(crate) fn shape(address: SocketAddr) -> LoadSpec {
     )
 }
 
-/// The same as an open loop, with a connection for each request: one that had to wait for a
-/// connection longer than the timeout after the last due time would never be sent.
+/// The same as an open loop, with a connection for each request, so that none waits for a
+/// connection: a request that still waits a timeout after the last due time is never sent.
 pub(crate) fn open(shape: &LoadSpec) -> LoadSpec {
     shape.clone().with(|load| {
         load.pace = Pace::constant(Rate::new(500.0).unwrap());
@@ -170,7 +168,7 @@ pub(crate) fn open(shape: &LoadSpec) -> LoadSpec {
     })
 }
 
-/// Drives it to its end, which must come.
+/// Drives a load to its end, and panics if it does not end.
 pub(crate) fn driven(shape: &LoadSpec) -> LaneOutcome {
     driven_until(
         shape,
@@ -188,7 +186,7 @@ pub(crate) fn driven_until(
     let (journal, records) = mpsc::sync_channel(10_000);
     let this = shape.clone();
     thread::spawn(move || {
-        // Nobody listens any more where the load came too late.
+        // Nobody receives it if the load took longer than the time limit.
         let _ = sender.send(
             drive(&this, &REAL_CLOCK, &interrupt, &progress, Some(&journal)).unwrap().outcome,
         );
@@ -243,9 +241,9 @@ pub(crate) fn shown(done: &LaneOutcome) -> String {
     format!("{:?}", done.tally.counts.iter().collect::<Vec<_>>())
 }
 
-/// Drives a load on a server that never answers: each request times out. A busy machine may be too
-/// late with a short timeout: what it has not sent by then is given up, and the load is repeated
-/// with more. All loads, of which the last is as it should be.
+/// Drives a load on a server that never answers: each request times out. A busy machine may not
+/// send all requests within a short timeout; then the load is repeated with a longer one. Returns
+/// all loads; in the last, every request timed out.
 pub(crate) fn timed_out(shape: &LoadSpec) -> Vec<LaneOutcome> {
     use Outcome::{ConnectTimedOut, InFlight, NotSent, TimedOut};
     let mut all = Vec::new();

@@ -1,5 +1,5 @@
-//! One server with every fault, drawn by chance from a fixed seed: nothing is lost whatever comes
-//! after what.
+//! One server with every fault, drawn at random from a fixed seed: no request is lost, in whatever
+//! order the faults come.
 
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -37,8 +37,8 @@ fn chaos(seed: u64) -> (Server, Arc<AtomicU64>) {
     (server, answers)
 }
 
-/// So long a response is waited for, one after the other until every kind of outcome came up: a
-/// busy machine may be too slow for any response.
+/// Timeouts to try, one after the other, until every kind of outcome has come up: on a busy machine
+/// the short ones may leave no time for any response.
 const TIMEOUTS: [Nanos; 3] = [Nanos::from_millis(200), Nanos::from_secs(1), Nanos::from_secs(5)];
 
 fn survives(seed: u64, change: impl Fn(LoadSpec) -> LoadSpec) {
@@ -48,7 +48,8 @@ fn survives(seed: u64, change: impl Fn(LoadSpec) -> LoadSpec) {
     );
 }
 
-/// Whether every kind of outcome came up, and no connect was too slow; nothing was lost.
+/// Asserts that no request was lost. Returns whether every kind of outcome came up, and no connect
+/// was too slow.
 fn survives_with(seed: u64, timeout: Nanos, change: impl Fn(LoadSpec) -> LoadSpec) -> bool {
     let (server, answers) = chaos(seed);
     let spec = shape(server.address).with(|load| {
@@ -67,18 +68,17 @@ fn survives_with(seed: u64, timeout: Nanos, change: impl Fn(LoadSpec) -> LoadSpe
     }
     let mut known =
         vec![GOOD, Outcome::Reset, Outcome::Closed, Outcome::TimedOut, Outcome::BadResponse];
-    // Every kind of trouble in a closed loop; how many connections an open loop uses is a matter of
-    // its luck.
+    // A closed loop must meet every kind; how many connections an open loop uses varies.
     let wanted = if spec.load.pace.is_open() { 2 } else { known.len() };
     if spec.load.pace.is_open() {
-        // Those that found no connection in time.
+        // Requests that found no connection in time.
         known.extend([Outcome::InFlight, Outcome::NotSent]);
     }
     for (outcome, n) in counts.iter() {
         assert!(known.contains(&outcome) && n > 0, "{outcome:?} in {counts:?}");
     }
     assert_eq!(server.stop(), done.tally.connections_opened);
-    // What a fault answers well, or nearly, comes on top of these.
+    // Some faults answer well first; `answers` does not count these responses.
     counts.iter().count() >= wanted && answers.load(Ordering::Relaxed) > 0 && counts.good() > 0
 }
 

@@ -1,5 +1,5 @@
 //! The engine against servers that misbehave, over real sockets: each fault is a counted outcome,
-//! never a hang, a panic or a request that is in two places or in none.
+//! never a hang, a panic, or a request that is counted twice or not at all.
 //!
 //! No duration and no rate is looked at. What servers do is in `servers.txt`. Each load is driven
 //! closed and open, and each server says at its end how many connections it took, which must be as
@@ -271,7 +271,7 @@ fn several_reasons_are_counted_apart_and_only_of_measured_requests() {
     let done = driven(&load);
     let reasons = [(BadResponse::ContentLength, 3), (BadResponse::TrailingBytes, REQUESTS - 3)];
     assert_eq!(done.tally.bad_responses.iter().collect::<Vec<_>>(), reasons);
-    // A window that never begins: nothing is measured, and there is no reason to tell.
+    // A window that never begins: nothing is measured, so no reason is counted either.
     let warm_up = Nanos::from_millis(50);
     let measured = Some(Nanos::ZERO);
     let done = driven(&LoadSpec {
@@ -335,7 +335,8 @@ fn on_a_server_that_stays(
 
 #[test]
 fn an_answer_to_half_a_request_is_counted_and_ends_the_connection() {
-    // What is still on its way is not read until the load is over: the client must not need that.
+    // The server leaves the rest of the request unread until the load is over: the client must not
+    // wait for it.
     on_a_server_that_stays(
         answers_half_a_request,
         |shape| vec![driven(shape)],

@@ -1,7 +1,7 @@
-//! The fast path of an exchange and the general one record the same, whatever a server does, in
-//! exact simulated time.
+//! The fast path of an exchange and the slow one record the same, whatever a server does, in exact
+//! simulated time.
 //!
-//! A load with a journal takes the general path throughout. So the same load is driven twice
+//! A load with a journal takes the slow path throughout. So the same load is driven twice
 //! against a server whose moods come from a seed: once without a journal, and once with one.
 
 use engine::{LaneOutcome, LoadSpec, RequestRecord, Transport, render};
@@ -72,7 +72,7 @@ fn answer(wire: &mut SimulatedWire<Moody>, slot: usize, to_head: bool) {
         7 => bytes("no HTTP at all\r\n\r\n".to_owned()),
         8 => News::End,
         9 => News::Reset,
-        // Never.
+        // No response at all.
         10 => return,
         11 | 12 => {
             let (first, rest) = ordinary.split_at(
@@ -89,7 +89,7 @@ fn answer(wire: &mut SimulatedWire<Moody>, slot: usize, to_head: bool) {
             let later = Nanos::from_micros(wire.server.mood(5, slot, number, 3) * 20);
             return wire.comes(after + later, slot, News::End);
         }
-        // A content that HEAD must not have.
+        // A body, which a response to HEAD must not have.
         17 => bytes(head("200 OK", "content-length: 2\r\n") + "ok"),
         _ => bytes(ordinary),
     };
@@ -201,10 +201,10 @@ proptest! {
         let spec = spec(connections, timestamps, heads, wanted, count);
         let spec = if classes { in_three_classes(spec) } else { spec };
         let (fast, none) = moody(&spec, seed, false);
-        let (general, records) = moody(&spec, seed, true);
-        prop_assert_eq!(&fast.tally, &general.tally);
-        prop_assert_eq!(&fast.batches, &general.batches);
-        prop_assert_eq!(fast.clock_steps, general.clock_steps);
+        let (slow, records) = moody(&spec, seed, true);
+        prop_assert_eq!(&fast.tally, &slow.tally);
+        prop_assert_eq!(&fast.batches, &slow.batches);
+        prop_assert_eq!(fast.clock_steps, slow.clock_steps);
         prop_assert!(none.is_empty());
         prop_assert_eq!(records.len() as u64, fast.tally.all_requests());
     }

@@ -30,12 +30,12 @@ struct Slots {
     service: Nanos,
     stall: Option<(Nanos, Nanos)>,
     free_at: BinaryHeap<Reverse<Nanos>>,
-    /// The connection whose first use is refused.
+    /// The connection whose first connect is refused.
     refuses: Option<usize>,
-    /// Whether every use is.
+    /// Whether every connect is refused.
     always_refuses: bool,
-    /// How long connecting takes, of a server that answers as soon as it is connected, and never
-    /// again.
+    /// How long connecting takes to a server that sends a response as soon as it is connected, and
+    /// no other.
     greets_after: Option<Nanos>,
     connected_at: Nanos,
     /// Whether the app says when it began and ended, as it is asked to.
@@ -200,8 +200,8 @@ fn a_stall_is_seen_by_everyone_who_was_due_in_it_and_a_late_sender_hides_nothing
     assert!(done.exchanges.iter().all(|e| e.response_time() == e.send_lag() + e.service_time()));
 }
 
-/// A server that takes 20 ms and stalls for 400 ms once, for as many as there are connections, and
-/// the verdict on two seconds of it.
+/// Two seconds of load on a server with a slot for each connection, 20 ms of service time and one
+/// stall of 400 ms; and the verdict.
 fn judged(connections: u32, pace: Pace) -> (Tally, Judgement) {
     let server = Slots { stall: Some((ms(500), ms(400))), ..slots(connections as usize, ms(20)) };
     let end =
@@ -284,8 +284,8 @@ fn with_app_times(connections: u32, n: usize) -> LaneOutcome {
 
 #[test]
 fn the_wait_before_the_app_is_measured_from_its_stamps() {
-    // Whoever has no slot waits in the server, before the app: 4 rounds less one, half of a round
-    // on average, none.
+    // A request that finds no free slot waits in the server, before the app. On average that is 3
+    // service times with 4 times as many connections as slots, and half of one with 1.5 times.
     for (connections, slots, wait) in [(40, 10, 300), (15, 10, 50), (10, 10, 0), (3, 1, 200)] {
         let end = with_app_times(connections, slots);
         let app_times = end.app_times.unwrap().app_times().unwrap();
@@ -299,17 +299,17 @@ fn the_wait_before_the_app_is_measured_from_its_stamps() {
         assert_eq!((app_times.all.send_lag, app_times.all.rest()), (Nanos::ZERO, Nanos::ZERO));
         assert_eq!(Some(mean(app_times.all.response_time)), end.tally.response_time.mean());
     }
-    // With half a round too many, those who wait a whole round are the slowest.
+    // With 15 connections on 10 slots, the slowest requests wait one whole service time.
     let slowest = with_app_times(15, 10).app_times.unwrap().app_times().unwrap().slowest.unwrap();
     assert_eq!(slowest.mean(slowest.before_app.unwrap()), Some(ms(100)));
-    // Nobody is asked who was not to be.
+    // The app's stamps are read only if the load asks for them.
     let unasked = LoadSpec { requests_per_connection: Some(5), ..spec(2, Pace::Closed) };
     assert_eq!(run(&unasked, Slots { stamping: true, ..slots(2, ms(1)) }).end.app_times, None);
 }
 
 #[test]
 fn a_trace_tells_port_and_place_on_its_connection() {
-    // The third answer is the last of its connection.
+    // The third response is the last of its connection.
     let requests_per_connection = Some(7);
     let reconnect_after = Some(3);
     let spec = LoadSpec {
@@ -363,12 +363,12 @@ fn a_closed_loop_takes_its_turns() {
 }
 
 #[test]
-fn a_lane_that_wakes_up_after_its_window_makes_what_was_due_at_the_start() {
+fn a_lane_that_wakes_up_after_its_window_sends_what_was_due_at_the_start() {
     let server = Slots { begins: ms(700), ..slots(3, ms(10)) };
     let done = run(&LoadSpec { measured: Some(ms(500)), ..spec(3, Pace::Closed) }, server);
     assert_eq!((done.tally.counts.good(), done.tally.all_requests()), (3, 3));
     assert_eq!(done.millis(|exchange| exchange.due), [0; 3]);
-    assert_eq!(done.millis(Exchange::response_time), [710; 3], "nor is the delay left out");
+    assert_eq!(done.millis(Exchange::response_time), [710; 3], "the delay counts");
 }
 
 #[test]
@@ -407,8 +407,8 @@ fn a_refused_connect_is_an_outcome_and_is_tried_again_after_a_pause() {
 
 #[test]
 fn an_open_loop_keeps_its_schedule_though_connects_are_refused() {
-    // Two connections for a request each 5 ms: were one that was refused kept out of use for its
-    // pause of 10 ms, some would wait.
+    // Two connections for a request every 5 ms: if a refused connection were left out for its pause
+    // of 10 ms, some requests would have to wait for one.
     let server = Slots { always_refuses: true, ..slots(2, ms(1)) };
     let done = run(&spec(2, paced(200.0)).with(|load| load.requests_total = Some(400)), server);
     assert_eq!(done.tally.counts.of(Outcome::Refused), 400);
@@ -438,7 +438,7 @@ fn a_failed_request_is_sent_again_and_recorded_once_with_its_due_time() {
 }
 
 #[test]
-fn who_gives_up_and_comes_again_is_one_request_whose_work_is_done_twice() {
+fn a_client_that_gives_up_and_retries_is_one_request_that_is_served_twice() {
     // The server is frozen for half a second, and a client waits for 200 ms.
     let server = Slots { stall: Some((ms(390), ms(500))), ..slots(1, ms(10)) };
     let spec = spec(20, paced(5.0)).with(|load| {
@@ -545,9 +545,9 @@ fn a_connection_is_opened_anew_after_its_number_of_requests() {
 
 #[test]
 fn the_drain_of_an_open_loop_has_an_end() {
-    // One connection, one slot of 500 ms, twenty requests in a second, a timeout of 2 s: five get
-    // through, a sixth in the timeout after the last is due (950 ms + 2 s), a seventh is out when
-    // the run ends a tenth of it later, and the rest was never sent.
+    // One connection, one slot of 500 ms, twenty requests in a second. The last is due at 950 ms,
+    // and the run ends a timeout (2 s) and a tenth of it later, at 3150 ms: six have been answered
+    // by then, a seventh is in flight, and the rest was never sent.
     let spec = spec(1, paced(20.0)).with(|load| {
         load.requests_total = Some(20);
         load.timeout = ms(2000);
@@ -561,8 +561,9 @@ fn the_drain_of_an_open_loop_has_an_end() {
 
 #[test]
 fn a_queue_too_long_to_be_sent_in_time_is_given_up() {
-    // Two connections of 500 ms and a second of a thousand requests: 4/s get through, 8 more would
-    // in a timeout of two seconds. The run ends with the answers that are out.
+    // Two connections of 500 ms each answer four requests per second, and a thousand are due in one
+    // second: a timeout of 2 s would be enough for 8 more, not for the queue. So the run ends with
+    // the responses to what is in flight.
     let measured = Some(Nanos::from_secs(1));
     let spec = LoadSpec { measured, ..spec(2, paced(1000.0)).with(|load| load.timeout = ms(2000)) };
     let done = run(&spec, slots(2, ms(500)));
@@ -605,10 +606,10 @@ fn kernel_stamps_keep_our_late_reads_out_of_the_times() {
         (of_kernel.service_time.min(), of_kernel.read_lag.max()),
         (Some(ms(10)), Some(ms(3)))
     );
-    // Where it ran anyway it was not late.
+    // Not quite 3 ms on average: what comes while the lane is awake anyway is read at once.
     assert!(of_kernel.read_lag.mean() > Some(Nanos::from_micros(2500)));
     assert_eq!(of_kernel.read_lag.count(), of_kernel.counts.answered());
-    // Nobody can send before he has read: the load is the same.
+    // A closed loop sends only after it has read, so the load is the same.
     assert_eq!(of_kernel.counts, of_user.counts);
     assert_eq!(
         (of_user.read_lag.count(), user.end.clock_steps, kernel.end.clock_steps),
@@ -627,8 +628,8 @@ fn setting_the_wall_clock_is_noticed_and_changes_no_time() {
     }
 }
 
-/// Two thousand requests, one each half of a millisecond, each answered after 300 µs; and how often
-/// the lane waited for news.
+/// Two thousand requests, one every half millisecond, each answered after 300 µs; and how often the
+/// lane waited for events.
 fn read_when_due(timestamps: Timestamps, timing: Timing) -> (Simulated, u64) {
     let server = slots(8, Nanos::from_micros(300));
     let waits = Rc::clone(&server.waits);
@@ -649,9 +650,10 @@ fn responses_that_the_kernel_stamps_wait_for_the_next_due_time_and_no_figure_sho
     assert_eq!(
         (tally.read_lag.count(), tally.read_lag.max()),
         (2000, Some(Nanos::ZERO)),
-        "it was meant to wait"
+        "a deliberate wait is no lag"
     );
-    // Twice a request, and once after the first that showed what responses are like.
+    // Two waits for each request if every response is read at once; one if reads are put off, which
+    // begins after the first responses have shown how long they take.
     assert!(waits_at_once >= 4000 && waits_when_due < 2400, "{waits_at_once}, {waits_when_due}");
     let (coalesced, _) = read_when_due(Timestamps::Kernel, Timing::Coalesce);
     assert_eq!(

@@ -24,7 +24,8 @@ fn without_insecure_a_certificate_nobody_vouches_for_fails() {
     assert_eq!(outcome(own_config(), tls), Outcome::ConnectFailed);
 }
 
-/// A client that connects to a server with this certificate, in both versions of TLS.
+/// Asserts whether a client with these settings trusts a server with this certificate, in both
+/// versions of TLS.
 fn assert_trusted(what: &str, pair: &Pair, tls: &TlsSettings, is_trusted: bool) {
     let expected = if is_trusted { GOOD } else { Outcome::ConnectFailed };
     for version in BOTH {
