@@ -75,7 +75,7 @@ pub fn cpus_setting(tool: LoadTool) -> Result<Option<u32>, GeneratorError> {
     }
 }
 
-/// The variables that are set and say how the generator is run, if it is another one.
+/// The environment variables that are set and say how another generator is run.
 pub fn settings(tool: Option<LoadTool>) -> impl Iterator<Item = &'static str> {
     let names = tool.map(|tool| [tool.program_setting(), tool.cpus_setting()]);
     names.into_iter().flatten().flatten().filter(|name| setting(name).is_some())
@@ -407,12 +407,12 @@ fn not_printed(tool: LoadTool, figure: ObjectiveFigure) -> Option<String> {
             }
             let all: Vec<String> =
                 percentiles.iter().map(|q| report::number::percentile(*q)).collect();
-            Some(format!("of percentiles {} only", all.join(" ")))
+            Some(format!("only the percentiles {}", all.join(" ")))
         }
         ObjectiveFigure::ServiceTime(_) => {
-            Some("one kind of time only, judged without the word service".to_owned())
+            Some("one kind of time only: leave out the word 'service'".to_owned())
         }
-        ObjectiveFigure::SentShare => Some("not what was sent of what was due".to_owned()),
+        ObjectiveFigure::SentShare => Some("no share of requests sent".to_owned()),
         ObjectiveFigure::Mean
         | ObjectiveFigure::Max
         | ObjectiveFigure::ErrorShare
@@ -465,7 +465,7 @@ mod tests {
             order.body = Some("/f/body".into());
         };
         let rate = |order: &mut LoadOrder| order.load.pace = Pace::constant("5".parse().unwrap());
-        // None of them follows a redirect to if nobody asked it to go.
+        // None of them follows redirects, which may lead where nobody asked the load to go.
         let cases: [(_, Change<'_>, _); 14] = [
             // Ten connections on four threads would be eight: two threads share them evenly.
             (LoadTool::Wrk, &plain, "-t2 -c10 --latency --timeout 30s -d 2s"),

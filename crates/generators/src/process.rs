@@ -51,7 +51,7 @@ pub struct GeneratorRunner {
 pub struct ProcessReport {
     /// What it printed to stdout.
     pub printed: String,
-    /// The last line that it printed to stderr.
+    /// The last line that it printed to stderr, or else to stdout.
     pub complaint: Option<String>,
     /// The command, quoted for a shell.
     pub command_line: String,

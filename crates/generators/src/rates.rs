@@ -376,7 +376,7 @@ the generator may reach more. CPU: the generator's, for each request. Unclaimed:
 sink and not in the generator's own count, such as requests in flight at the end. Own: what it \
 prints itself. Little: its rate x its mean / connections; below 1, connections were idle; above 1, \
 times were made up. longtail's p50 and p99 count from the due time, the others' from where each \
-starts its watch.";
+starts its clock.";
 
 /// Failed runs, what the audit finds wrong, and missing generators.
 fn remarks(found: &CalibrationFindings) -> Vec<String> {

@@ -1,5 +1,5 @@
-//! What an event in the middle of a run (`--during`) will do and did: what a Puma cannot do is known
-//! before the load, and what happened is concluded from processes, never from what was asked.
+//! What an event in the middle of a run (`--during`) will do and did: what a Puma cannot do is
+//! known before the load, and what happened is concluded from processes, never from what was asked.
 
 use model::{EventKind, EventRecord, Nanos, ProcessRole, PumaSetup, SeenProcess};
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,8 @@ pub fn forecast(kind: &EventKind, setup: Option<&PumaSetup>) -> EventForecast {
     let Some(setup) = setup else {
         return if kind.is_pumas() {
             Refused(format!(
-                "--during {kind} is for Puma, and the server is none that can be seen: name a signal (--during HUP@20s) or a command"
+                "--during {kind} is for Puma, and no Puma is seen here: name a signal (--during \
+                 HUP@20s) or a command"
             ))
         } else {
             AsAsked
@@ -150,24 +151,18 @@ pub fn server_change(record: &EventRecord) -> ServerChange {
     if of_role(ProcessRole::First).all(|process| process.ended.is_some()) {
         return ServerChange::Ended;
     }
-    let count = |processes: Vec<&SeenProcess>| processes.len() as u32;
-    let old = count(
-        of_role(ProcessRole::Worker)
-            .filter(|process| {
-                process.is_older_than(at) && process.ended.is_none_or(|end| end >= at)
-            })
-            .collect(),
-    );
-    let gone = count(
-        of_role(ProcessRole::Worker)
-            .filter(|process| {
-                process.is_older_than(at) && process.ended.is_some_and(|end| end >= at)
-            })
-            .collect(),
-    );
-    let new = count(
-        of_role(ProcessRole::Worker).filter(is_new).filter(|new| new.ended.is_none()).collect(),
-    );
+    let was_there = |worker: &&SeenProcess| {
+        worker.is_older_than(at) && worker.ended.is_none_or(|end| end >= at)
+    };
+    let old = of_role(ProcessRole::Worker).filter(was_there).count() as u32;
+    let gone = of_role(ProcessRole::Worker)
+        .filter(was_there)
+        .filter(|worker| worker.ended.is_some())
+        .count() as u32;
+    let new = of_role(ProcessRole::Worker)
+        .filter(is_new)
+        .filter(|worker| worker.ended.is_none())
+        .count() as u32;
     match (gone, new) {
         (0, 0) => ServerChange::Nothing,
         (gone, new) if gone == old && new >= old => ServerChange::AllWorkersReplaced {
@@ -195,8 +190,7 @@ fn fewest_serving(record: &EventRecord, at: Nanos) -> u32 {
 }
 
 impl ServerChange {
-    /// What happened, as the rest of a sentence; `None` if there is nothing to add to what was
-    /// asked for.
+    /// What happened, as the rest of a sentence.
     pub(crate) fn in_words(self) -> String {
         match self {
             ServerChange::NotDone => "it was not done".to_owned(),

@@ -20,7 +20,7 @@ pub struct RepeatedEvent {
     pub not_done: u32,
     /// What became of the server's processes; `None` if that was not the same in all runs.
     pub change: Option<ServerChange>,
-    /// What is to be said of Puma's version, if it is another one after the event.
+    /// A sentence about Puma's version, if the event changed it.
     other_version: Option<String>,
     /// How long it took; `None` if nothing changed.
     pub took: Option<RepeatedTime>,
@@ -28,7 +28,8 @@ pub struct RepeatedEvent {
     pub unserved: Option<RepeatedTime>,
     /// The longest time without a response.
     pub gap: Option<RepeatedTime>,
-    /// Requests that were out at the event, or due from then until all was as before, in all runs.
+    /// Requests that were in flight at the event, or due from then until all was as before, in all
+    /// runs.
     pub requests: u64,
     /// How many of them failed.
     pub failed: u64,
@@ -45,7 +46,7 @@ pub struct RepeatedEvent {
 pub struct RepeatedTime {
     /// The median.
     pub median: Nanos,
-    /// In which the median lies with 95 %; `None` if there are too few runs.
+    /// Its 95 % interval; `None` if there are too few runs.
     pub interval: Option<[Nanos; 2]>,
 }
 
