@@ -57,14 +57,14 @@ pub(crate) mod fixtures {
 
     /// What requests of a class take alone, and wait, in ms.
     #[derive(Clone, Copy)]
-    pub(crate) struct LoneAndWaiting {
+    pub(crate) struct AloneAndWait {
         pub(crate) alone: u64,
         pub(crate) wait: u64,
     }
 
     /// The canonical sweep (its requests take 200 ms on average and wait for a thread), with one
     /// search among five requests at the highest load.
-    pub(crate) fn with_searches(posts: LoneAndWaiting, searches: LoneAndWaiting) -> SweepStudy {
+    pub(crate) fn with_searches(posts: AloneAndWait, searches: AloneAndWait) -> SweepStudy {
         let mut study = testkit::study::canonical();
         let names = ["/posts", "/search"];
         let both = [posts, searches];

@@ -5,21 +5,22 @@ use serde::{Deserialize, Serialize};
 
 use super::Finding;
 
-/// The queue time that an APM would show, beside the one by the clock of who sent the requests.
+/// The queue time that an APM would show, beside the one by longtail's clock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AppQueueTime {
     /// How the header said when a request was sent.
     pub header: QueueHeader,
-    /// Means, and the times that 99 % stay below, of what the app computed.
+    /// The mean of the queue times that the app computed.
     #[serde(rename = "computed_mean_ns")]
     pub computed_mean: Nanos,
-    /// The same.
+    /// Their 99th percentile.
     #[serde(rename = "computed_p99_ns")]
     pub computed_p99: Nanos,
-    /// How long the requests were outside the app; `None` if it does not say its own time.
+    /// How long requests were outside the app, on average; `None` if the app does not report how
+    /// long it took itself.
     #[serde(rename = "outside_mean_ns")]
     pub outside_mean: Option<Nanos>,
-    /// The same.
+    /// The 99th percentile of that.
     #[serde(rename = "outside_p99_ns")]
     pub outside_p99: Option<Nanos>,
 }

@@ -22,7 +22,7 @@ pub struct ChangesWithTime {
 
 /// Two runs of one load that differ by a smaller share than this have not changed.
 const NOTABLE: f64 = 0.15;
-/// Nor have two that differ by less than this: a busy machine causes as much.
+/// Two that differ by less than this have not changed either: a busy machine causes as much.
 const LEAST: Nanos = Nanos::from_millis(1);
 
 /// Judges a sweep whose first load was repeated at the end.

@@ -28,11 +28,11 @@ pub struct ClassesWaitAlike {
     pub slowest_alone: Nanos,
 }
 
-/// Classes need so many responses each.
+/// Each class needs at least this many responses.
 const LEAST: u64 = 30;
 /// They differ if the slowest takes this many times as long as the fastest.
 const DIFFER: u64 = 2;
-/// They wait alike if no mean is further from that of all than this share of it.
+/// They wait alike if each class's mean wait is within this share of the mean wait of all.
 const ALIKE: f64 = 0.25;
 /// Below this share of what a request takes alone, a wait is lost in its variation.
 const NOTABLE: f64 = 0.5;
@@ -89,17 +89,17 @@ impl ClassesWaitAlike {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::class_times::fixtures::{LoneAndWaiting, with_searches};
+    use crate::class_times::fixtures::{AloneAndWait, with_searches};
     use crate::sweep_points;
 
-    fn found(posts: LoneAndWaiting, searches: LoneAndWaiting) -> Option<String> {
+    fn found(posts: AloneAndWait, searches: AloneAndWait) -> Option<String> {
         let study = with_searches(posts, searches);
         of(&study, sweep_points::of(&study).last().unwrap()).map(|finding| finding.sentence())
     }
 
     #[test]
     fn classes_that_wait_as_long_are_told_from_an_order_of_service() {
-        let times = |alone, wait| LoneAndWaiting { alone, wait };
+        let times = |alone, wait| AloneAndWait { alone, wait };
         let alike = found(times(50, 600), times(800, 640)).unwrap();
         assert!(alike.contains("600 ms to 640 ms"), "{alike}");
         assert!(alike.contains("50.0 ms to 800 ms"), "{alike}");

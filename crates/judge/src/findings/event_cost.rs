@@ -9,13 +9,14 @@ use super::failed::{FailureCount, failure};
 use crate::event::{ServerChange, server_change};
 use crate::words::{brief, counted, listed, tenths};
 
-/// A gap between two responses is worth a sentence if it is so long, and so many times the longest
-/// before.
+/// A shorter gap between two responses is not mentioned.
 const NOTABLE_GAP: Nanos = Nanos::from_millis(200);
+/// Nor is one that is not more than this many times the longest gap before the event.
 const TIMES_BEFORE: u64 = 3;
-/// Other programs may be why requests were slow if they took so many CPUs more than before, while
-/// all but this part of the CPUs were busy.
+/// Other programs may be why requests were slow if they took this many CPUs more than before, and
+/// hardly any was idle.
 const MORE_CPUS: f64 = 0.5;
+/// At most this share of the CPUs was idle then.
 const IDLE_PART: f64 = 0.1;
 
 /// What an event cost.
@@ -23,7 +24,7 @@ const IDLE_PART: f64 = 0.1;
 pub struct EventCost {
     /// What was asked for.
     pub event: String,
-    /// When it was done, since the begin of the measured window; `None` if it was not.
+    /// When it was done, since the beginning of the measured window; `None` if it was not.
     #[serde(rename = "at_ns")]
     pub at: Option<Nanos>,
     /// What was done, or why it could not be.
@@ -40,11 +41,11 @@ pub struct EventCost {
     /// For how long no process served.
     #[serde(rename = "unserved_ns")]
     pub unserved: Nanos,
-    /// Requests that were out at the event, or due from then until all was as before.
+    /// Requests that were in flight at the event, or due from then until all was as before.
     pub requests: u64,
     /// How many of them failed.
     pub failed: u64,
-    /// How, the most frequent first.
+    /// How they failed, the most frequent kind first.
     pub kinds: Vec<FailuresOfKind>,
     /// The 99th percentile of the response times before.
     #[serde(rename = "p99_before_ns")]
@@ -63,10 +64,10 @@ pub struct EventCost {
     pub disturbed_before: Nanos,
     /// Whether the run ended before all was as before.
     pub is_cut_off: bool,
-    /// The longest time without a response, from the event on, and before.
+    /// The longest time without a response, from the event on.
     #[serde(rename = "gap_ns")]
     pub gap: Nanos,
-    /// Before.
+    /// The same before the event.
     #[serde(rename = "gap_before_ns")]
     pub gap_before: Nanos,
     /// Connections that the server closed between two requests, from the event on; `None` if it is
@@ -240,7 +241,7 @@ impl EventCost {
         })
     }
 
-    /// Closed in the middle of a request is a failure, which is counted with those.
+    /// A connection that was closed in the middle of a request is among the failures instead.
     fn closed_in_words(&self) -> Option<String> {
         let closed = self.closed.filter(|closed| *closed > 0)?;
         let before = match self.closed_before {
@@ -251,7 +252,8 @@ impl EventCost {
         Some(format!("The server closed {closed} between two requests{before}."))
     }
 
-    /// A restart runs Puma by its own name.
+    /// A restarted Puma may be another version: it starts itself by its name, without the options
+    /// that Ruby had.
     pub(crate) fn versions_in_words(&self) -> Option<String> {
         let [before, after] = self.versions.as_ref()?;
         let why = if self.change == ServerChange::RestartedInFull {
@@ -262,11 +264,12 @@ impl EventCost {
         Some(format!("It was Puma {before} and is {after} now{why}."))
     }
 
-    /// What others did is not the event's, if requests were slow meanwhile.
+    /// If requests were slow: other programs that may have been the reason, instead of the event.
     fn others_in_words(&self) -> Option<String> {
         let others = self.others.filter(|_| self.disturbed > Nanos::ZERO)?;
         Some(format!(
-            "Other programs took {} of the {} CPUs in a second of it ({} before), and none was idle: not all of it need be the event's.",
+            "Other programs took up to {} of the {} CPUs meanwhile ({} before), and none was idle: \
+             they may be the reason for some of it.",
             tenths(others.most_since),
             others.of,
             tenths(others.before)
@@ -403,7 +406,7 @@ mod tests {
             ..cost()
         };
         assert!(slow.sentence().contains(
-            "Other programs took 1.4 of the 2 CPUs in a second of it (0.1 before), and none was idle"
+            "Other programs took up to 1.4 of the 2 CPUs meanwhile (0.1 before), and none was idle"
         ));
         let undisturbed = EventCost { disturbed: Nanos::ZERO, ..slow };
         assert!(!undisturbed.sentence().contains("Other programs"));

@@ -34,8 +34,12 @@ impl FallsBehind {
 
         let [offered, completed] = [*offered_per_s, *completed_per_s].map(rate_in_words);
         let behind = format!("Of {offered} requests/s the server completes {completed}");
-        under_way.map_or(format!("{behind}."), |n| {
-                format!("{behind}; {n} had no response when the load ended. It is overloaded, or some requests take longer than the run.")
-            })
+        match under_way {
+            Some(n) => format!(
+                "{behind}; {n} had no response when the load ended. It is overloaded, or some \
+                 requests take longer than the run."
+            ),
+            None => format!("{behind}."),
+        }
     }
 }

@@ -24,8 +24,8 @@ pub struct HeavyClass {
     /// The same of all others, on average.
     #[serde(rename = "others_alone_ns")]
     pub others_alone: Nanos,
-    /// What leaving it out would change; `None` where theory does not fit what was measured, and of a
-    /// load on a server of which the threads are not known.
+    /// What leaving it out would change; `None` if theory does not fit what was measured, and for a
+    /// load, where the server's threads are not known.
     pub without: Option<WithoutClass>,
 }
 
@@ -42,18 +42,19 @@ pub struct WithoutClass {
     pub without: Nanos,
 }
 
-/// A class is heavy from this share of the server's time on,
+/// A heavy class takes at least this share of the server's time.
 const OF_TIME: f64 = 0.4;
-/// if that is this many times its share of the requests.
+/// That share is also at least this many times its share of the requests.
 const MORE_THAN_REQUESTS: f64 = 2.0;
 /// Theory fits where it gives the measured mean with the class to within this share.
 const FITS: f64 = 0.15;
 
-/// In a load requests have waited if a response takes longer than a request alone by this part of
-/// it.
+/// Requests of a load have waited if a response takes longer than a request alone by at least this
+/// share of the time alone.
 const WAITED: f64 = 0.5;
 
-/// Judges the highest load at which requests waited for a thread: else nothing is taken from others.
+/// Judges the highest load, if requests waited for a thread there: otherwise a heavy class takes
+/// nothing from the others.
 pub(super) fn of(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Finding> {
     let slots = study.server.slots();
     let last = points.last().filter(|point| point.run.connections > slots)?;
@@ -77,8 +78,8 @@ pub(super) fn of(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Findin
     Some(HeavyClass { without, ..found }.into())
 }
 
-/// Judges a load before which each class was measured alone, if requests waited in it. The number of
-/// threads is not known, and so nothing of a load without the class.
+/// Judges a load before which each class was measured alone, if requests waited in it. The number
+/// of threads is not known, so theory says nothing about the load without the class.
 pub(super) fn of_load(study: &LoadStudy) -> Option<Finding> {
     let run = &study.run;
     let classes = times_of_classes(&study.classes_alone, run)?;
@@ -96,7 +97,8 @@ fn mean_alone(classes: &[ClassTime<'_>]) -> f64 {
     classes.iter().map(ClassTime::server_time).sum::<f64>() / requests
 }
 
-/// The class with the most of the server's time, if that is far more than its share of the requests.
+/// The class with the most of the server's time, if that is far more than its share of the
+/// requests.
 fn heaviest(classes: &[ClassTime<'_>]) -> Option<HeavyClass> {
     let requests: f64 = classes.iter().map(|class| class.requests).sum();
     let time: f64 = classes.iter().map(ClassTime::server_time).sum();
@@ -143,7 +145,7 @@ impl HeavyClass {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::class_times::fixtures::{LoneAndWaiting, with_searches};
+    use crate::class_times::fixtures::{AloneAndWait, with_searches};
     use crate::sweep_points;
 
     fn found(study: &SweepStudy) -> Option<HeavyClass> {
@@ -153,8 +155,8 @@ mod tests {
         }
     }
 
-    fn times(alone: u64) -> LoneAndWaiting {
-        LoneAndWaiting { alone, wait: 300 }
+    fn times(alone: u64) -> AloneAndWait {
+        AloneAndWait { alone, wait: 300 }
     }
 
     #[test]

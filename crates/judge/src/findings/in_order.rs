@@ -7,8 +7,8 @@ use super::Finding;
 use crate::sweep_points::SweepPoint;
 use crate::words::{brief, load};
 
-/// How long the requests of a load took, and how long each would take if they were served first come,
-/// first served.
+/// How long the requests of a load took, and how long each would take if they were served first
+/// come, first served.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OrderEvidence {
     /// The load.

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::{Finding, Offered, highest_percentile, within};
 use crate::words::rate_in_words;
 
-/// If less than this share of what was offered ended within the measured time, the sentence says so.
+/// If less than this share of what was offered ended within the measured time, the sentence says
+/// so.
 const NOTABLE: f64 = 0.99;
 
 /// Open loop: all that was offered was sent and completed.

@@ -1,8 +1,8 @@
 //! Findings: what a study concludes about the server. Each has a file with its evidence, when it
 //! holds, and its sentence.
 //!
-//! If the figures don't decide a question, the finding says so. A run that failed its checks is
-//! evidence of nothing else.
+//! If the figures don't decide a question, the finding says so. Nothing but that is concluded from
+//! a run that failed its checks.
 
 mod accepts_late;
 mod app_queue_time;
@@ -357,7 +357,7 @@ fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
         // What became of processes and requests is known all the same.
         findings.extend(event.map(Finding::from));
     } else if let Some(event) = event {
-        // What the server does in between is not its usual behaviour, of which the others speak.
+        // The other findings are about the server's usual behaviour, which an event interrupts.
         findings.push(event.into());
         return findings;
     } else if run.tally.counts.good() > 0 && ended.is_none() {

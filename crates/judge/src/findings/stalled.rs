@@ -99,16 +99,16 @@ fn slower(run: &Run, time: Nanos) -> f64 {
 }
 
 fn finding_of(run: &Run, stalls: &[&Silence]) -> Option<Finding> {
-    let mut of: Vec<StallsOf> = Vec::new();
+    let mut by_worker: Vec<StallsOf> = Vec::new();
     for stall in stalls {
         let length = stall.length();
-        match of.iter_mut().find(|other| other.worker == stall.worker) {
+        match by_worker.iter_mut().find(|other| other.worker == stall.worker) {
             Some(other) => {
                 other.times += 1;
                 other.shortest = other.shortest.min(length);
                 other.longest = other.longest.max(length);
             }
-            None => of.push(StallsOf {
+            None => by_worker.push(StallsOf {
                 worker: stall.worker.clone(),
                 times: 1,
                 shortest: length,
@@ -118,7 +118,7 @@ fn finding_of(run: &Run, stalls: &[&Silence]) -> Option<Finding> {
     }
     let connections = run.connections;
     let measured = run.measured;
-    (!of.is_empty()).then(|| Stalled { connections, measured, stalls: of }.into())
+    (!by_worker.is_empty()).then(|| Stalled { connections, measured, stalls: by_worker }.into())
 }
 
 impl StallsOf {

@@ -22,9 +22,10 @@ pub struct StreamedBodies {
     pub body: Nanos,
 }
 
-/// Bodies are reported if they take at least this share of the service time
+/// Bodies are reported if they take at least this share of the service time.
 const MOST_OF_IT: f64 = 0.5;
-/// and at least this long; less may be a delayed acknowledgement, which takes the kernel 40 ms.
+/// They must also take this long: less may be a delayed acknowledgement, which takes the kernel
+/// 40 ms.
 const LONG: Nanos = Nanos::from_millis(50);
 
 /// Judges a run whose responses don't arrive in one piece.
@@ -50,8 +51,8 @@ impl StreamedBodies {
         let at = self.multiple.map_or_else(|| count_of(self.connections, "connection"), load);
         format!(
             "Most of the time is the body's: at {at} the first byte comes after {}, and the last {} \
-             later, on average. A server with threads keeps one for that long, where the app writes \
-             the body so slowly.",
+             later, on average. If the app writes the body that slowly, it keeps a thread of the \
+             server busy for that long.",
             brief(self.first_byte),
             brief(self.body)
         )

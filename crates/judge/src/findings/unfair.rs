@@ -26,9 +26,9 @@ pub struct Unfair {
     pub in_order: Nanos,
 }
 
-/// Service is unfair if the fast group takes at most this multiple of the time in order
+/// If service is unfair, the fast group takes at most this multiple of the time in order.
 const FAST: f64 = 0.75;
-/// and the slow group at least this multiple.
+/// The slow group then takes at least this multiple.
 const SLOW: f64 = 1.5;
 
 /// Judges the fast and the slow requests at the highest load, if the app is not the reason for
