@@ -3,7 +3,8 @@
 //!
 //! By Little's law the product is the number of requests in service, if each takes no longer under
 //! load than alone. If requests do take longer (because of Ruby's lock, or another lock that each
-//! holds for part of its time), it is less than the number inside: it measures work, not heads.
+//! holds for part of its time), it is less than the number inside: it measures work done, not
+//! requests that are held.
 
 use model::theory::ServiceTime;
 use model::{AtOnce, Nanos, Run};
@@ -75,6 +76,7 @@ pub(crate) fn is_narrow(at_once: &AtOnce) -> bool {
 /// instead of the 1.96 of 95 %. [`LEAST_ERROR`] is not due to chance and stays as it is.
 const CLEARLY: f64 = 3.3 / ERRORS;
 
+/// The end of the 99.9 % interval, from this end of the 95 % interval.
 fn clear_end(mean: f64, end: f64) -> f64 {
     let apart = (end - mean).abs();
     let by_chance = (apart - LEAST_ERROR * mean).max(0.0);

@@ -12,9 +12,10 @@ use crate::limits;
 use crate::trust::TrustLine;
 use crate::verdict;
 
-/// Judges a trial. If its generator failed a check, this is the check: then a trial that breaks an
-/// objective says nothing about the server, and one whose requests were not sent in time says
-/// nothing at all. (One that keeps its objectives although the generator was late does keep them.)
+/// Judges a trial. Returns the check that the generator failed if the trial is worthless because of
+/// it: if it broke an objective, that may have been the generator's fault. One that kept its
+/// objectives although the generator was late counts, unless requests were not sent in time or a
+/// generator was lost.
 pub fn judge_trial(run: &mut Run, pace: &Pace, keeps_objectives: bool) -> Option<Diagnostic> {
     let judgement = verdict::of_open_loop(run, pace, Timing::default());
     let is_generators = judgement.verdict == Verdict::GeneratorBound
@@ -27,13 +28,13 @@ pub fn judge_trial(run: &mut Run, pace: &Pace, keeps_objectives: bool) -> Option
     })
 }
 
-/// `410 to 430`; three digits, and four where the first is a one, rounded so that the bracket does
-/// not become narrower.
+/// The lower end of a bracket, in three digits: rounded down, so that the bracket does not become
+/// narrower.
 pub fn rate_down(rate: f64) -> String {
     shown(rounded(rate, f64::floor))
 }
 
-/// The same of an upper end.
+/// The upper end, rounded up.
 pub fn rate_up(rate: f64) -> String {
     shown(rounded(rate, f64::ceil))
 }
@@ -101,7 +102,8 @@ pub fn provisional(study: &CapacityStudy) -> Option<String> {
     })
 }
 
-/// Why: what broke first, the limit, how the lower end was confirmed, the closed loop, why it ended.
+/// Why: what broke first, the limit, how the lower end was confirmed, the closed loop, why it
+/// ended.
 pub fn reasons(study: &CapacityStudy) -> Vec<String> {
     let mut reasons = Vec::new();
     reasons.extend(seems(study));
@@ -145,7 +147,7 @@ fn what_broke(study: &CapacityStudy, trial: &CapacityTrial) -> Option<String> {
     } else {
         String::new()
     };
-    // Further up, what lies between is not known.
+    // If the trial was much further up, how it breaks in between is not known.
     let is_near = low > 0.0 && trial.rate <= low * (1.0 + NEAR);
     let how = match (is_near, share > MOST_OF_THEM) {
         (true, true) => " It is a cliff.",
@@ -162,7 +164,7 @@ fn what_broke(study: &CapacityStudy, trial: &CapacityTrial) -> Option<String> {
 
 /// A rate that fails at most this far above the lower end tells how steeply the objective breaks.
 const NEAR: f64 = 0.15;
-/// The share of late requests there from which on it is a cliff.
+/// From this share of late requests on, it is a cliff.
 const MOST_OF_THEM: f64 = 0.5;
 
 /// The limit by name: of the closed loop, whose server is known alone and at several loads, else of
@@ -332,7 +334,7 @@ pub fn forecast(study: &CapacityStudy) -> Option<String> {
     }
 }
 
-/// A budget that a forecast gives: those that it tries end at four hours.
+/// A forecast's budget in words. Forecasts try budgets of up to four hours.
 fn longer(budget: Option<Nanos>) -> String {
     match budget {
         Some(time) => format!("about {}", self::budget(rounded_up(time))),

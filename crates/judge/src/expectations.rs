@@ -64,11 +64,11 @@ pub fn results(study: &Study, runs: &[NamedRun<'_>]) -> Vec<ExpectationResult> {
 /// Whether a study is shown to meet a threshold: this decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThresholdShown {
-    /// It is, in all its runs.
+    /// The threshold is met in all runs.
     Shown,
-    /// It is missed, or that cannot be told.
+    /// It is missed, or the result is unknown.
     NotShown,
-    /// It is of a run whose figures are worthless.
+    /// The figures of one of its runs are worthless.
     OfInvalidRun,
 }
 
@@ -158,7 +158,7 @@ fn figure_in_words(condition: &Objective) -> String {
     }
 }
 
-/// As it was asked for. "PASS fail if" would be read twice.
+/// The threshold, to stand after PASS or FAIL: "PASS fail if …" would confuse.
 fn as_asked(threshold: &Threshold) -> String {
     if threshold.is_expected {
         threshold.to_string()

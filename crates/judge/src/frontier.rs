@@ -1,5 +1,5 @@
-//! What is concluded of searches for the capacities of several sizes of a server (`--try`): which of
-//! them takes the most, and which cannot be told apart.
+//! What is concluded from searches for the capacities of several sizes of a server (`--try`): which
+//! of them takes the most, and which cannot be told apart.
 //!
 //! A size takes more than another only if its whole bracket is above the other's.
 
@@ -133,7 +133,7 @@ fn missing(study: &CapacityStudy) -> Option<String> {
         .then(|| format!("Stopped by the user in the search for size {begun} of {planned}."))
 }
 
-/// What speaks for the answer and against it: of each size what would be said of it alone.
+/// What speaks for the answer and against it: each doubt of a size's own search, with its name.
 pub fn trust(study: &CapacityStudy) -> Vec<TrustLine> {
     let mut lines = Vec::new();
     let longest = study.sizes.iter().map(|size| size.search.total_time).max();

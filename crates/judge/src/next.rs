@@ -56,7 +56,7 @@ fn command(line: impl Into<String>, why: &str) -> NextCommand {
     NextCommand { command, why: format!("{why}{missing}") }
 }
 
-/// A study's own command line, of which something is changed.
+/// A study's own command line, to be changed in one place.
 struct OwnLine<'a>(&'a str);
 
 impl OwnLine<'_> {
@@ -85,7 +85,7 @@ fn of_capacity(study: &CapacityStudy) -> Vec<NextCommand> {
     let of_sizes = study.sizes.iter().any(|size| is_wide_and_short(&size.search));
     let mut next = Vec::new();
     if is_wide_and_short(study) || of_sizes {
-        // A budget that was said to give both ends, where one is missing.
+        // If an end of the bracket is missing, the budget that the forecast says gives both.
         let needed = study.forecast.and_then(|forecast| forecast.both_ends_after);
         let needed = needed.filter(|_| study.bracket.width().is_none());
         let longer = needed.unwrap_or(study.plan.budget * 3).max(study.plan.budget * 2);
@@ -120,7 +120,8 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
                 _ => difference.blocks_needed,
             }
         });
-        // Runs that were lost to failed checks are not made up for by the same number again.
+        // If runs were lost to failed checks, the blocks needed may be no more than there were, and
+        // as many again would not help.
         let blocks =
             needed.max().filter(|blocks| (found.blocks + 1..=MOST_BLOCKS).contains(blocks));
         blocks.map(|blocks| {
@@ -352,14 +353,10 @@ pub fn longer_by(study: &Study, times: f64) -> Option<String> {
         return None;
     }
     let times = times.ceil() as u64;
-    let of_stop = |stop: Stop| match stop {
-        Stop::After(time) => format!("--for={}", time * times),
-        Stop::RequestsPerConnection(n) => format!("-R{}", n * times),
-    };
     Some(match study {
-        Study::Sweep(study) => of_stop(study.plan.stream.stop),
-        Study::Bodies(study) => of_stop(study.plan.stream.stop),
-        Study::Compare(study) => of_stop(study.plan.arms.first()?.stream.stop),
+        Study::Sweep(study) => longer_stop(study.plan.stream.stop, times),
+        Study::Bodies(study) => longer_stop(study.plan.stream.stop, times),
+        Study::Compare(study) => longer_stop(study.plan.arms.first()?.stream.stop, times),
         Study::Capacity(_) => return None,
         Study::Load(study) => match (study.plan.length, study.plan.load.requests_total) {
             (Some(length), _) => format!("--for={}", length * times),
@@ -417,13 +414,13 @@ fn in_millis(time: Nanos) -> String {
     format!("{}ms", number::significant(time.as_millis_f64()))
 }
 
-/// How long a load lasts.
+/// Flags that set how long a load lasts.
 const DURATION: [&str; 2] = ["--for", "-z"];
-/// Flags of a load that set how many requests it sends,
+/// Flags that set how many requests a load sends.
 const AMOUNT: [&str; 5] = ["--rate", "--for", "-z", "-n", "--number"];
-/// that change this number during the load,
+/// Flags that change the rate during a load.
 const RAMP: [&str; 4] = ["--ramp", "--over", "--steps", "--step"];
-/// and that judge it.
+/// Flags that judge a load.
 const JUDGED: [&str; 3] = ["--expect", "--fail-if", "--stop-if"];
 
 fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
@@ -439,8 +436,8 @@ fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
     next
 }
 
-/// A load sees a full server from outside. What its threads do meanwhile `longtail watch` sees, if
-/// the server runs on this machine and listens on TCP.
+/// A load sees a full server only from outside. `longtail watch` shows what its threads do
+/// meanwhile, if it runs on this machine and listens on TCP.
 fn watch_meanwhile(study: &LoadStudy, findings: &[Finding]) -> Option<NextCommand> {
     let is_full = findings.iter().any(|finding| {
         matches!(finding, Finding::ClosedLoop(_) | Finding::Overloaded(_) | Finding::Peaked(_))

@@ -4,7 +4,7 @@ use model::counts::name;
 use model::{LoadPlan, LoadStudy, Outcome, Run};
 
 /// How the requests of a load that got no response at all ended, and what to check first; `None` if
-/// there was a response. `misunderstanding` is what a look at the server told afterwards.
+/// there was a response. `misunderstanding`: what a request to the server showed afterwards.
 pub fn explain_no_response(load: &LoadStudy, misunderstanding: Option<&str>) -> Option<String> {
     let LoadStudy { run: Run { tally, claim, .. }, plan, .. } = load;
     if let Some(claim) = claim {
@@ -62,7 +62,8 @@ fn what_to_check(outcome: Outcome, plan: &LoadPlan) -> &'static str {
         }
         Outcome::BadResponse => "longtail speaks HTTP/1.1 only: is this the port of such a server?",
         Outcome::Refused => {
-            "it was listened to before the start: is there still a server, or is its accept queue full?"
+            "something listened there before the start: is there still a server, or is its accept \
+             queue full?"
         }
         Outcome::Closed | Outcome::Reset => {
             "it took the connections and ended them: what does its log say?"

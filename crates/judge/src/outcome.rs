@@ -1,4 +1,5 @@
-//! What a study comes to for a script that runs it ([`StudyOutcome`]): the exit code follows from it.
+//! What a study comes to for a script that runs it ([`StudyOutcome`]): the exit code follows from
+//! that.
 
 use model::comparison::ComparisonFindings;
 use model::{CapacityExpectation, Run, SearchEnd, Study, Verdict};
@@ -8,8 +9,8 @@ use crate::expectations::{ThresholdShown, is_shown};
 /// What a study comes to. Several may hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StudyOutcome {
-    /// The user interrupted it. (A load knows that itself: a condition of the user may have ended
-    /// it.)
+    /// The user interrupted it. Always false for a load, whose command knows whether the user or a
+    /// condition (`--stop-if`) ended it.
     pub is_interrupted: bool,
     /// No figure is the server's: all runs are invalid, or one with a threshold is, or the server
     /// ended.

@@ -25,8 +25,8 @@ impl ServerSeen {
 
     /// Connections whose request is at the server, not on the network.
     fn arrived(&self, load: &LoadSeen) -> f64 {
-        let way = self.alone.map(|alone| alone.round_trip).unwrap_or_default();
-        f64::from(load.connections) - load.rate * way.as_secs_f64()
+        let round_trip = self.alone.map(|alone| alone.round_trip).unwrap_or_default();
+        f64::from(load.connections) - load.rate * round_trip.as_secs_f64()
     }
 
     /// Whether throughput grows less beyond the full load than requests are slowed down at it. If
@@ -47,13 +47,13 @@ impl ServerSeen {
     /// idle while requests were on the network.
     fn is_flat(&self, low: &LoadSeen, high: &LoadSeen) -> bool {
         f64::from(high.connections) >= NEXT_LOAD * f64::from(low.connections)
-            && high.rate < (1.0 + SAME_RATE) * self.without_ways(low)
+            && high.rate < (1.0 + SAME_RATE) * self.without_network_time(low)
     }
 
     /// The same, within chance.
     fn is_flat_by_chance(&self, low: &LoadSeen, high: &LoadSeen) -> bool {
         let by_chance = self.scatter(low.responses).hypot(self.scatter(high.responses));
-        high.rate < (1.0 + SAME_RATE + by_chance) * self.without_ways(low)
+        high.rate < (1.0 + SAME_RATE + by_chance) * self.without_network_time(low)
     }
 
     /// Whether throughput falls between two loads by more than chance.
@@ -64,7 +64,7 @@ impl ServerSeen {
 
     /// The throughput that a load would have had if no thread had been idle while requests were on
     /// the network.
-    fn without_ways(&self, load: &LoadSeen) -> f64 {
+    fn without_network_time(&self, load: &LoadSeen) -> f64 {
         let slots = f64::from(self.slots);
         if f64::from(load.connections) < with_all_threads::NEARLY_ALL * slots {
             return load.rate;
@@ -92,7 +92,7 @@ const WAITING: f64 = 1.2;
 /// its thread, so no load's mean time can be shorter.
 pub(crate) fn held(server: &ServerSeen) -> Option<ServiceTime> {
     let alone = server.alone?;
-    let way = alone.round_trip.as_secs_f64();
+    let round_trip = alone.round_trip.as_secs_f64();
     let mut held = alone.of_a_thread();
     // If the time grows while the server runs, it may be longer now than in any load.
     if alone.again.is_some_and(|again| again.differs && again.mean > alone.mean) {
@@ -103,7 +103,7 @@ pub(crate) fn held(server: &ServerSeen) -> Option<ServiceTime> {
         let responses = load.responses as f64;
         let by_chance = at_once::ERRORS * load.variation / responses.sqrt();
         let error = by_chance.hypot(connections / responses);
-        let mean = (connections / load.rate - way).max(0.0);
+        let mean = (connections / load.rate - round_trip).max(0.0);
         let high = Nanos::from_secs_f64(mean * (1.0 + error));
         // The load's mean is shorter than the time alone, so the time alone no longer holds. How
         // short it has become is unknown.
@@ -208,7 +208,8 @@ impl<'a> Seen<'a> {
         let is_lower = at_once.high.is_some_and(|high| high < f64::from(self.server.slots));
         let times = match self.with_all {
             WithAllThreads::Longer(times) if is_lower || !is_counted => times,
-            // Neither alone would be enough; both of its times show it.
+            // Less work at a time than threads, and a typical request that takes longer: neither
+            // alone would be enough.
             WithAllThreads::Unclear(times)
                 if is_lower && self.is_shown && times.is_longer_by(AS_LONG) =>
             {
@@ -333,9 +334,10 @@ fn may_be_contention(at_once: &AtOnce, server: &ServerSeen) -> bool {
     at_once.mean >= MOST_OF_THE_WORK * f64::from(server.slots) && !(1..server.slots).any(could_be)
 }
 
-/// A server that does at least this share of what its threads could.
+/// A server that does at least this share of what its threads could may be held back by contention
+/// alone.
 const MOST_OF_THE_WORK: f64 = 0.85;
-/// The work that a pool lets through is known to within this share beyond chance.
+/// Beyond chance, the work that a pool lets through is known to within this share.
 const NEAR_A_POOL: f64 = 0.03;
 
 /// Whether requests take longer than alone even at a load with hardly any others. Then the app

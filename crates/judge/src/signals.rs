@@ -1,10 +1,11 @@
-//! Which of a server's numbers tells first that it is full: what an autoscaler or an alert may go by.
+//! Which of a server's numbers tells first that it is full: what an autoscaler or an alert may go
+//! by.
 //!
-//! A load goes up through the server's saturation and down again, beginning with a while at half of
-//! its capacity. Each number (a *signal*) is read as a scraper reads it. Its *idle range* is what
-//! the first half of that while showed. Its *threshold* lies halfway between the end of that range
-//! and what it had reached when the objective broke, which the client alone knows. In the second
-//! half of that while each reading beyond the threshold is a *false alarm*.
+//! A load goes up through the server's saturation and down again, after a first step at half of its
+//! capacity. Each number (a *signal*) is read as a scraper reads it. Its *idle range* is what it
+//! showed in the first half of that step. Its *threshold* lies halfway between the end of that
+//! range and what it had reached when the objective broke, which the client alone knows. In the
+//! second half of the first step each reading beyond the threshold is a *false alarm*.
 
 use model::statistics::binomial;
 use model::{CapacityStudy, Nanos, Watch, WatchCurve, WatchTrack};
@@ -25,10 +26,10 @@ pub struct SignalKind {
     pub unit: &'static str,
     /// How readings of several processes become one.
     of_all: SignalSum,
-    /// What it must have reached when the objective broke: less is nothing to go by, such as a
-    /// fiftieth of a CPU.
+    /// What it must at least have reached when the objective broke. Less, such as a fiftieth of a
+    /// CPU, is nothing to go by.
     least: f64,
-    /// Who tells it.
+    /// Where it comes from.
     pub source: SignalSource,
     /// Where an alert reads it.
     pub read_at: &'static str,
@@ -36,18 +37,18 @@ pub struct SignalKind {
     pub blind_to: &'static str,
 }
 
-/// Who tells a number.
+/// Where a number comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalSource {
     /// Puma's control server.
     Puma,
     /// The kernel of the server's machine.
     Kernel,
-    /// The app: in its responses it says when it began.
+    /// The app, which says in its responses when it began.
     App,
 }
 
-/// How a number of the whole server is made of its processes' numbers.
+/// How the processes' numbers become one number of the whole server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SignalSum {
     /// Added up; more is fuller.
@@ -56,9 +57,10 @@ enum SignalSum {
     FallingSum,
     /// The highest since the last reading of each, added up.
     SumOfPeaks,
-    /// The growth of counters a second, added up: CPUs, or threads that wait for one.
+    /// The growth of counters per second, added up: CPUs, or threads that wait for one.
     Growth,
-    /// The growth of a counter of nanoseconds by that of [`APP_REQUESTS`], in milliseconds.
+    /// The growth of a counter of nanoseconds, divided by that of [`APP_REQUESTS`], in
+    /// milliseconds.
     MeanTime,
 }
 
@@ -68,7 +70,7 @@ pub const CPU_PRESSURE: &str = "cpu_pressure";
 const OWN_CPU_WAIT: &str = "run_queue_wait";
 /// The curve of how long all requests so far had waited when the app began with them, in ns.
 pub const APP_QUEUE_TIME: &str = "app_queue_time";
-/// The curve of how many those are.
+/// The curve of how many requests the app has begun.
 pub const APP_REQUESTS: &str = "app_requests";
 
 /// All signals, in the order of the table.
@@ -111,7 +113,7 @@ pub const SIGNALS: [SignalKind; 9] = [
         least: 2.0,
         source: SignalSource::Puma,
         read_at: "/stats: backlog_max of each worker since it was read last, added up",
-        blind_to: "what waits in the kernel's accept queue, and for how long it was so high",
+        blind_to: "what waits in the kernel's accept queue, and how long it was that high",
     },
     SignalKind {
         name: "queue time",
@@ -151,7 +153,7 @@ pub const SIGNALS: [SignalKind; 9] = [
         least: 0.1,
         source: SignalSource::Kernel,
         read_at: "/proc/PID/task/TID/schedstat: the second number of each thread, a second",
-        blind_to: "all waiting but that for a CPU",
+        blind_to: "any wait but that for a CPU",
     },
     SignalKind {
         name: "CPU pressure",
@@ -184,12 +186,13 @@ pub enum BaseKnownBy {
     Search,
     /// Its short trials make that likely.
     ShortTrials,
-    /// The search had no time to tell: a closed loop did so much.
+    /// The search had no time to tell: this is what a closed loop reached.
     ClosedLoop,
 }
 
-/// The load goes up to this part of the capacity at least, and to this part of what was too much.
+/// The load goes up to this part of the capacity at least.
 const HIGHEST_PART: f64 = 1.2;
+/// It also goes up to this part of a rate that was too much.
 const BEYOND_TOO_MUCH: f64 = 1.1;
 
 impl SignalsBase {
@@ -223,10 +226,10 @@ impl SignalsBase {
             BaseKnownBy::ShortTrials => {
                 let seems = capacity::provisional(search).unwrap_or_default();
                 let objectives = capacity::objectives(search);
-                format!("It seems to take {seems} with {objectives}: a longer --budget tells.")
+                format!("It seems to take {seems} with {objectives}: a longer --budget decides.")
             }
             BaseKnownBy::ClosedLoop => {
-                "The search had no time to find the capacity: a longer --budget does.".to_owned()
+                "The search had no time to find the capacity: give a longer --budget.".to_owned()
             }
         };
         let whole = match self.by {
@@ -260,7 +263,7 @@ impl SignalsServer {
         }
     }
 
-    /// Whether something is known of both that differs.
+    /// Whether anything that is known of both differs.
     fn differs_from(&self, other: &SignalsServer) -> bool {
         fn differ<T: PartialEq>(one: Option<&T>, other: Option<&T>) -> bool {
             one.zip(other).is_some_and(|(one, other)| one != other)
@@ -274,7 +277,7 @@ impl SignalsServer {
 /// The thresholds that `longtail signals` found, as its JSON has them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct SignalThresholds {
-    /// `signals`, else it is something else.
+    /// `signals`; anything else is another kind of file.
     pub kind: String,
     /// When it began, as RFC 3339.
     pub started_at: String,
@@ -290,7 +293,7 @@ pub struct SignalThresholds {
     pub doubt: Option<String>,
 }
 
-/// One of them.
+/// The threshold of one number.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct SignalThreshold {
     /// The number's name.
@@ -353,7 +356,7 @@ pub struct SignalsSeen<'a> {
     pub seconds: &'a [DueSecond],
     /// The share of them that may be late.
     pub allowed: f64,
-    /// The load. The first step is the while at half of the capacity.
+    /// The load. The first step is at half of the capacity.
     pub steps: &'a [SignalStep],
     /// What the steps are parts of, in words.
     pub parts_of: &'static str,
@@ -383,7 +386,7 @@ pub struct SignalRow {
     pub false_alarms: u64,
     /// All readings that could have been false alarms.
     pub checked: u64,
-    /// At most so many false alarms an hour, with 95 %.
+    /// The most false alarms per hour that these readings allow (95 %).
     pub alarms_per_hour_at_most: Option<f64>,
 }
 
@@ -402,15 +405,15 @@ pub struct SignalsFound {
     pub missing: Vec<SignalKind>,
 }
 
-/// So improbable must the late requests be if the objective held.
+/// The objective is broken when the late requests would be less probable than this if it held.
 const BY_CHANCE: f64 = 1e-3;
 /// Seconds over which late requests are counted.
 const WINDOW: usize = 5;
-/// A value counts as crossed when so many readings in a row are beyond it.
+/// A value counts as crossed when this many readings in a row are beyond it.
 const IN_A_ROW: usize = 2;
 
-/// Puma keeps a maximum until it is read, and shows it again until its workers' next reports: so long
-/// those of before the load are shown.
+/// For this long, maxima from before the load may be shown: Puma keeps a maximum until it is read,
+/// and then shows it until its workers' next reports.
 const PEAKS_OF_BEFORE: Nanos = Nanos::from_secs(10);
 
 impl SignalsFound {
@@ -450,13 +453,16 @@ impl SignalsFound {
     /// The answer in a sentence or two.
     pub fn sentence(&self) -> String {
         let Some(broke) = self.broke else {
-            return "The objective held all the time, so no signal can be held against it: give a stricter --objective or a longer --budget.".to_owned();
+            return "The objective held all the time, so no signal can be compared with it: give a \
+                    stricter --objective or a longer --budget."
+                .to_owned();
         };
         let part = percent(self.broke_at.unwrap_or_default());
         let whole = self.parts_of;
         let Some(best) = self.best() else {
             return format!(
-                "The objective broke at {part} of {whole}, and no signal told it before without false alarms."
+                "The objective broke at {part} of {whole}, and no signal told so in advance \
+                 without false alarms."
             );
         };
         let threshold = best.beyond().unwrap_or_default();
@@ -578,7 +584,7 @@ fn row(
         runs.find(|run| run.iter().all(|reading| is_beyond(reading.value, limit)))
     };
     let left = crossing(idle_end).map(|run| run[0].at);
-    // It is known with the last of them.
+    // The threshold counts as crossed from the last of these readings on.
     let alarm = threshold.and_then(crossing).map(|run| run[IN_A_ROW - 1].at);
     let lead = alarm.zip(broke).map(|(alarm, broke)| broke.as_secs_f64() - alarm.as_secs_f64());
     let watched = seen.interval.as_secs_f64() * checked.len() as f64;
@@ -624,8 +630,8 @@ struct SignalReading {
     value: f64,
 }
 
-/// A reading each interval, where there was one: of a gauge the latest value, of a counter its growth
-/// a second since the reading before.
+/// One reading per interval, where there was one: the latest value of a gauge, or how much a
+/// counter grew per second since the reading before.
 fn readings(seen: &SignalsSeen<'_>, kind: SignalKind) -> Vec<SignalReading> {
     let curves = SignalCurves::of(seen.watch, kind.curve);
     let requests = SignalCurves::of(seen.watch, APP_REQUESTS);
@@ -683,7 +689,8 @@ impl<'a> SignalCurves<'a> {
         Some((self.sum_at(until)? - self.sum_at(from)?).max(0.0))
     }
 
-    /// How much they grew a second, between the samples that were the latest then.
+    /// How much they grew per second, between the samples that were the latest at these two
+    /// instants.
     fn rate(&self, from: Nanos, until: Nanos) -> Option<f64> {
         let rates = self.0.iter().filter_map(|(track, curve)| {
             let before = latest_sample(track, curve, from)?;
@@ -741,7 +748,7 @@ mod tests {
         WatchTrack { at, curves: vec![curve], ..WatchTrack::default() }
     }
 
-    /// Late from 90 s on, when more is offered than the server can do.
+    /// Late from 92 s to 115 s: from 90 s on more is offered than the server can do.
     fn seconds() -> Vec<DueSecond> {
         let late = |second: u64| if (92..115).contains(&second) { 60 } else { 0 };
         (0..130).map(|second| DueSecond { requests: 100, late: late(second) }).collect()

@@ -1,8 +1,9 @@
 //! Between which rates a load with steps, or a ramp, breaks a threshold.
 //!
-//! One percentile over several rates tells nothing of any of them. So a threshold on response times
-//! or on the share of failures is held against each step as if it was a run of its own. A step with
-//! too few responses to tell does not spoil the result if a faster one is shown to meet it.
+//! One percentile over several rates says nothing about any of them. So a threshold on response
+//! times or on the share of failures is held against each step as if that were a run of its own. A
+//! step with too few responses to tell does not spoil the result if a faster one is shown to meet
+//! the threshold.
 
 use model::objective::{Compare, ObjectiveFigure};
 use model::{LoadStudy, Run, StepRecord, Study, Threshold, number};
@@ -44,7 +45,7 @@ fn held_in_load<'a>(study: &'a LoadStudy, threshold: &Threshold) -> Vec<HeldStep
     study.run.steps.iter().filter_map(hold).collect()
 }
 
-/// Whether the threshold asks that a figure stays low which is one of each step. A throughput, or a
+/// Whether the threshold is an upper limit on a figure that each step has. A throughput, or a
 /// number of failures, is a matter of the whole run; so is a class of requests.
 fn is_of_each_step(threshold: &Threshold) -> bool {
     let Threshold { class, condition, is_expected } = threshold;
@@ -173,8 +174,8 @@ mod tests {
     use crate::expectations::{ThresholdShown, is_shown, results};
     use crate::named_runs::named_runs;
 
-    /// 50, 100, 150 and 200 requests a second for 5 s each, on a server of 20 slots and 200 ms, which
-    /// does not quite complete a hundred a second.
+    /// 50, 100, 150 and 200 requests per second for 5 s each, on a server of 20 slots and 200 ms,
+    /// which does not quite complete a hundred per second.
     fn told(threshold: &str) -> (String, Option<[Option<f64>; 2]>, ThresholdShown) {
         let mut study = testkit::load::overloaded();
         study.plan.thresholds = vec![threshold.parse().unwrap()];

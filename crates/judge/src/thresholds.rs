@@ -342,6 +342,7 @@ mod tests {
     fn a_run_without_requests_has_no_result() {
         assert_eq!(held_against(&run(0, 0), &"p99 < 1s".parse().unwrap()), None);
     }
+
     #[test]
     fn an_objective_that_an_impossible_claim_would_meet_is_not_met() {
         let run = |audit, found: &[ClaimGrade]| {

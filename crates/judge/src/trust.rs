@@ -281,9 +281,9 @@ impl Doubt<'_> {
         let hint = assessment.hint;
         // The conclusion already names the check that decided; this line says what to do about it.
         if self.decides && !hint.is_empty() {
-            return TrustLine::new(mark, format!("{}{at}.", capitalized(hint)));
+            return TrustLine::new(mark, format!("{}{at}.", sentence_case(hint)));
         }
-        let sentence = format!("{}{at}.", capitalized(assessment.sentence.trim_end_matches('.')));
+        let sentence = format!("{}{at}.", sentence_case(assessment.sentence.trim_end_matches('.')));
         TrustLine {
             hint: Some(hint).filter(|hint| !hint.is_empty()),
             ..TrustLine::new(mark, sentence)
@@ -291,7 +291,7 @@ impl Doubt<'_> {
     }
 }
 
-fn capitalized(text: &str) -> String {
+fn sentence_case(text: &str) -> String {
     // A program's name stays as its users write it.
     if ["hey ", "wrk ", "wrk2 ", "oha ", "ab ", "wrk's", "hey's"]
         .iter()

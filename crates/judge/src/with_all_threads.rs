@@ -1,5 +1,5 @@
-//! How long a typical request takes with one in flight for each thread, compared with alone or with
-//! fewer others.
+//! How long a typical request takes with one request in flight for each thread, compared with one
+//! that is alone or has fewer others beside it.
 //!
 //! At that load no request waits for a thread. If it takes longer, it waits for something inside;
 //! if not, nothing inside holds it up. A typical time is known much better than a mean, which
@@ -28,7 +28,8 @@ pub(crate) enum WithAllThreads {
 pub(crate) const NEARLY_ALL: f64 = 0.9;
 /// If the limit is a tenth below the threads, requests take at least a ninth longer.
 pub(crate) const AS_LONG: f64 = 1.1;
-/// A load with at most this share of the connections has half as many other requests.
+/// A load with at most this share of the connections has few enough other requests to stand in for
+/// the time alone.
 const FEWER: f64 = 0.5;
 
 /// The time of a typical request at a number of connections.
@@ -47,13 +48,13 @@ pub(crate) fn full_load(server: &ServerSeen) -> Option<&LoadSeen> {
 
 /// Compares the full load of a server with its time alone and its lower loads.
 pub(crate) fn of(server: &ServerSeen) -> WithAllThreads {
-    let way = server.alone.map(|alone| alone.round_trip).unwrap_or_default();
+    let round_trip = server.alone.map(|alone| alone.round_trip).unwrap_or_default();
     let known = |load: &LoadSeen| {
-        Some(Known { connections: load.connections, time: load.usual?.without(way) })
+        Some(Known { connections: load.connections, time: load.usual?.without(round_trip) })
     };
     let Some(here) = full_load(server).and_then(known) else { return WithAllThreads::NotKnown };
     let alone = server.alone.and_then(|alone| alone.usual);
-    let alone = alone.map(|time| Known { connections: 1, time: time.without(way) });
+    let alone = alone.map(|time| Known { connections: 1, time: time.without(round_trip) });
     let most = FEWER * f64::from(here.connections);
     let fewer = server.loads.iter().filter(|load| f64::from(load.connections) <= most);
     let others: Vec<Known> = alone.into_iter().chain(fewer.filter_map(known)).collect();

@@ -14,8 +14,8 @@ pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
     if none_waited { of(run) } else { None }
 }
 
-/// The same, even if requests waited. A request whose connection the server did not take could not be
-/// sent; that is the server's, as while it restarts. `None` if there was no other.
+/// The same, even if requests waited. Requests whose connect failed are left out: they could not be
+/// sent because of the server, which may be restarting. `None` if there were no others.
 pub(super) fn of(run: &Run) -> Option<Diagnostic> {
     let counts = &run.tally.counts;
     let not_taken = [Outcome::Refused, Outcome::NoRoute, Outcome::ConnectTimedOut];

@@ -29,7 +29,8 @@ pub(crate) fn of(facts: &GeneratorFacts) -> Option<Limit> {
 
 /// The same for a server that longtail does not load itself.
 pub(crate) fn of_server(server: &ServerCpu, cpu: CpuUsage) -> Option<Limit> {
-    let beside = if server.is_shared { cpu.generator } else { 0.0 } + cpu.others.unwrap_or(0.0);
+    let generator = if server.is_shared { cpu.generator } else { 0.0 };
+    let beside = generator + cpu.others.unwrap_or(0.0);
     // What is not idle is not available, whatever uses it: a host can take CPUs from a virtual
     // machine without showing it.
     let used = server.idle.map_or(cpu.server + beside, |idle| cpu.of - idle);
@@ -60,16 +61,17 @@ pub(crate) fn of_server(server: &ServerCpu, cpu: CpuUsage) -> Option<Limit> {
     let is_used_up = used >= USED * cpu.of;
     // A process that is always ready to run but gets less than a whole CPU waits for one.
     let waits = cpu.by_quota && each < WHOLE_CPU;
-    match (is_taken, is_used_up || waits) {
-        (true, true) => Some(on_cpus(cpu)),
-        (true, false) if server.is_ruby && each >= WHOLE_CPU => Some(Limit::RubyLock {
-            processes: serving.len() as u32,
-            each,
-            cpu,
-            strength: Strength::Is,
-        }),
-        (true | false, _) => None,
+    if !is_taken {
+        return None;
     }
+    if is_used_up || waits {
+        return Some(on_cpus(cpu));
+    }
+    if server.is_ruby && each >= WHOLE_CPU {
+        let processes = serving.len() as u32;
+        return Some(Limit::RubyLock { processes, each, cpu, strength: Strength::Is });
+    }
+    None
 }
 
 /// If a process of Ruby computes for at least this share of the time while requests wait inside,
@@ -79,8 +81,8 @@ const MAY_BE_THE_LOCK: f64 = 0.5;
 
 /// Explains a limit inside the app by Ruby's lock, where that is possible.
 ///
-/// The lock is the probable limit if each process computes for most of the time. If requests take no
-/// longer than they would by competing for the lock, more threads may do more.
+/// The lock is the probable limit if each process computes for most of the time. If requests take
+/// no longer than they would by competing for the lock, more threads may do more.
 pub(crate) fn or_ruby_lock(limit: Limit, run: &Run) -> Limit {
     let Some(server) = run.generator.server.as_ref().filter(|server| server.is_ruby) else {
         return limit;

@@ -115,7 +115,7 @@ fn longer_than_with_fewer(seen: &UsualTimes) -> String {
     )
 }
 
-/// What lets so many requests be worked on at a time, and no more.
+/// What may be letting this many requests through at a time, and no more.
 fn what_holds_them_up(at_once: &AtOnce, slots: u32, workers: u32, held: Option<Nanos>) -> String {
     let per_worker = at_once.mean / f64::from(workers.max(1));
     let high = at_once.high.unwrap_or(f64::INFINITY);

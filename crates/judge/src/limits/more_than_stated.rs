@@ -33,7 +33,7 @@ pub(super) fn sentence(limit: &Limit) -> String {
     if *waits {
         return format!(
             "The server{probably} takes more at once than the {stated} that were stated: at least {worth}. \
-             Requests wait at {}; whether more connections bring more, these loads do not tell.",
+             Requests wait at {}; these loads do not tell whether more connections bring more.",
             count_of(*connections, "connection")
         );
     }

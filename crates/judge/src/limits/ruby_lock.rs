@@ -55,7 +55,7 @@ pub(super) fn sentence(
 fn with_own_cpus(each: f64) -> String {
     let more = 1.0 / each.max(0.01) - 1.0;
     if (LITTLE_MORE..=1.0).contains(&more) {
-        format!("; CPUs of its own at most {} more", share(more))
+        format!("; with a CPU for each process it would do at most {} more", share(more))
     } else {
         String::new()
     }

@@ -116,8 +116,8 @@ pub(super) fn sentence(limit: &Limit) -> String {
     }
 }
 
-/// The sentence if a typical request takes no longer with all threads in use. `seen`: that they were
-/// counted as busy.
+/// The sentence if a typical request takes no longer with all threads in use. `seen`: that they
+/// were counted as busy.
 fn sentence_of_times(times: &UsualTimes, seen: Option<String>) -> String {
     let nobody_waits = format!(
         "with one request in flight for each, at {}, a typical one takes {}, {} {}",

@@ -19,7 +19,8 @@ pub struct WatchEvidence {
     pub watched: Nanos,
     /// When it was found to have ended.
     pub ended: Option<Nanos>,
-    /// Whether longtail may see what other users' processes do: it is root, or has the capabilities.
+    /// Whether longtail may see what other users' processes do: it is root, or has the
+    /// capabilities.
     pub may_see_all: bool,
     /// Whether the server is on another machine, with a clock of its own.
     pub is_elsewhere: bool,
@@ -268,7 +269,7 @@ impl WatchEvidence {
         all.filter(|_| !self.workers.is_empty())
     }
 
-    /// Connections in the accept queue, if there are more than one now and then.
+    /// Connections in the accept queue; 0 if there is one only now and then.
     pub fn in_kernel(&self) -> Option<u32> {
         self.queue.map(|queue| if queue < LEAST_QUEUE { 0 } else { queue.round() as u32 })
     }
@@ -284,7 +285,7 @@ impl WatchEvidence {
         Some(self.cpu? + self.cpu_wait?)
     }
 
-    /// Of the time in which its threads could have run, the share in which they waited for a CPU.
+    /// How much of the time in which its threads could have run they waited for a CPU.
     pub fn cpu_wait_share(&self) -> Option<f64> {
         let runnable = self.runnable().filter(|runnable| *runnable > 0.0)?;
         Some(self.cpu_wait? / runnable)

@@ -48,7 +48,7 @@ pub(super) enum Unseen {
     FreeThreads,
     /// All threads were busy, but in the only report of a worker.
     OneReport,
-    /// All threads are busy; whether the CPUs are can't be seen.
+    /// All threads are busy, but it can't be seen whether the CPUs are.
     Cpu,
 }
 
@@ -169,8 +169,8 @@ fn is_reached(limit: &Limit, seen: &WatchEvidence, busy: Option<u32>, waits: boo
 /// some thread always does.
 fn locked(seen: &WatchEvidence) -> Option<LockWaiters> {
     let busy = seen.busy_or_taken()?;
-    // While connections wait to be accepted no thread is free: where the server does not count, as
-    // many are busy as requests may be out.
+    // While connections wait to be accepted, no thread is free: without the server's own count, as
+    // many threads are busy as requests may be in flight.
     let do_wait = seen.in_kernel().is_some_and(|waiting| waiting > 0) && seen.busy().is_none();
     let most = seen.requests_out_at_most().zip(seen.slots()).filter(|_| do_wait);
     let busy = most.map_or(busy, |(out, slots)| busy.max(out.min(slots)));

@@ -113,8 +113,8 @@ fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
         Found::Standstill => with_threads(standstill::sentence(seen), seen),
         Found::Full => "Every thread is busy; the next request waits.".to_owned(),
         Found::NotKnown(Unseen::Threads) if is_old => {
-            "Not visible without statistics; Puma 6 and older leave connections there while all \
-             threads are busy."
+            "Not visible without statistics; Puma 6 and older leave connections in the accept \
+             queue while all threads are busy."
                 .to_owned()
         }
         Found::NotKnown(Unseen::Threads) => "Not visible without statistics.".to_owned(),
@@ -160,7 +160,7 @@ fn held(seen: &WatchEvidence) -> String {
     text
 }
 
-/// `7.8 wait for a lock`, `1 waits for a lock`. `what` is of one thread and of several.
+/// `7.8 wait for a lock`, `1 waits for a lock`. `what`: the words for one thread, and for several.
 fn threads_that(threads: f64, what: [&str; 2]) -> String {
     let count = brief_count(threads);
     let [of_one, of_several] = what;

@@ -43,7 +43,7 @@ pub(crate) struct Load {
 }
 
 /// The state of a load that is being simulated.
-struct Floor {
+struct State {
     events: BinaryHeap<Reverse<(u64, usize, Step)>>,
     /// Requests that wait for a thread, in each worker or in one shared queue.
     lines: Vec<VecDeque<usize>>,
@@ -120,27 +120,27 @@ impl Life {
 
     /// A run of `load`, with the server's reports about its threads.
     pub(crate) fn play(&mut self, load: &Load) -> Run {
-        let mut floor = self.open(load);
-        let workers = floor.inside.len();
-        let mut reports = Reports::new(workers, floor.from, floor.until, &mut self.chance);
-        while let Some(Reverse((at, who, step))) = floor.events.pop() {
-            reports.note(at, &floor.inside);
+        let mut state = self.open(load);
+        let workers = state.inside.len();
+        let mut reports = Reports::new(workers, state.from, state.until, &mut self.chance);
+        while let Some(Reverse((at, who, step))) = state.events.pop() {
+            reports.note(at, &state.inside);
             self.now = at;
             match step {
                 Step::Arrives => {
-                    let line = floor.line(who);
-                    floor.lines[line].push_back(who);
-                    self.take(&mut floor, line);
+                    let line = state.line(who);
+                    state.lines[line].push_back(who);
+                    self.take(&mut state, line);
                 }
                 Step::WantsInner => {
-                    let which = floor.inner_line(who);
-                    floor.inner_lines[which].push_back(who);
-                    self.pass(&mut floor, which);
+                    let which = state.inner_line(who);
+                    state.inner_lines[which].push_back(who);
+                    self.pass(&mut state, which);
                 }
-                Step::Done => self.done(&mut floor, who),
+                Step::Done => self.done(&mut state, who),
             }
         }
-        let Floor { mut tally, from, .. } = floor;
+        let State { mut tally, from, .. } = state;
         tally.response_time = tally.service_time.clone();
         tally.last_ended = Nanos(self.now);
         if self.server.way > 0.0 {
@@ -157,7 +157,7 @@ impl Life {
     }
 
     /// The state when all connections have sent their first request.
-    fn open(&mut self, load: &Load) -> Floor {
+    fn open(&mut self, load: &Load) -> State {
         let connections = load.connections as usize;
         let server = self.server;
         let workers = server.workers as usize;
@@ -176,7 +176,7 @@ impl Life {
         let of_connection =
             |chance: &mut Chance| (chance.draw() * workers as f64) as usize % workers;
         let first = self.now + ns(server.way / 2.0);
-        Floor {
+        State {
             events: (0..connections).map(|who| Reverse((first, who, Step::Arrives))).collect(),
             lines: vec![VecDeque::new(); if server.has_own_lines { workers } else { 1 }],
             inside: vec![0; workers],
@@ -196,66 +196,66 @@ impl Life {
 
     /// A request is done: its client gets the response half a round trip later and sends the next
     /// request.
-    fn done(&mut self, floor: &mut Floor, who: usize) {
-        let which = floor.inner_line(who);
-        floor.inner_used[which] -= 1;
-        self.pass(floor, which);
+    fn done(&mut self, state: &mut State, who: usize) {
+        let which = state.inner_line(who);
+        state.inner_used[which] -= 1;
+        self.pass(state, which);
         let way = ns(self.server.way);
         let ended = self.now + way / 2;
-        floor.record(who, ended);
-        let is_over = ended >= floor.until;
-        if !is_over && floor.turns_left[who] > 1 {
-            floor.turns_left[who] -= 1;
-            self.begin(floor, who);
+        state.record(who, ended);
+        let is_over = ended >= state.until;
+        if !is_over && state.turns_left[who] > 1 {
+            state.turns_left[who] -= 1;
+            self.begin(state, who);
             return;
         }
-        let line = floor.line(who);
-        floor.inside[floor.worker[who]] -= 1;
+        let line = state.line(who);
+        state.inside[state.worker[who]] -= 1;
         if !is_over && way == 0 {
-            floor.lines[line].push_back(who);
+            state.lines[line].push_back(who);
         } else if !is_over {
-            floor.events.push(Reverse((self.now + way, who, Step::Arrives)));
+            state.events.push(Reverse((self.now + way, who, Step::Arrives)));
         }
-        self.take(floor, line);
+        self.take(state, line);
     }
 
     /// Gives free threads to waiting requests.
-    fn take(&mut self, floor: &mut Floor, line: usize) {
-        while !floor.lines[line].is_empty() {
+    fn take(&mut self, state: &mut State, line: usize) {
+        while !state.lines[line].is_empty() {
             let free = if self.server.has_own_lines {
-                Some(line).filter(|worker| floor.inside[*worker] < floor.threads)
+                Some(line).filter(|worker| state.inside[*worker] < state.threads)
             } else {
-                let least = (0..floor.inside.len()).min_by_key(|worker| floor.inside[*worker]);
-                least.filter(|worker| floor.inside[*worker] < floor.threads)
+                let least = (0..state.inside.len()).min_by_key(|worker| state.inside[*worker]);
+                least.filter(|worker| state.inside[*worker] < state.threads)
             };
             let Some(worker) = free else { return };
-            let who = floor.lines[line].pop_front().expect("a request waits");
-            floor.worker[who] = worker;
-            floor.inside[worker] += 1;
-            floor.turns_left[who] = self.server.turn;
-            self.begin(floor, who);
+            let who = state.lines[line].pop_front().expect("a request waits");
+            state.worker[who] = worker;
+            state.inside[worker] += 1;
+            state.turns_left[who] = self.server.turn;
+            self.begin(state, who);
         }
     }
 
-    fn begin(&mut self, floor: &mut Floor, who: usize) {
-        floor.work[who] = self.work(floor.worker[who]);
-        let at = self.ends(self.now, floor.work[who] * (1.0 - floor.inner.part));
-        floor.events.push(Reverse((at, who, Step::WantsInner)));
+    fn begin(&mut self, state: &mut State, who: usize) {
+        state.work[who] = self.work(state.worker[who]);
+        let at = self.ends(self.now, state.work[who] * (1.0 - state.inner.part));
+        state.events.push(Reverse((at, who, Step::WantsInner)));
     }
 
     /// Gives free places inside to waiting requests.
-    fn pass(&mut self, floor: &mut Floor, which: usize) {
-        while floor.inner_used[which] < floor.inner.places
-            && let Some(who) = floor.inner_lines[which].pop_front()
+    fn pass(&mut self, state: &mut State, which: usize) {
+        while state.inner_used[which] < state.inner.places
+            && let Some(who) = state.inner_lines[which].pop_front()
         {
-            floor.inner_used[which] += 1;
-            let at = self.ends(self.now, floor.work[who] * floor.inner.part);
-            floor.events.push(Reverse((at, who, Step::Done)));
+            state.inner_used[which] += 1;
+            let at = self.ends(self.now, state.work[who] * state.inner.part);
+            state.events.push(Reverse((at, who, Step::Done)));
         }
     }
 }
 
-impl Floor {
+impl State {
     fn line(&self, who: usize) -> usize {
         if self.lines.len() > 1 { self.worker[who] } else { 0 }
     }
