@@ -112,7 +112,7 @@ impl OwnFigures {
         let at = |quantile| run.response_time(quantile).time();
         let rate_per_s = run.rate();
         let mean = run.mean_response_time();
-        let requests_out = rate_per_s.zip(mean).map(|(rate, mean)| rate * mean.as_secs_f64());
+        let in_flight = rate_per_s.zip(mean).map(|(rate, mean)| rate * mean.as_secs_f64());
         let claim = run.claim.as_deref();
         let claimed = match claim {
             Some(claim) => claim.requests,
@@ -124,7 +124,7 @@ impl OwnFigures {
             mean_ns: mean,
             p50_ns: at(0.5),
             p99_ns: at(0.99),
-            littles_law: requests_out.map(|requests| requests / f64::from(run.connections)),
+            littles_law: in_flight.map(|requests| requests / f64::from(run.connections)),
             doubt: claim.and_then(|claim| doubt(claim.audit, found)),
         }
     }

@@ -436,8 +436,8 @@ fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
     next
 }
 
-/// A load sees a full server only from outside. `longtail watch` shows what its threads do
-/// meanwhile, if it runs on this machine and listens on TCP.
+/// A load sees a full server only from outside. `longtail watch` shows what the server's threads do
+/// meanwhile, if the server runs on this machine and listens on TCP.
 fn watch_meanwhile(study: &LoadStudy, findings: &[Finding]) -> Option<NextCommand> {
     let is_full = findings.iter().any(|finding| {
         matches!(finding, Finding::ClosedLoop(_) | Finding::Overloaded(_) | Finding::Peaked(_))

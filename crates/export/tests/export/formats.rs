@@ -324,7 +324,7 @@ fn an_invalid_run_carries_no_headline_figure() {
 }
 
 #[test]
-fn what_a_receiver_rejects_is_read_from_its_answer() {
+fn what_a_receiver_rejects_is_read_from_its_response() {
     let answer = |rejected| ExportMetricsServiceResponse {
         partial_success: Some(ExportMetricsPartialSuccess {
             rejected_data_points: rejected,

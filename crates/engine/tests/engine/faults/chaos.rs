@@ -23,8 +23,8 @@ fn chaos(seed: u64) -> (Server, Arc<AtomicU64>) {
     let answers = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&answers);
     let server = Server::start(move |stream: &mut TcpStream, number| {
-        let draw = |stream: u64, below: usize| {
-            (uniform(seed + stream, number) * below as f64).ceil() as usize - 1
+        let draw = |which: u64, below: usize| {
+            (uniform(seed + which, number) * below as f64).ceil() as usize - 1
         };
         // A few good responses first, then, on most connections, what is wrong with this one.
         for _ in 0..draw(0, 6) {

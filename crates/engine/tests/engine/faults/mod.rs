@@ -145,7 +145,7 @@ fn all_end(headline: &str) {
 }
 
 #[test]
-fn a_connection_that_ends_before_its_answer_is_whole_was_closed_or_reset() {
+fn a_connection_that_ends_before_its_response_is_whole_was_closed_or_reset() {
     all_end("== a connection that ends");
 }
 
@@ -222,7 +222,7 @@ fn connections_that_are_closed_while_idle_are_opened_anew_and_cost_nothing() {
 }
 
 #[test]
-fn an_answer_of_another_length_than_expected_is_distinguished_from_a_good_one() {
+fn a_response_of_another_length_than_expected_is_distinguished_from_a_good_one() {
     let chunked = r"read; HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;x=y\r\n world\r\n0\r\n\r\n; again";
     for (steps, bytes) in [
         ("read; {answer}; again", 5),
@@ -334,7 +334,7 @@ fn on_a_server_that_stays(
 }
 
 #[test]
-fn an_answer_to_half_a_request_is_counted_and_ends_the_connection() {
+fn a_response_to_half_a_request_is_counted_and_ends_the_connection() {
     // The server leaves the rest of the request unread until the load is over: the client must not
     // wait for it.
     on_a_server_that_stays(
@@ -368,7 +368,7 @@ fn a_request_that_the_server_does_not_read_times_out_half_sent() {
 /// response: then the connection can be used again, and otherwise not, as the server would take the
 /// rest for the next request.
 #[test]
-fn an_early_answer_counts_and_keeps_the_connection_only_if_the_request_was_sent_whole() {
+fn an_early_response_counts_and_keeps_the_connection_only_if_the_request_was_sent_whole() {
     let heads = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&heads);
     let reads_on = Server::start(move |stream, _| {

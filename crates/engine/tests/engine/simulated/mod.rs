@@ -231,7 +231,7 @@ fn a_server_that_stalls_is_the_limit_and_never_the_generator() {
 }
 
 #[test]
-fn an_answer_that_is_there_before_its_request_is_sent_is_a_bad_response() {
+fn a_response_that_is_there_before_its_request_is_sent_is_a_bad_response() {
     let server = Slots { greets_after: Some(ms(2)), ..slots(1, ms(1)) };
     let tally =
         run(&spec(1, Pace::Closed).with(|load| load.requests_total = Some(3)), server).tally;
@@ -382,7 +382,7 @@ fn a_count_ends_the_run_and_each_connection_makes_its_own() {
 }
 
 #[test]
-fn a_request_without_an_answer_times_out_once_and_the_connection_goes_on() {
+fn a_request_without_a_response_times_out_once_and_the_connection_goes_on() {
     let server = Slots { stall: Some((ms(150), ms(10_000))), ..slots(1, ms(100)) };
     let done = run(
         &LoadSpec {

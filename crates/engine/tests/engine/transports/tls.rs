@@ -135,7 +135,7 @@ fn flight(session: &mut ServerConnection) -> Vec<u8> {
 }
 
 #[test]
-fn an_answer_ends_as_the_server_says_and_what_is_cut_or_garbled_is_an_error() {
+fn a_response_ends_as_the_server_says_and_what_is_cut_or_garbled_is_an_error() {
     const UNTIL_CLOSE: &[u8] = b"HTTP/1.0 200 OK\r\n\r\nuntil the end";
     for (content, is_announced, then, closes, expected) in [
         (UNTIL_CLOSE, true, &[][..], true, GOOD),
@@ -235,7 +235,7 @@ fn a_response_that_comes_byte_by_byte_is_the_same() {
 }
 
 #[test]
-fn a_megabyte_of_answer_arrives_whole() {
+fn a_response_of_a_megabyte_arrives_whole() {
     // In chunks, so that each stretch of it has to be in its place.
     let chunk = format!("3e8\r\n{}\r\n", "x".repeat(1000));
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
