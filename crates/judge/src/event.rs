@@ -159,10 +159,9 @@ pub fn server_change(record: &EventRecord) -> ServerChange {
         .filter(was_there)
         .filter(|worker| worker.ended.is_some())
         .count() as u32;
-    let new = of_role(ProcessRole::Worker)
-        .filter(is_new)
-        .filter(|worker| worker.ended.is_none())
-        .count() as u32;
+    let new =
+        of_role(ProcessRole::Worker).filter(is_new).filter(|worker| worker.ended.is_none()).count()
+            as u32;
     match (gone, new) {
         (0, 0) => ServerChange::Nothing,
         (gone, new) if gone == old && new >= old => ServerChange::AllWorkersReplaced {
@@ -198,7 +197,7 @@ impl ServerChange {
                 "the server's processes cannot be seen from here".to_owned()
             }
             ServerChange::Nothing => "no process of the server changed".to_owned(),
-            ServerChange::RestartedInFull => "Puma restarted in full".to_owned(),
+            ServerChange::RestartedInFull => "the server restarted in full".to_owned(),
             ServerChange::StoppedAndStarted => {
                 "the server ended, and another took its place".to_owned()
             }

@@ -143,6 +143,7 @@ impl RepeatedEvent {
             1 if self.runs == 1 => {
                 " The run ended before all was as before: give --for more.".to_owned()
             }
+            1 => " One of the runs ended before all was as before: give --for more.".to_owned(),
             runs => format!(" {runs} runs ended before all was as before: give --for more."),
         };
         let version =
@@ -197,7 +198,7 @@ mod tests {
         };
         assert_eq!(
             event.sentence(),
-            "The restart took 2.00 s (2.00 s to 2.01 s) in 8 runs: Puma restarted in full, and for \
+            "The restart took 2.00 s (2.00 s to 2.01 s) in 8 runs: the server restarted in full, and for \
              1.20 s none served; 3 of the 800 requests meanwhile failed; p99 1.30 s (before 22.0 ms)."
         );
         let differing = RepeatedEvent { change: None, failed: 0, cut_off: 2, ..event };

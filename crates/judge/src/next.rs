@@ -109,8 +109,7 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
         deciding().find(|row| row.differences.iter().any(|it| it.doubt.is_some_and(is_thin)));
     let next = if let Some(row) = thin {
         let why = format!("{} needs more responses per run", row.metric);
-        longer(study, row.metric)
-            .map(|length| own.with(format!("--for {length}"), &["--for"], &why))
+        longer(study, row.metric).map(|length| own.with(format!("--for {length}"), &DURATION, &why))
     } else {
         let needed = deciding().flat_map(|row| &row.differences).filter_map(|difference| {
             match difference.doubt? {
@@ -127,7 +126,7 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
         blocks.map(|blocks| {
             own.with(
                 format!("--blocks {blocks}"),
-                &["--blocks"],
+                &BLOCKS,
                 "with this many blocks the result would be clear",
             )
         })
@@ -415,9 +414,11 @@ fn in_millis(time: Nanos) -> String {
 }
 
 /// Flags that set how long a load lasts.
-const DURATION: [&str; 2] = ["--for", "-z"];
+const DURATION: [&str; 3] = ["--for", "-z", "-D"];
 /// Flags that set how many requests a load sends.
-const AMOUNT: [&str; 5] = ["--rate", "--for", "-z", "-n", "--number"];
+const AMOUNT: [&str; 7] = ["--rate", "-q", "--for", "-z", "-D", "-n", "--number"];
+/// Flags that set how many blocks a comparison has.
+const BLOCKS: [&str; 2] = ["--blocks", "--rounds"];
 /// Flags that change the rate during a load.
 const RAMP: [&str; 4] = ["--ramp", "--over", "--steps", "--step"];
 /// Flags that judge a load.

@@ -73,7 +73,7 @@ pub(super) fn failure(kind: &FailureCount, timeout: Nanos) -> String {
         "connect_refused" => format!("{n} connection{plural} refused"),
         "closed_early" => format!("{n} connection{plural} closed early"),
         "bad_response" => format!("{n} bad response{plural}"),
-        "in_flight" => format!("{n} still in flight at the end"),
+        "in_flight_at_end" => format!("{n} still in flight at the end"),
         status if status.bytes().all(|b| b.is_ascii_digit()) => {
             format!("{n} answered with status {status}")
         }

@@ -372,7 +372,7 @@ fn a_full_restart_without_keep_alive_loses_nothing_and_nobody_serves_for_a_while
         });
         assert_eq!(loaded.change(), ServerChange::RestartedInFull);
         loaded.assert_says("The restart took");
-        loaded.assert_says("Puma restarted in full, and for");
+        loaded.assert_says("the server restarted in full, and for");
         loaded.assert_says("none served");
         loaded.assert_says("No request failed");
         loaded.assert_logged("Restarting...");
