@@ -22,9 +22,11 @@ use crate::session::{FinishedRun, Job, Session, Watching};
 
 /// Longest wait for a single response.
 const LONGEST_WAIT: Nanos = Nanos::from_secs(30);
-/// The path where our app reports how many bytes of content it has sent, and the header with them.
-const LEDGER: (&str, &str) = ("/ledger", "x-body-ledger");
-/// How often the ledger is requested, times the workers: any worker may take the request.
+/// The path where our app reports how many bytes of content it has sent.
+const LEDGER_PATH: &str = "/ledger";
+/// The response header with that number.
+const LEDGER_HEADER: &str = "x-body-ledger";
+/// At most this many requests per worker for the ledger: any worker may take a request.
 const LEDGER_REQUESTS: usize = 100;
 
 /// Conducts the study of `plan`. If the user interrupts, the study has the runs so far and is
@@ -269,14 +271,14 @@ fn compare_bytes(session: &mut Session<'_>) -> Option<Diagnostic> {
         return None;
     }
     let client = session.body_bytes;
-    let request = session.server.get(LEDGER.0);
+    let request = session.server.get(LEDGER_PATH);
     let mut accounts: BTreeMap<String, u64> = BTreeMap::new();
     for _ in 0..LEDGER_REQUESTS * session.server.workers.len().max(1) {
         if session.server.workers.iter().all(|worker| accounts.contains_key(worker)) {
             let app = accounts.values().sum();
             return (app != client).then_some(Diagnostic::BytesDiffer { client, app });
         }
-        let Ok(mut response) = request_once(session, &request, LEDGER.1) else { break };
+        let Ok(mut response) = request_once(session, &request, LEDGER_HEADER) else { break };
         let header = response.worker.take();
         let account = header.as_deref().and_then(parse_account);
         response.worker = account.map(|(pid, _)| pid.to_owned());

@@ -20,7 +20,7 @@ use crate::servers::{Preparation, ServerAddress, ServerUnderTest, under_test};
 
 /// How long a server may take to finish its requests when it is told to stop, before it is killed.
 const GRACE: Nanos = Nanos::from_secs(30);
-/// Between two looks whether it is ready.
+/// How often it is checked whether the server is ready.
 const STEP: Nanos = Nanos::from_millis(20);
 /// Lines of a failed server that are shown.
 const LAST_LINES: usize = 20;
@@ -52,7 +52,7 @@ impl StartedServer {
     ) -> Result<Option<StartedServer>, SweepError> {
         let kind = under_test(&block.server);
         let mut prepared = kind.prepare(block, context)?;
-        // What the kind itself sets stands last, and so counts.
+        // What the kind of server sets itself comes last, so it wins.
         let own = std::mem::take(&mut prepared.spec.env);
         prepared.spec.env =
             context.server_env.clone().into_iter().chain(block.env.clone()).chain(own).collect();
@@ -93,7 +93,7 @@ impl StartedServer {
         }))
     }
 
-    /// What is requested, as a URL; of a Unix socket none that anybody else could use.
+    /// The URL that is requested; empty for a Unix socket, which another generator could not use.
     pub(crate) fn target_url(&self) -> String {
         let ServerAddress { bind, path, .. } = &self.reached;
         // By address: a name might lead another generator elsewhere.
@@ -113,7 +113,7 @@ impl StartedServer {
         render("GET", &self.reached.authority, path, &[], false)
     }
 
-    /// Its listener, to be looked at: what the kernel holds for it.
+    /// Its listener, whose accept queue and connections the kernel tells.
     pub(crate) fn listener(&self) -> ServerListener {
         ServerListener::of(&self.reached.bind.place)
     }
@@ -134,7 +134,8 @@ impl StartedServer {
         Some(SweepError::Died { connections, how, last_lines: last_lines(&self.server) })
     }
 
-    /// Has the server finish what it has and end, and waits until nothing of it lives.
+    /// Lets the server finish its requests, stops it, and waits until none of its processes is
+    /// left.
     pub(crate) fn stop(self, clock: &SystemClock) {
         self.server.stop(GRACE, clock);
     }
@@ -202,7 +203,7 @@ fn wait_until_ready(
             }
         }
         if reported {
-            // A server with statistics responds; any other may only listen so far.
+            // A server that has statistics is ready to respond; any other may only listen so far.
             let patience = boot_timeout.saturating_sub(clock.now() - begun).max(STEP);
             let header = &stream.worker_header;
             let transport = booting.transport;
@@ -211,8 +212,8 @@ fn wait_until_ready(
                     check(booting.server, path, stream, &answer)?;
                     return Ok(Some(answer));
                 }
-                // What is wrong with a response says more than that a later try had no time for
-                // one.
+                // Keep an earlier bad response as the reason: it says more than the timeout of a
+                // later try.
                 Err(error) if error == "timed out" && what.contains(": bad response: ") => {}
                 Err(error) => what = format!("GET {path} is not answered: {error}"),
             }
@@ -244,7 +245,7 @@ pub(crate) fn check(
     answer: &FetchedResponse,
 ) -> Result<(), SweepError> {
     let status = answer.status;
-    // A mix has other requests, of which a path alone may be none.
+    // In a mix this path need not be one of the requests, so a client error is acceptable.
     let least_error = if stream.mix.is_some() { 500 } else { 400 };
     if status >= least_error {
         // Is the request wrong, or the app?
@@ -301,7 +302,7 @@ fn describe(
     let workers = stats.map_or(planned.workers, |stats| stats.workers.len() as u32).max(1);
     let stated_threads =
         stats.and_then(|stats| stats.workers.iter().filter_map(|worker| worker.max_threads).max());
-    // A copy of a commit is no checkout: whose folder it lies in says nothing.
+    // A copy of a commit is no checkout; the folder that it lies in may be part of another one.
     let checkout =
         if block.dir.is_some() { None } else { kind.checkout(prepared.spec.dir.as_path()) };
     let placement = affinity::placement(&[server.pid()]);

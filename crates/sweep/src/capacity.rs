@@ -49,8 +49,9 @@ const SETTLING: Nanos = Nanos::from_millis(500);
 /// The server gets at most this long to work off what a trial has left.
 const LONGEST_REST: Nanos = Nanos::from_secs(10);
 /// How long an overload beyond the capacity lasts. The low rate after it lasts until the objective
-/// has held for as long again, but at most between so many times that.
+/// has held for as long again, or until its time limit.
 const BEYOND: Nanos = Nanos::from_secs(10);
+/// Bounds of that time limit, in multiples of [`BEYOND`]: see [`recovery_periods`].
 const SHORTEST_RECOVERY: u64 = 3;
 const LONGEST_RECOVERY: u64 = 60;
 /// The low rate / the lower end of the bracket.
@@ -69,7 +70,7 @@ pub fn check_objective(condition: Objective) -> Result<(), String> {
 /// Searches for the capacity of a server that runs already.
 ///
 /// # Errors
-/// If an objective is none, or the engine cannot start.
+/// If a condition cannot be an objective, or the engine cannot start.
 pub fn conduct_capacity_of(
     prepared: &PreparedLoad,
     plan: &CapacityPlan,
@@ -92,7 +93,8 @@ pub fn conduct_capacity_of(
 /// Searches for the capacity of a server that longtail starts.
 ///
 /// # Errors
-/// If an objective is none, or the server cannot be started or does not serve what is requested.
+/// If a condition cannot be an objective, or the server cannot be started or does not serve what is
+/// requested.
 pub fn conduct_capacity(
     plan: &CapacityPlan,
     context: &Context<'_>,
@@ -133,7 +135,7 @@ pub fn conduct_sizes(
     Ok(whole)
 }
 
-/// Tells an observer of the search for one size as a part of that for all of them.
+/// Passes the search for one size on to an observer, as part of the search over all sizes.
 struct SizeObserver<'a> {
     size: ServerSize,
     /// What is known of all sizes.
@@ -525,8 +527,8 @@ impl TrialConductor<'_> {
         }
     }
 
-    /// An overload at so many times the lower end of the bracket, and half of that end right after it
-    /// on the same connections; `None` if it was stopped.
+    /// An overload at `times` the lower end of the bracket, then half of that lower end on the same
+    /// connections; `None` if it was stopped.
     fn beyond(
         &mut self,
         times: f64,
@@ -559,10 +561,14 @@ impl TrialConductor<'_> {
         let take = |exchange: &Exchange, start: Nanos| lock(&counts).record(exchange, start);
         let context = self.context;
         let has_ended = self.has_ended;
-        let since = || context.clock.now().saturating_sub(progress.start() + SETTLING);
         let mut ends = || {
-            let is_over = || progress.start() > Nanos::ZERO && has_recovered(&counts, since());
-            stop_reason(context, has_ended).or_else(|| is_over().then_some(TrialStop::Decided))
+            if let Some(stop) = stop_reason(context, has_ended) {
+                return Some(stop);
+            }
+            let start = progress.start();
+            let since = context.clock.now().saturating_sub(start + SETTLING);
+            let is_over = start > Nanos::ZERO && has_recovered(&counts, since);
+            is_over.then_some(TrialStop::Decided)
         };
         let observed = drive(&self.target, &spec, self.context, &progress, &mut ends, Some(&take))?;
         if matches!(observed.ended_by, Some(TrialStop::User | TrialStop::Server)) {
@@ -625,9 +631,9 @@ impl TrialConductor<'_> {
     }
 }
 
-/// How long the low rate after an overload lasts at most, in times of the overload: half as long
-/// again as what has waited takes at half of the capacity, if each request was sent as often as it
-/// may be.
+/// How long the low rate after an overload lasts at most, in multiples of the overload's length:
+/// 1.5 times what the half of the capacity that the low rate leaves free needs for the backlog, if
+/// each request was sent as often as its retries allow.
 fn recovery_periods(times: f64, retry: Option<RetryPolicy>) -> u64 {
     let attempts = 1.0 + retry.map_or(0.0, |retry| f64::from(retry.times));
     let drain = (times * attempts - 1.0) / (1.0 - LOW_RATE);
@@ -722,8 +728,8 @@ impl OverloadCounts {
     }
 }
 
-/// The capacity of an ideal queue with the server's slots, as fast as the closed loop showed; `None`
-/// without slots, or if the objectives have no response time.
+/// The capacity of an ideal queue with the server's slots, as fast as the closed loop showed;
+/// `None` without slots, or if the objectives have no response time.
 fn theory(plan: &CapacityPlan, study: &CapacityStudy) -> Option<CapacityTheory> {
     let slots = study.server.as_ref()?.slots();
     let service = f64::from(slots) / study.closed_loop_rate()?;
@@ -737,7 +743,7 @@ fn theory(plan: &CapacityPlan, study: &CapacityStudy) -> Option<CapacityTheory> 
                 ErlangQueue::new(load)?.response_quantile(quantile)
             }
         });
-        // With such service times one request in so many is late without any queue.
+        // If the service times alone make too many requests late, no rate keeps the objective.
         Some(utilisation.unwrap_or(0.0) * f64::from(slots) / service)
     };
     let objectives = plan.objectives.iter().filter_map(|it| RateObjective::new(*it).ok());
@@ -749,7 +755,7 @@ fn theory(plan: &CapacityPlan, study: &CapacityStudy) -> Option<CapacityTheory> 
     Some(CapacityTheory { constant: lowest(true)?, exponential: lowest(false)? })
 }
 
-/// Why no trial must go on; `None` as long as it may.
+/// Why a trial must stop; `None` while it may go on.
 pub(crate) fn stop_reason(
     context: &Context<'_>,
     has_ended: &dyn Fn() -> bool,

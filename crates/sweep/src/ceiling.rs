@@ -18,9 +18,9 @@ const LENGTH: Nanos = Nanos::from_millis(300);
 const LONGEST_WAIT: Nanos = Nanos::from_secs(30);
 
 /// The ceilings of `shapes`, which differ in connections only, in order, with responses of about
-/// `answer_bytes`; `None` if one cannot be measured, for one because the user interrupted. Where
-/// lanes are kept off the processors of the server that will be measured (`placement`), the sink
-/// goes to those.
+/// `answer_bytes`; `None` if one cannot be measured, for instance because the user interrupted. If
+/// `placement` keeps the lanes off the CPUs of the server that will be measured, the sink runs on
+/// the server's CPUs.
 ///
 /// # Errors
 /// If the built-in server cannot be started.
@@ -103,7 +103,7 @@ fn settings(shape: &LoadSpec, answer_bytes: u32, placement: Option<&Placement>) 
     ))
 }
 
-/// Starts a sink for loads like `shape`; with how to connect to it.
+/// Starts a sink for loads like `shape`. Returns it, and how to connect to it.
 ///
 /// # Errors
 /// If it cannot be started.

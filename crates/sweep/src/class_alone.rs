@@ -4,14 +4,14 @@
 use model::theory::ClassAlone;
 use model::{Nanos, RequestMix, Tally};
 
-/// The longest that it takes of one class, apart from a request in flight at its end.
+/// The longest time spent on one class, apart from a request in flight at its end.
 const LONGEST: Nanos = Nanos::from_millis(500);
-/// And of all classes together.
+/// The longest time spent on all classes together.
 pub(crate) const LONGEST_OF_ALL: Nanos = Nanos::from_secs(10);
 
 /// Measures each class of a mix by up to `most` responses. The first request of a class is left
-/// out, for the app may have to load something for it. `visit` sends up to so many requests for so
-/// long over a new connection; `None` ends the measurement.
+/// out, because the app may have to load something for it. `visit` sends up to the given number of
+/// requests over a new connection, for at most the given time; `None` ends the measurement.
 pub(crate) fn measure<E>(
     mix: &RequestMix,
     most: u64,

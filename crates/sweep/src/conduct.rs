@@ -1,8 +1,8 @@
-//! The conductor: starts one server after the other, has each do its runs, and judges these once,
+//! The conductor: starts one server after the other, does the runs on each, and judges them once,
 //! when all is known.
 //!
-//! What the servers are, what is asked of each, and what a run becomes is an [`Experiment`]'s: a
-//! sweep, a measurement of bodies, a comparison.
+//! An [`Experiment`] (a sweep, a measurement of bodies, a comparison) says which servers to start,
+//! which runs to do on each, and what becomes of a run.
 
 use engine::ensure_descriptors;
 use model::ServerPlan;
@@ -18,13 +18,13 @@ pub(crate) trait Experiment {
     /// The next server; `None` when all is done.
     fn next(&mut self) -> Option<Block>;
 
-    /// What is asked of a server that is ready, before its runs; and these.
+    /// Measures what must be known of a server that is ready, and returns the runs to do on it.
     fn jobs(&mut self, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError>;
 
-    /// Does one of them. `false` if the user ended it, so that there is nothing to tell.
+    /// Does one of these runs. `false` if the user ended it, so that there is nothing to report.
     fn run(&mut self, job: &Job, session: &mut Session<'_>) -> Result<bool, SweepError>;
 
-    /// What is asked of a server after its last run, where all of them were done.
+    /// Measures what is left to measure after a server's last run, if all of them were done.
     fn finish(&mut self, _: &mut Session<'_>) -> Result<(), SweepError> {
         Ok(())
     }
@@ -67,7 +67,7 @@ fn conduct_block(
     observer: &mut dyn Observer,
 ) -> Result<(), SweepError> {
     observer.phase(&Phase::Starting);
-    // Without one the user has interrupted.
+    // There is none if the user has interrupted.
     let Some(server) = StartedServer::start(block, context, observer)? else { return Ok(()) };
     let mut session = Session::new(block, context, server, observer);
     let done = conduct_jobs(experiment, &mut session);
@@ -93,8 +93,8 @@ fn conduct_jobs(
     if session.context.is_interrupted() { Ok(()) } else { experiment.finish(session) }
 }
 
-/// Refuses more connections than there may be descriptors before a server is started, where its
-/// slots are known so early.
+/// Refuses more connections than this process may have open files, before a server is started, if
+/// its slots are known by then.
 ///
 /// # Errors
 /// If there are too few.

@@ -2,9 +2,9 @@
 //! becomes of its processes.
 //!
 //! What happened is read from processes and from what the server wrote, never from what was asked.
-//! A command is not the server: when the run is over and it still goes on, it is waited for for a
-//! while, and then ended; at once if the user stopped the run. What a command that has ended left
-//! behind, such as a server, is not touched.
+//! If the event is a command that still runs at the end of the run, it gets some time to finish,
+//! and is then ended; at once if the user stopped the run. What a finished command left behind,
+//! such as a server, is not touched.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -31,7 +31,7 @@ use crate::others_cpu::{CPU_PERIOD, OthersCpuSeries};
 
 /// How often the server's processes are looked at.
 const LOOK_PERIOD: Nanos = Nanos::from_millis(20);
-/// The lanes are asked for their figures so long before the event.
+/// The lanes are asked for their figures this long before the event.
 const ASK_BEFORE: Nanos = Nanos::from_millis(300);
 /// How long a command is waited for when the run is over.
 const LAST_PATIENCE: Nanos = Nanos::from_secs(10);
@@ -46,7 +46,7 @@ const MOST_REQUESTS: usize = 5_000_000;
 pub struct EventOrder {
     /// What to do.
     pub planned: PlannedEvent,
-    /// When, since the begin of the measured window.
+    /// When, since the start of the measured window.
     pub at: Nanos,
     /// The server's first processes; none if they are not on this machine, or not visible.
     pub roots: Vec<u32>,
@@ -78,11 +78,11 @@ pub(crate) struct SeenEvent {
     /// When the measured window began, on the run's clock.
     begun: Nanos,
     /// The server that took the place of the one that was stopped.
-    pub(crate) again: Option<Server>,
+    pub(crate) restarted: Option<Server>,
 }
 
-/// Waits for the run to begin, does it, and watches the server until the run is `over`. If the run
-/// was asked to `stop` early, a command that still goes on is ended at once.
+/// Waits for the run to begin, does the event, and watches the server until the run is `over`. If
+/// the run was asked to `stop` early, a command that still goes on is ended at once.
 pub(crate) fn conduct_event(
     event: EventOfRun<'_>,
     warm_up: Nanos,
@@ -120,7 +120,7 @@ struct WatchedEvent<'a> {
     order: &'a EventOrder,
     /// The server that is to be started again as soon as it has ended.
     to_start: Option<OwnServer<'a>>,
-    again: Option<Server>,
+    restarted: Option<Server>,
     clock: &'a SystemClock,
     /// When the measured window began.
     begun: Nanos,
@@ -133,7 +133,7 @@ struct WatchedEvent<'a> {
     phase: Option<u32>,
     version: Option<String>,
     others: OthersCpuSeries,
-    next_slow: Nanos,
+    next_slow_look: Nanos,
 }
 
 impl<'a> WatchedEvent<'a> {
@@ -145,7 +145,7 @@ impl<'a> WatchedEvent<'a> {
         WatchedEvent {
             order,
             to_start: event.own.filter(|_| order.planned.kind == EventKind::StopStart),
-            again: None,
+            restarted: None,
             clock,
             begun: clock.now(),
             life,
@@ -156,11 +156,11 @@ impl<'a> WatchedEvent<'a> {
             phase: phase_of(order),
             version: order.roots.first().and_then(|root| puma_setup::version_of(*root)),
             others: OthersCpuSeries::begin(clock.now()),
-            next_slow: clock.now() + CPU_PERIOD,
+            next_slow_look: clock.now() + CPU_PERIOD,
         }
     }
 
-    /// Time since the begin of the measured window.
+    /// Time since the start of the measured window.
     fn now(&self) -> Nanos {
         self.clock.now().saturating_sub(self.begun)
     }
@@ -180,10 +180,10 @@ impl<'a> WatchedEvent<'a> {
             let ended = Some(self.clock.now().saturating_sub(self.begun));
             self.record.command = Some(EventCommand { ended, exit_code, last_line });
         }
-        if self.clock.now() < self.next_slow {
+        if self.clock.now() < self.next_slow_look {
             return;
         }
-        self.next_slow = self.clock.now() + CPU_PERIOD;
+        self.next_slow_look = self.clock.now() + CPU_PERIOD;
         let known_ticks = self.life.cpu_ticks() + self.command_life.cpu_ticks();
         self.others.read(self.clock.now(), known_ticks);
         if self.life.living_root().is_none() && !self.order.roots.is_empty() {
@@ -199,7 +199,7 @@ impl<'a> WatchedEvent<'a> {
         match own.server.start_again(own.guard, self.clock) {
             Ok(server) => {
                 self.life.add_roots(&[server.pid()]);
-                self.again = Some(server);
+                self.restarted = Some(server);
             }
             Err(why) => {
                 let _ = write!(self.record.done, "; it could not be started again: {why}");
@@ -275,11 +275,16 @@ impl<'a> WatchedEvent<'a> {
             self.version.take().zip(version_after).map(|(before, after)| [before, after]);
         self.record.processes = self.life.seen();
         self.record.log = self.log.take().map(ServerLog::new_lines).unwrap_or_default();
-        self.record.log.extend(self.again.iter().flat_map(lines_of_output));
+        self.record.log.extend(self.restarted.iter().flat_map(lines_of_output));
         self.record.log.truncate(MOST_LINES);
         let phase_after = phase_of(self.order);
         self.record.phases = self.phase.zip(phase_after).map(|(before, after)| [before, after]);
-        SeenEvent { record: self.record, others: self.others, begun: self.begun, again: self.again }
+        SeenEvent {
+            record: self.record,
+            others: self.others,
+            begun: self.begun,
+            restarted: self.restarted,
+        }
     }
 
     /// Waits for the command, and ends it if that takes too long.
@@ -413,8 +418,8 @@ impl EventExchanges {
     }
 }
 
-/// The whole record of an event: what was seen, and what became of the requests, of which the lanes
-/// had to drop so many.
+/// The whole record of an event: what was seen, and what became of the requests. The lanes had to
+/// drop the records of `dropped_by_lanes` of them.
 pub(crate) fn with_requests(
     seen: SeenEvent,
     collected: &EventExchanges,
@@ -449,7 +454,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_log_only_pumas_own_lines_are_kept() {
+    fn only_pumas_own_lines_of_a_log_are_kept() {
         let log = "[9] - Worker 0 (PID: 12) booted in 0.5s, phase: 1\nGET /secret?token=abc\n\
                    * Restarting...\n[9] - Stopping 11 for phased upgrade...\nStarted GET\n";
         assert_eq!(

@@ -5,9 +5,10 @@
 //! `conductor.rs` starts `ssh box2 longtail generate` for each, and drives a run with them as
 //! `engine::drive` does with lanes of its own; `generator.rs` is the other end: it drives its part
 //! of the run with `engine::drive_part`. The lanes of all generators are numbered through the run,
-//! and all of them begin at the same instant of the conductor's clock, which each generator knows
-//! by the least round trip of some exchanges. So their records are merged like those of a single
-//! generator's lanes. Where no pipe leads to a generator, its part is a file (`part.rs`).
+//! and all of them begin at the same instant of the conductor's clock: each generator's clock is
+//! compared with it in several exchanges, and the one with the shortest round trip counts. So their
+//! records are merged like those of a single generator's lanes. Where no pipe leads to a generator,
+//! its part is a file (`part.rs`).
 
 pub(crate) mod conductor;
 mod credible;
@@ -130,7 +131,7 @@ pub(super) fn merge(into: &mut Option<LaneOutcome>, part: Option<LaneOutcome>) {
 /// A message as it goes over the pipe.
 pub(super) fn frame(message: &impl Serialize) -> Vec<u8> {
     let mut bytes = vec![0; 4];
-    serde_json::to_writer(&mut bytes, message).expect("messages are of what JSON knows");
+    serde_json::to_writer(&mut bytes, message).expect("every message can be written as JSON");
     let length = u32::try_from(bytes.len() - 4).expect("a message is shorter than a gigabyte");
     bytes[..4].copy_from_slice(&length.to_be_bytes());
     bytes
@@ -170,7 +171,7 @@ fn receive_frame(from: &mut impl Read, longest: usize) -> io::Result<Option<Vec<
     let length = u32::from_be_bytes(length) as usize;
     if length > longest {
         return Err(io::Error::other(format!(
-            "a message of {length} bytes, where {longest} are enough"
+            "a message of {length} bytes, and at most {longest} are accepted"
         )));
     }
     let mut bytes = Vec::new();
@@ -183,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_read_as_they_were_sent_and_what_is_cut_off_is_no_message() {
+    fn frames_are_read_as_they_were_sent_and_broken_ones_are_refused() {
         let mut bytes = Vec::new();
         send(&mut bytes, &Order::Start(Nanos(7))).unwrap();
         send(&mut bytes, &Order::Stop).unwrap();

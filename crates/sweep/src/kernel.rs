@@ -24,7 +24,8 @@ const PERIOD: Nanos = Nanos::from_millis(10);
 /// at most 2 % of a CPU.
 const CHEAP: f64 = 5000.0;
 
-/// What to read of the server and why not more, if the user `asked` for that. `None`: nothing.
+/// What to read of the server, if the user `asked` for this, and why not more. `None`: nothing is
+/// read.
 pub(crate) fn choose(
     asked: Probe,
     is_tcp: bool,
@@ -150,7 +151,8 @@ pub(crate) fn view(
     }
 }
 
-/// Reports that nobody asked for, as of other clients, are forgotten when there are this many.
+/// The kernel also reports responses to other clients, which no request of ours picks up. All
+/// pending reports are dropped when there are this many.
 const MOST_REPORTED: usize = 1 << 20;
 
 /// Joins the kernel's records of a run's requests with the client's.

@@ -127,8 +127,8 @@ fn is_same_file(path: &Path, at: &Path) -> bool {
             && path.canonicalize().is_ok_and(|path| at.canonicalize().is_ok_and(|at| at == path))
 }
 
-/// Whether `endpoint` may lead to the socket that was bound at `place`: of a relative path, the
-/// kernel does not tell the folder that it starts from.
+/// Whether `endpoint` may lead to the socket that was bound at `place`: for a relative path, the
+/// kernel does not tell from which folder it starts.
 fn may_lead_to(endpoint: &Endpoint, place: &Endpoint) -> bool {
     let (Endpoint::Unix(path), Endpoint::Unix(at)) = (endpoint, place) else { return false };
     at.is_relative()

@@ -1,9 +1,9 @@
 //! Conducts a load: one run against a server that is already running, from the first connect to the
 //! study.
 //!
-//! As every run: the job is prepared ([`PreparedLoad`]); the lanes send it, and are observed
+//! Like every run: the job is prepared ([`PreparedLoad`]); the lanes send it, and are observed
 //! meanwhile; the generator's own limit is measured; then the run is judged once, with all that is
-//! known. Where more was offered than the server can do, that tells its capacity. Files and the
+//! known. If more was offered than the server can do, the run tells its capacity. Files and the
 //! terminal are the caller's.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -158,7 +158,7 @@ pub fn conduct_load(
     let progress = Arc::new(context.progress(spec));
     phase(&Phase::single_run(spec, String::new(), &progress, &Arc::default()));
     let DrivenLoad { observed, slow_clients } =
-        drive_with_company(&prepared, &mut observers, context, &progress)?;
+        drive_with_slow_clients(&prepared, &mut observers, context, &progress)?;
     let ObservedRun { mut run, ended_by, interrupted, dropped_records: log_dropped, .. } = observed;
     if !server.is_here() {
         // The counter that was read is this machine's.
@@ -183,8 +183,8 @@ pub fn conduct_load(
     Ok(LoadStudy { classes_alone, checks, slow_clients, log_dropped, interrupted, ..study })
 }
 
-/// The most responses by which it is measured how long a class takes alone: the server is somebody's,
-/// and was not started for this.
+/// The most responses that measure how long a class takes alone. They are few, because the server
+/// runs already and may serve others.
 const RESPONSES_OF_CLASS: u64 = 20;
 
 /// Measures how long a request of each class of the load takes alone.
@@ -221,9 +221,9 @@ struct DrivenLoad {
     slow_clients: Option<SlowClientCounts>,
 }
 
-/// Drives the load while slow clients, if there are any, hold their connections; they are in place
-/// before its first request. Threads of their own have them end with the load.
-fn drive_with_company(
+/// Drives the load while slow clients, if there are any, hold their connections. They connect
+/// before the load's first request, and end with the load.
+fn drive_with_slow_clients(
     prepared: &PreparedLoad,
     observers: &mut LoadObservers<'_>,
     context: &Context<'_>,
@@ -242,7 +242,7 @@ fn drive_with_company(
         let clients = spawn_scoped(scope, "slow-clients", move || {
             slow.drive(&context.clock, connections, &in_place, over)
         })?;
-        // Where they could not start, there is nobody to wait for, and their error is told.
+        // If they could not start, the load is not sent, and their error is returned.
         let observed = if is_in_place.recv().is_ok() {
             Some(drive_with_journal(prepared, observers, context, progress)?)
         } else {
@@ -256,8 +256,9 @@ fn drive_with_company(
     })
 }
 
-/// Drives the load, while the journal takes its requests on a thread of its own. What ended it
-/// early is a condition of the user's, or nothing but Ctrl-C.
+/// Drives the load, while the journal takes its requests on a thread of its own. If the run ended
+/// early, its `ended_by` holds the user's condition that ended it, or `None` inside if it was
+/// Ctrl-C.
 fn drive_with_journal(
     prepared: &PreparedLoad,
     observers: &mut LoadObservers<'_>,
@@ -268,7 +269,7 @@ fn drive_with_journal(
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let over = &over;
-        // Where a thread cannot be started, those that were are to end.
+        // If a thread cannot be started, this ends those that were.
         let _ending = RaiseOnDrop(over);
         let mut sender = None;
         if let Some(journal) = &mut observers.journal {
@@ -356,7 +357,8 @@ fn early_end<'a>(
 
 /// Two estimates of the same capacity may differ by this part.
 const AGREE: f64 = 0.05;
-/// Standard errors on both sides of a mean of fifteen increments (Student's t).
+/// Half of the 95 % interval of a mean of fifteen increments, in standard errors (Student's t, 14
+/// degrees of freedom).
 const IN_95_PERCENT: f64 = 2.14;
 
 /// The server's capacity, by how fast response times grew, or else the backlog; `None` if the
@@ -422,8 +424,8 @@ fn doubt(run: &Run, capacity: f64, answered: f64) -> Option<OverloadDoubt> {
     }
     // Until the first responses come nothing can be counted.
     let first = run.tally.response_time.min().unwrap_or(Nanos::ZERO);
-    let begin = first.as_secs_f64() / run.measured.as_secs_f64().max(1e-9);
-    let differs = (capacity / answered.max(1e-9) - 1.0).abs() > AGREE + 2.0 * begin;
+    let uncounted_share = first.as_secs_f64() / run.measured.as_secs_f64().max(1e-9);
+    let differs = (capacity / answered.max(1e-9) - 1.0).abs() > AGREE + 2.0 * uncounted_share;
     differs.then_some(OverloadDoubt::Disagreement)
 }
 
@@ -434,7 +436,7 @@ mod tests {
 
     use super::*;
 
-    /// So many requests a second, each of which holds a slot for so many ms.
+    /// This many requests a second, each of which holds a slot for this many ms.
     fn plan(rate: f64, service_ms: Option<u64>) -> LoadPlan {
         let pace = Pace::constant(model::Rate::new(rate).unwrap());
         let mut plan = testkit::load::closed().plan;
@@ -458,14 +460,13 @@ mod tests {
         })
     }
 
-    /// 60 requests a second for 9 s, of which the `n`-th takes so long.
+    /// 60 requests a second for 9 s, of which the `n`-th takes this long.
     fn taking(time: impl Fn(u64) -> Nanos) -> Run {
         recorded(60, 9, |n, due| (due + time(n), Outcome::Answered(200)))
     }
 
     #[test]
-    fn five_slots_are_told_by_the_slope_alone_and_what_a_request_costs_beside_its_time_widens_them()
-    {
+    fn the_slope_alone_tells_five_slots_and_overhead_widens_the_estimate() {
         let run = run(60, 5, 20, false);
         let seen = overload(&run, &plan(60.0, Some(100))).unwrap();
         assert!((seen.growth.unwrap() - 0.2).abs() < 0.01 && seen.doubt.is_none(), "{seen:?}");
@@ -476,8 +477,8 @@ mod tests {
         let slots = seen.slots.unwrap();
         assert!((slots.value - 5.0).abs() < 0.05 && slots.half_width < 0.1, "{seen:?}");
         assert_eq!(overload(&run, &plan(60.0, None)).unwrap().slots, None);
-        // The requests hold a slot for 100 ms, and 99 were said: 4.95 slots, and five are not ruled
-        // out.
+        // The requests hold a slot for 100 ms, but 99 were given: 4.95 slots, and five are not
+        // ruled out.
         let wider = overload(&run, &plan(60.0, Some(99))).unwrap().slots.unwrap();
         assert!(
             (wider.value - 4.95).abs() < 0.05 && wider.value + wider.half_width >= 5.0 - 1e-3,
@@ -503,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_take_longer_than_the_run_are_no_overload_that_is_known() {
+    fn requests_that_take_longer_than_the_run_are_not_called_an_overload() {
         let ms = Nanos::from_millis;
         let plan = plan(60.0, None);
         for (what, slow, is_named) in
@@ -522,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_overload_at_one_rate_tells_nothing() {
+    fn without_an_overload_at_one_constant_rate_there_is_no_capacity() {
         let rate = |per_second| model::Rate::new(per_second).unwrap();
         let profile =
             Profile::Ramp { from: rate(50.0), to: rate(70.0), over: Nanos::from_secs(20) };
@@ -538,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn what_speaks_against_it_is_said() {
+    fn doubts_about_an_overload_are_stated() {
         let plan = plan(60.0, None);
         assert_eq!(
             overload(&run(60, 5, 20, true), &plan).unwrap().doubt,

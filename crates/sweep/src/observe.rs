@@ -200,7 +200,7 @@ pub(crate) fn drive_observed<E: Send>(
     let run = recorded(driven, shape, percentiles, generator);
     let mut started_again = None;
     let event = event.map(|ObservedEvent { mut seen, requests }| {
-        started_again = seen.again.take();
+        started_again = seen.restarted.take();
         Box::new(with_requests(seen, &requests, &run.tally, run.measured, dropped_records))
     });
     // Steps that lack requests would have wrong figures.

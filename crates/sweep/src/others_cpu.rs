@@ -37,8 +37,8 @@ impl OthersCpuSeries {
         OthersCpuSeries { last: CpuReading::now(now, 0), seconds: Vec::new() }
     }
 
-    /// Reads the counters at this time. Since the first reading the server and the event's command
-    /// have used so many ticks.
+    /// Reads the counters at this time. `known_ticks` is what the server and the event's command
+    /// have used since the first reading.
     pub(crate) fn read(&mut self, at: Nanos, known_ticks: u64) {
         let reading = CpuReading::now(at, known_ticks);
         let last = std::mem::replace(&mut self.last, reading);
@@ -50,8 +50,8 @@ impl OthersCpuSeries {
         self.seconds.push(CpuSecond { from: last.at, until: now.at, others, busy });
     }
 
-    /// What others used before the event, which happened `at` that time, and `until` all was as
-    /// before, on the same clock as the readings.
+    /// What others used before the event, which happened at `at`, and from then until `until`, when
+    /// requests took as long as before. Both times are on the clock of the readings.
     pub(crate) fn around(&self, at: Nanos, until: Nanos) -> Option<OthersCpu> {
         let of = std::thread::available_parallelism().ok()?.get() as u32;
         around(&self.seconds, at, until, of)

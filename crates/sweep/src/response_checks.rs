@@ -1,5 +1,5 @@
-//! Checks of the responses of a load (`--check`): their status, and their bodies, by length, by hash, as
-//! all the same, or as a counter that rises.
+//! Checks of the responses of a load (`--check`): their status, or their bodies: the length, the
+//! hash, whether all are the same, or a counter that rises.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use minicbor::data::Type;
 use model::Outcome;
 use ring::digest::{SHA256, digest};
 
-/// Different bodies, or counters, that are distinguished; more are only counted.
+/// The most different bodies, or counters, that are told apart.
 const KEPT: usize = 1_000_000;
 
 /// What is expected of every good response.
@@ -66,7 +66,10 @@ impl FromStr for ResponseCheck {
             _ => None,
         };
         check.ok_or_else(|| {
-            format!("'{text}' is no check: write status=200, length=1024, sha256=HEX, same-body or cbor-counter")
+            format!(
+                "'{text}' is no check: write status=200, length=1024, sha256=HEX, same-body or \
+                 cbor-counter"
+            )
         })
     }
 }
@@ -206,7 +209,8 @@ impl ResponseChecker {
                 let gaps = span.saturating_sub(counters.len() as u64);
                 let largest = largest.map_or_else(|| "-".to_owned(), |largest| largest.to_string());
                 format!(
-                    "Max counter value seen: {largest} - in {checked} responses, {duplicates} duplicates, {gaps} gaps, {wrong} without{example}"
+                    "Max counter value seen: {largest} - in {checked} responses, \
+                     {duplicates} duplicates, {gaps} gaps, {wrong} without{example}"
                 )
             }
         };
@@ -230,7 +234,7 @@ fn counter_of(body: &[u8]) -> Option<u32> {
     }
 }
 
-/// The value of that key in a CBOR map.
+/// The value of the key `name` in a CBOR map.
 fn cbor_entry<'b>(mut map: Decoder<'b>, name: &str) -> Option<Decoder<'b>> {
     let entries = map.map().ok()?;
     for _ in 0..entries.unwrap_or(u64::MAX) {

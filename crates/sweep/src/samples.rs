@@ -252,10 +252,10 @@ fn process_curves(pid: u32, samples: &[&ServerSample]) -> Vec<WatchCurve> {
 
 /// How many connections each process held, which is not read in every sample.
 fn held_track(pids: &BTreeSet<u32>, samples: &[&ServerSample], from: Nanos) -> WatchTrack {
-    let is_sample = |sample: &&&ServerSample| {
+    let counts_connections = |sample: &&&ServerSample| {
         sample.processes.iter().any(|process| process.connections.is_some())
     };
-    let samples: Vec<&ServerSample> = samples.iter().filter(is_sample).copied().collect();
+    let samples: Vec<&ServerSample> = samples.iter().filter(counts_connections).copied().collect();
     let held: Figure<ProcessSample> =
         (HELD_CONNECTIONS, "connections", |seen| seen.connections.map(u64::from));
     let curves =

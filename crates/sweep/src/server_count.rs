@@ -7,7 +7,7 @@ use model::run::ShareSource;
 use model::{Clock, ControlServer, Diagnostic, Nanos, SystemClock, Tally, WorkerShare};
 use probe::puma_stats::{self, PumaStats};
 
-/// How often Puma's statistics are polled. Its master responses, not the workers that are measured.
+/// How often Puma's statistics are polled. Its master answers, not the workers that are measured.
 const STEP: Nanos = Nanos::from_millis(100);
 /// How long to wait for fresh statistics. Workers report every 5 s unless configured otherwise.
 const PATIENCE: Nanos = Nanos::from_secs(30);
@@ -103,7 +103,7 @@ pub(crate) fn fresh_stats(
     Some(now)
 }
 
-/// Whether no worker says that it has started no request yet.
+/// Whether every worker has served a request. A worker that reports no count is taken to have.
 pub(crate) fn has_served(stats: &PumaStats) -> bool {
     stats.workers.iter().all(|worker| worker.requests_count != Some(0))
 }

@@ -124,7 +124,7 @@ impl WorkersToVisit {
         Ok(())
     }
 
-    /// Notes a visit that may hold a worker's first request; whether it may.
+    /// Notes a visit. Returns whether it may hold a worker's first request.
     fn note_first(&mut self, visit: &Visit) -> bool {
         let mut is_new = !self.are_named;
         for worker in &visit.workers {
@@ -237,7 +237,7 @@ impl OneConnection for Session<'_> {
     }
 }
 
-/// The most responses by which it is measured how long a class takes alone.
+/// The most responses that measure how long a class takes alone.
 const RESPONSES_OF_CLASS: u64 = 100;
 
 impl Session<'_> {
@@ -328,8 +328,7 @@ mod tests {
     /// A server on simulated time: its workers take connections in turn.
     struct Simulated<F> {
         now: Nanos,
-        /// How long the n-th request of a worker takes, from 0, on which a request in all is the
-        /// `of_all`-th; `None` if it is not answered well.
+        /// How long a request takes; `None` if it has no good response.
         takes: F,
         /// Requests of each worker so far.
         served: Vec<u64>,
@@ -337,7 +336,7 @@ mod tests {
         is_named: bool,
     }
 
-    /// Which request it is that a simulated server is asked for.
+    /// A request, by its number at its worker and at all workers, both from 0.
     #[derive(Clone, Copy)]
     struct Asked {
         of_worker: u64,

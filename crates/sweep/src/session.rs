@@ -70,7 +70,7 @@ impl Job {
                 Stop::RequestsPerConnection(_) => None,
             },
             later_connections: self.later_connections,
-            // `time_left` knows.
+            // `time_left.rs` fills it in.
             left: None,
             may_end_early: self.may_end_early,
             progress,
@@ -263,7 +263,7 @@ impl<'a> Session<'a> {
     }
 
     /// Does a run that the observer was told of already: sends its load, waits until the server is
-    /// idle, and collects what is known of the run but for the server's own count.
+    /// idle, and collects all that is known of the run except the server's own count.
     pub(crate) fn measure(
         &mut self,
         job: &Job,
@@ -296,8 +296,8 @@ impl<'a> Session<'a> {
         Ok(FinishedRun { run, server, own_cpu })
     }
 
-    /// Adds the forecast, in a closed loop, and the warnings that need no account of the whole
-    /// server.
+    /// Adds the forecast, in a closed loop, and the warnings that do not need the server's own
+    /// count.
     fn add_expectations(
         &self,
         run: &mut Run,
@@ -430,7 +430,7 @@ impl Session<'_> {
         is_whole: bool,
         alone: Option<ServiceTime>,
     ) -> Option<Diagnostic> {
-        // A user who interrupts does not want to wait for it.
+        // A user who interrupts does not want to wait for the server's count.
         let account = if is_whole { self.reconcile() } else { Err(None) };
         let facts = &self.server.facts;
         let server = ServerSeen::stated(facts.slots(), facts.workers, alone);
@@ -440,7 +440,10 @@ impl Session<'_> {
             } else {
                 verdict::of_run(run, &server)
             };
-            run.judgement = Some(account.clone().into_iter().fold(judgement, verdict::with_check));
+            run.judgement = Some(match &account {
+                Ok(check) => verdict::with_check(judgement, check.clone()),
+                Err(_) => judgement,
+            });
         }
         match account {
             Ok(check) => (judge::grade(&check) > Grade::Passed).then_some(check),

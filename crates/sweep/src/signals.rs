@@ -1,6 +1,6 @@
-//! Conducts `longtail signals`: the search of `longtail capacity`, then one open loop that begins at
-//! half of the highest rate with the objective, goes up through saturation by steps and down again,
-//! while server and kernel are sampled.
+//! Conducts `longtail signals`: the search of `longtail capacity`, then one open loop that begins
+//! at half of the highest rate that keeps the objective, goes up through saturation by steps and
+//! down again, while server and kernel are sampled.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -34,18 +34,20 @@ use crate::samples::{LiveReadings, SAMPLING};
 use crate::server_gone;
 use crate::session::{Job, Session};
 
-/// What the search for the capacity takes of the budget, and at least.
+/// The share of the budget that the search for the capacity may take.
 const SEARCH_SHARE: f64 = 0.4;
+/// The search may take this long even if it is more than its share.
 const SHORTEST_SEARCH: Nanos = Nanos::from_secs(20);
-/// The bracket that ends the search is so narrow.
+/// The search ends once the bracket is this narrow.
 const PRECISION: f64 = 0.05;
-/// The while at half load has so many steps' length.
+/// The load stays at half of the capacity for this many steps' length.
 const HALF_LOAD_STEPS: usize = 6;
 const HALF_LOAD: f64 = 0.5;
-/// The load after that, as parts of the capacity: up to it, and after saturation.
+/// Then it goes up to the capacity, by these parts of it.
 const UP: [f64; 5] = [0.6, 0.7, 0.8, 0.9, 1.0];
-/// Steps beyond the capacity, up to the highest.
+/// Then beyond the capacity, in this many steps up to the highest part.
 const BEYOND_STEPS: usize = 2;
+/// And then down again.
 const DOWN: [f64; 3] = [0.9, 0.7, 0.5];
 /// How often the machine's CPU pressure is read.
 const PRESSURE_PERIOD: Nanos = Nanos::from_millis(250);
@@ -144,8 +146,8 @@ fn shortest_ramp(interval: Nanos) -> Nanos {
     interval * 2 * steps_in_all() as u64
 }
 
-/// Finds the capacity of a server that runs already, loads it up and down, and tells what its
-/// numbers told.
+/// Finds the capacity of a server that runs already, loads it up and down, and tells which of its
+/// signals warned before the objective broke.
 ///
 /// # Errors
 /// If the engine cannot start, or nothing was answered.
@@ -241,7 +243,7 @@ struct SignalsRamp {
 }
 
 impl SignalsRamp {
-    /// The parts after the while at half load.
+    /// The steps after those at half load, as parts of the capacity.
     fn parts(&self) -> Vec<f64> {
         let beyond = self.base.highest_part - 1.0;
         let saturated = (1..=BEYOND_STEPS).map(|n| 1.0 + beyond * n as f64 / BEYOND_STEPS as f64);
@@ -529,8 +531,8 @@ fn count(batches: &Receiver<RecordBatch>, progress: &RunProgress, counts: &Mutex
     }
 }
 
-/// How long requests had waited when the app began with them, as counters; `None` if the app did not
-/// say when that was.
+/// How long requests had waited when the app began with them, as counters; `None` if the app did
+/// not say when that was.
 fn queue_track(seconds: &[BegunSecond]) -> Option<WatchTrack> {
     let mut at = vec![Nanos::ZERO];
     let mut queued = vec![Some(0)];
@@ -572,7 +574,7 @@ struct PressureReading {
     waited: Option<Nanos>,
 }
 
-/// The readings from the begin of the window on.
+/// The readings from the start of the window on.
 fn pressure_track(readings: &[PressureReading], from: Nanos) -> WatchTrack {
     let later = || readings.iter().filter(|reading| reading.at >= from);
     let curve = WatchCurve {

@@ -88,7 +88,7 @@ impl StatsdListener {
         let mut dropped_before = None;
         let mut rest = REST;
         loop {
-            // Read before the packet is taken, so that all packets of the run are.
+            // Read before a packet is received, so that no packet of the run is left behind.
             let is_over = over.load(Ordering::Relaxed);
             let packet = receive(
                 &self.socket,
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_axis_begins_with_the_window() {
+    fn the_window_begins_when_the_warm_up_is_over() {
         let ms = Nanos::from_millis;
         assert!(
             is_in_window(ms(900), ms(400), ms(500)) && !is_in_window(ms(899), ms(400), ms(500)),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_while_nobody_listened_is_of_before() {
+    fn packets_that_came_between_runs_do_not_count_for_the_next_one() {
         let mut listener = listener();
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         sender.send_to(b"a:1|c\nb:2|g", listener.address()).unwrap();

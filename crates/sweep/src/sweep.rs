@@ -136,23 +136,25 @@ impl Experiment for Sweep<'_> {
         let of_pass: u64 = loads.iter().map(|(_, connections)| u64::from(*connections)).sum();
         let later_passes = u64::from(plan.repeat - session.block.repeat);
         let mut later_connections = of_pass * (later_passes + 1);
-        let job =
-            |(at, ((multiple, connections), ceiling)): (usize, ((f64, u32), &Option<Ceiling>))| {
-                later_connections -= u64::from(connections);
-                Job {
-                    stream: plan.stream.clone(),
-                    probe: study.probed.as_ref().map_or(Probe::None, |probed| probed.probe),
-                    what: String::new(),
-                    multiple,
-                    connections,
-                    ceiling: *ceiling,
-                    number: done + at + 1,
-                    of: plan.runs(),
-                    later_connections,
-                    may_end_early: false,
-                }
-            };
-        Ok(loads.into_iter().zip(&self.ceilings).enumerate().map(job).collect())
+        let probe = study.probed.as_ref().map_or(Probe::None, |probed| probed.probe);
+        let mut jobs: Vec<Job> = Vec::new();
+        for ((multiple, connections), ceiling) in loads.into_iter().zip(&self.ceilings) {
+            later_connections -= u64::from(connections);
+            let number = done + jobs.len() + 1;
+            jobs.push(Job {
+                stream: plan.stream.clone(),
+                probe,
+                what: String::new(),
+                multiple,
+                connections,
+                ceiling: *ceiling,
+                number,
+                of: plan.runs(),
+                later_connections,
+                may_end_early: false,
+            });
+        }
+        Ok(jobs)
     }
 
     fn run(&mut self, job: &Job, session: &mut Session<'_>) -> Result<bool, SweepError> {

@@ -1,8 +1,8 @@
-//! How long the rest of a study will take: its runs as long as they are planned, and between them what
-//! was seen between those before.
+//! How long the rest of a study will take: the planned length of its runs, and between two of them
+//! as long as it took between the runs so far.
 //!
-//! The time that is left never grows from one run to the next without a reason. Where an estimate is
-//! a little longer than what was said before, that stays; where it is much longer, the user is told
+//! The time left never grows from one run to the next without a reason. If a new estimate is a
+//! little longer than the one before, the old one stands; if it is much longer, the user is told
 //! why.
 
 use std::collections::BTreeMap;
@@ -11,8 +11,8 @@ use model::{Clock as _, Nanos, Study, SystemClock, number};
 
 use crate::context::{Observer, Phase, TimeLeft};
 
-/// The estimate may come so much later than what was said before, or by this part of what is left,
-/// without a word.
+/// A new estimate may be longer than the one before by this much, or by 1 / [`SLACK_PART`] of the
+/// time left, without a reason being given.
 const SLACK: Nanos = Nanos::from_secs(5);
 const SLACK_PART: u64 = 20;
 
@@ -111,7 +111,7 @@ struct StudyTimes {
 }
 
 impl StudyTimes {
-    /// Notes that a phase begins; how much time is left if it is a run.
+    /// Notes that a phase begins. Returns the time left if it is a run.
     fn begin(&mut self, phase: &Phase, now: Nanos) -> Option<TimeLeft> {
         let expected_gap = self.expected_gap();
         let expected_run = self.last.and_then(|(run, _)| Some(run.length? + self.overruns.mean()));
@@ -192,8 +192,8 @@ impl StudyTimes {
         Some(runs + self.expected_gap() * later)
     }
 
-    /// What is expected between two runs: what there was so far. Before the first of them, if several
-    /// servers have been started already, as long as those took.
+    /// The time expected between two runs: the mean of those so far. As long as there are none, but
+    /// several servers have been started, the mean time of a start and a stop.
     fn expected_gap(&self) -> Nanos {
         if self.gaps.count > 0 {
             return self.gaps.mean();

@@ -621,8 +621,8 @@ impl ReportReader {
         self.pass_on(Err(why));
     }
 
-    /// Passes reports on until the output ends. Returns whether the reason for its end is still
-    /// untold.
+    /// Passes reports on until the output ends. Returns whether the reason for its end has still to
+    /// be reported.
     fn pass_on_reports(&mut self) -> bool {
         loop {
             let longest = self.longest.load(Ordering::Relaxed);

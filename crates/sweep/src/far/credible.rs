@@ -144,7 +144,7 @@ fn check_classes(tally: &Tally, spec: &LoadSpec) -> Result<(), String> {
     for class in classes {
         let counted = class.counts.checked_total();
         let Some(all) = counted.and_then(|counted| sum.checked_add(counted)) else {
-            return Err("it counts more requests than there are numbers".to_owned());
+            return Err("it counts more requests than fit into 64 bits".to_owned());
         };
         sum = all;
         if class.response_time.count() > class.counts.good() {
@@ -162,7 +162,7 @@ fn check_requests(tally: &Tally, spec: &LoadSpec, seconds: f64) -> Result<(), St
     let measured = tally.counts.checked_total();
     let all = measured.zip(tally.unmeasured.checked_total());
     let Some((measured, unmeasured)) = all else {
-        return Err("it counts more requests than there are numbers".to_owned());
+        return Err("it counts more requests than fit into 64 bits".to_owned());
     };
     if let Some(most) = most_requests(spec)
         && measured > most
@@ -274,7 +274,7 @@ mod tests {
         assert!(check_tally(&tally, &spec, start, until).unwrap_err().contains("more times"));
         for (counts, wrong) in [
             (r#"{"200": 18446744073709551615}"#, "more than are sent in 10 s"),
-            (r#"{"200": 18446744073709551615, "503": 1}"#, "than there are numbers"),
+            (r#"{"200": 18446744073709551615, "503": 1}"#, "than fit into 64 bits"),
         ] {
             tally.counts = serde_json::from_str(counts).unwrap();
             assert!(check_tally(&tally, &spec, start, until).unwrap_err().contains(wrong));

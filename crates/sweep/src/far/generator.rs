@@ -19,7 +19,7 @@ use super::{ClockShift, FarHost, GREETING, LONGEST_ORDER, Order, Report, receive
 use crate::ceiling::ceilings;
 use crate::context::Context;
 
-/// Between two reports of progress.
+/// How often progress is reported.
 const PROGRESS_EVERY: Duration = Duration::from_millis(250);
 /// Batches of requests that may wait for the pipe. While so many do, lanes drop and count further
 /// ones.
@@ -40,7 +40,7 @@ struct PendingOrders {
 /// on another thread.
 ///
 /// # Errors
-/// If `output` cannot be written to, or a thread cannot be had.
+/// If `output` cannot be written to, or a thread cannot be started.
 ///
 /// # Panics
 /// If a lane does: our bug.
@@ -102,7 +102,7 @@ fn read_orders(
     while let Ok(Some(order)) = receive(&mut input, LONGEST_ORDER) {
         match order {
             Order::Clock => {
-                // Who cannot be told is gone, and then the input ends.
+                // If this fails, the conductor is gone and the input ends next.
                 let _ = say(&Report::Clock(context.clock.now()));
             }
             Order::Tally => pending.tally.store(true, Ordering::Relaxed),
@@ -190,6 +190,7 @@ fn tell_progress(
         if pending.tally.load(Ordering::Relaxed) {
             tally = progress.tally().map(Box::new);
         }
+        // Stays asked for until there is one.
         pending.tally.fetch_and(tally.is_none(), Ordering::Relaxed);
         let ended = progress.ended();
         let connected = progress.connected();

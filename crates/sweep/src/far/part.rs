@@ -1,8 +1,8 @@
 //! One generator's part of a load as a file, where no conductor is connected to it (a job of a
 //! cluster); and the merging of such files.
 //!
-//! The generators have the load in common, word for word, and the instant of the start, by the
-//! clocks of their machines.
+//! All generators get the same flags, word for word, and start at the same instant by the clocks of
+//! their machines.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::SyncSender;
@@ -27,9 +27,9 @@ use crate::observe::recorded;
 /// How long before the common start the lanes are let go: they wait for it by themselves.
 pub(super) const LEAD: Nanos = Nanos::from_millis(10);
 
-/// How long after its latest end a part may be over: its machine was busy, or its clock is off.
+/// How long after its planned end a part may end: its machine was busy, or its clock is off.
 const LATENESS: Nanos = Nanos::from_secs(3600);
-/// Generators of one load at the most, as `--of` takes them.
+/// The most generators of one load, as `--of` takes them.
 const MOST_PARTS: u32 = 10_000;
 
 /// What one generator did of a load.
@@ -97,7 +97,7 @@ pub(super) fn drive_at(
     })
 }
 
-/// When requests of that load are due, and which of them are measured.
+/// The load without its requests: enough to tell when they are due, and which are measured.
 fn spec_without_requests(plan: &LoadPlan) -> LoadSpec {
     spec_of(plan, Transport::plain(Vec::new()), RequestMix::of_one(Request::new(Vec::new(), false)))
 }
