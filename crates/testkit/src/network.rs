@@ -198,11 +198,11 @@ impl Wire {
             let (sender, arrivals) = channel();
             let from = Arc::clone(from);
             let to = Arc::clone(to);
-            let cut = Arc::clone(&is_cut);
-            let ends = Arc::clone(&over);
-            let count = Arc::clone(&lost);
+            let is_cut = Arc::clone(&is_cut);
+            let lost = Arc::clone(&lost);
+            let over = Arc::clone(&over);
             threads.push(std::thread::spawn(move || {
-                take_in(&from, way, (&cut, &count, &ends), &sender);
+                take_in(&from, way, &is_cut, &lost, &over, &sender);
             }));
             threads.push(std::thread::spawn(move || hand_on(&to, &arrivals)));
         }
@@ -232,10 +232,14 @@ impl Drop for Wire {
 /// A packet and when it arrives.
 type Arrival = (Instant, Vec<u8>);
 
+/// Reads the packets of one direction until the wire is `over`. Those that are not lost go to `to`,
+/// each with the time when it arrives at the other end.
 fn take_in(
     from: &Tun,
     way: Way,
-    (cut, lost, over): (&AtomicBool, &AtomicU64, &AtomicBool),
+    is_cut: &AtomicBool,
+    lost: &AtomicU64,
+    over: &AtomicBool,
     to: &Sender<Arrival>,
 ) {
     let mut buffer = [0; LONGEST];
@@ -244,7 +248,7 @@ fn take_in(
         let Some(bytes) = from.packet(&mut buffer) else { continue };
         number += 1;
         let is_lost =
-            way.loses_every > 0 && number % way.loses_every == 0 || cut.load(Ordering::Relaxed);
+            way.loses_every > 0 && number % way.loses_every == 0 || is_cut.load(Ordering::Relaxed);
         if is_lost {
             lost.fetch_add(1, Ordering::Relaxed);
         } else if to.send((Instant::now() + way.delay, buffer[..bytes].to_vec())).is_err() {
@@ -253,6 +257,7 @@ fn take_in(
     }
 }
 
+/// Delivers each packet when its time has come.
 fn hand_on(to: &Tun, arrivals: &Receiver<Arrival>) {
     while let Ok((at, packet)) = arrivals.recv() {
         std::thread::sleep(at.saturating_duration_since(Instant::now()));

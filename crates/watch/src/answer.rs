@@ -1,5 +1,5 @@
-//! The answer of a watch as text: at most 30 lines of 100 columns, or of as many as a narrower
-//! terminal has.
+//! The answer of a watch as text: at most 30 lines, and as wide as the terminal, up to 100
+//! columns.
 
 use judge::watch::{Diagnosis, WatchedWorker};
 use model::Nanos;
@@ -11,7 +11,7 @@ use crate::{StatisticsSource, WatchEnd, WatchEvidence, WatchTarget};
 pub(crate) const COLUMNS: usize = 100;
 /// Indent of the table.
 const INDENT: usize = 2;
-/// Rows of workers; of more the rest is one row.
+/// The most rows of workers; the rest are summed up in one more row.
 const MOST_WORKERS: usize = 8;
 
 /// A line of the answer.
@@ -19,7 +19,7 @@ const MOST_WORKERS: usize = 8;
 pub struct AnswerLine {
     /// What it says.
     pub text: String,
-    /// Whether it is what was asked, and not the evidence.
+    /// Whether it is the answer itself, and not its evidence.
     pub is_bold: bool,
 }
 
@@ -112,7 +112,7 @@ fn rough(age: Nanos) -> String {
     }
 }
 
-/// The columns, and when each leaves a narrow table.
+/// The columns. In a narrow table those with the highest number are left out first; 0 stays.
 const HEADS: [(&str, u8); 7] = [
     ("", 0),
     ("threads", 0),
@@ -123,8 +123,8 @@ const HEADS: [(&str, u8); 7] = [
     ("statistics", 3),
 ];
 
-/// A row a worker, without columns of which nothing is known or for which there is no room, and below
-/// them the accept queue.
+/// A row for each worker, and below them the accept queue. Columns of which nothing is known, or
+/// for which there is no room, are left out.
 pub(crate) fn table(seen: &WatchEvidence, width: Width) -> Vec<String> {
     let shown =
         if seen.workers.len() > MOST_WORKERS + 1 { MOST_WORKERS } else { seen.workers.len() };
@@ -209,7 +209,8 @@ fn not_visible(seen: &WatchEvidence) -> Option<String> {
     let why = match seen.no_statistics.as_deref()? {
         "" if seen.workers.is_empty() => "which server it is cannot be seen by this user",
         "" if seen.is_puma => {
-            "start Puma with `state_path \"tmp/puma.state\"` and `activate_control_app` in config/puma.rb, then restart, or give --state FILE"
+            "start Puma with `state_path \"tmp/puma.state\"` and `activate_control_app` in \
+             config/puma.rb, then restart, or give --state FILE"
         }
         "" => "of a server that is no Puma, nobody says which threads are busy",
         why => why,

@@ -17,22 +17,22 @@ use probe::threads::{PoolLook, ThreadWaits};
 use crate::WatchTarget;
 use crate::series::{Quantity, QuantitySeries, WaitingHistory};
 
-/// Of each worker's reports, so many of the last are kept.
+/// How many of each worker's last reports are kept.
 const MOST_REPORTS: usize = 8;
-/// Of the looks at each worker's threads, so many of the last are kept: those of five seconds.
+/// How many of the last looks at each worker's threads are kept: those of five seconds.
 const MOST_LOOKS: usize = 25;
-/// A rate over less than this is none: a worker reports every five seconds, and says when in whole
-/// seconds.
+/// The fewest seconds over which a rate is computed: a worker reports every five seconds, with a
+/// time stamp in whole seconds.
 const LEAST_RATE_SPAN: f64 = 3.0;
-/// A rate whose instants may be wrong by more than this part of its span is rough.
+/// A rate is rough if its time stamps may be wrong by more than this part of its span.
 const ROUGH: f64 = 0.1;
 /// Why there are no statistics: before the first answer, and where the answer is not taken.
 const NOT_YET: &str = "no answer yet";
 const ANOTHER: &str =
     "the control server is another server's: none of its workers is among the processes";
 
-/// Whose a series is: a process's, or the whole server's; of overflows the whole network
-/// namespace's.
+/// What a series belongs to: a process, or the whole server (`None`). Overflows are those of the
+/// whole network namespace.
 type Whose = Option<u32>;
 const SERVER: Whose = None;
 
@@ -59,7 +59,7 @@ type WorkerFigure = fn(&WorkerStats) -> Option<u32>;
 /// All that was seen so far.
 #[derive(Debug, Default)]
 pub struct WatchBoard {
-    /// Of the evidence what is no sum of the rest.
+    /// The part of the evidence that is not computed from the other fields.
     pub(crate) seen: WatchEvidence,
     pub(crate) series: BTreeMap<(Whose, Quantity), QuantitySeries>,
     processes: BTreeMap<u32, WatchedProcess>,
@@ -75,14 +75,16 @@ pub struct WatchBoard {
     /// The last reports of each worker, which come less often than the server is asked; in single
     /// mode of process 0.
     reports: BTreeMap<u32, VecDeque<WorkerReport>>,
-    /// The last looks at the threads of each process that serve requests.
+    /// The last looks at each process's threads that serve requests.
     looks: BTreeMap<u32, VecDeque<PoolLook>>,
     /// How many wait, over time.
     waiting: WaitingHistory,
     /// The CPUs that the server may use.
     room: Option<CpuRoom>,
-    /// CPU time that sampling has taken, and asking.
-    own_cpu: [Nanos; 2],
+    /// CPU time of the thread that samples.
+    sampler_cpu: Nanos,
+    /// CPU time of the thread that asks for statistics.
+    poller_cpu: Nanos,
 }
 
 impl WatchBoard {
@@ -116,8 +118,8 @@ impl WatchBoard {
         self.series.get(&(whose, quantity))?.recent()
     }
 
-    /// A number of the whole server now: of a gauge what the last sample found, of a counter its
-    /// growth a second over the last seconds.
+    /// A signal of the whole server now: for a gauge what the last sample found, for a counter its
+    /// rate per second over the last seconds.
     pub(crate) fn signal(&self, kind: &SignalKind) -> Option<f64> {
         match kind.curve {
             "busy_threads" => self.last(SERVER, Quantity::BusyThreads),
@@ -141,10 +143,10 @@ impl WatchBoard {
 
     /// CPU time that our own sampling took.
     pub(crate) fn sampling_cpu(&self) -> Nanos {
-        self.own_cpu.into_iter().sum()
+        self.sampler_cpu + self.poller_cpu
     }
 
-    /// It is over now.
+    /// Notes that the watch is over.
     pub fn close(&mut self, at: Nanos) {
         self.seen.watched = self.seen.watched.max(at);
     }
@@ -166,7 +168,7 @@ impl WatchBoard {
             Observation::Server(sample) => self.take_sample(*sample),
             Observation::Threads { pools } => self.take_looks(&pools),
             Observation::Statistics { at, wall, cpu, stats } => {
-                self.own_cpu[1] = cpu;
+                self.poller_cpu = cpu;
                 self.take_statistics(at, wall, stats);
             }
             Observation::Connected { at, took } => {
@@ -178,7 +180,8 @@ impl WatchBoard {
                 self.note_waiting(at);
             }
             Observation::Ended { at } => {
-                (self.seen.watched, self.seen.ended) = (at, Some(at));
+                self.seen.watched = at;
+                self.seen.ended = Some(at);
                 // It was asked once more while it ended.
                 if self.said.is_none() && self.said_before.is_some() {
                     self.said = self.said_before.take();
@@ -219,8 +222,8 @@ impl WatchBoard {
         Some(self.looks.get(&pid)?.back()?.threads)
     }
 
-    /// Threads of a process that have no request; 0 if the kernel does not tell of all
-    /// connections whether one is out.
+    /// Threads of a process that have no request; 0 unless the kernel tells for every connection
+    /// whether a request is out.
     fn free_by_kernel(&self, pid: u32) -> u32 {
         let of_server = |quantity| self.recent(SERVER, quantity);
         let is_clear = of_server(Quantity::RequestsOut) == of_server(Quantity::RequestsOutAtMost);
@@ -229,8 +232,9 @@ impl WatchBoard {
         out.map_or(0, |out| threads.saturating_sub(out.round() as u32))
     }
 
-    /// What those threads did at the last looks. So many of them as are `free` wait for a request
-    /// just as others wait for a lock.
+    /// What a process's threads that serve requests did at the last looks. A free thread waits for
+    /// a request just as others wait for a lock, so `free` of them are not counted as waiting for a
+    /// lock.
     fn waits_seen(&self, pid: u32, free: u32) -> Option<WaitsSeen> {
         let looks: Vec<ThreadWaits> =
             self.looks.get(&pid)?.iter().map(|look| look.waits).collect::<Option<_>>()?;
@@ -252,8 +256,8 @@ impl WatchBoard {
         })
     }
 
-    /// Requests that wait inside the server: as it says, else as far as more are out than it has
-    /// threads.
+    /// Requests that wait inside the server: by its own statistics, else as many as are out beyond
+    /// its number of threads.
     fn inside(&self) -> Option<f64> {
         let beyond = |pid: u32| {
             let threads = f64::from(self.pool_threads(pid)?);
@@ -287,7 +291,9 @@ impl WatchBoard {
 
     fn take_sample(&mut self, sample: ServerSample) {
         let ServerSample { at, sockets, processes, host, room, age, missing, cpu } = sample;
-        (self.seen.watched, self.seen.age, self.own_cpu[0]) = (at, age, cpu);
+        self.seen.watched = at;
+        self.seen.age = age;
+        self.sampler_cpu = cpu;
         for line in missing {
             self.miss(line);
         }
@@ -320,8 +326,8 @@ impl WatchBoard {
         self.note_waiting(at);
     }
 
-    /// What each has, and what they have used, whose sum is the server's. A process has a rate from
-    /// its second sample on.
+    /// Takes in the figures of each process; the sum of their CPU rates is the server's. A process
+    /// has a rate from its second sample on.
     fn take_processes(&mut self, at: Nanos, samples: Vec<ProcessSample>) {
         let known = std::mem::take(&mut self.processes);
         let mut whole: Option<[f64; 2]> = None;
@@ -332,7 +338,7 @@ impl WatchBoard {
             self.gauge(whose, Quantity::RequestsOut, at, requests_out.map(f64::from));
             self.gauge(whose, Quantity::ResidentMemory, at, memory_bytes.map(|bytes| bytes as f64));
             let before = known.get(&pid).and_then(|process| process.used);
-            // A later process of the same number begins anew.
+            // A later process with the same pid begins anew.
             let ran = used.zip(before).and_then(|(now, before)| {
                 let ran = [
                     now.cpu.checked_sub(before.cpu)?,
@@ -343,10 +349,10 @@ impl WatchBoard {
             if ran.is_some() || used.is_none() {
                 self.run_rates(whose, at, ran);
             }
-            whole = whole
-                .into_iter()
-                .chain(ran)
-                .reduce(|[cpu, wait], [more, longer]| [cpu + more, wait + longer]);
+            if let Some([cpu, wait]) = ran {
+                let [all_cpu, all_wait] = whole.unwrap_or_default();
+                whole = Some([all_cpu + cpu, all_wait + wait]);
+            }
             self.processes.insert(pid, WatchedProcess { title, used, is_there: true });
         }
         self.run_rates(SERVER, at, whole.filter(|_| is_read));
@@ -361,7 +367,7 @@ impl WatchBoard {
         }
     }
 
-    /// Busy threads and backlogs, if they are of the server that is watched.
+    /// Takes in Puma's statistics, if they are those of the server that is watched.
     fn take_statistics(&mut self, at: Nanos, wall: Nanos, stats: Result<PumaStats, String>) {
         const FIGURES: [(Quantity, WorkerFigure); 4] = [
             (Quantity::BusyThreads, WorkerStats::busy_threads),
@@ -393,7 +399,6 @@ impl WatchBoard {
             }
             return;
         };
-        // Another machine's clock does not tell how old its words are by ours.
         self.asked_at = wall;
         self.first_asked_at.get_or_insert(wall);
         self.reports.retain(|pid, _| workers.iter().any(|worker| worker.pid.unwrap_or(0) == *pid));
@@ -438,8 +443,8 @@ impl WatchBoard {
         self.processes.is_empty() || stats.workers.is_empty() || stats.workers.iter().any(is_there)
     }
 
-    /// The workers that Puma names; of a server without statistics those processes that call
-    /// themselves so, else all.
+    /// The workers that Puma names. For a server without statistics, the processes whose title says
+    /// that they are workers, or all processes if there is no such title.
     fn workers(&self) -> Vec<WatchedWorker> {
         if let Some(said) = &self.said {
             // A worker that took the place of another comes last there.
@@ -505,8 +510,8 @@ impl WatchBoard {
         }
     }
 
-    /// What all workers began, up to the last report of each; `None` if one has said it but
-    /// once.
+    /// How many requests all workers began a second, up to the last report of each; `None` if one
+    /// of them has reported only once.
     fn start_rate(&self) -> Option<StartRate> {
         let age = self
             .reports
@@ -527,6 +532,16 @@ impl WatchBoard {
             all.is_rough |= all.reaches_back || rounding(last) > ROUGH * seconds;
         }
         Some(all).filter(|_| !self.reports.is_empty())
+    }
+
+    /// For how many seconds no worker has begun a request; `None` if one does not say.
+    fn still(&self) -> Option<f64> {
+        let mut shortest: Option<f64> = None;
+        for reports in self.reports.values() {
+            let of_worker = still(reports)?;
+            shortest = Some(shortest.map_or(of_worker, |known| known.min(of_worker)));
+        }
+        shortest
     }
 }
 
@@ -556,12 +571,7 @@ impl WatchBoard {
             rate: said
                 .filter(|said| said.workers.iter().all(|worker| worker.ready))
                 .and_then(|_| board.start_rate()),
-            still: board
-                .reports
-                .values()
-                .map(still)
-                .reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b)))
-                .flatten(),
+            still: board.still(),
             queue: recent(Quantity::AcceptQueue),
             queue_most: series(Quantity::AcceptQueue).and_then(|series| series.most),
             overflows: series(Quantity::ListenOverflows).and_then(QuantitySeries::counted),
@@ -590,9 +600,9 @@ fn rounding(report: &WorkerReport) -> f64 {
     if report.worker.last_checkin.is_some() { 1.0 } else { 0.0 }
 }
 
-/// The first report since when the rate is that since `from`, but for chance (three standard
-/// deviations of the count) and the rounding of Puma's instants. So a load that has just begun, or
-/// changed, is not mixed with what was before.
+/// The earliest report from which on the rate has been the same as since `from`, apart from chance
+/// (three standard deviations of the count) and the rounding of Puma's time stamps. So a load that
+/// has just begun, or changed, is not mixed with the one before.
 fn same_rate_from(reports: &VecDeque<WorkerReport>, mut from: usize) -> Option<usize> {
     let last = reports.back()?;
     while from > 0 {

@@ -29,7 +29,7 @@ pub fn all_figures(board: &WatchBoard, width: Width) -> String {
     text::sections(&sections, width.at_most(COLUMNS))
 }
 
-/// The columns of a line a sample, the most important first: a narrow terminal has as many as fit.
+/// The columns of a sample's line, the most important first: a narrow terminal has as many as fit.
 const LINE: [(Quantity, &str); 7] = [
     (Quantity::AcceptQueue, "queue"),
     (Quantity::Connections, "open"),
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use crate::answer::table;
 
-    /// A worker that has used so many tenths of a second of CPU.
+    /// A worker that has used this many tenths of a second of CPU.
     fn member(pid: u32, tenths: u64, connections: Option<u32>) -> ProcessSample {
         let nanos = tenths * 100_000_000;
         ProcessSample {
@@ -158,9 +158,10 @@ mod tests {
                     sample(2, [member(11, 30, Some(7)), member(12, 10, None)]),
                 ],
             ),
-            ("statistics that do not come leave nothing of now", vec![said(3, "{")]),
+            ("without new statistics their figures are absent", vec![said(3, "{")]),
             (
-                "of a worker that has ended nothing is left but that Puma names it; another has a rate from its second look on",
+                "an ended worker has no figures, though Puma still names it; another has a rate \
+                 from its second look on",
                 vec![
                     sample(4, [member(11, 34, Some(6)), member(13, 0, Some(4))]),
                     said(4, BOTH_WORKERS),
@@ -198,7 +199,7 @@ mod tests {
                 vec![said(1, SINGLE), sample(0, [member(11, 0, None)]), said(1, SINGLE)],
             ),
             (
-                "whose they are is not known",
+                "with two processes it is not known whose the threads are",
                 vec![sample(1, [member(11, 0, None), member(12, 0, None)]), said(1, SINGLE)],
             ),
         ]

@@ -73,7 +73,14 @@ pub fn watch_json(
 fn add_figures(all: &mut Value, board: &WatchBoard) {
     let figures = board.series.iter().map(|((whose, quantity), series)| {
         let QuantitySeries { least, most, last, .. } = series;
-        json!({ "pid": whose, "name": quantity, "min": least, "mean": series.mean(), "max": most, "last": last })
+        json!({
+            "pid": whose,
+            "name": quantity,
+            "min": least,
+            "mean": series.mean(),
+            "max": most,
+            "last": last,
+        })
     });
     all["sampling_cpu_ns"] = json!(board.sampling_cpu());
     all["processes"] =

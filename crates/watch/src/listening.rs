@@ -10,8 +10,8 @@ use probe::sockets::KernelSocket;
 /// The most places that are named.
 const MOST: usize = 6;
 
-/// Where servers listen and which they are, in words: `:9292 (puma 8.0.2, process 412), :6379`. Of
-/// Unix sockets if a path was named, else of ports. Pumas come first.
+/// Where servers listen and which they are, in words: `:9292 (puma 8.0.2, process 412), :6379`.
+/// Lists Unix sockets if a path was named, else ports. Pumas come first.
 pub(crate) fn in_words(listeners: &[KernelSocket], of_unix_sockets: bool) -> String {
     let listeners: Vec<&KernelSocket> =
         listeners.iter().filter(|one| one.place.port().is_none() == of_unix_sockets).collect();

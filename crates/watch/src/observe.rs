@@ -10,8 +10,8 @@ use probe::sampler::{self, Observation};
 use crate::connect::connect_repeatedly;
 use crate::{StatisticsSource, WatchTarget};
 
-/// Looks at the server once a period, from threads of their own, for as long as `follow` runs, which
-/// receives what they see. Returns what `follow` returns.
+/// Starts threads that look at the server once a period, runs `follow`, which receives what they
+/// see, and ends them. Returns what `follow` returns.
 ///
 /// # Errors
 /// If the kernel does not start a thread.

@@ -10,10 +10,10 @@ use model::Nanos;
 use report::number;
 use serde::Serialize;
 
-/// What goes on now is the mean over so long, in seconds.
+/// A recent value is the mean over this many seconds.
 const RECENT: f64 = 5.0;
-/// Samples of those that wait that are kept: with one a second the trend is that of the last two
-/// minutes.
+/// How many samples of the number of waiting requests are kept: at one a second, the trend is that
+/// of the last two minutes.
 const MOST_SAMPLES: usize = 120;
 /// The trend of fewer samples, or of a shorter time in seconds, is chance.
 const LEAST_SAMPLES: usize = 6;
@@ -30,8 +30,8 @@ const LEAST_CHANGE: f64 = 3.0;
 pub(crate) enum Quantity {
     ConnectTime,
     AcceptQueue,
-    /// Of the server all that are open, those in the accept queue too; of a process those that it
-    /// holds.
+    /// For the server all open ones, including those in the accept queue; for a process those that
+    /// it holds.
     Connections,
     UnreadConnections,
     /// Accepted connections with a request that is not answered: at least, and at most.
@@ -119,7 +119,8 @@ pub(crate) struct QuantitySeries {
 }
 
 impl QuantitySeries {
-    /// What there was at this instant. Between two samples the mean of both stands for the time.
+    /// Takes the value of a gauge at this instant. Between two samples the value is taken to be
+    /// their mean.
     pub(crate) fn take(&mut self, at: Nanos, value: Option<f64>) {
         if let (Some((earlier, before)), Some(value)) = (self.before, value) {
             let seconds = at.saturating_sub(earlier).as_secs_f64();
@@ -129,7 +130,7 @@ impl QuantitySeries {
         self.note(value);
     }
 
-    /// What a counter counted between two samples, as a rate a second; `None` is a gap.
+    /// Takes what a counter counted between two samples; `None` is a gap.
     pub(crate) fn count(&mut self, from: Nanos, to: Nanos, counted: Option<f64>) {
         let seconds = to.saturating_sub(from).as_secs_f64();
         if seconds > 0.0 {
@@ -160,7 +161,8 @@ impl QuantitySeries {
         }
     }
 
-    /// Mean over the time that was covered; where samples found but one value, that.
+    /// Mean over the time that was covered. If none was, the value that all samples found, if they
+    /// agree.
     pub(crate) fn mean(&self) -> Option<f64> {
         if self.covered > 0.0 {
             Some(self.area / self.covered)
@@ -169,8 +171,8 @@ impl QuantitySeries {
         }
     }
 
-    /// Mean over the last seconds; of one single sample what that found, of a sample that found
-    /// nothing nothing.
+    /// Mean over the last seconds. With a single sample, its value; `None` if the last sample found
+    /// nothing.
     pub(crate) fn recent(&self) -> Option<f64> {
         let (area, seconds) =
             self.recent.iter().fold((0.0, 0.0), |(a, s), (area, seconds)| (a + area, s + seconds));
@@ -187,8 +189,8 @@ impl QuantitySeries {
 #[derive(Debug, Default)]
 pub(crate) struct WaitingHistory {
     samples: VecDeque<(Nanos, f64)>,
-    /// When the first of those samples was taken that found somebody and had none without before
-    /// the last.
+    /// The first sample of the current wait: all samples since then found somebody waiting. When it
+    /// was taken, and whether it was the first sample of all.
     since: Option<(Nanos, bool)>,
     /// What the kernel's queue and the server's own held last, where they are seen.
     queues: [Option<f64>; 2],
@@ -199,7 +201,7 @@ impl WaitingHistory {
     pub(crate) fn take(&mut self, at: Nanos, kernel: Option<f64>, inside: Option<f64>) {
         let queues = [kernel, inside];
         if self.queues.map(|queue| queue.is_some()) != queues.map(|queue| queue.is_some()) {
-            // What one queue more or less holds is no change of those that wait.
+            // One more or one less queue in sight is no change in how many wait, so begin anew.
             *self = WaitingHistory::default();
         }
         self.queues = queues;
@@ -256,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gauge_is_weighed_by_time_and_a_gap_is_in_no_mean() {
+    fn a_gauge_is_weighted_by_time_and_a_gap_is_in_no_mean() {
         let mut series = QuantitySeries::default();
         assert_eq!((series.mean(), series.last), (None, None));
         // One look; 3 for one second, and 4 for three.
@@ -310,7 +312,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_that_are_a_whole_at_each_sample_are_so_in_the_mean(
+        fn the_means_of_parts_add_up_to_the_mean_of_the_whole(
             samples in prop::collection::vec((1u64..5, prop::collection::vec(0u32..50, 3)), 2..30),
         ) {
             let mut parts = vec![QuantitySeries::default(); 3];
@@ -362,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_wait_become_more_or_fewer_or_stay() {
+    fn the_number_of_those_that_wait_grows_or_shrinks_or_is_steady() {
         let of = |lengths: &[f64]| of_kernel(lengths.iter().copied()).unwrap().2;
         // A change by nine of 50 is none.
         for (slope, trend) in [(0.0, 0.0), (1.0, 0.0), (3.0, 3.0), (-4.0, -4.0)] {

@@ -1,5 +1,5 @@
-//! The numbers that `longtail signals` ranked, of a server that is watched, beside the thresholds
-//! that it found.
+//! The signals that `longtail signals` ranked, as they are now on the watched server, beside the
+//! thresholds that it found.
 
 use judge::signals::{SignalKind, SignalSource, SignalThreshold, SignalThresholds};
 use judge::words::listed;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::WatchBoard;
 use crate::answer::{AnswerLine, COLUMNS};
 
-/// A number now, beside its threshold.
+/// A signal's value now, beside its threshold.
 struct SignalNow<'t> {
     kind: SignalKind,
     found: &'t SignalThreshold,
@@ -32,7 +32,7 @@ impl SignalNow<'_> {
     }
 }
 
-/// Those that this longtail knows, the earliest first.
+/// The signals that this version of longtail knows, the earliest first.
 fn signals_now<'t>(board: &WatchBoard, thresholds: &'t SignalThresholds) -> Vec<SignalNow<'t>> {
     let known = thresholds.signals.iter().filter_map(|found| {
         let kind = SignalKind::named(&found.name)?;
@@ -109,7 +109,7 @@ fn alert(signals: &[SignalNow<'_>], thresholds: &SignalThresholds) -> Option<Str
     ))
 }
 
-/// What cannot be seen from here, and who tells it.
+/// The signals that cannot be read from here, and where they can be read.
 fn unseen(signals: &[SignalNow<'_>]) -> Option<String> {
     let of = |source: SignalSource| {
         let unseen =
@@ -119,7 +119,8 @@ fn unseen(signals: &[SignalNow<'_>]) -> Option<String> {
     };
     let puma = of(SignalSource::Puma).map(|names| {
         format!(
-            "{names}: only Puma's control server tells (activate_control_app, then --state or --control-url). From outside: accept queue, CPU."
+            "{names}: only Puma's control server tells (activate_control_app, then --state or \
+             --control-url). From outside: accept queue, CPU."
         )
     });
     let app = of(SignalSource::App).map(|names| format!("{names}: the app's APM tells."));
@@ -129,7 +130,7 @@ fn unseen(signals: &[SignalNow<'_>]) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join(" "))
 }
 
-/// The same for the answer as JSON.
+/// The same as JSON.
 pub fn signals_json(board: &WatchBoard, thresholds: &SignalThresholds) -> Value {
     let signals = signals_now(board, thresholds);
     let all = signals.iter().map(|signal| {

@@ -7,7 +7,8 @@ use judge::limits;
 use judge::watch::{Diagnosis, WatchEvidence};
 use serde_json::{Map, Value};
 
-/// `to` with what differs in `from`; what is said of workers at once is of each.
+/// Overwrites in `to` what `from` names. If `from` has one object where `to` has an array (the
+/// workers), it applies to each element.
 fn change(to: &mut Value, from: &Value) {
     match (to, from) {
         (Value::Object(to), Value::Object(from)) => {
@@ -23,8 +24,8 @@ fn change(to: &mut Value, from: &Value) {
     }
 }
 
-/// What is seen in each situation of `tests/situations.json`: as in the one that it is
-/// like, the first where none is named, but for what differs.
+/// What is seen in each situation of `tests/situations.json`. Each is written down there as its
+/// differences from an earlier one: the one that `like` names, else the first.
 pub(crate) fn situations() -> Vec<(String, WatchEvidence)> {
     let text = include_str!("../tests/situations.json");
     let differences: Vec<Map<String, Value>> = serde_json::from_str(text).unwrap();

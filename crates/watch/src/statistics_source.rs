@@ -24,8 +24,8 @@ pub struct StatisticsSource {
 }
 
 impl StatisticsSource {
-    /// Looks for a state file where each of these processes runs, and takes the first that names the
-    /// process itself and a control server on this machine.
+    /// Looks for a state file where each of these processes runs, and takes the first that names
+    /// the process itself and a control server on this machine.
     pub fn of_processes(pids: &[u32], resolver: &Resolver) -> Option<StatisticsSource> {
         pids.iter().find_map(|pid| source_of_process(*pid, resolver))
     }

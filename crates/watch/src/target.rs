@@ -58,7 +58,9 @@ impl FromStr for TargetName {
         };
         name.ok_or_else(|| {
             format!(
-                "'{text}' is no server: write a port (9292 or :9292), a process (4242 or pid:4242), a Unix socket (/tmp/puma.sock or @name), or another machine's HOST:PORT"
+                "'{text}' is no server: write a port (9292 or :9292), a process (4242 or \
+                 pid:4242), a Unix socket (/tmp/puma.sock or @name), or another machine's \
+                 HOST:PORT"
             )
         })
     }
@@ -136,7 +138,8 @@ impl WatchTarget {
                     Ok(WatchTarget::on_another_machine(address))
                 } else {
                     Err(refused(format!(
-                        "{address} is on another machine, where only Puma itself can tell of its threads: give --control-url tcp://{host}:PORT --control-token TOKEN"
+                        "{address} is on another machine, where only Puma itself can tell of its \
+                         threads: give --control-url tcp://{host}:PORT --control-token TOKEN"
                     )))
                 }
             }
@@ -190,7 +193,8 @@ fn find_number(
     let is_process = exists(number);
     match (open_port, port) {
         (None, _) if !is_process => Err(refused(format!(
-            "{number} is neither a port that anybody listens on nor a process: start the server first; {}",
+            "{number} is neither a port that anybody listens on nor a process: start the server \
+             first; {}",
             listening::in_words(listeners, false)
         ))),
         (Some(_), None) if is_process && listens(number, listeners) => Err(refused(format!(
@@ -343,8 +347,8 @@ fn puma_by_title(sockets: &[&KernelSocket]) -> Option<u32> {
     if found.next().is_none() { first } else { None }
 }
 
-/// Whether this is the title of a Puma's first process, and one of the addresses in it ends with one
-/// of `ends`.
+/// Whether this is the title of a Puma's first process, and one of the addresses in it ends with
+/// one of `ends`.
 fn title_has_address(title: &str, ends: &[String]) -> bool {
     let addresses = title
         .strip_prefix("puma ")
@@ -398,7 +402,8 @@ fn find_process(
 fn why_unreadable(pid: u32, error: &io::Error) -> WatchError {
     if error.kind() == io::ErrorKind::PermissionDenied || is_another_users(pid) {
         refused(format!(
-            "process {pid} is another user's, and so what it listens on cannot be seen: give its port (:9292), or run as that user, as {}",
+            "process {pid} is another user's, and so what it listens on cannot be seen: give its \
+             port (:9292), or run as that user, as {}",
             rights::TO_SEE_OTHER_USERS
         ))
     } else {
@@ -410,7 +415,8 @@ fn why_unreadable(pid: u32, error: &io::Error) -> WatchError {
 fn why_not_listening(pid: u32, port: Option<u16>, places: &[String]) -> WatchError {
     refused(match (owners::is_in_our_network(pid), port) {
         (Some(false), _) => format!(
-            "process {pid} lives in another network namespace: run nsenter -t {pid} -n longtail watch pid:{pid}"
+            "process {pid} lives in another network namespace: run nsenter -t {pid} -n longtail \
+             watch pid:{pid}"
         ),
         (_, Some(port)) if !places.is_empty() => format!(
             "process {pid} does not listen on port {port}: it listens on {}",

@@ -33,15 +33,15 @@ pub(super) const PUMA: Server =
     Server { workers: 2, slots: 20, delay: Nanos::from_millis(5), classes: &[] };
 
 impl Server {
-    /// The class of the `n`-th request; 0 where they are not told apart.
+    /// The class of the `n`-th request; 0 if they are not told apart.
     fn class_of(&self, n: u64) -> usize {
         let mut last = 0;
-        let classes = self.classes.iter().position(|class| {
+        let class = self.classes.iter().position(|class| {
             last += class.of_twenty;
             // Neighbours are of different classes.
             n * 7 % 20 < last
         });
-        classes.unwrap_or(0)
+        class.unwrap_or(0)
     }
 
     fn delay_of(&self, n: u64) -> Nanos {
@@ -136,7 +136,8 @@ struct SimulatedLoad<'a> {
 }
 
 impl SimulatedLoad<'_> {
-    /// Sends a request that is due at this time and begins now, and records its exchange.
+    /// Sends a request that was due at `due` and gets its connection at `begins`, and records its
+    /// exchange.
     fn exchange(
         &mut self,
         connection: u32,
@@ -163,8 +164,8 @@ impl SimulatedLoad<'_> {
         let number = self.number;
         let opens = !self.opened[connection as usize] || !self.plan.load.keep_alive;
         self.opened[connection as usize] = true;
-        let connect = if opens { opening(self.plan, number) } else { [Nanos::ZERO; 2] };
-        let sent = begins + connect[0] + connect[1];
+        let opening = opens.then(|| Opening::simulated(self.plan, number));
+        let sent = begins + opening.map_or(Nanos::ZERO, Opening::length);
         let slot = (0..self.slot_free.len()).min_by_key(|slot| self.slot_free[*slot]).unwrap_or(0);
         let ended = match outcome {
             Outcome::TimedOut => sent + self.plan.load.timeout,
@@ -181,7 +182,7 @@ impl SimulatedLoad<'_> {
         tally.received_bytes += u64::from(received_bytes);
         if outcome == Outcome::Answered(200) {
             self.slot_free[slot] = ended;
-            note_good_answer(tally, &exchange, opens.then_some((connect, self.plan.tls)));
+            note_good_response(tally, &exchange, opening);
             let Server { workers, slots, .. } = *self.server;
             if workers > 0 {
                 let worker = (slot as u32 * workers / slots * 4 + 162_895).to_string();
@@ -194,15 +195,15 @@ impl SimulatedLoad<'_> {
     }
 }
 
-/// Records the phases of a good response. `opened`: the times of the connect and the handshake
-/// before it.
-fn note_good_answer(tally: &mut Tally, exchange: &Exchange, opened: Option<([Nanos; 2], bool)>) {
+/// Records the phases of a good response. `opening`: of its connection, if it was opened for this
+/// request.
+fn note_good_response(tally: &mut Tally, exchange: &Exchange, opening: Option<Opening>) {
     if !tally.measures(exchange.due) {
         return;
     }
-    if let Some(([connect, handshake], tls)) = opened {
+    if let Some(Opening { connect, handshake }) = opening {
         tally.phases.connect.record(connect);
-        if tls {
+        if let Some(handshake) = handshake {
             tally.phases.handshake.record(handshake);
         }
     }
@@ -212,10 +213,25 @@ fn note_good_answer(tally: &mut Tally, exchange: &Exchange, opened: Option<([Nan
     tally.phases.read.record(read);
 }
 
-/// Connect and TLS handshake.
-fn opening(plan: &LoadPlan, number: u64) -> [Nanos; 2] {
-    let connect = Nanos::from_secs_f64(40e-6 + 90e-6 * uniform(CONNECT, number));
-    [connect, if plan.tls { Nanos::from_micros(1_400) + connect * 3 } else { Nanos::ZERO }]
+/// How long it takes to open a connection.
+#[derive(Clone, Copy)]
+struct Opening {
+    connect: Nanos,
+    /// `None` without TLS.
+    handshake: Option<Nanos>,
+}
+
+impl Opening {
+    /// For the `number`-th request.
+    fn simulated(plan: &LoadPlan, number: u64) -> Opening {
+        let connect = Nanos::from_secs_f64(40e-6 + 90e-6 * uniform(CONNECT, number));
+        let handshake = plan.tls.then(|| Nanos::from_micros(1_400) + connect * 3);
+        Opening { connect, handshake }
+    }
+
+    fn length(self) -> Nanos {
+        self.connect + self.handshake.unwrap_or_default()
+    }
 }
 
 /// How long a slot is held: the delay, a little jitter, and a stall now and then.

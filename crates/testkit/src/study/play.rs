@@ -162,17 +162,17 @@ pub(super) fn play(
     recorder.tally.connections_opened =
         if plan.stream.keep_alive { u64::from(connections) } else { number };
     let last = if until == Nanos::MAX { recorder.tally.last_ended } else { until };
-    judged(recorder, server, repeat, multiple, [last - WARM_UP, elapsed])
+    judged(recorder, server, repeat, multiple, last - WARM_UP, elapsed)
 }
 
-/// The run of this recorder, with its forecast and judgement. The times are how long it was
-/// measured, and how long it took.
+/// The run of this recorder, with its forecast and judgement.
 fn judged(
     recorder: Recorder,
     server: &ServerFacts,
     repeat: u32,
     multiple: f64,
-    [measured, elapsed]: [Nanos; 2],
+    measured: Nanos,
+    elapsed: Nanos,
 ) -> Run {
     let shares = recorder.tally.per_worker.iter().map(|(worker, count)| WorkerShare {
         worker: worker.clone(),

@@ -19,8 +19,8 @@ pub(super) fn stamped(run: &Run) -> AppTimes {
     AppTimes { source: AppSource::Stamps, all, slowest, silent: 1, impossible: 0 }
 }
 
-/// `parts` of the number and the sum of all response times but one, and of those of the slowest
-/// hundredth.
+/// `parts` gets a number of requests and the sum of their response times: of all requests but one,
+/// and of the slowest hundredth.
 fn all_and_slowest<T>(run: &Run, parts: impl Fn(u64, Nanos) -> T) -> (T, Option<T>) {
     let times = &run.tally.response_time;
     let count = times.count() - 1;
