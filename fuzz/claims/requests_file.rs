@@ -2,8 +2,8 @@
 
 use requests::{FileDefaults, RequestError, RequestsFormat, TargetUrl, parse};
 
-/// Panics where the file, read as each format, is accepted without being HTTP/1.1, or refused in
-/// more than a line.
+/// Panics if the file, read as each format, is accepted without being HTTP/1.1, or refused in more
+/// than a line.
 pub(crate) fn is_sendable_or_refused_in_a_line(bytes: &[u8]) {
     for format in [
         None,

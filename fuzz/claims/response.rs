@@ -14,9 +14,9 @@ struct Read {
     unfinished: Option<u64>,
 }
 
-/// Panics where reading `bytes` in pieces of `size` differs from reading them whole, or bytes are
+/// Panics if reading `bytes` in pieces of `size` differs from reading them whole, or if bytes are
 /// lost or invented.
-pub(crate) fn in_pieces_is_as_whole(bytes: &[u8], size: usize, to_head: bool) {
+pub(crate) fn reads_the_same_in_pieces(bytes: &[u8], size: usize, to_head: bool) {
     let whole = read(bytes, bytes.len().max(1), to_head);
     assert_eq!(read(bytes, size, to_head), whole, "in pieces of {size} bytes");
     if let Some(unfinished) = whole.unfinished {

@@ -2,9 +2,9 @@
 
 use export::statsd::{MOST_SERIES, ParsedLine, StatsdCollector, parse};
 
-/// Panics where a line that was understood is not itself when it is printed and read again, where a
-/// line is in no place or in two, or where a figure cannot be.
-pub(crate) fn every_line_is_in_one_place(packet: &[u8], times: u64) {
+/// Panics if a line that was understood reads back as another when it is printed, if a line is not
+/// counted exactly once, or if a figure is impossible.
+pub(crate) fn counts_every_line_once(packet: &[u8], times: u64) {
     let lines =
         packet.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).collect();

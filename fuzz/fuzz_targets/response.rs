@@ -1,4 +1,4 @@
-//! Responses in pieces are responses.
+//! Responses read in pieces are the same as those read whole.
 
 #![no_main]
 
@@ -6,6 +6,6 @@
 mod claims;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    // One size an input keeps it fast; the fuzzer varies the lengths.
-    claims::in_pieces_is_as_whole(bytes, bytes.len() % 13 + 1, bytes.len().is_multiple_of(5));
+    // One piece size per input keeps it fast; the fuzzer varies the lengths, and so the sizes.
+    claims::reads_the_same_in_pieces(bytes, bytes.len() % 13 + 1, bytes.len().is_multiple_of(5));
 });

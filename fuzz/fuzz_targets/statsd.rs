@@ -1,4 +1,4 @@
-//! Each line of a packet is in one place.
+//! Each line of a packet is counted exactly once.
 
 #![no_main]
 
@@ -6,5 +6,5 @@
 mod claims;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    claims::every_line_is_in_one_place(bytes, bytes.len() as u64 % 5 + 1);
+    claims::counts_every_line_once(bytes, bytes.len() as u64 % 5 + 1);
 });

@@ -12,8 +12,8 @@ fn every_stream_of_the_corpus_is_read_in_pieces_as_whole() {
     for entry in std::fs::read_dir(corpus).unwrap() {
         let bytes = std::fs::read(entry.unwrap().path()).unwrap();
         for size in [1, 2, 3, 7, 16, 61] {
-            claims::in_pieces_is_as_whole(&bytes, size, false);
-            claims::in_pieces_is_as_whole(&bytes, size, true);
+            claims::reads_the_same_in_pieces(&bytes, size, false);
+            claims::reads_the_same_in_pieces(&bytes, size, true);
         }
         replayed += 1;
     }

@@ -14,7 +14,7 @@ fn every_line_of_the_corpus_is_in_one_place() {
     for entry in std::fs::read_dir(corpus).unwrap() {
         let bytes = std::fs::read(entry.unwrap().path()).unwrap();
         for times in [1, 3, 700] {
-            claims::every_line_is_in_one_place(&bytes, times);
+            claims::counts_every_line_once(&bytes, times);
         }
         replayed += 1;
     }
@@ -30,6 +30,6 @@ proptest! {
                 .prop_map(String::into_bytes),
         ],
     ) {
-        claims::every_line_is_in_one_place(&packet, 3);
+        claims::counts_every_line_once(&packet, 3);
     }
 }
