@@ -155,17 +155,17 @@ struct NumberedParts {
 }
 
 fn number_parts(parts: Vec<NamedPart>, version: &str) -> Result<NumberedParts, String> {
+    if let Some(NamedPart { name, part }) = parts.iter().find(|it| it.part.version != version) {
+        let written_by = &part.version;
+        return Err(format!(
+            "{name} is of longtail {written_by}, and this is {version}: merge it with that"
+        ));
+    }
     let mut parts = parts.into_iter();
     let Some(NamedPart { name: first_name, part: first }) = parts.next() else {
         return Err("name the files to merge".to_owned());
     };
-    let LoadPart { version: written_by, part: GeneratorPart { index, of }, start, study, done } =
-        first;
-    if written_by != version {
-        return Err(format!(
-            "{first_name} is of longtail {written_by}, and this is {version}: merge it with that"
-        ));
-    }
+    let LoadPart { part: GeneratorPart { index, of }, start, study, done, .. } = first;
     if of > MOST_PARTS {
         return Err(format!("{first_name} is a part of {of}: a load has {MOST_PARTS} at the most"));
     }
@@ -256,6 +256,20 @@ mod tests {
             },
         };
         serde_json::from_str(&serde_json::to_string(&written).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_part_of_another_version_is_refused_wherever_it_stands() {
+        let plan = testkit::load::open_poisson().plan;
+        let named = |index: u32, version: &str| NamedPart {
+            name: format!("{index}.tally"),
+            part: LoadPart { version: version.to_owned(), ..part(index, 2, &plan) },
+        };
+        let merged = merge_parts(vec![named(0, "1"), named(1, "2")], "1");
+        assert_eq!(
+            merged.unwrap_err(),
+            "1.tally is of longtail 2, and this is 1: merge it with that"
+        );
     }
 
     /// Bin for bin, second by second, batch by batch.
