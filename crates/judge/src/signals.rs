@@ -429,6 +429,9 @@ impl SignalsFound {
                 None => missing.push(kind),
             }
         }
+        if !rows.iter().any(|row| row.kind.curve == OWN_CPU_WAIT && row.threshold.is_some()) {
+            forget_pressure(&mut rows);
+        }
         rows.sort_by_key(|row| (row.crossed.is_none(), row.crossed, row.false_alarms));
         let broke_at = broke.map(|at| part_at(seen.steps, at));
         SignalsFound { broke, broke_at, parts_of: seen.parts_of, rows, missing }
@@ -437,17 +440,12 @@ impl SignalsFound {
     /// The signal to go by: the earliest that crossed its threshold before the objective broke,
     /// without a false alarm.
     pub fn best(&self) -> Option<&SignalRow> {
-        let is_early =
-            |row: &SignalRow| row.false_alarms == 0 && row.lead.is_some_and(|lead| lead > 0.0);
-        self.rows.iter().find(|row| is_early(row) && self.is_of_server(row))
+        self.without_false_alarm().find(|row| row.lead.is_some_and(|lead| lead > 0.0))
     }
 
-    /// Whether the server moved this number. CPU pressure is the whole machine's: other programs
-    /// move it, too, unless the server's own threads waited for a CPU.
-    fn is_of_server(&self, row: &SignalRow) -> bool {
-        let waited_for_a_cpu =
-            || self.rows.iter().any(|it| it.kind.curve == OWN_CPU_WAIT && it.crossed.is_some());
-        row.kind.curve != CPU_PRESSURE || waited_for_a_cpu()
+    /// The rows without a false alarm, the earliest first.
+    fn without_false_alarm(&self) -> impl Iterator<Item = &SignalRow> {
+        self.rows.iter().filter(|row| row.false_alarms == 0)
     }
 
     /// The answer in a sentence or two.
@@ -459,31 +457,55 @@ impl SignalsFound {
         };
         let part = percent(self.broke_at.unwrap_or_default());
         let whole = self.parts_of;
+        let silent = self.saw_nothing();
         let Some(best) = self.best() else {
+            let first = self.first_after();
             return format!(
                 "The objective broke at {part} of {whole}, and no signal told so in advance \
-                 without false alarms."
+                 without false alarms.{first}{silent}"
             );
         };
         let threshold = best.beyond().unwrap_or_default();
         let lead = brief(Nanos::from_secs_f64(best.lead.unwrap_or_default()));
-        let silent: Vec<String> = self
-            .rows
-            .iter()
-            .filter(|row| row.left_at.is_none())
-            .map(|row| row.kind.name.to_owned())
-            .collect();
-        let silent = if silent.is_empty() {
-            String::new()
-        } else {
-            format!(" {} saw nothing of it.", capitalised(&listed(&silent)))
-        };
         let at = percent(best.crossed_at.unwrap_or_default());
         format!(
-            "Scale on {}: it went {threshold} at {at} of {whole}, {lead} before the objective broke (at {part}, {} after the start).{silent}",
+            "Scale on {}: it went {threshold} at {at} of {whole}, {lead} before the objective \
+             broke (at {part}, {} after the start).{silent}",
             best.kind.name,
             brief(broke)
         )
+    }
+
+    /// The signal that told first when the objective had broken already, in a sentence.
+    fn first_after(&self) -> String {
+        let told = self.without_false_alarm().find_map(|row| Some((row, row.lead?)));
+        let Some((row, lead)) = told else { return String::new() };
+        let threshold = row.beyond().unwrap_or_default();
+        let later = brief(Nanos::from_secs_f64(-lead));
+        format!(" {} told first, {later} after it: {threshold}.", capitalised(row.kind.name))
+    }
+
+    /// The signals that never left their idle range, in a sentence.
+    fn saw_nothing(&self) -> String {
+        let silent = self.rows.iter().filter(|row| row.left_at.is_none());
+        let silent: Vec<String> = silent.map(|row| row.kind.name.to_owned()).collect();
+        if silent.is_empty() {
+            return String::new();
+        }
+        format!(" {} saw nothing of it.", capitalised(&listed(&silent)))
+    }
+}
+
+/// CPU pressure is the whole machine's. If the server's own threads did not wait for a CPU, other
+/// programs moved it, and it is nothing to go by.
+fn forget_pressure(rows: &mut [SignalRow]) {
+    for row in rows.iter_mut().filter(|row| row.kind.curve == CPU_PRESSURE) {
+        row.threshold = None;
+        row.crossed = None;
+        row.crossed_at = None;
+        row.lead = None;
+        row.false_alarms = 0;
+        row.alarms_per_hour_at_most = None;
     }
 }
 
@@ -815,10 +837,11 @@ mod tests {
         let rises = |second: u64| second * if second < 60 { 10_000_000 } else { 500_000_000 };
         let pressure = || curve(CPU_PRESSURE, rises);
         let of_others = found(vec![pressure(), curve("run_queue_wait", |_| 0)]);
-        assert!(of_others.rows[0].lead.is_some_and(|lead| lead > 0.0), "{:?}", of_others.rows[0]);
-        assert_eq!(of_others.best(), None);
+        let pressures = of_others.rows.iter().find(|row| row.kind.curve == CPU_PRESSURE).unwrap();
+        assert!(pressures.left_at.is_some(), "{pressures:?}");
+        assert_eq!((pressures.threshold, of_others.best()), (None, None));
         let own = found(vec![pressure(), curve("run_queue_wait", rises)]);
-        assert!(own.best().is_some());
+        assert!(own.rows.iter().all(|row| row.threshold.is_some()), "{own:?}");
     }
 
     #[test]
@@ -873,6 +896,18 @@ mod tests {
         assert_eq!(thresholds.doubt_for(&WatchEvidence::default()), None, "nothing is known of it");
         let doubt = thresholds.doubt_for(&seen("6.6.1")).unwrap();
         assert!(doubt.contains("this is Puma 6.6.1, 2 workers x 5 threads"), "{doubt}");
+    }
+
+    #[test]
+    fn where_nothing_told_in_advance_the_first_to_tell_afterwards_is_named() {
+        let full = |second: u64| if (92..115).contains(&second) { 5 } else { 0 };
+        let found = found(vec![curve("backlog", full), curve("accept_queue", |_| 0)]);
+        assert_eq!(
+            found.sentence(),
+            "The objective broke at 110 % of the capacity, and no signal told so in advance \
+             without false alarms. Backlog told first, 7.00 s after it: above 2.5. Accept queue \
+             saw nothing of it."
+        );
     }
 
     /// The queue of a Puma before 7 is the kernel's.

@@ -46,7 +46,7 @@ const HALF_LOAD: f64 = 0.5;
 /// Then it goes up to the capacity, by these parts of it.
 const UP: [f64; 5] = [0.6, 0.7, 0.8, 0.9, 1.0];
 /// Then beyond the capacity, in this many steps up to the highest part.
-const BEYOND_STEPS: usize = 2;
+const BEYOND_STEPS: usize = 5;
 /// And then down again.
 const DOWN: [f64; 3] = [0.9, 0.7, 0.5];
 /// How often the machine's CPU pressure is read.
