@@ -217,6 +217,9 @@ impl RateSearch {
         let reached = self.bracket().low * (1.0 + self.settings.precision);
         if self.generator_limit.is_some_and(|limit| reached >= limit) {
             SearchEnd::Generator
+        } else if self.bracket().low == 0.0 {
+            // A full trial at any lower rate takes longer than what is left.
+            SearchEnd::Budget
         } else if reached >= self.settings.highest_rate {
             SearchEnd::HighestRate
         } else {
@@ -502,15 +505,15 @@ impl RateSearch {
         let confirming = self.full_length(edge.rate) + self.warm_up(edge.rate);
         let spare = |trials: usize| left.saturating_sub(confirming * trials as u64);
         let missing = CONFIRMATIONS.saturating_sub(self.confirmations());
-        let above = || {
-            let above = self.above(&edge, spare(missing))?;
+        let above_in = |time: Nanos| {
+            let above = self.above(&edge, time)?;
             let is_inside = bracket.high.is_none_or(|high| above.rate < high / quarter);
             (is_inside && above.rate <= self.highest_allowed()).then_some(above)
         };
         // Both ends come before a narrower bracket.
         if bracket.low > 0.0
             && bracket.high.is_none()
-            && let Some(above) = above()
+            && let Some(above) = above_in(spare(missing))
         {
             return Some(above);
         }
@@ -520,9 +523,10 @@ impl RateSearch {
         }
         if bracket.low == 0.0 {
             // Without any rate that passed there is nothing to confirm.
-            return self.below(&edge, left.as_secs_f64() / SLACK);
+            let below = self.below(&edge, left.as_secs_f64() / SLACK);
+            return below.or_else(|| above_in(left));
         }
-        above()
+        above_in(spare(missing))
     }
 
     /// The highest rate that is expected to pass in `time` seconds, below all that did not.

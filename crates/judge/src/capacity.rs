@@ -327,9 +327,12 @@ pub fn forecast(study: &CapacityStudy) -> Option<String> {
             number::shortest(study.plan.precision * 100.0),
             longer(forecast.precise_after),
         )),
-        (None, enough) => Some(format!(
+        (None, Some(enough)) => Some(format!(
             "{budget} may be too short for both ends of the bracket; {} will do",
-            longer(enough)
+            longer(Some(enough))
+        )),
+        (None, None) => Some(format!(
+            "{budget} may be too short for both ends of the bracket, and so may 4 hours"
         )),
     }
 }
@@ -374,6 +377,14 @@ fn why_it_ended(study: &CapacityStudy) -> Option<String> {
                     "The budget of {budget} is used up: the bracket is {} % wide, and {precision} % was asked for{takes}.",
                     number::percent(width)
                 ),
+                None if study.bracket.low == 0.0 => {
+                    let enough = study.forecast.and_then(|forecast| forecast.both_ends_after);
+                    let enough = enough.map(|time| format!("; {} will do", longer(Some(time))));
+                    format!(
+                        "What is left of the budget of {budget} is too short for a full trial at a lower rate{}.",
+                        enough.unwrap_or_default()
+                    )
+                }
                 Some(_) | None => format!("The budget of {budget} is used up."),
             }
         }
