@@ -75,8 +75,9 @@ pub(crate) struct LaneConnection {
     pub(crate) traced: RequestTrace,
     /// TCP segments that had been retransmitted when this was last read.
     pub(crate) retransmitted: u32,
-    /// Good measured responses before it was opened, and other responses since. They tell how many
-    /// responses it has had without counting any on the fast path.
+    /// Good measured responses of its slot before it was opened, and other responses since. With
+    /// the slot's good ones up to now, which the tally counts anyway, they tell how many responses
+    /// it has had, so the fast path counts nothing for this.
     pub(crate) good_before: u64,
     pub(crate) other_responses: u64,
     /// Connects that failed in a row.

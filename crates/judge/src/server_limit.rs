@@ -14,8 +14,8 @@ use crate::server_seen::{LoadSeen, ServerSeen};
 use crate::with_all_threads::{self, AS_LONG, WithAllThreads};
 
 impl ServerSeen {
-    /// The relative error (95 %) of a throughput over this many responses. They scatter like the
-    /// service times, which are seen in loads where no request waits for a thread.
+    /// The relative error (95 %) of a throughput over this many responses. It comes from the
+    /// scatter of the service times, as loads show it in which no request waits for a thread.
     pub(crate) fn scatter(&self, responses: u64) -> f64 {
         let within_slots = self.loads.iter().filter(|load| load.connections <= self.slots);
         let alone = self.alone.map_or(0.0, |alone| alone.variation);
@@ -29,10 +29,10 @@ impl ServerSeen {
         f64::from(load.connections) - load.rate * round_trip.as_secs_f64()
     }
 
-    /// Whether throughput grows less beyond the full load than requests are slowed down at it. If
-    /// workers hold unequal numbers of connections, some requests wait for a thread at the full
-    /// load while other threads are idle; throughput then grows by as much as requests were slowed
-    /// down.
+    /// Whether something holds requests up at the full load. If it is only that workers hold
+    /// unequal numbers of connections, some requests wait for a thread there while other threads
+    /// are idle; beyond the full load throughput then grows by as much as requests were slowed
+    /// down. If it grows by less than half as much, it is something else.
     fn is_hindered(&self, seen: &UsualTimes, full: &LoadSeen, last: &LoadSeen) -> bool {
         let mean = f64::from(full.connections) / full.rate;
         let alone = self.alone.map_or(mean, |alone| alone.mean.as_secs_f64());
@@ -73,7 +73,7 @@ impl ServerSeen {
     }
 }
 
-/// With more scatter than this, a run is too short to tell anything.
+/// Scatter counts up to this much: a run with more is too short to tell anything.
 const MOST_SCATTER: f64 = 0.3;
 
 /// Two loads must differ by this factor to show whether throughput still rises.
@@ -220,8 +220,8 @@ impl<'a> Seen<'a> {
             | WithAllThreads::AsAlone(_)
             | WithAllThreads::NotKnown => return None,
         };
-        // A limit inside the app keeps throughput constant. A server that becomes slower over time
-        // loses throughput, and a lot of it if that shows within one load.
+        // A limit inside the app keeps throughput constant. If throughput falls, the server may be
+        // becoming slower over time instead, unless requests take much longer than that explains.
         let falls = self.full.is_some_and(|full| self.server.falls(full, self.last));
         (!falls || times.is_longer_by(MUCH_LONGER)).then_some(times)
     }

@@ -372,7 +372,7 @@ pub fn with_check(mut judgement: Judgement, check: Diagnostic) -> Judgement {
     judgement
 }
 
-/// A check's grade within its run: a failed check that did not decide the verdict is only doubtful.
+/// A check's grade within its run: if no check decided the verdict, a failed one is only doubtful.
 pub fn grade_in(judgement: &Judgement, check: &Diagnostic) -> Grade {
     let decides = matches!(judgement.verdict, Verdict::GeneratorBound | Verdict::Invalid);
     if decides { grade(check) } else { grade(check).min(Grade::Doubtful) }

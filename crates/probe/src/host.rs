@@ -1,8 +1,9 @@
 //! The machine that a study is made on: what it is, and what happened to it between two moments
-//! (stolen time, connects dropped by full accept queues).
+//! (CPU time used and stolen, waits for a CPU, connects dropped by full accept queues or sent
+//! again).
 //!
-//! Both counts are the whole machine's (the drops: its network namespace's). If it does other
-//! things, they are an upper bound of what happened to the server.
+//! All of it is counted for the whole machine (connects: for its network namespace). If the machine
+//! does other things, it is an upper bound of what happened to the server.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};

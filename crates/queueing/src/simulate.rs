@@ -1,5 +1,5 @@
 //! A small simulator for models without a formula: other distributions of service time, split
-//! queues, turns of ten with think time and hold.
+//! queues, and turns of ten in which the thread waits for a client that thinks between requests.
 //!
 //! It is a pure function of its seed. A law is a function of a seed and a number, as everything
 //! random in longtail is, so that the sink's laws can be simulated as they are. Results have an
@@ -48,7 +48,7 @@ enum RandomStream {
 /// How much is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimulationEffort {
-    /// Independent runs. There is an interval from 2 to 31 of them.
+    /// Independent runs; an interval needs at least two.
     pub replications: u32,
     /// Requests measured in each.
     pub requests: u32,

@@ -2,9 +2,10 @@
 //!
 //! A [`TargetUrl`] says where, a [`RequestTemplate`] says what, and [`RequestTemplate::render`]
 //! makes the bytes of both. A requests file or a mix ([`parse`]) makes many. Pure functions, but
-//! for [`read_file`] and [`read_body`]: nothing here opens a socket, reads a clock or prints, and
-//! nothing of it runs once the load has started. What comes out is the model's `RequestMix`, which
-//! also says which request is the n-th.
+//! for those that read a file or stdin ([`read_file`], [`read_headers`], [`read_body`],
+//! [`read_log`]): nothing here opens a socket, reads a clock or prints, and nothing of it runs once
+//! the load has started. What comes out is the model's `RequestMix`, which also says which request
+//! is the n-th.
 
 mod classes;
 mod compressed;

@@ -26,7 +26,7 @@ pub struct FiguresMeter {
 }
 
 impl FiguresMeter {
-    /// How often the figures are computed. Each time a generator thread has to copy its tally.
+    /// How often the figures are computed: for that, every generator thread has to copy its tally.
     pub const REFRESH: Duration = Duration::from_secs(2);
 
     /// New figures, `now` after the run was first shown, if those before are old enough.

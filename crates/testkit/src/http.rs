@@ -45,7 +45,7 @@ impl KeptRequest {
         Ok(request)
     }
 
-    /// The value of a header, given in lower case.
+    /// The value of a header, whatever the case of its name.
     pub fn field(&self, name: &str) -> Option<&str> {
         let fields = self.head.lines().filter_map(|line| line.split_once(": "));
         fields.into_iter().find_map(|(its, value)| its.eq_ignore_ascii_case(name).then_some(value))

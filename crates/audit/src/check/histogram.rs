@@ -63,8 +63,8 @@ pub(super) fn against_percentiles(claim: &Claim) -> Option<CheckOutcome> {
     })
 }
 
-/// How many ranks a percentile may be off. hey moves on by at most one percentile with each time,
-/// so with few times its percentiles are too high.
+/// How many ranks a percentile may be off. hey goes through its sorted times and takes at most one
+/// percentile from each, so with few times its percentiles are too high.
 fn slack(claim: &Claim, total: u64) -> f64 {
     let few = claim.tool == LoadTool::Hey && total < 100;
     RANKS + if few { claim.percentiles.len() as f64 } else { 0.0 }

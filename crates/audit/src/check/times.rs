@@ -1,4 +1,5 @@
-//! Checks of times: Little's law, percentiles against the mean, and both against the rate.
+//! Checks of times: the mean against the rate (Little's law), the percentiles against both, the
+//! bins against the mean, the order of all of them, and the standard deviation.
 
 use report::number::{percentile, significant, times};
 
@@ -30,7 +31,7 @@ pub(super) fn littles_law(claim: &Claim) -> Option<CheckOutcome> {
     if !claim.tool.is_closed_loop() {
         return unchecked(match claim.tool {
             LoadTool::Wrk2 => {
-                "times run from when a request was due, and may add up to more than the connections"
+                "times run from when a request was due: more may be under way than connections"
             }
             _ => "open loop: how many requests are under way is not limited",
         });

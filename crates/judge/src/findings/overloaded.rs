@@ -59,7 +59,7 @@ impl Overloaded {
                 "{overload}; each second of load adds {} of waiting. A percentile would only reflect the length of the test.",
                 brief(Nanos::from_secs_f64(*growth))
             ),
-            (None, None) => format!("{overload}, and so do the longest response times."),
+            (None, None) => format!("{overload}, and the longest response times grow with it."),
         }
     }
 }
