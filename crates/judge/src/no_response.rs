@@ -3,8 +3,9 @@
 use model::counts::name;
 use model::{LoadPlan, LoadStudy, Outcome, Run};
 
-/// How the requests of a load that got no response at all ended, and what to check first; `None` if
-/// there was a response. `misunderstanding`: what a request to the server showed afterwards.
+/// For a load that got no response at all: how its requests ended, and what to check first. `None`
+/// if there was a response. `misunderstanding`: the reason, if one look at the server after the
+/// load showed it.
 pub fn explain_no_response(load: &LoadStudy, misunderstanding: Option<&str>) -> Option<String> {
     let LoadStudy { run: Run { tally, claim, .. }, plan, .. } = load;
     if let Some(claim) = claim {
@@ -41,7 +42,8 @@ const NOTHING_LISTENS: &str = "does anything listen there?";
 fn what_to_check(outcome: Outcome, plan: &LoadPlan) -> &'static str {
     match outcome {
         Outcome::ConnectFailed if plan.tls => {
-            "no TLS handshake succeeded, and one does now: what does the server's log say?"
+            "no TLS handshake succeeded during the load, but one does now: what does the server's \
+             log say?"
         }
         Outcome::TimedOut | Outcome::ConnectTimedOut | Outcome::InFlight if plan.tls => {
             "does it speak TLS, and answer within --timeout?"

@@ -72,7 +72,7 @@ pub(crate) struct StepsResult<'a> {
     pub(crate) breaks_at: Option<&'a HeldStep<'a>>,
     /// Steps between these two, which cannot tell.
     between: usize,
-    /// A faster step than the slowest that missed it, which is shown to meet it.
+    /// The fastest step that is shown to meet it, if it is faster than `breaks_at`.
     holds_above: Option<&'a HeldStep<'a>>,
     /// The fastest step.
     pub(crate) fastest: &'a HeldStep<'a>,

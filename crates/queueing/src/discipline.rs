@@ -2,9 +2,9 @@
 //! times of a closed loop without think time for each of three (one queue for all workers, one for
 //! each worker, Puma's turns of ten) and compares them with a run.
 //!
-//! All three have the same mean response time (Little's law), so only the distribution tells them
-//! apart. A discipline fits when every measured figure fits. When there are no more connections
-//! than slots, all three are the same.
+//! At the same rate all three have the same mean response time (Little's law), so the mean does not
+//! tell them apart, but the distribution does. A discipline fits when every measured figure fits.
+//! Where no request waits for a thread, all three are the same.
 
 mod predict;
 
@@ -153,8 +153,9 @@ const TURNS: f64 = 2.0;
 /// without an end, and no run lasts for two of those.
 const MOST_OF_A_TURN: u32 = 10 * TURN;
 
-/// A measured quantile may be that of a share this much lower or higher: at the edge between two
-/// levels it is either.
+/// A measured quantile may be that of a share this much lower or higher. Predicted times come in
+/// levels (one service time, two, …), and a quantile where one level ends and the next begins may
+/// be measured as either.
 const EDGE: f64 = 0.015;
 
 /// Theory beside `run`; `None` without a slot or a service time, or with very many connections.
@@ -223,8 +224,8 @@ fn compare_with(
 }
 
 /// What a discipline predicts; it uses none of the measured figures. When chance deals the
-/// connections to workers, the rate is the median of the draws, and nine draws in ten have their
-/// quantile within its ends.
+/// connections to workers, each draw has a prediction: the rate is the median of theirs, and the
+/// range of a percentile holds that of nine draws in ten.
 fn forecast(
     discipline: Discipline,
     connections: u32,
@@ -258,9 +259,10 @@ fn forecast(
 ///
 /// When the workers' connections are not known, those of split queues are drawn as
 /// [`ConnectionDealing`] says (200 draws from a fixed seed, 8 if the service time varies), and one
-/// draw in twenty must fit: an even split, which looks like one queue, is rare by chance, but for
-/// two workers not rare enough. When they are known and some of them must wait, there is no queue
-/// that all workers share.
+/// draw in twenty must fit. A single one is not enough, since an even draw looks like one queue:
+/// among many workers fewer than one draw in twenty is even, but among two workers more are, and
+/// then both orders may fit. When the connections are known and some of them must wait, there is no
+/// queue that all workers share.
 fn judged(
     said: DisciplineForecast,
     server: &ClosedLoopServer,

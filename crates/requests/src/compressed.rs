@@ -1,4 +1,4 @@
-//! Files that are compressed, as rotated logs are, or not text: what to type to read them.
+//! Files that are compressed, as rotated logs are, or in UTF-16: what to type to read them.
 
 use std::path::Path;
 

@@ -36,7 +36,8 @@ impl From<SocketAddr> for Listen {
     }
 }
 
-/// Parses to itself: `127.0.0.1:8080`, `tls://[::1]:8443`, `unix:///run/sink.sock`, `unix://@sink`.
+/// `127.0.0.1:8080`, `tls://[::1]:8443`, `unix:///run/sink.sock`, `unix://@sink`. What is printed
+/// parses to the same place.
 impl fmt::Display for Listen {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tls = self.tls;
@@ -135,7 +136,7 @@ const QUEUES: [(&str, SlotQueue); 6] = [
     ("inline10", SlotQueue::Inline10),
 ];
 
-/// Parses to itself.
+/// What is printed parses to the same queue.
 impl fmt::Display for SlotQueue {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = QUEUES.iter().find(|(_, queue)| queue == self).map(|(name, _)| *name);

@@ -77,16 +77,16 @@ impl ClientSocket {
         let sent = self.flush();
         match opened {
             Err(_) => ReadOutcome::Broken,
-            // An end that arrives with bytes is read again next time, because the client sends
-            // nothing more.
+            // An end that arrives behind bytes is not told here: the client sends nothing more, so
+            // the next read finds the end of the connection.
             Ok((0, true)) => ReadOutcome::Gone,
             Ok(_) if sent == WriteOutcome::Gone => ReadOutcome::Gone,
             Ok((count, _)) => ReadOutcome::Bytes { count, emptied: received < sealed.len() },
         }
     }
 
-    /// Passes bytes to the kernel, and announces our end if they are the `last`. Returns how many
-    /// it took, and the outcome; the rest is kept. With TLS, plain bytes are counted once they are
+    /// Passes bytes to the kernel. Returns how many it took, and the outcome; the rest is kept.
+    /// With TLS, announces our end if they are the `last`, and counts plain bytes once they are
     /// encrypted.
     pub(crate) fn send(&mut self, bytes: &[u8], last: bool) -> (usize, WriteOutcome) {
         let Some(tls) = &mut self.tls else {

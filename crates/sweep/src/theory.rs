@@ -93,8 +93,8 @@ fn shape(plan: &ServerPlan, server: &ServerFacts, held: &ConnectionHolders) -> O
     }
     let slots = server.slots();
     match (held.holders as u32, held.processes) {
-        // One of several workers may have got all connections by chance.
         (0, 1) | (1, ..=2) => Some((1, slots)),
+        // One of several workers may have got all connections by chance.
         (0 | 1, _) => None,
         (holders, _) => slots.is_multiple_of(holders).then(|| (holders, slots / holders)),
     }

@@ -297,8 +297,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         }
     }
 
-    /// Open loop: gives up the requests that are due and have found no connection. They are skipped
-    /// as soon as they are due, or never sent because the run ends now.
+    /// Open loop: gives up the requests that are due and have found no connection. `Skipped` ones
+    /// end at their due time. `NotSent` ones end now: the run is over, or their queue hopeless.
     #[cold]
     fn drop_queued(&mut self, now: Nanos, outcome: Outcome) {
         while let Some(DueRequest { number, at: due, .. }) =
@@ -328,7 +328,8 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                 && now.saturating_sub(request.begun) >= longest
             {
                 if now >= self.window.until && !self.scheduler.is_open() {
-                    // The load is over: no further request is made in place of this one.
+                    // The load is over: no further request is made in place of this one. (Its end
+                    // subtracts it from those left, if it is measured.)
                     connection.requests_left = u64::from(request.due.is_measured);
                 }
                 let outcome =

@@ -110,8 +110,8 @@ mod tests {
     use model::Watch;
     use model::samples::{WatchCurve, WatchTrack};
 
-    /// The canonical sweep. In its last run the server reports this backlog; an earlier report of 9
-    /// was made before the run.
+    /// The first run of the canonical sweep alone, with 40 connections. In it the server reports
+    /// this backlog; an earlier report of 9 was made before the run.
     fn sweep(backlog: Option<u64>) -> SweepStudy {
         let mut study = testkit::study::canonical();
         study.runs.truncate(1);

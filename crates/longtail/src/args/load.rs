@@ -151,7 +151,8 @@ pub(crate) struct LoadArgs {
     /// so its share of the server's time. They are in no other figure
     #[arg(long, requires = "with_files", conflicts_with_all = ["from", "generator"], help_heading = ADVANCED)]
     pub(crate) alone: bool,
-    /// Let that file name bodies (@FILE) anywhere below this folder [default: its own folder]
+    /// Let the file of --requests or --mix name bodies (@FILE) anywhere below this folder [default:
+    /// its own folder]
     #[arg(long, value_name = "DIR", help_heading = ADVANCED, requires = "with_files")]
     pub(crate) requests_root: Option<PathBuf>,
     /// Send the requests of an access log as they came: combined, JSON or logfmt
@@ -365,10 +366,10 @@ order of completion.";
 
 /// The command that is a load by attack.cr's flags.
 pub(crate) fn as_attack(command: clap::Command) -> clap::Command {
-    // On keep-alive connections, Puma before 7 serves those that it has and lets the others wait.
     command
         .mut_arg("rate", |arg| arg.long("target-throughput").required(true))
         .mut_arg("url", |arg| arg.long("url"))
+        // With keep-alive, Puma before 7 serves the connections that it has and lets others wait.
         .mut_arg("no_keep_alive", |arg| arg.default_value("true"))
         .mut_arg("log", |arg| arg.default_value("-"))
         .mut_arg("length", |arg| {

@@ -33,9 +33,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
     let paths: Vec<&PathBuf> = named.iter().chain(&last).collect();
     let files: Vec<_> = args.output.files().collect();
     if paths.len() > 1 && !files.is_empty() {
-        return Err(wrong(
-            "a file is written of one study: name one, and the file that -o or --html writes",
-        ));
+        return Err(wrong("-o and --html write a file of one study: name only that study"));
     }
     for file in &files {
         study_files::check_writable(&file.path)?;
@@ -89,7 +87,8 @@ fn minute_of(summary: &Summary<'_>) -> String {
     summary.started_at.get(..16).unwrap_or(&summary.started_at).replace('T', " ")
 }
 
-/// `report --csv out.csv` would read that file; what it should write has a flag.
+/// `report --csv out.csv` asks to read `out.csv`, since `--csv` takes no file. If there is none, it
+/// was meant to be written: says that `-o` does that.
 fn check_no_file_to_write(named: &[PathBuf]) -> Result<(), Mistake> {
     const WRITTEN: [&str; 4] = ["csv", "html", "md", "txt"];
     let is_written = |path: &&PathBuf| {

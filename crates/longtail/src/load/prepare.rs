@@ -81,7 +81,8 @@ fn plan(
     })
 }
 
-/// How many threads make the load, where the user said so, or the environment of another generator.
+/// How many threads make the load, if that was set: with the flag, or else, for another generator,
+/// with its environment variable (`HEY_CPUS`).
 fn asked_lanes(args: &LoadArgs) -> Result<Option<u32>, Mistake> {
     match (args.generator_threads, args.generator) {
         (None, Some(generator)) => Ok(generators::cpus_setting(generator)?),

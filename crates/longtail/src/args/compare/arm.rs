@@ -150,7 +150,7 @@ impl ArmRequest {
         Ok(env)
     }
 
-    /// The arm with its server as the flags say it, before what it names was looked for.
+    /// The arm as its flags say it. The branch or the Puma that it names is looked for later.
     ///
     /// # Errors
     /// Where flags contradict each other.
@@ -226,8 +226,8 @@ fn check(words: &[String]) -> Result<(), String> {
     Err(refusal(&error, &whole, &command, words))
 }
 
-/// The common words, and an arm's: before the `--` of a command, where there is one. A command of
-/// the arm's own takes its place.
+/// The common words, then the arm's, and last the server's command (`-- COMMAND`), if there is one:
+/// the arm's own, or else the common one.
 fn together(common: &[String], mut own: Vec<String>) -> Vec<String> {
     let mut words: Vec<String> =
         std::iter::once("longtail".to_owned()).chain(common.iter().cloned()).collect();
@@ -238,7 +238,8 @@ fn together(common: &[String], mut own: Vec<String>) -> Vec<String> {
     words
 }
 
-/// One for each option, with its value; a setting of the environment without the option's name.
+/// The options, each in one text with its value: `-t 5:5`. Of `--env A=1` only `A=1` is left, and a
+/// command is one text from its `--` on.
 fn settings(words: &[String]) -> Vec<String> {
     let mut settings: Vec<String> = Vec::new();
     let mut is_command = false;
