@@ -27,8 +27,9 @@ pub(super) fn of(run: &Run) -> Option<Finding> {
 impl NeverServed {
     pub(super) fn sentence(&self) -> String {
         let NeverServed { never, connections } = self;
+        let are = if *never == 1 { "is" } else { "are" };
         format!(
-            "{never} of the {connections} connections are never served: the server keeps to the \
+            "{never} of the {connections} connections {are} never served: the server keeps to the \
              other {}. No percentile shows that, since these requests never end.",
             connections - never
         )

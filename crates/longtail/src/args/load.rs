@@ -393,7 +393,8 @@ impl LoadArgs {
     pub(crate) fn settings(&self) -> Result<LoadSettings, Mistake> {
         let profile = self.profile()?;
         let is_open = profile.is_some();
-        if !is_open && (self.burst > 1 || self.late == LatePolicy::Skip) {
+        let is_late_set = self.late == LatePolicy::Skip && self.replay.is_none();
+        if !is_open && (self.burst > 1 || is_late_set) {
             return Err(wrong(
                 "--burst and --late belong to an open loop: give --rate, --ramp or --steps",
             ));

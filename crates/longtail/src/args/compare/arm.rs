@@ -45,7 +45,10 @@ impl ArmRequest {
     pub(crate) fn read(text: &str, common: &[String]) -> Result<ArmRequest, Mistake> {
         let in_arm = |why: String| wrong(format!("--arm '{text}': {why}"));
         let (mut name, rest) = match text.split_once('=') {
-            Some((name, rest)) if !name.starts_with('-') && !name.trim().is_empty() => {
+            // The `=` of an option further on, such as `main --env A=1`, names nothing.
+            Some((name, rest))
+                if !name.starts_with('-') && !name.contains(" -") && !name.trim().is_empty() =>
+            {
                 (Some(name.trim()), rest)
             }
             _ => (None, text),

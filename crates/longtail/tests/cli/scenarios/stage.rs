@@ -472,7 +472,8 @@ pub(crate) fn is_there(need: &str) -> bool {
             let version = output_of("puma", &["--version"])
                 .map(|output| String::from_utf8(output.stdout).unwrap());
             let is_old = |version: String| {
-                version.split(&[' ', '.']).any(|word| matches!(word, "3" | "4" | "5" | "6"))
+                let number = version.split(' ').find_map(|word| word.split_once('.'));
+                number.is_some_and(|(major, _)| matches!(major, "3" | "4" | "5" | "6"))
             };
             has("puma") && can(version.is_ok_and(is_old), "this Puma is newer than 6")
         }
