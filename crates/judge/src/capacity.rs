@@ -223,8 +223,12 @@ fn closed_loop(study: &CapacityStudy) -> Option<String> {
     Some(format!("A closed loop of {connections} reached {}/s{share}.", number::significant(rate)))
 }
 
-/// What an ideal queue would take.
+/// What an ideal queue with all threads would take, unless something else is known to be the limit.
 fn theory(study: &CapacityStudy) -> Option<String> {
+    let limit = study.closed_loop.as_deref().and_then(limit_of_server);
+    if !matches!(limit, None | Some(Limit::Threads { .. } | Limit::NotKnown { .. })) {
+        return None;
+    }
     let theory = study.theory?;
     let slots = study.server.as_ref().map(model::ServerFacts::slots)?;
     let queue = format!(

@@ -91,16 +91,18 @@ pub(crate) fn brief_count(mean: f64) -> String {
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// `9.9`. With its interval, `10 (6.2 to 16)`, if an end of that is more than 20 % from the mean;
-/// if the upper end is not known, `10 (6.2 or more)`.
-pub(crate) fn at_once_in_words(at_once: &AtOnce) -> String {
+/// `9.9 requests' worth`, `1 request's worth`. With its interval, `10 (6.2 to 16)`, if an end of that
+/// is more than 20 % from the mean; if the upper end is not known, `10 (6.2 or more)`.
+pub(crate) fn worth_in_words(at_once: &AtOnce) -> String {
     let mean = brief_count(at_once.mean);
     let is_close = |end: f64| (end / at_once.mean - 1.0).abs() <= 0.2;
-    match at_once.high {
+    let count = match at_once.high {
         Some(high) if is_close(at_once.low) && is_close(high) => mean,
         Some(high) => {
             format!("{mean} ({} to {})", brief_count(at_once.low), brief_count(high))
         }
         None => format!("{mean} ({} or more)", brief_count(at_once.low)),
-    }
+    };
+    let noun = if count == "1" { "request's" } else { "requests'" };
+    format!("{count} {noun} worth")
 }

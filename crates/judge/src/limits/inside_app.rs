@@ -8,7 +8,7 @@
 use model::{AtOnce, Limit, LockWaiters, Nanos, UsualTimes};
 
 use super::threads::with_fewer;
-use crate::words::{at_once_in_words, brief, brief_count, count_of, share, tenths};
+use crate::words::{brief, brief_count, count_of, share, tenths, worth_in_words};
 
 pub(super) fn evidence(
     slots: u32,
@@ -18,11 +18,8 @@ pub(super) fn evidence(
 ) -> String {
     let mut parts = Vec::new();
     if let Some(at_once) = at_once {
-        let worth = at_once_in_words(at_once);
-        parts.push(format!(
-            "{worth} requests' worth of work at a time on {}",
-            count_of(slots, "thread")
-        ));
+        let worth = worth_in_words(at_once);
+        parts.push(format!("{worth} of work at a time on {}", count_of(slots, "thread")));
     }
     if let Some(LockWaiters { busy, waiting, .. }) = locked {
         parts.push(format!("{} of {busy} busy threads wait for a lock", brief_count(*waiting)));
@@ -83,7 +80,7 @@ pub(super) fn sentence(limit: &Limit) -> String {
         return sentence_of_locks(workers, locked);
     }
     let Some(at_once) = at_once else { return sentence_without_evidence(*slots) };
-    let worth = at_once_in_words(at_once);
+    let worth = worth_in_words(at_once);
     let longer = hindered.as_ref().map(longer_than_with_fewer).unwrap_or_default();
     let idle = busy.map(|busy| {
         format!(" By its own count {} are busy while requests wait.", brief_count(busy))
@@ -91,7 +88,7 @@ pub(super) fn sentence(limit: &Limit) -> String {
     let idle = idle.unwrap_or_default();
     let threads = count_of(*slots, "thread");
     let first = format!(
-        "Probably not the threads: the server does {worth} requests' worth of work at a time and \
+        "Probably not the threads: the server does {worth} of work at a time and \
          has {threads}.{idle}{longer} Something inside the app holds them up"
     );
     let first = match computes {

@@ -4,10 +4,10 @@
 use model::{AtOnce, Limit};
 
 use crate::at_once;
-use crate::words::{at_once_in_words, brief_count, count_of};
+use crate::words::{brief_count, count_of, worth_in_words};
 
 pub(super) fn evidence(stated: u32, at_once: &AtOnce) -> String {
-    format!("{} requests' worth of work at a time, {stated} were stated", at_once_in_words(at_once))
+    format!("{} of work at a time, {stated} were stated", worth_in_words(at_once))
 }
 
 /// The sentence for [`Limit::MoreThanStated`].
@@ -22,12 +22,12 @@ pub(super) fn sentence(limit: &Limit) -> String {
             brief_count(*busy)
         );
     }
-    let worth = at_once_in_words(at_once);
+    let worth = worth_in_words(at_once);
     let probably = if at_once::is_narrow(at_once) { "" } else { " probably" };
     if *is_full {
         return format!(
-            "The server{probably} takes more at once than the {stated} that were stated: {worth} requests' \
-             worth at a time, and no more."
+            "The server{probably} takes more at once than the {stated} that were stated: {worth} \
+             at a time, and no more."
         );
     }
     if *waits {

@@ -3,15 +3,14 @@
 
 use model::{AtOnce, CpuUsage};
 
-use crate::words::{at_once_in_words, brief_count, count_of, tenths};
+use crate::words::{brief_count, count_of, tenths, worth_in_words};
 
 pub(super) fn evidence(
     cpu: Option<&CpuUsage>,
     at_once: Option<&AtOnce>,
     busy: Option<f64>,
 ) -> String {
-    let at_once =
-        at_once.map(|at_once| format!("{} requests' worth at a time", at_once_in_words(at_once)));
+    let at_once = at_once.map(|at_once| format!("{} at a time", worth_in_words(at_once)));
     let busy = busy.map(|busy| format!("{} threads seen busy", brief_count(busy)));
     let parts: Vec<String> =
         at_once.into_iter().chain(busy).chain(cpu.map(ToString::to_string)).collect();
@@ -28,8 +27,8 @@ pub(super) fn sentence(
     if let Some(at_once) = at_once {
         let stated =
             slots.map(|slots| format!(", with {}", count_of(slots, "slot"))).unwrap_or_default();
-        let worth = at_once_in_words(at_once);
-        seen.push(format!("it does {worth} requests' worth of work at a time{stated}"));
+        let worth = worth_in_words(at_once);
+        seen.push(format!("it does {worth} of work at a time{stated}"));
     }
     if let Some(busy) = busy {
         seen.push(format!("by its own count {} threads are busy", brief_count(busy)));

@@ -2,7 +2,7 @@
 
 use model::{AtOnce, Limit, Outcome, Run};
 
-use crate::words::{at_once_in_words, rate_in_words};
+use crate::words::{rate_in_words, worth_in_words};
 
 /// If at least this share of all requests is refused, the server sheds load on purpose.
 const MANY: f64 = 0.1;
@@ -30,7 +30,7 @@ pub(crate) fn of(run: &Run, at_once: Option<AtOnce>) -> Option<Limit> {
 
 pub(super) fn evidence(at_once: Option<&AtOnce>, refused_per_s: f64, status: u16) -> String {
     let worth = at_once
-        .map(|at_once| format!("{} requests' worth of work at a time; ", at_once_in_words(at_once)))
+        .map(|at_once| format!("{} of work at a time; ", worth_in_words(at_once)))
         .unwrap_or_default();
     format!("{worth}{}/s answered with {status}", rate_in_words(refused_per_s))
 }
@@ -38,9 +38,7 @@ pub(super) fn evidence(at_once: Option<&AtOnce>, refused_per_s: f64, status: u16
 pub(super) fn sentence(at_once: Option<&AtOnce>, refused_per_s: f64, status: u16) -> String {
     let refused = rate_in_words(refused_per_s);
     let worth = at_once
-        .map(|at_once| {
-            format!(": it serves {} requests' worth of work at a time", at_once_in_words(at_once))
-        })
+        .map(|at_once| format!(": it serves {} of work at a time", worth_in_words(at_once)))
         .unwrap_or_default();
     format!(
         "The server refuses requests beyond what it takes at once ({refused}/s with status \

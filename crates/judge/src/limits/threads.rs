@@ -6,7 +6,7 @@
 use model::{AtOnce, Limit, Strength, UsualTimes};
 
 use crate::with_all_threads::WithAllThreads;
-use crate::words::{at_once_in_words, brief, brief_count, count_of, share};
+use crate::words::{brief, brief_count, count_of, share, worth_in_words};
 
 /// All threads count as busy if at least this share of them is, on average: a thread is free for a
 /// moment between two requests.
@@ -27,7 +27,7 @@ pub(super) fn evidence(
     let connections = count_of(connections, "connection");
     let mut parts = vec![format!("{connections} {want} {}", count_of(slots, "thread"))];
     if let Some(at_once) = at_once {
-        parts.push(format!("{} requests' worth at a time", at_once_in_words(at_once)));
+        parts.push(format!("{} at a time", worth_in_words(at_once)));
     }
     if let Some(busy) = busy {
         parts.push(format!("{} seen busy", brief_count(busy)));
@@ -69,9 +69,9 @@ pub(super) fn sentence(limit: &Limit) -> String {
         return String::new();
     };
     let slots = *slots;
-    let worth = at_once.as_ref().map(|at_once| {
-        format!("it does {} requests' worth of work at a time", at_once_in_words(at_once))
-    });
+    let worth = at_once
+        .as_ref()
+        .map(|at_once| format!("it does {} of work at a time", worth_in_words(at_once)));
     let busy = busy.filter(|busy| are_busy(*busy, slots));
     let seen = busy.map(|busy| format!("{} busy, by the server's own count", busy_of(busy, slots)));
     let is_number = at_once.as_ref().is_some_and(|it| is_that_number(it, slots));
