@@ -12,14 +12,15 @@ use capacity::{
     TrialOrder,
 };
 use engine::{LoadSpec, RunProgress, spawn_scoped};
-use judge::ServerSeen;
+use judge::{ServerSeen, verdict};
 use model::run::PERCENTILES;
 use model::study::SCHEMA;
+use model::theory::ServiceTime;
 use model::{
     Arrivals, BeyondRun, CapacityBracket, CapacityPlan, CapacityStudy, CapacityTarget,
     CapacityTheory, CapacityTrial, Clock, EndOfBeyond, Exchange, Histogram, Nanos, Objective, Pace,
-    Placement, Profile, Rate, RetryPolicy, Run, SearchEnd, ServerSize, SizeSearch, Study,
-    TrialResult,
+    Placement, Probe, Profile, Rate, RetryPolicy, Run, SearchEnd, ServerSize, SizeSearch, Stop,
+    StreamPlan, Study, TrialResult,
 };
 use probe::host;
 use queueing::mdc::ConstantServiceQueue;
@@ -31,7 +32,7 @@ use crate::context::{Context, Observer, Phase, SweepError};
 use crate::load::PreparedLoad;
 use crate::observe::{ObservedRun, RunObservers, drive_observed};
 use crate::server_gone;
-use crate::service_time;
+use crate::service_time::{self, OneConnection as _};
 use crate::session::{Job, Session};
 
 /// The closed loop before the first trial.
@@ -233,8 +234,8 @@ impl Experiment for CapacitySearch<'_> {
     fn jobs(&mut self, session: &mut Session<'_>) -> Result<Vec<Job>, SweepError> {
         let begun = session.context.clock.now();
         self.study.server = Some(session.server.facts.clone());
-        let target =
-            TrialTarget { server: Some(seen_alone(session)?), ..TrialTarget::started(session) };
+        self.study.closed_loop = closed_loop_of_started(session)?.map(Box::new);
+        let target = TrialTarget::started(session);
         let Session { context, server, observer, .. } = session;
         let server = &*server;
         let mut conductor = TrialConductor {
@@ -260,18 +261,49 @@ impl Experiment for CapacitySearch<'_> {
     }
 }
 
-/// What is known of a server before the first load: its slots, and how long a request takes alone.
-fn seen_alone(session: &mut Session<'_>) -> Result<ServerSeen, SweepError> {
-    // As in a sweep: sending a large body takes CPU time, so it would say little about threads.
-    let alone = if session.block.stream.body.is_none() {
-        let at_most = service_time::LONGEST_MEASUREMENT;
-        session.observer.phase(&Phase::MeasuringServiceTime { at_most });
-        session.measure_service_time()?
-    } else {
-        None
-    };
+/// The closed loop on a server that was started, observed and judged as in a sweep: after one with a
+/// connection for each slot, and with what a request takes alone. `None` if the user interrupted, or
+/// the server ended.
+fn closed_loop_of_started(session: &mut Session<'_>) -> Result<Option<Run>, SweepError> {
+    let alone = service_time_alone(session)?;
     let facts = &session.server.facts;
-    Ok(ServerSeen::stated(facts.slots(), facts.workers, alone))
+    let server = ServerSeen::stated(facts.slots(), facts.workers, alone);
+    session.take_baseline();
+    let stream = StreamPlan {
+        warm_up: CLOSED_LOOP_WARM_UP,
+        stop: Stop::After(CLOSED_LOOP),
+        ..session.block.stream.clone()
+    };
+    let job = |number: usize, multiple: u32| Job {
+        stream: stream.clone(),
+        probe: Probe::Proc,
+        what: "a closed loop, for where to begin".to_owned(),
+        multiple: f64::from(multiple),
+        connections: (server.slots * multiple).max(1),
+        ceiling: None,
+        number,
+        of: 2,
+        later_connections: 0,
+        may_end_early: false,
+    };
+    let at_slots = session.run(&job(1, 1), alone)?.run;
+    if session.is_over() {
+        return Ok(None);
+    }
+    let mut run = session.run(&job(2, CLOSED_LOOP_MULTIPLE), alone)?.run;
+    run.judgement = Some(verdict::of_highest_load(&run, &[at_slots], &server));
+    Ok((!session.is_over()).then_some(run))
+}
+
+/// How long a request takes alone, if that can be measured.
+fn service_time_alone(session: &mut Session<'_>) -> Result<Option<ServiceTime>, SweepError> {
+    // As in a sweep: sending a large body takes CPU time, so it would say little about threads.
+    if session.block.stream.body.is_some() {
+        return Ok(None);
+    }
+    let at_most = service_time::LONGEST_MEASUREMENT;
+    session.observer.phase(&Phase::MeasuringServiceTime { at_most });
+    session.measure_service_time()
 }
 
 /// What trials are sent to.
@@ -282,8 +314,6 @@ pub(crate) struct TrialTarget {
     pub(crate) serving: Vec<u32>,
     pub(crate) placement: Option<Placement>,
     closed_loop_connections: u32,
-    /// What is known of the server, if its limit is to be named.
-    server: Option<ServerSeen>,
 }
 
 impl TrialTarget {
@@ -294,7 +324,6 @@ impl TrialTarget {
             serving: prepared.serving.clone(),
             placement: prepared.placement.clone(),
             closed_loop_connections: CLOSED_LOOP_CONNECTIONS,
-            server: None,
         }
     }
 
@@ -306,7 +335,6 @@ impl TrialTarget {
             serving: vec![session.server.pid()],
             placement: session.server.facts.placement.clone(),
             closed_loop_connections: (slots * CLOSED_LOOP_MULTIPLE).max(1),
-            server: None,
         }
     }
 }
@@ -339,7 +367,9 @@ impl TrialConductor<'_> {
         let objectives = plan.objectives.iter().map(|condition| RateObjective::new(*condition));
         let objectives: Vec<RateObjective> =
             objectives.collect::<Result<_, _>>().map_err(SweepError::Unusable)?;
-        study.closed_loop = self.closed_loops()?.map(Box::new);
+        if study.closed_loop.is_none() {
+            study.closed_loop = self.closed_loop()?.map(Box::new);
+        }
         let mut search = RateSearch::new(SearchSettings {
             objectives: objectives.clone(),
             precision: plan.precision,
@@ -397,31 +427,16 @@ impl TrialConductor<'_> {
     }
 
     /// The closed loop that shows what the server does at most; `None` if the user interrupted, or
-    /// the server ended. If more is known of the server, one with as many connections as slots
-    /// precedes it, and both are judged: together they show what the limit is.
-    fn closed_loops(&mut self) -> Result<Option<Run>, SweepError> {
+    /// the server ended.
+    fn closed_loop(&mut self) -> Result<Option<Run>, SweepError> {
         let connections = self.target.closed_loop_connections;
-        let Some(server) = self.target.server.clone() else {
-            return self.closed_loop(connections, "a closed loop, for where to begin");
-        };
-        let at_slots = self.closed_loop(server.slots, "a closed loop with a connection a slot")?;
-        let Some(at_slots) = at_slots else { return Ok(None) };
-        let run = self.closed_loop(connections, "a closed loop, for where to begin")?;
-        Ok(run.map(|mut run| {
-            let lower = std::slice::from_ref(&at_slots);
-            run.judgement = Some(judge::verdict::of_highest_load(&run, lower, &server));
-            run
-        }))
-    }
-
-    fn closed_loop(&mut self, connections: u32, what: &str) -> Result<Option<Run>, SweepError> {
         let spec = self.target.spec.clone().with(|load| {
             load.pace = Pace::Closed;
             load.connections = connections;
             load.warm_up = CLOSED_LOOP_WARM_UP;
         });
         let spec = LoadSpec { measured: Some(CLOSED_LOOP), ..spec };
-        let progress = self.announce(&spec, what.to_owned());
+        let progress = self.announce(&spec, "a closed loop, for where to begin".to_owned());
         let context = self.context;
         let has_ended = self.has_ended;
         let mut ends = || stop_reason(context, has_ended);
