@@ -38,6 +38,9 @@ use crate::session::{Job, Session};
 /// The closed loop before the first trial.
 const CLOSED_LOOP: Nanos = Nanos::from_secs(3);
 const CLOSED_LOOP_WARM_UP: Nanos = Nanos::from_secs(1);
+/// The same of a server that was started: each worker of a Puma reports every five seconds how many
+/// threads are busy, and a report of each must be in it.
+const CLOSED_LOOP_OF_STARTED: Nanos = Nanos::from_secs(6);
 /// Its connections / slots, and their number if the slots are not known.
 const CLOSED_LOOP_MULTIPLE: u32 = 3;
 const CLOSED_LOOP_CONNECTIONS: u32 = 64;
@@ -269,13 +272,13 @@ fn closed_loop_of_started(session: &mut Session<'_>) -> Result<Option<Run>, Swee
     let facts = &session.server.facts;
     let server = ServerSeen::stated(facts.slots(), facts.workers, alone);
     session.take_baseline();
-    let stream = StreamPlan {
-        warm_up: CLOSED_LOOP_WARM_UP,
-        stop: Stop::After(CLOSED_LOOP),
-        ..session.block.stream.clone()
-    };
-    let job = |number: usize, multiple: u32| Job {
-        stream: stream.clone(),
+    let planned = session.block.stream.clone();
+    let job = |number: usize, multiple: u32, length: Nanos| Job {
+        stream: StreamPlan {
+            warm_up: CLOSED_LOOP_WARM_UP,
+            stop: Stop::After(length),
+            ..planned.clone()
+        },
         probe: Probe::Proc,
         what: "a closed loop, for where to begin".to_owned(),
         multiple: f64::from(multiple),
@@ -286,11 +289,12 @@ fn closed_loop_of_started(session: &mut Session<'_>) -> Result<Option<Run>, Swee
         later_connections: 0,
         may_end_early: false,
     };
-    let at_slots = session.run(&job(1, 1), alone)?.run;
+    let at_slots = session.run(&job(1, 1, CLOSED_LOOP), alone)?.run;
     if session.is_over() {
         return Ok(None);
     }
-    let mut run = session.run(&job(2, CLOSED_LOOP_MULTIPLE), alone)?.run;
+    let saturating = job(2, CLOSED_LOOP_MULTIPLE, CLOSED_LOOP_OF_STARTED);
+    let mut run = session.run(&saturating, alone)?.run;
     run.judgement = Some(verdict::of_highest_load(&run, &[at_slots], &server));
     Ok((!session.is_over()).then_some(run))
 }
