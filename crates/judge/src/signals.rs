@@ -581,34 +581,24 @@ fn row(
     up: Nanos,
     broke: Option<Nanos>,
 ) -> Option<SignalRow> {
-    let readings = readings(seen, kind);
-    let is_falling = kind.is_falling();
-    let extreme = |values: &mut dyn Iterator<Item = f64>| {
-        values.reduce(if is_falling { f64::min } else { f64::max })
-    };
-    let is_beyond = |value: f64, limit: f64| kind.is_beyond(value, limit);
-    let between = |from: Nanos, until: Nanos| {
-        let is_it = move |reading: &&SignalReading| from < reading.at && reading.at <= until;
-        readings.iter().filter(is_it).map(|reading| reading.value)
-    };
+    let all = readings(seen, kind);
     let middle = up / 2;
-    let idle_end = extreme(&mut between(Nanos::ZERO, middle))?;
-    let at_break = broke.and_then(|broke| extreme(&mut between(up, broke + seen.interval)));
-    let is_notable = |value: f64| is_beyond(value, idle_end) && (is_falling || value >= kind.least);
-    let reached = at_break.filter(|value| is_notable(*value));
-    let threshold = reached.map(|value| f64::midpoint(idle_end, value));
-    let checked: Vec<f64> = between(middle, up).collect();
-    let is_alarm = |value: &&f64| threshold.is_some_and(|limit| is_beyond(**value, limit));
-    let false_alarms = checked.iter().filter(is_alarm).count() as u64;
-    let later: Vec<&SignalReading> = readings.iter().filter(|reading| reading.at > up).collect();
-    let crossing = |limit: f64| {
-        let mut runs = later.windows(IN_A_ROW);
-        runs.find(|run| run.iter().all(|reading| is_beyond(reading.value, limit)))
+    let idle_end = kind.fullest(between(&all, Nanos::ZERO, middle))?;
+    let at_break = broke.and_then(|broke| kind.fullest(between(&all, up, broke + seen.interval)));
+    let threshold = at_break
+        .filter(|value| kind.is_notable(*value, idle_end))
+        .map(|value| f64::midpoint(idle_end, value));
+    let checked = between(&all, middle, up);
+    let false_alarms = match threshold {
+        Some(limit) => checked.iter().filter(|it| kind.is_beyond(it.value, limit)).count() as u64,
+        None => 0,
     };
-    let left = crossing(idle_end).map(|run| run[0].at);
-    // The threshold counts as crossed from the last of these readings on.
-    let alarm = threshold.and_then(crossing).map(|run| run[IN_A_ROW - 1].at);
-    let lead = alarm.zip(broke).map(|(alarm, broke)| broke.as_secs_f64() - alarm.as_secs_f64());
+    let later = between(&all, up, Nanos::MAX);
+    let left = first_run_beyond(later, kind, idle_end).map(|run| run.begins);
+    let alarm = threshold.and_then(|limit| first_run_beyond(later, kind, limit));
+    // The threshold counts as crossed from the last reading of the run on.
+    let crossed = alarm.map(|run| run.ends);
+    let lead = crossed.zip(broke).map(|(at, broke)| broke.as_secs_f64() - at.as_secs_f64());
     let watched = seen.interval.as_secs_f64() * checked.len() as f64;
     let most = most_events(false_alarms) / watched * 3600.0;
     Some(SignalRow {
@@ -616,13 +606,46 @@ fn row(
         idle_end,
         left_at: left.map(|at| part_at(seen.steps, at)),
         threshold,
-        crossed: alarm,
-        crossed_at: alarm.map(|at| part_at(seen.steps, at)),
+        crossed,
+        crossed_at: crossed.map(|at| part_at(seen.steps, at)),
         lead,
         false_alarms,
         checked: checked.len() as u64,
         alarms_per_hour_at_most: (watched > 0.0 && threshold.is_some()).then_some(most),
     })
+}
+
+impl SignalKind {
+    /// The reading at which the server was fullest; `None` if there is none.
+    fn fullest(&self, readings: &[SignalReading]) -> Option<f64> {
+        let values = readings.iter().map(|reading| reading.value);
+        values.reduce(if self.is_falling() { f64::min } else { f64::max })
+    }
+
+    /// Whether a reading beyond the idle range is enough to go by.
+    fn is_notable(&self, reading: f64, idle_end: f64) -> bool {
+        self.is_beyond(reading, idle_end) && (self.is_falling() || reading >= self.least)
+    }
+}
+
+/// The readings after `from`, up to `until`.
+fn between(readings: &[SignalReading], from: Nanos, until: Nanos) -> &[SignalReading] {
+    let first = readings.partition_point(|reading| reading.at <= from);
+    let end = readings.partition_point(|reading| reading.at <= until);
+    &readings[first..end.max(first)]
+}
+
+/// When the first and the last of [`IN_A_ROW`] readings beyond a limit were made.
+struct RunBeyond {
+    begins: Nanos,
+    ends: Nanos,
+}
+
+/// The first [`IN_A_ROW`] readings in a row that are all beyond the limit.
+fn first_run_beyond(readings: &[SignalReading], kind: SignalKind, limit: f64) -> Option<RunBeyond> {
+    let is_beyond = |reading: &SignalReading| kind.is_beyond(reading.value, limit);
+    let run = readings.windows(IN_A_ROW).find(|run| run.iter().all(is_beyond))?;
+    Some(RunBeyond { begins: run[0].at, ends: run[IN_A_ROW - 1].at })
 }
 
 /// The upper end of the one-sided 95 % interval of a Poisson count (Garwood): the mean at which so
