@@ -154,13 +154,13 @@ fn left_out(columns: &[String], width: Width) -> String {
     text
 }
 
-/// What the marks behind the table's figures mean, if there are any.
+/// What the marks behind the table's figures mean, or which rows it leaves out, if there are any.
 pub(crate) fn legend(summary: &Summary<'_>) -> Option<String> {
     if let Some(summary) = &summary.comparison {
         return comparison::legend(summary).map(str::to_owned);
     }
-    if summary.capacity.is_some() {
-        return None;
+    if let Some(found) = &summary.capacity {
+        return capacity::left_out(found);
     }
     let steps: Vec<SummaryStep<'_>> = summary.runs.iter().flat_map(SummaryStep::all_of).collect();
     let of_steps: Vec<SummaryRun<'_>> = steps.iter().map(SummaryStep::view).collect();

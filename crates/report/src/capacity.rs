@@ -333,6 +333,16 @@ pub(crate) fn in_answer(summary: &SummaryCapacity) -> DataTable {
     table(summary, Some(ROWS))
 }
 
+/// How many trials the table of the answer leaves out; `None` if it has all.
+pub(crate) fn left_out(summary: &SummaryCapacity) -> Option<String> {
+    let more = summary.trials.len().checked_sub(ROWS).filter(|more| *more > 0)?;
+    let trials = number::count_of(more as u64, "more trial");
+    summary
+        .sizes
+        .is_empty()
+        .then(|| format!("{trials}, farther from the answer: longtail report --full"))
+}
+
 /// What was measured and how, in two lines.
 pub(crate) fn measured(study: &CapacityStudy) -> Vec<String> {
     let plan = &study.plan;
