@@ -150,7 +150,7 @@ pub const SIGNALS: [SignalKind; 9] = [
         curve: OWN_CPU_WAIT,
         unit: " threads",
         of_all: SignalSum::Growth,
-        least: 0.1,
+        least: 0.5,
         source: SignalSource::Kernel,
         read_at: "/proc/PID/task/TID/schedstat: the second number of each thread, a second",
         blind_to: "any wait but that for a CPU",
