@@ -408,7 +408,7 @@ fn why_it_ended(study: &CapacityStudy) -> Option<String> {
             Some(how) => format!("It ended when the server did: {how}."),
             None => "The server ended in a trial.".to_owned(),
         },
-        SearchEnd::User => "Stopped by the user: this is what was known by then.".to_owned(),
+        SearchEnd::User => "Interrupted: this is what was known by then.".to_owned(),
     })
 }
 

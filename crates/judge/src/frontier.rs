@@ -130,7 +130,7 @@ fn missing(study: &CapacityStudy) -> Option<String> {
     let planned = study.plan.sizes.len();
     let begun = study.sizes.len();
     (study.interrupted && begun > 0)
-        .then(|| format!("Stopped by the user in the search for size {begun} of {planned}."))
+        .then(|| format!("Interrupted in the search for size {begun} of {planned}."))
 }
 
 /// What speaks for the answer and against it: each doubt of a size's own search, with its name.

@@ -37,6 +37,6 @@ pub use busy_threads::of as busy_threads;
 pub use checks::{Assessment, Grade, assess, grade};
 pub use findings::{Finding, FindingRole, findings};
 pub use no_response::explain_no_response;
-pub use outcome::StudyOutcome;
+pub use outcome::{StudyOutcome, is_cut_short};
 pub use server_limit::server_limit;
 pub use server_seen::{LoadSeen, ServerSeen};

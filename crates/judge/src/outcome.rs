@@ -2,7 +2,7 @@
 //! that.
 
 use model::comparison::ComparisonFindings;
-use model::{CapacityExpectation, Run, SearchEnd, Study, Verdict};
+use model::{CapacityExpectation, Diagnostic, Run, SearchEnd, Study, Verdict};
 
 use crate::expectations::{ThresholdShown, is_shown};
 
@@ -33,6 +33,13 @@ impl StudyOutcome {
             is_missed: is_worse(study, is_strict) || thresholds.contains(&ThresholdShown::NotShown),
         }
     }
+}
+
+/// Whether the user, or the end of the server, cut the study short.
+pub fn is_cut_short(study: &Study) -> bool {
+    let is_shorter = |warning: &Diagnostic| matches!(warning, Diagnostic::Interrupted { .. });
+    let runs = study.runs();
+    is_interrupted(study) || runs.iter().any(|run| run.warnings.iter().any(is_shorter))
 }
 
 fn is_interrupted(study: &Study) -> bool {

@@ -277,11 +277,31 @@ fn is_behind(run: &Run, pace: &Pace) -> bool {
             let lost = counts.failed() - left;
             backlog.grows()
                 || statistics.is_overload(&run.tally)
+                || left_at_end(run).is_some()
                 || lost as f64 > 0.02 * counts.total() as f64
         }
         _ => run.completed_rate() < 0.98 * run.offered_rate(pace).unwrap_or_default(),
     }
 }
+
+/// How many requests had no response when a load at a constant rate ended, if notably fewer were
+/// completed than offered and these are many more than are usually in flight. The trend of such a
+/// backlog may be too rough to be beyond chance, and still the server did not keep up, or some
+/// requests take very long.
+pub(crate) fn left_at_end(run: &Run) -> Option<u64> {
+    let backlog = run.statistics.as_ref()?.backlog?;
+    let usual = run.tally.response_time.quantile(0.5)?.as_secs_f64() * backlog.offered;
+    let are_many = backlog.at_end as f64 > MANY_LEFT * usual.max(1.0) + FEW_LEFT;
+    let offered = backlog.offered * backlog.over.as_secs_f64();
+    let is_notable = backlog.at_end as f64 > NOTABLY_LEFT * offered;
+    (are_many && is_notable).then_some(backlog.at_end)
+}
+
+/// So many times as many requests as are usually in flight are many, and more than so few.
+const MANY_LEFT: f64 = 10.0;
+const FEW_LEFT: f64 = 10.0;
+/// This share of all requests, if left at the end, is notable.
+const NOTABLY_LEFT: f64 = 0.01;
 
 fn is_flat(pace: &Pace) -> bool {
     matches!(pace, Pace::Closed | Pace::Open { profile: Profile::Flat { .. }, .. })

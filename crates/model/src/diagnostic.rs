@@ -494,7 +494,7 @@ pub enum ClaimGrade {
 pub enum EndedBy {
     /// A signal, or Ctrl-C.
     #[default]
-    #[error("interrupted by the user")]
+    #[error("interrupted")]
     User,
     /// The server under load: it ended.
     #[error("the server ended")]

@@ -412,6 +412,7 @@ pub fn progress(study: &CapacityStudy) -> Option<String> {
     } else {
         judge::capacity::provisional(study).unwrap_or_default()
     };
+    let known = if known.is_empty() { "nothing is known yet".to_owned() } else { known };
     let words = short.words(study.bracket.low);
     let forecast = judge::capacity::forecast(study).map(|text| format!(" · {text}"));
     let forecast = forecast.unwrap_or_default();

@@ -325,7 +325,7 @@ pub(crate) fn trust(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec
     }
     lines.push(trust_by_control(study, summary));
     let missing = match study.plan.blocks {
-        _ if study.interrupted => Some("It was interrupted: blocks are missing.".to_owned()),
+        _ if study.interrupted => Some("Interrupted: blocks are missing.".to_owned()),
         ComparisonBlocks::Fixed(all) if summary.blocks < all => {
             Some(format!("{} of {all} blocks were run.", summary.blocks))
         }
@@ -456,9 +456,17 @@ fn turns(study: &ComparisonStudy) -> Option<String> {
     let arms = || 0..study.plan.arms.len();
     let with: Vec<usize> =
         arms().filter(|arm| 2 * runs(*arm).filter(in_turns).count() > runs(*arm).count()).collect();
+    // With a few connections more than threads, turns are too rare to be seen.
+    let would_show = |arm: usize| {
+        let slots = study.server(arm).map_or(u32::MAX, model::ServerFacts::slots);
+        !study.plan.arm(arm).stream.keep_alive
+            || runs(arm).all(|run| run.run.connections >= slots.saturating_mul(2))
+    };
     let without: Vec<usize> = arms()
         .filter(|arm| {
-            runs(*arm).count() > 0 && !runs(*arm).any(|run| in_turns(&run) || is_unfair(&run))
+            runs(*arm).count() > 0
+                && would_show(*arm)
+                && !runs(*arm).any(|run| in_turns(&run) || is_unfair(&run))
         })
         .collect();
     if with.is_empty() || without.is_empty() {

@@ -94,7 +94,7 @@ fn glossary(study: &Study) -> Vec<(&'static str, &'static str)> {
 
 /// Says so where fewer runs were made than planned.
 fn missing_runs(done: usize, planned: usize, is_interrupted: bool) -> Option<ReportSection> {
-    let by = if is_interrupted { "interrupted by the user: " } else { "" };
+    let by = if is_interrupted { "interrupted: " } else { "" };
     let planned_runs = count_of(planned as u64, "run");
     (is_interrupted || done < planned)
         .then(|| ReportSection::new(format!("{by}{done} of {planned_runs} to report")))

@@ -29,6 +29,8 @@ pub struct Summary<'a> {
     pub verdict: SummaryVerdict,
     /// Whether the figures of every run are the server's.
     pub trusted: bool,
+    /// Whether the user, or the end of the server, cut it short.
+    pub interrupted: bool,
     /// The conclusion.
     pub sentence: String,
     /// What was measured, and how: two lines.
@@ -105,6 +107,7 @@ impl<'a> Summary<'a> {
             command: command(study),
             verdict: verdict.unwrap_or(none),
             trusted: !study.is_claimed() && is_trusted,
+            interrupted: judge::is_cut_short(study),
             sentence: match study {
                 Study::Capacity(study) => capacity::sentence(study),
                 Study::Sweep(_) | Study::Bodies(_) | Study::Load(_) | Study::Compare(_) => {

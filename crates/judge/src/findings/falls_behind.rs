@@ -4,6 +4,7 @@ use model::{Backlog, Run};
 use serde::{Deserialize, Serialize};
 
 use super::{Finding, Offered};
+use crate::verdict;
 use crate::words::rate_in_words;
 
 /// Open loop: less was completed than was offered, for an unknown reason.
@@ -23,7 +24,10 @@ pub(super) fn of(run: &Run, offered: Offered) -> Finding {
     FallsBehind {
         offered_per_s: offered.per_second,
         completed_per_s: run.completed_under_load(),
-        under_way: backlog.filter(Backlog::grows).map(|backlog| backlog.at_end),
+        under_way: backlog
+            .filter(Backlog::grows)
+            .map(|backlog| backlog.at_end)
+            .or_else(|| verdict::left_at_end(run)),
     }
     .into()
 }
@@ -37,7 +41,7 @@ impl FallsBehind {
         match under_way {
             Some(n) => format!(
                 "{behind}; {n} had no response when the load ended. It is overloaded, or some \
-                 requests take longer than the run."
+                 requests take very long."
             ),
             None => format!("{behind}."),
         }
