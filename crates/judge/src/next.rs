@@ -432,9 +432,9 @@ fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
         next.insert(0, OwnLine(&study.command_line).with("", &["--slow-clients"], why));
     }
     next.truncate(MOST_OF_FINDINGS);
-    next.extend(watch_meanwhile(study, findings));
-    next.extend(longer_load(study));
-    next
+    // What the server's threads do is what a load alone cannot tell.
+    let first = watch_meanwhile(study, findings);
+    first.into_iter().chain(next).chain(longer_load(study)).collect()
 }
 
 /// A load sees a full server only from outside. `longtail watch` shows what the server's threads do

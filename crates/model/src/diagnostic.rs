@@ -343,6 +343,9 @@ pub enum Diagnostic {
         /// With how many responses it closed each of those that it announced, if always the same.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         announced_after: Option<u64>,
+        /// How many of them it announced (`Connection: close`).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        announced: Option<u64>,
         /// What the server calls itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         server: Option<String>,

@@ -47,6 +47,7 @@ pub fn canonical() -> SweepStudy {
         closed: 80,
         after_answers: None,
         announced_after: None,
+        announced: None,
         server: None,
     }];
     study

@@ -64,6 +64,7 @@ pub(super) fn ask(run: &Run, keep_alive: bool) -> Option<Diagnostic> {
         closed,
         after_answers: tally.broken.silent_closings.and_then(ConnectionClosings::every),
         announced_after: tally.announced_closings.and_then(ConnectionClosings::every),
+        announced: tally.announced_closings.map(|closings| closings.connections),
         server: tally.server_name.clone(),
     })
 }
@@ -73,9 +74,11 @@ pub(super) fn assess(
     closed: u64,
     after_answers: Option<u64>,
     announced_after: Option<u64>,
+    announced: Option<u64>,
     server: Option<&str>,
 ) -> Assessment {
     let grade = Grade::Doubtful;
+    let are_announced = announced == Some(closed);
     let closed = counted(closed, "connection");
     let sentence = match (after_answers, announced_after) {
         (Some(answers), _) => format!(
@@ -85,6 +88,9 @@ pub(super) fn assess(
         (None, Some(answers)) => format!(
             "the server closed {closed} that should have stayed open, each with its {} response",
             ordinal(answers)
+        ),
+        (None, None) if are_announced => format!(
+            "the server closed {closed} that should have stayed open, and announced each (Connection: close)"
         ),
         (None, None) => format!("the server closed {closed} that should have stayed open"),
     };
@@ -130,16 +136,18 @@ mod tests {
             // Connections that end after different numbers of responses have no limit.
             (None, Some("nginx/1.22.1"), "use -k"),
         ] {
-            let said = assess(5, None, announced_after, server);
+            let said = assess(5, None, announced_after, None, server);
             assert!(said.hint.contains(hint), "{}", said.hint);
         }
     }
 
     #[test]
     fn the_number_of_responses_is_said() {
-        let said = |after, announced| assess(5, after, announced, None).sentence;
+        let said = |after, announced| assess(5, after, announced, None, None).sentence;
         assert!(said(None, Some(10)).ends_with("each with its 10th response"));
         assert!(said(Some(10), None).contains("after its 10th response and without announcing"));
         assert!(said(None, None).ends_with("that should have stayed open"));
+        let announced = assess(5, None, None, Some(5), None).sentence;
+        assert!(announced.ends_with("and announced each (Connection: close)"), "{announced}");
     }
 }

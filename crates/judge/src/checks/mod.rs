@@ -196,9 +196,19 @@ pub fn assess(diagnostic: &Diagnostic) -> Assessment {
         Diagnostic::KernelCountDiffers { kernel, client } => {
             kernel_count_differs::assess(*kernel, *client)
         }
-        Diagnostic::ConnectionsClosed { closed, after_answers, announced_after, server } => {
-            connections_closed::assess(*closed, *after_answers, *announced_after, server.as_deref())
-        }
+        Diagnostic::ConnectionsClosed {
+            closed,
+            after_answers,
+            announced_after,
+            announced,
+            server,
+        } => connections_closed::assess(
+            *closed,
+            *after_answers,
+            *announced_after,
+            *announced,
+            server.as_deref(),
+        ),
         Diagnostic::UnaskedBytes { closed } => unasked_bytes::assess(*closed),
         Diagnostic::DelayedAck { waited } => delayed_ack::assess(*waited),
         Diagnostic::ServedInTurns { answers_a_turn, varies, waiting } => {

@@ -28,6 +28,8 @@ const ALL_WAIT: u32 = 2;
 const QUICK: f64 = 1.25;
 /// Turns of different lengths are reported if they average at least this many responses.
 const IN_A_ROW: f64 = 1.25;
+/// With fewer than this, of different lengths, it is not what a Puma before 7 does.
+const FEW_IN_A_ROW: f64 = 3.0;
 
 /// Whether the server served its connections in turns: a connection has one response that waited
 /// and then some that did not, while other connections wait. With more connections than slots, most
@@ -77,9 +79,14 @@ pub(super) fn assess(answers_a_turn: f64, varies: bool, waiting: u32) -> Assessm
             for each, while {} waited",
         counted(waiting, "other")
     );
-    let hint = "Puma before 7 does this: the first response of each turn carries the whole \
-            wait, so high percentiles jump with the number of connections while the rate stays; \
-            compare with -k or Puma 7";
+    let hint = if varies && answers_a_turn < FEW_IN_A_ROW {
+        "the first response of each turn carries the whole wait, so high percentiles jump with the \
+            number of connections while the rate stays; compare with -k"
+    } else {
+        "Puma before 7 does this: the first response of each turn carries the whole wait, so high \
+            percentiles jump with the number of connections while the rate stays; compare with -k \
+            or Puma 7"
+    };
     Assessment::new(grade, sentence, hint)
 }
 

@@ -127,7 +127,9 @@ fn what_holds_them_up(at_once: &AtOnce, slots: u32, workers: u32, held: Option<N
         return "a lock or a backend that takes one request at a time".to_owned();
     }
     let held = held.map(|held| format!(" that each request holds for {}", brief(held)));
-    let lock = format!("a lock or backend{}", held.unwrap_or_default());
+    // The time is that of one for all workers.
+    let of_all = if workers > 1 && held.is_some() { " of all workers" } else { "" };
+    let lock = format!("a lock or backend{of_all}{}", held.unwrap_or_default());
     let pool = if workers > 1 && (per_worker - per_worker.round()).abs() < 0.1 && per_worker > 0.9 {
         format!("a pool of {:.0} in each worker", per_worker.round())
     } else {

@@ -74,7 +74,10 @@ pub(super) fn of(seen: &WatchEvidence) -> Found {
     }
     let Some(busy) = busy else { return Found::NotKnown(Unseen::Threads) };
     if !is_full {
-        return Found::NotKnown(Unseen::FreeThreads);
+        // Without reports only the kernel's account is known, by which a thread that waits for a
+        // client's next request is not busy.
+        let is_reported = seen.busy().is_some();
+        return Found::NotKnown(if is_reported { Unseen::FreeThreads } else { Unseen::Threads });
     }
     // The kernel's figures are averages over some seconds; a report shows one moment.
     let out = seen.requests_out().zip(seen.slots());

@@ -130,7 +130,10 @@ fn by_kernel(seen: &WatchEvidence, queue: u32) -> String {
             count_of(slots, "thread")
         ),
         Some(slots) if queue == 0 => {
-            format!("Nothing waits: {requests} in flight on {}{idle}.", count_of(slots, "thread"))
+            format!(
+                "No connection waits to be accepted; {requests} in flight on {}{idle}.",
+                count_of(slots, "thread")
+            )
         }
         Some(slots) => {
             format!("{in_queue}; {requests} in flight on {}{idle}.", count_of(slots, "thread"))

@@ -196,7 +196,8 @@ impl CompareArgs {
     pub(crate) fn requested_arms(&self) -> Result<Vec<ArmRequest>, Mistake> {
         let versions: Vec<&str> = self.own.server.puma.versions();
         let texts: Vec<String> = match (self.arms.is_empty(), versions.len()) {
-            (true, 2..) => versions.iter().map(|version| puma_arm(version)).collect(),
+            (true, 2..) => versions.iter().map(|version| puma_arm(version, "")).collect(),
+            (false, 2..) => self.each_version_with_each_arm(&versions)?,
             _ => self.arms.clone(),
         };
         if texts.len() < 2 {
@@ -212,6 +213,24 @@ impl CompareArgs {
         let arms: Result<Vec<_>, _> =
             texts.iter().map(|text| ArmRequest::read(text, &self.words)).collect();
         self.with_base_first(arms?)
+    }
+
+    /// `--puma 6.6.1,8.0.2 --arm '' --arm -k`: four arms.
+    ///
+    /// # Errors
+    /// Where an arm is more than options.
+    fn each_version_with_each_arm(&self, versions: &[&str]) -> Result<Vec<String>, Mistake> {
+        let other = self.arms.iter().find(|arm| !arm.is_empty() && !arm.starts_with('-'));
+        if let Some(arm) = other {
+            return Err(wrong(format!(
+                "--arm '{arm}': with several versions of --puma an arm is options only, such as --arm '' --arm -k; or give each arm its own, such as --arm 'NAME=--puma {}'",
+                versions[0]
+            )));
+        }
+        let of_version = |version: &&str| {
+            self.arms.iter().map(|arm| puma_arm(version, arm)).collect::<Vec<String>>()
+        };
+        Ok(versions.iter().flat_map(of_version).collect())
     }
 
     /// The arms with the one that `--base` names as the first.
@@ -261,11 +280,14 @@ impl CompareArgs {
     }
 }
 
-/// The arm for a value of `--puma`. A version or checkout gives it its name, a command does not.
-fn puma_arm(puma: &str) -> String {
+/// The arm for a value of `--puma`, with these options. A version or checkout gives it its name,
+/// with the options, a command does not.
+fn puma_arm(puma: &str, options: &str) -> String {
     let name = Path::new(puma).file_name().and_then(OsStr::to_str);
-    match name.filter(|name| !name.contains([' ', '='])) {
-        Some(name) => format!("{name}=--puma {puma}"),
-        None => format!("--puma {puma}"),
+    let settings = format!("--puma {puma} {options}");
+    let settings = settings.trim_end();
+    match name.filter(|name| !name.contains([' ', '=']) && !options.contains('=')) {
+        Some(name) => format!("{}={settings}", format!("{name} {options}").trim_end()),
+        None => settings.to_owned(),
     }
 }

@@ -312,6 +312,7 @@ fn of_arm(summary: &SummaryComparison, base: &str, arm: &str, is_short: bool) ->
     parts.extend(tail);
     parts.extend(untested(summary, base, arm));
     parts.extend(others);
+    parts.extend(may_differ(summary, &rows).filter(|_| !is_short));
     parts.join(" ")
 }
 
@@ -388,6 +389,30 @@ fn other_changes(rows: &[ComparedRow<'_>], is_tail_said: bool, is_short: bool) -
         }
     }
     sentences
+}
+
+/// If what decides is the same, a reader takes all for the same: what else may differ by more than
+/// the margin, and cannot be told.
+fn may_differ(summary: &SummaryComparison, rows: &[ComparedRow<'_>]) -> Option<String> {
+    let mut deciding = rows.iter().filter(|it| it.row.decides);
+    if !deciding.all(|it| it.verdict() == ComparisonVerdict::Same) {
+        return None;
+    }
+    let is_large = |it: &&ComparedRow<'_>| {
+        let estimate = it.difference.estimate.filter(|_| it.difference.interval.is_some());
+        estimate.is_some_and(|estimate| estimate.abs() > summary.margin)
+    };
+    let matters = |metric| {
+        matches!(metric, Metric::Throughput | Metric::P50 | Metric::P95 | Metric::P99 | Metric::Cpu)
+    };
+    let may: Vec<String> = rows
+        .iter()
+        .filter(|it| it.verdict() == ComparisonVerdict::CannotTell && matters(it.row.metric))
+        .filter(is_large)
+        .filter_map(|it| Some(format!("{} ({})", name(it.row.metric), estimate_of(it.difference)?)))
+        .collect();
+    let verb = if may.len() == 1 { "differs" } else { "differ" };
+    (!may.is_empty()).then(|| format!("Whether {} {verb} cannot be told.", listed(&may)))
 }
 
 /// A metric, and how an arm differs in it from the base.

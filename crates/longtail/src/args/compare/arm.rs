@@ -47,7 +47,9 @@ impl ArmRequest {
         let (mut name, rest) = match text.split_once('=') {
             // The `=` of an option further on, such as `main --env A=1`, names nothing.
             Some((name, rest))
-                if !name.starts_with('-') && !name.contains(" -") && !name.trim().is_empty() =>
+                if !name.starts_with('-')
+                    && (!name.contains(" -") || rest.starts_with('-'))
+                    && !name.trim().is_empty() =>
             {
                 (Some(name.trim()), rest)
             }

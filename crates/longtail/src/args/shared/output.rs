@@ -129,8 +129,8 @@ pub(crate) struct OutputArgs {
     style: Option<TextStyle>,
     #[arg(long, hide = true, group = "printed", value_parser = words(FORMATS))]
     format: Option<OutputFormat>,
-    /// Fit the text to this width; 0: show all columns, however wide [default: the terminal's
-    /// width; 0 in a pipe]
+    /// Fit the text to this width; with --full, 0 shows all columns, however wide [default: the
+    /// terminal's width; in a pipe 100, with --full 0]
     #[arg(long, value_name = "COLUMNS", value_parser = columns_to_fit, help_heading = ADVANCED)]
     width: Option<usize>,
     /// Print the figures of an invalid run all the same
