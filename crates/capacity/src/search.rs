@@ -65,7 +65,7 @@ pub struct TrialOrder {
 pub enum TrialEnding {
     /// Its time was over, or what it showed was certain.
     Complete,
-    /// The generator failed its checks.
+    /// The generator failed its checks, or others used the CPUs up.
     NotTrusted,
     /// The server ended.
     ServerEnded,

@@ -8,12 +8,14 @@ use model::{
 
 use crate::checks::Grade;
 use crate::expectations::ExpectationResult;
+use crate::findings;
 use crate::limits;
 use crate::trust::TrustLine;
 use crate::verdict;
 
-/// Judges a trial. Returns the check that the generator failed if the trial is worthless because of
-/// it: if it broke an objective, that may have been the generator's fault. One that kept its
+/// Judges a trial. Returns the check that failed if the trial is worthless because of it: if it broke
+/// an objective, that may have been the fault of the generator, or of other programs that used the
+/// CPUs up. One that kept its
 /// objectives although the generator was late counts, unless requests were not sent in time or a
 /// generator was lost.
 pub fn judge_trial(run: &mut Run, pace: &Pace, keeps_objectives: bool) -> Option<Diagnostic> {
@@ -21,11 +23,20 @@ pub fn judge_trial(run: &mut Run, pace: &Pace, keeps_objectives: bool) -> Option
     let is_generators = judgement.verdict == Verdict::GeneratorBound
         && matches!(judgement.limit, Some(Limit::Generator { .. }));
     let check = judgement.decided_by.clone().filter(|_| is_generators);
+    let others = others_took_the_cpus(run).filter(|_| !keeps_objectives);
     run.judgement = Some(judgement);
-    check.filter(|check| {
+    run.warnings.extend(others.clone());
+    check.or(others).filter(|check| {
         !keeps_objectives
             || matches!(check, Diagnostic::SentInTime { .. } | Diagnostic::GeneratorLost { .. })
     })
+}
+
+/// Other programs used the CPUs up: that requests were late then says nothing about the server.
+fn others_took_the_cpus(run: &Run) -> Option<Diagnostic> {
+    let others = findings::busy_others(run)?;
+    let of = run.generator.server.as_ref()?.of;
+    Some(Diagnostic::CpusTaken { others, of })
 }
 
 /// The lower end of a bracket, in three digits: rounded down, so that the bracket does not become
@@ -400,8 +411,7 @@ fn why_it_ended(study: &CapacityStudy) -> Option<String> {
             None => "The rates that were tried are undecided.".to_owned(),
         },
         SearchEnd::Generator => {
-            "The generator failed its checks above that, so the server's limit was not reached."
-                .to_owned()
+            "Trials above that cannot be trusted, so the server's limit was not reached.".to_owned()
         }
         SearchEnd::HighestRate => "The highest rate that may be tried still keeps it.".to_owned(),
         SearchEnd::ServerEnded => match &study.server_end {
@@ -410,6 +420,13 @@ fn why_it_ended(study: &CapacityStudy) -> Option<String> {
         },
         SearchEnd::User => "Interrupted: this is what was known by then.".to_owned(),
     })
+}
+
+/// The check that made a trial worthless.
+fn why_not_trusted(run: &Run) -> Option<Diagnostic> {
+    let taken = run.warnings.iter().find(|it| matches!(it, Diagnostic::CpusTaken { .. }));
+    let decided_by = run.judgement.as_ref().and_then(|judgement| judgement.decided_by.as_ref());
+    decided_by.or(taken).cloned()
 }
 
 /// What speaks for the answer and against it.
@@ -431,18 +448,17 @@ pub fn trust(study: &CapacityStudy) -> Vec<TrustLine> {
     }
     if doubted > 0 {
         let mut said = study.trials.iter().filter(|trial| trial.result == TrialResult::NotTrusted);
-        let check =
-            said.next_back().and_then(|trial| trial.run.judgement.as_ref()?.decided_by.clone());
+        let check = said.next_back().and_then(|trial| why_not_trusted(&trial.run));
         let why = check.map(|check| format!(": {}", crate::assess(&check).sentence));
         lines.push(
             TrustLine::new(
                 Grade::Doubtful,
                 format!(
-                    "the generator failed its checks in {doubted} of {trials}{}",
+                    "{doubted} of {trials} cannot be trusted{}",
                     why.unwrap_or_default()
                 ),
             )
-            .hint("these say nothing of the server; make the load on another machine (--from)"),
+            .hint("they say nothing of the server: use a quieter machine, or make the load on another (--from)"),
         );
     }
     lines.extend(study.beyond.iter().filter_map(doubt_beyond));

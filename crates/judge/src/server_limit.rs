@@ -253,7 +253,8 @@ impl<'a> Seen<'a> {
         }
         let is_equal = slots_match == SlotsMatch::Equal;
         // By the server's own count, threads are idle while requests wait.
-        if self.last.busy.is_some() && self.busy.is_none() {
+        let are_idle = self.last.busy.is_some() && self.busy.is_none();
+        if are_idle && !may_be_accept_pause(at_once, self.server) {
             return (self.is_shown && !is_equal).then(|| self.inside(at_once, None));
         }
         let is_as_alone = matches!(self.with_all, WithAllThreads::AsAlone(_));
@@ -305,7 +306,9 @@ impl<'a> Seen<'a> {
     /// only that requests get in each other's way.
     fn lower(&self, at_once: &AtOnce, hindered: Option<UsualTimes>) -> Limit {
         let are_idle = self.last.busy.is_some() && self.busy.is_none();
-        if !are_idle && self.more_busy.is_none() && may_be_contention(at_once, self.server) {
+        let is_contention = !are_idle && may_be_contention(at_once, self.server);
+        let is_pause = may_be_accept_pause(at_once, self.server);
+        if self.more_busy.is_none() && (is_contention || is_pause) {
             return self.threads(Some(*at_once), self.with_all);
         }
         self.inside(at_once, hindered)
@@ -331,7 +334,19 @@ fn may_be_contention(at_once: &AtOnce, server: &ServerSeen) -> bool {
         let high = at_once.high.unwrap_or(f64::INFINITY);
         (1.0 - NEAR_A_POOL) * at_once.low <= pool && pool <= (1.0 + NEAR_A_POOL) * high
     };
-    at_once.mean >= MOST_OF_THE_WORK * f64::from(server.slots) && !(1..server.slots).any(could_be)
+    let is_most = at_once.mean >= MOST_OF_THE_WORK * f64::from(server.slots);
+    is_most && !(1..server.slots).any(could_be)
+}
+
+/// Whether threads that wait for the next connection to be accepted would explain it.
+fn may_be_accept_pause(at_once: &AtOnce, server: &ServerSeen) -> bool {
+    let Some(alone) = server.alone.filter(|_| server.accept_pause > Nanos::ZERO) else {
+        return false;
+    };
+    let pause = server.accept_pause.as_secs_f64();
+    let slots = f64::from(server.slots);
+    let idle = slots * pause / (alone.mean.as_secs_f64() + pause);
+    at_once.high.is_none_or(|high| high + idle >= slots)
 }
 
 /// A server that does at least this share of what its threads could may be held back by contention
@@ -405,6 +420,19 @@ mod tests {
         // Only the server's count shows it.
         let one = |busy| threads(wide(), vec![load(40, 100.0, 200, busy)]);
         assert_eq!((one(Some(10.0)), one(None)), (Some(Strength::Probably), None));
+    }
+
+    /// Nine requests' worth on ten threads: a pool of nine, or threads that wait to be given the
+    /// next connection.
+    #[test]
+    fn a_puma_6_that_pauses_before_it_accepts_is_no_pool() {
+        let loads = || vec![load(10, 93.0, 107, Some(9.4)), load(30, 93.3, 317, Some(9.4))];
+        let stated = ServerSeen { loads: loads(), ..ServerSeen::stated(10, 2, Some(alone())) };
+        let limit = server_limit(&stated);
+        assert!(matches!(limit, Some(Limit::InsideApp { .. })), "{limit:?}");
+        let pauses = ServerSeen { accept_pause: Nanos::from_millis(5), ..stated };
+        let limit = server_limit(&pauses);
+        assert!(matches!(limit, Some(Limit::Threads { .. })), "{limit:?}");
     }
 
     #[test]

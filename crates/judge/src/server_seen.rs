@@ -2,6 +2,7 @@
 //! neither studies nor sockets.
 
 use model::theory::{ServiceTime, UsualTime};
+use model::{Nanos, ServerFacts};
 
 /// One load as the client saw it, with what the server reported meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,13 +30,28 @@ pub struct ServerSeen {
     pub workers: u32,
     /// What one request takes alone, if that was measured or stated.
     pub alone: Option<ServiceTime>,
+    /// How long it may wait before it accepts the next connection for a free thread.
+    pub accept_pause: Nanos,
     /// The loads, the lowest first.
     pub loads: Vec<LoadSeen>,
 }
 
+/// A Puma 6 waits so long, so that a worker with more free threads may take the connection
+/// (`wait_for_less_busy_worker`).
+const PAUSE_OF_PUMA_6: Nanos = Nanos::from_millis(5);
+
 impl ServerSeen {
     /// A server without any load yet.
     pub fn stated(slots: u32, workers: u32, alone: Option<ServiceTime>) -> ServerSeen {
-        ServerSeen { slots, workers: workers.max(1), alone, loads: Vec::new() }
+        let workers = workers.max(1);
+        ServerSeen { slots, workers, alone, accept_pause: Nanos::ZERO, loads: Vec::new() }
+    }
+
+    /// The same of a server whose facts are known. Without `keep_alive` each request has a
+    /// connection of its own, so each waits to be accepted.
+    pub fn of(facts: &ServerFacts, keep_alive: bool, alone: Option<ServiceTime>) -> ServerSeen {
+        let pauses = facts.puma_major() == Some(6) && !keep_alive;
+        let accept_pause = if pauses { PAUSE_OF_PUMA_6 } else { Nanos::ZERO };
+        ServerSeen { accept_pause, ..ServerSeen::stated(facts.slots(), facts.workers, alone) }
     }
 }

@@ -171,6 +171,7 @@ fn is_said_elsewhere(diagnostic: &Diagnostic, has_turns: bool) -> bool {
         | Diagnostic::LaneCpu { .. }
         | Diagnostic::LaneRunQueue { .. }
         | Diagnostic::MachineBusy { .. }
+        | Diagnostic::CpusTaken { .. }
         | Diagnostic::Standstill { .. }
         | Diagnostic::Exhausted { .. }
         | Diagnostic::LittlesLaw { .. }

@@ -130,7 +130,7 @@ const MANY_FAILURES: f64 = 0.01;
 
 /// What is known about a sweep's server, without its loads.
 pub fn server_of(study: &SweepStudy) -> ServerSeen {
-    ServerSeen::stated(study.server.slots(), study.server.workers, study.service_time)
+    ServerSeen::of(&study.server, study.plan.stream.keep_alive, study.service_time)
 }
 
 /// Judges the runs of a sweep again when all loads are known: one load may refute what another

@@ -46,7 +46,8 @@ pub enum TrialResult {
     },
     /// Neither is certain.
     Undecided,
-    /// The generator failed its checks, so the trial says nothing about the server.
+    /// The generator failed its checks, or other programs used the CPUs up while requests were late,
+    /// so the trial says nothing about the server.
     NotTrusted,
     /// The user, or the end of the server, stopped it.
     BrokenOff,
@@ -86,7 +87,7 @@ pub enum SearchEnd {
     Budget,
     /// No rate keeps the objectives: they are broken at the lowest rate that can be tried.
     NothingKeepsIt,
-    /// The generator failed its checks at the next rate, so the server's limit was not reached.
+    /// Trials at the next rate could not be trusted, so the server's limit was not reached.
     Generator,
     /// The rates between are neither shown to keep the objectives nor to break them.
     Undecided,

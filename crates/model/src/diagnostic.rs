@@ -93,6 +93,14 @@ pub enum Diagnostic {
         /// CPUs that other processes used; `None` if unknown.
         others: Option<f64>,
     },
+    /// Other programs used the server's CPUs up while a trial of a search for a capacity had too many
+    /// late requests.
+    CpusTaken {
+        /// CPUs that they used.
+        others: f64,
+        /// CPUs that the server may use.
+        of: f64,
+    },
     /// How long a lane stood still: it was not running, and neither waiting for events nor its work
     /// explains that.
     Standstill {

@@ -266,7 +266,7 @@ impl SummaryTrial {
                 TrialResult::Undecided,
                 TrialPurpose::Narrow | TrialPurpose::Confirm | TrialPurpose::FromAbove,
             ) => "undecided",
-            (TrialResult::NotTrusted, _) => "generator failed its checks",
+            (TrialResult::NotTrusted, _) => "not trusted",
             (TrialResult::BrokenOff, _) => "broken off",
         }
     }

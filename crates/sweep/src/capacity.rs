@@ -270,7 +270,7 @@ impl Experiment for CapacitySearch<'_> {
 fn closed_loop_of_started(session: &mut Session<'_>) -> Result<Option<Run>, SweepError> {
     let alone = service_time_alone(session)?;
     let facts = &session.server.facts;
-    let server = ServerSeen::stated(facts.slots(), facts.workers, alone);
+    let server = ServerSeen::of(facts, session.block.stream.keep_alive, alone);
     session.take_baseline();
     let planned = session.block.stream.clone();
     let job = |number: usize, multiple: u32, length: Nanos| Job {

@@ -433,7 +433,7 @@ impl Session<'_> {
         // A user who interrupts does not want to wait for the server's count.
         let account = if is_whole { self.reconcile() } else { Err(None) };
         let facts = &self.server.facts;
-        let server = ServerSeen::stated(facts.slots(), facts.workers, alone);
+        let server = ServerSeen::of(facts, self.block.stream.keep_alive, alone);
         for run in runs.into_iter().filter(|run| run.claim.is_none()) {
             let judgement = if self.block.pace.is_open() {
                 verdict::of_open_loop(run, &self.block.pace, Timing::default())

@@ -16,6 +16,7 @@ mod clock_step;
 mod connect_stalls;
 mod connections_closed;
 mod conservation;
+mod cpus_taken;
 mod delayed_ack;
 mod exhausted;
 mod failures;
@@ -135,6 +136,7 @@ pub fn assess(diagnostic: &Diagnostic) -> Assessment {
             bracket::assess(*quantile, *width, *half_interval, *of_response_time)
         }
         Diagnostic::LaneCpu { share } => lane_cpu::assess(*share),
+        Diagnostic::CpusTaken { others, of } => cpus_taken::assess(*others, *of),
         Diagnostic::MachineBusy { generator, waited, server, others } => {
             machine_busy::assess(*generator, *waited, *server, *others)
         }

@@ -292,17 +292,31 @@ impl ComparisonPlan {
         if self.has_events() {
             return Ok(());
         }
-        let tests = (self.pairs().len() * self.deciding().len()).max(1) as u32;
-        let least = |look: &Look| least_blocks(look.level / f64::from(tests));
-        let looks = self.blocks.looks();
-        if looks.iter().any(|look| look.after >= least(look)) {
+        if self.fewest_that_decide().is_some() {
             return Ok(());
         }
+        let tests = self.tests();
         Err(Infeasible {
             blocks: self.blocks.most(),
             tests,
-            least: least(&Look { after: 0, level: LEVEL }),
+            least: least_blocks(LEVEL / f64::from(tests)),
         })
+    }
+
+    /// Tests that share the chance of a false alarm.
+    fn tests(&self) -> u32 {
+        (self.pairs().len() * self.deciding().len()).max(1) as u32
+    }
+
+    /// The fewest blocks after which something may be decided: with many arms the first looks are
+    /// too early for any test. `None` if all of them are.
+    pub fn fewest_that_decide(&self) -> Option<u32> {
+        let tests = f64::from(self.tests());
+        let looks = self.blocks.looks();
+        looks
+            .iter()
+            .find(|look| look.after >= least_blocks(look.level / tests))
+            .map(|look| look.after)
     }
 }
 
@@ -413,5 +427,8 @@ pub(super) mod tests {
         );
         assert_eq!(fixed(7, &[Metric::Mean, Metric::P99]).feasible(), Ok(()));
         assert_eq!(plan().feasible(), Ok(()));
+        let [two, six] = [2, 6]
+            .map(|arms| ComparisonPlan { arms: vec![plan().arms[0].clone(); arms], ..plan() });
+        assert_eq!((two.fewest_that_decide(), six.fewest_that_decide()), (Some(8), Some(12)));
     }
 }
