@@ -11,7 +11,7 @@ use model::plan::quoted;
 use model::secret::{SECRET, is_secret_name, masked_word, masked_words};
 
 use crate::args::other_tools::command_lines::{self, TypedWord};
-use crate::args::other_tools::flags::{OtherTool, is_number_or_time};
+use crate::args::other_tools::flags::{OtherTool, is_number_or_time, truth_of};
 use crate::args::other_tools::synonyms;
 use crate::exit::{Mistake, wrong};
 
@@ -311,6 +311,17 @@ impl MaskedWords {
             let at = self.words.len();
             self.take_long(whole, command, letters, rest);
             self.words[at].remove(0);
+            return;
+        }
+        // `-k=false`, of a switch.
+        let given = letters.split_once('=').map(|(_, value)| value);
+        if name.len() == 1
+            && given.and_then(truth_of).is_some()
+            && command
+                .get_arguments()
+                .any(|arg| name.starts_with(|c| has_letter(arg, c)) && !takes_value(arg))
+        {
+            self.words.push(format!("-{letters}"));
             return;
         }
         for (at, letter) in letters.char_indices() {

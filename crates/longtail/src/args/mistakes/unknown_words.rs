@@ -9,9 +9,9 @@ use super::argument_fault::{ArgumentFault, Edit, Typed, is_value};
 use super::mistaken_values::{
     forgotten_value, k6_condition, listening_place, mistaken_value, time_meant, value_name,
 };
-use crate::args::other_tools::flags::K6_OUTPUT;
+use crate::args::other_tools::flags::{K6_OUTPUT, truth_of};
 use crate::args::other_tools::synonyms::{
-    FLAGS, Meant, found, has, is_called, is_url, synonym, takes_value,
+    FLAGS, Meant, SWITCHED_OFF, found, has, is_called, is_url, synonym, takes_value,
 };
 
 use Meant::{Advice, Flag, Header, Needless, NeedlessValue, Url, Words};
@@ -25,6 +25,7 @@ pub(crate) fn check(command: &Command, words: &[String]) -> Option<ArgumentFault
     (0..ours).find_map(|at| {
         let of_load = if is_load { mistaken_value(words, at) } else { None };
         of_load
+            .or_else(|| switch_with_value(command, words, at))
             .or_else(|| forgotten_value(command, words, at))
             .or_else(|| one_dash(command, words, at))
     })
@@ -62,6 +63,84 @@ pub(crate) fn unknown_flag(
         return renamed(command, fault, &long, typed.as_ref());
     }
     ArgumentFault::of(refusal, format!("longtail {name} -h lists the flags"))
+}
+
+/// `--insecure=false`, `-keepalive=false`, `--no-keepalive=true`: a switch of ours or of another tool
+/// with the value that other tools take.
+fn switch_with_value(command: &Command, words: &[String], at: usize) -> Option<ArgumentFault> {
+    let word = words[at].as_str();
+    let name = word.trim_start_matches('-');
+    if name.len() == word.len() {
+        return None;
+    }
+    let next = words.get(at + 1).map(String::as_str);
+    let spaced = next.filter(|next| ["true", "false"].contains(next));
+    let (name, value, removed) = match name.split_once('=') {
+        Some((name, value)) => (name, value, 1),
+        None => (name, spaced?, 2),
+    };
+    let is_on = truth_of(value)?;
+    let SwitchMeaning { inserted, why } = switch_meaning(command, name, is_on)?;
+    let shown = &word[..word.len() - word.trim_start_matches('-').len() + name.len()];
+    let refusal = if has(command, &dashed(name)) {
+        format!("{shown} takes no value")
+    } else {
+        format!("{} has no {shown}", command.get_name())
+    };
+    let advice = match inserted.first() {
+        Some(flag) => format!("type {flag}"),
+        None => format!("leave out {shown} {value}"),
+    };
+    let fault = ArgumentFault { why, ..ArgumentFault::of_ours(refusal, advice) };
+    Some(fault.mended_by(Edit { at, removed, inserted }))
+}
+
+/// What a switch that is on or off is here.
+struct SwitchMeaning {
+    /// Our flag; none if ours does that anyway.
+    inserted: Vec<String>,
+    why: Option<&'static str>,
+}
+
+/// What `--NAME=true` or `--NAME=false` is here; `None` if it is no switch that is known.
+fn switch_meaning(command: &Command, name: &str, is_on: bool) -> Option<SwitchMeaning> {
+    const OFF: &str = "a switch that is off is left out";
+    let only_if_on = |flag: String| SwitchMeaning {
+        inserted: if is_on { vec![flag] } else { Vec::new() },
+        why: (!is_on).then_some(OFF),
+    };
+    let own = dashed(name);
+    if has(command, &own) {
+        return (takes_value(command, &own) == Some(false) || is_short_switch(command, name))
+            .then(|| only_if_on(own));
+    }
+    if !is_on && let Some(flag) = found(SWITCHED_OFF, name).find(|flag| has(command, flag)) {
+        return Some(SwitchMeaning { inserted: vec![flag.to_owned()], why: None });
+    }
+    found(FLAGS, name).find_map(|meant| match meant {
+        Flag(ours) if takes_value(command, ours) == Some(false) => {
+            Some(only_if_on(ours.to_owned()))
+        }
+        Words(ours) if is_on => {
+            let inserted = ours.iter().map(|word| (*word).to_owned()).collect();
+            Some(SwitchMeaning { inserted, why: None })
+        }
+        Words(_) => Some(SwitchMeaning { inserted: Vec::new(), why: Some(OFF) }),
+        Needless(why) => Some(SwitchMeaning { inserted: Vec::new(), why: Some(why) }),
+        Flag(_) | Header(_) | Url | NeedlessValue(_) | Advice(_) => None,
+    })
+}
+
+/// A flag's name with its dashes.
+fn dashed(name: &str) -> String {
+    if name.chars().count() == 1 { format!("-{name}") } else { format!("--{name}") }
+}
+
+fn is_short_switch(command: &Command, name: &str) -> bool {
+    let mut letters = name.chars();
+    let (Some(letter), None) = (letters.next(), letters.next()) else { return false };
+    let arg = command.get_arguments().find(|arg| arg.get_short() == Some(letter));
+    arg.is_some_and(|arg| !arg.get_action().takes_values())
 }
 
 /// `-duration=5s`.

@@ -12,6 +12,7 @@ use model::secret::masked_word;
 
 use super::flags::{
     Counterpart, KeepAlive, OtherTool, OthersDefault, OthersFlag, Spelling, TOOLS, Takes, UrlPlace,
+    truth_of,
 };
 use super::synonyms;
 use crate::args::mistakes::unknown_words;
@@ -111,7 +112,6 @@ impl OtherTool {
             return Err(format!("{word} is no flag of {} that is known here", self.name));
         }
         let shown = word.split('=').next().unwrap_or(word).to_owned();
-        let is_bool = |value: &&str| ["true", "false"].contains(value);
         for flag in called {
             let typed = TypedFlag {
                 flag,
@@ -121,12 +121,16 @@ impl OtherTool {
                 is_off: false,
             };
             match flag.takes {
-                Takes::No if glued.is_none() => return Ok((typed, false)),
-                Takes::No => {}
-                Takes::Switch => {
-                    let value = glued.or(next).filter(is_bool);
-                    let takes_next = glued.is_none() && value.is_some();
-                    return Ok((TypedFlag { is_off: value == Some("false"), ..typed }, takes_next));
+                Takes::No | Takes::Switch => {
+                    let Some(value) = glued else {
+                        let takes_next = flag.takes == Takes::Switch
+                            && next.is_some_and(|next| ["true", "false"].contains(&next));
+                        let is_off = takes_next && next == Some("false");
+                        return Ok((TypedFlag { is_off, ..typed }, takes_next));
+                    };
+                    if let Some(is_on) = truth_of(value) {
+                        return Ok((TypedFlag { is_off: !is_on, ..typed }, false));
+                    }
                 }
                 _ => {
                     let given = glued.or(next).unwrap_or_default();

@@ -172,6 +172,8 @@ pub(crate) const K6_OUTPUT: &str =
     "--log FILE.csv has a line a request; --metrics, --otlp and --statsd-to export figures";
 const NO_SCRIPT: &str = "longtail runs no script";
 const NO_DUMP: &str = "requests are not printed; --log FILE.csv has a line for each";
+/// What Go takes for `false`.
+const FALSE: &[&str] = &["false", "f", "F", "0", "False", "FALSE"];
 const NO_NAMES: &str = "a study has no title";
 
 const HEY: OtherTool = OtherTool {
@@ -566,7 +568,7 @@ const VEGETA: OtherTool = OtherTool {
         flag("key", Text, Words(&["--key", "{}"])),
         flag("root-certs", Text, Words(&["--cacert", "{}"])),
         flag("insecure", Switch, Words(&["--insecure"])),
-        flag("keepalive", OneOf(&["false"]), Words(&["-k"])),
+        flag("keepalive", OneOf(FALSE), Words(&["-k"])),
         flag("keepalive", Switch, Nothing("connections are kept alive unless -k says otherwise")),
         flag("laddr", Text, Words(&["--source-ip", "{}"])),
         flag("unix-socket", Text, Words(&["--unix", "{}"])),
@@ -577,7 +579,7 @@ const VEGETA: OtherTool = OtherTool {
             Text,
             Nothing("redirects are never followed, bodies never kept"),
         ),
-        flag("http2", OneOf(&["false"]), Nothing(HTTP_1_ONLY)),
+        flag("http2", OneOf(FALSE), Nothing(HTTP_1_ONLY)),
         flag(
             "output",
             Text,
@@ -752,6 +754,15 @@ impl Takes {
             StageList => value.split(',').all(is_stage).then(|| value.to_owned()),
             OneOf(words) => words.contains(&value).then(|| value.to_owned()),
         }
+    }
+}
+
+/// What the value of a switch says: `true` and `false`, and what Go and others take for them.
+pub(crate) fn truth_of(value: &str) -> Option<bool> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "t" | "1" | "yes" | "on" => Some(true),
+        "false" | "f" | "0" | "no" | "off" => Some(false),
+        _ => None,
     }
 }
 

@@ -135,6 +135,12 @@ pub(crate) const FLAGS: &[Synonyms<Meant>] = &[
     ),
 ];
 
+/// Switches of other tools that are on unless they are `=false`, and our flag for that.
+pub(crate) const SWITCHED_OFF: &[Synonyms<&str>] = &[
+    ("keepalive keep-alive keepAlive persistent connection-reuse", "-k"),
+    ("verify tls-verify ssl-verify check-certificate", "--insecure"),
+];
+
 /// What a command might be called, and what to type.
 const COMMANDS: &[Synonyms<&str>] = &[
     (
