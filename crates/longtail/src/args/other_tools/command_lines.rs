@@ -380,24 +380,32 @@ pub(crate) fn answer(
         found.take_siege_post();
     }
     find_url(tool, &mut found);
-    let Translation { flags, operands, remarks, left_out, keeps_connections, .. } = found;
-    let mut words = vec!["load".to_owned()];
-    words.extend_from_slice(beside);
-    words.extend(flags);
-    let closes = match tool.keep_alive {
-        KeepAlive::Always => false,
-        KeepAlive::With(_) => !keeps_connections,
-        KeepAlive::Never => true,
-    };
-    if closes && !words.iter().any(|word| word == "-k") {
-        words.push("-k".to_owned());
+    let words = found.whole_line(whole, tool, beside);
+    let refusal = with_remarks(refusal, &found.remarks, &found.left_out);
+    Ok(PastedLine { refusal, words })
+}
+
+impl Translation {
+    /// All words of our line, with what the tool does by default; `beside` are words of ours.
+    fn whole_line(&self, whole: &Command, tool: &OtherTool, beside: &[String]) -> Vec<String> {
+        let mut words = vec!["load".to_owned()];
+        words.extend_from_slice(beside);
+        words.extend_from_slice(&self.flags);
+        let closes = match tool.keep_alive {
+            KeepAlive::Always => false,
+            KeepAlive::With(_) => !self.keeps_connections,
+            KeepAlive::Never => true,
+        };
+        if closes && !words.iter().any(|word| word == "-k") {
+            words.push("-k".to_owned());
+        }
+        // If `load` does not take these words, whoever types them is told why.
+        if let Some(load) = parsed_load(whole, words.iter().chain(&self.operands)) {
+            words.extend(defaults(tool, &load));
+        }
+        words.extend_from_slice(&self.operands);
+        words
     }
-    // If `load` does not take these words, whoever types them is told why.
-    if let Some(load) = parsed_load(whole, words.iter().chain(&operands)) {
-        words.extend(defaults(tool, &load));
-    }
-    words.extend(operands);
-    Ok(PastedLine { refusal: with_remarks(refusal, &remarks, &left_out), words })
 }
 
 /// Environment variables by which k6 is told the same as by flags, and those flags.
@@ -636,7 +644,9 @@ pub(crate) struct OthersReading {
     /// What its flags are here, and what cannot be done.
     remarks: Vec<String>,
     left_out: Vec<String>,
-    /// What is asked for, whatever words say it.
+    /// Whether none of its flags could be taken.
+    asks_nothing: bool,
+    /// What is asked for, whatever words say it, without the tool's defaults.
     meaning: String,
 }
 
@@ -670,7 +680,7 @@ pub(crate) fn readings(whole: &Command, words: &[String]) -> Vec<OthersReading> 
         readings.retain(|reading| reading.tool.makes_load);
     }
     // A reading that leaves out everything but the URL is none.
-    readings.retain(|reading| reading.left_out.is_empty() || reading.words.len() > 2);
+    readings.retain(|reading| reading.left_out.is_empty() || !reading.asks_nothing);
     readings
 }
 
@@ -679,13 +689,17 @@ fn reading(whole: &Command, tool: &'static OtherTool, words: &[String]) -> Optio
     if let UrlPlace::Targets(_) = tool.url {
         find_url(tool, &mut found);
     }
-    let Translation { flags, operands, remarks, left_out, .. } = found;
-    if operands.len() > 1 || operands.iter().any(|url| !synonyms::is_url(url)) {
+    if found.operands.len() > 1 || found.operands.iter().any(|url| !synonyms::is_url(url)) {
         return None;
     }
-    let words: Vec<String> = ["load".to_owned()].into_iter().chain(flags).chain(operands).collect();
-    let meaning = meaning(whole, &words)?;
-    Some(OthersReading { tool, words, remarks, left_out, meaning })
+    let load = ["load".to_owned()];
+    let translated = [&load[..], &found.flags, &found.operands].concat();
+    let meaning = meaning(whole, &translated)?;
+    let asks_nothing = found.flags.is_empty();
+    // One request, as curl sends, is not what whoever types `load` wants.
+    let words = if tool.makes_load { found.whole_line(whole, tool, &[]) } else { translated };
+    let Translation { remarks, left_out, .. } = found;
+    Some(OthersReading { tool, words, remarks, left_out, asks_nothing, meaning })
 }
 
 /// What a load asks for, whatever words say it; `None` if it is not understood.
