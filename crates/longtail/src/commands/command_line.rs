@@ -12,6 +12,7 @@ use model::AllowedNetworks;
 use super::{Cli, Command, definition, help};
 use crate::args::mistakes::argument_fault::ArgumentFault;
 use crate::args::mistakes::{mistaken_values, unknown_words};
+use crate::args::other_tools::command_lines::OthersReading;
 use crate::args::other_tools::flags::OtherTool;
 use crate::args::other_tools::{command_lines, synonyms};
 use crate::args::{LoadArgs, overhead};
@@ -276,10 +277,8 @@ fn mended(
     let ArgumentFault { refusal, advice, otherwise, .. } = fault;
     let corrected = corrected(whole, command, words, fault);
     let asks_tools = fault.may_be_others && command.get_name() == "load";
-    if asks_tools && (is_contested || corrected.is_none()) {
-        let mut load = words.to_vec();
-        load.retain(|word| word != "load");
-        let readings = command_lines::readings(whole, &load);
+    if asks_tools {
+        let readings = others_readings(whole, words, corrected.as_ref(), is_contested);
         if let Some(line) = command_lines::say_readings(&readings, shown) {
             return wrong(format!("{refusal}: {line}"));
         }
@@ -291,6 +290,26 @@ fn mended(
         if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) };
     let otherwise = otherwise.as_ref().map(|other| format!(", or {other}")).unwrap_or_default();
     wrong(format!("{refusal}{reasons}: type {}{otherwise}", shown(&words)))
+}
+
+/// How other tools take a faulty line of `load`, where that counts more than the line as mended.
+fn others_readings(
+    whole: &clap::Command,
+    words: &[String],
+    corrected: Option<&Corrected>,
+    is_contested: bool,
+) -> Vec<OthersReading> {
+    let mut load = words.to_vec();
+    load.retain(|word| word != "load");
+    if let Some(reading) = command_lines::reading_of_owner(whole, &load) {
+        let is_the_same = corrected.is_some_and(|ours| reading.means(whole, &ours.words));
+        return if is_the_same { Vec::new() } else { vec![reading] };
+    }
+    if is_contested || corrected.is_none() {
+        command_lines::readings(whole, &load)
+    } else {
+        Vec::new()
+    }
 }
 
 /// A line in which all that was wrong is mended.

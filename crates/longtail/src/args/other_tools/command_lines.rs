@@ -702,6 +702,35 @@ fn reading(whole: &Command, tool: &'static OtherTool, words: &[String]) -> Optio
     Some(OthersReading { tool, words, remarks, left_out, asks_nothing, meaning })
 }
 
+impl OthersReading {
+    /// Whether it asks for the same as these words of ours.
+    pub(crate) fn means(&self, whole: &Command, words: &[String]) -> bool {
+        meaning(whole, words).is_some_and(|ours| ours == self.meaning)
+    }
+}
+
+/// How the tool takes these words that alone has a long flag of them, such as oha's `--no-tui`;
+/// `None` if there is no such flag, or that tool does not have the others.
+pub(crate) fn reading_of_owner(whole: &Command, words: &[String]) -> Option<OthersReading> {
+    let load = load_of(whole);
+    let owner = words.iter().find_map(|word| owner_of(load, word))?;
+    reading(whole, owner, words)
+}
+
+/// The only tool that has this long flag; `None` if it is one of `load`, too.
+fn owner_of(load: &Command, word: &str) -> Option<&'static OtherTool> {
+    let name = word.trim_start_matches('-').split('=').next()?;
+    if !word.starts_with('-') || name.len() < 3 || synonyms::has(load, &format!("--{name}")) {
+        return None;
+    }
+    let mut owners = TOOLS.into_iter().filter(|tool| {
+        let is_second_wrk = tool.name == "wrk2";
+        tool.makes_load && !is_second_wrk && tool.flags.iter().any(|flag| flag.is_called(name))
+    });
+    let first = owners.next()?;
+    if owners.next().is_none() { Some(first) } else { None }
+}
+
 /// What a load asks for, whatever words say it; `None` if it is not understood.
 fn meaning(whole: &Command, words: &[String]) -> Option<String> {
     let load = parsed_load(whole, words.iter())?;
