@@ -305,11 +305,14 @@ fn others_readings(
         let is_the_same = corrected.is_some_and(|ours| reading.means(whole, &ours.words));
         return if is_the_same { Vec::new() } else { vec![reading] };
     }
-    if is_contested || corrected.is_none() {
-        command_lines::readings(whole, &load)
-    } else {
-        Vec::new()
+    if corrected.is_some() && !is_contested {
+        return Vec::new();
     }
+    let mut readings = command_lines::readings(whole, &load);
+    if corrected.is_some() {
+        readings.retain(|reading| !reading.misses_value);
+    }
+    readings
 }
 
 /// A line in which all that was wrong is mended.

@@ -12,7 +12,7 @@ use model::secret::masked_word;
 
 use super::flags::{
     Counterpart, KeepAlive, OtherTool, OthersDefault, OthersFlag, Spelling, TOOLS, Takes, UrlPlace,
-    truth_of,
+    is_number_or_time, truth_of,
 };
 use super::synonyms;
 use crate::args::mistakes::unknown_words;
@@ -174,6 +174,9 @@ struct Translation {
     most_of_stages: u32,
     /// Whether the flag that keeps connections was there.
     keeps_connections: bool,
+    /// Whether another tool more probably means something by a value: a short flag's value that
+    /// changes nothing here, or a time that is taken for a text or a file.
+    misses_value: bool,
 }
 
 /// Reads a command line of another tool.
@@ -216,7 +219,7 @@ fn translate(
 
 impl Translation {
     fn take(&mut self, tool: &'static OtherTool, typed: &TypedFlag, words: &[String]) {
-        let TypedFlag { flag, name, value, is_off, .. } = typed;
+        let TypedFlag { flag, name, value, typed_value, is_off } = typed;
         if *is_off {
             return;
         }
@@ -234,6 +237,9 @@ impl Translation {
             self.remarks.push(format!("{} ignores {name} beside -{beside}", tool.name));
             return;
         }
+        if is_time_for_text(typed) {
+            self.misses_value = true;
+        }
         match &flag.ours {
             Counterpart::Words(_) if flag.takes == Takes::VegetaRate && value.is_empty() => {
                 self.remarks.push(format!("{name} 0 is a closed loop: no --rate"));
@@ -242,6 +248,10 @@ impl Translation {
                 self.flags.extend(with_body_or_file(parts, value));
             }
             Counterpart::Words(parts) => self.flags.extend(with_value(parts, value)),
+            Counterpart::Nothing(why) if flag.takes_value() && name.len() == 2 => {
+                self.misses_value = true;
+                self.remarks.push(format!("{name} {}: {why}", masked_word(typed_value)));
+            }
             Counterpart::Nothing(why) => self.remarks.push(format!("{name}: {why}")),
             Counterpart::Impossible(why) => {
                 self.left_out.push(format!("{}'s {name} cannot be done here: {why}", tool.name));
@@ -330,6 +340,13 @@ impl OtherTool {
             Ok(TypedWord::Operand) | Err(_) => false,
         })
     }
+}
+
+/// `-d 10s`, which may be a body, but is a time in other tools.
+fn is_time_for_text(typed: &TypedFlag) -> bool {
+    let TypedFlag { flag, typed_value, .. } = typed;
+    let is_letter = typed.name.len() == 2;
+    is_letter && matches!(flag.takes, Takes::Body | Takes::Text) && is_number_or_time(typed_value)
 }
 
 /// Our words of a flag with its value. A body that `-d` would refuse here has to be marked as text.
@@ -646,6 +663,8 @@ pub(crate) struct OthersReading {
     left_out: Vec<String>,
     /// Whether none of its flags could be taken.
     asks_nothing: bool,
+    /// Whether another tool more probably means something by a value of it.
+    pub(crate) misses_value: bool,
     /// What is asked for, whatever words say it, without the tool's defaults.
     meaning: String,
 }
@@ -676,6 +695,9 @@ pub(crate) fn readings(whole: &Command, words: &[String]) -> Vec<OthersReading> 
     if readings.iter().any(|reading| reading.left_out.is_empty()) {
         readings.retain(|reading| reading.left_out.is_empty());
     }
+    if readings.iter().any(|reading| !reading.misses_value) {
+        readings.retain(|reading| !reading.misses_value);
+    }
     if readings.iter().any(|reading| reading.tool.makes_load) {
         readings.retain(|reading| reading.tool.makes_load);
     }
@@ -698,8 +720,8 @@ fn reading(whole: &Command, tool: &'static OtherTool, words: &[String]) -> Optio
     let asks_nothing = found.flags.is_empty();
     // One request, as curl sends, is not what whoever types `load` wants.
     let words = if tool.makes_load { found.whole_line(whole, tool, &[]) } else { translated };
-    let Translation { remarks, left_out, .. } = found;
-    Some(OthersReading { tool, words, remarks, left_out, asks_nothing, meaning })
+    let Translation { remarks, left_out, misses_value, .. } = found;
+    Some(OthersReading { tool, words, remarks, left_out, asks_nothing, misses_value, meaning })
 }
 
 impl OthersReading {

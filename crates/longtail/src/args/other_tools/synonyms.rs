@@ -39,6 +39,8 @@ pub(crate) const FLAGS: &[Synonyms<Meant>] = &[
         "rps qps throughput request-rate rate-limit requests-per-second target-throughput arrival-rate overallRate R q",
         Flag("--rate"),
     ),
+    // bombardier's; oha's -r, a number of redirects, would change nothing.
+    ("r", Flag("--rate")),
     ("url target uri endpoint site u", Url),
     (
         "concurrency concurrent conns connection clients vus users max-workers workers u",
