@@ -12,7 +12,7 @@ use model::AllowedNetworks;
 use super::{Cli, Command, definition, help};
 use crate::args::mistakes::argument_fault::ArgumentFault;
 use crate::args::mistakes::{mistaken_values, unknown_words};
-use crate::args::other_tools::command_lines::OthersReading;
+use crate::args::other_tools::command_lines::{OthersReading, URL};
 use crate::args::other_tools::flags::OtherTool;
 use crate::args::other_tools::{command_lines, synonyms};
 use crate::args::{LoadArgs, overhead};
@@ -301,6 +301,9 @@ fn others_readings(
 ) -> Vec<OthersReading> {
     let mut load = words.to_vec();
     load.retain(|word| word != "load");
+    if unknown_words::lacks_url(&load) {
+        load.push(URL.to_owned());
+    }
     if let Some(reading) = command_lines::reading_of_owner(whole, &load) {
         let is_the_same = corrected.is_some_and(|ours| reading.means(whole, &ours.words));
         return if is_the_same { Vec::new() } else { vec![reading] };
@@ -365,21 +368,13 @@ fn without_command(error: &clap::Error, whole: &clap::Command, words: &[String])
     if let Some(answer) = of_other_tool(error, whole, whole, words) {
         return answer;
     }
-    let is_line = |line: &[String]| {
-        let typed = std::iter::once("longtail".to_owned()).chain(line.iter().cloned());
-        understood(typed.map(OsString::from).collect()).is_ok()
-    };
     if words.len() == 1 && ["-v", "-version"].contains(&words[0].as_str()) {
         return wrong(format!("longtail has no {}: type longtail -V for the version", words[0]));
     }
-    let begins_with_flag = words.first().is_some_and(|word| word.starts_with('-'));
-    let as_command = |name: &str, more: &[&str]| -> Vec<String> {
-        let more = more.iter().map(|word| (*word).to_owned());
-        [name.to_owned()].into_iter().chain(words.iter().cloned()).chain(more).collect()
-    };
-    let lines = [as_command("sweep", &[]), as_command("load", &["URL"])];
-    if let Some(line) = lines.into_iter().find(|line| begins_with_flag && is_line(line)) {
-        return wrong(format!("a command is missing: type {}", shown(&line)));
+    if words.first().is_some_and(|word| word.starts_with('-'))
+        && let Some(answer) = flags_alone(whole, words)
+    {
+        return answer;
     }
     // `longtail bench URL`: whatever word stands there, `load` is the command for a URL.
     let name = first_of(error, ContextKind::InvalidSubcommand);
@@ -388,11 +383,49 @@ fn without_command(error: &clap::Error, whole: &clap::Command, words: &[String])
     {
         let mut line = words.to_vec();
         "load".clone_into(&mut line[at]);
-        if is_line(&line) {
+        if is_understood(&line) {
             return wrong(format!("there is no command '{name}': type {}", shown(&line)));
         }
     }
     Mistake::Flags(sentence(error, whole, whole))
+}
+
+/// Whether longtail takes these words.
+fn is_understood(words: &[String]) -> bool {
+    let typed = std::iter::once("longtail".to_owned()).chain(words.iter().cloned());
+    understood(typed.map(OsString::from).collect()).is_ok()
+}
+
+/// What to say of flags without a command and without a URL. Only flags that are none but Puma's
+/// are those of a sweep, which starts a server; else a load is meant.
+fn flags_alone(whole: &clap::Command, words: &[String]) -> Option<Mistake> {
+    let sweep = [&["sweep".to_owned()], words].concat();
+    if are_pumas(words) && is_understood(&sweep) {
+        return Some(wrong(format!("a command is missing: type {}", shown(&sweep))));
+    }
+    let missing = "a command and a URL are missing";
+    let with_url = [words, &[URL.to_owned()]].concat();
+    let load = [&["load".to_owned()], &with_url[..]].concat();
+    if is_understood(&load) {
+        return Some(wrong(format!("{missing}: type {}", shown(&load))));
+    }
+    let readings = match command_lines::reading_of_owner(whole, &with_url) {
+        Some(reading) => vec![reading],
+        None => command_lines::readings(whole, &with_url),
+    };
+    let line = command_lines::say_readings(&readings, shown)?;
+    Some(wrong(format!("{missing}: {line}")))
+}
+
+/// Whether flags are Puma's, and of no load tool: `-t5:5`, or `-w2` without connections.
+fn are_pumas(words: &[String]) -> bool {
+    let begins = |flag: &str| words.iter().any(|word| word.starts_with(flag));
+    let is_threads = |word: &String| {
+        let range = word.strip_prefix("-t").unwrap_or(word);
+        let is_number = |text: &str| text.parse::<u32>().is_ok();
+        range.split_once(':').is_some_and(|(least, most)| is_number(least) && is_number(most))
+    };
+    words.iter().any(is_threads) || begins("-w") && !begins("-c")
 }
 
 /// What to say of `longtail attack` with vegeta's flags, not those of `attack.cr`.

@@ -9,6 +9,7 @@ use super::argument_fault::{ArgumentFault, Edit, Typed, is_value};
 use super::mistaken_values::{
     forgotten_value, k6_condition, listening_place, mistaken_value, time_meant, value_name,
 };
+use crate::args::other_tools::command_lines::URL;
 use crate::args::other_tools::flags::{K6_OUTPUT, truth_of};
 use crate::args::other_tools::synonyms::{
     FLAGS, Meant, SWITCHED_OFF, found, has, is_called, is_url, synonym, takes_value,
@@ -491,16 +492,36 @@ pub(crate) fn is_url_behind(words: &[String], at: usize) -> bool {
     !is_url(&words[at]) && words[at + 1..].iter().any(|word| is_url(word))
 }
 
-/// A load without a URL, where another flag says where to connect to.
+/// A load without a URL.
 pub(crate) fn forgotten_url(command: &Command, words: &[String]) -> Option<ArgumentFault> {
-    let names_socket = words.iter().any(|word| word.starts_with("--unix"));
-    if command.get_name() != "load" || !names_socket {
+    if command.get_name() != "load" {
         return None;
     }
-    let fault = ArgumentFault::of_ours(
-        "the URL is missing, which says host and path of the requests".to_owned(),
-        "add http://localhost/".to_owned(),
-    );
-    let inserted = vec!["http://localhost/".to_owned()];
+    let names_socket = words.iter().any(|word| word.starts_with("--unix"));
+    let fault = if names_socket {
+        ArgumentFault::of_ours(
+            "the URL is missing, which says host and path of the requests".to_owned(),
+            "add http://localhost/".to_owned(),
+        )
+    } else {
+        ArgumentFault {
+            why: Some("put yours in the place of URL"),
+            ..ArgumentFault::of_ours(
+                "load needs <URL>".to_owned(),
+                "longtail load -h has examples".to_owned(),
+            )
+        }
+    };
+    let url = if names_socket { "http://localhost/" } else { URL };
+    let inserted = vec![url.to_owned()];
     Some(fault.mended_by(Edit { at: words.len(), removed: 0, inserted }))
+}
+
+/// Whether neither a URL nor a file of requests is among the words of a load.
+pub(crate) fn lacks_url(words: &[String]) -> bool {
+    let says_where = |word: &String| {
+        let from_file = ["--requests", "--mix", "--replay", "--unix"];
+        is_url(word) || word == URL || from_file.iter().any(|flag| word.starts_with(flag))
+    };
+    !words.iter().any(says_where)
 }

@@ -22,7 +22,10 @@ use crate::exit::{Mistake, wrong};
 const OTHER_LAYOUTS: [&str; 6] = ["style", "format", "markdown", "json", "csv", "generator"];
 
 /// What stands in a line for a URL that only the user knows.
-const URL: &str = "URL";
+pub(crate) const URL: &str = "URL";
+
+/// What to do with [`URL`].
+const PUT_YOURS: &str = "put your URL in the place of URL";
 
 /// A flag of another tool as it stands in a line of it.
 #[derive(Clone, Debug)]
@@ -569,7 +572,15 @@ pub(crate) fn are_vegetas_report(words: &[String]) -> bool {
 /// Finds the URL of a tool that has none on its command line.
 fn find_url(tool: &OtherTool, found: &mut Translation) {
     match tool.url {
-        UrlPlace::Word => {}
+        UrlPlace::Word => {
+            let is_in_file = found.flags.iter().any(|flag| flag == "--requests");
+            if found.operands.is_empty() && !is_in_file {
+                found.operands.push(URL.to_owned());
+            }
+            if found.operands.iter().any(|word| word == URL) {
+                found.remarks.push(PUT_YOURS.to_owned());
+            }
+        }
         UrlPlace::Script(_)
             if found.operands.first().is_some_and(|word| synonyms::is_url(word)) => {}
         UrlPlace::Script(_) => {
@@ -711,7 +722,8 @@ fn reading(whole: &Command, tool: &'static OtherTool, words: &[String]) -> Optio
     if let UrlPlace::Targets(_) = tool.url {
         find_url(tool, &mut found);
     }
-    if found.operands.len() > 1 || found.operands.iter().any(|url| !synonyms::is_url(url)) {
+    let is_url = |word: &String| synonyms::is_url(word) || word == URL;
+    if found.operands.len() > 1 || !found.operands.iter().all(is_url) {
         return None;
     }
     let load = ["load".to_owned()];
