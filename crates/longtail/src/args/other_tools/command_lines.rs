@@ -251,6 +251,10 @@ impl Translation {
                 self.flags.extend(with_body_or_file(parts, value));
             }
             Counterpart::Words(parts) => self.flags.extend(with_value(parts, value)),
+            Counterpart::WordsBut(parts, difference) => {
+                self.flags.extend(with_value(parts, value));
+                self.remarks.push(format!("{}'s {name} {difference}", tool.name));
+            }
             Counterpart::Nothing(why) if flag.takes_value() && name.len() == 2 => {
                 self.misses_value = true;
                 self.remarks.push(format!("{name} {}: {why}", masked_word(typed_value)));
@@ -400,6 +404,9 @@ pub(crate) fn answer(
         found.take_siege_post();
     }
     find_url(tool, &mut found);
+    if tool.gets_with_body && has_body_without_method(found.flags.iter().chain(beside)) {
+        found.remarks.push(format!("{} sends GET unless -m says otherwise", tool.name));
+    }
     let words = found.whole_line(whole, tool, beside);
     let refusal = with_remarks(refusal, &found.remarks, &found.left_out);
     Ok(PastedLine { refusal, words })
@@ -426,6 +433,19 @@ impl Translation {
         words.extend_from_slice(&self.operands);
         words
     }
+}
+
+/// Whether words of ours give a body, and no method.
+fn has_body_without_method<'w>(words: impl Iterator<Item = &'w String>) -> bool {
+    let mut has_body = false;
+    for word in words {
+        match word.as_str() {
+            "-m" | "--method" => return false,
+            "-d" | "-D" | "--data" | "--data-raw" | "--body-file" => has_body = true,
+            _ => {}
+        }
+    }
+    has_body
 }
 
 /// Environment variables by which k6 is told the same as by flags, and those flags.
@@ -605,6 +625,10 @@ fn defaults(tool: &OtherTool, load: &ArgMatches) -> Vec<String> {
         if !without.iter().any(|id| is_given(id)) {
             words.extend_from_slice(theirs);
         }
+    }
+    let has_body = ["data", "data_raw", "body_file"].into_iter().any(is_given);
+    if tool.gets_with_body && has_body && !is_given("method") {
+        words.extend(["-m", "GET"]);
     }
     let is_tls = load.get_one::<String>("url").is_some_and(|url| url.starts_with("https://"));
     if is_tls && !tool.verifies_certificates && !is_given("insecure") {
@@ -860,8 +884,8 @@ mod tests {
                 "-c 20 -n 2000 --generator-threads 16 --disable-keepalive --timeout 20s --style hey http://h/sleep0.2",
             ),
             (
-                "-n 1 -T text/plain -U me/1 -d 'hello you' -t 0 https://h/",
-                "-n 1 -T text/plain -H 'User-Agent: me/1' -d 'hello you' --timeout 24h -c 50 --insecure --style hey https://h/",
+                "-n 1 -m POST -T text/plain -U me/1 -d 'hello you' -t 0 https://h/",
+                "-n 1 -m POST -T text/plain -H 'User-Agent: me/1' -d 'hello you' --timeout 24h -c 50 --insecure --style hey https://h/",
             ),
             ("-o csv -n 5 http://h/", "--log=-.csv -n 5 -c 50 --timeout 20s --style hey http://h/"),
         ] {

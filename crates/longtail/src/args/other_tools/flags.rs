@@ -23,6 +23,8 @@ pub(crate) struct OtherTool {
     pub(crate) url: UrlPlace,
     /// Whether it keeps connections alive.
     pub(crate) keep_alive: KeepAlive,
+    /// Whether it sends GET where a body is given without a method.
+    pub(crate) gets_with_body: bool,
     /// Whether a line without its name may be its own: it makes load, and has no other purpose.
     pub(crate) makes_load: bool,
 }
@@ -96,6 +98,8 @@ pub(crate) enum Takes {
     BodyOrFile,
     /// A whole number.
     Count,
+    /// A number above 0.
+    Number,
     /// A number that may end in k, M or G.
     Thousands,
     /// A number of seconds.
@@ -127,6 +131,8 @@ pub(crate) enum Takes {
 pub(crate) enum Counterpart {
     /// These words, with the value where they have `{}`.
     Words(&'static [&'static str]),
+    /// The same, and how it differs.
+    WordsBut(&'static [&'static str], &'static str),
     /// Nothing, and why not.
     Nothing(&'static str),
     /// It cannot be done, and why not or what is there instead.
@@ -139,11 +145,11 @@ pub(crate) enum Counterpart {
     Stages,
 }
 
-use Counterpart::{EachConnection, Impossible, Nothing, RandomPause, Stages, Words};
+use Counterpart::{EachConnection, Impossible, Nothing, RandomPause, Stages, Words, WordsBut};
 use Spelling::{Getopt, Go};
 use Takes::{
-    Body, BodyOrFile, Cookie, Count, Credentials, Header, ListenAddress, No, OneOf, Seconds,
-    SiegeTime, StageList, Switch, Text, Thousands, Time, TimeOrSeconds, VegetaRate,
+    Body, BodyOrFile, Cookie, Count, Credentials, Header, ListenAddress, No, Number, OneOf,
+    Seconds, SiegeTime, StageList, Switch, Text, Thousands, Time, TimeOrSeconds, VegetaRate,
 };
 
 const fn flag(names: &'static str, takes: Takes, ours: Counterpart) -> OthersFlag {
@@ -174,6 +180,7 @@ const NO_SCRIPT: &str = "longtail runs no script";
 const NO_DUMP: &str = "requests are not printed; --log FILE.csv has a line for each";
 /// What Go takes for `false`.
 const FALSE: &[&str] = &["false", "f", "F", "0", "False", "FALSE"];
+const WAITS: &str = "waits for each connection's response; ours is an open loop that stays on schedule, and --late skip leaves out what is late";
 const NO_NAMES: &str = "a study has no title";
 
 const HEY: OtherTool = OtherTool {
@@ -181,7 +188,8 @@ const HEY: OtherTool = OtherTool {
     flags: &[
         flag("n", Count, Words(&["-n", "{}"])),
         flag("c", Count, Words(&["-c", "{}"])),
-        flag("q", Count, Words(&["-q", "{}"])),
+        flag("q", OneOf(&["0"]), Nothing("no rate, a closed loop")),
+        flag("q", Number, WordsBut(&["-q", "{}"], WAITS)),
         flag("m", Text, Words(&["-m", "{}"])),
         flag("H", Header, Words(&["-H", "{}"])),
         flag("A", Text, Words(&["-A", "{}"])),
@@ -215,6 +223,7 @@ const HEY: OtherTool = OtherTool {
     style: Some("hey"),
     url: UrlPlace::Word,
     keep_alive: KeepAlive::Always,
+    gets_with_body: true,
     makes_load: true,
 };
 
@@ -249,6 +258,7 @@ const WRK: OtherTool = OtherTool {
     style: Some("wrk"),
     url: UrlPlace::Word,
     keep_alive: KeepAlive::Always,
+    gets_with_body: false,
     makes_load: true,
 };
 
@@ -294,6 +304,7 @@ const AB: OtherTool = OtherTool {
     style: None,
     url: UrlPlace::Word,
     keep_alive: KeepAlive::With("k"),
+    gets_with_body: false,
     makes_load: true,
 };
 
@@ -302,7 +313,7 @@ const OHA: OtherTool = OtherTool {
     flags: &[
         flag("n", Thousands, Words(&["-n", "{}"])),
         flag("c", Count, Words(&["-c", "{}"])),
-        flag("q", Count, Words(&["--rate", "{}"])),
+        flag("q", Number, Words(&["--rate", "{}"])),
         flag("z", Time, Words(&["--for", "{}"])),
         flag("t", Time, Words(&["--timeout", "{}"])),
         flag("connect-timeout", Time, Words(&["--connect-timeout", "{}"])),
@@ -357,6 +368,7 @@ const OHA: OtherTool = OtherTool {
     style: None,
     url: UrlPlace::Word,
     keep_alive: KeepAlive::Always,
+    gets_with_body: true,
     makes_load: true,
 };
 
@@ -366,7 +378,7 @@ const BOMBARDIER: OtherTool = OtherTool {
         flag("c connections", Count, Words(&["-c", "{}"])),
         flag("n requests", Count, Words(&["-n", "{}"])),
         flag("d duration", Time, Words(&["--for", "{}"])),
-        flag("r rate", Count, Words(&["--rate", "{}"])),
+        flag("r rate", Number, WordsBut(&["--rate", "{}"], WAITS)),
         flag("t timeout", Time, Words(&["--timeout", "{}"])),
         flag("m method", Text, Words(&["-m", "{}"])),
         flag("b body", Body, Words(&["-d", "{}"])),
@@ -396,6 +408,7 @@ const BOMBARDIER: OtherTool = OtherTool {
     style: None,
     url: UrlPlace::Word,
     keep_alive: KeepAlive::Always,
+    gets_with_body: true,
     makes_load: true,
 };
 
@@ -406,8 +419,8 @@ const AUTOCANNON: OtherTool = OtherTool {
         flag("d duration", Seconds, Words(&["--for", "{}"])),
         flag("a amount", Count, Words(&["-n", "{}"])),
         flag("O maxOverallRequests", Count, Words(&["-n", "{}"])),
-        flag("R overallRate", Count, Words(&["--rate", "{}"])),
-        flag("r connectionRate", Count, Words(&["-q", "{}"])),
+        flag("R overallRate", Number, WordsBut(&["--rate", "{}"], WAITS)),
+        flag("r connectionRate", Number, WordsBut(&["-q", "{}"], WAITS)),
         flag("D reconnectRate", Count, Words(&["--reconnect-after", "{}"])),
         flag("t timeout", Seconds, Words(&["--timeout", "{}"])),
         flag("m method", Text, Words(&["-m", "{}"])),
@@ -457,6 +470,7 @@ const AUTOCANNON: OtherTool = OtherTool {
     style: None,
     url: UrlPlace::Word,
     keep_alive: KeepAlive::Always,
+    gets_with_body: true,
     makes_load: true,
 };
 
@@ -490,6 +504,7 @@ const SIEGE: OtherTool = OtherTool {
     style: None,
     url: UrlPlace::Word,
     keep_alive: KeepAlive::Never,
+    gets_with_body: false,
     makes_load: true,
 };
 
@@ -499,7 +514,7 @@ const K6: OtherTool = OtherTool {
         flag("u vus", Count, Words(&["-c", "{}"])),
         flag("d duration", Time, Words(&["--for", "{}"])),
         flag("i iterations", Count, Words(&["-n", "{}"])),
-        flag("rps", Count, Words(&["--rate", "{}"])),
+        flag("rps", Number, WordsBut(&["--rate", "{}"], WAITS)),
         flag("user-agent", Text, Words(&["-H", "User-Agent: {}"])),
         flag("insecure-skip-tls-verify", No, Words(&["--insecure"])),
         flag("no-connection-reuse no-vu-connection-reuse", No, Words(&["-k"])),
@@ -548,6 +563,7 @@ const K6: OtherTool = OtherTool {
     style: None,
     url: UrlPlace::Script("run"),
     keep_alive: KeepAlive::Always,
+    gets_with_body: false,
     makes_load: true,
 };
 
@@ -603,6 +619,7 @@ const VEGETA: OtherTool = OtherTool {
     style: None,
     url: UrlPlace::Targets("attack"),
     keep_alive: KeepAlive::Always,
+    gets_with_body: false,
     makes_load: true,
 };
 
@@ -635,6 +652,7 @@ const H2LOAD: OtherTool = OtherTool {
     style: None,
     url: UrlPlace::Word,
     keep_alive: KeepAlive::Always,
+    gets_with_body: false,
     makes_load: true,
 };
 
@@ -696,6 +714,7 @@ const CURL: OtherTool = OtherTool {
     style: None,
     url: UrlPlace::Word,
     keep_alive: KeepAlive::Always,
+    gets_with_body: false,
     makes_load: false,
 };
 
@@ -748,6 +767,7 @@ impl Takes {
             _ if value.contains(SECRET) => Some(value.to_owned()),
             Text | Body | BodyOrFile => Some(value.to_owned()),
             Count => is_count.then(|| value.to_owned()),
+            Number => value.parse::<f64>().is_ok_and(|n| n > 0.0).then(|| value.to_owned()),
             Thousands => without_unit(value),
             Seconds => seconds(),
             Time if value.parse::<f64>().is_ok() => None,
