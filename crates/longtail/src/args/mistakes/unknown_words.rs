@@ -498,6 +498,9 @@ pub(crate) fn forgotten_url(command: &Command, words: &[String]) -> Option<Argum
         return None;
     }
     let names_socket = words.iter().any(|word| word.starts_with("--unix"));
+    if !names_socket && !lacks_url(words) {
+        return None;
+    }
     let fault = if names_socket {
         ArgumentFault::of_ours(
             "the URL is missing, which says host and path of the requests".to_owned(),

@@ -257,7 +257,9 @@ impl Translation {
             }
             Counterpart::Nothing(why) if flag.takes_value() && name.len() == 2 => {
                 self.misses_value = true;
-                self.remarks.push(format!("{name} {}: {why}", masked_word(typed_value)));
+                let is_number = is_number_or_time(typed_value);
+                let shown = if is_number { format!("{name} {typed_value}") } else { name.clone() };
+                self.remarks.push(format!("{shown}: {why}"));
             }
             Counterpart::Nothing(why) => self.remarks.push(format!("{name}: {why}")),
             Counterpart::Impossible(why) => {
@@ -403,7 +405,7 @@ pub(crate) fn answer(
     if tool.name == "siege" {
         found.take_siege_post();
     }
-    find_url(tool, &mut found);
+    find_url(tool, beside, &mut found);
     if tool.gets_with_body && has_body_without_method(found.flags.iter().chain(beside)) {
         found.remarks.push(format!("{} sends GET unless -m says otherwise", tool.name));
     }
@@ -589,12 +591,13 @@ pub(crate) fn are_vegetas_report(words: &[String]) -> bool {
     })
 }
 
-/// Finds the URL of a tool that has none on its command line.
-fn find_url(tool: &OtherTool, found: &mut Translation) {
+/// Finds the URL of a line that has none; `beside` are words of ours.
+fn find_url(tool: &OtherTool, beside: &[String], found: &mut Translation) {
     match tool.url {
         UrlPlace::Word => {
             let is_in_file = found.flags.iter().any(|flag| flag == "--requests");
-            if found.operands.is_empty() && !is_in_file {
+            let is_beside = beside.iter().any(|word| synonyms::is_url(word));
+            if found.operands.is_empty() && !is_in_file && !is_beside {
                 found.operands.push(URL.to_owned());
             }
             if found.operands.iter().any(|word| word == URL) {
@@ -744,7 +747,7 @@ pub(crate) fn readings(whole: &Command, words: &[String]) -> Vec<OthersReading> 
 fn reading(whole: &Command, tool: &'static OtherTool, words: &[String]) -> Option<OthersReading> {
     let mut found = translate(tool, load_of(whole), words).ok()?;
     if let UrlPlace::Targets(_) = tool.url {
-        find_url(tool, &mut found);
+        find_url(tool, &[], &mut found);
     }
     let is_url = |word: &String| synonyms::is_url(word) || word == URL;
     if found.operands.len() > 1 || !found.operands.iter().all(is_url) {
@@ -754,8 +757,13 @@ fn reading(whole: &Command, tool: &'static OtherTool, words: &[String]) -> Optio
     let translated = [&load[..], &found.flags, &found.operands].concat();
     let meaning = meaning(whole, &translated)?;
     let asks_nothing = found.flags.is_empty();
-    // One request, as curl sends, is not what whoever types `load` wants.
-    let words = if tool.makes_load { found.whole_line(whole, tool, &[]) } else { translated };
+    // One request, as curl sends, is not what whoever types `load` wants; and lines of k6 and
+    // vegeta have no URL.
+    let words = if tool.makes_load && tool.url == UrlPlace::Word {
+        found.whole_line(whole, tool, &[])
+    } else {
+        translated
+    };
     let Translation { remarks, left_out, misses_value, .. } = found;
     Some(OthersReading { tool, words, remarks, left_out, asks_nothing, misses_value, meaning })
 }

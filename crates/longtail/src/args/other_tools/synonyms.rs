@@ -232,7 +232,7 @@ pub(crate) fn takes_value(command: &Command, word: &str) -> Option<bool> {
     Some(arg.get_action().takes_values() && !name.contains('='))
 }
 
-/// Whether that is a URL, with a scheme or without one.
+/// Whether that is a URL, with a scheme or without one. `5:5` is none.
 pub(crate) fn is_url(word: &str) -> bool {
     if word.contains("://") {
         return true;
@@ -245,5 +245,5 @@ pub(crate) fn is_url(word: &str) -> bool {
         return place == "localhost" || place.parse::<std::net::IpAddr>().is_ok();
     };
     let is_host = host.chars().all(|c| c.is_ascii_alphanumeric() || "-._[]:".contains(c));
-    !host.is_empty() && is_host && port.parse::<u16>().is_ok()
+    !host.is_empty() && is_host && host.parse::<u32>().is_err() && port.parse::<u16>().is_ok()
 }
