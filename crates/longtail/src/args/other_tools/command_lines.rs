@@ -11,8 +11,8 @@ use model::plan::quoted;
 use model::secret::masked_word;
 
 use super::flags::{
-    Counterpart, KeepAlive, OtherTool, OthersDefault, OthersFlag, Spelling, TOOLS, Takes, UrlPlace,
-    is_number_or_time, truth_of,
+    Counterpart, FOR_EVER, KeepAlive, OtherTool, OthersDefault, OthersFlag, Spelling, TOOLS, Takes,
+    UrlPlace, is_number_or_time, truth_of,
 };
 use super::synonyms;
 use crate::args::mistakes::unknown_words;
@@ -245,7 +245,7 @@ impl Translation {
         }
         match &flag.ours {
             Counterpart::Words(_) if flag.takes == Takes::VegetaRate && value.is_empty() => {
-                self.remarks.push(format!("{name} 0 is a closed loop: no --rate"));
+                self.remarks.push(format!("{name} {typed_value} is a closed loop: no --rate"));
             }
             Counterpart::Words(parts) if flag.takes == Takes::BodyOrFile => {
                 self.flags.extend(with_body_or_file(parts, value));
@@ -341,6 +341,20 @@ impl Translation {
 }
 
 impl OtherTool {
+    /// Where its first word stands that is neither a flag nor the value of one.
+    fn first_operand(&'static self, words: &[String]) -> Option<usize> {
+        let mut at = 0;
+        while let Some(word) = words.get(at) {
+            let next = words.get(at + 1).map(String::as_str);
+            at += match self.read(word, next) {
+                Ok(TypedWord::Operand) => return Some(at),
+                Ok(TypedWord::Flags { takes_next, .. }) => 1 + usize::from(takes_next),
+                Err(_) => 1,
+            };
+        }
+        None
+    }
+
     /// Whether its flag of that name is in the line.
     fn has_typed(&'static self, name: &str, words: &[String]) -> bool {
         let next = |at: usize| words.get(at + 1).map(String::as_str);
@@ -398,12 +412,15 @@ pub(crate) fn answer(
 ) -> Result<PastedLine, Mistake> {
     let load = load_of(whole);
     let theirs = without_subcommand(tool, theirs)?;
-    let settings = if tool.name == "k6" { k6_settings(tool, theirs) } else { Settings::default() };
-    let theirs = &[&settings.words, theirs].concat();
+    let settings = if tool.name == "k6" { k6_settings(tool, &theirs) } else { Settings::default() };
+    let theirs = &[settings.words, theirs].concat();
     let mut found = translate(tool, load, theirs).map_err(wrong)?;
     found.remarks.extend(settings.remarks);
     if tool.name == "siege" {
         found.take_siege_post();
+    }
+    if tool.name == "vegeta" && !tool.has_typed("duration", theirs) {
+        found.remarks.push(format!("without -duration {FOR_EVER}"));
     }
     find_url(tool, beside, &mut found);
     if tool.gets_with_body && has_body_without_method(found.flags.iter().chain(beside)) {
@@ -521,14 +538,17 @@ fn parsed_load<'w>(whole: &Command, words: impl Iterator<Item = &'w String>) -> 
     found.remove_subcommand().map(|(_, load)| load)
 }
 
-/// The words behind `vegeta attack` or `k6 run`.
-fn without_subcommand<'w>(tool: &OtherTool, theirs: &'w [String]) -> Result<&'w [String], Mistake> {
+/// The words of `vegeta attack` or `k6 run`, without that command. Flags may stand before it.
+fn without_subcommand(tool: &'static OtherTool, theirs: &[String]) -> Result<Vec<String>, Mistake> {
     let name = match tool.url {
-        UrlPlace::Word => return Ok(theirs),
+        UrlPlace::Word => return Ok(theirs.to_vec()),
         UrlPlace::Script(name) | UrlPlace::Targets(name) => name,
     };
+    let command = tool.first_operand(theirs).unwrap_or(theirs.len());
+    let before = &theirs[..command];
+    let theirs = &theirs[command..];
     match theirs.first() {
-        Some(word) if word == name => Ok(&theirs[1..]),
+        Some(word) if word == name => Ok([before, &theirs[1..]].concat()),
         Some(word) if ["report", "plot", "encode", "dump"].contains(&word.as_str()) => {
             let meant = of_vegetas_result(word, &theirs[1..]);
             Err(wrong(format!(
@@ -540,7 +560,7 @@ fn without_subcommand<'w>(tool: &OtherTool, theirs: &'w [String]) -> Result<&'w 
             "longtail knows only the lines of {} {name}: longtail load -h lists what it can do",
             tool.name
         ))),
-        _ => Ok(theirs),
+        _ => Ok([before, theirs].concat()),
     }
 }
 

@@ -181,6 +181,8 @@ const NO_DUMP: &str = "requests are not printed; --log FILE.csv has a line for e
 /// What Go takes for `false`.
 const FALSE: &[&str] = &["false", "f", "F", "0", "False", "FALSE"];
 const WAITS: &str = "waits for each connection's response; ours is an open loop that stays on schedule, and --late skip leaves out what is late";
+pub(crate) const FOR_EVER: &str =
+    "vegeta goes on for ever; ours ends after 10 s unless --for says otherwise";
 const NO_NAMES: &str = "a study has no title";
 
 const HEY: OtherTool = OtherTool {
@@ -571,10 +573,12 @@ const VEGETA: OtherTool = OtherTool {
     name: "vegeta",
     flags: &[
         flag("rate", VegetaRate, Words(&["--rate", "{}"])),
+        flag("duration", OneOf(&["0", "0s"]), Nothing(FOR_EVER)),
         flag("duration", Time, Words(&["--for", "{}"])),
         flag("timeout", Time, Words(&["--timeout", "{}"])),
         flag("max-workers", Count, Words(&["-c", "{}"])),
         flag("max-connections", Count, Words(&["--max-connections", "{}"])),
+        flag("targets", OneOf(&["stdin"]), Words(&["--requests", "-"])),
         flag("targets", Text, Words(&["--requests", "{}"])),
         flag("format", OneOf(&["json"]), Words(&["--requests-format", "json"])),
         flag("format", OneOf(&["http"]), Words(&["--requests-format", "plain"])),
@@ -837,7 +841,7 @@ fn header(value: &str) -> Option<String> {
 
 /// Requests per second; empty for no rate at all.
 fn vegeta_rate(value: &str) -> Option<String> {
-    if value == "0" || value == "infinity" {
+    if ["0", "inf", "infinity"].contains(&value) {
         return Some(String::new());
     }
     let (number, period) = value.split_once('/').unwrap_or((value, "1s"));
