@@ -106,6 +106,18 @@ pub(crate) fn refuse_placeholder(words: &[String]) -> Result<(), Mistake> {
     )))
 }
 
+/// Where the name of another tool stands whose line this is: before any command of ours, or directly
+/// behind one (`longtail load wrk`).
+fn place_of_tool(whole: &Command, words: &[String]) -> Option<usize> {
+    let is_tool = |at: usize| words.get(at).is_some_and(|word| OtherTool::of(word).is_some());
+    let is_command = |at: usize| whole.find_subcommand(&words[at]).is_some();
+    let first = (0..words.len()).find(|at| is_tool(*at) || is_command(*at))?;
+    if is_tool(first) {
+        return Some(first);
+    }
+    if is_tool(first + 1) { Some(first + 1) } else { None }
+}
+
 /// Whether the parser takes these letters for short flags, the last perhaps with its value: then
 /// they are not the name of a long flag.
 fn are_short_flags(command: &Command, letters: &str) -> bool {
@@ -139,16 +151,12 @@ impl MaskedWords {
 
     /// Masks words by the flags of the command that they name.
     fn take_command(&mut self, whole: &Command, words: &[String]) {
-        let mut named = words
-            .iter()
-            .filter(|word| OtherTool::of(word).is_some() || whole.find_subcommand(word).is_some());
-        if let Some(name) = named.next()
-            && let Some(tool) = OtherTool::of(name)
+        if let Some(at) = place_of_tool(whole, words)
+            && let Some(tool) = OtherTool::of(&words[at])
             && let Some(load) = whole.find_subcommand("load")
-            && let Some(at) = words.iter().position(|word| word == name)
         {
             self.take_flags(whole, whole, &words[..at]);
-            self.words.push(name.clone());
+            self.words.push(words[at].clone());
             return self.take_tool(whole, load, tool, &words[at + 1..]);
         }
         // A comparison may be typed as another command (`longtail overhead`).

@@ -95,6 +95,9 @@ fn understood(words: Vec<OsString>) -> Result<Invocation, Mistake> {
     let is_named = |name: &str| texts.iter().any(|word| word == name);
     let defined = || help::whole_for(ui::terminal_width(), is_named);
     let mut parser = defined();
+    if let Some(answer) = tool_behind_command(&parser, &texts) {
+        return Err(answer);
+    }
     if let Some(command) = named_command(&parser, &texts) {
         if let Some(answer) = vegetas_attack(&parser, command, &texts) {
             return Err(answer);
@@ -426,6 +429,29 @@ fn are_pumas(words: &[String]) -> bool {
         range.split_once(':').is_some_and(|(least, most)| is_number(least) && is_number(most))
     };
     words.iter().any(is_threads) || begins("-w") && !begins("-c")
+}
+
+/// Words before a tool's name that only say that it is to run.
+const RUN_IT: [&str; 10] =
+    ["load", "attack", "sweep", "capacity", "run", "exec", "bench", "benchmark", "test", "start"];
+
+/// What to say of `longtail load wrk -t2 URL`: another tool's line behind a command.
+fn tool_behind_command(whole: &clap::Command, words: &[String]) -> Option<Mistake> {
+    let at = words.iter().position(|word| OtherTool::of(word).is_some())?;
+    let tool = OtherTool::of(&words[at])?;
+    let command_at = at.checked_sub(1)?;
+    let command = &words[command_at];
+    if !RUN_IT.contains(&command.as_str()) {
+        return None;
+    }
+    let refusal = format!("{command} needs no {}", tool.name);
+    Some(pasted(command_lines::answer(
+        whole,
+        tool,
+        &refusal,
+        &words[..command_at],
+        &words[at + 1..],
+    )))
 }
 
 /// What to say of `longtail attack` with vegeta's flags, not those of `attack.cr`.
