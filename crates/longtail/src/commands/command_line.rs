@@ -16,7 +16,7 @@ use crate::args::other_tools::command_lines::{OthersReading, URL};
 use crate::args::other_tools::flags::OtherTool;
 use crate::args::other_tools::{command_lines, synonyms};
 use crate::args::{LoadArgs, overhead};
-use crate::exit::{Mistake, wrong};
+use crate::exit::{Mistake, refuse_if, wrong};
 use crate::secrets::{self, MaskedWords};
 use crate::ui;
 
@@ -70,6 +70,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocat
     let words: Vec<OsString> = words.into_iter().collect();
     let typed = texts(&words);
     secrets::refuse_placeholder(&typed)?;
+    refuse_literal_url(&typed)?;
     let mistake = match understood(words) {
         Ok(invocation) => return Ok(invocation),
         Err(mistake) => mistake,
@@ -82,6 +83,19 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocat
         Err(same) => Err(same),
         Ok(_) => Err(wrong(masked.without_secrets(&mistake.to_string()))),
     }
+}
+
+/// Refuses a line of ours that was pasted with the word that stands for a URL.
+fn refuse_literal_url(words: &[String]) -> Result<(), Mistake> {
+    let is_ours = definition().get_subcommands().any(|command| {
+        words.first().is_some_and(|word| word == command.get_name())
+            && command.get_arguments().any(|argument| argument.get_id() == "url")
+    });
+    let names_tool = words.iter().any(|word| OtherTool::of(word).is_some());
+    refuse_if(
+        is_ours && !names_tool && words.iter().any(|word| word == URL),
+        format!("{URL} stands for yours: put your URL in the place of {URL}"),
+    )
 }
 
 fn understood(words: Vec<OsString>) -> Result<Invocation, Mistake> {

@@ -4,6 +4,8 @@
 //! has no meaning here is named, because a flag that is silently ignored would make two results
 //! look comparable that are not.
 
+use std::path::Path;
+
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 use model::Nanos;
@@ -627,8 +629,7 @@ fn find_url(tool: &OtherTool, beside: &[String], found: &mut Translation) {
         UrlPlace::Script(_)
             if found.operands.first().is_some_and(|word| synonyms::is_url(word)) => {}
         UrlPlace::Script(_) => {
-            let script = found.operands.first().map_or("its script", String::as_str);
-            found.remarks.push(format!("write the URL that is in {script} in the place of {URL}"));
+            found.remarks.extend(of_script(found.operands.first()));
             found.operands = vec![URL.to_owned()];
         }
         UrlPlace::Targets(_) => {
@@ -638,6 +639,25 @@ fn find_url(tool: &OtherTool, beside: &[String], found: &mut Translation) {
             }
         }
     }
+}
+
+/// What to say of k6's script: what it asks for is not known here.
+fn of_script(operand: Option<&String>) -> Vec<String> {
+    let script = operand.map_or("its script", String::as_str);
+    if script == "-" {
+        return vec![format!(
+            "no script is read from stdin: write its URL in the place of {URL}, and give its vus, duration, iterations and thresholds as -c, --for, -n and --expect"
+        )];
+    }
+    let mut said = Vec::new();
+    if operand.is_some() && !Path::new(script).exists() {
+        said.push(format!("there is no file {}", quoted(script)));
+    }
+    said.push(format!("write the URL that is in {script} in the place of {URL}"));
+    said.push(format!(
+        "what {script} has as options is not read: give its vus, duration, iterations and thresholds as -c, --for, -n and --expect; stages as --ramp or --steps"
+    ));
+    said
 }
 
 /// What is added to a load so that it does what that tool does by default, and looks like it.
