@@ -252,7 +252,7 @@ fn figure(condition: &Objective, result: &ThresholdResult) -> String {
                 in_unit(condition, high)
             )
         }
-        Some((Some(low), None)) => format!(" (above {})", in_unit(condition, low)),
+        Some((Some(low), None)) => format!(" (at least {})", in_unit(condition, low)),
         _ => String::new(),
     };
     format!("{}{range}", in_unit(condition, value))

@@ -47,7 +47,14 @@ fn sentence_of_locks(workers: u32, locked: &LockWaiters) -> String {
     if per_worker < ONE_AT_A_TIME {
         return format!("{first}: it may be one request at a time.");
     }
-    let pool = if is_on_file { "" } else { ", as a pool of that size would let them" };
+    let each = per_worker.round();
+    let pool = if is_on_file {
+        String::new()
+    } else if workers > 1 && (per_worker - each).abs() < NEARLY_WHOLE {
+        format!(", as a pool of {each:.0} in each worker would let them")
+    } else {
+        ", as a pool of that size would let them".to_owned()
+    };
     format!("{first}: about {passing:.0} at a time get past it{pool}.")
 }
 
@@ -60,6 +67,9 @@ fn wait(threads: f64) -> String {
 /// With fewer threads than this that don't wait, one is served, and another is between two requests
 /// now and then.
 const ONE_AT_A_TIME: f64 = 1.6;
+
+/// So near to a whole number, it may be the size of a pool.
+const NEARLY_WHOLE: f64 = 0.2;
 
 /// For studies that other programs wrote.
 fn sentence_without_evidence(slots: u32) -> String {

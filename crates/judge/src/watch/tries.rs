@@ -114,7 +114,7 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
         Limit::InsideApp { .. } => {
             return vec![
                 stacks(seen),
-                "workers help where each has its own lock or pool, and threads do not.".to_owned(),
+                "more workers, if each has its own lock or pool; more threads do not help.".to_owned(),
             ];
         }
         Limit::Threads { .. }
