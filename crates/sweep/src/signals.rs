@@ -608,12 +608,15 @@ mod tests {
         let ramp = SignalsRamp { base: base(1.4), step: interval * 2 };
         let steps = ramp.steps();
         assert_eq!((steps[0].part, steps[1].part, steps[1].from), (0.5, 0.6, Nanos::from_secs(60)));
-        assert_eq!((steps[10].part, steps[10].from), (0.5, Nanos::from_secs(150)));
-        let beyond: Vec<f64> =
-            steps.iter().map(|step| step.part).filter(|part| *part > 1.0).collect();
-        assert_eq!(beyond, [1.2, 1.4]);
+        assert_eq!((steps[13].part, steps[13].from), (0.5, Nanos::from_secs(180)));
+        let beyond: Vec<u32> = steps
+            .iter()
+            .map(|step| (step.part * 100.0).round() as u32)
+            .filter(|percent| *percent > 100)
+            .collect();
+        assert_eq!(beyond, [108, 116, 124, 132, 140]);
         assert_eq!(ramp.length(), shortest_ramp(interval));
-        assert_eq!(SignalsPlan::shortest_budget(interval), Nanos::from_secs(180));
+        assert_eq!(SignalsPlan::shortest_budget(interval), Nanos::from_secs(210));
     }
 
     #[test]

@@ -114,7 +114,8 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
         Limit::InsideApp { .. } => {
             return vec![
                 stacks(seen),
-                "more workers, if each has its own lock or pool; more threads do not help.".to_owned(),
+                "more workers, if each has its own lock or pool; more threads do not help."
+                    .to_owned(),
             ];
         }
         Limit::Threads { .. }

@@ -342,14 +342,16 @@ fn a_phased_restart_that_does_not_wait_loses_what_the_old_workers_held() {
         };
         let windows = if soaks() { [24, 40, 80] } else { [11, 30, 60] };
         let loaded = in_some_window(&windows, load, |loaded| {
+            // On a busy machine one worker may have accepted all that were in flight.
+            let both_lost_some = loaded.requests.held.len() == 2;
             matches!(loaded.change(), ServerChange::AllWorkersReplaced { workers: 2, .. })
                 && loaded.is_exact()
+                && both_lost_some
         });
         assert!(loaded.failed() > 0, "{}", loaded.log);
         assert_eq!(loaded.answer.code(), 1, "{:?}", loaded.answer);
         loaded.assert_says("all 2 workers were replaced");
         loaded.assert_says(&format!("{} of the ", loaded.failed()));
-        assert_eq!(loaded.requests.held.len(), 2, "both lost some: {:?}", loaded.requests);
         loaded.assert_logged("phased worker restart");
         for worker in loaded.new_workers() {
             let took = worker.serving.unwrap() - worker.started.unwrap();
