@@ -374,6 +374,12 @@ pub(crate) fn forgotten_value(
         return None;
     }
     let name = value_name(arg);
+    if name == "RATE" {
+        return Some(ArgumentFault::of_ours(
+            format!("{word} needs a value ({name}) before the URL"),
+            format!("write how many requests per second, between {word} and the URL"),
+        ));
+    }
     let example = example_of(arg);
     let flag = arg.get_long().map_or_else(|| word.to_owned(), |long| format!("--{long}"));
     let quoted = model::plan::quoted(example);
@@ -404,7 +410,6 @@ fn example_of(arg: &Arg) -> &str {
         ("method", _) => "POST",
         (_, "N") => "10",
         (_, "TIME") => "10s",
-        (_, "RATE") => "100/s",
         (_, "LIMIT") => "p99 < 200ms",
         (_, name) => name,
     }

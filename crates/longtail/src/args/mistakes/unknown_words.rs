@@ -25,7 +25,9 @@ pub(crate) fn check(command: &Command, words: &[String]) -> Option<ArgumentFault
     let ours = words.iter().take_while(|word| *word != "--").count();
     (0..ours).find_map(|at| {
         let of_load = if is_load { mistaken_value(words, at) } else { None };
+        let file = || if is_load { file_for_url(command, words, at) } else { None };
         of_load
+            .or_else(file)
             .or_else(|| switch_with_value(command, words, at))
             .or_else(|| forgotten_value(command, words, at))
             .or_else(|| one_dash(command, words, at))
@@ -64,6 +66,32 @@ pub(crate) fn unknown_flag(
         return renamed(command, fault, &long, typed.as_ref());
     }
     ArgumentFault::of(refusal, format!("longtail {name} -h lists the flags"))
+}
+
+/// `load urls.txt` and `load -f urls.txt`, of a file that exists.
+fn file_for_url(command: &Command, words: &[String], at: usize) -> Option<ArgumentFault> {
+    let word = &words[at];
+    if word.starts_with('-') || is_url(word) || !Path::new(word).is_file() {
+        return None;
+    }
+    if !operands(command, words).contains(&at) {
+        return None;
+    }
+    let before = at.checked_sub(1).map(|before| words[before].as_str()).unwrap_or_default();
+    let is_flag = before.starts_with('-') && !has(command, before);
+    let is_file_flag = ["-f", "--file"].contains(&before);
+    // siege's -f are URLs, bombardier's a body: beside a URL it may be either.
+    if is_flag && !(is_file_flag && lacks_url(words)) {
+        return None;
+    }
+    let refusal = format!("{} is a file, and no URL", quoted(word));
+    let fault = ArgumentFault::of_ours(
+        refusal,
+        format!("type --requests {} for its requests", quoted(word)),
+    );
+    let inserted = vec!["--requests".to_owned(), word.clone()];
+    let flags = usize::from(is_file_flag);
+    Some(fault.mended_by(Edit { at: at - flags, removed: 1 + flags, inserted }))
 }
 
 /// `--insecure=false`, `-keepalive=false`, `--no-keepalive=true`: a switch of ours or of another tool

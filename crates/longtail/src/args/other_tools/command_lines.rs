@@ -14,7 +14,7 @@ use model::secret::masked_word;
 
 use super::flags::{
     Counterpart, FOR_EVER, KeepAlive, OtherTool, OthersDefault, OthersFlag, Spelling, TOOLS, Takes,
-    UrlPlace, is_number_or_time, truth_of,
+    UrlPlace, in_five_digits, is_number_or_time, truth_of,
 };
 use super::synonyms;
 use crate::args::mistakes::unknown_words;
@@ -56,12 +56,29 @@ pub(crate) enum TypedWord {
     Operand,
 }
 
+/// Why a word of another tool's line is not understood.
+pub(crate) enum Unread {
+    /// No flag of that name is known; what to say of it.
+    Flag(String),
+    /// Its value is wrong or missing; what to say of it.
+    Value(String),
+}
+
+/// What becomes of flags that the tool does not have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum UnknownFlags {
+    /// The line is not the tool's.
+    Refused,
+    /// They are left out, and named.
+    LeftOut,
+}
+
 impl OtherTool {
     /// Reads a word of its line; `next` is the word behind it.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(crate) fn read(&'static self, word: &str, next: Option<&str>) -> Result<TypedWord, String> {
+    pub(crate) fn read(&'static self, word: &str, next: Option<&str>) -> Result<TypedWord, Unread> {
         if !word.starts_with('-') || word == "-" {
             return Ok(TypedWord::Operand);
         }
@@ -82,7 +99,7 @@ impl OtherTool {
     }
 
     /// `-kc10`: letters, the last of which may take a value.
-    fn read_letters(&'static self, letters: &str, next: Option<&str>) -> Result<TypedWord, String> {
+    fn read_letters(&'static self, letters: &str, next: Option<&str>) -> Result<TypedWord, Unread> {
         let mut flags = Vec::new();
         for (at, letter) in letters.char_indices() {
             let name = letter.to_string();
@@ -94,7 +111,17 @@ impl OtherTool {
             } else {
                 None
             };
-            let (flag, takes_next) = self.flag(&name, &format!("-{name}"), glued, next)?;
+            let word = format!("-{name}");
+            // Of `-xc10` all is left out if `-x` is not known.
+            let (flag, takes_next) =
+                self.flag(&name, &word, glued, next).map_err(|why| match why {
+                    Unread::Flag(_) if flags.is_empty() && rest.is_empty() => why,
+                    Unread::Flag(_) => Unread::Flag(format!(
+                        "-{letters} is no flag of {} that is known here",
+                        self.name
+                    )),
+                    Unread::Value(_) => why,
+                })?;
             let is_last = flag.flag.takes_value();
             flags.push(flag);
             if is_last {
@@ -111,10 +138,11 @@ impl OtherTool {
         word: &str,
         glued: Option<&str>,
         next: Option<&str>,
-    ) -> Result<(TypedFlag, bool), String> {
+    ) -> Result<(TypedFlag, bool), Unread> {
         let mut called = self.flags.iter().filter(|flag| flag.is_called(name)).peekable();
         if called.peek().is_none() {
-            return Err(format!("{word} is no flag of {} that is known here", self.name));
+            let why = format!("{word} is no flag of {} that is known here", self.name);
+            return Err(Unread::Flag(why));
         }
         let shown = word.split('=').next().unwrap_or(word).to_owned();
         for flag in called {
@@ -147,13 +175,18 @@ impl OtherTool {
             }
         }
         let tool = self.name;
-        Err(match glued.or(next) {
+        Err(Unread::Value(match glued.or(next) {
             Some(value) if may_be_value(value) => {
                 format!("'{value}' is no value of {tool}'s {shown}")
             }
             _ => format!("{tool}'s {shown} needs a value"),
-        })
+        }))
     }
+}
+
+/// Whether that is a URL, or stands for one.
+fn is_url(word: &str) -> bool {
+    synonyms::is_url(word) || word == URL
 }
 
 /// Whether that is a value and not the next flag.
@@ -173,6 +206,11 @@ struct Translation {
     left_out: Vec<String>,
     /// siege's requests of each connection.
     each_connection: Option<u64>,
+    /// oha's time between bursts, and requests of each.
+    burst_delay: Option<Nanos>,
+    burst_size: Option<u32>,
+    /// Whether the URL's place has a file of URLs.
+    has_file_of_urls: bool,
     /// How long k6's stages are in all.
     stages: Nanos,
     /// The most connections of a stage.
@@ -187,11 +225,12 @@ struct Translation {
 /// Reads a command line of another tool.
 ///
 /// # Errors
-/// One line, where a flag is not that tool's.
+/// One line, where a flag is not that tool's, or has a wrong value.
 fn translate(
     tool: &'static OtherTool,
     load: &Command,
     words: &[String],
+    unknown: UnknownFlags,
 ) -> Result<Translation, String> {
     let mut ours = Translation::default();
     let mut at = 0;
@@ -206,17 +245,30 @@ fn translate(
                 }
                 at += usize::from(takes_next);
             }
-            Err(why) => {
+            Err(Unread::Value(why)) => return Err(why),
+            Err(Unread::Flag(why)) => {
                 // A long flag of ours may stand among theirs.
-                let Some(takes_value) = synonyms::takes_value(load, word) else { return Err(why) };
-                ours.flags.push(word.clone());
-                if takes_value && let Some(value) = words.get(at) {
-                    ours.flags.push(value.clone());
-                    at += 1;
+                match synonyms::takes_value(load, word) {
+                    Some(takes_value) => {
+                        ours.flags.push(word.clone());
+                        if takes_value && let Some(value) = words.get(at) {
+                            ours.flags.push(value.clone());
+                            at += 1;
+                        }
+                    }
+                    None if unknown == UnknownFlags::LeftOut => {
+                        ours.left_out.push(format!("{why}, and is left out"));
+                        let has_value = tool.url == UrlPlace::Word
+                            && next.is_some_and(|next| may_be_value(next) && !is_url(next));
+                        at += usize::from(has_value);
+                    }
+                    None => return Err(why),
                 }
             }
         }
     }
+    ours.end_bursts();
+    ours.take_file_of_urls();
     ours.count_all_requests();
     ours.end_stages();
     Ok(ours)
@@ -274,6 +326,9 @@ impl Translation {
                     self.flags.extend(["--think".to_owned(), (most / 2).to_string()]);
                 }
             }
+            Counterpart::BurstDelay => self.burst_delay = value.parse().ok(),
+            Counterpart::BurstSize => self.burst_size = value.parse().ok(),
+            Counterpart::UrlsFromFile => self.has_file_of_urls = true,
             Counterpart::EachConnection => self.each_connection = value.parse().ok(),
             Counterpart::Stages => self.take_stages(tool, name, value),
         }
@@ -294,6 +349,32 @@ impl Translation {
             self.stages = Nanos(self.stages.0.saturating_add(length.0));
             let connections = connections.trim().parse().unwrap_or(0);
             self.most_of_stages = self.most_of_stages.max(connections);
+        }
+    }
+
+    /// oha's `--burst-delay 2s --burst-rate 4`: four requests every two seconds.
+    fn end_bursts(&mut self) {
+        let size = self.burst_size.unwrap_or(1);
+        let Some(delay) = self.burst_delay.filter(|delay| *delay > Nanos::ZERO) else {
+            if self.burst_size.is_some() {
+                let why = "oha's --burst-rate does nothing without --burst-delay";
+                self.remarks.push(why.to_owned());
+            }
+            return;
+        };
+        let rate = in_five_digits(f64::from(size) / delay.as_secs_f64());
+        self.flags.extend(["--rate".to_owned(), rate]);
+        if size > 1 {
+            self.flags.extend(["--burst".to_owned(), size.to_string()]);
+        }
+    }
+
+    /// oha's `--urls-from-file FILE`, where the file stands in the place of the URL.
+    fn take_file_of_urls(&mut self) {
+        if self.has_file_of_urls
+            && let Some(file) = self.operands.pop()
+        {
+            self.flags.extend(["--requests".to_owned(), file]);
         }
     }
 
@@ -413,10 +494,13 @@ pub(crate) fn answer(
     theirs: &[String],
 ) -> Result<PastedLine, Mistake> {
     let load = load_of(whole);
+    if let Some(asked) = asked_of(tool, theirs) {
+        return Err(wrong(format!("{refusal}: {asked}")));
+    }
     let theirs = without_subcommand(tool, theirs)?;
     let settings = if tool.name == "k6" { k6_settings(tool, &theirs) } else { Settings::default() };
     let theirs = &[settings.words, theirs].concat();
-    let mut found = translate(tool, load, theirs).map_err(wrong)?;
+    let mut found = translate(tool, load, theirs, UnknownFlags::LeftOut).map_err(wrong)?;
     found.remarks.extend(settings.remarks);
     if tool.name == "siege" {
         found.take_siege_post();
@@ -454,6 +538,33 @@ impl Translation {
         words.extend_from_slice(&self.operands);
         words
     }
+}
+
+/// What to say of `hey -h` and `wrk --version`, which ask for the help or the version of the tool.
+fn asked_of(tool: &'static OtherTool, words: &[String]) -> Option<String> {
+    const HELP: [&str; 5] = ["-h", "-help", "--help", "-?", "help"];
+    const VERSION: [&str; 5] = ["-V", "-v", "-version", "--version", "version"];
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        let next = words.get(at + 1).map(String::as_str);
+        let is_command = at == 0 || word.starts_with('-');
+        at += 1;
+        match tool.read(word, next) {
+            Ok(TypedWord::Flags { takes_next, .. }) => at += usize::from(takes_next),
+            Ok(TypedWord::Operand) | Err(_) if !is_command => {}
+            _ if HELP.contains(&word.as_str()) => {
+                return Some(format!(
+                    "type longtail load -h for our flags, or a whole line behind longtail {} for ours",
+                    tool.name
+                ));
+            }
+            _ if VERSION.contains(&word.as_str()) => {
+                return Some("type longtail -V for the version of longtail".to_owned());
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Whether words of ours give a body, and no method.
@@ -785,12 +896,11 @@ pub(crate) fn readings(whole: &Command, words: &[String]) -> Vec<OthersReading> 
 }
 
 fn reading(whole: &Command, tool: &'static OtherTool, words: &[String]) -> Option<OthersReading> {
-    let mut found = translate(tool, load_of(whole), words).ok()?;
+    let mut found = translate(tool, load_of(whole), words, UnknownFlags::Refused).ok()?;
     if let UrlPlace::Targets(_) = tool.url {
         find_url(tool, &[], &mut found);
     }
-    let is_url = |word: &String| synonyms::is_url(word) || word == URL;
-    if found.operands.len() > 1 || !found.operands.iter().all(is_url) {
+    if found.operands.len() > 1 || !found.operands.iter().all(|word| is_url(word)) {
         return None;
     }
     let load = ["load".to_owned()];

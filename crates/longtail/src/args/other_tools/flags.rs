@@ -122,6 +122,8 @@ pub(crate) enum Takes {
     ListenAddress,
     /// k6's stages: `30s:20,1m:50`.
     StageList,
+    /// `FROM:PORT:TO:PORT`, or `FROM:PORT=TO:PORT`: where to connect to instead.
+    ConnectTo,
     /// One of these words.
     OneOf(&'static [&'static str]),
 }
@@ -141,15 +143,24 @@ pub(crate) enum Counterpart {
     RandomPause,
     /// Requests of each connection: ours is the total.
     EachConnection,
+    /// oha's time between bursts.
+    BurstDelay,
+    /// oha's requests of a burst.
+    BurstSize,
+    /// In the place of the URL stands a file of URLs.
+    UrlsFromFile,
     /// k6's stages, `30s:20,1m:50`: the number of connections changes, which ours cannot.
     Stages,
 }
 
-use Counterpart::{EachConnection, Impossible, Nothing, RandomPause, Stages, Words, WordsBut};
+use Counterpart::{
+    BurstDelay, BurstSize, EachConnection, Impossible, Nothing, RandomPause, Stages, UrlsFromFile,
+    Words, WordsBut,
+};
 use Spelling::{Getopt, Go};
 use Takes::{
-    Body, BodyOrFile, Cookie, Count, Credentials, Header, ListenAddress, No, Number, OneOf,
-    Seconds, SiegeTime, StageList, Switch, Text, Thousands, Time, TimeOrSeconds, VegetaRate,
+    Body, BodyOrFile, ConnectTo, Cookie, Count, Credentials, Header, ListenAddress, No, Number,
+    OneOf, Seconds, SiegeTime, StageList, Switch, Text, Thousands, Time, TimeOrSeconds, VegetaRate,
 };
 
 const fn flag(names: &'static str, takes: Takes, ours: Counterpart) -> OthersFlag {
@@ -327,7 +338,7 @@ const OHA: OtherTool = OtherTool {
         flag("T", Text, Words(&["-T", "{}"])),
         flag("a", Credentials, Words(&["-a", "{}"])),
         flag("host", Text, Words(&["--host", "{}"])),
-        flag("urls-from-file", No, Impossible("give the file to --requests")),
+        flag("urls-from-file", No, UrlsFromFile),
         flag("disable-keepalive", No, Words(&["-k"])),
         flag("insecure", No, Words(&["--insecure"])),
         flag("ipv4", No, Words(&["-4"])),
@@ -336,7 +347,7 @@ const OHA: OtherTool = OtherTool {
         flag("cert", Text, Words(&["--cert", "{}"])),
         flag("key", Text, Words(&["--key", "{}"])),
         flag("unix-socket", Text, Words(&["--unix", "{}"])),
-        flag("connect-to", Text, Impossible("--connect-to HOST:PORT is where to connect to")),
+        flag("connect-to", ConnectTo, Words(&["--connect-to", "{}"])),
         flag("j json", No, Words(&["--json"])),
         flag("output-format", OneOf(&["json", "csv"]), Words(&["--{}"])),
         flag("o output", Text, Words(&["-o", "{}"])),
@@ -356,8 +367,8 @@ const OHA: OtherTool = OtherTool {
         flag("p", Count, Impossible(HTTP_1_ONLY)),
         flag("http2", No, Impossible(HTTP_1_ONLY)),
         flag("x", Text, Impossible(NO_PROXY)),
-        flag("burst-delay", Time, Impossible("--rate and --burst N send requests in bursts")),
-        flag("burst-rate", Count, Impossible("--rate and --burst N send requests in bursts")),
+        flag("burst-delay", Time, BurstDelay),
+        flag("burst-rate", Count, BurstSize),
         flag("rand-regex-url", No, Impossible("--requests FILE --random takes URLs from a file")),
     ],
     defaults: &[
@@ -614,7 +625,7 @@ const VEGETA: OtherTool = OtherTool {
         flag("h2c http2", Switch, Impossible(HTTP_1_ONLY)),
         flag("chunked", Switch, Impossible("a body is sent with its length")),
         flag("proxy-header", Text, Impossible(NO_PROXY)),
-        flag("connect-to", Text, Impossible("--connect-to HOST:PORT is where to connect to")),
+        flag("connect-to", ConnectTo, Words(&["--connect-to", "{}"])),
     ],
     defaults: &[default(&["rate", "connections"], &["--rate", "50"])],
     ignored: None,
@@ -685,6 +696,7 @@ const CURL: OtherTool = OtherTool {
         flag("E cert", Text, Words(&["--cert", "{}"])),
         flag("key", Text, Words(&["--key", "{}"])),
         flag("resolve", Text, Words(&["--resolve", "{}"])),
+        flag("connect-to", ConnectTo, Words(&["--connect-to", "{}"])),
         flag("unix-socket", Text, Words(&["--unix", "{}"])),
         flag("abstract-unix-socket", Text, Words(&["--unix", "@{}"])),
         flag("4 ipv4", No, Words(&["-4"])),
@@ -783,6 +795,7 @@ impl Takes {
             Cookie => value.contains('=').then(|| value.to_owned()),
             VegetaRate => vegeta_rate(value),
             ListenAddress => listen_address(value),
+            ConnectTo => connect_to(value),
             StageList => value.split(',').all(is_stage).then(|| value.to_owned()),
             OneOf(words) => words.contains(&value).then(|| value.to_owned()),
         }
@@ -857,7 +870,7 @@ fn vegeta_rate(value: &str) -> Option<String> {
 }
 
 /// A number with no more digits than it takes to set a rate by: `1.6667`.
-fn in_five_digits(number: f64) -> String {
+pub(crate) fn in_five_digits(number: f64) -> String {
     let before_point = number.abs().max(1e-9).log10().floor();
     let decimals = (4.0 - before_point).clamp(0.0, 12.0) as usize;
     let text = format!("{number:.decimals$}");
@@ -873,6 +886,19 @@ fn is_stage(text: &str) -> bool {
     text.split_once(':').is_some_and(|(time, connections)| {
         time.trim().parse::<model::Nanos>().is_ok() && connections.trim().parse::<u32>().is_ok()
     })
+}
+
+/// The last place of `FROM:PORT:TO:PORT` or `FROM:PORT=TO:PORT`. An IPv6 address has brackets.
+fn connect_to(value: &str) -> Option<String> {
+    let place = value.rsplit('=').next()?;
+    let (before, port) = place.rsplit_once(':')?;
+    port.parse::<u16>().ok()?;
+    let host = if before.ends_with(']') {
+        &before[before.rfind('[')?..]
+    } else {
+        before.rsplit(':').next()?
+    };
+    if host.is_empty() || value.contains(',') { None } else { Some(format!("{host}:{port}")) }
 }
 
 /// `:8880`, `0.0.0.0:8880` and `[::]:8880` are open to all networks; ours listens at loopback.

@@ -47,7 +47,7 @@ pub(crate) const FLAGS: &[Synonyms<Meant>] = &[
         Flag("--connections"),
     ),
     (
-        "num-requests number-of-requests iterations amount count total requests-total max-requests i N",
+        "num nb n-requests num-requests number-of-requests iterations amount count total requests-total max-requests i N",
         Flag("--number"),
     ),
     ("requests-per-conn", Flag("--requests-per-connection")),
@@ -122,7 +122,7 @@ pub(crate) const FLAGS: &[Synonyms<Meant>] = &[
     ("fail-on", Flag("--fail-if")),
     ("p50 p90 p95 p99 p999", Advice("--expect 'p99 < 200ms' says what must hold")),
     ("ssl tls https", Advice("https:// in the URL says so")),
-    ("pause", Flag("--think")),
+    ("pause think-time thinktime think_time wait wait-time", Flag("--think")),
     ("d delay sleep", Flag("--service")),
     ("rounds repetitions repeats runs", Flag("--repeat")),
     (
