@@ -517,6 +517,10 @@ fn of_other_tool(
             let name = first_of(error, ContextKind::InvalidSubcommand);
             let at = words.iter().position(|word| *word == name)?;
             let refusal = format!("there is no command '{name}'");
+            if ["plot", "encode", "dump"].contains(&name.as_str()) && words.len() > at + 1 {
+                let meant = command_lines::of_vegetas_result(&name, &words[at + 1..]);
+                return Some(wrong(format!("{refusal}: {meant}")));
+            }
             let is_k6s_run = name == "run" && command_lines::are_k6s(&words[at + 1..]);
             let tool = OtherTool::of(if is_k6s_run { "k6" } else { &name })?;
             let theirs = &words[if is_k6s_run { at } else { at + 1 }..];

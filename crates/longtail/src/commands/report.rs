@@ -2,12 +2,16 @@
 
 mod repro;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use judge::words::first_sentence;
 use model::Study;
 use report::Width;
 use report::summary::Summary;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, fstat};
+use rustix::io::ioctl_fionread;
 
 use crate::args::ReportArgs;
 use crate::args::output::StudyKind;
@@ -25,6 +29,11 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
     }
     if let Some(most) = args.list {
         return list(most, args.output.width());
+    }
+    if args.studies.is_empty() && is_fed_by_pipe() {
+        return Err(wrong(
+            "report reads nothing from a pipe: longtail audit - reads what wrk, hey, ab, oha, vegeta and others print; longtail report </dev/null shows the last run",
+        ));
     }
     let named =
         args.studies.iter().map(|word| study_files::named(word)).collect::<Result<Vec<_>, _>>()?;
@@ -68,7 +77,44 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
     Ok(exit)
 }
 
-/// `vegeta attack | longtail report`: says that what was piped in is not what is shown.
+/// `vegeta attack | longtail report`: whether something comes in on stdin. A pipe in which nothing is,
+/// as ssh and CI runners give, does not count, unless it belongs to the same shell pipeline.
+fn is_fed_by_pipe() -> bool {
+    let stdin = io::stdin();
+    let Ok(about) = fstat(&stdin) else { return false };
+    if FileType::from_raw_mode(about.st_mode) != FileType::Fifo {
+        return false;
+    }
+    // A program that has ended already has left its output, or nothing.
+    let wait = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
+    let _ = poll(&mut polled, Some(&wait));
+    ioctl_fionread(&stdin).is_ok_and(|bytes| bytes > 0) || is_written_by_neighbor(about.st_ino)
+}
+
+/// Whether a process of this one's group, as those of a shell's pipeline are, has this pipe for its
+/// stdout.
+fn is_written_by_neighbor(pipe: u64) -> bool {
+    let Ok(processes) = fs::read_dir("/proc") else { return false };
+    let group = process_group(Path::new("/proc/self"));
+    let name = format!("pipe:[{pipe}]");
+    processes.flatten().any(|process| {
+        let folder = process.path();
+        let stdout = fs::read_link(folder.join("fd/1"));
+        stdout.is_ok_and(|stdout| stdout.as_os_str() == name.as_str())
+            && process_group(&folder) == group
+    })
+}
+
+/// The process group of a process, by its folder in `/proc`.
+fn process_group(folder: &Path) -> Option<String> {
+    let stat = fs::read_to_string(folder.join("stat")).ok()?;
+    // The name may contain spaces and parentheses; the state and the parent stand behind it.
+    let (_, behind_name) = stat.rsplit_once(')')?;
+    behind_name.split_whitespace().nth(2).map(str::to_owned)
+}
+
+/// A pipe into `longtail report` in which nothing is: says what is shown.
 fn note_unread_pipe(study: &Study) {
     use std::os::unix::fs::FileTypeExt as _;
     let is_pipe = std::fs::metadata("/dev/stdin").is_ok_and(|stdin| stdin.file_type().is_fifo());

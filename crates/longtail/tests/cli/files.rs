@@ -226,6 +226,12 @@ fn a_report_with_something_piped_into_it_says_that_it_shows_the_last_study() {
     assert!(is_said(&["report"], Stdio::piped()));
     assert!(!is_said(&["report"], Stdio::null()));
     assert!(!is_said(&["report", "x.study.json"], Stdio::piped()));
+    // Results of another tool are not taken for longtail's, nor are older figures shown for them.
+    for writer in ["echo Summary:", "sleep 0.5"] {
+        let line = format!("{writer} | {LONGTAIL} report");
+        let ended = end(lab.program("sh").args(["-c", &line]));
+        assert!(ended.is_refusal("report reads nothing from a pipe"), "{writer}: {ended:?}");
+    }
 }
 
 #[test]

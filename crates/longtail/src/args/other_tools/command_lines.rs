@@ -663,11 +663,9 @@ fn without_subcommand(tool: &'static OtherTool, theirs: &[String]) -> Result<Vec
     match theirs.first() {
         Some(word) if word == name => Ok([before, &theirs[1..]].concat()),
         Some(word) if ["report", "plot", "encode", "dump"].contains(&word.as_str()) => {
-            let meant = of_vegetas_result(word, &theirs[1..]);
-            Err(wrong(format!(
-                "{} {word} shows a result: longtail report shows the last one, longtail audit FILE checks theirs; {meant}",
-                tool.name
-            )))
+            let words = [before, &theirs[1..]].concat();
+            let meant = of_vegetas_result(word, &words);
+            Err(wrong(format!("{} {word} shows a result: {meant}", tool.name)))
         }
         Some(word) if !word.starts_with('-') && !synonyms::is_url(word) => Err(wrong(format!(
             "longtail knows only the lines of {} {name}: longtail load -h lists what it can do",
@@ -679,36 +677,74 @@ fn without_subcommand(tool: &'static OtherTool, theirs: &[String]) -> Result<Vec
 
 /// What to type for `vegeta report`, `plot` and `encode`, whose name is `command`.
 pub(crate) fn of_vegetas_result(command: &str, words: &[String]) -> String {
-    let given = |flags: [&str; 2]| {
-        words.iter().enumerate().find_map(|(at, word)| {
-            let name = word.strip_prefix('-')?.trim_start_matches('-');
-            let (name, glued) =
-                name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
-            let value = glued.or(words.get(at + 1).map(String::as_str));
-            value.filter(|_| flags.contains(&name))
-        })
-    };
-    let format = given(["type", "to"]);
-    let format = format.unwrap_or_default();
-    match command {
-        "plot" => "type longtail report --html report.html".to_owned(),
-        "encode" | "dump" if format == "csv" => "type longtail report --csv".to_owned(),
-        "encode" | "dump" => {
-            "type longtail report --json, or longtail load --log FILE.csv URL for a line a request"
-                .to_owned()
+    let found = VegetasReport::of(words);
+    let ours = found.line_of_ours(command);
+    match found.file {
+        Some(file) if file.ends_with(".study.json") => {
+            format!("type longtail {ours} {}", quoted(file))
         }
-        _ if format == "json" => "type longtail report --json".to_owned(),
-        _ if format.starts_with("hist") => {
-            "a histogram has no buckets of your own here: type longtail report --style hey"
-                .to_owned()
+        Some(file) => {
+            let file = quoted(file);
+            format!(
+                "{file} is no run of longtail, which reads only what vegeta report prints: type vegeta report {file} | longtail audit -, or longtail {ours} for the last run of longtail itself"
+            )
         }
-        _ if format == "hdrplot" => {
-            "type longtail report -o FILE.hdr, which is a log of HdrHistogram".to_owned()
+        None => format!(
+            "longtail audit FILE checks what vegeta report prints; for the last run of longtail itself, type longtail {ours}"
+        ),
+    }
+}
+
+/// What `vegeta report`, `plot` or `encode` are told.
+#[derive(Default)]
+struct VegetasReport<'w> {
+    /// `-type` of report, `-to` of encode.
+    format: &'w str,
+    output: Option<&'w str>,
+    /// The first file of results.
+    file: Option<&'w str>,
+}
+
+impl<'w> VegetasReport<'w> {
+    fn of(words: &'w [String]) -> VegetasReport<'w> {
+        /// Flags that take a value.
+        const FLAGS: [&str; 9] =
+            ["type", "to", "output", "o", "every", "buckets", "title", "threshold", "cpus"];
+        let mut found = VegetasReport::default();
+        let mut rest = words.iter().map(String::as_str);
+        while let Some(word) = rest.next() {
+            let Some(flag) = word.strip_prefix('-').filter(|flag| !flag.is_empty()) else {
+                found.file = found.file.or(Some(word));
+                continue;
+            };
+            let flag = flag.trim_start_matches('-');
+            let (name, value) = match flag.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None if FLAGS.contains(&flag) => (flag, rest.next()),
+                None => (flag, None),
+            };
+            match name {
+                "type" | "to" => found.format = value.unwrap_or_default(),
+                "output" | "o" => found.output = value,
+                _ => {}
+            }
         }
-        _ => match given(["output", "o"]) {
-            Some(file) => format!("type longtail report -o {}", quoted(file)),
-            None => "type longtail report".to_owned(),
-        },
+        found
+    }
+
+    /// Our words for the same.
+    fn line_of_ours(&self, command: &str) -> String {
+        match (command, self.format) {
+            ("plot", _) => "report --html report.html".to_owned(),
+            ("encode" | "dump", "csv") => "report --csv".to_owned(),
+            ("encode" | "dump", _) | (_, "json") => "report --json".to_owned(),
+            (_, format) if format.starts_with("hist") => "report --style hey".to_owned(),
+            (_, "hdrplot") => "report -o FILE.hdr".to_owned(),
+            _ => match self.output {
+                Some(file) => format!("report -o {}", quoted(file)),
+                None => "report".to_owned(),
+            },
+        }
     }
 }
 
