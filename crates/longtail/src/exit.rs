@@ -79,6 +79,9 @@ pub(crate) enum Mistake {
     /// The flags are wrong.
     #[error("{0}")]
     Flags(String),
+    /// The words are wrong, and these lines were meant.
+    #[error("{0}")]
+    ToType(LinesToType),
     /// The study could not be made.
     #[error(transparent)]
     Sweep(#[from] SweepError),
@@ -136,6 +139,7 @@ impl Mistake {
             Mistake::BrokeOff(_) => Exit::Invalid,
             Mistake::Unwritten { .. } => Exit::Unwritten,
             Mistake::Flags(_)
+            | Mistake::ToType(_)
             | Mistake::Sweep(_)
             | Mistake::Requests(_)
             | Mistake::Engine(_)
@@ -158,6 +162,48 @@ impl Mistake {
     }
 }
 
+/// What is wrong with a line, and lines to type in its place. A terminal shows those unbroken, so that
+/// they can be pasted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LinesToType {
+    pub(crate) lines: Vec<LineToType>,
+    /// What is said behind them.
+    pub(crate) rest: String,
+}
+
+/// A line to type.
+#[derive(Clone, Debug)]
+pub(crate) struct LineToType {
+    /// What is said before it.
+    pub(crate) before: String,
+    pub(crate) line: String,
+}
+
+impl LinesToType {
+    /// One line, and what is said before it.
+    pub(crate) fn one(before: impl Into<String>, line: impl Into<String>) -> LinesToType {
+        let line = LineToType { before: before.into(), line: line.into() };
+        LinesToType { lines: vec![line], rest: String::new() }
+    }
+
+    /// The same behind these words.
+    pub(crate) fn after(mut self, words: &str) -> LinesToType {
+        if let Some(first) = self.lines.first_mut() {
+            first.before.insert_str(0, words);
+        }
+        self
+    }
+}
+
+impl std::fmt::Display for LinesToType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for LineToType { before, line } in &self.lines {
+            write!(f, "{before}{line}")?;
+        }
+        f.write_str(&self.rest)
+    }
+}
+
 /// A file or folder that cannot be written, found before any load; with what to do.
 pub(crate) fn unwritable(path: &Path, why: &std::io::Error, hint: &str) -> Mistake {
     let why = path_fault(path, why);
@@ -167,6 +213,11 @@ pub(crate) fn unwritable(path: &Path, why: &std::io::Error, hint: &str) -> Mista
 /// An error if `is_wrong`; `why` is one line that says what is wrong and what to type.
 pub(crate) fn refuse_if(is_wrong: bool, why: impl std::fmt::Display) -> Result<(), Mistake> {
     if is_wrong { Err(wrong(why.to_string())) } else { Ok(()) }
+}
+
+/// A mistake of the user, and the line that was meant; `before` is what is said before it.
+pub(crate) fn to_type(before: impl Into<String>, line: impl Into<String>) -> Mistake {
+    Mistake::ToType(LinesToType::one(before, line))
 }
 
 /// A mistake of the user; `text` is one line that says what is wrong and what to type.

@@ -16,7 +16,7 @@ use report::Width;
 use report::answer::Emphasis;
 use serde::Serialize;
 
-use crate::exit::{Exit, Mistake};
+use crate::exit::{Exit, LinesToType, Mistake};
 use crate::live_block;
 use crate::secrets;
 use crate::terminal::{LEFT_OUT, TerminalSize, harmless, takes_more, write_to_stderr};
@@ -135,6 +135,11 @@ fn width_of_stderr() -> Width {
 /// reads it. While its reader has stopped, lines are dropped, and their number is reported when it
 /// reads on.
 pub(crate) fn say(line: &str) {
+    say_as_broken(&broken(&harmless(line), width_of_stderr()));
+}
+
+/// Writes lines to stderr that are broken already.
+fn say_as_broken(text: &str) {
     live_block::lift();
     let left_out = LEFT_OUT.load(Ordering::Relaxed);
     if left_out > 0 && takes_more(io::stderr(), Nanos::ZERO) {
@@ -143,7 +148,7 @@ pub(crate) fn say(line: &str) {
             "longtail: {left_out} lines are missing here, because stderr was not read\n"
         ));
     }
-    if !write_to_stderr(&broken(&harmless(line), width_of_stderr())) {
+    if !write_to_stderr(text) {
         LEFT_OUT.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -158,7 +163,34 @@ pub(crate) fn complain(mistake: &Mistake) {
     for line in mistake.last_lines() {
         say(&format!("  | {}", secrets::masked_line(line)));
     }
-    note(&mistake.to_string());
+    match mistake {
+        Mistake::ToType(lines) if io::stderr().is_terminal() => {
+            say_as_broken(&harmless(&secrets::without_ours(&laid_out(lines, width_of_stderr()))));
+        }
+        _ => note(&mistake.to_string()),
+    }
+}
+
+/// Lines to paste as a terminal shows them: each whole and alone, since a line break would make two
+/// commands of it. A single one that fits stands behind its sentence.
+fn laid_out(lines: &LinesToType, width: Width) -> String {
+    let whole = format!("longtail: {lines}");
+    if lines.lines.len() == 1 && width.fits(whole.chars().count()) {
+        return whole + "\n";
+    }
+    let mut text = String::new();
+    for (at, line) in lines.lines.iter().enumerate() {
+        let before = line.before.trim_start_matches("; ").trim_end();
+        let before = if at == 0 { format!("longtail: {before}") } else { before.to_owned() };
+        text += &broken(&before, width);
+        text += &line.line;
+        text.push('\n');
+    }
+    let rest = lines.rest.trim_start_matches(", ");
+    if !rest.is_empty() {
+        text += &broken(rest, width);
+    }
+    text
 }
 
 /// Reports a part that failed; its exit code. Other parts are done all the same.
@@ -169,5 +201,31 @@ pub(crate) fn exit_of_part(done: Result<(), Mistake>) -> Exit {
             complain(&mistake);
             mistake.exit()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::LineToType;
+
+    #[test]
+    fn a_line_to_paste_is_never_broken() {
+        let line = "longtail load --generator-threads 2 -c 10 --for 10s --timeout 2s URL";
+        let one = LinesToType::one("there is no command 'wrk': type ", line);
+        let narrow = Width::of(60);
+        let expected = format!("longtail: there is no command 'wrk': type\n{line}\n");
+        assert_eq!(laid_out(&one, narrow), expected);
+        let wide = laid_out(&one, Width::of(200));
+        assert_eq!(wide, format!("longtail: there is no command 'wrk': type {line}\n"));
+        let other = LineToType { before: "; as ab's line, ".to_owned(), line: line.to_owned() };
+        let two = LinesToType {
+            lines: vec![one.lines[0].clone(), other],
+            rest: ", or --data 10".to_owned(),
+        };
+        let expected = format!(
+            "longtail: there is no command 'wrk': type\n{line}\nas ab's line,\n{line}\nor --data 10\n"
+        );
+        assert_eq!(laid_out(&two, Width::of(200)), expected);
     }
 }

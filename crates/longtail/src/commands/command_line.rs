@@ -16,7 +16,7 @@ use crate::args::other_tools::command_lines::{OthersReading, URL};
 use crate::args::other_tools::flags::OtherTool;
 use crate::args::other_tools::{command_lines, synonyms};
 use crate::args::{LoadArgs, overhead};
-use crate::exit::{Mistake, refuse_if, wrong};
+use crate::exit::{LinesToType, Mistake, refuse_if, to_type, wrong};
 use crate::secrets::{self, MaskedWords};
 use crate::ui;
 
@@ -297,7 +297,7 @@ fn mended(
     if asks_tools {
         let readings = others_readings(whole, words, corrected.as_ref(), is_contested);
         if let Some(line) = command_lines::say_readings(&readings, shown) {
-            return wrong(format!("{refusal}: {line}"));
+            return Mistake::ToType(line.after(&format!("{refusal}: ")));
         }
     }
     let Some(Corrected { words, reasons }) = corrected else {
@@ -306,7 +306,8 @@ fn mended(
     let reasons =
         if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) };
     let otherwise = otherwise.as_ref().map(|other| format!(", or {other}")).unwrap_or_default();
-    wrong(format!("{refusal}{reasons}: type {}{otherwise}", shown(&words)))
+    let line = LinesToType::one(format!("{refusal}{reasons}: type "), shown(&words));
+    Mistake::ToType(LinesToType { rest: otherwise, ..line })
 }
 
 /// How other tools take a faulty line of `load`, where that counts more than the line as mended.
@@ -374,10 +375,10 @@ fn several_meanings(whole: &clap::Command, words: &[String]) -> Mistake {
     let load: Vec<String> = ["load".to_owned()].into_iter().chain(words.iter().cloned()).collect();
     let readings = command_lines::other_readings(whole, words);
     let others = command_lines::say_readings(&readings, shown).unwrap_or_default();
-    wrong(format!(
-        "without a command this line may mean several things: as longtail's own, type {}; {others}",
-        shown(&load)
-    ))
+    let ours = "without a command this line may mean several things: as longtail's own, type ";
+    let LinesToType { mut lines, .. } = LinesToType::one(ours, shown(&load));
+    lines.extend(others.after("; ").lines);
+    Mistake::ToType(LinesToType { lines, ..LinesToType::default() })
 }
 
 /// What to say of words that name no command.
@@ -401,7 +402,7 @@ fn without_command(error: &clap::Error, whole: &clap::Command, words: &[String])
         let mut line = words.to_vec();
         "load".clone_into(&mut line[at]);
         if is_understood(&line) {
-            return wrong(format!("there is no command '{name}': type {}", shown(&line)));
+            return to_type(format!("there is no command '{name}': type "), shown(&line));
         }
     }
     Mistake::Flags(sentence(error, whole, whole))
@@ -418,20 +419,20 @@ fn is_understood(words: &[String]) -> bool {
 fn flags_alone(whole: &clap::Command, words: &[String]) -> Option<Mistake> {
     let sweep = [&["sweep".to_owned()], words].concat();
     if are_pumas(words) && is_understood(&sweep) {
-        return Some(wrong(format!("a command is missing: type {}", shown(&sweep))));
+        return Some(to_type("a command is missing: type ", shown(&sweep)));
     }
     let missing = "a command and a URL are missing";
     let with_url = [words, &[URL.to_owned()]].concat();
     let load = [&["load".to_owned()], &with_url[..]].concat();
     if is_understood(&load) {
-        return Some(wrong(format!("{missing}: type {}", shown(&load))));
+        return Some(to_type(format!("{missing}: type "), shown(&load)));
     }
     let readings = match command_lines::reading_of_owner(whole, &with_url) {
         Some(reading) => vec![reading],
         None => command_lines::readings(whole, &with_url),
     };
     let line = command_lines::say_readings(&readings, shown)?;
-    Some(wrong(format!("{missing}: {line}")))
+    Some(Mistake::ToType(line.after(&format!("{missing}: "))))
 }
 
 /// Whether flags are Puma's, and of no load tool: `-t5:5`, or `-w2` without connections.
@@ -501,7 +502,7 @@ fn command_in_front(command: &str, words: &[String]) -> Option<Mistake> {
     let line: Vec<String> = [&words[at..=at], &words[..at], &words[at + 1..]].concat();
     let typed = std::iter::once("longtail".to_owned()).chain(line.iter().cloned());
     understood(typed.map(OsString::from).collect()).ok()?;
-    Some(wrong(format!("flags go after the command: type {}", shown(&line))))
+    Some(to_type("flags go after the command: type ", shown(&line)))
 }
 
 /// What to say where the words are a command line of another tool: typed as they are (`longtail wrk
@@ -543,7 +544,7 @@ fn pasted(answer: Result<command_lines::PastedLine, Mistake>) -> Mistake {
     };
     let typed = std::iter::once("longtail".to_owned()).chain(line.words.iter().cloned());
     match understood(typed.map(OsString::from).collect()) {
-        Ok(_) => wrong(format!("{}: type {}", line.refusal, shown(&line.words))),
+        Ok(_) => to_type(format!("{}: type ", line.refusal), shown(&line.words)),
         Err(mistake) => mistake,
     }
 }

@@ -18,7 +18,7 @@ use super::flags::{
 };
 use super::synonyms;
 use crate::args::mistakes::unknown_words;
-use crate::exit::{Mistake, wrong};
+use crate::exit::{LineToType, LinesToType, Mistake, wrong};
 
 /// Identifiers of flags that choose what is printed, or have no layout of hey or wrk.
 const OTHER_LAYOUTS: [&str; 6] = ["style", "format", "markdown", "json", "csv", "generator"];
@@ -1031,19 +1031,15 @@ const MOST_READINGS: usize = 3;
 pub(crate) fn say_readings(
     readings: &[OthersReading],
     shown: impl Fn(&[String]) -> String,
-) -> Option<String> {
-    let told: Vec<String> = readings
-        .iter()
-        .take(MOST_READINGS)
-        .enumerate()
-        .map(|(at, reading)| {
-            let whose = format!("as {}'s line", reading.tool.name);
-            let whose = with_remarks(&whose, &reading.remarks, &reading.left_out);
-            let verb = if at == 0 { "type " } else { "" };
-            format!("{whose}, {verb}{}", shown(&reading.words))
-        })
-        .collect();
-    if told.is_empty() { None } else { Some(told.join("; ")) }
+) -> Option<LinesToType> {
+    let mut lines = Vec::new();
+    for (at, reading) in readings.iter().take(MOST_READINGS).enumerate() {
+        let whose = format!("as {}'s line", reading.tool.name);
+        let whose = with_remarks(&whose, &reading.remarks, &reading.left_out);
+        let before = if at == 0 { format!("{whose}, type ") } else { format!("; {whose}, ") };
+        lines.push(LineToType { before, line: shown(&reading.words) });
+    }
+    if lines.is_empty() { None } else { Some(LinesToType { lines, rest: String::new() }) }
 }
 
 #[cfg(test)]
