@@ -216,6 +216,45 @@ fn mistaken(
     }
 }
 
+/// The rest of a line of `load` without the first long flag that is not known.
+fn without_unknown_flag(
+    whole: &clap::Command,
+    command: &clap::Command,
+    words: &[String],
+) -> Option<Mistake> {
+    let typed = std::iter::once("longtail").chain(words.iter().map(String::as_str));
+    let error = whole.clone().try_get_matches_from(typed).err()?;
+    let flag = first_of(&error, ContextKind::InvalidArg);
+    let is_load = command.get_name() == "load";
+    if !is_load || error.kind() != ErrorKind::UnknownArgument || !flag.starts_with("--") {
+        return None;
+    }
+    let refusal = refusal(&error, whole, command, words);
+    without_flag(&refusal, &flag, words)
+}
+
+/// The rest of a line of `load` with a flag that is not known; `None` if nothing is known of that
+/// either. `why` is what is wrong with the flag.
+fn without_flag(why: &str, flag: &str, words: &[String]) -> Option<Mistake> {
+    let at = words.iter().position(|word| word.split('=').next() == Some(flag))?;
+    if !flag.starts_with('-') {
+        return None;
+    }
+    let is_value = |word: &String| !word.starts_with('-') && !synonyms::is_url(word);
+    let is_alone = words[at] == flag;
+    let has_value = is_alone && words.get(at + 1).is_some_and(is_value);
+    let end = at + 1 + usize::from(has_value);
+    let rest = [&words[..at], &words[end..]].concat();
+    let typed = std::iter::once("longtail".to_owned()).chain(rest.iter().cloned());
+    match understood(typed.map(OsString::from).collect()) {
+        Ok(_) => Some(to_type(format!("{why}; without {flag}, type "), shown(&rest))),
+        Err(Mistake::ToType(lines)) => {
+            Some(Mistake::ToType(lines.after(&format!("{why}; without {flag}, "))))
+        }
+        Err(_) => None,
+    }
+}
+
 /// What is wrong with words of a command, and what to type in place of one of them.
 pub(crate) fn refusal(
     error: &clap::Error,
@@ -301,7 +340,8 @@ fn mended(
         }
     }
     let Some(Corrected { words, reasons }) = corrected else {
-        return wrong(format!("{refusal}: {advice}"));
+        let without = without_unknown_flag(whole, command, words);
+        return without.unwrap_or_else(|| wrong(format!("{refusal}: {advice}")));
     };
     let reasons =
         if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) };

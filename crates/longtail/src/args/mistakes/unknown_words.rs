@@ -111,7 +111,8 @@ fn switch_with_value(command: &Command, words: &[String], at: usize) -> Option<A
     let is_on = truth_of(value)?;
     let SwitchMeaning { inserted, why } = switch_meaning(command, name, is_on)?;
     let shown = &word[..word.len() - word.trim_start_matches('-').len() + name.len()];
-    let refusal = if has(command, &dashed(name)) {
+    let is_ours = has(command, &dashed(name));
+    let refusal = if is_ours {
         format!("{shown} takes no value")
     } else {
         format!("{} has no {shown}", command.get_name())
@@ -120,7 +121,8 @@ fn switch_with_value(command: &Command, words: &[String], at: usize) -> Option<A
         Some(flag) => format!("type {flag}"),
         None => format!("leave out {shown} {value}"),
     };
-    let fault = ArgumentFault { why, ..ArgumentFault::of_ours(refusal, advice) };
+    let fault =
+        ArgumentFault { why, may_be_others: !is_ours, ..ArgumentFault::of(refusal, advice) };
     Some(fault.mended_by(Edit { at, removed, inserted }))
 }
 

@@ -362,6 +362,10 @@ impl Translation {
             }
             return;
         };
+        if let Some(at) = self.flags.iter().position(|flag| flag == "--rate") {
+            self.flags.drain(at..(at + 2).min(self.flags.len()));
+            self.remarks.push("oha ignores -q beside --burst-delay".to_owned());
+        }
         let rate = in_five_digits(f64::from(size) / delay.as_secs_f64());
         self.flags.extend(["--rate".to_owned(), rate]);
         if size > 1 {
@@ -909,10 +913,15 @@ fn is_surely(tool: &'static OtherTool, words: &[String]) -> bool {
 pub(crate) fn readings(whole: &Command, words: &[String]) -> Vec<OthersReading> {
     let mut readings: Vec<OthersReading> = Vec::new();
     for tool in TOOLS {
-        let Some(reading) = reading(whole, tool, words) else { continue };
+        let Some(reading) = reading(whole, tool, words, UnknownFlags::Refused) else { continue };
         if !readings.iter().any(|known| known.meaning == reading.meaning) {
             readings.push(reading);
         }
+    }
+    if readings.is_empty() {
+        let sure = TOOLS.into_iter().find(|tool| is_surely(tool, words));
+        let reading = sure.and_then(|tool| reading(whole, tool, words, UnknownFlags::LeftOut));
+        return reading.into_iter().collect();
     }
     if let Some(sure) = readings.iter().position(|reading| is_surely(reading.tool, words)) {
         return vec![readings.swap_remove(sure)];
@@ -931,10 +940,18 @@ pub(crate) fn readings(whole: &Command, words: &[String]) -> Vec<OthersReading> 
     readings
 }
 
-fn reading(whole: &Command, tool: &'static OtherTool, words: &[String]) -> Option<OthersReading> {
-    let mut found = translate(tool, load_of(whole), words, UnknownFlags::Refused).ok()?;
+fn reading(
+    whole: &Command,
+    tool: &'static OtherTool,
+    words: &[String],
+    unknown: UnknownFlags,
+) -> Option<OthersReading> {
+    let mut found = translate(tool, load_of(whole), words, unknown).ok()?;
     if let UrlPlace::Targets(_) = tool.url {
         find_url(tool, &[], &mut found);
+    }
+    if found.flags.iter().any(|flag| flag == "--requests") {
+        found.operands.retain(|word| word != URL);
     }
     if found.operands.len() > 1 || !found.operands.iter().all(|word| is_url(word)) {
         return None;
@@ -966,7 +983,7 @@ impl OthersReading {
 pub(crate) fn reading_of_owner(whole: &Command, words: &[String]) -> Option<OthersReading> {
     let load = load_of(whole);
     let owner = words.iter().find_map(|word| owner_of(load, word))?;
-    reading(whole, owner, words)
+    reading(whole, owner, words, UnknownFlags::Refused)
 }
 
 /// The only tool that has this long flag; `None` if it is one of `load`, too.

@@ -191,6 +191,7 @@ const NO_SCRIPT: &str = "longtail runs no script";
 const NO_DUMP: &str = "requests are not printed; --log FILE.csv has a line for each";
 /// What Go takes for `false`.
 const FALSE: &[&str] = &["false", "f", "F", "0", "False", "FALSE"];
+const NO_RATE: &str = "no rate, a closed loop";
 const WAITS: &str = "waits for each connection's response; ours is an open loop that stays on schedule, and --late skip leaves out what is late";
 pub(crate) const FOR_EVER: &str =
     "vegeta goes on for ever; ours ends after 10 s unless --for says otherwise";
@@ -201,7 +202,7 @@ const HEY: OtherTool = OtherTool {
     flags: &[
         flag("n", Count, Words(&["-n", "{}"])),
         flag("c", Count, Words(&["-c", "{}"])),
-        flag("q", OneOf(&["0"]), Nothing("no rate, a closed loop")),
+        flag("q", OneOf(&["0"]), Nothing(NO_RATE)),
         flag("q", Number, WordsBut(&["-q", "{}"], WAITS)),
         flag("m", Text, Words(&["-m", "{}"])),
         flag("H", Header, Words(&["-H", "{}"])),
@@ -326,6 +327,7 @@ const OHA: OtherTool = OtherTool {
     flags: &[
         flag("n", Thousands, Words(&["-n", "{}"])),
         flag("c", Count, Words(&["-c", "{}"])),
+        flag("q", OneOf(&["0"]), Nothing(NO_RATE)),
         flag("q", Number, Words(&["--rate", "{}"])),
         flag("z", Time, Words(&["--for", "{}"])),
         flag("t", Time, Words(&["--timeout", "{}"])),
@@ -391,6 +393,7 @@ const BOMBARDIER: OtherTool = OtherTool {
         flag("c connections", Count, Words(&["-c", "{}"])),
         flag("n requests", Count, Words(&["-n", "{}"])),
         flag("d duration", Time, Words(&["--for", "{}"])),
+        flag("r rate", OneOf(&["0"]), Nothing(NO_RATE)),
         flag("r rate", Number, WordsBut(&["--rate", "{}"], WAITS)),
         flag("t timeout", Time, Words(&["--timeout", "{}"])),
         flag("m method", Text, Words(&["-m", "{}"])),
@@ -432,6 +435,7 @@ const AUTOCANNON: OtherTool = OtherTool {
         flag("d duration", Seconds, Words(&["--for", "{}"])),
         flag("a amount", Count, Words(&["-n", "{}"])),
         flag("O maxOverallRequests", Count, Words(&["-n", "{}"])),
+        flag("R overallRate r connectionRate", OneOf(&["0"]), Nothing(NO_RATE)),
         flag("R overallRate", Number, WordsBut(&["--rate", "{}"], WAITS)),
         flag("r connectionRate", Number, WordsBut(&["-q", "{}"], WAITS)),
         flag("D reconnectRate", Count, Words(&["--reconnect-after", "{}"])),
@@ -527,6 +531,7 @@ const K6: OtherTool = OtherTool {
         flag("u vus", Count, Words(&["-c", "{}"])),
         flag("d duration", Time, Words(&["--for", "{}"])),
         flag("i iterations", Count, Words(&["-n", "{}"])),
+        flag("rps", OneOf(&["0"]), Nothing(NO_RATE)),
         flag("rps", Number, WordsBut(&["--rate", "{}"], WAITS)),
         flag("user-agent", Text, Words(&["-H", "User-Agent: {}"])),
         flag("insecure-skip-tls-verify", No, Words(&["--insecure"])),
