@@ -492,10 +492,24 @@ const RUN_IT: [&str; 10] =
 
 /// What to say of `longtail load wrk -t2 URL`: another tool's line behind a command.
 fn tool_behind_command(whole: &clap::Command, words: &[String]) -> Option<Mistake> {
+    if let [command, run, script @ ..] = words
+        && ["load", "attack"].contains(&command.as_str())
+        && run == "run"
+        && command_lines::are_k6s(script)
+    {
+        let refusal = format!("{command} has no word run, as k6 has");
+        let tool = OtherTool::of("k6")?;
+        return Some(pasted(command_lines::answer(whole, tool, &refusal, &[], &words[1..])));
+    }
     let at = words.iter().position(|word| OtherTool::of(word).is_some())?;
     let tool = OtherTool::of(&words[at])?;
     let command_at = at.checked_sub(1)?;
     let command = &words[command_at];
+    if command == "help" {
+        let refusal = format!("longtail has no help for {}", tool.name);
+        let asked = ["--help".to_owned()];
+        return Some(pasted(command_lines::answer(whole, tool, &refusal, &[], &asked)));
+    }
     if !RUN_IT.contains(&command.as_str()) {
         return None;
     }

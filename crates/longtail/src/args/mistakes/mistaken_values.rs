@@ -374,7 +374,7 @@ pub(crate) fn forgotten_value(
         return None;
     }
     let name = value_name(arg);
-    if name == "RATE" {
+    if ["RATE", "A..B", "A,B,…"].contains(&name) {
         return Some(ArgumentFault::of_ours(
             format!("{word} needs a value ({name}) before the URL"),
             format!("write how many requests per second, between {word} and the URL"),

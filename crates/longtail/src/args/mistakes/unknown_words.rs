@@ -9,7 +9,7 @@ use super::argument_fault::{ArgumentFault, Edit, Typed, is_value};
 use super::mistaken_values::{
     forgotten_value, k6_condition, listening_place, mistaken_value, time_meant, value_name,
 };
-use crate::args::other_tools::command_lines::URL;
+use crate::args::other_tools::command_lines::{URL, is_script};
 use crate::args::other_tools::flags::{K6_OUTPUT, truth_of};
 use crate::args::other_tools::synonyms::{
     FLAGS, Meant, SWITCHED_OFF, found, has, is_called, is_url, synonym, takes_value,
@@ -83,6 +83,13 @@ fn file_for_url(command: &Command, words: &[String], at: usize) -> Option<Argume
     // siege's -f are URLs, bombardier's a body: beside a URL it may be either.
     if is_flag && !(is_file_flag && lacks_url(words)) {
         return None;
+    }
+    if is_script(word) {
+        return Some(ArgumentFault::of_ours(
+            format!("{} is a script, which longtail does not run", quoted(word)),
+            "type longtail load URL, with -m, -H, -d or --requests FILE for what it sends"
+                .to_owned(),
+        ));
     }
     let refusal = format!("{} is a file, and no URL", quoted(word));
     let fault = ArgumentFault::of_ours(

@@ -106,10 +106,12 @@ impl OtherTool {
             let rest = &letters[at + letter.len_utf8()..];
             let takes_value =
                 self.flags.iter().any(|flag| flag.is_called(&name) && flag.takes_value());
+            let behind_equals = rest.strip_prefix('=');
             let glued = if takes_value && !rest.is_empty() {
-                Some(rest.strip_prefix('=').unwrap_or(rest))
+                Some(behind_equals.unwrap_or(rest))
             } else {
-                None
+                // `-a=false`, of a switch.
+                behind_equals.filter(|value| truth_of(value).is_some())
             };
             let word = format!("-{name}");
             // Of `-xc10` all is left out if `-x` is not known.
@@ -122,7 +124,7 @@ impl OtherTool {
                     )),
                     Unread::Value(_) => why,
                 })?;
-            let is_last = flag.flag.takes_value();
+            let is_last = flag.flag.takes_value() || glued.is_some();
             flags.push(flag);
             if is_last {
                 return Ok(TypedWord::Flags { flags, takes_next });
@@ -299,7 +301,7 @@ impl Translation {
         }
         match &flag.ours {
             Counterpart::Words(_) if flag.takes == Takes::VegetaRate && value.is_empty() => {
-                self.remarks.push(format!("{name} {typed_value} is a closed loop: no --rate"));
+                self.take_closed_loop(name, typed_value, tool.has_typed("max-workers", words));
             }
             Counterpart::Words(parts) if flag.takes == Takes::BodyOrFile => {
                 self.flags.extend(with_body_or_file(parts, value));
@@ -332,6 +334,14 @@ impl Translation {
             Counterpart::EachConnection => self.each_connection = value.parse().ok(),
             Counterpart::Stages => self.take_stages(tool, name, value),
         }
+    }
+
+    /// vegeta's `-rate=0`, of which its default rate is no part.
+    fn take_closed_loop(&mut self, name: &str, rate: &str, has_workers: bool) {
+        if !has_workers {
+            self.flags.extend(["-c", "50"].map(str::to_owned));
+        }
+        self.remarks.push(format!("{name} {rate} is a closed loop: no --rate"));
     }
 
     /// k6's `30s:20,1m:50`: how long each stage is, and how many connections it ends with.
@@ -627,15 +637,19 @@ fn k6_settings(tool: &'static OtherTool, line: &[String]) -> Settings {
     settings
 }
 
+/// Whether that is the name of a script of k6 or wrk.
+pub(crate) fn is_script(word: &str) -> bool {
+    [".js", ".ts", ".lua"].iter().any(|end| word.ends_with(end))
+}
+
 /// Whether these words behind `run` are k6's: a script, or flags of it.
 pub(crate) fn are_k6s(words: &[String]) -> bool {
-    let is_script = |word: &String| [".js", ".ts"].iter().any(|end| word.ends_with(end));
     let flag = |at: usize| {
         let next = words.get(at + 1).map(String::as_str);
         let read = OtherTool::of("k6").map(|tool| tool.read(&words[at], next));
         matches!(read, Some(Ok(TypedWord::Flags { .. }))) && words[at].starts_with("--")
     };
-    words.iter().any(is_script) || (0..words.len()).any(flag)
+    words.iter().any(|word| is_script(word)) || (0..words.len()).any(flag)
 }
 
 /// What is wrong with a line, with what its flags are here.
@@ -778,7 +792,10 @@ fn find_url(tool: &OtherTool, beside: &[String], found: &mut Translation) {
             }
         }
         UrlPlace::Script(_)
-            if found.operands.first().is_some_and(|word| synonyms::is_url(word)) => {}
+            if found
+                .operands
+                .first()
+                .is_some_and(|word| synonyms::is_url(word) && !is_script(word)) => {}
         UrlPlace::Script(_) => {
             found.remarks.extend(of_script(found.operands.first()));
             found.operands = vec![URL.to_owned()];
@@ -801,7 +818,7 @@ fn of_script(operand: Option<&String>) -> Vec<String> {
         )];
     }
     let mut said = Vec::new();
-    if operand.is_some() && !Path::new(script).exists() {
+    if operand.is_some() && !script.contains("://") && !Path::new(script).exists() {
         said.push(format!("there is no file {}", quoted(script)));
     }
     said.push(format!("write the URL that is in {script} in the place of {URL}"));
