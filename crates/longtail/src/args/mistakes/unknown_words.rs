@@ -9,8 +9,7 @@ use super::argument_fault::{ArgumentFault, Edit, Typed, is_value};
 use super::mistaken_values::{
     forgotten_value, k6_condition, listening_place, mistaken_value, time_meant, value_name,
 };
-use crate::args::other_tools::command_lines::{URL, is_script};
-use crate::args::other_tools::flags::{K6_OUTPUT, truth_of};
+use crate::args::other_tools::flags::{K6_OUTPUT, URL, is_script, truth_of};
 use crate::args::other_tools::synonyms::{
     FLAGS, Meant, SWITCHED_OFF, found, has, is_called, is_url, synonym, takes_value,
 };

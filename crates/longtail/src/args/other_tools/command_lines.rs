@@ -14,7 +14,7 @@ use model::secret::masked_word;
 
 use super::flags::{
     Counterpart, FOR_EVER, KeepAlive, OtherTool, OthersDefault, OthersFlag, Spelling, TOOLS, Takes,
-    UrlPlace, in_five_digits, is_number_or_time, truth_of,
+    URL, UrlPlace, in_five_digits, is_number_or_time, is_script, truth_of,
 };
 use super::synonyms;
 use crate::args::mistakes::unknown_words;
@@ -22,9 +22,6 @@ use crate::exit::{LineToType, LinesToType, Mistake, wrong};
 
 /// Identifiers of flags that choose what is printed, or have no layout of hey or wrk.
 const OTHER_LAYOUTS: [&str; 6] = ["style", "format", "markdown", "json", "csv", "generator"];
-
-/// What stands in a line for a URL that only the user knows.
-pub(crate) const URL: &str = "URL";
 
 /// What to do with [`URL`].
 const PUT_YOURS: &str = "put your URL in the place of URL";
@@ -635,11 +632,6 @@ fn k6_settings(tool: &'static OtherTool, line: &[String]) -> Settings {
         }
     }
     settings
-}
-
-/// Whether that is the name of a script of k6 or wrk.
-pub(crate) fn is_script(word: &str) -> bool {
-    [".js", ".ts", ".lua"].iter().any(|end| word.ends_with(end))
 }
 
 /// Whether these words behind `run` are k6's: a script, or flags of it.

@@ -163,6 +163,14 @@ use Takes::{
     OneOf, Seconds, SiegeTime, StageList, Switch, Text, Thousands, Time, TimeOrSeconds, VegetaRate,
 };
 
+/// What stands in a line for a URL that only the user knows.
+pub(crate) const URL: &str = "URL";
+
+/// Whether that is the name of a script of k6 or wrk.
+pub(crate) fn is_script(word: &str) -> bool {
+    [".js", ".ts", ".lua"].iter().any(|end| word.ends_with(end))
+}
+
 const fn flag(names: &'static str, takes: Takes, ours: Counterpart) -> OthersFlag {
     OthersFlag { names, takes, ours }
 }
