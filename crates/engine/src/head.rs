@@ -165,6 +165,25 @@ fn framing_of(status: u16, is_chunked: Option<bool>, content_length: Option<u64>
     }
 }
 
+/// Whether these bytes begin with a known head. musl compares byte by byte: in a static binary that
+/// was half of all instructions of the request loop.
+#[inline]
+fn begins_with(bytes: &[u8], head: &[u8]) -> bool {
+    if cfg!(target_env = "musl") { begins_with_words(bytes, head) } else { bytes.starts_with(head) }
+}
+
+/// The same, eight bytes at a time, without the C library.
+#[inline]
+fn begins_with_words(bytes: &[u8], head: &[u8]) -> bool {
+    let Some(beginning) = bytes.get(..head.len()) else { return false };
+    let (words, rest) = beginning.as_chunks::<8>();
+    let (head_words, head_rest) = head.as_chunks::<8>();
+    let are_same =
+        |(one, other): (&[u8; 8], &[u8; 8])| u64::from_ne_bytes(*one) == u64::from_ne_bytes(*other);
+    words.iter().zip(head_words).all(are_same)
+        && rest.iter().zip(head_rest).all(|(one, other)| one == other)
+}
+
 impl HeadCache {
     /// Nothing seen yet. `worker_header` is the field in which a worker names itself (empty: none).
     pub fn new(worker_header: &str) -> HeadCache {
@@ -211,7 +230,7 @@ impl HeadCache {
 
     #[inline]
     fn cached_at(&self, hint: u8, bytes: &[u8]) -> Option<&CachedHead> {
-        self.heads.get(usize::from(hint)).filter(|known| bytes.starts_with(&known.bytes))
+        self.heads.get(usize::from(hint)).filter(|known| begins_with(bytes, &known.bytes))
     }
 
     #[cold]
@@ -426,6 +445,21 @@ fn duration_of(metric: &str, name: &str) -> Option<Nanos> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn comparing_by_words_is_comparing_bytes() {
+        let bytes: Vec<u8> = (0..40).collect();
+        for length in 0..=40 {
+            let head = bytes[..length].to_vec();
+            assert!(begins_with_words(&bytes, &head), "{length}");
+            assert!(length == 0 || !begins_with_words(&bytes[..length - 1], &head), "{length}");
+            for at in 0..length {
+                let mut other = head.clone();
+                other[at] ^= 1;
+                assert!(!begins_with_words(&bytes, &other), "{length}, {at}");
+            }
+        }
+    }
 
     fn read(text: &str) -> Result<Option<ResponseHead>, BadResponse> {
         HeadCache::new("x-worker-pid").read(text.as_bytes(), &mut 0)
