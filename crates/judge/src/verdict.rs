@@ -47,7 +47,7 @@ pub fn of_highest_load(run: &Run, lower: &[Run], server: &ServerSeen) -> Judgeme
         let loads = usable.chain([run]).map(|run| load_seen(run, server.alone.as_ref())).collect();
         let seen = ServerSeen { loads, ..server.clone() };
         let limit = of_loads(run, &seen)
-            .filter(|limit| !rests_on_throughput(limit) || !has_collapsed(run, &seen));
+            .filter(|limit| !rests_on_throughput(limit) || !is_below_best(run, &seen, COLLAPSE));
         let threads = limit.unwrap_or_else(|| not_known(run, Some(server)));
         LoadLevel::Saturated { threads: Some(threads) }
     } else {
@@ -141,9 +141,6 @@ pub fn refine_sweep(study: &mut SweepStudy) {
     let Some(last) = evidence.max_by_key(|run| run.connections) else { return };
     let at_highest = of_loads(last, &server);
     let highest = last.connections;
-    let best_load = server.loads.iter().max_by(|a, b| a.rate.total_cmp(&b.rate));
-    let best = best_load.map_or(0.0, |load| load.rate);
-    let scatter_of_best = best_load.map_or(0.0, |load| server.scatter(load.responses));
     let seen = ServerSeen { alone: held(&server), ..server.clone() };
     let takes_more = matches!(at_highest, Some(Limit::MoreThanStated { .. }));
     let ignores_rate = at_highest.as_ref().is_some_and(|limit| !rests_on_throughput(limit));
@@ -154,7 +151,6 @@ pub fn refine_sweep(study: &mut SweepStudy) {
     }
     let ours = study.runs.iter_mut().filter(|run| run.claim.is_none());
     for run in ours.filter(|run| is_bound_by_threads(run)) {
-        let scatter = server.scatter(run.tally.counts.good()).hypot(scatter_of_best);
         let connections = run.connections;
         let nothing_known = not_known(run, Some(&seen));
         // What the highest load shows is also this run's limit if the throughput is about the best.
@@ -162,8 +158,7 @@ pub fn refine_sweep(study: &mut SweepStudy) {
         // a collapse if the limit does not rest on throughput.
         let is_highest = connections == highest;
         let lower = if is_highest { COLLAPSE } else { SAME_RATE };
-        let is_full =
-            run.completed_rate() >= (1.0 - lower - scatter) * best || ignores_rate && is_highest;
+        let is_full = !is_below_best(run, &server, lower) || ignores_rate && is_highest;
         let Some(judgement) = run.judgement.as_mut() else { continue };
         judgement.limit = match (&at_highest, is_full) {
             (Some(limit), true) => Some(with_connections(limit.clone(), connections)),
@@ -184,15 +179,15 @@ fn rests_on_throughput(limit: &Limit) -> bool {
     )
 }
 
-/// Whether the throughput of this run, the highest load, is lower than that of another by more than
+/// Whether the throughput of this run is below the best of all loads by more than this share, beyond
 /// chance.
-fn has_collapsed(run: &Run, server: &ServerSeen) -> bool {
+fn is_below_best(run: &Run, server: &ServerSeen, by: f64) -> bool {
     let Some(best) = server.loads.iter().max_by(|a, b| a.rate.total_cmp(&b.rate)) else {
         return false;
     };
     let here = server.scatter(run.tally.counts.good());
     let scatter = here.hypot(server.scatter(best.responses));
-    run.completed_rate() < (1.0 - COLLAPSE - scatter) * best.rate
+    run.completed_rate() < (1.0 - by - scatter) * best.rate
 }
 
 /// A sweep's server as all its loads show it, the lowest first.

@@ -246,8 +246,7 @@ fn without_flag(why: &str, flag: &str, words: &[String]) -> Option<Mistake> {
     let has_value = is_alone && words.get(at + 1).is_some_and(is_value);
     let end = at + 1 + usize::from(has_value);
     let rest = [&words[..at], &words[end..]].concat();
-    let typed = std::iter::once("longtail".to_owned()).chain(rest.iter().cloned());
-    match understood(typed.map(OsString::from).collect()) {
+    match understood_line(&rest) {
         Ok(_) => Some(to_type(format!("{why}; without {flag}, type "), shown(&rest))),
         Err(Mistake::ToType(lines)) => {
             Some(Mistake::ToType(lines.after(&format!("{why}; without {flag}, "))))
@@ -449,10 +448,18 @@ fn without_command(error: &clap::Error, whole: &clap::Command, words: &[String])
     Mistake::Flags(sentence(error, whole, whole))
 }
 
+/// What these words behind `longtail` ask for.
+///
+/// # Errors
+/// What is wrong with them.
+fn understood_line(words: &[String]) -> Result<Invocation, Mistake> {
+    let typed = std::iter::once("longtail").chain(words.iter().map(String::as_str));
+    understood(typed.map(OsString::from).collect())
+}
+
 /// Whether longtail takes these words.
 fn is_understood(words: &[String]) -> bool {
-    let typed = std::iter::once("longtail".to_owned()).chain(words.iter().cloned());
-    understood(typed.map(OsString::from).collect()).is_ok()
+    understood_line(words).is_ok()
 }
 
 /// What to say of flags without a command and without a URL. Only flags that are none but Puma's
@@ -555,9 +562,7 @@ fn vegetas_report(command: &clap::Command, words: &[String]) -> Option<Mistake> 
 fn command_in_front(command: &str, words: &[String]) -> Option<Mistake> {
     let at = words.iter().position(|word| word == command).filter(|at| *at > 0)?;
     let line: Vec<String> = [&words[at..=at], &words[..at], &words[at + 1..]].concat();
-    let typed = std::iter::once("longtail".to_owned()).chain(line.iter().cloned());
-    understood(typed.map(OsString::from).collect()).ok()?;
-    Some(to_type("flags go after the command: type ", shown(&line)))
+    is_understood(&line).then(|| to_type("flags go after the command: type ", shown(&line)))
 }
 
 /// What to say where the words are a command line of another tool: typed as they are (`longtail wrk
@@ -597,8 +602,7 @@ fn pasted(answer: Result<command_lines::PastedLine, Mistake>) -> Mistake {
         Ok(line) => line,
         Err(mistake) => return mistake,
     };
-    let typed = std::iter::once("longtail".to_owned()).chain(line.words.iter().cloned());
-    match understood(typed.map(OsString::from).collect()) {
+    match understood_line(&line.words) {
         Ok(_) => to_type(format!("{}: type ", line.refusal), shown(&line.words)),
         Err(mistake) => mistake,
     }

@@ -2,7 +2,7 @@
 
 mod repro;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::{fs, io};
 
 use judge::words::first_sentence;
@@ -12,6 +12,7 @@ use report::summary::Summary;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::io::ioctl_fionread;
+use rustix::process::{Pid, getpgid, getpgrp};
 
 use crate::args::ReportArgs;
 use crate::args::output::StudyKind;
@@ -80,45 +81,40 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
 /// `vegeta attack | longtail report`: whether something comes in on stdin. A pipe in which nothing is,
 /// as ssh and CI runners give, does not count, unless it belongs to the same shell pipeline.
 fn is_fed_by_pipe() -> bool {
+    let Some(pipe) = pipe_at_stdin() else { return false };
     let stdin = io::stdin();
-    let Ok(about) = fstat(&stdin) else { return false };
-    if FileType::from_raw_mode(about.st_mode) != FileType::Fifo {
-        return false;
-    }
     // A program that has ended already has left its output, or nothing.
     let wait = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
     let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
     let _ = poll(&mut polled, Some(&wait));
-    ioctl_fionread(&stdin).is_ok_and(|bytes| bytes > 0) || is_written_by_neighbor(about.st_ino)
+    ioctl_fionread(&stdin).is_ok_and(|bytes| bytes > 0) || is_written_by_neighbor(pipe)
+}
+
+/// The inode of the pipe at stdin; `None` if that is no pipe.
+fn pipe_at_stdin() -> Option<u64> {
+    let about = fstat(io::stdin()).ok()?;
+    (FileType::from_raw_mode(about.st_mode) == FileType::Fifo).then_some(about.st_ino)
 }
 
 /// Whether a process of this one's group, as those of a shell's pipeline are, has this pipe for its
 /// stdout.
 fn is_written_by_neighbor(pipe: u64) -> bool {
     let Ok(processes) = fs::read_dir("/proc") else { return false };
-    let group = process_group(Path::new("/proc/self"));
+    let group = getpgrp();
     let name = format!("pipe:[{pipe}]");
     processes.flatten().any(|process| {
-        let folder = process.path();
-        let stdout = fs::read_link(folder.join("fd/1"));
-        stdout.is_ok_and(|stdout| stdout.as_os_str() == name.as_str())
-            && process_group(&folder) == group
+        let pid = process.file_name().to_str().and_then(|name| name.parse().ok());
+        let is_neighbor =
+            pid.and_then(Pid::from_raw).is_some_and(|pid| getpgid(Some(pid)) == Ok(group));
+        is_neighbor
+            && fs::read_link(process.path().join("fd/1"))
+                .is_ok_and(|stdout| stdout.as_os_str() == name.as_str())
     })
-}
-
-/// The process group of a process, by its folder in `/proc`.
-fn process_group(folder: &Path) -> Option<String> {
-    let stat = fs::read_to_string(folder.join("stat")).ok()?;
-    // The name may contain spaces and parentheses; the state and the parent stand behind it.
-    let (_, behind_name) = stat.rsplit_once(')')?;
-    behind_name.split_whitespace().nth(2).map(str::to_owned)
 }
 
 /// A pipe into `longtail report` in which nothing is: says what is shown.
 fn note_unread_pipe(study: &Study) {
-    use std::os::unix::fs::FileTypeExt as _;
-    let is_pipe = std::fs::metadata("/dev/stdin").is_ok_and(|stdin| stdin.file_type().is_fifo());
-    if is_pipe {
+    if pipe_at_stdin().is_some() {
         let summary = Summary::of(study, None);
         let minute = minute_of(&summary);
         ui::note(&format!(
