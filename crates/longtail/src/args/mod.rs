@@ -20,7 +20,7 @@ mod shared;
 pub(crate) mod signals;
 mod sink;
 pub(crate) mod sweep;
-mod watch;
+pub(crate) mod watch;
 
 pub(crate) use self::audit::AuditArgs;
 pub(crate) use self::capacity::CapacityArgs;

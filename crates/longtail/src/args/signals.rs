@@ -3,14 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use engine::Resolver;
 use model::{CapacityTarget, Compare, Nanos, Objective, ObjectiveFigure};
 use sweep::SignalsPlan;
-use watch::StatisticsSource;
 
 use super::ADVANCED;
 use super::capacity::of_searches;
-use super::event::control_source;
+use super::event::ControlArgs;
 use super::server::ServerArgs;
 use super::value_parsers::above_zero;
 use crate::exit::{Mistake, refuse_if, wrong};
@@ -54,14 +52,8 @@ pub(crate) struct SignalsArgs {
     /// Of a server that runs already: header, `Name: value`; @FILE has many
     #[arg(short = 'H', long = "header", value_name = "LINE", help_heading = ADVANCED)]
     headers: Vec<String>,
-    /// Puma's state file [default: looked for where Puma runs]
-    #[arg(long, value_name = "FILE", conflicts_with = "control_url", help_heading = ADVANCED)]
-    state: Option<PathBuf>,
-    #[arg(long, value_name = "URL", help_heading = ADVANCED, help = "Puma's control server: tcp://HOST:9293 or unix:///PATH")]
-    control_url: Option<String>,
-    /// Token of the control server
-    #[arg(long, value_name = "TOKEN", requires = "control_url", help_heading = ADVANCED)]
-    control_token: Option<String>,
+    #[command(flatten)]
+    pub(crate) control: ControlArgs,
 }
 
 /// The help of `signals` on a screen.
@@ -118,29 +110,9 @@ impl SignalsArgs {
         words
     }
 
-    /// Puma's control server, where one was named.
-    ///
-    /// # Errors
-    /// If it cannot be asked from here, or the state file names none.
-    pub(crate) fn statistics(
-        &self,
-        resolver: &Resolver,
-    ) -> Result<Option<StatisticsSource>, Mistake> {
-        control_source(
-            self.state.as_deref(),
-            self.control_url.as_deref(),
-            self.control_token.as_deref(),
-            resolver,
-        )
-    }
-
     /// Refuses flags of a server that runs already.
     pub(crate) fn refuse_flags_of_running_servers(&self) -> Result<(), Mistake> {
-        let is_given = !self.headers.is_empty()
-            || self.state.is_some()
-            || self.control_url.is_some()
-            || self.control_token.is_some();
-        if is_given {
+        if !self.headers.is_empty() || self.control.is_given() {
             return Err(wrong(
                 "-H, --state, --control-url and --control-token are for a server that runs already: give its URL, such as http://127.0.0.1:9292/",
             ));

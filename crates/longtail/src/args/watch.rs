@@ -3,13 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use engine::Resolver;
 use judge::signals::SignalThresholds;
 use model::Nanos;
-use watch::{StatisticsSource, TargetName};
+use watch::TargetName;
 
-use super::ADVANCED;
-use super::event::control_source;
+use super::event::ControlArgs;
 use super::output::FormatArgs;
 use super::value_parsers::above_zero;
 use crate::exit::{Mistake, refuse_if, wrong};
@@ -55,14 +53,8 @@ pub(crate) struct WatchArgs {
     /// Which port, where the process listens on several
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
-    #[arg(long, value_name = "URL", help_heading = ADVANCED, help = "Puma's control server: tcp://HOST:9293 or unix:///PATH")]
-    control_url: Option<String>,
-    /// Token of the control server
-    #[arg(long, value_name = "TOKEN", requires = "control_url", help_heading = ADVANCED)]
-    control_token: Option<String>,
-    /// Puma's state file [default: looked for where Puma runs]
-    #[arg(long, value_name = "FILE", conflicts_with = "control_url")]
-    state: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) control: ControlArgs,
     /// Show the numbers that longtail signals ranked beside the thresholds that it found: the last ones,
     /// or those of its -o FILE
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
@@ -84,6 +76,11 @@ pub(crate) struct WatchArgs {
     pub(crate) full: bool,
     #[command(flatten)]
     pub(crate) output: FormatArgs,
+}
+
+/// The help of `watch` on a screen, where the state file is not rare.
+pub(crate) fn as_watch(command: clap::Command) -> clap::Command {
+    command.mut_arg("state", |arg| arg.help_heading(None::<&str>))
 }
 
 impl WatchArgs {
@@ -120,27 +117,13 @@ impl WatchArgs {
         })?;
         Ok(Some(thresholds))
     }
-
-    /// Puma's control server, where one was named.
-    ///
-    /// # Errors
-    /// If it cannot be asked from here, or the state file names none.
-    pub(crate) fn statistics(
-        &self,
-        resolver: &Resolver,
-    ) -> Result<Option<StatisticsSource>, Mistake> {
-        control_source(
-            self.state.as_deref(),
-            self.control_url.as_deref(),
-            self.control_token.as_deref(),
-            resolver,
-        )
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::ffi::OsString;
+
+    use engine::Resolver;
 
     use super::*;
     use crate::commands::{Command, Invocation, parse};
@@ -161,7 +144,7 @@ mod tests {
             let Ok(Invocation::Command(Command::Watch(args), _)) = parse(words) else {
                 panic!("not a watch")
             };
-            let found = args.statistics(&guarded).unwrap().map(|source| source.control);
+            let found = args.control.source(&guarded).unwrap().map(|source| source.control);
             let found = found.map(|control| (control.address.address(), control.token));
             assert_eq!(found, expected.map(|(place, token)| (place.to_owned(), token.to_owned())));
         }

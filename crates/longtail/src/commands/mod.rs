@@ -175,6 +175,7 @@ fn all_commands() -> clap::Command {
         .mut_subcommand("compare", args::compare::as_compare)
         .mut_subcommand("capacity", args::capacity::as_capacity)
         .mut_subcommand("signals", args::signals::as_signals)
+        .mut_subcommand("watch", args::watch::as_watch)
         .mut_subcommand("calibrate", |command| args::doctor::as_flag(command, "generators"))
         .mut_subcommand("selftest", |command| args::doctor::as_flag(command, "self_test"))
 }

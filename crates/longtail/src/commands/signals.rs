@@ -42,7 +42,7 @@ fn run_on(args: &SignalsArgs, url: &str, resolver: Resolver) -> Result<Exit, Mis
     start.start_far(&args.server.from)?;
     let mut prepared = prepare(&load, &resolver, &start.clock, start.far.as_ref())?;
     prepared.spec.reads_app_times = true;
-    let named = args.statistics(&resolver)?;
+    let named = args.control.source(&resolver)?;
     let source = named.or_else(|| StatisticsSource::of_processes(&prepared.serving, &resolver));
     let control = source.map(|source| source.control);
     let target = CapacityTarget::Running(Box::new(prepared.plan.clone()));

@@ -60,7 +60,7 @@ fn find(
     args: &WatchArgs,
     resolver: &Resolver,
 ) -> Result<(WatchTarget, Option<StatisticsSource>), Mistake> {
-    let mut statistics = args.statistics(resolver)?;
+    let mut statistics = args.control.source(resolver)?;
     if statistics.is_none() {
         // A process also listens for its control server. That must be known first, so that it is
         // not taken for the port to watch.

@@ -95,6 +95,39 @@ pub(crate) fn check_parts(
     }
 }
 
+/// Flags of the control server of a Puma that runs already.
+#[derive(Debug, Args)]
+pub(crate) struct ControlArgs {
+    /// Puma's state file [default: looked for where Puma runs]
+    #[arg(long, value_name = "FILE", conflicts_with = "control_url", help_heading = ADVANCED)]
+    state: Option<PathBuf>,
+    #[arg(long, value_name = "URL", help_heading = ADVANCED, help = "Puma's control server: tcp://HOST:9293 or unix:///PATH")]
+    control_url: Option<String>,
+    /// Token of the control server
+    #[arg(long, value_name = "TOKEN", requires = "control_url", help_heading = ADVANCED)]
+    control_token: Option<String>,
+}
+
+impl ControlArgs {
+    /// The control server, where one was named.
+    ///
+    /// # Errors
+    /// As [`control_source`].
+    pub(crate) fn source(&self, resolver: &Resolver) -> Result<Option<StatisticsSource>, Mistake> {
+        control_source(
+            self.state.as_deref(),
+            self.control_url.as_deref(),
+            self.control_token.as_deref(),
+            resolver,
+        )
+    }
+
+    /// Whether any of these flags is given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.state.is_some() || self.control_url.is_some() || self.control_token.is_some()
+    }
+}
+
 /// The control server that a state file, or else a URL, names; `None` if neither is given.
 ///
 /// # Errors
