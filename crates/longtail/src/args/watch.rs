@@ -125,7 +125,6 @@ mod tests {
 
     use engine::Resolver;
 
-    use super::*;
     use crate::commands::{Command, Invocation, parse};
 
     #[test]
