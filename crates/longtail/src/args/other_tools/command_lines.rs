@@ -520,10 +520,11 @@ pub(crate) fn answer(
         found.remarks.push(format!("without -duration {FOR_EVER}"));
     }
     find_url(tool, beside, &mut found);
-    if tool.gets_with_body && has_body_without_method(found.flags.iter().chain(beside)) {
+    let words = found.whole_line(whole, tool, beside);
+    let is_get = |word: &String| word == "GET";
+    if words.iter().any(is_get) && !found.flags.iter().chain(beside).any(is_get) {
         found.remarks.push(format!("{} sends GET unless -m says otherwise", tool.name));
     }
-    let words = found.whole_line(whole, tool, beside);
     let refusal = with_remarks(refusal, &found.remarks, &found.left_out);
     Ok(PastedLine { refusal, words })
 }
@@ -576,19 +577,6 @@ fn asked_of(tool: &'static OtherTool, words: &[String]) -> Option<String> {
         }
     }
     None
-}
-
-/// Whether words of ours give a body, and no method.
-fn has_body_without_method<'w>(words: impl Iterator<Item = &'w String>) -> bool {
-    let mut has_body = false;
-    for word in words {
-        match word.as_str() {
-            "-m" | "--method" => return false,
-            "-d" | "-D" | "--data" | "--data-raw" | "--body-file" => has_body = true,
-            _ => {}
-        }
-    }
-    has_body
 }
 
 /// Environment variables by which k6 is told the same as by flags, and those flags.
