@@ -15,6 +15,8 @@ pub struct ProcessStat {
     pub name: String,
     /// Its parent's id.
     pub parent: u32,
+    /// The id of its process group. 0 for a thread of the kernel, which has none.
+    pub group: u32,
     /// Whether it has ended, but its parent has not waited for it yet (state Z or X).
     pub is_dead: bool,
     /// The CPU time that it used, in user and in kernel mode, in ticks.
@@ -48,6 +50,7 @@ impl ProcessStat {
             pid: pid.parse().ok()?,
             name: name.to_owned(),
             parent: u32::try_from(number(4)?).ok()?,
+            group: number(5).and_then(|group| u32::try_from(group).ok()).unwrap_or(0),
             is_dead: matches!(*fields.first()?, "Z" | "X"),
             cpu_ticks: number(14)? + number(15)?,
             started: number(22)?,
@@ -160,6 +163,7 @@ mod tests {
                 pid: 77,
                 name: name.to_owned(),
                 parent: 5,
+                group: 77,
                 is_dead: false,
                 cpu_ticks: 42,
                 started: 999,

@@ -7,12 +7,12 @@ use std::{fs, io};
 
 use judge::words::first_sentence;
 use model::Study;
+use proctree::ProcessStat;
 use report::Width;
 use report::summary::Summary;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::io::ioctl_fionread;
-use rustix::process::{Pid, getpgid, getpgrp};
 
 use crate::args::ReportArgs;
 use crate::args::output::StudyKind;
@@ -99,15 +99,11 @@ fn pipe_at_stdin() -> Option<u64> {
 /// Whether a process of this one's group, as those of a shell's pipeline are, has this pipe for its
 /// stdout.
 fn is_written_by_neighbor(pipe: u64) -> bool {
-    let Ok(processes) = fs::read_dir("/proc") else { return false };
-    let group = getpgrp();
+    let Some(this) = ProcessStat::of(std::process::id()) else { return false };
     let name = format!("pipe:[{pipe}]");
-    processes.flatten().any(|process| {
-        let pid = process.file_name().to_str().and_then(|name| name.parse().ok());
-        let is_neighbor =
-            pid.and_then(Pid::from_raw).is_some_and(|pid| getpgid(Some(pid)) == Ok(group));
-        is_neighbor
-            && fs::read_link(process.path().join("fd/1"))
+    proctree::all().iter().any(|other| {
+        other.group == this.group
+            && fs::read_link(format!("/proc/{}/fd/1", other.pid))
                 .is_ok_and(|stdout| stdout.as_os_str() == name.as_str())
     })
 }
