@@ -5,7 +5,9 @@
 //! details are wanted also the title (`/proc/PID/cmdline`) and resident memory (`/proc/PID/statm`).
 //! `/proc/PID/schedstat` covers the main thread alone, so those of all threads are added:
 //! `/proc/PID/task/TID/schedstat` has ns on a CPU, ns on a run queue, and time slices
-//! (Documentation/scheduler/sched-stats.rst). Which of the server's connections it holds is in
+//! (Documentation/scheduler/sched-stats.rst). Threads that ended between two samples, as a server
+//! has that starts one for each connection, are missing there; `/proc/PID/stat` has their CPU time,
+//! in ticks (mostly 10 ms), and that is taken where it shows more. Which of the server's connections it holds is in
 //! `/proc/PID/fd`, which root and its own user may read; any user may read the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -138,6 +140,8 @@ struct FollowedProcess {
     /// first sample.
     started: Option<u64>,
     cpu: ThreadCounters,
+    /// The CPU time of the process at the first sample, in ticks; 0 if it started later.
+    ticks_before: Option<u64>,
 }
 
 impl FollowedProcess {
@@ -146,6 +150,7 @@ impl FollowedProcess {
         FollowedProcess {
             started: None,
             cpu: ThreadCounters { begun: true, ..ThreadCounters::default() },
+            ticks_before: Some(0),
         }
     }
 
@@ -161,9 +166,14 @@ impl FollowedProcess {
             *self = FollowedProcess::newborn();
         }
         self.started = Some(stat.started);
+        let before = *self.ticks_before.get_or_insert(stat.cpu_ticks);
+        let ticks = stat.cpu_ticks.saturating_sub(before);
         let used = self.cpu.take(each_thread(pid));
         let threads = self.cpu.threads.len() as u64;
-        let used = used.map(|[cpu, run_queue]| CpuShare { cpu, run_queue, threads });
+        let used = used.map(|[of_threads, run_queue]| {
+            let cpu = of_threads.max(certain_time(ticks));
+            CpuShare { cpu, run_queue, threads }
+        });
         let plain = ProcessSample {
             pid,
             used,
@@ -271,6 +281,12 @@ impl ServerProcesses {
     }
 }
 
+/// The CPU time, in ns, that was certainly used between two readings which differ by this many ticks:
+/// both are rounded down.
+fn certain_time(ticks: u64) -> u64 {
+    ticks.saturating_sub(1) * 1_000_000_000 / rustix::param::clock_ticks_per_second()
+}
+
 /// `None` if there is no such process, or only a zombie.
 fn living(pid: u32) -> Option<ProcessStat> {
     ProcessStat::of(pid).filter(|process| !process.is_dead)
@@ -376,6 +392,22 @@ mod tests {
         let mut newborn = FollowedProcess::newborn().cpu;
         assert_eq!(newborn.take(threads(&[(1, 100, 10)])), Some([100, 10]), "all counts");
         assert_eq!(newborn.take(threads(&[(1, 110, 10), (2, 5, 1)])), Some([115, 11]));
+    }
+
+    #[test]
+    fn what_a_thread_used_that_ended_between_two_samples_is_counted() {
+        let this = std::process::id();
+        let mut processes = ServerProcesses::of(&[this]);
+        processes.search(usize::MAX);
+        let mut cpu = || {
+            let samples = processes.sample(None, false);
+            Nanos(samples.iter().find(|process| process.pid == this).unwrap().used.unwrap().cpu)
+        };
+        let before = cpu();
+        let used = Nanos::from_millis(200);
+        std::thread::spawn(move || while this_threads_cpu() < used {}).join().unwrap();
+        // Two readings in ticks of 10 ms.
+        assert!(cpu() >= before + used - Nanos::from_millis(30), "{before:?}");
     }
 
     #[test]
