@@ -579,6 +579,7 @@ impl WatchBoard {
             out: recent(Quantity::RequestsOut),
             out_most: recent(Quantity::RequestsOutAtMost),
             span: board.waiting.span(),
+            earlier: board.waiting.earlier(),
             cpu: recent(Quantity::Cpu),
             cpus: board.room.as_ref().map(|room| room.cpus),
             busy_cpus: recent(Quantity::BusyCpus),

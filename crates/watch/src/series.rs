@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use judge::watch::{LEAST_QUEUE, WaitingSpan};
+use judge::watch::{EarlierWaits, LEAST_QUEUE, WaitingSpan};
 use model::Nanos;
 use report::number;
 use serde::Serialize;
@@ -192,6 +192,10 @@ pub(crate) struct WaitingHistory {
     /// The first sample of the current wait: all samples since then found somebody waiting. When it
     /// was taken, and whether it was the first sample of all.
     since: Option<(Nanos, bool)>,
+    /// The most that waited at a time, how long somebody did, and when the last wait ended.
+    most: f64,
+    waited: Nanos,
+    ended: Nanos,
     /// What the kernel's queue and the server's own held last, where they are seen.
     queues: [Option<f64>; 2],
 }
@@ -202,7 +206,8 @@ impl WaitingHistory {
         let queues = [kernel, inside];
         if self.queues.map(|queue| queue.is_some()) != queues.map(|queue| queue.is_some()) {
             // One more or one less queue in sight is no change in how many wait, so begin anew.
-            *self = WaitingHistory::default();
+            self.samples.clear();
+            self.since = None;
         }
         self.queues = queues;
         if queues == [None; 2] {
@@ -211,6 +216,12 @@ impl WaitingHistory {
         let waiting =
             kernel.filter(|length| *length >= LEAST_QUEUE).unwrap_or(0.0) + inside.unwrap_or(0.0);
         let is_first = self.samples.is_empty();
+        if self.since.is_some() {
+            let before = self.samples.back().map_or(at, |(before, _)| *before);
+            self.waited += at.saturating_sub(before);
+            self.ended = at;
+        }
+        self.most = self.most.max(waiting);
         self.since = if waiting > 0.0 { self.since.or(Some((at, is_first))) } else { None };
         self.samples.push_back((at, waiting));
         self.samples.drain(..self.samples.len().saturating_sub(MOST_SAMPLES));
@@ -221,6 +232,17 @@ impl WaitingHistory {
         let (since, is_from_start) = self.since?;
         let length = self.samples.back()?.0.saturating_sub(since);
         Some(WaitingSpan { length, is_from_start, trend: self.trend(since) })
+    }
+
+    /// The waits that are over, if nobody waits now.
+    pub(crate) fn earlier(&self) -> Option<EarlierWaits> {
+        let (last, _) = self.samples.back()?;
+        let is_over = self.since.is_none() && self.waited > Nanos::ZERO;
+        is_over.then(|| EarlierWaits {
+            most: self.most,
+            length: self.waited,
+            ago: last.saturating_sub(self.ended),
+        })
     }
 
     /// The slope of the straight line through the samples from `since` on.
@@ -361,6 +383,21 @@ mod tests {
         // A queue that is no longer seen is no fall.
         let unseen = (0..28).map(|second| [Some(5.0), (second < 20).then_some(30.0)]);
         assert_eq!(span(unseen), Some((7.0, true, Some(0.0))));
+    }
+
+    #[test]
+    fn waits_that_are_over_are_remembered() {
+        let mut history = WaitingHistory::default();
+        for (second, waiting) in [0.0, 4.0, 20.0, 0.0, 3.0, 0.0, 0.0].into_iter().enumerate() {
+            history.take(seconds(second as u64), Some(0.0), Some(waiting));
+            let is_over = second >= 3 && waiting == 0.0;
+            assert_eq!(history.earlier().is_some(), is_over, "{second}");
+        }
+        let earlier = history.earlier().unwrap();
+        assert_eq!((earlier.most, earlier.length, earlier.ago), (20.0, seconds(3), seconds(1)));
+        // A queue that comes into sight is no reason to forget.
+        history.take(seconds(9), None, Some(0.0));
+        assert_eq!(history.earlier().unwrap().length, seconds(3));
     }
 
     #[test]

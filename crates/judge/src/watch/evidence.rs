@@ -63,6 +63,8 @@ pub struct WatchEvidence {
     pub out_most: Option<f64>,
     /// Since when requests have been waiting.
     pub span: Option<WaitingSpan>,
+    /// The waits that were over before the last look.
+    pub earlier: Option<EarlierWaits>,
     /// CPUs that the server uses.
     pub cpu: Option<f64>,
     /// CPUs that the server may use.
@@ -170,6 +172,18 @@ pub struct WaitingSpan {
     /// How many more requests wait each second; negative if fewer, 0 if steady, `None` if not known
     /// yet.
     pub trend: Option<f64>,
+}
+
+/// Waits that the watch saw end.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EarlierWaits {
+    /// The most requests that waited at a time.
+    pub most: f64,
+    /// How long somebody waited, in all.
+    pub length: Nanos,
+    /// How long ago the last of them ended.
+    pub ago: Nanos,
 }
 
 impl StartRate {

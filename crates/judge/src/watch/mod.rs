@@ -11,7 +11,7 @@ mod uneven;
 mod waits;
 
 pub use self::evidence::{
-    LEAST_QUEUE, StartRate, WaitingSpan, WaitsSeen, WatchEvidence, WatchedWorker,
+    EarlierWaits, LEAST_QUEUE, StartRate, WaitingSpan, WaitsSeen, WatchEvidence, WatchedWorker,
 };
 
 use model::{Limit, Nanos};

@@ -2,7 +2,7 @@
 
 use model::{Limit, Nanos, number};
 
-use super::evidence::{WatchEvidence, WatchedWorker};
+use super::evidence::{EarlierWaits, WatchEvidence, WatchedWorker};
 use super::limit::Found;
 use crate::words::{brief, capitalised, count_of};
 
@@ -199,11 +199,15 @@ pub(super) fn cpu(seen: &WatchEvidence, found: &Found) -> Option<String> {
     Some(format!("CPU {cpu} of {of}{}.{}", all.unwrap_or_default(), wait.unwrap_or_default()))
 }
 
+/// Since when requests wait; if none does now, since when that is so.
 pub(super) fn since(seen: &WatchEvidence) -> Option<String> {
-    let span = seen.span.filter(|span| span.length >= LEAST_SPAN)?;
+    let Some(span) = seen.span else { return seen.earlier.and_then(before) };
+    if span.length < LEAST_SPAN {
+        return None;
+    }
     let length = brief(span.length);
     let since = if span.is_from_start {
-        format!("the watch began, {length} ago")
+        format!("the first look, {length} ago")
     } else {
         format!("{length} ago")
     };
@@ -216,4 +220,17 @@ pub(super) fn since(seen: &WatchEvidence) -> Option<String> {
         }
     };
     Some(format!("{since}; {trend}"))
+}
+
+/// What waited earlier, where nothing waits now.
+fn before(earlier: EarlierWaits) -> Option<String> {
+    let most = earlier.most.round() as u64;
+    (earlier.length >= LEAST_SPAN && most > 0).then(|| {
+        format!(
+            "{} ago nothing waits; before that up to {} waited at a time, for {} in all",
+            brief(earlier.ago),
+            count_of(most as u32, "request"),
+            brief(earlier.length)
+        )
+    })
 }
