@@ -31,6 +31,8 @@ pub(crate) fn is_delay(check: &Diagnostic) -> bool {
     matches!(
         check,
         Diagnostic::GeneratorLag { .. }
+            | Diagnostic::LagSlope { .. }
+            | Diagnostic::Bracket { .. }
             | Diagnostic::ReadLag { .. }
             | Diagnostic::LaneRunQueue { .. }
             | Diagnostic::Standstill { .. }
@@ -59,7 +61,7 @@ pub(super) fn assess(
         percent(waited)
     );
     let hint = "more --generator-threads will not help: wait until the machine is idle, keep a CPU \
-                free for the generator (taskset; --server-cpus), or send the load from another \
+                free for the generator (taskset; sweep has --server-cpus), or send the load from another \
                 machine";
     Assessment::new(Grade::Doubtful, sentence, hint)
 }
