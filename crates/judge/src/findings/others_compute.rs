@@ -19,6 +19,9 @@ pub struct OthersCompute {
     /// How long a request is in service, on average: the response time without the wait for a slot.
     #[serde(rename = "in_service_ns")]
     pub in_service: Nanos,
+    /// The slots are not known, so that time may have a wait for one in it.
+    #[serde(default)]
+    pub may_have_queued: bool,
 }
 
 /// Other processes use at least this share of the CPUs.
@@ -52,20 +55,26 @@ pub(super) fn of(run: &Run, slots: Option<u32>) -> Option<Finding> {
     // The waits of all threads are counted, also of those that serve no requests. A sum that is
     // longer than a request is in service cannot be a part of its time.
     let is_part = waited < in_service && waited.0 as f64 >= NOTABLE_WAIT * in_service.0 as f64;
-    (is_part && !is_said)
-        .then(|| OthersCompute { others, of: server.of, waited, in_service }.into())
+    (is_part && !is_said).then(|| {
+        let may_have_queued = slots.is_none();
+        OthersCompute { others, of: server.of, waited, in_service, may_have_queued }.into()
+    })
 }
 
 impl OthersCompute {
     pub(super) fn sentence(&self) -> String {
-        let OthersCompute { others, of, waited, in_service } = self;
+        let OthersCompute { others, of, waited, in_service, may_have_queued } = self;
         let part = share(waited.0 as f64 / in_service.0.max(1) as f64);
+        let in_service = if *may_have_queued {
+            format!("{} that it takes, any wait for a thread included", brief(*in_service))
+        } else {
+            format!("{} that it is in service", brief(*in_service))
+        };
         format!(
             "Other processes use {} of the {of} CPUs: a request waits {} for a CPU, on average, {part} \
-             of the {} that it is in service.",
+             of the {in_service}.",
             tenths(*others),
-            brief(*waited),
-            brief(*in_service)
+            brief(*waited)
         )
     }
 }
@@ -128,7 +137,7 @@ mod tests {
             sentence(1.9, 0.0, second * 10).as_deref(),
             Some(
                 "Other processes use 1.9 of the 2 CPUs: a request waits 10.0 ms for a CPU, on average, \
-                 20 % of the 50.0 ms that it is in service."
+                 20 % of the 50.0 ms that it takes, any wait for a thread included."
             )
         );
         assert_eq!(sentence(1.9, 0.0, second / 10), None, "requests hardly wait for a CPU");
