@@ -12,8 +12,11 @@ use crate::words::{count_of, rate_in_words};
 pub struct Saturated {
     /// The fewest connections tried at which the server is saturated.
     pub connections: u32,
-    /// Whether that was the lowest load tried.
+    /// Whether that was the lowest load of those whose runs can be judged.
     pub is_lowest: bool,
+    /// A lower load was tried, and its run says nothing of the server.
+    #[serde(default)]
+    pub is_above_unjudged: bool,
     /// Whether that was the only load tried.
     pub is_only: bool,
     /// Throughput, in requests per second.
@@ -41,6 +44,7 @@ pub(super) fn of(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Findin
         Saturated {
             connections: reached.run.connections,
             is_lowest: reached.run.connections == first.run.connections,
+            is_above_unjudged: study.runs.iter().any(|run| run.connections < first.run.connections),
             is_only: points.len() == 1,
             rate_per_s: best.rate,
             on_shared_cpus: matches!(last.limit(), Some(Limit::SharedCpus(_))),
@@ -51,7 +55,14 @@ pub(super) fn of(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Findin
 
 impl Saturated {
     pub(super) fn sentence(&self) -> String {
-        let Saturated { connections, is_lowest, is_only, rate_per_s, on_shared_cpus } = self;
+        let Saturated {
+            connections,
+            is_lowest,
+            is_above_unjudged,
+            is_only,
+            rate_per_s,
+            on_shared_cpus,
+        } = self;
 
         let shared = if *on_shared_cpus {
             ", on shared CPUs; on CPUs of its own it would do more"
@@ -61,6 +72,9 @@ impl Saturated {
         let n = count_of(*connections, "connection");
         let from = match (is_only, is_lowest) {
             (true, _) => format!("At {n}"),
+            (_, true) if *is_above_unjudged => {
+                format!("From {n} on, the lowest load whose run can be judged,")
+            }
             (_, true) => format!("From {n} on, the lowest load tried,"),
             _ => format!("From {n} on"),
         };
