@@ -218,19 +218,19 @@ fn about_limit(study: &SweepStudy, limit: &Limit) -> Option<NextCommand> {
 }
 
 fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
-    let mut next: Vec<NextCommand> = Vec::new();
+    let limit = findings.iter().rev().find_map(|finding| match finding {
+        Finding::Limited(Limited { limit, .. }) => Some(limit),
+        _ => None,
+    });
+    // The limit is what a sweep asks for, so what settles it comes first.
+    let settles_limit = limit.and_then(|limit| about_limit(study, limit));
+    let mut next: Vec<NextCommand> = settles_limit.into_iter().collect();
     for step in findings.iter().filter_map(|finding| for_finding(study, finding)) {
         if !next.contains(&step) {
             next.push(step);
         }
     }
-    let limit = findings.iter().rev().find_map(|finding| match finding {
-        Finding::Limited(Limited { limit, .. }) => Some(limit),
-        _ => None,
-    });
-    let settles_limit = limit.and_then(|limit| about_limit(study, limit));
-    next.truncate(MOST_OF_FINDINGS - usize::from(settles_limit.is_some()));
-    next.extend(settles_limit.filter(|step| !next.contains(step)));
+    next.truncate(MOST_OF_FINDINGS);
     let is_own = study.runs.iter().all(|run| run.is_evidence() && run.claim.is_none());
     if is_own && !study.runs.is_empty() {
         next.extend(longer_sweep(study));

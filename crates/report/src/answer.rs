@@ -87,7 +87,8 @@ pub fn painted(
         if ending.lines().count() <= room || doubts + commands == 0 {
             return text + &ending;
         }
-        if commands >= doubts {
+        // The first command settles what the conclusion leaves open, so it goes last.
+        if commands > 1 && commands >= doubts || doubts == 0 {
             commands -= 1;
         } else {
             doubts -= 1;
