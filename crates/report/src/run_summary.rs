@@ -317,7 +317,12 @@ impl<'a> SummaryRun<'a> {
     /// Connections / throughput, in ms: how long each request of a closed loop without pauses would
     /// take, first come, first served (Little's law).
     pub(crate) fn in_order_ms(&self) -> Option<f64> {
-        let rate = self.completed().filter(|rate| *rate > 0.0 && self.is_clean())?;
+        // A failure ends a request, too: where there are many, the good responses alone are not all
+        // that the server does.
+        const FEW: f64 = 0.01;
+        let failed = self.run.failed()? as f64 / self.run.requests()?.max(1) as f64;
+        let is_whole = self.is_clean() && failed <= FEW;
+        let rate = self.completed().filter(|rate| *rate > 0.0 && is_whole)?;
         Some(f64::from(self.outstanding()?) / rate * 1e3)
     }
 
