@@ -28,6 +28,8 @@ pub struct UnevenDealing {
 /// If all workers are full and one holds this many times the connections of another, it is
 /// reported: its requests take that much longer.
 const UNEVEN: f64 = 1.2;
+/// With a coefficient of variation below this, a request that takes longer than alone has waited.
+const STEADY: f64 = 0.2;
 
 /// The lowest load at which requests wait in one worker while a thread of another is free; else the
 /// highest at which they wait notably longer in one than in another.
@@ -52,7 +54,8 @@ fn dealing(study: &SweepStudy, point: &SweepPoint<'_>) -> Option<UnevenDealing> 
         held,
         threads,
         p95: point.run.response_time(0.95).time(),
-        alone: study.service_time.map(|known| known.mean),
+        // If the app itself varies, its 95th percentile alone is not known, and longer than the mean.
+        alone: study.service_time.filter(|known| known.variation < STEADY).map(|known| known.mean),
     })
 }
 
