@@ -20,7 +20,7 @@ pub struct OthersCompute {
     #[serde(rename = "in_service_ns")]
     pub in_service: Nanos,
     /// The slots are not known, so that time may have a wait for one in it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_have_queued: bool,
 }
 

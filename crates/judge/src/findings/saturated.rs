@@ -15,7 +15,7 @@ pub struct Saturated {
     /// Whether that was the lowest load of those whose runs can be judged.
     pub is_lowest: bool,
     /// A lower load was tried, and its run says nothing of the server.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_above_unjudged: bool,
     /// Whether that was the only load tried.
     pub is_only: bool,
@@ -37,6 +37,11 @@ pub(super) fn of(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Findin
     let shown = sweep_points::saturation(points);
     let known = sweep_points::known_limit(points).and_then(|_| sweep_points::reached(points));
     let reached = shown.or(known)?;
+    // The highest load alone does not show that more connections bring no more.
+    let still_grows = reached.run.connections == last.run.connections && points.len() > 1;
+    if still_grows && shown.is_none() {
+        return None;
+    }
     if study.runs.iter().any(|run| run.completed_rate() > REFUTED * best.rate) {
         return None;
     }
