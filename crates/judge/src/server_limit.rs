@@ -46,7 +46,7 @@ impl ServerSeen {
     /// `low`, with 1.5 times as many connections or more. Rates are corrected for threads that were
     /// idle while requests were on the network.
     fn is_flat(&self, low: &LoadSeen, high: &LoadSeen) -> bool {
-        f64::from(high.connections) >= NEXT_LOAD * f64::from(low.connections)
+        high.all_connections() >= NEXT_LOAD * low.all_connections()
             && high.rate < (1.0 + SAME_RATE) * self.without_network_time(low)
     }
 
@@ -184,7 +184,7 @@ impl<'a> Seen<'a> {
     /// The limit, given how many requests' worth of work the server does at once.
     fn limit(&self, at_once: &AtOnce) -> Option<Limit> {
         let slots = f64::from(self.server.slots);
-        let waits = f64::from(self.last.connections) >= WAITING * at_once.mean;
+        let waits = self.last.all_connections() >= WAITING * at_once.mean;
         match at_once::compare_with_slots(at_once, slots) {
             // If all threads are counted as busy, and no more than stated, that outweighs an
             // interval that is wide by chance.
@@ -382,7 +382,15 @@ mod tests {
         let usual = Nanos::from_millis(usual);
         let usual =
             UsualTime { cap: Nanos::from_millis(200), answers: 1000, ..UsualTime::given(usual) };
-        LoadSeen { connections, rate, responses: 1000, usual: Some(usual), variation: 0.0, busy }
+        LoadSeen {
+            connections,
+            never_served: 0,
+            rate,
+            responses: 1000,
+            usual: Some(usual),
+            variation: 0.0,
+            busy,
+        }
     }
 
     /// The time alone, from 200 requests of 100 ms.
@@ -433,6 +441,15 @@ mod tests {
         let pauses = ServerSeen { accept_pause: Nanos::from_millis(5), ..stated };
         let limit = server_limit(&pauses);
         assert!(matches!(limit, Some(Limit::Threads { .. })), "{limit:?}");
+    }
+
+    #[test]
+    fn connections_that_are_never_served_wait_for_a_thread() {
+        // Ten threads that each keep their connection: the others are never accepted.
+        let full = load(10, 100.0, 100, None);
+        let beyond = LoadSeen { never_served: 10, ..full };
+        assert_eq!(threads(alone(), vec![full, beyond]), Some(Strength::Probably));
+        assert_eq!(threads(alone(), vec![full]), None, "nothing waits");
     }
 
     #[test]

@@ -9,6 +9,8 @@ use model::{Nanos, ServerFacts};
 pub struct LoadSeen {
     /// Connections, each of which always has a request in flight.
     pub connections: u32,
+    /// Further connections, which the server never served: their requests wait outside.
+    pub never_served: u32,
     /// Good responses per second.
     pub rate: f64,
     /// Good responses.
@@ -39,6 +41,13 @@ pub struct ServerSeen {
 /// A Puma 6 waits so long, so that a worker with more free threads may take the connection
 /// (`wait_for_less_busy_worker`).
 const PAUSE_OF_PUMA_6: Nanos = Nanos::from_millis(5);
+
+impl LoadSeen {
+    /// All connections, those that were never served too.
+    pub(crate) fn all_connections(&self) -> f64 {
+        f64::from(self.connections + self.never_served)
+    }
+}
 
 impl ServerSeen {
     /// A server without any load yet.

@@ -62,9 +62,11 @@ fn load_seen(run: &Run, alone: Option<&ServiceTime>) -> LoadSeen {
     let mean = times.mean().unwrap_or_default().as_secs_f64();
     let deviation = times.standard_deviation().unwrap_or_default().as_secs_f64();
     let variation = if mean > 0.0 { deviation / mean } else { 0.0 };
+    let never_served = run.connections_never_served();
     LoadSeen {
+        never_served,
         // A connection that is never served has no request inside and takes no thread.
-        connections: run.connections - checks::connections_never_served(run),
+        connections: run.connections - never_served,
         rate: run.completed_rate(),
         responses: run.tally.counts.good(),
         usual: alone.and_then(|alone| UsualTime::capped(times, alone.usual?.cap)),
@@ -83,6 +85,11 @@ fn of_loads(run: &Run, server: &ServerSeen) -> Option<Limit> {
         return None;
     }
     let limit = server_limit(server);
+    // If all connections are one worker's, the threads of another are idle: what is done at once
+    // tells nothing of the app.
+    if run.has_idle_worker() && matches!(limit, Some(Limit::InsideApp { .. })) {
+        return None;
+    }
     let has_free_threads =
         server.alone.is_some_and(|alone| free_threads::inside(run, &alone, server.slots).is_some());
     match limit {

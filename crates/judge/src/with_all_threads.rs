@@ -99,6 +99,7 @@ mod tests {
         let cap = alone.usual.unwrap().cap;
         let load = |(connections, groups): &(u32, &[(u64, u64)])| LoadSeen {
             connections: *connections,
+            never_served: 0,
             usual: UsualTime::capped(&times(groups), cap),
             rate: 100.0,
             responses: 1000,
@@ -152,6 +153,7 @@ mod tests {
         let usual = UsualTime::capped(&times(&[(1000, 43)]), alone.usual.unwrap().cap);
         let load = LoadSeen {
             connections: 10,
+            never_served: 0,
             rate: 230.0,
             responses: 1000,
             usual,

@@ -307,6 +307,28 @@ impl Run {
         deviations
     }
 
+    /// Whether one of several workers served less than half of an even share, so that its threads
+    /// were idle. Only with enough requests to tell.
+    pub fn has_idle_worker(&self) -> bool {
+        let total: u64 = self.workers.iter().map(|worker| worker.requests).sum();
+        let are_enough = total >= 20 * self.workers.len() as u64;
+        self.workers.len() > 1
+            && are_enough
+            && self.worker_deviations().first().is_some_and(|least| *least < -0.5)
+    }
+
+    /// Connections without any response in a window that was long enough for ten on each: the server
+    /// keeps to the others. 0 if requests failed, since a failed one may be theirs.
+    pub fn connections_never_served(&self) -> u32 {
+        const ROUNDS: f64 = 10.0;
+        let each = &self.tally.per_connection;
+        let never = each.iter().filter(|responses| **responses == 0).count();
+        let round = each.len() as f64 / self.completed_rate().max(1e-9);
+        let is_long = self.measured.as_secs_f64() >= ROUNDS * round;
+        let are_some_served = never < each.len();
+        if is_long && are_some_served && self.tally.counts.failed() == 0 { never as u32 } else { 0 }
+    }
+
     /// How long a good response's request waited in the kernel's accept queue on average, inferred
     /// from the length of the queue (Little's law).
     ///
@@ -317,11 +339,13 @@ impl Run {
     /// mean wait = mean length x window / good responses in the window. This gives only the mean,
     /// and it is inferred, not measured.
     ///
-    /// `None` if the queue was not sampled often enough, or if requests failed: those that were
-    /// given up may still be in the queue.
+    /// `None` if the queue was not sampled often enough, if requests failed (those that were given up
+    /// may still be in the queue), or if some connections are never served, and so wait there for
+    /// ever.
     pub fn accept_queue_wait(&self) -> Option<Nanos> {
         let (track, queue) = self.watch.as_ref()?.curve("accept_queue")?;
-        if self.tally.counts.failed() > 0 || self.tally.completed_in_window == 0 {
+        let is_mixed = self.tally.counts.failed() > 0 || self.connections_never_served() > 0;
+        if is_mixed || self.tally.completed_in_window == 0 {
             return None;
         }
         let length = track.mean(queue, self.measured)?;

@@ -313,7 +313,7 @@ impl<'a> Session<'a> {
             return;
         }
         self.forecast(run, service_time.unwrap_or_default());
-        let turns = checks::served_in_turns(run, facts.slots(), keep_alive, service_time.as_ref());
+        let turns = checks::served_in_turns(run, facts, keep_alive, service_time.as_ref());
         run.warnings = checks::warnings_of_run(run, setting);
         run.warnings.extend(turns);
     }

@@ -63,7 +63,9 @@ mod unstamped;
 mod workers_changed;
 
 use model::theory::ServiceTime;
-use model::{Diagnostic, EndedBy, LaneFacts, LoadPlan, Nanos, Pace, Placement, Run, Timing};
+use model::{
+    Diagnostic, EndedBy, LaneFacts, LoadPlan, Nanos, Pace, Placement, Run, ServerFacts, Timing,
+};
 use serde::Serialize;
 
 /// The result of a check or a warning: whether the run's figures can be trusted.
@@ -313,14 +315,6 @@ pub(crate) fn of_sweep(run: &Run) -> Vec<Diagnostic> {
     checks
 }
 
-/// Connections that got no response in a window that was long enough for many.
-pub(crate) fn connections_never_served(run: &Run) -> u32 {
-    match never_served::ask(run) {
-        Some(Diagnostic::NeverServed { never, .. }) => never,
-        _ => 0,
-    }
-}
-
 /// Checks of a load in closed loop.
 pub(crate) fn of_closed_load(run: &Run, plan: &LoadPlan) -> Vec<Diagnostic> {
     let mut checks = of_every_run(run, plan.load.timing);
@@ -395,15 +389,21 @@ pub fn warnings_of_run(run: &Run, setting: RunSetting<'_>) -> Vec<Diagnostic> {
     warnings
 }
 
-/// Whether a server with `slots` slots served its connections in turns. `alone`: what one request
-/// takes alone, if that is known.
+/// Whether a server served its connections in turns. `alone`: what one request takes alone, if that
+/// is known.
+///
+/// From version 7 on a Puma takes the next connection where one waits. Turns of different lengths
+/// are then due to stalls, or to workers that hold unequal numbers of connections.
 pub fn served_in_turns(
     run: &Run,
-    slots: u32,
+    server: &ServerFacts,
     keep_alive: bool,
     alone: Option<&ServiceTime>,
 ) -> Option<Diagnostic> {
-    served_in_turns::ask(run, slots, keep_alive, alone)
+    let takes_the_next = server.puma_major() >= Some(7) || run.has_idle_worker();
+    let turns = served_in_turns::ask(run, server.slots(), keep_alive, alone)?;
+    let varies = matches!(turns, Diagnostic::ServedInTurns { varies: true, .. });
+    (!(varies && takes_the_next)).then_some(turns)
 }
 
 /// Whether a warning is [`Diagnostic::AboveMaximum`], and the excess is explained.

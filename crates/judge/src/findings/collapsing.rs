@@ -36,6 +36,11 @@ pub(super) fn of(points: &[SweepPoint<'_>], variation: f64) -> Option<Finding> {
     if last.rate >= (1.0 - COLLAPSE) * best.rate {
         return None;
     }
+    // With all connections in one worker the threads of another are idle, which is chance: the next
+    // run may be dealt otherwise.
+    if last.run.has_idle_worker() {
+        return None;
+    }
     if 1.0 - last.rate / best.rate <= rates_unclear::error_between(best, last, variation) {
         return rates_unclear::of(points, variation);
     }

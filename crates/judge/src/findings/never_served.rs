@@ -29,8 +29,9 @@ impl NeverServed {
         let NeverServed { never, connections } = self;
         let are = if *never == 1 { "is" } else { "are" };
         format!(
-            "{never} of the {connections} connections {are} never served: the server keeps to the \
-             other {}. No percentile shows that, since these requests never end.",
+            "{never} of the {connections} connections {are} never served while the load lasts: the \
+             server keeps to the other {}. No percentile shows that, since these requests do not end \
+             in that time.",
             connections - never
         )
     }
