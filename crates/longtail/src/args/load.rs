@@ -199,7 +199,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) log: Option<PathBuf>,
 
-    /// Open loop: requests per second of each connection, as hey's -q
+    /// Open loop at -c times this rate, as hey's -q; whichever connection is free takes the next request
     #[arg(short = 'q', value_name = "RATE", conflicts_with_all = ["ramp", "steps"], help_heading = ADVANCED)]
     pub(crate) per_connection_rate: Option<Rate>,
     /// Closed loop: pause between a response and the next request of that connection
