@@ -46,6 +46,16 @@ impl<'a> Results<'a> {
         Ok(Results { output, own, studies, files })
     }
 
+    /// The files that the user named.
+    fn named(&self) -> impl Iterator<Item = &Path> {
+        self.studies.iter().map(PathBuf::as_path).chain(self.files.iter().map(|it| &*it.path))
+    }
+
+    /// Says why nothing was measured, and which files are not written.
+    pub(crate) fn nothing_to_report(&self, why: &str) {
+        nothing_to_report(why, self.named());
+    }
+
     /// A file that has the whole study: its own, or one that the user named.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.own.iter().chain(&self.studies).next().map(PathBuf::as_path)
@@ -87,6 +97,18 @@ impl<'a> Results<'a> {
         }
         [kept, printed, written].into_iter().map(ui::exit_of_part).fold(Exit::Fine, Exit::and)
     }
+}
+
+/// Says why nothing was measured, and which of the files that the user named are not written: an
+/// older one that stays would be taken for the result.
+pub(crate) fn nothing_to_report<'p>(why: &str, named: impl Iterator<Item = &'p Path>) {
+    let files: Vec<String> = named.map(|path| path.display().to_string()).collect();
+    let left = match files.as_slice() {
+        [] => String::new(),
+        [one] => format!("; {one} is not written"),
+        several => format!("; {} are not written", several.join(" and ")),
+    };
+    ui::note(&format!("{why}: there is nothing to report{left}"));
 }
 
 /// A path as a terminal shows it: from the home folder on, so that most fit on a line of 80 columns.

@@ -72,7 +72,9 @@ pub(crate) fn first_signal() -> Result<Arc<AtomicBool>, Mistake> {
         let mut signals = signals.forever();
         signals.next();
         if !HAS_BEGUN.load(Ordering::SeqCst) {
-            ui::note("interrupted before the first run: there is nothing to report");
+            ui::note(
+                "interrupted before the first run: there is nothing to report, and no file is written",
+            );
             std::process::exit(Exit::Interrupted.code());
         }
         let printing = ui::print_in_progress();

@@ -20,7 +20,7 @@ use crate::args::compare::{ArmRequest, PumaSource};
 use crate::args::output::StudyKind;
 use crate::args::server::{addresses, with_environment};
 use crate::exit::{Exit, Mistake, wrong};
-use crate::results::Results;
+use crate::results::{Results, nothing_to_report};
 use crate::secrets::{self, MaskedWords};
 use crate::{GUARD, signals, study_files, ui};
 
@@ -59,7 +59,9 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
         };
         match find(request, arm, &build, &mut say) {
             Err(Mistake::Launch(LaunchError::Interrupted)) => {
-                ui::note("interrupted before the first run: there is nothing to report");
+                let files: Vec<_> = args.output.files().map(|file| file.path).collect();
+                let named = files.iter().map(|path| &**path);
+                nothing_to_report("interrupted before the first run", named);
                 return Ok(Exit::Interrupted);
             }
             found => found.map_err(|mistake| request.wrong(mistake))?,

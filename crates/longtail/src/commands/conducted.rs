@@ -266,7 +266,7 @@ impl<'a> TerminalObserver<'a> {
         })?;
         let judged = Exit::strictly(&study, self.is_strict);
         if study.runs().is_empty() && judged == Exit::Interrupted {
-            ui::note("interrupted before the first run was finished: there is nothing to report");
+            self.results.nothing_to_report("interrupted before anything was measured");
             return Ok(judged);
         }
         Ok(judged.and(self.results.publish(&study)))

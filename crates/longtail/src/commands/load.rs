@@ -85,7 +85,7 @@ fn measure(
         calibrates: !args.no_calibrate,
     };
     let load = match other_generator {
-        Some(other) => conduct_other(&other, prepared, &context)?,
+        Some(other) => conduct_other(&other, prepared, &context, &results)?,
         None => Some(conduct(args, prepared, observers, &context, &mut outlets)?),
     };
     let Some(load) = load else { return Ok(Exit::Interrupted) };
@@ -179,6 +179,7 @@ fn conduct_other(
     other: &OrderedLoad,
     prepared: PreparedLoad,
     context: &Context<'_>,
+    results: &Results<'_>,
 ) -> Result<Option<LoadStudy>, Mistake> {
     let display = ProgressDisplay::new();
     display.working(&format!("{} makes the load{}", other.name(), other.length_in_words()));
@@ -187,7 +188,7 @@ fn conduct_other(
     drop(display);
     if load.is_none() {
         let name = other.name();
-        ui::note(&format!("interrupted: {name} had not finished, so there is nothing to report"));
+        results.nothing_to_report(&format!("interrupted; {name} had not finished"));
     }
     Ok(load)
 }

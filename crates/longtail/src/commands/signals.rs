@@ -19,6 +19,7 @@ use crate::args::SignalsArgs;
 use crate::args::server::{addresses, with_environment};
 use crate::exit::{Exit, Mistake};
 use crate::load::prepare;
+use crate::results::nothing_to_report;
 use crate::{secrets, signals, study_files, ui};
 
 /// Finds the capacity, loads the server up and down, and prints what its numbers told.
@@ -95,12 +96,12 @@ fn tell(
     let outcome = match end {
         SignalsEnd::Found(outcome) => outcome,
         SignalsEnd::Interrupted => {
-            ui::note("interrupted: the signals need the whole load, so there is nothing to report");
+            files.nothing_to_report("interrupted; the signals need the whole load");
             return Exit::Interrupted;
         }
         SignalsEnd::ServerGone => {
-            ui::note(
-                "nothing listens any more: the objective broke because the server ended, so there is nothing to report",
+            files.nothing_to_report(
+                "nothing listens any more, so the objective broke because the server ended",
             );
             return Exit::Invalid;
         }
@@ -154,6 +155,10 @@ impl SignalsFiles {
         let own = study_files::new_signals(started_at);
         let own = own.inspect_err(|why| ui::note(&format!("this will not be kept: {why}"))).ok();
         Ok(SignalsFiles { own, named: args.file.clone() })
+    }
+
+    fn nothing_to_report(&self, why: &str) {
+        nothing_to_report(why, self.named.iter().map(PathBuf::as_path));
     }
 
     fn write(&self, json: &str) -> Result<(), Mistake> {
