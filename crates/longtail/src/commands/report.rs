@@ -141,8 +141,13 @@ fn check_no_file_to_write(named: &[PathBuf]) -> Result<(), Mistake> {
     })
 }
 
+/// The most columns of a line of the list where no terminal says how many.
+const LIST_COLUMNS: usize = 140;
+/// The most of them for what was typed.
+const TYPED_COLUMNS: usize = 32;
+
 /// Prints a line for each of the newest studies that are kept: its number, when it was made, by which
-/// command, and the first sentence of what it found.
+/// command with which flags, whether it was interrupted, and the first sentence of what it found.
 fn list(most: usize, width: Width) -> Result<Exit, Mistake> {
     let kept = study_files::kept()?;
     for (at, path) in kept.iter().take(most).enumerate() {
@@ -150,14 +155,8 @@ fn list(most: usize, width: Width) -> Result<Exit, Mistake> {
             Ok(study) => in_a_line(&study),
             Err(why) => why.to_string(),
         };
-        let line = format!("{:>3}  {found}", at + 1);
-        let columns = width.columns().unwrap_or(usize::MAX);
-        let line = if line.chars().count() > columns {
-            line.chars().take(columns - 1).chain(['…']).collect()
-        } else {
-            line
-        };
-        ui::print(&(line + "\n"));
+        let columns = width.columns().unwrap_or(LIST_COLUMNS);
+        ui::print(&(cut(&format!("{:>3}  {found}", at + 1), columns) + "\n"));
     }
     let older = kept.len().saturating_sub(most);
     if older > 0 {
@@ -169,13 +168,32 @@ fn list(most: usize, width: Width) -> Result<Exit, Mistake> {
     Ok(Exit::Fine)
 }
 
-/// `2026-07-21 10:00  sweep   From 10 connections on …`
+/// The text, or as much of it as fits, with a mark at its end.
+fn cut(text: &str, columns: usize) -> String {
+    if text.chars().count() <= columns {
+        return text.to_owned();
+    }
+    text.chars().take(columns - 1).chain(['…']).collect()
+}
+
+/// `2026-07-21 10:00  load      127.0.0.1:9292/ --for 9s · interrupted · The server keeps up …`
 fn in_a_line(study: &Study) -> String {
     let summary = Summary::of(study, None);
     let minute = minute_of(&summary);
     let sentence = first_sentence(&summary.sentence).first;
     let sentence = if sentence.is_empty() { "nothing was measured" } else { sentence };
-    format!("{minute}  {:<7}  {sentence}", summary.command)
+    // Where results went does not tell studies apart, and a URL does so best.
+    let line = judge::next::edited(&summary.command_line, "", &[]);
+    let typed = line.split_once(summary.command).map_or("", |(_, typed)| typed);
+    let (urls, flags): (Vec<&str>, Vec<&str>) =
+        typed.split_whitespace().partition(|word| word.starts_with("http"));
+    let urls = urls.into_iter().map(|url| url.strip_prefix("http://").unwrap_or(url));
+    let typed = urls.chain(flags).collect::<Vec<_>>().join(" ");
+    let typed = (!typed.is_empty()).then(|| cut(&typed, TYPED_COLUMNS));
+    let interrupted = summary.interrupted.then(|| "interrupted".to_owned());
+    let parts: Vec<String> =
+        typed.into_iter().chain(interrupted).chain([sentence.to_owned()]).collect();
+    format!("{minute}  {:<8}  {}", summary.command, parts.join(" · "))
 }
 
 /// Removes all kept studies but the newest `number`.
