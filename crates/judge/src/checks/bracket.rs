@@ -47,7 +47,7 @@ pub(super) fn assess(
         width.as_millis_f64(),
         half_interval.as_millis_f64()
     );
-    let hint = "use more --generator-threads on cores of their own; in an open loop also \
-            --timing spin";
+    let hint = "use more --generator-threads on cores of their own; load in an \
+            open loop: also --timing spin";
     Assessment::new(grade, sentence, hint).of_the_generator()
 }

@@ -17,7 +17,7 @@ pub(super) fn assess(connects: u64) -> Assessment {
         "{connects} connects failed because this machine had no port, descriptor or \
             memory left"
     );
-    let hint = "keep connections alive, spread them over --source-ip, or raise \
+    let hint = "keep connections alive, spread them (load: --source-ip), or raise \
             net.ipv4.ip_local_port_range or ulimit -n";
     Assessment::new(grade, sentence, hint).of_the_generator()
 }

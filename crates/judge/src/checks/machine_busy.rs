@@ -55,14 +55,14 @@ pub(super) fn assess(
         format!(" (CPUs used meanwhile: {})", users.join(", "))
     };
     let sentence = format!(
-        "this machine is too busy now to time responses this short: the generator used {} of a CPU and \
+        "this machine is too busy now for times like these: the generator used {} of a CPU and \
          waited for one {} of the time{users}",
         percent(generator),
         percent(waited)
     );
     let hint = "more --generator-threads will not help: wait until the machine is idle, keep a CPU \
-                free for the generator (taskset; sweep has --server-cpus), or send the load from another \
-                machine";
+                free for the generator (taskset, or --server-cpus for a server that longtail \
+                starts), or send the load from another machine";
     Assessment::new(Grade::Doubtful, sentence, hint)
 }
 

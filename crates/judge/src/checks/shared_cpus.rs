@@ -29,7 +29,7 @@ pub(super) fn assess(cpus: &Cpus, taken: f64) -> Assessment {
         cpus.in_words(),
         taken * 100.0
     );
-    let hint = "keep the server to some CPUs (taskset; sweep and compare: --server-cpus): the \
-             generator then uses the others";
+    let hint = "keep the server to some CPUs (taskset, or --server-cpus for one that longtail \
+                starts): the generator then uses the others";
     Assessment::new(grade, sentence, hint)
 }

@@ -25,6 +25,6 @@ pub(super) fn assess(from: f64, answers: u64, worth: Option<u64>) -> Assessment 
         counted(answers, "response"),
         worth.map(|worth| format!(" (worth {worth} independent ones)")).unwrap_or_default()
     );
-    let hint = "run longer (--for), or send more requests (-n, -R)";
+    let hint = "run longer (--for), or send more requests (load: -n; sweep: -R)";
     Assessment::new(grade, sentence, hint)
 }
