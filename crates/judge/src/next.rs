@@ -6,8 +6,9 @@ use model::plan::quoted;
 use model::secret::what_to_put;
 use model::theory::ServiceTime;
 use model::{
-    CapacityStudy, ComparisonStudy, Limit, LoadStudy, Nanos, Pace, Profile, Quantile, SearchEnd,
-    ServerCpu, Statistics, Stop, Strength, Study, SweepStudy, Verdict, number,
+    CapacityStudy, ComparisonStudy, Diagnostic, EndedBy, Limit, LoadStudy, Nanos, Pace, Profile,
+    Quantile, Run, SearchEnd, ServerCpu, Statistics, Stop, Strength, Study, SweepStudy, Verdict,
+    number,
 };
 use serde::Serialize;
 
@@ -44,8 +45,61 @@ pub fn next_commands(study: &Study, findings: &[Finding]) -> Vec<NextCommand> {
         Study::Bodies(_) => Vec::new(),
         Study::Capacity(study) => of_capacity(study),
     };
+    if let Some(rest) = to_the_end(study) {
+        next.retain(|other| other.command != rest.command);
+        next.insert(0, rest);
+    }
     next.truncate(MOST);
     next
+}
+
+/// What a study lacks that the user ended early: of a sweep the other loads, else all of it.
+fn to_the_end(study: &Study) -> Option<NextCommand> {
+    let is_by_server =
+        |warning: &Diagnostic| matches!(warning, Diagnostic::Interrupted { by: EndedBy::Server });
+    if study.runs().iter().any(|run| run.warnings.iter().any(is_by_server))
+        || !crate::is_cut_short(study)
+    {
+        return None;
+    }
+    if let Study::Sweep(sweep) = study
+        && let Some(flags) = missing_loads(sweep)
+    {
+        let own = OwnLine(&sweep.command_line);
+        return Some(own.with(flags, &LOADS, "the loads that are missing"));
+    }
+    let line = match study {
+        Study::Sweep(study) => &study.command_line,
+        Study::Bodies(study) => &study.command_line,
+        Study::Compare(study) => &study.command_line,
+        Study::Load(study) => &study.command_line,
+        Study::Capacity(study) => &study.command_line,
+    };
+    Some(OwnLine(line).with("", &[], "the same again, to its end"))
+}
+
+/// The flags for those loads of a sweep that have no whole run; `None` if that is all of them, or
+/// each is measured several times.
+fn missing_loads(study: &SweepStudy) -> Option<String> {
+    let is_whole = |run: &&Run| !run.warnings.iter().any(is_interruption);
+    let whole: Vec<u32> = study.runs.iter().filter(is_whole).map(|run| run.connections).collect();
+    let loads = study.plan.loads(study.server.slots());
+    let is_missing = |(_, connections): &&(f64, u32)| !whole.contains(connections);
+    let missing: Vec<&(f64, u32)> = loads.iter().filter(is_missing).collect();
+    if study.plan.repeat > 1 || missing.is_empty() || missing.len() == loads.len() {
+        return None;
+    }
+    let (flag, values): (&str, Vec<String>) = if study.plan.connections.is_empty() {
+        let multiples = missing.iter().map(|(multiple, _)| number::shortest(*multiple));
+        ("--multiples", multiples.collect())
+    } else {
+        ("--connections", missing.iter().map(|(_, connections)| connections.to_string()).collect())
+    };
+    Some(format!("{flag}={}", values.join(",")))
+}
+
+fn is_interruption(warning: &Diagnostic) -> bool {
+    matches!(warning, Diagnostic::Interrupted { .. })
 }
 
 fn command(line: impl Into<String>, why: &str) -> NextCommand {
@@ -233,7 +287,8 @@ fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
     next.truncate(MOST_OF_FINDINGS);
     let is_own = study.runs.iter().all(|run| run.is_evidence() && run.claim.is_none());
     if is_own && !study.runs.is_empty() {
-        next.extend(longer_sweep(study));
+        // Of a study that was ended early, what is missing comes before longer runs.
+        next.extend(longer_sweep(study).filter(|_| !study.interrupted));
         next.extend(prediction(study));
     }
     next
@@ -536,7 +591,8 @@ fn longer_load(study: &LoadStudy) -> Option<NextCommand> {
     let run = &study.run;
     let is_steady =
         matches!(plan.load.pace, Pace::Closed | Pace::Open { profile: Profile::Flat { .. }, .. });
-    if !is_steady || !run.is_evidence() || run.claim.is_some() {
+    let is_cut_short = run.warnings.iter().any(is_interruption);
+    if !is_steady || !run.is_evidence() || run.claim.is_some() || is_cut_short {
         return None;
     }
     let answers = run.tally.counts.good();
