@@ -94,7 +94,12 @@ pub fn sentence(study: &CapacityStudy) -> String {
             rate_up(high)
         ),
         (false, None) => match provisional(study) {
-            Some(seems) => format!("It seems to take {seems} with {objectives}."),
+            Some(seems) => {
+                format!(
+                    "It seems to take {seems} with {objectives}, but the trials do not show that \
+                     with 95 % certainty."
+                )
+            }
             None => format!("How much it takes with {objectives} is not known."),
         },
     }
@@ -105,10 +110,10 @@ pub fn provisional(study: &CapacityStudy) -> Option<String> {
     let seems = study.seems;
     Some(match (seems.low > 0.0, seems.high) {
         (true, Some(high)) => {
-            format!("{} to {} requests/s (not yet 95 %)", rate_down(seems.low), rate_up(high))
+            format!("{} to {} requests/s", rate_down(seems.low), rate_up(high))
         }
-        (true, None) => format!("more than {} requests/s (not yet 95 %)", rate_down(seems.low)),
-        (false, Some(high)) => format!("less than {} requests/s (not yet 95 %)", rate_up(high)),
+        (true, None) => format!("more than {} requests/s", rate_down(seems.low)),
+        (false, Some(high)) => format!("less than {} requests/s", rate_up(high)),
         (false, None) => return None,
     })
 }
@@ -432,17 +437,38 @@ fn why_not_trusted(run: &Run) -> Option<Diagnostic> {
 /// What speaks for the answer and against it.
 pub fn trust(study: &CapacityStudy) -> Vec<TrustLine> {
     let mut lines = Vec::new();
-    let total = study.trials.len() as u64;
     let doubted =
         study.trials.iter().filter(|trial| trial.result == TrialResult::NotTrusted).count() as u64;
-    let requests: u64 =
-        study.trials.iter().filter_map(|trial| trial.late.first()).map(|late| late.requests).sum();
-    let trials = number::count_of(total, "trial");
-    if total > doubted {
+    let trials = number::count_of(study.trials.len() as u64, "trial");
+    let requests = |trial: &CapacityTrial| trial.late.first().map_or(0, |late| late.requests);
+    let counting: Vec<&CapacityTrial> = study
+        .trials
+        .iter()
+        .filter(|trial| {
+            let counts = !matches!(trial.result, TrialResult::NotTrusted | TrialResult::BrokenOff);
+            counts && requests(trial) > 0
+        })
+        .collect();
+    if !counting.is_empty() {
+        let counted: u64 = counting.iter().map(|trial| requests(trial)).sum();
+        let counted = number::count_of(counted, "request");
+        let these = if counting.len() == study.trials.len() {
+            trials.clone()
+        } else {
+            format!("{} of {trials} count", counting.len())
+        };
         lines.push(TrustLine::new(
             Grade::Passed,
+            format!("{these}, {counted}: each judged by how many were late, and how clustered"),
+        ));
+    }
+    let late = counting.iter().filter(|trial| is_generator_bound(&trial.run)).count();
+    if late > 0 {
+        let they = if late == 1 { "it counts" } else { "they count" };
+        lines.push(TrustLine::new(
+            Grade::Uncertain,
             format!(
-                "{trials}, {requests} requests; a rate passes or fails by how many were late, with their clustering counted in"
+                "longtail was the limit in {late} of {trials}; {they}, as responses were in time all the same"
             ),
         ));
     }
@@ -477,12 +503,13 @@ pub fn trust(study: &CapacityStudy) -> Vec<TrustLine> {
     lines
 }
 
+fn is_generator_bound(run: &Run) -> bool {
+    run.judgement.as_ref().is_some_and(|it| it.verdict == Verdict::GeneratorBound)
+}
+
 /// That the generator failed its checks in an overload.
 fn doubt_beyond(run: &BeyondRun) -> Option<TrustLine> {
-    let judgement = run.run.judgement.as_ref()?;
-    if judgement.verdict != Verdict::GeneratorBound {
-        return None;
-    }
+    let judgement = run.run.judgement.as_ref().filter(|_| is_generator_bound(&run.run))?;
     let why = judgement.decided_by.as_ref().map(|check| crate::assess(check).sentence);
     let why = why.map(|why| format!(": {why}")).unwrap_or_default();
     let times = number::shortest(run.times);
@@ -492,6 +519,17 @@ fn doubt_beyond(run: &BeyondRun) -> Option<TrustLine> {
     Some(TrustLine::new(Grade::Doubtful, sentence).hint(hint))
 }
 
+/// What is known of the capacity, in a few words.
+fn in_short(study: &CapacityStudy) -> String {
+    let bracket = study.bracket;
+    match (bracket.low > 0.0, bracket.high) {
+        (true, Some(high)) => format!("it is {} to {}/s", rate_down(bracket.low), rate_up(high)),
+        (true, None) => format!("it is at least {}/s", rate_down(bracket.low)),
+        (false, Some(high)) => format!("it is less than {}/s", rate_up(high)),
+        (false, None) => "no trial has passed or failed with certainty".to_owned(),
+    }
+}
+
 /// Whether the capacity is what was expected.
 pub fn expectations(study: &CapacityStudy) -> Vec<ExpectationResult> {
     study
@@ -499,8 +537,6 @@ pub fn expectations(study: &CapacityStudy) -> Vec<ExpectationResult> {
         .expected
         .iter()
         .map(|expected| {
-            let low = rate_down(study.bracket.low);
-            let high = study.bracket.high.map_or_else(|| "?".to_owned(), rate_up);
             let (result, word) = match expected.holds_for(study.bracket) {
                 Some(true) => ("met", "PASS"),
                 Some(false) => ("missed", "FAIL"),
@@ -510,7 +546,7 @@ pub fn expectations(study: &CapacityStudy) -> Vec<ExpectationResult> {
                 between_per_s: None,
                 expected: expected.to_string(),
                 result,
-                sentence: format!("{word} expect {expected}: it is {low} to {high}/s"),
+                sentence: format!("{word} expect {expected}: {}", in_short(study)),
                 runs: Vec::new(),
             }
         })
@@ -520,6 +556,40 @@ pub fn expectations(study: &CapacityStudy) -> Vec<ExpectationResult> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_expectation_that_is_open_says_what_is_known() {
+        let of = |low, high| {
+            let mut study = testkit::capacity::found();
+            study.bracket = model::CapacityBracket { low, high };
+            expectations(&study)[0].sentence.clone()
+        };
+        let cannot_tell = "CANNOT TELL expect capacity > 450/s: ";
+        assert_eq!(
+            of(0.0, None),
+            format!("{cannot_tell}no trial has passed or failed with certainty")
+        );
+        assert_eq!(of(180.0, None), format!("{cannot_tell}it is at least 180/s"));
+        assert_eq!(of(0.0, Some(572.0)), format!("{cannot_tell}it is less than 572/s"));
+        assert_eq!(of(0.0, Some(440.0)), "FAIL expect capacity > 450/s: it is less than 440/s");
+        assert_eq!(of(180.0, Some(572.0)), format!("{cannot_tell}it is 180 to 572/s"));
+    }
+
+    #[test]
+    fn trust_counts_only_trials_that_say_something() {
+        let sentences = |study: &CapacityStudy| -> Vec<String> {
+            trust(study).into_iter().map(|line| line.sentence).collect()
+        };
+        let mut study = testkit::capacity::found();
+        study.trials[0].result = TrialResult::NotTrusted;
+        study.trials[2].run.judgement.as_mut().unwrap().verdict = Verdict::GeneratorBound;
+        let said = sentences(&study);
+        assert!(said[0].starts_with("5 of 6 trials count, 39255 requests: "), "{said:?}");
+        assert!(said[1].starts_with("longtail was the limit in 1 of 6 trials; it counts"));
+        assert!(said[2].starts_with("1 of 6 trials cannot be trusted"), "{said:?}");
+        // What was broken off decides nothing.
+        assert_eq!(sentences(&testkit::capacity::stopped()), [""; 0]);
+    }
 
     #[test]
     fn rounding_never_narrows_a_bracket() {

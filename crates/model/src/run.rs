@@ -210,9 +210,13 @@ impl Run {
 
     /// Requests per second that became due; `None` in a closed loop.
     pub fn offered_rate(&self, pace: &Pace) -> Option<f64> {
+        pace.is_open().then(|| self.due_rate())
+    }
+
+    /// The same of a run that is known to be of an open loop; 0 if it has no length.
+    pub fn due_rate(&self) -> f64 {
         // If a count ends the run, the last response comes later than the last request is due.
-        let over = || self.offered_for().unwrap_or(self.measured);
-        pace.is_open().then(|| per_second(self.tally.due(), over()))
+        per_second(self.tally.due(), self.offered_for().unwrap_or(self.measured))
     }
 
     /// Good responses per second while requests became due. If a count ended the run, responses

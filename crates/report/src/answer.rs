@@ -161,7 +161,7 @@ pub(crate) fn legend(summary: &Summary<'_>) -> Option<String> {
         return comparison::legend(summary).map(str::to_owned);
     }
     if let Some(found) = &summary.capacity {
-        return capacity::left_out(found);
+        return capacity::legend(found);
     }
     let steps: Vec<SummaryStep<'_>> = summary.runs.iter().flat_map(SummaryStep::all_of).collect();
     let of_steps: Vec<SummaryRun<'_>> = steps.iter().map(SummaryStep::view).collect();

@@ -164,13 +164,17 @@ pub struct SummaryTrial {
     pub purpose: TrialPurpose,
     /// What it showed.
     pub result: TrialResult,
-    /// How long requests were counted.
+    /// How long it was measured, after its warm-up.
     pub seconds: f64,
-    /// Requests that became due.
+    /// Requests that became due so early in this time that it is known whether they were late.
     pub requests: u64,
     /// Those that were late or failed, by the objective that was closest to being broken.
     pub late: u64,
-    /// Good responses per second.
+    /// Requests that became due in all of this time, without those under way at its end.
+    pub measured_requests: u64,
+    /// Requests that became due, per second of it.
+    pub offered_per_s: f64,
+    /// Good responses per second of it, also to requests of the warm-up.
     pub completed_per_s: f64,
     /// Response times; `null` if they are not known.
     pub p50_ms: Option<f64>,
@@ -242,6 +246,8 @@ impl SummaryTrial {
             seconds: trial.run.measured.as_secs_f64(),
             requests: late.map_or(0, |late| late.requests),
             late: late.map_or(0, |late| late.late),
+            measured_requests: trial.run.tally.counts.total(),
+            offered_per_s: trial.run.due_rate(),
             completed_per_s: trial.run.completed_rate(),
             p50_ms: time(0.5),
             p99_ms: time(0.99),
@@ -285,26 +291,37 @@ pub(crate) fn table(summary: &SummaryCapacity, rows: Option<usize>) -> DataTable
     trials.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
     trials.truncate(rows.unwrap_or(usize::MAX));
     trials.sort_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
-    let names = ["offered/s", "completed/s", "p50, ms", "p99, ms", "late, %", "requests", "s"];
+    let columns = [
+        ("rate/s", 0),
+        ("offered/s", 1),
+        ("completed/s", 0),
+        ("p50, ms", 3),
+        ("p99, ms", 0),
+        ("late, %", 0),
+        ("requests", 2),
+        ("s", 0),
+    ];
     let time = |time: Option<f64>| number::or_none(time, number::of_millis);
     let rows = trials.into_iter().map(|trial| {
         let late = trial.late as f64 / (trial.requests as f64).max(1.0);
+        let measured = |figure: f64| {
+            let is_known = trial.seconds > 0.0;
+            if is_known { number::significant(figure) } else { NONE.to_owned() }
+        };
         let cells = [
             number::significant(trial.rate_per_s),
-            if trial.seconds > 0.0 {
-                number::significant(trial.completed_per_s)
-            } else {
-                NONE.to_owned()
-            },
+            measured(trial.offered_per_s),
+            measured(trial.completed_per_s),
             time(trial.p50_ms),
             time(trial.p99_ms),
             if trial.requests > 0 { number::percent_tenths(late) } else { NONE.to_owned() },
-            trial.requests.to_string(),
-            if trial.seconds > 0.0 { number::significant(trial.seconds) } else { NONE.to_owned() },
+            trial.measured_requests.to_string(),
+            measured(trial.seconds),
         ];
         TableRow::new(cells).noted(trial.words(summary.lo_per_s).to_owned())
     });
-    DataTable::of_columns(names.map(TableColumn::new), rows)
+    let headings = columns.map(|(name, leaves)| TableColumn::new(name).leaving(leaves));
+    DataTable::of_columns(headings, rows)
 }
 
 /// A row for each size.
@@ -333,14 +350,28 @@ pub(crate) fn in_answer(summary: &SummaryCapacity) -> DataTable {
     table(summary, Some(ROWS))
 }
 
-/// How many trials the table of the answer leaves out; `None` if it has all.
-pub(crate) fn left_out(summary: &SummaryCapacity) -> Option<String> {
-    let more = summary.trials.len().checked_sub(ROWS).filter(|more| *more > 0)?;
-    let trials = number::count_of(more as u64, "more trial");
-    summary
-        .sizes
-        .is_empty()
-        .then(|| format!("{trials}, farther from the answer: longtail report --full"))
+/// What the columns are about, and how many trials the table of the answer leaves out; `None` where
+/// that is clear, or the table is of sizes.
+pub(crate) fn legend(summary: &SummaryCapacity) -> Option<String> {
+    let is_measured = |trial: &SummaryTrial| trial.seconds > 0.0;
+    if !summary.sizes.is_empty() || !summary.trials.iter().any(is_measured) {
+        return None;
+    }
+    let mut parts = vec!["s: after a warm-up".to_owned()];
+    let is_cut = |trial: &SummaryTrial| trial.requests < trial.measured_requests;
+    if summary.trials.iter().any(is_cut) {
+        parts.push("late: of those due early enough to tell".to_owned());
+    }
+    let works_off = |trial: &SummaryTrial| trial.completed_per_s > 1.01 * trial.offered_per_s;
+    if summary.trials.iter().any(works_off) {
+        parts.push("completed: also of the warm-up".to_owned());
+    }
+    let more = summary.trials.len().saturating_sub(ROWS);
+    if more > 0 {
+        let trials = number::count_of(more as u64, "more trial");
+        parts.push(format!("{trials}, farther from the answer: longtail report --full"));
+    }
+    Some(parts.join(" · "))
 }
 
 /// What was measured and how, in two lines.
@@ -410,9 +441,10 @@ pub fn progress(study: &CapacityStudy) -> Option<String> {
     let known = if study.bracket.low > 0.0 {
         judge::capacity::sentence(study)
     } else {
-        judge::capacity::provisional(study).unwrap_or_default()
+        let seems = judge::capacity::provisional(study);
+        let seems = seems.map(|seems| format!("seems to take {seems}"));
+        seems.unwrap_or_else(|| "nothing is known yet".to_owned())
     };
-    let known = if known.is_empty() { "nothing is known yet".to_owned() } else { known };
     let words = short.words(study.bracket.low);
     let forecast = judge::capacity::forecast(study).map(|text| format!(" · {text}"));
     let forecast = forecast.unwrap_or_default();

@@ -9,8 +9,9 @@ use judge::trust::{SUMMARY_PERCENTILES, UNCERTAIN, notable_generator_part};
 use model::comparison::ComparisonRun;
 use model::theory::ClassAlone;
 use model::{
-    BodiesStudy, BodyRun, ComparisonStudy, CpuUsage, FarGenerator, LoadPlan, LoadStudy, Nanos,
-    Quantile, Run, Statistics, Study, SweepStudy, UnfinishedRequests, Verdict,
+    BodiesStudy, BodyRun, CapacityTrial, ComparisonStudy, CpuUsage, FarGenerator, LoadPlan,
+    LoadStudy, Nanos, Quantile, Run, Statistics, Study, SweepStudy, TrialResult,
+    UnfinishedRequests, Verdict,
 };
 use serde::Serialize;
 
@@ -76,7 +77,7 @@ pub(crate) enum RunContext<'a> {
     Bodies(&'a BodiesStudy, &'a BodyRun),
     Comparison(&'a ComparisonStudy, &'a ComparisonRun),
     Load(&'a LoadStudy),
-    Capacity,
+    Capacity(&'a CapacityTrial),
 }
 
 impl<'a> SummaryRun<'a> {
@@ -91,7 +92,7 @@ impl<'a> SummaryRun<'a> {
                 it.runs.iter().map(|row| RunContext::Comparison(it, row)).collect()
             }
             Study::Load(it) => vec![RunContext::Load(it)],
-            Study::Capacity(it) => it.all_trials().map(|_| RunContext::Capacity).collect(),
+            Study::Capacity(it) => it.all_trials().map(RunContext::Capacity).collect(),
         };
         let named = named_runs(study).into_iter().zip(contexts);
         named.map(|(NamedRun { name, run }, context)| SummaryRun::of(name, run, context)).collect()
@@ -104,7 +105,7 @@ impl<'a> SummaryRun<'a> {
             RunContext::Sweep(_)
             | RunContext::Bodies(..)
             | RunContext::Comparison(..)
-            | RunContext::Capacity => verdict_of(run),
+            | RunContext::Capacity(_) => verdict_of(run),
         };
         SummaryRun { label, verdict, run, context, class: None }
     }
@@ -114,7 +115,7 @@ impl<'a> SummaryRun<'a> {
         match self.context {
             RunContext::Sweep(study) => &study.classes_alone,
             RunContext::Load(study) => &study.classes_alone,
-            RunContext::Bodies(..) | RunContext::Comparison(..) | RunContext::Capacity => &[],
+            RunContext::Bodies(..) | RunContext::Comparison(..) | RunContext::Capacity(_) => &[],
         }
     }
 
@@ -125,7 +126,7 @@ impl<'a> SummaryRun<'a> {
             RunContext::Sweep(_)
             | RunContext::Comparison(..)
             | RunContext::Load(_)
-            | RunContext::Capacity => None,
+            | RunContext::Capacity(_) => None,
         }
     }
 
@@ -136,7 +137,7 @@ impl<'a> SummaryRun<'a> {
             RunContext::Sweep(_)
             | RunContext::Bodies(..)
             | RunContext::Load(_)
-            | RunContext::Capacity => None,
+            | RunContext::Capacity(_) => None,
         }
     }
 
@@ -147,18 +148,45 @@ impl<'a> SummaryRun<'a> {
             RunContext::Sweep(_)
             | RunContext::Bodies(..)
             | RunContext::Comparison(..)
-            | RunContext::Capacity => None,
+            | RunContext::Capacity(_) => None,
         }
     }
 
-    /// The plan of an open loop.
-    fn open_loop(&self) -> Option<&'a LoadPlan> {
-        self.load_plan().filter(|plan| plan.load.pace.is_open())
+    /// The most connections that an open loop may have, where the study's plan says them apart from
+    /// the run; each trial of a search is an open loop.
+    fn most_connections_of_open_loop(&self) -> Option<u32> {
+        match self.context {
+            RunContext::Load(LoadStudy { plan, .. }) if plan.load.pace.is_open() => {
+                Some(plan.load.connections)
+            }
+            RunContext::Capacity(trial) => Some(trial.run.connections),
+            RunContext::Sweep(_)
+            | RunContext::Bodies(..)
+            | RunContext::Comparison(..)
+            | RunContext::Load(_) => None,
+        }
+    }
+
+    /// Whether requests became due by a schedule.
+    fn is_open_loop(&self) -> bool {
+        self.most_connections_of_open_loop().is_some()
     }
 
     /// Whether its figures are the server's.
     pub fn is_the_servers(&self) -> bool {
         !matches!(self.verdict, SummaryVerdict::Invalid | SummaryVerdict::GeneratorBound)
+    }
+
+    /// Whether something is concluded from it. A trial of a search may count although the generator
+    /// was late: its responses were in time all the same.
+    pub(crate) fn counts(&self) -> bool {
+        match self.context {
+            RunContext::Capacity(trial) => trial.result != TrialResult::NotTrusted,
+            RunContext::Sweep(_)
+            | RunContext::Bodies(..)
+            | RunContext::Comparison(..)
+            | RunContext::Load(_) => self.is_the_servers(),
+        }
     }
 
     /// Whether it is invalid, so that its figures are not shown.
@@ -173,7 +201,7 @@ impl<'a> SummaryRun<'a> {
             RunContext::Sweep(_)
             | RunContext::Bodies(..)
             | RunContext::Load(_)
-            | RunContext::Capacity => None,
+            | RunContext::Capacity(_) => None,
         }
     }
 
@@ -184,7 +212,7 @@ impl<'a> SummaryRun<'a> {
             RunContext::Sweep(_)
             | RunContext::Comparison(..)
             | RunContext::Load(_)
-            | RunContext::Capacity => 1,
+            | RunContext::Capacity(_) => 1,
         }
     }
 
@@ -193,44 +221,44 @@ impl<'a> SummaryRun<'a> {
         match self.context {
             RunContext::Sweep(study) => study.plan.repeat,
             RunContext::Bodies(study, _) => study.plan.repeat,
-            RunContext::Comparison(..) | RunContext::Load(_) | RunContext::Capacity => 1,
+            RunContext::Comparison(..) | RunContext::Load(_) | RunContext::Capacity(_) => 1,
         }
     }
 
     /// Connections; of an open loop those that carried a request.
     pub(crate) fn connections(&self) -> u32 {
         match (self.load_plan(), self.connections_limit()) {
-            (None, _) => self.run.connections,
-            (Some(plan), None) => plan.load.connections,
-            (Some(_), Some(_)) => {
+            (_, Some(_)) => {
                 let carried = self.run.tally.per_connection.iter().filter(|answers| **answers > 0);
                 carried.count() as u32
             }
+            (Some(plan), None) => plan.load.connections,
+            (None, None) => self.run.connections,
         }
     }
 
     /// The most connections that an open loop may use.
     pub(crate) fn connections_limit(&self) -> Option<u32> {
-        let plan = self.open_loop().filter(|_| self.run.claim.is_none())?;
-        Some(plan.load.connections)
+        self.most_connections_of_open_loop().filter(|_| self.run.claim.is_none())
     }
 
     /// Requests that are always outstanding: those of a closed loop without pauses.
     fn outstanding(&self) -> Option<u32> {
+        if self.is_open_loop() {
+            return None;
+        }
         let Some(plan) = self.load_plan() else { return Some(self.run.connections) };
-        let never_pauses = !plan.load.pace.is_open() && plan.load.think == Nanos::ZERO;
-        never_pauses.then_some(plan.load.connections)
+        (plan.load.think == Nanos::ZERO).then_some(plan.load.connections)
     }
 
     /// Requests a second that became due; of an open loop.
     pub(crate) fn offered(&self) -> Option<f64> {
-        self.run.offered_rate(&self.load_plan()?.load.pace)
+        self.is_open_loop().then(|| self.run.due_rate())
     }
 
     /// Requests a second that were sent; of an open loop.
     pub(crate) fn sent(&self) -> Option<f64> {
-        self.open_loop()?;
-        Some(self.run.sent_rate())
+        self.is_open_loop().then(|| self.run.sent_rate())
     }
 
     /// Good responses a second. A backlog that is served after the load ends is not counted. `None`
@@ -239,9 +267,10 @@ impl<'a> SummaryRun<'a> {
         if self.load_plan().is_some() && server_ended(self.run).is_some() {
             return None;
         }
-        match self.open_loop() {
-            Some(_) if self.run.claim.is_none() => Some(self.run.completed_under_load()),
-            Some(_) | None => self.run.rate(),
+        if self.is_open_loop() && self.run.claim.is_none() {
+            Some(self.run.completed_under_load())
+        } else {
+            self.run.rate()
         }
     }
 
@@ -365,7 +394,10 @@ impl<'a> SummaryRun<'a> {
         let slow = if above_all == 0 {
             String::new()
         } else {
-            format!(" ({above_all} of them had waited longer than any response took)")
+            {
+                let were = if above_all == 1 { "was" } else { "were" };
+                format!(" ({above_all} of these {were} already slower than any response)")
+            }
         };
         (!kinds.is_empty()).then(|| format!("{}, not counted{slow}", kinds.join(" and ")))
     }

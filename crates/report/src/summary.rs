@@ -94,11 +94,17 @@ impl<'a> Summary<'a> {
             Study::Capacity(study) => Some(capacity::summary(study)),
             Study::Sweep(_) | Study::Bodies(_) | Study::Load(_) | Study::Compare(_) => None,
         };
-        // A comparison's runs that failed their checks are not counted.
+        // Runs of a comparison, and trials of a search, that failed their checks are left out.
+        let counts_all = comparison.is_none() && capacity.is_none();
         let counted: Vec<&SummaryRun<'_>> =
-            runs.iter().filter(|run| comparison.is_none() || run.is_the_servers()).collect();
-        let verdict = counted.iter().map(|run| run.verdict).max();
-        let is_trusted = verdict.is_some() && counted.iter().all(|run| run.is_the_servers());
+            runs.iter().filter(|run| counts_all || run.counts()).collect();
+        let worst = |runs: &[&SummaryRun<'_>]| runs.iter().map(|run| run.verdict).max();
+        let verdict = match worst(&counted) {
+            // A search of which no trial counts is as its trials are.
+            None if capacity.is_some() => worst(&runs.iter().collect::<Vec<_>>()),
+            verdict => verdict,
+        };
+        let is_trusted = !counted.is_empty() && counted.iter().all(|run| run.counts());
         let none =
             if runs.is_empty() { SummaryVerdict::NotJudged } else { SummaryVerdict::Invalid };
         let head = StudyHead::of(study);

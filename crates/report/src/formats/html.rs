@@ -9,6 +9,7 @@ use figure::TitledFigure;
 use model::Study;
 use model::comparison::ComparisonQuestion;
 
+use crate::number;
 use crate::plot::{escaped, joined};
 use crate::summary::{Summary, SummaryVerdict};
 use crate::tree::{DataTable, ListItem, NamedFact, ReportSection, SectionBlock, TableColumn};
@@ -158,6 +159,9 @@ fn arm(line: &str) -> String {
 
 /// The class and the words of the verdict's chip.
 fn verdict(summary: &Summary<'_>) -> (&'static str, String) {
+    if summary.capacity.is_some() {
+        return verdict_of_search(summary);
+    }
     let (class, words) = match summary.verdict {
         SummaryVerdict::Claimed => ("doubt", "? another generator's word"),
         SummaryVerdict::NotJudged => ("doubt", "not judged"),
@@ -173,6 +177,19 @@ fn verdict(summary: &Summary<'_>) -> (&'static str, String) {
     let same = summary.runs.iter().filter(|run| run.verdict == summary.verdict).count();
     let all = summary.runs.len();
     (class, if all > 1 { format!("{words} in {same} of {all} runs") } else { words.to_owned() })
+}
+
+/// The same for a search: how many of its trials count, as its trust says it.
+fn verdict_of_search(summary: &Summary<'_>) -> (&'static str, String) {
+    let all = summary.runs.len();
+    let counting = summary.runs.iter().filter(|run| run.counts()).count();
+    let trials = number::count_of(all as u64, "trial");
+    match counting {
+        _ if all == 0 => ("doubt", "no trial".to_owned()),
+        0 => ("bad", format!("✗ none of {trials} can be trusted")),
+        _ if counting == all => ("good", format!("✓ {trials} measured the server")),
+        _ => ("doubt", format!("! {} of {trials} cannot be trusted", all - counting)),
+    }
 }
 
 fn list(class: &str, items: impl Iterator<Item = String>) -> String {

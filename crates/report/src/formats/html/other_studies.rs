@@ -268,8 +268,13 @@ struct ForestDifference<'a> {
 
 /// The trials of a search, in order, and the bracket that they left.
 pub(crate) fn of_capacity(summary: &SummaryCapacity) -> TitledFigure {
-    TitledFigure { title: "The trials and the bracket".into(), drawn: trials(summary) }
+    let has_bracket = summary.lo_per_s > 0.0 || summary.hi_per_s.is_some();
+    let title = if has_bracket { "The trials and the bracket" } else { "The trials" };
+    TitledFigure { title: title.into(), drawn: trials(summary) }
 }
+
+/// Numbers of trials below the axis, about.
+const MOST_TRIAL_TICKS: usize = 12;
 
 fn trials(summary: &SummaryCapacity) -> Result<PageFigure, String> {
     if summary.trials.is_empty() {
@@ -296,13 +301,19 @@ fn trials(summary: &SummaryCapacity) -> Result<PageFigure, String> {
         marks.push(PlotMark::new(class, PlotShape::Dot(place), title));
     }
     let scale = AxisScale::Linear { low: 0.0, high: count as f64 + 1.0 };
-    let x = PlotAxis::rounded("trial", scale, 6);
-    let key = vec![
+    // Trials are whole, and there is none before the first and after the last.
+    let step = count.div_ceil(MOST_TRIAL_TICKS);
+    let numbers = (1..=count).step_by(step);
+    let ticks = numbers.map(|number| AxisTick { at: number as f64, label: number.to_string() });
+    let x = PlotAxis::labelled("trial", scale, ticks);
+    let is_drawn = |class: &str| marks.iter().any(|mark| mark.class == class);
+    let key = [
         KeyEntry::new("p50", "keeps the objectives"),
         KeyEntry::new("max", "breaks one"),
         KeyEntry::new("ideal", "neither: undecided, too short to pass, broken off or not trusted"),
         KeyEntry::new("mark", "the bracket"),
     ];
+    let key = key.into_iter().filter(|entry| is_drawn(&entry.class)).collect();
     let sentence =
         "A dot is a trial at one rate. A rate passes only in a full trial, and counts as too high \
                     when two trials at it or below it failed."
@@ -518,4 +529,25 @@ fn control<'a>(
         what,
         difference: Cow::Borrowed(difference),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_of_a_search_names_only_what_is_drawn() {
+        let drawn = |study: &model::CapacityStudy| {
+            let TitledFigure { title, drawn } = of_capacity(&crate::capacity::summary(study));
+            let figure = drawn.unwrap();
+            let key: Vec<String> = figure.key.into_iter().map(|entry| entry.class).collect();
+            let ticks = figure.plots[0].x.ticks.iter().map(|tick| tick.label.clone());
+            (title, key.join(" "), ticks.collect::<Vec<_>>().join(" "))
+        };
+        let (title, key, ticks) = drawn(&testkit::capacity::found());
+        assert_eq!(title, "The trials and the bracket");
+        assert_eq!((&*key, &*ticks), ("p50 max ideal mark", "1 2 3 4 5 6"));
+        let (title, key, ticks) = drawn(&testkit::capacity::stopped());
+        assert_eq!((&*title, &*key, &*ticks), ("The trials", "ideal", "1"));
+    }
 }
