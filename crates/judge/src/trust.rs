@@ -73,8 +73,9 @@ pub fn trust(study: &Study, runs: &[NamedRun<'_>], shown: &[NamedRun<'_>]) -> Ve
     let mut lines: Vec<TrustLine> = cut_short.into_iter().chain(passed(runs)).collect();
     lines.extend(doubts(runs, is_cut_short));
     lines.extend(generators_part(shown, percentiles));
-    lines.extend(uncertain(shown, percentiles));
+    // A figure that is missing needs its reason more than a rough one, which has its mark.
     lines.extend(missing(shown, percentiles, study));
+    lines.extend(uncertain(shown, percentiles));
     lines
 }
 
@@ -355,7 +356,7 @@ fn generators_part(runs: &[NamedRun<'_>], percentiles: &[ShownPercentile]) -> Op
     let (_, most) = all.into_iter().next()?;
     let more = if more > 0 { format!(", and a part of {more} more") } else { String::new() };
     let sentence = format!("Up to {most} may be longtail's own delay{more}.");
-    let hint = "give the generator cores of its own, or --timing spin";
+    let hint = "give the generator cores of its own; load: or --timing spin";
     Some(TrustLine::new(Grade::Doubtful, sentence).hint(hint))
 }
 
@@ -397,7 +398,13 @@ fn missing(
     let too_few = lowest(runs, percentiles, Quantile::TooFew).map(|lacking| {
         let by_count = matches!(study, Study::Load(study) if study.plan.length.is_none());
         let hint = if by_count { "send more requests (-n)" } else { "run longer (--for)" };
-        let sentence = format!("{} has too few responses above it.", lacking.what);
+        let why = if lacking.has_clusters() {
+            "has enough responses above it, but the slow ones came close together, so they say \
+             as little as a few"
+        } else {
+            "has too few responses above it"
+        };
+        let sentence = format!("{} {why}.", lacking.what);
         TrustLine::new(Grade::Uncertain, sentence).hint(hint)
     });
     failures.into_iter().chain(too_few).collect()
@@ -407,7 +414,16 @@ fn missing(
 struct LackingRuns<'r> {
     /// `p99 at 1x and 2x`.
     what: String,
+    quantile: f64,
     runs: Vec<&'r NamedRun<'r>>,
+}
+
+impl LackingRuns<'_> {
+    /// Whether each of the runs has enough responses, which are not independent of each other.
+    fn has_clusters(&self) -> bool {
+        let above = |run: &NamedRun<'_>| run.run.tally.population() as f64 * (1.0 - self.quantile);
+        self.runs.iter().all(|run| above(run) >= 1.0)
+    }
 }
 
 fn lowest<'r>(
@@ -425,6 +441,7 @@ fn lowest<'r>(
         } else {
             format!(" at {}", listed(&labels))
         };
-        (!lacking.is_empty()).then(|| LackingRuns { what: format!("{name}{at}"), runs: lacking })
+        let what = format!("{name}{at}");
+        (!lacking.is_empty()).then_some(LackingRuns { what, quantile: *quantile, runs: lacking })
     })
 }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use model::Study;
+use model::{Quantile, Study};
 
 use crate::class_table::{self, ShownClasses};
 use crate::load_answer;
@@ -166,7 +166,12 @@ pub(crate) fn legend(summary: &Summary<'_>) -> Option<String> {
     let steps: Vec<SummaryStep<'_>> = summary.runs.iter().flat_map(SummaryStep::all_of).collect();
     let of_steps: Vec<SummaryRun<'_>> = steps.iter().map(SummaryStep::view).collect();
     let rows = if of_steps.is_empty() { &summary.runs } else { &of_steps };
-    let shown = || rows.iter().filter(|run| run.is_the_servers());
+    // A load's percentiles are shown also where longtail was the limit; a table has a word there.
+    let has_percentiles = |run: &&SummaryRun<'_>| match summary.command {
+        "load" => !run.is_hidden(),
+        _ => run.is_the_servers(),
+    };
+    let shown = || rows.iter().filter(has_percentiles);
     // The table of steps has the same percentiles as a sweep's.
     let percentiles =
         shown_percentiles(if of_steps.is_empty() { summary.command } else { "sweep" });
@@ -187,8 +192,17 @@ pub(crate) fn legend(summary: &Summary<'_>) -> Option<String> {
         "? not known to ± 20 % (95 % interval)"
     };
     let rough = shown().any(is_marked).then_some(meaning);
+    let is_too_few = |run: &SummaryRun<'_>| {
+        percentiles.iter().any(|ShownPercentile { quantile, .. }| {
+            run.run.response_time(*quantile) == Quantile::TooFew
+                && run.range_of_few(*quantile).is_none()
+        })
+    };
+    // The table of steps says so behind each row.
+    let too_few = (of_steps.is_empty() && shown().any(is_too_few))
+        .then_some("- too few independent responses");
     let shared = shown().any(is_shared).then_some("~ on CPUs that others used, too");
-    let marks: Vec<&str> = [rough, shared].into_iter().flatten().collect();
+    let marks: Vec<&str> = [rough, too_few, shared].into_iter().flatten().collect();
     (!marks.is_empty()).then(|| marks.join(" · "))
 }
 
@@ -382,7 +396,7 @@ fn continued(before: &str, next: &NextCommand, width: Width) -> String {
     for word in text::shell_words(&command) {
         if !width.fits(columns_of(&line) + columns_of(word) + 3) {
             _ = writeln!(text, "{line}\\");
-            line = " ".repeat(columns_of(before) + 2);
+            line = " ".repeat(text::indent_of_word(word, columns_of(before) + 2, width));
         }
         line.push_str(word);
         line.push(' ');
@@ -499,6 +513,28 @@ mod tests {
             assert!(lines.contains("'--from=ssh box2'"), "{lines}");
             assert_eq!(words.join(" ").replace("\\ ", ""), command, "{lines}");
         }
+    }
+
+    #[test]
+    fn a_word_that_hardly_fits_begins_further_left() {
+        let puma = format!("'ruby -I {0}/lib {0}/bin/puma'", "/home/me/src/puma-8.0.2");
+        for length in 30..=LONGEST_WORD {
+            let word = format!("{puma:x<length$}");
+            let command = format!("longtail sweep -w2 -t5:5 --puma {word} -d0.1 -k");
+            let next = NextCommand { command, why: "without keep-alive".to_owned() };
+            let lines = continued("  Next   ", &next, Width::of(80));
+            assert!(lines.lines().all(|line| columns_of(line) <= 80), "{lines}");
+            assert!(lines.contains(&word[..20]), "{lines}");
+        }
+    }
+
+    #[test]
+    fn the_legend_stands_wherever_a_load_has_a_mark() {
+        let mut load = testkit::load::closed_counted();
+        let judgement = load.run.judgement.as_mut().unwrap();
+        judgement.verdict = model::Verdict::GeneratorBound;
+        let lines = whole(&Study::from(load), None, Width::of(100));
+        assert!(lines.contains("GENERATOR-BOUND") && lines.contains("? not known to"), "{lines}");
     }
 
     #[test]

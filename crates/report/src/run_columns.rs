@@ -27,8 +27,12 @@ use crate::tree::ColumnBand;
 use RunTable::{Bodies, Comparison, Load, OtherGenerator, Sweep};
 
 /// What the marks of every table of runs mean.
-pub(crate) const MARKS: [(&str, &str); 2] = [
+pub(crate) const MARKS: [(&str, &str); 3] = [
     ("-", "not known, or too few responses to tell, or unanswered requests could change it"),
+    (
+        "?",
+        "not known to ± 20 %: by its 95 % interval, by what may be the generator's, or a range because few responses tell",
+    ),
     ("!", "a number of this row may be spoiled: see the warnings"),
 ];
 

@@ -440,8 +440,9 @@ pub fn command_lines(indent: &str, line: &str, width: Width) -> String {
                 columns += 1 + more;
             }
             Some(_) => {
-                lines.push(format!("{indent}    {word}"));
-                columns = indent.len() + 4 + more;
+                let before = indent_of_word(word, indent.len() + 4, width);
+                lines.push(" ".repeat(before) + word);
+                columns = before + more;
             }
             None => {
                 lines.push(format!("{indent}{word}"));
@@ -450,6 +451,13 @@ pub fn command_lines(indent: &str, line: &str, width: Width) -> String {
         }
     }
     lines.join(" \\\n") + "\n"
+}
+
+/// How far a word of a command line is indented on a line of its own: a word cannot be broken, but
+/// it can begin further left, so that the ` \` behind it still fits.
+pub(crate) fn indent_of_word(word: &str, most: usize, width: Width) -> usize {
+    let room = width.columns().unwrap_or(usize::MAX).saturating_sub(columns_of(word) + 2);
+    room.min(most)
 }
 
 /// The words of a command line as a shell splits them, with their quotes.
@@ -525,5 +533,14 @@ mod tests {
             "{text}"
         );
         assert_eq!(command(line, Width::ANY), format!("{line}\n"));
+    }
+
+    #[test]
+    fn a_word_that_hardly_fits_begins_further_left() {
+        for length in 60..=78 {
+            let word = "x".repeat(length);
+            let text = command(&format!("longtail sweep --puma {word} -k"), Width::of(80));
+            assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+        }
     }
 }
