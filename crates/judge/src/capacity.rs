@@ -434,23 +434,27 @@ fn why_not_trusted(run: &Run) -> Option<Diagnostic> {
     decided_by.or(taken).cloned()
 }
 
+/// Requests of a trial of which it is known whether they were late.
+fn judged_requests(trial: &CapacityTrial) -> u64 {
+    trial.late.first().map_or(0, |late| late.requests)
+}
+
+/// Whether a trial says something about the server. It may, although the generator was late: then
+/// its responses were in time all the same.
+pub fn counts(trial: &CapacityTrial) -> bool {
+    let is_whole = !matches!(trial.result, TrialResult::NotTrusted | TrialResult::BrokenOff);
+    is_whole && judged_requests(trial) > 0
+}
+
 /// What speaks for the answer and against it.
 pub fn trust(study: &CapacityStudy) -> Vec<TrustLine> {
     let mut lines = Vec::new();
     let doubted =
         study.trials.iter().filter(|trial| trial.result == TrialResult::NotTrusted).count() as u64;
     let trials = number::count_of(study.trials.len() as u64, "trial");
-    let requests = |trial: &CapacityTrial| trial.late.first().map_or(0, |late| late.requests);
-    let counting: Vec<&CapacityTrial> = study
-        .trials
-        .iter()
-        .filter(|trial| {
-            let counts = !matches!(trial.result, TrialResult::NotTrusted | TrialResult::BrokenOff);
-            counts && requests(trial) > 0
-        })
-        .collect();
+    let counting: Vec<&CapacityTrial> = study.trials.iter().filter(|it| counts(it)).collect();
     if !counting.is_empty() {
-        let counted: u64 = counting.iter().map(|trial| requests(trial)).sum();
+        let counted: u64 = counting.iter().map(|trial| judged_requests(trial)).sum();
         let counted = number::count_of(counted, "request");
         let these = if counting.len() == study.trials.len() {
             trials.clone()

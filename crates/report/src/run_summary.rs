@@ -10,8 +10,7 @@ use model::comparison::ComparisonRun;
 use model::theory::ClassAlone;
 use model::{
     BodiesStudy, BodyRun, CapacityTrial, ComparisonStudy, CpuUsage, FarGenerator, LoadPlan,
-    LoadStudy, Nanos, Quantile, Run, Statistics, Study, SweepStudy, TrialResult,
-    UnfinishedRequests, Verdict,
+    LoadStudy, Nanos, Quantile, Run, Statistics, Study, SweepStudy, UnfinishedRequests, Verdict,
 };
 use serde::Serialize;
 
@@ -177,11 +176,10 @@ impl<'a> SummaryRun<'a> {
         !matches!(self.verdict, SummaryVerdict::Invalid | SummaryVerdict::GeneratorBound)
     }
 
-    /// Whether something is concluded from it. A trial of a search may count although the generator
-    /// was late: its responses were in time all the same.
+    /// Whether something is concluded from it.
     pub(crate) fn counts(&self) -> bool {
         match self.context {
-            RunContext::Capacity(trial) => trial.result != TrialResult::NotTrusted,
+            RunContext::Capacity(trial) => judge::capacity::counts(trial),
             RunContext::Sweep(_)
             | RunContext::Bodies(..)
             | RunContext::Comparison(..)

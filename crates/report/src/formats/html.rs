@@ -186,9 +186,9 @@ fn verdict_of_search(summary: &Summary<'_>) -> (&'static str, String) {
     let trials = number::count_of(all as u64, "trial");
     match counting {
         _ if all == 0 => ("doubt", "no trial".to_owned()),
-        0 => ("bad", format!("✗ none of {trials} can be trusted")),
+        0 => ("bad", format!("✗ none of {trials} counts")),
         _ if counting == all => ("good", format!("✓ {trials} measured the server")),
-        _ => ("doubt", format!("! {} of {trials} cannot be trusted", all - counting)),
+        _ => ("doubt", format!("! {counting} of {trials} count")),
     }
 }
 
