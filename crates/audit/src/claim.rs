@@ -196,12 +196,14 @@ impl Claim {
     /// Requests that failed: responses of 4xx and 5xx, or as many as the tool itself calls bad;
     /// those without a response; and those whose time was too long to be kept. Requests that were
     /// only still in flight at the end don't count. `None` if the tool counts none of these. wrk,
-    /// wrk2 and hey print failures only if there are some.
+    /// wrk2, hey and longtail in their layouts print failures only if there are some.
     pub fn failed(&self) -> Option<u64> {
         let failed =
             self.bad().saturating_add(self.lost()).saturating_add(self.timeouts.unwrap_or(0));
-        let prints_no_zero = matches!(self.tool, LoadTool::Wrk | LoadTool::Wrk2 | LoadTool::Hey)
-            && self.ended().is_some();
+        let prints_no_zero = matches!(
+            self.tool,
+            LoadTool::Longtail | LoadTool::Wrk | LoadTool::Wrk2 | LoadTool::Hey
+        ) && self.ended().is_some();
         (self.counts_failures() || prints_no_zero).then_some(failed)
     }
 

@@ -221,7 +221,14 @@ impl LoadTool {
     /// Whether a connection sends its next request only when the last was answered, and times run
     /// from the send: then rate times mean is at most the connections.
     pub(crate) fn is_closed_loop(self) -> bool {
-        !matches!(self, LoadTool::Wrk2 | LoadTool::Vegeta | LoadTool::Attack | LoadTool::Workload)
+        !matches!(
+            self,
+            LoadTool::Longtail
+                | LoadTool::Wrk2
+                | LoadTool::Vegeta
+                | LoadTool::Attack
+                | LoadTool::Workload
+        )
     }
 
     /// The relative error of its percentiles, from the way it stores times: wrk2's histogram has

@@ -67,6 +67,10 @@ fn same_count(printed: u64, expected: u64) -> Option<CheckOutcome> {
 pub(super) fn rate_times_duration(claim: &Claim) -> Option<CheckOutcome> {
     let rate = claim.rate_per_s?;
     let duration = claim.duration_s?;
+    // In hey's layout.
+    if claim.tool == LoadTool::Longtail && claim.requests.is_none() {
+        return unchecked("statuses are of requests due in that time, some of which ended later");
+    }
     let Some(requests) = claim.ended() else { return unchecked("requests are not counted") };
     // bombardier's rate is a mean of samples; any other is a quotient.
     let slight = if claim.tool == LoadTool::Bombardier { 0.05 } else { SLIGHT };
@@ -81,16 +85,24 @@ pub(super) fn outcomes(claim: &Claim) -> Option<CheckOutcome> {
 
 pub(super) fn bins(claim: &Claim) -> Option<CheckOutcome> {
     let answered = claim.answered().filter(|_| !claim.bins.is_empty())?;
-    same_count(
-        claim.counted_in_bins(),
-        if claim.tool == LoadTool::Hey { answered.min(HEY_KEEPS) } else { answered },
-    )
+    let timed = match claim.tool {
+        LoadTool::Hey => answered.min(HEY_KEEPS),
+        LoadTool::Longtail => answered.saturating_sub(claim.bad()),
+        _ => answered,
+    };
+    same_count(claim.counted_in_bins(), timed)
 }
+
+/// Why nothing is said of the bytes of one of our reports.
+const BYTES_OF_ALL: &str = "its bytes are of the whole run, with the warm-up";
 
 /// A response's size times the responses is the total.
 pub(super) fn bytes_per_answer(claim: &Claim) -> Option<CheckOutcome> {
     let total = claim.received_bytes?;
     let each = claim.answer_bytes?;
+    if claim.tool == LoadTool::Longtail {
+        return unchecked(BYTES_OF_ALL);
+    }
     // vegeta divides by all requests, hey by the times that it kept.
     let answers = match claim.tool {
         LoadTool::Vegeta => claim.requests,
@@ -113,6 +125,9 @@ pub(super) fn bytes_per_answer(claim: &Claim) -> Option<CheckOutcome> {
 pub(super) fn transfer_rate(claim: &Claim) -> Option<CheckOutcome> {
     let rate = claim.transfer_bytes_per_s?;
     let total = claim.received_bytes?;
+    if claim.tool == LoadTool::Longtail {
+        return unchecked(BYTES_OF_ALL);
+    }
     let Some(duration) = claim.duration_s else { return unchecked("the duration is not stated") };
     let Some(range) = total.range().over(duration.range()) else {
         return unchecked("the duration has too few digits");
@@ -220,9 +235,11 @@ pub(super) fn failures(claim: &Claim) -> Option<CheckOutcome> {
     let lost = claim.lost();
     let timeouts = claim.timeouts.unwrap_or(0);
     let failed = bad_answers.saturating_add(lost).saturating_add(timeouts);
-    // The printed rate includes bad responses, and errors only if the tool counts them.
+    // The printed rate includes bad responses, except ours, and errors only if the tool counts them.
     let in_rate = if claim.tool.rate_includes_errors() {
         bad_answers.saturating_add(lost)
+    } else if claim.tool == LoadTool::Longtail {
+        0
     } else {
         bad_answers
     };

@@ -30,7 +30,7 @@ pub(super) fn littles_law(claim: &Claim) -> Option<CheckOutcome> {
     }
     if !claim.tool.is_closed_loop() {
         return unchecked(match claim.tool {
-            LoadTool::Wrk2 => {
+            LoadTool::Wrk2 | LoadTool::Longtail => {
                 "times run from when a request was due: more may be under way than connections"
             }
             _ => "open loop: how many requests are under way is not limited",

@@ -18,9 +18,17 @@ const CONNECTIONS: u64 = 50;
 /// From `Summary:` to the next one.
 pub(super) fn hey_and_oha(report: &ToolReport<'_>) -> Claim {
     let is_oha = report.texts().take(3).any(|line| line.starts_with("Success rate"));
-    let (tool, program) = if is_oha { (LoadTool::Oha, "oha") } else { (LoadTool::Hey, "hey") };
+    let is_ours = report.texts().any(|line| line.starts_with(report::hey::BY_LONGTAIL));
+    let (tool, program) = match (is_oha, is_ours) {
+        (_, true) => (LoadTool::Longtail, "longtail"),
+        (true, _) => (LoadTool::Oha, "oha"),
+        (false, _) => (LoadTool::Hey, "hey"),
+    };
     let mut claim = report.claim(tool, &[program]);
     figures(&mut claim, report);
+    if is_ours {
+        return claim;
+    }
     if let Some(command) = &claim.command {
         claim.connections = count_option(command, &["-c"]).or(Some(CONNECTIONS));
         // With -z the run lasts that long, whatever -n says.

@@ -13,8 +13,11 @@ pub(super) fn wrk_and_wrk2(report: &ToolReport<'_>) -> Claim {
     let block = || report.texts().take(last.map_or(usize::MAX, |last| last + 1));
     let is_wrk2 =
         block().any(|line| line.contains("HdrHistogram") || line.contains("Thread calibration"));
-    let mut claim =
-        report.claim(if is_wrk2 { LoadTool::Wrk2 } else { LoadTool::Wrk }, &["wrk", "wrk2"]);
+    let mut claim = if report.texts().any(|line| line.starts_with(report::wrk::BY_LONGTAIL)) {
+        report.claim(LoadTool::Longtail, &["longtail"])
+    } else {
+        report.claim(if is_wrk2 { LoadTool::Wrk2 } else { LoadTool::Wrk }, &["wrk", "wrk2"])
+    };
     claim.name = report.lines[0].text.split_once(" @ ").map(|(_, url)| url.trim().into());
     // Without `--latency` there are no percentiles.
     let mut is_distribution = false;

@@ -178,3 +178,17 @@ fn figures_that_contradict_each_other_are_impossible() {
     let mean = claims_of(&seconds)[0].claim.mean_s.unwrap().value;
     assert!((mean - 1e-4).abs() < 1e-12, "{mean}");
 }
+
+#[test]
+fn our_own_layouts_are_told_apart_and_do_not_contradict_themselves() {
+    for study in testkit::load::every() {
+        for text in [report::wrk::whole(&study), report::hey::whole(&study)] {
+            for found in claims_of(&text) {
+                assert_eq!(found.claim.tool, LoadTool::Longtail, "{text}");
+                let said = audit::text(std::slice::from_ref(&found), report::Width::ANY);
+                assert_ne!(found.verdict.is, model::Believable::Impossible, "{text}{said}");
+                assert!(!said.contains("adds a sample"), "{said}");
+            }
+        }
+    }
+}

@@ -13,7 +13,9 @@
 //!   connection that was kept; with TLS the slowest is the slowest connect plus the slowest
 //!   handshake, an upper bound;
 //! - a name is resolved once, before the start;
-//! - errors are in our words.
+//! - errors are in our words;
+//! - statuses and errors are of the requests that were due in the measured window, some of which
+//!   ended after it; the last line, which hey does not have, says so, and `longtail audit` reads it.
 
 use std::fmt::Write as _;
 
@@ -25,6 +27,11 @@ const PERCENTILES: [u32; 7] = [10, 25, 50, 75, 90, 95, 99];
 /// hey's bins: one for the fastest, and ten of equal width.
 const BINS: u64 = 10;
 const BAR: u64 = 40;
+
+/// How the last line begins.
+pub const BY_LONGTAIL: &str = "By longtail, in hey's layout:";
+/// How it goes on.
+const WHAT_IS_COUNTED: &str = "Requests/sec is of good responses that ended in the Total, statuses are of requests due in it, bytes of the whole run";
 
 /// The whole report.
 pub fn whole(study: &LoadStudy) -> String {
@@ -60,7 +67,7 @@ pub fn whole(study: &LoadStudy) -> String {
             _ = writeln!(text, "  [{status}]\t{n} responses");
         }
     }
-    text + "\n" + &errors(study)
+    text + "\n" + &errors(study) + &format!("{BY_LONGTAIL} {WHAT_IS_COUNTED}\n")
 }
 
 fn histogram(times: &Histogram) -> String {

@@ -5,14 +5,15 @@
 //! - `Latency` is the response time, from when a request was due, of good responses to requests
 //!   that were sent; no samples are added to the distribution afterwards (wrk adds some), so that
 //!   the mean keeps Little's law;
-//! - `Req/Sec` is by whole seconds of all threads together (wrk: by tenths of a second of each
+//! - `Req/Sec` is an even share of each thread, by whole seconds (wrk: by tenths of a second of each
 //!   thread);
 //! - a percentile or maximum that the responses do not support is `-`;
-//! - `Requests/sec` counts good responses in the measured window, whose length stands after
-//!   `requests in`;
+//! - `requests in` and `Requests/sec` count the same: good responses that ended in the measured
+//!   window, whose length stands behind (wrk: bad ones, too);
 //! - `read` and `Transfer/sec` are of the whole run, including unmeasured requests;
 //! - bad responses are among the `read` errors, and a line of ours, `Bad responses`, says what was
-//!   wrong with them.
+//!   wrong with them;
+//! - the last line, which wrk does not have, says whose figures these are: `longtail audit` reads it.
 
 use std::fmt::Write as _;
 
@@ -21,6 +22,11 @@ use model::{Counts, Histogram, LoadStudy, Nanos, Outcome};
 use crate::number::{self, NONE, or_none};
 
 const PERCENTILES: [u32; 4] = [50, 75, 90, 99];
+
+/// How the last line begins.
+pub const BY_LONGTAIL: &str = "By longtail, in wrk's layout:";
+/// How it goes on.
+const WHAT_IS_COUNTED: &str = "requests are good responses in the measured time, bytes are of the whole run, no sample is added";
 
 /// The whole report.
 pub fn whole(study: &LoadStudy) -> String {
@@ -46,7 +52,7 @@ pub fn whole(study: &LoadStudy) -> String {
     _ = writeln!(
         text,
         "  {} requests in {}, {}B read",
-        counts.answered(),
+        tally.completed_in_window,
         time_text(run.measured),
         binary(tally.received_bytes as f64)
     );
@@ -62,6 +68,7 @@ pub fn whole(study: &LoadStudy) -> String {
     let transfer = if elapsed > 0.0 { tally.received_bytes as f64 / elapsed } else { 0.0 };
     _ = writeln!(text, "Requests/sec: {:>9}", number::fixed(run.completed_rate(), 2));
     _ = writeln!(text, "Transfer/sec: {:>10}B", binary(transfer));
+    _ = writeln!(text, "{BY_LONGTAIL} {WHAT_IS_COUNTED}");
     text
 }
 
@@ -101,11 +108,12 @@ fn within_one_deviation(times: &Histogram) -> Option<f64> {
     Some(inside as f64 * 100.0 / times.count() as f64)
 }
 
-/// The rates of the whole seconds of the measured window.
+/// The rates of the whole seconds of the measured window, for each thread.
 fn per_second(study: &LoadStudy) -> Stats {
     let whole = (study.run.measured.0 / 1_000_000_000) as usize;
-    let rates: Vec<f64> =
-        study.run.tally.series.seconds.iter().take(whole).map(|s| s.completed as f64).collect();
+    let threads = f64::from(study.plan.load.lanes.max(1));
+    let seconds = study.run.tally.series.seconds.iter().take(whole);
+    let rates: Vec<f64> = seconds.map(|second| second.completed as f64 / threads).collect();
     if rates.is_empty() {
         return [NONE; 4].map(str::to_owned);
     }

@@ -45,7 +45,9 @@ fn shape(line: &str) -> String {
 #[test]
 fn heys_layout_is_heys() {
     let report = hey::whole(&study::open_poisson());
-    let ours: Vec<String> = report.trim().lines().map(shape).collect();
+    let (theirs, ours) = report.split_once(hey::BY_LONGTAIL).unwrap();
+    assert_eq!(ours.lines().count(), 1);
+    let ours: Vec<String> = theirs.trim().lines().map(shape).collect();
     assert_eq!(
         ours,
         HEY.trim_end().lines().skip(2).map(|line| shape(line.trim_end())).collect::<Vec<_>>()
@@ -56,12 +58,30 @@ fn heys_layout_is_heys() {
 fn wrks_layout_is_wrks() {
     let report = wrk::whole(&study::closed());
     let theirs: Vec<&str> = WRK.lines().skip(1).collect();
+    let (report, ours) = report.split_once(wrk::BY_LONGTAIL).unwrap();
+    assert_eq!(ours.lines().count(), 1);
     assert_eq!(report.lines().count(), theirs.len());
     // Units depend on the numbers; where a line's first number begins and its last ends does not.
     for (at, (ours, theirs)) in
         report.lines().zip(theirs).enumerate().filter(|(at, _)| (2..5).contains(at) || *at > 10)
     {
         assert_eq!(ours.chars().count(), theirs.chars().count(), "line {at}\n{ours}\n{theirs}");
+    }
+}
+
+#[test]
+fn our_wrk_layout_counts_the_requests_of_its_rate_and_has_the_rate_of_each_thread() {
+    for mut study in study::every().into_iter().filter(|study| study.run.measured > Nanos::ZERO) {
+        study.plan.load.lanes = 4;
+        let report = wrk::whole(&study);
+        let line = |part: &str| report.lines().find(|line| line.contains(part)).unwrap();
+        let word = |part: &str, at| line(part).split_whitespace().nth(at).unwrap();
+        let requests: f64 = word(" requests in ", 0).parse().unwrap();
+        let rate: f64 = word("Requests/sec", 1).parse().unwrap();
+        assert!((requests / study.run.measured.as_secs_f64() - rate).abs() < 0.01, "{report}");
+        if let Ok(each) = word("Req/Sec", 1).parse::<f64>() {
+            assert!(each <= rate / 4.0 * 1.2 + 1.0, "{report}");
+        }
     }
 }
 
