@@ -50,6 +50,16 @@ pub fn only_status(study: &Study) -> Option<String> {
     statuses.next().filter(|_| statuses.next().is_none())
 }
 
+/// What to say where all good responses of a study were something else than the page, such as a
+/// redirect.
+pub fn page_not_measured(study: &Study) -> Option<String> {
+    only_status(study).filter(|status| status.starts_with('3'))?;
+    match of(study)? {
+        Finding::GoodStatuses(statuses) => Some(statuses.sentence()),
+        _ => None,
+    }
+}
+
 /// Judges any study, whichever generator sent its load.
 pub(super) fn of(study: &Study) -> Option<Finding> {
     let all = sum(&study.runs());

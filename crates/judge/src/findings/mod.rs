@@ -61,7 +61,7 @@ pub use collapsing::Collapsing;
 pub use event_cost::EventCost;
 pub use failed::{Failed, FailureCount};
 pub use falls_behind::FallsBehind;
-pub use good_statuses::{GoodStatuses, only_status};
+pub use good_statuses::{GoodStatuses, only_status, page_not_measured};
 pub use heavy_class::{HeavyClass, WithoutClass};
 pub use in_order::{InOrder, OrderEvidence};
 pub use keeps_up::KeepsUp;

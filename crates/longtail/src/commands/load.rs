@@ -97,12 +97,17 @@ fn measure(
     let has_no_response = complaint.is_some();
     let notes = notes_below(args, &load, is_interrupted, complaint, misunderstanding);
     let study = Study::from(load);
+    let page = if args.output.is_prose() && prints_verdict(args) {
+        None
+    } else {
+        judge::findings::page_not_measured(&study)
+    };
     let published = publish(&results, &study);
     // On disk and printed first: whatever becomes of an export, the figures are safe.
     if let Study::Load(load) = &study {
         outlets.load_done(load);
     }
-    for note in notes {
+    for note in notes.into_iter().chain(page) {
         ui::note(&note);
     }
     let recorded = exit_of_recorder(recorder);
@@ -201,6 +206,11 @@ fn say_why_it_ended_early(load: &LoadStudy) {
     }
 }
 
+/// Whether what is printed has the verdict and what was found.
+fn prints_verdict(args: &LoadArgs) -> bool {
+    args.output.tells_verdict() && args.log.as_deref() != Some(Path::new(CSV_TO_STDOUT))
+}
+
 /// What is said below the report, where a terminal's user reads it: a verdict that the layout has
 /// no place for, why nothing was answered, and what the server misunderstood.
 fn notes_below(
@@ -211,8 +221,6 @@ fn notes_below(
     misunderstanding: Option<String>,
 ) -> Vec<String> {
     let mut notes = Vec::new();
-    let prints_verdict =
-        args.output.tells_verdict() && args.log.as_deref() != Some(Path::new(CSV_TO_STDOUT));
     let verdict = load.run.judgement.as_ref().map(|judgement| judgement.verdict);
     let word = match verdict {
         Some(Verdict::GeneratorBound) => Some("GENERATOR-BOUND"),
@@ -220,7 +228,7 @@ fn notes_below(
         Some(_) | None => None,
     };
     if let Some(word) = word
-        && !prints_verdict
+        && !prints_verdict(args)
     {
         notes.push(format!("verdict: {word}; longtail report says why, and what to do"));
     }
