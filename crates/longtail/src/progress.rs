@@ -213,7 +213,8 @@ fn print(updates: &Receiver<Update>) {
     loop {
         match updates.recv_timeout(TICK) {
             Ok(Update::Begun(next)) => {
-                line = ProgressLine { begun: clock.now(), ..next };
+                let knows_of_waits = line.knows_of_waits || line.is_wait_printed;
+                line = ProgressLine { begun: clock.now(), knows_of_waits, ..next };
                 next_report = REPORT_EVERY;
             }
             Ok(Update::Rows(_) | Update::Line(_)) => {}
@@ -320,6 +321,8 @@ struct ProgressLine {
     waits_since: Option<Duration>,
     /// Whether that wait was printed, if no line is drawn.
     is_wait_printed: bool,
+    /// Whether that of an earlier run of the study has been printed.
+    knows_of_waits: bool,
     meter: FiguresMeter,
     /// `1203/s`, then `p50 3.56 ms` and `p99 23.3 ms`.
     figures: Vec<ProgressPiece>,
@@ -399,8 +402,9 @@ impl ProgressLine {
         let wait = self.wait(elapsed)?;
         let last = self.progress.as_ref().and_then(|run| run.last_responses());
         let all_are_in = matches!(last, Some(LastResponses { out: 0, queued: 0 }));
+        let notable = if self.knows_of_waits { LONG_WAIT } else { NOTABLE_WAIT };
         let is_worth_a_line =
-            !all_are_in && self.waits_since.is_some_and(|since| elapsed > since + NOTABLE_WAIT);
+            !all_are_in && self.waits_since.is_some_and(|since| elapsed > since + notable);
         if self.is_wait_printed || !is_worth_a_line {
             return None;
         }
@@ -425,6 +429,8 @@ impl ProgressLine {
 
 /// If no line is drawn, a wait for the last responses is printed after this time; most are shorter.
 const NOTABLE_WAIT: Duration = Duration::from_millis(500);
+/// In the later runs of a study, whose user knows that they wait, only after this time.
+const LONG_WAIT: Duration = Duration::from_secs(5);
 /// A run that does not report its last responses waits for them this long after its time.
 const OVERDUE: Duration = Duration::from_secs(1);
 
@@ -499,6 +505,11 @@ mod tests {
         assert_eq!(text(&mut line, Duration::from_secs(4)), format!("load, {over}"));
         assert_eq!(line.new_wait(Duration::from_secs(5)).as_deref(), Some(over));
         assert_eq!(line.new_wait(Duration::from_secs(6)), None, "it is printed once");
+        let mut next = ProgressLine { what: "load".to_owned(), length, ..ProgressLine::default() };
+        next.knows_of_waits = true;
+        assert_eq!(next.new_wait(Duration::from_secs(4)), None);
+        assert_eq!(next.new_wait(Duration::from_secs(8)), None, "not yet long");
+        assert_eq!(next.new_wait(Duration::from_secs(10)).as_deref(), Some(over));
     }
 
     #[test]
