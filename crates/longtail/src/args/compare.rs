@@ -38,7 +38,8 @@ Examples:
 
 An arm is options of the server and of its requests, added to the common ones; '' adds nothing. A word without
 a dash is a branch, tag or commit, of the checkout that --puma names or of this folder; NAME=OPTIONS gives it a name. The first arm is
-the base, unless --base names another; it runs once more in each block as a control.";
+the base, unless --base names another; it runs once more in each block as a control.
+The exit code is 1 if an arm is worse, so that a script can tell.";
 
 /// What an arm can set.
 #[derive(Debug, Args)]
@@ -117,7 +118,7 @@ pub(crate) struct CompareArgs {
     /// A difference up to this does not matter
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share, help_heading = "Answer")]
     margin: f64,
-    /// Exit with 1 also if the result is unclear
+    /// Exit with 1 not only if an arm is worse, but also if that is unclear
     #[arg(long, help_heading = ADVANCED)]
     pub(crate) strict: bool,
 
