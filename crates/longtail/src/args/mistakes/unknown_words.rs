@@ -70,10 +70,7 @@ pub(crate) fn unknown_flag(
 /// `load urls.txt` and `load -f urls.txt`, of a file that exists.
 fn file_for_url(command: &Command, words: &[String], at: usize) -> Option<ArgumentFault> {
     let word = &words[at];
-    if word.starts_with('-') || is_url(word) || !Path::new(word).is_file() {
-        return None;
-    }
-    if !operands(command, words).contains(&at) {
+    if word.starts_with('-') || is_url(word) || !operands(command, words).contains(&at) {
         return None;
     }
     let before = at.checked_sub(1).map(|before| words[before].as_str()).unwrap_or_default();
@@ -82,6 +79,10 @@ fn file_for_url(command: &Command, words: &[String], at: usize) -> Option<Argume
     // siege's -f are URLs, bombardier's a body: beside a URL it may be either.
     if is_flag && !(is_file_flag && lacks_url(words)) {
         return None;
+    }
+    if !Path::new(word).is_file() {
+        let is_missing = lacks_url(words) && is_named_as_file(word);
+        return if is_missing { Some(missing_file(word)) } else { None };
     }
     if is_script(word) {
         return Some(ArgumentFault::of_ours(
@@ -98,6 +99,24 @@ fn file_for_url(command: &Command, words: &[String], at: usize) -> Option<Argume
     let inserted = vec!["--requests".to_owned(), word.clone()];
     let flags = usize::from(is_file_flag);
     Some(fault.mended_by(Edit { at: at - flags, removed: 1 + flags, inserted }))
+}
+
+/// Whether a word is the name of a file and hardly one of a host: `urls.txt`, `./urls`.
+fn is_named_as_file(word: &str) -> bool {
+    const ENDINGS: [&str; 11] =
+        ["txt", "json", "jsonl", "csv", "log", "http", "js", "ts", "lua", "yml", "yaml"];
+    let extension = Path::new(word).extension().and_then(|extension| extension.to_str());
+    let is_alone = !word.contains('/');
+    let is_path = ["./", "../", "~/"].iter().any(|start| word.starts_with(start));
+    is_path || is_alone && extension.is_some_and(|one| ENDINGS.contains(&one))
+}
+
+fn missing_file(word: &str) -> ArgumentFault {
+    ArgumentFault::of_ours(
+        format!("there is no file {}, and it is no URL", quoted(word)),
+        "a URL is such as http://127.0.0.1:9292/, and --requests FILE sends a file's requests"
+            .to_owned(),
+    )
 }
 
 /// `--insecure=false`, `-keepalive=false`, `--no-keepalive=true`: a switch of ours or of another tool
@@ -401,6 +420,13 @@ fn not_a_flag(command: &Command, word: &str, words: &[String]) -> Option<Argumen
     if word.starts_with('-') {
         return None;
     }
+    if words[..at].iter().any(|word| word == "--") {
+        let name = command.get_name();
+        return Some(ArgumentFault::of_ours(
+            format!("'{word}' stands behind --, where {name} takes nothing"),
+            "leave it out: words for a script have no use here".to_owned(),
+        ));
+    }
     let known = match command.get_name() {
         "sweep" => surplus_of_sweep(word, at),
         "sink" => surplus_of_sink(word, at),
@@ -479,7 +505,8 @@ fn surplus_of_load(command: &Command, words: &[String], at: usize) -> Option<Arg
         return Some(fault.mended_by(Edit { at: first, removed: 1, inserted }));
     }
     let before = &words[first - 1];
-    let joined = if before.ends_with(':') {
+    // Of JSON the shell has removed the quotes.
+    let joined = if before.ends_with(':') && !before.starts_with(['{', '[']) {
         Some(format!("{before} {other}"))
     } else {
         time_meant(&format!("{before}{other}"))

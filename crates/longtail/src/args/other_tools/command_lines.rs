@@ -236,6 +236,10 @@ fn translate(
     while let Some(word) = words.get(at) {
         let next = words.get(at + 1).map(String::as_str);
         at += 1;
+        if word == "--" {
+            ours.operands.extend_from_slice(&words[at..]);
+            break;
+        }
         match tool.read(word, next) {
             Ok(TypedWord::Operand) => ours.operands.push(word.clone()),
             Ok(TypedWord::Flags { flags, takes_next }) => {
@@ -267,6 +271,7 @@ fn translate(
         }
     }
     ours.end_bursts();
+    ours.leave_out_words_of_script(tool, words);
     ours.take_file_of_urls();
     ours.count_all_requests();
     ours.end_stages();
@@ -299,6 +304,14 @@ impl Translation {
         match &flag.ours {
             Counterpart::Words(_) if flag.takes == Takes::VegetaRate && value.is_empty() => {
                 self.take_closed_loop(name, typed_value, tool.has_typed("max-workers", words));
+            }
+            Counterpart::Words(parts) if flag.takes == Takes::ListenAddress => {
+                self.flags.extend(with_value(parts, value));
+                if value != typed_value {
+                    self.remarks.push(format!(
+                        "{name} {typed_value} is open to every network; ours listens at {value}"
+                    ));
+                }
             }
             Counterpart::Words(parts) if flag.takes == Takes::BodyOrFile => {
                 self.flags.extend(with_body_or_file(parts, value));
@@ -347,9 +360,7 @@ impl Translation {
             "{}'s {name} cannot be done here: the number of connections stays; --ramp A..B and --steps A,B raise a rate",
             tool.name
         );
-        if !self.left_out.contains(&why) {
-            self.left_out.push(why);
-        }
+        self.left_out.push(why);
         for stage in value.split(',') {
             let Some((length, connections)) = stage.split_once(':') else { continue };
             let Ok(length) = length.trim().parse::<Nanos>() else { continue };
@@ -378,6 +389,29 @@ impl Translation {
         if size > 1 {
             self.flags.extend(["--burst".to_owned(), size.to_string()]);
         }
+    }
+
+    /// vegeta's targets may name bodies anywhere; ours only below the folder of the targets, unless
+    /// another one is named.
+    fn allow_bodies_outside_folder(&mut self) {
+        let Some(at) = self.flags.iter().position(|flag| flag == "--requests") else { return };
+        let folder = self.flags.get(at + 1).and_then(|file| Path::new(file).parent());
+        if folder.is_some_and(|folder| !["", "."].map(Path::new).contains(&folder)) {
+            self.flags.extend(["--requests-root", "."].map(str::to_owned));
+            self.remarks.push("--requests-root . is where bodies (@FILE) may be".to_owned());
+        }
+    }
+
+    /// wrk's words behind the URL, which its Lua script gets.
+    fn leave_out_words_of_script(&mut self, tool: &'static OtherTool, words: &[String]) {
+        let has_script = tool.has_typed("script", words) || words.iter().any(|word| word == "--");
+        if !["wrk", "wrk2"].contains(&tool.name) || !has_script || self.operands.len() < 2 {
+            return;
+        }
+        let behind: Vec<String> =
+            self.operands.drain(1..).map(|word| quoted(&masked_word(&word))).collect();
+        let words = behind.join(" ");
+        self.left_out.push(format!("what stands behind the URL, {words}, is for the Lua script"));
     }
 
     /// oha's `--urls-from-file FILE`, where the file stands in the place of the URL.
@@ -634,7 +668,13 @@ pub(crate) fn are_k6s(words: &[String]) -> bool {
 
 /// What is wrong with a line, with what its flags are here.
 fn with_remarks(refusal: &str, remarks: &[String], left_out: &[String]) -> String {
-    let all: Vec<&str> = left_out.iter().chain(remarks).map(String::as_str).collect();
+    let mut all: Vec<&str> = Vec::new();
+    for one in left_out.iter().chain(remarks).map(String::as_str) {
+        // Of a flag that is given twice.
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
     if all.is_empty() { refusal.to_owned() } else { format!("{refusal} ({})", all.join("; ")) }
 }
 
@@ -785,27 +825,32 @@ fn find_url(tool: &OtherTool, beside: &[String], found: &mut Translation) {
                 found.remarks.push("targets are read from stdin".to_owned());
                 found.flags.extend(["--requests", "-"].map(str::to_owned));
             }
+            found.allow_bodies_outside_folder();
         }
     }
 }
 
+/// What of k6's script has flags here.
+const OF_SCRIPT: &str = "its vus, duration, iterations and thresholds are -c, --for, -n and --expect; stages and executors with a rate are --rate, --ramp and --steps; sleep() is --think, headers are -H, methods and bodies -m and -d, checks --check";
+
 /// What to say of k6's script: what it asks for is not known here.
 fn of_script(operand: Option<&String>) -> Vec<String> {
     let script = operand.map_or("its script", String::as_str);
+    let shown = operand.map_or_else(|| script.to_owned(), |script| quoted(script));
     if script == "-" {
         return vec![format!(
-            "no script is read from stdin: write its URL in the place of {URL}, and give its vus, duration, iterations and thresholds as -c, --for, -n and --expect"
+            "no script is read from stdin: write its URL in the place of {URL}; {OF_SCRIPT}"
         )];
     }
-    let mut said = Vec::new();
-    if operand.is_some() && !script.contains("://") && !Path::new(script).exists() {
-        said.push(format!("there is no file {}", quoted(script)));
-    }
-    said.push(format!("write the URL that is in {script} in the place of {URL}"));
-    said.push(format!(
-        "what {script} has as options is not read: give its vus, duration, iterations and thresholds as -c, --for, -n and --expect; stages as --ramp or --steps"
-    ));
-    said
+    let is_here = operand.is_none() || script.contains("://") || Path::new(script).exists();
+    let first = if is_here {
+        format!("{shown} is not run: write its URL in the place of {URL}")
+    } else {
+        format!(
+            "there is no file {shown}, and it would not be run: write its URL in the place of {URL}"
+        )
+    };
+    vec![first, OF_SCRIPT.to_owned()]
 }
 
 /// What is added to a load so that it does what that tool does by default, and looks like it.

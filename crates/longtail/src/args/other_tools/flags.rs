@@ -196,6 +196,9 @@ const NO_LUA: &str = "longtail runs no Lua: -m, -H, -d and --requests FILE say w
 pub(crate) const K6_OUTPUT: &str =
     "--log FILE.csv has a line a request; --metrics, --otlp and --statsd-to export figures";
 const NO_SCRIPT: &str = "longtail runs no script";
+const NO_TAGS: &str = "figures have no tags; -o NAME.study.json keeps a run under a name";
+const KEPT: &str =
+    "every run is kept: longtail report shows it again; --log FILE has a line a request";
 const NO_DUMP: &str = "requests are not printed; --log FILE.csv has a line for each";
 /// What Go takes for `false`.
 const FALSE: &[&str] = &["false", "f", "F", "0", "False", "FALSE"];
@@ -203,6 +206,7 @@ const NO_RATE: &str = "no rate, a closed loop";
 const WAITS: &str = "waits for each connection's response; ours is an open loop that stays on schedule, and --late skip leaves out what is late";
 pub(crate) const FOR_EVER: &str =
     "vegeta goes on for ever; ours ends after 10 s unless --for says otherwise";
+const EVERY_HOST: &str = "is for one host; ours connects there whatever the host of a URL";
 const NO_NAMES: &str = "a study has no title";
 
 const HEY: OtherTool = OtherTool {
@@ -357,10 +361,11 @@ const OHA: OtherTool = OtherTool {
         flag("cert", Text, Words(&["--cert", "{}"])),
         flag("key", Text, Words(&["--key", "{}"])),
         flag("unix-socket", Text, Words(&["--unix", "{}"])),
-        flag("connect-to", ConnectTo, Words(&["--connect-to", "{}"])),
+        flag("connect-to", ConnectTo, WordsBut(&["--connect-to", "{}"], EVERY_HOST)),
         flag("j json", No, Words(&["--json"])),
         flag("output-format", OneOf(&["json", "csv"]), Words(&["--{}"])),
         flag("o output", Text, Words(&["-o", "{}"])),
+        flag("db-url", Text, Nothing(KEPT)),
         flag("latency-correction", No, Nothing(FROM_DUE_TIME)),
         flag("no-tui", No, Nothing(NO_PROGRESS)),
         flag("fps u time-unit", Text, Nothing(NO_PROGRESS)),
@@ -555,8 +560,9 @@ const K6: OtherTool = OtherTool {
         flag("o out", Text, Impossible(K6_OUTPUT)),
         // k6's own -c is a config file, so one with a number is meant as ours.
         flag("c", Count, Words(&["-c", "{}"])),
-        flag("e env tag config c", Text, Impossible(NO_SCRIPT)),
-        flag("tags system-tags include-system-env-vars", Text, Impossible(NO_SCRIPT)),
+        flag("e env config c", Text, Impossible(NO_SCRIPT)),
+        flag("include-system-env-vars", Text, Impossible(NO_SCRIPT)),
+        flag("tag tags system-tags", Text, Impossible(NO_TAGS)),
         flag("t type compatibility-mode execution-segment", Text, Impossible(NO_SCRIPT)),
         flag("execution-segment-sequence batch batch-per-host", Text, Impossible(NO_SCRIPT)),
         flag("paused w throw show-logs", No, Impossible(NO_SCRIPT)),
@@ -624,21 +630,20 @@ const VEGETA: OtherTool = OtherTool {
             Nothing("redirects are never followed, bodies never kept"),
         ),
         flag("http2", OneOf(FALSE), Nothing(HTTP_1_ONLY)),
-        flag(
-            "output",
-            Text,
-            Nothing(
-                "every run is kept: longtail report shows it again; --log FILE has a line a request",
-            ),
-        ),
+        flag("output", Text, Nothing(KEPT)),
         flag("name", Text, Nothing(NO_NAMES)),
-        flag("lazy session-tickets", Switch, Nothing("requests are made before the start")),
+        flag("lazy", Switch, Nothing("requests are made before the start")),
+        flag(
+            "session-tickets",
+            Switch,
+            Nothing("TLS sessions are resumed where the server lets us"),
+        ),
         flag("dns-ttl resolvers", Text, Nothing("a name is looked up once, before the start")),
         flag("prometheus-addr", ListenAddress, Words(&["--metrics", "{}"])),
         flag("h2c http2", Switch, Impossible(HTTP_1_ONLY)),
         flag("chunked", Switch, Impossible("a body is sent with its length")),
         flag("proxy-header", Text, Impossible(NO_PROXY)),
-        flag("connect-to", ConnectTo, Words(&["--connect-to", "{}"])),
+        flag("connect-to", ConnectTo, WordsBut(&["--connect-to", "{}"], EVERY_HOST)),
     ],
     defaults: &[default(&["rate", "connections"], &["--rate", "50"])],
     ignored: None,
@@ -709,7 +714,7 @@ const CURL: OtherTool = OtherTool {
         flag("E cert", Text, Words(&["--cert", "{}"])),
         flag("key", Text, Words(&["--key", "{}"])),
         flag("resolve", Text, Words(&["--resolve", "{}"])),
-        flag("connect-to", ConnectTo, Words(&["--connect-to", "{}"])),
+        flag("connect-to", ConnectTo, WordsBut(&["--connect-to", "{}"], EVERY_HOST)),
         flag("unix-socket", Text, Words(&["--unix", "{}"])),
         flag("abstract-unix-socket", Text, Words(&["--unix", "@{}"])),
         flag("4 ipv4", No, Words(&["-4"])),
