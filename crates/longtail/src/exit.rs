@@ -8,6 +8,8 @@ use model::paths::path_fault;
 use sweep::SweepError;
 use thiserror::Error;
 
+use crate::secrets;
+
 /// How an invocation ended. [`Exit::ALL`] says what each means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -184,6 +186,19 @@ impl LinesToType {
     pub(crate) fn one(before: impl Into<String>, line: impl Into<String>) -> LinesToType {
         let line = LineToType { before: before.into(), line: line.into() };
         LinesToType { lines: vec![line], rest: String::new() }
+    }
+
+    /// The same, with what to put in the place of each secret that the lines do not repeat.
+    pub(crate) fn with_missing_secrets(mut self) -> LinesToType {
+        let mut said: Vec<String> = Vec::new();
+        for missing in self.lines.iter().filter_map(|one| secrets::missing_in(&one.line)) {
+            if !said.contains(&missing) {
+                self.rest.push_str("; ");
+                self.rest.push_str(&missing);
+                said.push(missing);
+            }
+        }
+        self
     }
 
     /// The same behind these words.

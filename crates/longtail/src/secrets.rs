@@ -8,10 +8,12 @@ use std::sync::OnceLock;
 use clap::{Arg, Command};
 use model::MaskedText;
 use model::plan::quoted;
-use model::secret::{SECRET, is_secret_name, masked_word, masked_words};
+use model::secret::{
+    SECRET, is_secret_body, is_secret_name, masked_word, masked_words, what_to_put,
+};
 
 use crate::args::other_tools::command_lines::{self, TypedWord};
-use crate::args::other_tools::flags::{OtherTool, is_number_or_time, truth_of};
+use crate::args::other_tools::flags::{OtherTool, truth_of};
 use crate::args::other_tools::synonyms;
 use crate::exit::{Mistake, wrong};
 
@@ -78,6 +80,11 @@ pub(crate) fn line_again(line: &str) -> MaskedText {
     let settings = words[..at].iter().map(|word| quoted(&masked_word(word)) + " ");
     let rest = self::line(&masked.words);
     MaskedText::of_masked(settings.collect::<String>() + &rest)
+}
+
+/// What to put in the place of each secret in a line of ours; `None` if none is masked.
+pub(crate) fn missing_in(line: &str) -> Option<String> {
+    what_to_put(&shlex::split(line)?)
 }
 
 /// A line from elsewhere (a shell on another machine, a server) that may hold our secrets or
@@ -361,23 +368,17 @@ impl MaskedWords {
     /// A flag's value without its secrets.
     fn masked_value(&mut self, whole: &Command, holds: FlagValue, value: &str) -> String {
         let masked = match holds {
-            FlagValue::Secret | FlagValue::Body | FlagValue::RawBody if value.is_empty() => {
-                String::new()
-            }
-            // wrk's time, which may be a number alone, and curl's file, taken for a body.
-            FlagValue::Body if is_file(value) => value.to_owned(),
-            FlagValue::Body | FlagValue::RawBody if is_number_or_time(value) => value.to_owned(),
+            FlagValue::Secret if value.is_empty() => String::new(),
+            FlagValue::Body if !is_secret_body(value) => value.to_owned(),
             FlagValue::User if synonyms::is_url(value) => masked_word(value),
             // autocannon's number of requests.
             FlagValue::Credentials if value.bytes().all(|byte| byte.is_ascii_digit()) => {
                 value.to_owned()
             }
             FlagValue::User if !value.contains(':') => masked_word(value),
-            FlagValue::Secret
-            | FlagValue::Body
-            | FlagValue::RawBody
-            | FlagValue::Credentials
-            | FlagValue::User => SECRET.to_owned(),
+            FlagValue::Secret | FlagValue::Body | FlagValue::Credentials | FlagValue::User => {
+                SECRET.to_owned()
+            }
             FlagValue::Words => self.masked_arm(whole, value),
             FlagValue::Text => masked_word(value),
         };
@@ -438,10 +439,8 @@ impl MaskedWords {
 enum FlagValue {
     /// A secret, all of it.
     Secret,
-    /// A body, and so perhaps a secret.
+    /// A body, in which there may be a secret.
     Body,
-    /// The same, where even `@FILE` is text.
-    RawBody,
     /// `user:password` of our own flag.
     Credentials,
     /// A secret, where it has a colon: `user:password` in another tool's words.
@@ -459,10 +458,8 @@ impl FlagValue {
         let is_file = arg.is_some_and(|arg| {
             arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "FILE"))
         });
-        if id == "data" {
+        if id == "data" || id == "data_raw" {
             FlagValue::Body
-        } else if id == "data_raw" {
-            FlagValue::RawBody
         } else if id == "auth" {
             FlagValue::Credentials
         } else if is_secret_name(long) && !is_file {
@@ -473,12 +470,6 @@ impl FlagValue {
             FlagValue::Text
         }
     }
-}
-
-/// Whether that is a path behind an @.
-fn is_file(value: &str) -> bool {
-    let is_path = |c: char| c.is_ascii_alphanumeric() || "./_-~".contains(c);
-    value.strip_prefix('@').is_some_and(|path| path.chars().all(is_path))
 }
 
 fn takes_value(arg: &Arg) -> bool {
@@ -615,13 +606,14 @@ mod tests {
             assert!(!shown.concat().contains("hunter2"), "{shown:?}");
             assert_eq!(shown.len(), words.len());
         }
-        let hey = ["load", "--as", "hey", "--", "-a", "me:hunter2", "-d", "hunter2", "http://h/"];
+        let secret = "token=hunter2";
+        let hey = ["load", "--as", "hey", "--", "-a", "me:hunter2", "-d", secret, "http://h/"];
         assert!(!masked(&hey).concat().contains("hunter2"));
         let wrk =
             ["load", "--as", "wrk", "--", "-d", "10s", "-H", "X-Api-Key: hunter2", "http://h/"];
         assert_eq!(masked(&wrk)[4..6], ["-d", "10s"]);
         assert!(!masked(&wrk).concat().contains("hunter2"));
-        let hey = ["hey", "-a", "me:hunter2", "-d", "hunter2", "http://h/"];
+        let hey = ["hey", "-a", "me:hunter2", "-d", secret, "http://h/"];
         assert!(!masked(&hey).concat().contains("hunter2"));
         assert_eq!(masked(&["wrk", "-d", "10s", "http://h/"])[1..3], ["-d", "10s"]);
     }
@@ -643,7 +635,7 @@ mod tests {
     #[test]
     fn an_older_line_is_masked_when_it_is_read() {
         note_words(commands::definition(), &[]);
-        let line = "PUMA_TEST_PORT=9292 longtail load -kame:hunter2 -d 'hunter2 x' http://h/";
+        let line = "PUMA_TEST_PORT=9292 longtail load -kame:hunter2 -d token=hunter2 http://h/";
         assert_eq!(
             &*line_again(line),
             "PUMA_TEST_PORT=9292 longtail load '-ka(secret)' -d '(secret)' http://h/"

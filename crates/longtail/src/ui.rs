@@ -186,7 +186,7 @@ fn laid_out(lines: &LinesToType, width: Width) -> String {
         text += &line.line;
         text.push('\n');
     }
-    let rest = lines.rest.trim_start_matches(", ");
+    let rest = lines.rest.trim_start_matches([',', ';', ' ']);
     if !rest.is_empty() {
         text += &broken(rest, width);
     }

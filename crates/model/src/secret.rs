@@ -243,7 +243,7 @@ pub fn what_to_put(words: &[String]) -> Option<String> {
         } else if flag.starts_with("--auth") || !flag.starts_with("--") && flag.ends_with('a') {
             "USER:PASSWORD".to_owned()
         } else if flag.starts_with("--data") || !flag.starts_with("--") && flag.ends_with('d') {
-            "the body (or -D FILE)".to_owned()
+            "the body (-D FILE in its place keeps it off the command line)".to_owned()
         } else {
             format!("the value of {}", flag.trim_end_matches('='))
         };
@@ -259,6 +259,20 @@ pub fn what_to_put(words: &[String]) -> Option<String> {
 /// One word of a command without its secrets; a setting or a header is masked to its end.
 pub fn masked_word(word: &str) -> String {
     replaced(word, secrets_in(word, true))
+}
+
+/// Whether something in a request's body looks like a secret: a value of JSON or of a form by its
+/// name, an element of XML, a part of a form, a token. Such a body is masked as a whole.
+pub fn is_secret_body(body: &str) -> bool {
+    // The first field of a form is one as the others are.
+    let form = format!("&{body}");
+    let behind = |mark| body.split(mark).skip(1);
+    let name = |rest: &str| rest[..next_of(rest, 0, |c| !is_of_name(c))].to_owned();
+    let is_named_so = |rest: &str| is_secret_name(&name(rest));
+    !secrets_in(&form, true).is_empty()
+        || body.contains(SECRET)
+        || behind("<").any(is_named_so)
+        || behind("name=\"").any(is_named_so)
 }
 
 /// Any text without its secrets.
@@ -702,7 +716,12 @@ mod tests {
             ("longtail load -c5 http://h/", None),
             ("load -ka (secret) http://h/", Some("for (secret) put USER:PASSWORD")),
             ("load -a(secret) http://h/", Some("for (secret) put USER:PASSWORD")),
-            ("load -d (secret) http://h/", Some("for (secret) put the body (or -D FILE)")),
+            (
+                "load -d (secret) http://h/",
+                Some(
+                    "for (secret) put the body (-D FILE in its place keeps it off the command line)",
+                ),
+            ),
             ("load http://(secret)@h/", Some("for (secret) put user and password of the URL")),
             ("load http://h/?a=b&api_key=(secret)", Some("for (secret) put api_key")),
             ("sweep -- env TOKEN=(secret)", Some("for (secret) put TOKEN")),
@@ -713,6 +732,37 @@ mod tests {
         let header = ["-H", "X-Api-Key: (secret)"].map(str::to_owned);
         let expected = "for (secret) put X-Api-Key, or the headers in a file: -H @FILE";
         assert_eq!(what_to_put(&header).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn a_body_is_secret_where_something_in_it_looks_like_one() {
+        for body in [
+            r#"{"user": {"name": "me", "password": "hunter2"}}"#,
+            r#"{"passwords":["hunter2"]}"#,
+            "password=hunter2",
+            "a=b&key=hunter2",
+            "key=hunter2&a=b",
+            "user%5Bpassword%5D=hunter2",
+            "<login><password>hunter2</password></login>",
+            "--x\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\nhunter2",
+            "mutation { login(password: \"hunter2\") }",
+            "see http://me:hunter2@h/",
+            "ghp_0123456789abcdefghij0123456789abcdef",
+        ] {
+            assert!(is_secret_body(body), "{body}");
+        }
+        for body in [
+            "",
+            "123",
+            "hello you",
+            r#"{"a":1}"#,
+            r#"{"max_tokens": 100, "sort": "key", "at": "10:30"}"#,
+            "a=b&c=d",
+            "<order><id>1</id></order>",
+            r#"{"password": null}"#,
+        ] {
+            assert!(!is_secret_body(body), "{body}");
+        }
     }
 
     #[test]

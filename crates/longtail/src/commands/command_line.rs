@@ -81,6 +81,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocat
     let masked = MaskedWords::of(&definition(), &typed);
     let said = std::iter::once("longtail").chain(masked.words.iter().map(String::as_str));
     match understood(said.map(OsString::from).collect()) {
+        Err(Mistake::ToType(lines)) => Err(Mistake::ToType(lines.with_missing_secrets())),
         Err(same) => Err(same),
         Ok(_) => Err(wrong(masked.without_secrets(&mistake.to_string()))),
     }
@@ -751,6 +752,65 @@ mod tests {
             panic!("no command")
         };
         assert!(said.contains("longtail fleet") && said.contains("provision"), "{said}");
+    }
+
+    /// What longtail says to type in place of these words, as words.
+    fn told(words: &[String]) -> Vec<Vec<String>> {
+        let typed = std::iter::once("longtail".to_owned()).chain(words.iter().cloned());
+        match parse(with_command(typed.map(OsString::from).collect())) {
+            Err(Mistake::ToType(LinesToType { lines, .. })) => {
+                lines.iter().map(|one| shlex::split(&one.line).expect("a shell reads it")).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_told_to_type_is_accepted() {
+        let tables = [
+            include_str!("../../tests/cli/signposts.txt"),
+            include_str!("../../tests/cli/mistakes.txt"),
+        ];
+        let rows = tables.iter().flat_map(|table| table.lines());
+        let rows =
+            rows.filter_map(|row| row.split_once(" =>")).filter(|(row, _)| !row.starts_with('#'));
+        let mut count = 0;
+        let mut refused = Vec::new();
+        for (row, _) in rows {
+            let words =
+                shlex::split(&row.replace("{url}", "http://127.0.0.1:1/")).unwrap_or_default();
+            for line in told(&words) {
+                if line.iter().any(|word| word.contains(model::secret::SECRET)) {
+                    continue;
+                }
+                // Only the user knows the URL.
+                let pasted = line.iter().map(|word| if word == URL { "http://h/" } else { word });
+                if let Err(mistake) = parse(pasted.map(OsString::from)) {
+                    refused.push(format!("{row}\n  {line:?}\n  {mistake}"));
+                }
+                count += 1;
+            }
+        }
+        assert!(refused.is_empty(), "{}", refused.join("\n"));
+        assert!(count > 300, "{count}");
+    }
+
+    #[test]
+    fn a_body_is_repeated_unless_it_looks_like_a_secret() {
+        let said = |line: &str| {
+            let words = shlex::split(line).unwrap();
+            let typed = std::iter::once("longtail".to_owned()).chain(words);
+            parse(typed.map(OsString::from)).err().unwrap().to_string()
+        };
+        let hey = said("hey -m POST -d '{\"a\":1}' http://h/");
+        assert!(hey.contains("-d '{\"a\":1}'") && !hey.contains("(secret)"), "{hey}");
+        let hey = said("hey -m POST -d '{\"password\":\"hunter2\"}' http://h/");
+        let missing = "-d '(secret)' -c 50 --timeout 20s -n 200 --style hey http://h/; for (secret) put the body (-D FILE";
+        assert!(hey.contains(missing) && !hey.contains("hunter2"), "{hey}");
+        let hey = said("hey -a me:hunter2 -H 'X-Api-Key: hunter2' http://h/");
+        let missing =
+            "; for (secret) put USER:PASSWORD and X-Api-Key, or the headers in a file: -H @FILE";
+        assert!(hey.ends_with(missing), "{hey}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The flags of other load tools, and ours for each: a table a tool. `command_lines` turns whole
 //! command lines into ours by them.
 
-use model::secret::SECRET;
+use model::secret::{SECRET, is_secret_body};
 
 /// A tool whose command lines are known here.
 #[derive(Debug)]
@@ -696,7 +696,7 @@ const CURL: OtherTool = OtherTool {
         flag("X request", Text, Words(&["-m", "{}"])),
         flag("H header", Header, Words(&["-H", "{}"])),
         flag("d data data-ascii data-binary", BodyOrFile, Words(&["-d", "{}"])),
-        flag("data-raw", Text, Words(&["--data-raw", "{}"])),
+        flag("data-raw", Body, Words(&["--data-raw", "{}"])),
         flag(
             "json",
             BodyOrFile,
@@ -778,12 +778,11 @@ impl OthersFlag {
         self.names.split(' ').any(|one| one == name)
     }
 
-    /// Whether this value of it may be a secret, whatever it looks like.
+    /// Whether this value of it may be a secret.
     pub(crate) fn holds_secret(&self, value: &str) -> bool {
         match self.takes {
-            Body => !is_number_or_time(value),
+            Body | BodyOrFile => is_secret_body(value),
             Credentials | Cookie => true,
-            BodyOrFile => !value.starts_with('@') && !is_number_or_time(value),
             _ => false,
         }
     }
