@@ -262,8 +262,13 @@ pub fn masked_word(word: &str) -> String {
 }
 
 /// Whether something in a request's body looks like a secret: a value of JSON or of a form by its
-/// name, an element of XML, a part of a form, a token. Such a body is masked as a whole.
+/// name, an element of XML, a part of a form, a token. Such a body is masked as a whole. So is a bare
+/// word, of which nothing tells what it is.
 pub fn is_secret_body(body: &str) -> bool {
+    let is_bare = !body.is_empty() && !body.contains(['=', ':', '<', '[', '{']);
+    if is_bare && !body.starts_with('@') && !is_number_or_time(body) {
+        return true;
+    }
     // The first field of a form is one as the others are.
     let form = format!("&{body}");
     let behind = |mark| body.split(mark).skip(1);
@@ -273,6 +278,15 @@ pub fn is_secret_body(body: &str) -> bool {
         || body.contains(SECRET)
         || behind("<").any(is_named_so)
         || behind("name=\"").any(is_named_so)
+}
+
+/// `30`, `1.5s`, `2k`: also what another tool's -d takes.
+fn is_number_or_time(text: &str) -> bool {
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let is_unit = text.len() - number.len() <= 2;
+    is_unit
+        && !number.is_empty()
+        && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
 /// Any text without its secrets.
@@ -748,13 +762,16 @@ mod tests {
             "mutation { login(password: \"hunter2\") }",
             "see http://me:hunter2@h/",
             "ghp_0123456789abcdefghij0123456789abcdef",
+            "hunter2",
+            "hunter2 x",
         ] {
             assert!(is_secret_body(body), "{body}");
         }
         for body in [
             "",
             "123",
-            "hello you",
+            "30s",
+            "@body.json",
             r#"{"a":1}"#,
             r#"{"max_tokens": 100, "sort": "key", "at": "10:30"}"#,
             "a=b&c=d",
