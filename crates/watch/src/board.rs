@@ -277,7 +277,9 @@ impl WatchBoard {
     /// Notes how many wait now, once it is known whether the server says so itself.
     fn note_waiting(&mut self, at: Nanos) {
         if self.seen.no_statistics.as_deref() != Some(NOT_YET) {
-            let kernel = self.recent(SERVER, Quantity::AcceptQueue);
+            // A mean over more time than passes between two of these would turn a jump into a slope.
+            let queue = self.series.get(&(SERVER, Quantity::AcceptQueue));
+            let kernel = queue.and_then(QuantitySeries::latest);
             self.waiting.take(at, kernel, self.inside());
         }
     }

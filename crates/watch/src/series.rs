@@ -24,6 +24,10 @@ const LEAST_SPAN_OF_REPORTS: f64 = 12.0;
 /// A change by less than this, and by less than a quarter, is none.
 const LEAST_CHANGE: f64 = 3.0;
 
+/// A straight line describes the samples if in each half of them they rise or fall by at least this
+/// share of its slope. If not, the number has jumped.
+const LIKE_THE_WHOLE: f64 = 1.0 / 3.0;
+
 /// One quantity, of the whole server or of a process. In the order of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -174,8 +178,25 @@ impl QuantitySeries {
     /// Mean over the last seconds. With a single sample, its value; `None` if the last sample found
     /// nothing.
     pub(crate) fn recent(&self) -> Option<f64> {
-        let (area, seconds) =
-            self.recent.iter().fold((0.0, 0.0), |(a, s), (area, seconds)| (a + area, s + seconds));
+        self.mean_of_last(f64::INFINITY)
+    }
+
+    /// Mean over the last second.
+    pub(crate) fn latest(&self) -> Option<f64> {
+        self.mean_of_last(1.0)
+    }
+
+    /// Mean over this many of the last seconds, as far as they are kept.
+    fn mean_of_last(&self, wanted: f64) -> Option<f64> {
+        let mut area = 0.0;
+        let mut seconds = 0.0;
+        for (of_one, length) in self.recent.iter().rev() {
+            if seconds >= wanted {
+                break;
+            }
+            area += of_one;
+            seconds += length;
+        }
         if seconds > 0.0 { Some(area / seconds) } else { self.last }
     }
 
@@ -245,7 +266,8 @@ impl WaitingHistory {
         })
     }
 
-    /// The slope of the straight line through the samples from `since` on.
+    /// How many more wait each second, by the samples from `since` on. After a jump, by the samples
+    /// after it.
     fn trend(&self, since: Nanos) -> Option<f64> {
         let points = self
             .samples
@@ -253,25 +275,43 @@ impl WaitingHistory {
             .filter(|(at, _)| *at >= since)
             .map(|(at, n)| (at.as_secs_f64(), *n));
         let points: Vec<(f64, f64)> = points.collect();
-        let span = points.last()?.0 - points.first()?.0;
         let least = if self.queues[1] > Some(0.0) { LEAST_SPAN_OF_REPORTS } else { LEAST_SPAN };
-        if points.len() < LEAST_SAMPLES || span < least {
-            return None;
+        let mut points = &points[..];
+        loop {
+            let span = points.last()?.0 - points.first()?.0;
+            if points.len() < LEAST_SAMPLES || span < least {
+                return None;
+            }
+            let mean = points.iter().map(|(_, n)| n).sum::<f64>() / points.len() as f64;
+            let slope = slope(points);
+            if (slope * span).abs() < LEAST_CHANGE.max(mean / 4.0) {
+                return Some(0.0);
+            }
+            let (early, late) = points.split_at(points.len() / 2);
+            let is_like = |half: f64| half / slope >= LIKE_THE_WHOLE;
+            if is_like(self::slope(early)) && is_like(self::slope(late)) {
+                return Some(slope);
+            }
+            points = late;
         }
-        let count = points.len() as f64;
-        let mean = points.iter().map(|(_, n)| n).sum::<f64>() / count;
-        let middle = points.iter().map(|(at, _)| at).sum::<f64>() / count;
-        let (product, square) = points.iter().fold((0.0, 0.0), |(product, square), (at, n)| {
-            (product + (at - middle) * (n - mean), square + (at - middle).powi(2))
-        });
-        let slope = product / square;
-        let is_steady = (slope * span).abs() < LEAST_CHANGE.max(mean / 4.0);
-        Some(if is_steady { 0.0 } else { slope })
     }
+}
+
+/// The slope of the straight line through these points, by least squares.
+fn slope(points: &[(f64, f64)]) -> f64 {
+    let count = points.len() as f64;
+    let mean = points.iter().map(|(_, n)| n).sum::<f64>() / count;
+    let middle = points.iter().map(|(at, _)| at).sum::<f64>() / count;
+    let (product, square) = points.iter().fold((0.0, 0.0), |(product, square), (at, n)| {
+        (product + (at - middle) * (n - mean), square + (at - middle).powi(2))
+    });
+    product / square
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cmp::Ordering;
+
     use super::*;
     use proptest::prelude::*;
 
@@ -322,9 +362,11 @@ mod tests {
             series.take(seconds(second), Some(if second < 10 { 0.0 } else { 3.0 }));
         }
         assert_eq!((series.recent(), series.last), (Some(3.0), Some(3.0)));
-        series.take(seconds(20), None);
+        series.take(seconds(20), Some(5.0));
+        assert_eq!((series.recent(), series.latest()), (Some(3.2), Some(4.0)));
+        series.take(seconds(21), None);
         assert_eq!(series.recent(), None, "a gap");
-        series.take(seconds(21), Some(1.0));
+        series.take(seconds(22), Some(1.0));
         assert_eq!(series.recent(), Some(1.0), "nothing of before the gap");
         let mut counter = QuantitySeries::default();
         counter.count(seconds(0), seconds(10), Some(100.0));
@@ -413,6 +455,22 @@ mod tests {
         assert_eq!(of(&[30.0, 32.0, 29.0, 31.0, 30.0, 28.0, 31.0, 30.0]), Some(0.0), "noise");
         assert_eq!(of(&[10.0, 20.0, 30.0, 40.0]), None, "few samples");
         assert_eq!(of_kernel([0.0; 20]), None, "nobody waits");
+        // A load that begins within a second, or doubles later: the number jumps, and stays.
+        let jump = |at: usize, to: f64, seconds: usize| {
+            of_kernel((0..seconds).map(|n| match n.cmp(&at) {
+                Ordering::Less => 5.0,
+                Ordering::Equal => to / 2.0,
+                Ordering::Greater => to,
+            }))
+            .unwrap()
+            .2
+        };
+        for (at, seconds) in [(0, 7), (0, 10), (3, 8), (3, 10), (20, 22)] {
+            assert_eq!(jump(at, 15.0, seconds), None, "{at} {seconds}: too short");
+        }
+        for (at, seconds) in [(0, 13), (0, 40), (3, 12), (20, 40), (50, 100), (90, 119)] {
+            assert_eq!(jump(at, 30.0, seconds), Some(0.0), "{at} {seconds}");
+        }
         let reported = |seconds| {
             span((0..seconds).map(|n| [Some(0.0), Some(f64::from(n / 5) * 10.0 + 10.0)])).unwrap().2
         };
