@@ -21,6 +21,9 @@ use crate::series::{Quantity, QuantitySeries, WaitingHistory};
 const MOST_REPORTS: usize = 8;
 /// How many of the last looks at each worker's threads are kept: those of five seconds.
 const MOST_LOOKS: usize = 25;
+/// A load is over if at this many samples in a row no request was in flight and none waited. One
+/// alone may fall between two requests.
+const ENOUGH_IDLE: u32 = 2;
 /// The fewest seconds over which a rate is computed: a worker reports every five seconds, with a
 /// time stamp in whole seconds.
 const LEAST_RATE_SPAN: f64 = 3.0;
@@ -77,6 +80,9 @@ pub struct WatchBoard {
     reports: BTreeMap<u32, VecDeque<WorkerReport>>,
     /// The last looks at each process's threads that serve requests.
     looks: BTreeMap<u32, VecDeque<PoolLook>>,
+    /// At how many samples in a row no request was seen, and whether there is a load.
+    idle_samples: u32,
+    has_load: bool,
     /// How many wait, over time.
     waiting: WaitingHistory,
     /// The CPUs that the server may use.
@@ -284,6 +290,23 @@ impl WatchBoard {
         }
     }
 
+    /// Begins the means of the last seconds anew where a load has begun or ended, so that nothing of
+    /// the time before is mixed into what is so now.
+    fn note_load(&mut self) {
+        let has_none = |quantity| self.last(SERVER, quantity) == Some(0.0);
+        let is_idle = has_none(Quantity::RequestsOutAtMost) && has_none(Quantity::AcceptQueue);
+        let is_unused = has_none(Quantity::Connections);
+        self.idle_samples = if is_idle { self.idle_samples + 1 } else { 0 };
+        let has_load = !is_unused && self.idle_samples < ENOUGH_IDLE;
+        if has_load != self.has_load {
+            self.series.values_mut().for_each(QuantitySeries::forget_recent);
+            for looks in self.looks.values_mut() {
+                looks.drain(..looks.len().saturating_sub(1));
+            }
+        }
+        self.has_load = has_load;
+    }
+
     /// Adds to what is not visible, once.
     fn miss(&mut self, line: String) {
         if !self.seen.not_visible.contains(&line) {
@@ -314,6 +337,7 @@ impl WatchBoard {
         self.gauge(SERVER, Quantity::RequestsOut, at, out.map(f64::from));
         self.gauge(SERVER, Quantity::RequestsOutAtMost, at, out.map(|out| f64::from(out + maybe)));
         self.take_processes(at, processes);
+        self.note_load();
         let overflows =
             self.last_sample.and_then(|(_, before)| host.listen_overflows_since(&before));
         self.rate(SERVER, Quantity::ListenOverflows, at, overflows.map(|n| n as f64));
@@ -473,7 +497,7 @@ impl WatchBoard {
             threads: self.pool_threads(pid),
             requests_out: self.recent(Some(pid), Quantity::RequestsOut),
             waits: self.waits_seen(pid, self.free_by_kernel(pid)),
-            connections: self.last(Some(pid), Quantity::Connections),
+            connections: self.recent(Some(pid), Quantity::Connections),
             cpu: self.recent(Some(pid), Quantity::Cpu),
             cpu_wait: self.recent(Some(pid), Quantity::RunQueueWait),
             memory_bytes: self.last(Some(pid), Quantity::ResidentMemory),
@@ -577,7 +601,7 @@ impl WatchBoard {
             queue: recent(Quantity::AcceptQueue),
             queue_most: series(Quantity::AcceptQueue).and_then(|series| series.most),
             overflows: series(Quantity::ListenOverflows).and_then(QuantitySeries::counted),
-            connections: board.last(SERVER, Quantity::Connections),
+            connections: recent(Quantity::Connections),
             out: recent(Quantity::RequestsOut),
             out_most: recent(Quantity::RequestsOutAtMost),
             span: board.waiting.span(),
@@ -651,6 +675,8 @@ fn program_in_title(title: &str) -> String {
 mod tests {
     use super::*;
 
+    use probe::sockets::ServerSockets;
+
     #[test]
     fn a_puma_is_known_by_what_it_calls_itself() {
         assert_eq!(version_in_title("puma 6.4.2 (tcp://0.0.0.0:3000) [shop]"), Some("6.4.2"));
@@ -665,6 +691,44 @@ mod tests {
 
     #[test]
     fn a_load_that_began_between_two_reports_is_not_mixed_with_what_was_before() {
+    #[test]
+    fn what_is_so_now_is_not_mixed_with_a_load_that_has_ended() {
+        // Of a load of 20 connections on five threads, a sample each second: what is said of the
+        // queue, the requests in flight and the connections.
+        let mut board = WatchBoard::default();
+        let mut seen = |second: u64, waiting: u32, out: u32, open: u32| {
+            for queue in 0..20 {
+                board.take(Observation::Queue {
+                    at: Nanos::from_millis(second * 1000 + queue * 50),
+                    queue: Some(ServerSockets {
+                        accept_queue: waiting,
+                        ..ServerSockets::default()
+                    }),
+                });
+            }
+            let sockets =
+                ServerSockets { open, accepted: out, out: Some(out), ..ServerSockets::default() };
+            board.take(Observation::Server(Box::new(ServerSample {
+                at: Nanos::from_millis(second * 1000 + 975),
+                sockets: Some(sockets),
+                ..ServerSample::default()
+            })));
+            let seen = board.evidence();
+            [seen.queue, seen.out, seen.connections].map(|value| value.unwrap().round() as u32)
+        };
+        assert_eq!(seen(0, 0, 0, 0), [0, 0, 0]);
+        assert_eq!(seen(1, 15, 5, 20), [15, 5, 20], "it has begun");
+        for second in 2..8 {
+            assert_eq!(seen(second, 15, 5, 20), [15, 5, 20]);
+        }
+        assert_eq!(seen(8, 0, 0, 0), [0, 0, 0], "it has ended: no connection is open");
+        for second in 9..20 {
+            seen(second, 15, 5, 20);
+        }
+        assert_ne!(seen(20, 0, 0, 20), [0, 0, 20], "a moment without a request");
+        assert_eq!(seen(21, 0, 0, 20), [0, 0, 20], "the connections of a proxy stay open");
+    }
+
         // Of reports, each 5 s after the one before, with these counts.
         let rate = |counts: &[u64]| {
             let reports = counts.iter().enumerate().map(|(n, count)| WorkerReport {

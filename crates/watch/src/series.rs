@@ -181,6 +181,11 @@ impl QuantitySeries {
         self.mean_of_last(f64::INFINITY)
     }
 
+    /// Leaves only the last value in the mean of the last seconds, because what was before is over.
+    pub(crate) fn forget_recent(&mut self) {
+        self.recent.clear();
+    }
+
     /// Mean over the last second.
     pub(crate) fn latest(&self) -> Option<f64> {
         self.mean_of_last(1.0)
