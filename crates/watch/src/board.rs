@@ -553,6 +553,8 @@ impl WatchBoard {
             let (begun, seconds) = begun(&reports[same_rate_from(reports, shortest)?], last)?;
             all.per_second += begun / seconds;
             all.seconds = all.seconds.min(seconds);
+            let shortest_seconds = last.at.saturating_sub(reports[shortest].at).as_secs_f64();
+            all.shortest_seconds = all.shortest_seconds.max(shortest_seconds);
             all.reaches_back |=
                 self.first_asked_at.is_some_and(|began| reports[shortest].at < began);
             all.is_rough |= all.reaches_back || rounding(last) > ROUGH * seconds;
@@ -673,9 +675,9 @@ fn program_in_title(title: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     use probe::sockets::ServerSockets;
+
+    use super::*;
 
     #[test]
     fn a_puma_is_known_by_what_it_calls_itself() {
@@ -689,8 +691,6 @@ mod tests {
         assert_eq!(programs, ["ruby", "nginx", "gunicorn", ""]);
     }
 
-    #[test]
-    fn a_load_that_began_between_two_reports_is_not_mixed_with_what_was_before() {
     #[test]
     fn what_is_so_now_is_not_mixed_with_a_load_that_has_ended() {
         // Of a load of 20 connections on five threads, a sample each second: what is said of the
@@ -729,6 +729,8 @@ mod tests {
         assert_eq!(seen(21, 0, 0, 20), [0, 0, 20], "the connections of a proxy stay open");
     }
 
+    #[test]
+    fn a_load_that_began_between_two_reports_is_not_mixed_with_what_was_before() {
         // Of reports, each 5 s after the one before, with these counts.
         let rate = |counts: &[u64]| {
             let reports = counts.iter().enumerate().map(|(n, count)| WorkerReport {

@@ -152,6 +152,8 @@ pub struct StartRate {
     pub per_second: f64,
     /// Over at least how many seconds.
     pub seconds: f64,
+    /// The last of these seconds that suffice for a rate: it is certainly theirs.
+    pub shortest_seconds: f64,
     /// The age of the oldest of these reports; `None` if unknown.
     pub age: Option<Nanos>,
     /// Whether it uses a report from before the watch began, when there may have been another load.
@@ -311,8 +313,11 @@ impl WatchEvidence {
     }
 
     /// The rate of requests, if it describes the same seconds as the other figures: not if it
-    /// reaches back before the watch.
+    /// reaches back before the watch, or may be that of another load, before requests waited.
     pub(super) fn settled_rate(&self) -> Option<f64> {
-        Some(self.rate.filter(|rate| rate.per_second > 0.0 && !rate.reaches_back)?.per_second)
+        let rate = self.rate.filter(|rate| rate.per_second > 0.0 && !rate.reaches_back)?;
+        let begins = rate.age.map(|age| age + Nanos::from_secs_f64(rate.shortest_seconds));
+        let is_before = begins.zip(self.span).is_some_and(|(begins, span)| begins > span.length);
+        (!is_before).then_some(rate.per_second)
     }
 }

@@ -78,13 +78,13 @@ impl Diagnosis {
     }
 }
 
-/// The mean wait. `None` if no request waits or begins, or if one worker has a backlog while
+/// The mean wait. `None` if no request waits or begins, if the rate may be from before they waited,
+/// or if one worker has a backlog while
 /// another has free threads: the wait then depends on the worker.
 fn wait(seen: &WatchEvidence, found: &Found) -> Option<Nanos> {
     let is_one_queue = !matches!(found, Found::Uneven | Found::Standstill);
     let waiting = Some(seen.waiting()).filter(|waiting| *waiting > 0 && is_one_queue)?;
-    let rate = seen.rate.filter(|rate| rate.per_second > 0.0)?;
-    Some(Nanos::from_secs_f64(f64::from(waiting) / rate.per_second))
+    Some(Nanos::from_secs_f64(f64::from(waiting) / seen.settled_rate()?))
 }
 
 fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
