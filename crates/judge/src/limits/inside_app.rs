@@ -30,13 +30,14 @@ pub(super) fn evidence(
     parts.join("; ")
 }
 
-/// The sentence if the kernel was asked what the threads wait for.
+/// The sentence if the kernel was asked what the threads wait for. That is one source of evidence:
+/// threads may also wait for each other because one works for all of them, as in a group commit.
 fn sentence_of_locks(workers: u32, locked: &LockWaiters) -> String {
     let LockWaiters { busy, waiting, is_on_file } = *locked;
     let lock = if is_on_file { "a lock on a file" } else { "a lock or a pool" };
     let first = format!(
-        "Not the threads: {busy} are busy, and by the kernel's account {} for {lock}. Something \
-         inside the app holds them up",
+        "Probably not the threads: {busy} are busy, and by the kernel's account {} for {lock}. \
+         Something inside the app holds them up",
         wait(waiting)
     );
     let passing = f64::from(busy) - waiting;
@@ -47,15 +48,19 @@ fn sentence_of_locks(workers: u32, locked: &LockWaiters) -> String {
     if per_worker < ONE_AT_A_TIME {
         return format!("{first}: it may be one request at a time.");
     }
+    if is_on_file {
+        return format!("{first}: about {passing:.0} at a time do not wait for it.");
+    }
     let each = per_worker.round();
-    let pool = if is_on_file {
-        String::new()
-    } else if workers > 1 && (per_worker - each).abs() < NEARLY_WHOLE {
-        format!(", as a pool of {each:.0} in each worker would let them")
+    let pool = if workers > 1 && (per_worker - each).abs() < NEARLY_WHOLE {
+        format!("a pool of {each:.0} in each worker")
     } else {
-        ", as a pool of that size would let them".to_owned()
+        format!("a pool of {passing:.0}")
     };
-    format!("{first}: about {passing:.0} at a time get past it{pool}.")
+    format!(
+        "{first}: about {passing:.0} at a time do not wait, so it may be {pool}, or a lock that a \
+         request holds for part of its time."
+    )
 }
 
 /// `1 of those waits`, `7.8 of those wait`.

@@ -109,12 +109,18 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
             format!("{} processes or more: each can use one CPU.", processes + 1)
         }
         Limit::InsideApp { locked: Some(locked), .. } if locked.is_on_file => {
-            return vec![format!("{} Threads do not help, nor do workers.", stacks(seen))];
+            return vec![
+                stacks(seen),
+                "more threads or workers help only if those that wait are served together (a \
+                 group commit)."
+                    .to_owned(),
+            ];
         }
         Limit::InsideApp { .. } => {
             return vec![
                 stacks(seen),
-                "more workers, if each has its own lock or pool; more threads do not help."
+                "more workers, if each has its own lock or pool; more threads help only if those \
+                 that wait are served together (a group commit, a shared fetch)."
                     .to_owned(),
             ];
         }
