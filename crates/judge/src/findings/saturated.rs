@@ -8,6 +8,7 @@ use crate::sweep_points::{self, SweepPoint};
 use crate::words::{count_of, rate_in_words};
 
 /// From this load on, more connections bring no more throughput.
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Saturated {
     /// The fewest connections tried at which the server is saturated.
