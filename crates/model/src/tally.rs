@@ -546,6 +546,8 @@ fn fail(unfinished: &mut UnfinishedRequests, counts: &mut Counts) {
 }
 
 const SECOND: u64 = 1_000_000_000;
+/// Longer runs allocate while they run: a replayed log may last for years.
+const MOST_SECONDS_IN_ADVANCE: u64 = 86_400;
 
 /// One second: the requests that ended in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -569,9 +571,10 @@ pub struct Series {
 }
 
 impl Series {
-    /// Room for `span` without allocating later.
+    /// Room for `span` without allocating later, or for a day of it.
     pub(crate) fn with_span(span: Nanos) -> Series {
-        Series { seconds: Vec::with_capacity((span.0 / SECOND) as usize + 2) }
+        let seconds = (span.0 / SECOND).min(MOST_SECONDS_IN_ADVANCE);
+        Series { seconds: Vec::with_capacity(seconds as usize + 2) }
     }
 
     /// Counts a request in the second of its end, `ended` after the start of the window.
@@ -674,6 +677,14 @@ mod tests {
     fn merged(mut a: Tally, b: &Tally) -> Tally {
         a.merge(b);
         a
+    }
+
+    #[test]
+    fn a_schedule_of_any_length_allocates_little() {
+        let mut series = Series::with_span(Nanos::MAX);
+        assert!(series.seconds.capacity() < 100_000);
+        series.record(Nanos::from_secs(100_000), Nanos(1), true);
+        assert_eq!(series.seconds.len(), 100_001, "it grows");
     }
 
     proptest! {

@@ -146,7 +146,7 @@ impl fmt::Display for Nanos {
 }
 
 /// The longest time that can be typed.
-const LONGEST_TIME: Nanos = Nanos::from_secs(30 * 86_400);
+pub const LONGEST_TIME: Nanos = Nanos::from_secs(30 * 86_400);
 
 /// `200ms`, `1.5s`, `250us`, `17ns`, `2m`, `1h`, `1m30s`; a bare number is seconds, as in Puma's
 /// own scripts.

@@ -101,9 +101,15 @@ pub fn load(plan: &LoadPlan) -> String {
 /// The same of a load that was stopped: `closed loop, 20 connections, keep-alive, stopped after
 /// 6.02 s of 20 s`.
 pub(crate) fn stopped_load(plan: &LoadPlan, ran_for: Nanos) -> String {
-    let planned = plan.length.map(|length| format!(" of {}", number::span(length)));
+    let planned = planned_length(plan).map(|length| format!(" of {length}"));
     let ran_for = number::length(ran_for);
     load_for(plan, Some(format!("stopped after {ran_for}{}", planned.unwrap_or_default())))
+}
+
+/// How long the load was to run: as the user gave it, or as long as the log that is replayed.
+pub(crate) fn planned_length(plan: &LoadPlan) -> Option<String> {
+    let is_log = matches!(plan.load.pace, Pace::Open { profile: Profile::Recorded { .. }, .. });
+    plan.length.map(if is_log { number::length } else { number::span })
 }
 
 /// The load, with these words for how long it runs.

@@ -83,11 +83,8 @@ fn ended_early(study: &LoadStudy) -> Option<String> {
     if !study.interrupted {
         return None;
     }
-    let planned = study
-        .plan
-        .length
-        .map(|length| format!(" of {} planned", number::span(length)))
-        .unwrap_or_default();
+    let planned = labels::planned_length(&study.plan);
+    let planned = planned.map(|length| format!(" of {length} planned")).unwrap_or_default();
     let mut warnings = study.run.warnings.iter();
     let is_by_condition =
         warnings.any(|warning| matches!(warning, Diagnostic::StoppedEarly { .. }));

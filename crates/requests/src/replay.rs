@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use http::Method;
+use jiff::Timestamp;
 use model::pace::uniform;
 use model::{Nanos, Request};
 use percent_encoding::utf8_percent_encode;
@@ -93,18 +94,18 @@ pub fn parse_log(bytes: &[u8], given: &ReplayDefaults) -> Result<ReplayedLog, Re
         ))
         .at_line(number)
     })?;
-    let KeptLines { lines: mut kept, left_out } =
-        kept_lines(format, texts().map(|(_, line)| line), given)?;
+    let KeptLines { lines: mut kept, mut left_out } = kept_lines(format, texts(), given)?;
     let is_spread = kept.iter().all(|line| !line.is_fine);
     if is_spread {
         spread_within_seconds(&mut kept, given.seed);
     }
-    let ended = kept.iter().filter(|line| line.took.is_some()).count() as u64;
     for line in &mut kept {
         line.time -= line.took.unwrap_or_default() as i128;
     }
     // Lines are in the order of their ends, or of several writers.
     kept.sort_by_key(|line| line.time);
+    leave_out_far_times(&mut kept, &mut left_out);
+    let ended = kept.iter().filter(|line| line.took.is_some()).count() as u64;
     let mut log = ReplayedLog {
         format,
         times: Vec::with_capacity(kept.len()),
@@ -128,9 +129,23 @@ pub fn parse_log(bytes: &[u8], given: &ReplayDefaults) -> Result<ReplayedLog, Re
     Ok(log)
 }
 
+/// A line of a log that is replayed.
+struct KeptLine {
+    /// Its number in the log, from 1 on.
+    number: usize,
+    /// Nanoseconds since 1970.
+    time: i128,
+    /// Nanoseconds that the request took, where the time is its end.
+    took: Option<f64>,
+    /// Whether the time has a fraction of a second.
+    is_fine: bool,
+    method: String,
+    path: String,
+}
+
 /// The lines of a log that are replayed.
 struct KeptLines {
-    lines: Vec<LogLine>,
+    lines: Vec<KeptLine>,
     /// How many others there are, by the reason.
     left_out: BTreeMap<String, u64>,
 }
@@ -138,17 +153,17 @@ struct KeptLines {
 /// Reads lines, of which one at least must be replayed.
 fn kept_lines<'l>(
     format: LogFormat,
-    texts: impl Iterator<Item = Cow<'l, str>>,
+    texts: impl Iterator<Item = (usize, Cow<'l, str>)>,
     given: &ReplayDefaults,
 ) -> Result<KeptLines, RequestError> {
     let mut left_out: BTreeMap<String, u64> = BTreeMap::new();
     let mut lines = Vec::new();
-    for line in texts {
+    for (number, line) in texts {
         let read = match format.read(&line) {
             // What a Rails log says of a request after its start.
             Err(NO_LINE) if format == LogFormat::Rails => continue,
             Err(reason) => Err(reason.to_owned()),
-            Ok(line) => replayed_line(&line, given),
+            Ok(line) => replayed_line(number, line, given),
         };
         match read {
             Ok(line) => lines.push(line),
@@ -162,6 +177,47 @@ fn kept_lines<'l>(
         return Err(RequestError::new(nothing_to_replay(&left_out)));
     }
     Ok(KeptLines { lines, left_out })
+}
+
+/// A gap in a log is taken for a wrong time only if it is longer than this...
+const LONG_GAP: i128 = 86_400_000_000_000;
+/// ...and on one side of it is at most this share of the lines.
+const FEW_LINES: f64 = 0.1;
+
+/// Leaves out the few lines whose time is far from that of all others, as where a clock was not yet
+/// set: a replay would wait for years. Far is a gap that is most of what the log spans. The lines
+/// are in the order of their time.
+fn leave_out_far_times(lines: &mut Vec<KeptLine>, left_out: &mut BTreeMap<String, u64>) {
+    let mut far: Vec<KeptLine> = Vec::new();
+    loop {
+        let Some(after) = (1..lines.len()).max_by_key(|at| gap_before(lines, *at)) else { break };
+        let span = lines[lines.len() - 1].time - lines[0].time;
+        let gap = gap_before(lines, after);
+        let few = (lines.len() as f64 * FEW_LINES) as usize;
+        if gap <= LONG_GAP || gap <= span / 2 {
+            break;
+        } else if after <= few {
+            far.extend(lines.drain(..after));
+        } else if lines.len() - after <= few {
+            far.extend(lines.drain(after..));
+        } else {
+            break;
+        }
+    }
+    if let Some(first) = far.iter().min_by_key(|line| line.number) {
+        let time = Timestamp::from_nanosecond(first.time).map(|time| format!(": {time:.0}"));
+        let reason = format!(
+            "with a time far from all others (line {}{})",
+            first.number,
+            time.unwrap_or_default()
+        );
+        left_out.insert(reason, far.len() as u64);
+    }
+}
+
+/// The nanoseconds between a line and the one before.
+fn gap_before(lines: &[KeptLine], at: usize) -> i128 {
+    lines[at].time - lines[at - 1].time
 }
 
 /// Why nothing is left of a log, and what to do about the most frequent reason.
@@ -188,7 +244,7 @@ struct RenderedOnce<'a> {
 }
 
 impl RenderedOnce<'_> {
-    fn request(&mut self, line: &LogLine) -> Result<Request, RequestError> {
+    fn request(&mut self, line: &KeptLine) -> Result<Request, RequestError> {
         let key = format!("{} {}", line.method, line.path);
         if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());
@@ -205,7 +261,7 @@ const NO_METHOD: &str = "with a method that cannot be sent";
 const NO_PATH: &str = "with a path that cannot be sent";
 
 /// A line that can be replayed, or the reason why not.
-fn replayed_line(line: &LogLine, given: &ReplayDefaults) -> Result<LogLine, String> {
+fn replayed_line(number: usize, line: LogLine, given: &ReplayDefaults) -> Result<KeptLine, String> {
     let Ok(method) = method(&line.method) else {
         return Err(NO_METHOD.to_owned());
     };
@@ -218,7 +274,8 @@ fn replayed_line(line: &LogLine, given: &ReplayDefaults) -> Result<LogLine, Stri
     let Some(path) = path.filter(|path| given.target.at(path).is_ok()) else {
         return Err(NO_PATH.to_owned());
     };
-    Ok(LogLine { path, method: method.to_string(), ..*line })
+    let LogLine { time, took, is_fine, .. } = line;
+    Ok(KeptLine { number, time, took, is_fine, method: method.to_string(), path })
 }
 
 /// The path of a whole URL.
@@ -228,7 +285,7 @@ fn path_of(url: &str) -> Option<String> {
 
 /// The lines of each second, spread over it by the seed, in their order: as many draws as lines,
 /// sorted.
-fn spread_within_seconds(lines: &mut [LogLine], seed: u64) {
+fn spread_within_seconds(lines: &mut [KeptLine], seed: u64) {
     lines.sort_by_key(|line| line.time);
     let mut from = 0;
     while from < lines.len() {
@@ -347,6 +404,29 @@ mod tests {
         ] {
             let error = parse_log(text.as_bytes(), &given(false)).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_time_far_from_all_others_is_left_out() {
+        let at =
+            |seconds: i64| format!("{{\"time\":{seconds},\"method\":\"GET\",\"path\":\"/\"}}\n");
+        let usual: String = (0..50).map(|n| at(1_795_682_713 + n)).collect();
+        let far = |line, time| format!("with a time far from all others (line {line}: {time})");
+        let unset = far(51, "1970-01-01T00:00:00Z");
+        for (lines, requests, left_out) in [
+            (usual.clone(), 50, None),
+            (usual.clone() + &at(0), 50, Some((unset.clone(), 1))),
+            (usual.clone() + &at(0) + &at(4_102_444_800), 50, Some((unset, 2))),
+            (at(1_789_000_000) + &usual, 50, Some((far(1, "2026-09-10T00:26:40Z"), 1))),
+            // A quiet night, and two days of which each is a part of the log.
+            (usual.clone() + &at(1_795_682_713 + 80_000), 51, None),
+            ((0..9).map(|n| at(1_795_682_713 + n * 100_000)).collect(), 9, None),
+            ((0..9).map(|n| at(1_795_682_713 + n / 5 * 500_000)).collect(), 9, None),
+        ] {
+            let log = parse_log(lines.as_bytes(), &given(false)).unwrap();
+            assert_eq!(log.requests.len(), requests, "{lines}");
+            assert_eq!(log.left_out, left_out.into_iter().collect(), "{lines}");
         }
     }
 

@@ -60,6 +60,7 @@ fn plan(
     load.keep_alive = to_send.keep_alive;
     if let Some(times) = &to_send.times {
         load = args.replaying(&load, times).unwrap_or(load);
+        times.say_how_long(&load, args.run_length(&load))?;
     }
     Ok(LoadPlan {
         url: to_send.target.to_string().into(),
