@@ -163,7 +163,7 @@ fn kept_lines<'l>(
             // What a Rails log says of a request after its start.
             Err(NO_LINE) if format == LogFormat::Rails => continue,
             Err(reason) => Err(reason.to_owned()),
-            Ok(line) => replayed_line(number, line, given),
+            Ok(line) => replayed_line(number, &line, given),
         };
         match read {
             Ok(line) => lines.push(line),
@@ -189,8 +189,7 @@ const FEW_LINES: f64 = 0.1;
 /// are in the order of their time.
 fn leave_out_far_times(lines: &mut Vec<KeptLine>, left_out: &mut BTreeMap<String, u64>) {
     let mut far: Vec<KeptLine> = Vec::new();
-    loop {
-        let Some(after) = (1..lines.len()).max_by_key(|at| gap_before(lines, *at)) else { break };
+    while let Some(after) = (1..lines.len()).max_by_key(|at| gap_before(lines, *at)) {
         let span = lines[lines.len() - 1].time - lines[0].time;
         let gap = gap_before(lines, after);
         let few = (lines.len() as f64 * FEW_LINES) as usize;
@@ -261,7 +260,11 @@ const NO_METHOD: &str = "with a method that cannot be sent";
 const NO_PATH: &str = "with a path that cannot be sent";
 
 /// A line that can be replayed, or the reason why not.
-fn replayed_line(number: usize, line: LogLine, given: &ReplayDefaults) -> Result<KeptLine, String> {
+fn replayed_line(
+    number: usize,
+    line: &LogLine,
+    given: &ReplayDefaults,
+) -> Result<KeptLine, String> {
     let Ok(method) = method(&line.method) else {
         return Err(NO_METHOD.to_owned());
     };
@@ -274,7 +277,7 @@ fn replayed_line(number: usize, line: LogLine, given: &ReplayDefaults) -> Result
     let Some(path) = path.filter(|path| given.target.at(path).is_ok()) else {
         return Err(NO_PATH.to_owned());
     };
-    let LogLine { time, took, is_fine, .. } = line;
+    let LogLine { time, took, is_fine, .. } = *line;
     Ok(KeptLine { number, time, took, is_fine, method: method.to_string(), path })
 }
 
