@@ -28,7 +28,7 @@ pub use file::{
 };
 pub use file_name::{STDIN, name_of};
 pub use http::Method;
-pub use log_line::LogFormat;
+pub use log_line::{DurationUnit, LogFormat};
 pub use replay::{ReplayDefaults, ReplayedLog, parse_log, read_log};
 pub use target::TargetUrl;
 pub use template::{RenderedRequest, RequestHeader, RequestTemplate, method};

@@ -37,20 +37,21 @@ const PATHS: [&str; 8] =
     ["path", "request_uri", "uri", "url", "http_path", "fullpath", "requestUrl", "RequestPath"];
 /// Names of a whole request line, `GET /posts HTTP/1.1`.
 const REQUEST_LINES: [&str; 2] = ["request", "request_line"];
-/// Names of the duration, and nanoseconds in its unit where it has none.
-const DURATIONS: [(&str, f64); 10] = [
-    ("request_time", 1e9),
-    ("rt", 1e9),
-    ("duration_s", 1e9),
-    ("duration", 1e6),
-    ("duration_ms", 1e6),
-    ("elapsed_ms", 1e6),
-    ("responseTime", 1e6),
+/// Names of the duration, and its unit where it has none.
+const DURATIONS: [(&str, DurationUnit); 10] = [
+    ("request_time", DurationUnit::Seconds),
+    ("rt", DurationUnit::Seconds),
+    ("duration_s", DurationUnit::Seconds),
+    (DURATION, DurationUnit::Milliseconds),
+    ("duration_ms", DurationUnit::Milliseconds),
+    ("elapsed_ms", DurationUnit::Milliseconds),
+    ("responseTime", DurationUnit::Milliseconds),
     // Heroku's router.
-    ("service", 1e6),
-    ("duration_us", 1e3),
-    ("duration_ns", 1.0),
+    ("service", DurationUnit::Milliseconds),
+    ("duration_us", DurationUnit::Microseconds),
+    ("duration_ns", DurationUnit::Nanoseconds),
 ];
+const DURATION: &str = "duration";
 /// Objects of a JSON line in which method and path may stand.
 const WRAPPERS: [&str; 5] = ["request", "req", "http", "httpRequest", "payload"];
 /// Fields of a JSON line that may hold a line of another format, as Docker and journald write it.
@@ -87,12 +88,55 @@ impl fmt::Display for LogFormat {
     }
 }
 
+/// The unit in which a duration without one is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DurationUnit {
+    /// As nginx, Puma and Caddy write it.
+    Seconds,
+    /// As lograge writes it.
+    Milliseconds,
+    /// Only where the name says so.
+    Microseconds,
+    /// Only where the name says so.
+    Nanoseconds,
+}
+
+impl DurationUnit {
+    fn nanos(self) -> f64 {
+        match self {
+            DurationUnit::Seconds => 1e9,
+            DurationUnit::Milliseconds => 1e6,
+            DurationUnit::Microseconds => 1e3,
+            DurationUnit::Nanoseconds => 1.0,
+        }
+    }
+}
+
+impl fmt::Display for DurationUnit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            DurationUnit::Seconds => "s",
+            DurationUnit::Milliseconds => "ms",
+            DurationUnit::Microseconds => "µs",
+            DurationUnit::Nanoseconds => "ns",
+        })
+    }
+}
+
+/// How long a request took, by its log.
+#[derive(Clone, Copy)]
+pub(crate) struct LoggedDuration {
+    pub(crate) nanos: f64,
+    /// The unit in which it was read; `None` where the log writes one.
+    pub(crate) read_as: Option<DurationUnit>,
+}
+
 /// A line of a log.
 pub(crate) struct LogLine {
     /// Nanoseconds since 1970.
     pub(crate) time: i128,
-    /// Nanoseconds that the request took, where the time is its end.
-    pub(crate) took: Option<f64>,
+    /// How long the request took, where the time is its end.
+    pub(crate) took: Option<LoggedDuration>,
     /// Whether the time has a fraction of a second.
     pub(crate) is_fine: bool,
     pub(crate) method: String,
@@ -202,11 +246,11 @@ fn escaped(rest: &mut std::str::Chars<'_>) -> String {
 
 /// The seconds that a request took, as Puma and Rack write them: after status and length, and
 /// nothing else.
-fn took_after(after: &str) -> Option<f64> {
+fn took_after(after: &str) -> Option<LoggedDuration> {
     let words: Vec<&str> = after.split_ascii_whitespace().take(4).collect();
     let [_, _, seconds] = words.as_slice() else { return None };
     let seconds: f64 = seconds.parse().ok().filter(|_| seconds.contains('.'))?;
-    plausible(seconds * 1e9)
+    plausible(seconds * 1e9, Some(DurationUnit::Seconds))
 }
 
 /// A request's first line.
@@ -258,6 +302,12 @@ fn json(line: &str) -> Result<LogLine, LeftOut> {
             fields.entry(name).or_insert(text);
         }
     }
+    // Caddy's access log, whose durations are in seconds.
+    let is_caddys = object.get("request").is_some_and(Value::is_object)
+        && ["ts", DURATION].iter().all(|name| object.get(*name).is_some_and(Value::is_number));
+    if is_caddys && let Some(seconds) = fields.remove(DURATION) {
+        fields.insert("duration_s".to_owned(), seconds);
+    }
     let outer = first_time(&fields).or_else(|| time_in_front(&line[..at]));
     match of_fields(&fields, outer) {
         Err(NO_REQUEST) => inner_line(&fields, outer).ok_or(NO_REQUEST),
@@ -307,20 +357,20 @@ fn of_fields(fields: &HashMap<String, String>, outer: Option<LogTime>) -> Result
     Ok(LogLine { time: time.nanos, took, is_fine: time.is_fine, method, path })
 }
 
-/// How many nanoseconds a request took, by the first field that says so.
-fn took(fields: &HashMap<String, String>) -> Option<f64> {
-    let nanos = DURATIONS.iter().find_map(|(name, unit)| {
+/// How long a request took, by the first field that says so.
+fn took(fields: &HashMap<String, String>) -> Option<LoggedDuration> {
+    DURATIONS.iter().find_map(|(name, unit)| {
         let text = fields.get(*name)?;
         match text.parse::<f64>() {
-            Ok(number) => Some(number * unit),
-            Err(_) => text.parse::<Nanos>().ok().map(|time| time.0 as f64),
+            Ok(number) => plausible(number * unit.nanos(), Some(*unit)),
+            Err(_) => plausible(text.parse::<Nanos>().ok()?.0 as f64, None),
         }
-    });
-    nanos.and_then(plausible)
+    })
 }
 
-fn plausible(nanos: f64) -> Option<f64> {
-    (nanos.is_finite() && (0.0..1e15).contains(&nanos)).then_some(nanos)
+fn plausible(nanos: f64, read_as: Option<DurationUnit>) -> Option<LoggedDuration> {
+    let is_plausible = nanos.is_finite() && (0.0..1e15).contains(&nanos);
+    is_plausible.then_some(LoggedDuration { nanos, read_as })
 }
 
 /// The pairs of a line of logfmt: `key=value`, and `key="value with blanks"`.
@@ -465,7 +515,7 @@ mod tests {
         let Some(LogLine { time, took, is_fine, method, path }) = read.next() else {
             return format!("{format}: nothing");
         };
-        let took = took.map(|nanos| format!(", took {} ms", nanos / 1e6)).unwrap_or_default();
+        let took = took.map(|took| format!(", took {} ms", took.nanos / 1e6)).unwrap_or_default();
         let millis = (time / 1_000_000).rem_euclid(60_000);
         let about = if is_fine { "" } else { "about " };
         format!("{format}: {method} {path} at {about}{millis}{took}")
@@ -545,6 +595,11 @@ mod tests {
             (
                 r#"{"ts":1795682713.25,"request":{"method":"GET","uri":"/a","host":"h"},"status":200}"#,
                 "GET /a at 13250",
+            ),
+            (
+                // Caddy's durations are in seconds.
+                r#"{"ts":1795682713.25,"request":{"method":"GET","uri":"/a"},"duration":1.5}"#,
+                "GET /a at 13250, took 1500 ms",
             ),
             (
                 r#"{"time":1795682713250,"req":{"method":"GET","url":"/a"},"responseTime":50}"#,

@@ -2,10 +2,10 @@
 //!
 //! Of each line ([`LogFormat`]) the time, the method and the path are taken, and the duration where
 //! the line has one under a name that is known: then the time is the request's end, as nginx and
-//! lograge write it, and the duration is subtracted. What cannot be replayed is counted by its reason.
+//! lograge write it, and the duration is subtracted, unless it was read in a wrong unit. What cannot be replayed is counted by its reason.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use http::Method;
@@ -18,7 +18,9 @@ use crate::classes::name_by_route;
 use crate::compressed::refuse_compressed;
 use crate::file::{LARGEST_FILE, contents, lines};
 use crate::file_name::name_of;
-use crate::log_line::{LogFormat, LogLine, NO_LINE, NO_REQUEST, NO_TIME};
+use crate::log_line::{
+    DurationUnit, LogFormat, LogLine, LoggedDuration, NO_LINE, NO_REQUEST, NO_TIME,
+};
 use crate::target::TargetUrl;
 use crate::template::{RequestTemplate, method};
 use crate::varying::NOT_IN_URLS;
@@ -60,6 +62,10 @@ pub struct ReplayedLog {
     pub is_spread: bool,
     /// Lines from whose time a duration was subtracted.
     pub ended: u64,
+    /// The units in which durations were read that the log writes without one.
+    pub durations_in: BTreeSet<DurationUnit>,
+    /// Whether no duration was subtracted, because they would make the log much longer than it is.
+    pub has_wrong_durations: bool,
     /// Lines that are not replayed, by the reason.
     pub left_out: BTreeMap<String, u64>,
 }
@@ -99,13 +105,16 @@ pub fn parse_log(bytes: &[u8], given: &ReplayDefaults) -> Result<ReplayedLog, Re
     if is_spread {
         spread_within_seconds(&mut kept, given.seed);
     }
-    for line in &mut kept {
-        line.time -= line.took.unwrap_or_default() as i128;
-    }
-    // Lines are in the order of their ends, or of several writers.
-    kept.sort_by_key(|line| line.time);
     leave_out_far_times(&mut kept, &mut left_out);
-    let ended = kept.iter().filter(|line| line.took.is_some()).count() as u64;
+    let has_wrong_durations = has_wrong_durations(&kept);
+    if has_wrong_durations {
+        kept.iter_mut().for_each(|line| line.took = None);
+    }
+    for line in &mut kept {
+        line.time = line.start();
+    }
+    leave_out_far_times(&mut kept, &mut left_out);
+    let took = || kept.iter().filter_map(|line| line.took);
     let mut log = ReplayedLog {
         format,
         times: Vec::with_capacity(kept.len()),
@@ -114,7 +123,9 @@ pub fn parse_log(bytes: &[u8], given: &ReplayDefaults) -> Result<ReplayedLog, Re
         classes: Vec::new(),
         keep_alive: given.template.keeps_connection()?,
         is_spread,
-        ended,
+        ended: took().count() as u64,
+        durations_in: took().filter_map(|took| took.read_as).collect(),
+        has_wrong_durations,
         left_out,
     };
     let mut rendered = RenderedOnce { given, known: HashMap::new() };
@@ -135,12 +146,19 @@ struct KeptLine {
     number: usize,
     /// Nanoseconds since 1970.
     time: i128,
-    /// Nanoseconds that the request took, where the time is its end.
-    took: Option<f64>,
+    /// How long the request took, where the time is its end.
+    took: Option<LoggedDuration>,
     /// Whether the time has a fraction of a second.
     is_fine: bool,
     method: String,
     path: String,
+}
+
+impl KeptLine {
+    /// When the request came.
+    fn start(&self) -> i128 {
+        self.time - self.took.map_or(0, |took| took.nanos as i128)
+    }
 }
 
 /// The lines of a log that are replayed.
@@ -185,9 +203,11 @@ const LONG_GAP: i128 = 86_400_000_000_000;
 const FEW_LINES: f64 = 0.1;
 
 /// Leaves out the few lines whose time is far from that of all others, as where a clock was not yet
-/// set: a replay would wait for years. Far is a gap that is most of what the log spans. The lines
-/// are in the order of their time.
+/// set: a replay would wait for years. Far is a gap that is most of what the log spans. Puts the
+/// lines in the order of their time: in a log they may stand in that of their ends, or of several
+/// writers.
 fn leave_out_far_times(lines: &mut Vec<KeptLine>, left_out: &mut BTreeMap<String, u64>) {
+    lines.sort_by_key(|line| line.time);
     let mut far: Vec<KeptLine> = Vec::new();
     while let Some(after) = (1..lines.len()).max_by_key(|at| gap_before(lines, *at)) {
         let span = lines[lines.len() - 1].time - lines[0].time;
@@ -212,6 +232,24 @@ fn leave_out_far_times(lines: &mut Vec<KeptLine>, left_out: &mut BTreeMap<String
         );
         left_out.insert(reason, far.len() as u64);
     }
+}
+
+/// Starts that are spread over this many times the time of their ends, and a minute, were computed
+/// from durations in a wrong unit.
+const MUCH_LONGER: i128 = 2;
+const MINUTE: i128 = 60_000_000_000;
+
+/// Whether subtracting the durations makes a log much longer than its times are. A tenth of the
+/// lines may be of requests that truly took that long.
+fn has_wrong_durations(lines: &[KeptLine]) -> bool {
+    let spread = |mut times: Vec<i128>| {
+        times.sort_unstable();
+        let few = (times.len() as f64 * FEW_LINES) as usize;
+        times.last().copied().unwrap_or_default() - times.get(few).copied().unwrap_or_default()
+    };
+    let ends = spread(lines.iter().map(|line| line.time).collect());
+    let starts = spread(lines.iter().map(KeptLine::start).collect());
+    starts > MUCH_LONGER * ends + MINUTE
 }
 
 /// The nanoseconds between a line and the one before.
@@ -471,6 +509,28 @@ mod tests {
         assert!(paths.iter().map(String::as_str).eq(expected), "in the log's order");
         let again = parse_log(text.as_bytes(), &given(false)).unwrap();
         assert_eq!(log.times, again.times);
+    }
+
+    #[test]
+    fn a_duration_is_subtracted_in_a_unit_that_is_said_unless_it_cannot_be_right() {
+        let of_go = |n: u64, nanos: u64| {
+            format!(
+                "{{\"time\":1795682713.{n:03},\"method\":\"GET\",\"path\":\"/\",\"duration\":{nanos}}}\n"
+            )
+        };
+        let go: String = (100..200).map(|n| of_go(n, n * 100_000)).collect();
+        let log = parse_log(go.as_bytes(), &given(false)).unwrap();
+        assert!(log.has_wrong_durations && log.ended == 0);
+        assert_eq!(log.times[0].0, 1_795_682_713_100_000_000, "as logged");
+        // A few requests that took hours, such as of a WebSocket, are no wrong unit.
+        let ms: String =
+            (100..200).map(|n| of_go(n, if n == 150 { 9_000_000 } else { 50 })).collect();
+        let log = parse_log(ms.as_bytes(), &given(false)).unwrap();
+        assert!(!log.has_wrong_durations && log.ended == 100);
+        assert_eq!(log.durations_in, BTreeSet::from([DurationUnit::Milliseconds]));
+        let written = "time=2026-11-26T08:45:13.25Z method=GET path=/a duration=50ms";
+        let log = parse_log(written.as_bytes(), &given(false)).unwrap();
+        assert!(log.durations_in.is_empty() && log.ended == 1, "its unit is known");
     }
 
     /// Ten thousand lines, to the microsecond.

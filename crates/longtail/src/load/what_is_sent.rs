@@ -117,7 +117,22 @@ fn replayed(
         ));
     }
     if log.ended > 0 {
-        parts.push(format!("{} were logged at their end: the duration is subtracted", log.ended));
+        let units: Vec<String> = log.durations_in.iter().map(ToString::to_string).collect();
+        let read_as = match units.as_slice() {
+            [] => String::new(),
+            units => format!(", read as {},", units.join(" and ")),
+        };
+        parts.push(format!(
+            "{} were logged at their end: the duration{read_as} is subtracted",
+            log.ended
+        ));
+    }
+    if log.has_wrong_durations {
+        parts.push(
+            "the durations are not subtracted, as they would be longer than the log: \
+             call them duration_us or duration_ns if they are"
+                .to_owned(),
+        );
     }
     let left_out: u64 = log.left_out.values().sum();
     if left_out > 0 {
