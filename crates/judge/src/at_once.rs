@@ -6,8 +6,10 @@
 //! holds for part of its time), it is less than the number inside: it measures work done, not
 //! requests that are held.
 
-use model::theory::ServiceTime;
+use model::theory::{ClassAlone, ServiceTime};
 use model::{AtOnce, Nanos, Run};
+
+use crate::class_times::work_of_good;
 
 /// The smallest relative error, either way: the time alone is measured on an idle server, the
 /// throughput on a busy one.
@@ -17,9 +19,14 @@ pub(crate) const ERRORS: f64 = 1.96;
 
 /// For a run in closed loop without think time; `None` if no request was measured alone, or nothing
 /// completed. Don't use it for an open loop or with pauses: Puma before 7 then holds a thread for
-/// up to 0.2 s to wait for the connection's next request.
-pub(crate) fn of_run(run: &Run, alone: &ServiceTime) -> Option<AtOnce> {
-    let rate = run.completed_rate();
+/// up to 0.2 s to wait for the connection's next request. Of a mix whose requests partly failed, the
+/// good ones may be of the shorter classes: each counts with the time of its own.
+pub(crate) fn of_run(
+    run: &Run,
+    alone: &ServiceTime,
+    classes_alone: &[ClassAlone],
+) -> Option<AtOnce> {
+    let rate = run.completed_rate() * work_of_good(classes_alone, run)?;
     let responses = run.tally.counts.good();
     of(rate, responses, &alone.of_a_thread())
 }

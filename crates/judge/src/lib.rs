@@ -8,7 +8,7 @@ mod at_once;
 mod busy_threads;
 pub mod capacity;
 pub mod checks;
-mod class_times;
+pub mod class_times;
 mod connects;
 pub mod event;
 pub mod event_repeats;

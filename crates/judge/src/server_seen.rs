@@ -1,7 +1,7 @@
 //! A server as the judge of its limit sees it: what was stated about it, and its loads. Depends on
 //! neither studies nor sockets.
 
-use model::theory::{ServiceTime, UsualTime};
+use model::theory::{ClassAlone, ServiceTime, UsualTime};
 use model::{Nanos, ServerFacts};
 
 /// One load as the client saw it, with what the server reported meanwhile.
@@ -32,6 +32,8 @@ pub struct ServerSeen {
     pub workers: u32,
     /// What one request takes alone, if that was measured or stated.
     pub alone: Option<ServiceTime>,
+    /// The same of each class of a mix, if that was measured.
+    pub classes_alone: Vec<ClassAlone>,
     /// How long it may wait before it accepts the next connection for a free thread.
     pub accept_pause: Nanos,
     /// The loads, the lowest first.
@@ -53,7 +55,14 @@ impl ServerSeen {
     /// A server without any load yet.
     pub fn stated(slots: u32, workers: u32, alone: Option<ServiceTime>) -> ServerSeen {
         let workers = workers.max(1);
-        ServerSeen { slots, workers, alone, accept_pause: Nanos::ZERO, loads: Vec::new() }
+        ServerSeen {
+            slots,
+            workers,
+            alone,
+            classes_alone: Vec::new(),
+            accept_pause: Nanos::ZERO,
+            loads: Vec::new(),
+        }
     }
 
     /// The same of a server whose facts are known. Without `keep_alive` each request has a

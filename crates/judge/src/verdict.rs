@@ -77,7 +77,8 @@ fn load_seen(run: &Run, alone: Option<&ServiceTime>) -> LoadSeen {
 
 /// The limit if CPUs, network and accept queue are not it.
 fn of_loads(run: &Run, server: &ServerSeen) -> Option<Limit> {
-    let at_once = server.alone.and_then(|alone| at_once::of_run(run, &alone));
+    let at_once =
+        server.alone.and_then(|alone| at_once::of_run(run, &alone, &server.classes_alone));
     if let Some(refusals) = limits::refusals::of(run, at_once) {
         return Some(refusals);
     }
@@ -113,7 +114,9 @@ fn of_loads(run: &Run, server: &ServerSeen) -> Option<Limit> {
 /// a load whose user said how long each request takes (`--service`), an overload shows how many are
 /// worked on at a time.
 fn not_known(run: &Run, server: Option<&ServerSeen>) -> Limit {
-    let alone = server.and_then(|server| server.alone).filter(|_| !has_many_failures(run));
+    let known = server.filter(|_| !has_many_failures(run));
+    let at_once = known
+        .and_then(|server| at_once::of_run(run, server.alone.as_ref()?, &server.classes_alone));
     let overload = run.overload.as_ref().filter(|overload| overload.doubt.is_none());
     let inferred = overload.and_then(|overload| overload.slots).map(|slots| AtOnce {
         mean: slots.value,
@@ -122,7 +125,7 @@ fn not_known(run: &Run, server: Option<&ServerSeen>) -> Limit {
     });
     Limit::NotKnown {
         cpu: CpuUsage::of(&run.generator),
-        at_once: alone.and_then(|alone| at_once::of_run(run, &alone)).or(inferred),
+        at_once: at_once.or(inferred),
         busy: server.and_then(|_| crate::busy_threads::of(run)),
     }
 }
@@ -137,7 +140,9 @@ const MANY_FAILURES: f64 = 0.01;
 
 /// What is known about a sweep's server, without its loads.
 pub fn server_of(study: &SweepStudy) -> ServerSeen {
-    ServerSeen::of(&study.server, study.plan.stream.keep_alive, study.service_time)
+    let classes_alone = study.classes_alone.clone();
+    let seen = ServerSeen::of(&study.server, study.plan.stream.keep_alive, study.service_time);
+    ServerSeen { classes_alone, ..seen }
 }
 
 /// Judges the runs of a sweep again when all loads are known: one load may refute what another

@@ -231,8 +231,14 @@ impl Run {
         }
     }
 
-    /// Completed rate / theoretical maximum.
+    /// Completed rate / theoretical maximum. `None` for a mix of which many requests failed: the
+    /// maximum is that of all its requests, and those that are left may take less time.
     pub fn of_maximum(&self) -> Option<f64> {
+        let counts = &self.tally.counts;
+        let has_many_failures = counts.failed() as f64 > 0.01 * counts.total() as f64;
+        if self.tally.classes.len() > 1 && has_many_failures {
+            return None;
+        }
         Some(self.rate()? / self.forecast.as_ref()?.maximum_rate)
     }
 

@@ -106,7 +106,10 @@ fn shown_of(
     table: impl Fn(&[SummaryClass<'_>]) -> DataTable,
 ) -> Option<ShownClasses> {
     let (kept, rest) = classes.split_at(classes.len().min(MOST));
-    (!kept.is_empty()).then(|| ShownClasses { table: table(kept), below: left_out(rest) })
+    let below = [SummaryClass::without_server_time(classes), left_out(rest)];
+    let below = below.into_iter().flatten().collect::<Vec<String>>().join(" ");
+    let below = Some(below).filter(|below| !below.is_empty());
+    (!kept.is_empty()).then(|| ShownClasses { table: table(kept), below })
 }
 
 fn left_out(rest: &[SummaryClass<'_>]) -> Option<String> {
@@ -146,8 +149,12 @@ fn table(classes: &[SummaryClass<'_>]) -> DataTable {
     let views: Vec<SummaryRun<'_>> = classes.iter().map(SummaryClass::view).collect();
     let has_server_time = classes.iter().any(|class| class.shares.server_time.is_some());
     let is_shown = |column: &RunColumn| {
-        let is_better_known = has_server_time && std::ptr::eq(column, &raw const SHARE_OF_TIME);
-        !is_better_known && (column.presence)(&views) != ColumnPresence::Nowhere
+        let is_left_out = if has_server_time {
+            std::ptr::eq(column, &raw const SHARE_OF_TIME)
+        } else {
+            std::ptr::eq(column, &raw const SHARE_OF_SERVER_TIME)
+        };
+        !is_left_out && (column.presence)(&views) != ColumnPresence::Nowhere
     };
     let shown: Vec<&(&str, &RunColumn, u8)> =
         IN_ANSWER_OF_CLASS.iter().filter(|(_, column, _)| is_shown(column)).collect();

@@ -1,6 +1,7 @@
 //! The classes of requests of a run, each as a run of its own with its shares of the whole.
 
-use model::{ClassTally, Nanos, Run};
+use judge::class_times;
+use model::{ClassTally, Run};
 
 use crate::run_summary::{ClassShares, SummaryRun};
 
@@ -21,10 +22,15 @@ impl<'a> SummaryClass<'a> {
     pub(crate) fn all_of(whole: &'a SummaryRun<'a>) -> Vec<SummaryClass<'a>> {
         let run = whole.run;
         let all = run.tally.due();
-        let alone =
-            |name: &str| whole.classes_alone().iter().find(|class| class.name == name)?.mean;
-        let alone_of = |name: &str| alone(name).map(Nanos::as_secs_f64);
-        let server_time = |class: &ClassTally| Some(class.due() as f64 * alone_of(&class.name)?);
+        let alone = |name: &str| class_times::time_alone(whole.classes_alone(), name);
+        let server_time = |class: &ClassTally| {
+            if class.due() == 0 {
+                return Some(0.0);
+            }
+            let alone = alone(&class.name)?;
+            let is_known = !class_times::is_faster_under_load(&class.name, alone, whole.all_runs());
+            is_known.then(|| class_times::server_time(class, alone))
+        };
         // If the time of one class is not known, neither is the sum.
         let of_all: Option<f64> = run.tally.classes.iter().map(server_time).sum();
         let mut classes: Vec<SummaryClass<'a>> = run
@@ -51,6 +57,19 @@ impl<'a> SummaryClass<'a> {
         };
         classes.sort_by(|one, other| time(other).total_cmp(&time(one)));
         classes
+    }
+
+    /// Says of a class that is faster under load than alone that this hides the shares of the
+    /// server's time.
+    pub(crate) fn without_server_time(classes: &[SummaryClass<'_>]) -> Option<String> {
+        let name = classes.iter().find_map(|class| {
+            let ClassShares { name, alone, .. } = class.shares;
+            let runs = class.whole.all_runs();
+            class_times::is_faster_under_load(name, alone?, runs).then_some(name)
+        })?;
+        Some(format!(
+            "No shares of the server's time: {name} takes less under load than alone, as with a cache."
+        ))
     }
 
     /// Its figures, as columns take them from a run.

@@ -118,6 +118,15 @@ impl<'a> SummaryRun<'a> {
         }
     }
 
+    /// The runs that had the same server, where what a class takes alone was measured.
+    pub(crate) fn all_runs(&self) -> &'a [Run] {
+        match self.context {
+            RunContext::Sweep(study) => &study.runs,
+            RunContext::Load(study) => std::slice::from_ref(&study.run),
+            RunContext::Bodies(..) | RunContext::Comparison(..) | RunContext::Capacity => &[],
+        }
+    }
+
     /// The run of a body, where the study is of bodies.
     pub(crate) fn body(&self) -> Option<&'a BodyRun> {
         match self.context {

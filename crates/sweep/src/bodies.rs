@@ -159,7 +159,7 @@ impl Experiment for BodiesExperiment<'_> {
         (self.study.total_time, self.study.interrupted) = session.context.time_taken(self.begun);
         self.study.runs.push(run);
         let mut provisional = self.study.clone();
-        session.judge(provisional.runs.last_mut().map(|row| &mut row.run), false, None);
+        session.judge(provisional.runs.last_mut().map(|row| &mut row.run), false, None, &[]);
         session.observer.run_done(&self.study.clone().into(), &provisional.into());
         Ok(true)
     }
@@ -174,7 +174,7 @@ impl Experiment for BodiesExperiment<'_> {
             run.socket == block.server.socket && run.run.repeat == block.repeat
         };
         let of_this_server = self.study.runs.iter_mut().filter(is_of_this).map(|run| &mut run.run);
-        self.study.warnings.extend(session.judge(of_this_server, is_whole, None));
+        self.study.warnings.extend(session.judge(of_this_server, is_whole, None, &[]));
         session.observer.judged(&self.study.clone().into());
     }
 }

@@ -286,7 +286,7 @@ impl Experiment for Comparison<'_> {
             session.observer.phase(&Phase::Reconciling);
         }
         let alone = given_service_time(&self.study.plan.arm(arm).stream);
-        let warning = session.judge([&mut run.run], is_counted, alone);
+        let warning = session.judge([&mut run.run], is_counted, alone, &[]);
         let is_sound = run.is_sound();
         self.study.warnings.extend(warning);
         if !is_sound {

@@ -9,7 +9,7 @@ use judge::event::{EventForecast, forecast};
 use judge::{Grade, ServerSeen, checks, verdict};
 use launch::CpuRestriction;
 use model::run::PERCENTILES;
-use model::theory::ServiceTime;
+use model::theory::{ClassAlone, ServiceTime};
 use model::{
     Ceiling, Clock, Diagnostic, EndedBy, EventKind, GeneratorFacts, Nanos, PlannedEvent, Probe,
     Run, ServerUse, Stop, StreamPlan, Tally, Timing, WorkerShare,
@@ -423,17 +423,22 @@ impl<'a> Session<'a> {
 impl Session<'_> {
     /// Judges the runs of this server: by their own figures and, if all of its runs are done
     /// (`is_whole`), by comparing our count of requests with the server's. `alone` is the time of
-    /// one request alone, if known. Returns a warning if the counts differ or cannot be compared.
+    /// one request alone, and `classes_alone` that of each class of a mix, if known. Returns a warning if the counts differ or cannot be compared.
     pub(crate) fn judge<'r>(
         &self,
         runs: impl IntoIterator<Item = &'r mut Run>,
         is_whole: bool,
         alone: Option<ServiceTime>,
+        classes_alone: &[ClassAlone],
     ) -> Option<Diagnostic> {
         // A user who interrupts does not want to wait for the server's count.
         let account = if is_whole { self.reconcile() } else { Err(None) };
         let facts = &self.server.facts;
-        let server = ServerSeen::of(facts, self.block.stream.keep_alive, alone);
+        let classes_alone = classes_alone.to_vec();
+        let server = ServerSeen {
+            classes_alone,
+            ..ServerSeen::of(facts, self.block.stream.keep_alive, alone)
+        };
         for run in runs.into_iter().filter(|run| run.claim.is_none()) {
             let judgement = if self.block.pace.is_open() {
                 verdict::of_open_loop(run, &self.block.pace, Timing::default())

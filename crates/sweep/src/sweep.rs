@@ -174,7 +174,8 @@ impl Experiment for Sweep<'_> {
         }
         self.study.runs.push(run);
         let mut provisional = self.study.clone();
-        session.judge(provisional.runs.last_mut(), false, service_time);
+        let classes_alone = &self.study.classes_alone;
+        session.judge(provisional.runs.last_mut(), false, service_time, classes_alone);
         session.observer.run_done(&self.study.clone().into(), &provisional.into());
         Ok(true)
     }
@@ -217,7 +218,7 @@ impl Experiment for Sweep<'_> {
         let again = study.first_load_again.as_deref_mut();
         let runs = study.runs.iter_mut().chain(again).filter(of_this_server);
         let alone = study.service_time;
-        let warning = session.judge(runs, is_whole, alone);
+        let warning = session.judge(runs, is_whole, alone, &study.classes_alone);
         study.warnings.extend(warning);
         verdict::refine_sweep(study);
         let scatters = study.runs.iter().any(|run| theory::app_scatters(run, &study.server));

@@ -39,7 +39,7 @@ const NOTABLE: f64 = 0.5;
 
 /// Judges a load at which requests wait.
 pub(super) fn of(study: &SweepStudy, point: &SweepPoint<'_>) -> Option<Finding> {
-    let classes = times_of_classes(&study.classes_alone, point.run)?;
+    let classes = times_of_classes(&study.classes_alone, point.run, &study.runs)?;
     let is_known = |class: &ClassTime<'_>| {
         class.tally.response_time.count() >= LEAST && class.tally.counts.failed() == 0
     };

@@ -65,7 +65,7 @@ pub(super) fn of(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Findin
     if !is_limited_by_threads {
         return None;
     }
-    let classes = times_of_classes(&study.classes_alone, last.run)?;
+    let classes = times_of_classes(&study.classes_alone, last.run, &study.runs)?;
     let found = heaviest(&classes)?;
     let per_slot = f64::from(last.run.connections) / f64::from(slots);
     let measured = last.in_order().as_secs_f64();
@@ -82,7 +82,7 @@ pub(super) fn of(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Findin
 /// of threads is not known, so theory says nothing about the load without the class.
 pub(super) fn of_load(study: &LoadStudy) -> Option<Finding> {
     let run = &study.run;
-    let classes = times_of_classes(&study.classes_alone, run)?;
+    let classes = times_of_classes(&study.classes_alone, run, std::slice::from_ref(run))?;
     let mean = run.tally.response_time.mean()?.as_secs_f64();
     let has_waited = mean >= (1.0 + WAITED) * mean_alone(&classes);
     if !has_waited || !run.is_evidence() {
