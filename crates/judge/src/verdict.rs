@@ -3,8 +3,8 @@
 //! Invariant: a check that did not apply never counts as passed.
 
 use model::{
-    AtOnce, CpuUsage, Diagnostic, Judgement, Limit, LoadPlan, Nanos, Outcome, Pace, Profile, Run,
-    SweepStudy, Timing, Verdict,
+    AtOnce, Counts, CpuUsage, Diagnostic, Histogram, Judgement, Limit, LoadPlan, Nanos, Outcome,
+    Pace, Profile, Run, SweepStudy, Timing, Verdict,
 };
 
 use model::theory::{ServiceTime, UsualTime};
@@ -281,7 +281,7 @@ fn is_behind(run: &Run, pace: &Pace) -> bool {
     match statistics.and_then(|statistics| Some((statistics, statistics.backlog?))) {
         Some((statistics, backlog)) if is_flat(pace) => {
             let left = counts.of(Outcome::InFlight) + counts.of(Outcome::NotSent);
-            let lost = counts.failed() - left;
+            let lost = counts.failed() - left - failed_without_load(run);
             backlog.grows()
                 || statistics.is_overload(&run.tally)
                 || left_at_end(run).is_some()
@@ -290,6 +290,37 @@ fn is_behind(run: &Run, pace: &Pace) -> bool {
         _ => run.completed_rate() < 0.98 * run.offered_rate(pace).unwrap_or_default(),
     }
 }
+
+/// Requests that failed for another reason than a server that is too slow: all of a class of which
+/// none succeeds, and those whose response came about as soon as a good one. A 503 or 429 is how a
+/// server says that it has too much to do.
+fn failed_without_load(run: &Run) -> u64 {
+    let tally = &run.tally;
+    let usual = tally.response_time.quantile(0.5).unwrap_or_default();
+    let of = |counts: &Counts, times: &Histogram, good: u64| {
+        let is_error = |outcome: Outcome| {
+            matches!(outcome, Outcome::Answered(status) if !matches!(status, 503 | 429))
+                && !outcome.is_good()
+        };
+        let errors = counts.iter().filter(|(outcome, _)| is_error(*outcome));
+        let errors: u64 = errors.map(|(_, requests)| requests).sum();
+        if good == 0 {
+            return errors;
+        }
+        let soon = times.buckets().filter(|(time, _)| *time <= usual * SOON);
+        errors.min(soon.map(|(_, requests)| requests).sum())
+    };
+    if tally.counts.good() == 0 {
+        return 0;
+    } else if tally.classes.is_empty() {
+        return of(&tally.counts, &tally.failed_response_time, tally.counts.good());
+    }
+    let classes = tally.classes.iter();
+    classes.map(|class| of(&class.counts, &class.failed_response_time, class.counts.good())).sum()
+}
+
+/// A failure comes soon if it takes at most this many times as long as half of the good responses.
+const SOON: u64 = 2;
 
 /// How many requests had no response when a load at a constant rate ended, if notably fewer were
 /// completed than offered and these are many more than are usually in flight. The trend of such a
@@ -418,7 +449,9 @@ pub fn troubles(judgement: &Judgement) -> Vec<&Diagnostic> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{GeneratorFacts, LaneFacts, ProcessCpu, ServerCpu, Tally};
+    use model::{
+        ClassTally, Exchange, GeneratorFacts, LaneFacts, ProcessCpu, ServerCpu, Tally, Window,
+    };
 
     fn verdict(checks: &[Diagnostic], is_saturated: bool) -> Verdict {
         let level =
@@ -428,6 +461,33 @@ mod tests {
 
     fn nothing() -> Run {
         Run::recorded(1, Tally::default(), Nanos::ZERO, Nanos::ZERO)
+    }
+
+    #[test]
+    fn failures_of_a_server_that_is_not_too_slow_are_no_overload() {
+        let run = |status, of_class: bool, failed_ms: u64| {
+            let mut run = nothing();
+            let window = Window { from: Nanos::ZERO, until: Nanos::MAX };
+            run.tally = Tally::new(window, 1);
+            let mut classes = ["/posts", "boom"].map(ClassTally::new);
+            for n in 0..100_u64 {
+                let is_failure = n % 20 == 0;
+                let ended = Nanos::from_millis(if is_failure { failed_ms } else { 10 });
+                let outcome = Outcome::Answered(if is_failure { status } else { 200 });
+                let [due, sent] = [Nanos::ZERO; 2];
+                let exchange = Exchange { due, sent, ended, received_bytes: 1, outcome };
+                let class = &mut classes[usize::from(is_failure && of_class)];
+                run.tally.record_of(Some(class), &exchange, 0);
+            }
+            run.tally.add_classes(&classes);
+            run.tally.classes = classes.to_vec();
+            run
+        };
+        let count = |run: &Run| failed_without_load(run);
+        assert_eq!(count(&run(500, true, 500)), 5, "a class that always fails");
+        assert_eq!(count(&run(500, false, 15)), 5, "soon");
+        assert_eq!(count(&run(500, false, 500)), 0, "after a wait, as for a pool");
+        assert_eq!(count(&run(503, true, 1)), 0, "refused");
     }
 
     #[test]
