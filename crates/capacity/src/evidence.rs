@@ -6,6 +6,7 @@
 //! requests cannot tell it, so it is also computed for requests beyond a shorter time, of which
 //! there are at least five times as many as may be late: if these come in clusters, late ones do.
 
+use crate::binomial::{likely_at_least, likely_at_most};
 use crate::late_counts::{CountBin, LEVELS, LateCounts};
 
 /// Numbers of blocks into which a trial is divided.
@@ -138,64 +139,4 @@ fn without_worst(bins: &[CountBin], late: &[u64]) -> Option<[u64; 2]> {
     blocks.sort_by_key(|[_, late]| *late);
     let kept = &blocks[..BLOCKS[0] - SPARED];
     Some([0, 1].map(|number| kept.iter().map(|block| block[number]).sum()))
-}
-
-/// The probability of at most `count` among `n` independent requests, each with probability `p`.
-pub fn likely_at_most(count: u64, n: u64, p: f64) -> f64 {
-    if count >= n {
-        return 1.0;
-    }
-    let odds = (p / (1.0 - p)).ln();
-    let mut term = n as f64 * (1.0 - p).ln();
-    let mut sum = term.exp();
-    for k in 0..count {
-        term += ((n - k) as f64 / (k + 1) as f64).ln() + odds;
-        sum += term.exp();
-    }
-    sum.min(1.0)
-}
-
-/// The probability of at least `count`.
-pub fn likely_at_least(count: u64, n: u64, p: f64) -> f64 {
-    if count == 0 {
-        return 1.0;
-    }
-    if count > n {
-        return 0.0;
-    }
-    let odds = (p / (1.0 - p)).ln();
-    let mut term = n as f64 * (1.0 - p).ln();
-    for k in 0..count {
-        term += ((n - k) as f64 / (k + 1) as f64).ln() + odds;
-    }
-    let mut sum = 0.0;
-    let mut k = count;
-    while k <= n {
-        let add = term.exp();
-        sum += add;
-        if k as f64 > n as f64 * p && add < sum * 1e-12 {
-            break;
-        }
-        term += ((n - k) as f64 / (k + 1) as f64).ln() + odds;
-        k += 1;
-    }
-    sum.min(1.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tails_of_the_binomial_distribution_are_exact() {
-        // Of 10 throws of a coin: (1 + 10 + 45) / 1024, and (120 + 45 + 10 + 1) / 1024.
-        assert!((likely_at_most(2, 10, 0.5) - 56.0 / 1024.0).abs() < 1e-12);
-        assert!((likely_at_least(7, 10, 0.5) - 176.0 / 1024.0).abs() < 1e-12);
-        assert!((likely_at_most(0, 1000, 0.01) - 0.99f64.powi(1000)).abs() < 1e-15);
-        assert!(likely_at_most(5, 5, 0.1) >= 1.0 && likely_at_least(0, 5, 0.1) >= 1.0);
-        assert!(likely_at_least(6, 5, 0.1) <= 0.0);
-        // Both tails and the count between them are everything, also where terms are tiny.
-        let all = likely_at_most(99, 10_000, 0.01) + likely_at_least(100, 10_000, 0.01);
-        assert!((all - 1.0).abs() < 1e-9, "{all}");
-    }
 }

@@ -8,12 +8,14 @@
 //! the objective allows, and fails if it is significantly above; else it is undecided. So a lucky
 //! trial does not raise the answer, as it does in a bisection over measured percentiles.
 
+mod binomial;
 mod evidence;
 mod late_counts;
 mod rate_objective;
 mod search;
 
-pub use evidence::{LateShare, likely_at_least, likely_at_most};
+pub use binomial::{likely_at_least, likely_at_most};
+pub use evidence::LateShare;
 pub use late_counts::LateCounts;
 pub use rate_objective::RateObjective;
 pub use search::{RateSearch, SearchSettings, SearchStep, TrialEnding, TrialLook, TrialOrder};

@@ -11,7 +11,8 @@ use model::{
     CapacityBracket, CapacityForecast, LateRequests, Nanos, SearchEnd, TrialPurpose, TrialResult,
 };
 
-use crate::evidence::{LateShare, likely_at_least, likely_at_most};
+use crate::binomial::{likely_at_least, likely_at_most};
+use crate::evidence::LateShare;
 use crate::late_counts::{BIN, LateCounts};
 use crate::rate_objective::RateObjective;
 
@@ -633,8 +634,8 @@ impl RateSearch {
         if self.scout_rate().is_some() || self.overload_rate().is_some() {
             return None;
         }
-        let edge = self.edge()?;
-        let width_in = |budget: Nanos| self.expected_width(&edge, budget.saturating_sub(elapsed));
+        let times = self.times_around(&self.edge()?);
+        let width_in = |budget: Nanos| times.expected_width(budget.saturating_sub(elapsed));
         let longer =
             |budget: &Nanos| Some(Nanos::from_secs_f64(budget.as_secs_f64() * NEXT_BUDGET));
         let budgets = || {
@@ -652,36 +653,34 @@ impl RateSearch {
         })
     }
 
-    /// The width of the bracket to expect after `left` more time, if trials go as the search plans
-    /// them: `SHARE_OF_TIME` of what the confirming trials leave is for the lower end, and half of
-    /// the rest for the two trials of the upper end. The edge is only estimated, and a trial too
-    /// near to it stays undecided, so each side is widened by the error of the estimate.
-    fn expected_width(&self, edge: &Edge, left: Nanos) -> Option<f64> {
-        let confirming = self.full_length(edge.rate) + self.warm_up(edge.rate);
-        let spare = left.saturating_sub(confirming * CONFIRMATIONS as u64);
+    /// How long trials at the rates around the edge are expected to take.
+    fn times_around(&self, edge: &Edge) -> TimesAround {
         let looks = self.look_at(edge.rate);
         let half = 1.0 + self.settings.precision / 2.0;
         let quarter = 1.0 + self.settings.precision / 4.0;
         let full = self.full_length(edge.rate).as_secs_f64();
-        let time_to_pass = |rate: f64| edge.time_to_pass(rate, looks.chance_to_pass).max(full);
-        let highest_in = |time: f64| {
-            std::iter::successors(Some(edge.rate / half), |rate| Some(rate / quarter))
-                .take_while(|rate| *rate > edge.rate * LOWEST_CANDIDATE)
-                .find(|rate| time_to_pass(*rate) <= time)
-        };
-        // With less time there is a trial or two, which may stay undecided.
-        let below = highest_in(spare.as_secs_f64() * SHARE_OF_TIME)?;
-        let for_above = (spare.as_secs_f64() - time_to_pass(below)).max(0.0) / 2.0;
+        let below = std::iter::successors(Some(edge.rate / half), |rate| Some(rate / quarter))
+            .take_while(|rate| *rate > edge.rate * LOWEST_CANDIDATE)
+            .map(|rate| {
+                let seconds = edge.time_to_pass(rate, looks.chance_to_pass).max(full);
+                TimeAt { rate, seconds }
+            });
         let overload = self.settings.closed_loop_rate.map(|rate| rate * OVERLOAD);
         let known = self.bracket().high.or(overload).unwrap_or(edge.rate * 2.0);
         let highest = known.max(edge.rate * half);
         let above = std::iter::successors(Some(edge.rate * half), |rate| Some(rate * quarter))
             .take_while(|rate| *rate < highest)
-            .find(|rate| edge.time_to_fail(*rate, looks.chance_to_fail) * 2.0 <= for_above);
-        // The trials to come make the error smaller: about half of it stays.
-        let away = 1.0 + edge.error / 2.0;
-        let above = (above.unwrap_or(highest) * away).min(highest);
-        Some(above / below * away - 1.0)
+            .map(|rate| {
+                let seconds = edge.time_to_fail(rate, looks.chance_to_fail) * FAILURES as f64;
+                TimeAt { rate, seconds }
+            });
+        TimesAround {
+            below: below.collect(),
+            above: above.collect(),
+            highest,
+            confirming: self.full_length(edge.rate) + self.warm_up(edge.rate),
+            error: edge.error,
+        }
     }
 
     /// The rate at which the objective seems to break, from all trials.
@@ -825,6 +824,45 @@ struct PlannedTrial {
     longest: Nanos,
 }
 
+/// How long trials at rates around the edge are expected to take, for a forecast.
+struct TimesAround {
+    /// Until a trial passes, at rates that fall from just below the edge.
+    below: Vec<TimeAt>,
+    /// Until enough trials failed, at rates that rise from just above the edge.
+    above: Vec<TimeAt>,
+    /// The upper end, if none of these fails in time.
+    highest: f64,
+    /// A trial that confirms the lower end.
+    confirming: Nanos,
+    /// The standard error of the edge, as a share of it.
+    error: f64,
+}
+
+impl TimesAround {
+    /// The width of the bracket to expect after `left` more time, if trials go as the search plans
+    /// them: `SHARE_OF_TIME` of what the confirming trials leave is for the lower end, and half of
+    /// the rest for the two trials of the upper end. The edge is only estimated, and a trial too
+    /// near to it stays undecided, so each side is widened by the error of the estimate.
+    fn expected_width(&self, left: Nanos) -> Option<f64> {
+        let spare = left.saturating_sub(self.confirming * CONFIRMATIONS as u64).as_secs_f64();
+        // With less time there is a trial or two, which may stay undecided.
+        let below = self.below.iter().find(|at| at.seconds <= spare * SHARE_OF_TIME)?;
+        let for_above = (spare - below.seconds).max(0.0) / 2.0;
+        let above = self.above.iter().find(|at| at.seconds <= for_above);
+        // The trials to come make the error smaller: about half of it stays.
+        let away = 1.0 + self.error / 2.0;
+        let above = above.map_or(self.highest, |at| at.rate);
+        let above = (above * away).min(self.highest);
+        Some(above / below.rate * away - 1.0)
+    }
+}
+
+/// The time that a rate needs.
+struct TimeAt {
+    rate: f64,
+    seconds: f64,
+}
+
 /// The logarithm of late requests / allowed ones as a line over the rate.
 struct EdgeLine {
     /// Its slope over the relative rate.
@@ -851,6 +889,9 @@ impl Edge {
     /// Seconds until a trial below the edge is expected to pass.
     fn time_to_pass(&self, rate: f64, chance: f64) -> f64 {
         let share = self.allowed * ROOM * (rate / self.rate).powf(self.slope);
+        if share >= self.allowed {
+            return f64::INFINITY;
+        }
         // The inflation falls with the load.
         let inflation = 1.0 + (self.inflation - 1.0) * (rate / self.rate).powf(self.slope / 2.0);
         let mut worth = -chance.ln() / self.allowed;
@@ -867,11 +908,16 @@ impl Edge {
     /// Seconds until a trial above the edge is expected to fail.
     fn time_to_fail(&self, rate: f64, chance: f64) -> f64 {
         let share = (self.allowed * (rate / self.rate).powf(self.slope)).min(1.0);
+        // Its worst part does not count.
+        let counted = 0.9;
+        let counted_late = 0.7 * share;
+        if counted_late <= counted * self.allowed {
+            return f64::INFINITY;
+        }
         let mut worth = 2.0;
         while worth < MOST_WORTH {
-            // Its worst part does not count.
-            let late = (worth * share * 0.7).floor() as u64;
-            if likely_at_least(late, (worth * 0.9) as u64, self.allowed) <= chance {
+            let late = (worth * counted_late).floor() as u64;
+            if likely_at_least(late, (worth * counted) as u64, self.allowed) <= chance {
                 return worth * self.inflation / rate;
             }
             worth *= 1.1;
@@ -933,5 +979,69 @@ impl TrialLook {
             return TrialResult::Passed;
         }
         TrialResult::Undecided
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Arrivals, Pace, Profile, Rate};
+
+    use super::*;
+    use crate::binomial::tests::terms_of;
+
+    /// A search after one scouting trial for each of these rates, of which this share is late.
+    fn scouted(objective: &str, trials: &[(f64, f64)]) -> RateSearch {
+        let objective = RateObjective::new(objective.parse().unwrap()).unwrap();
+        let late_after = objective.late_after.unwrap();
+        let mut search = RateSearch::new(SearchSettings {
+            objectives: vec![objective],
+            precision: 0.05,
+            budget: Nanos::from_secs(300),
+            closed_loop_rate: None,
+            highest_rate: 1e6,
+            seed: 1,
+        });
+        for (number, (rate, share)) in trials.iter().enumerate() {
+            let profile = Profile::Flat { rate: Rate::new(*rate).unwrap() };
+            let arrivals = Arrivals::Poisson;
+            let pace = Pace::Open { profile, arrivals, seed: 1, burst: 1 };
+            let mut counts = LateCounts::new(&[objective], &pace, Nanos::ZERO);
+            let length = Nanos::from_secs(5);
+            let mut late = 0.0;
+            for due in pace.schedule().unwrap().take_while(|due| *due < length) {
+                late += share;
+                let time = if late >= 1.0 { late_after * 2 } else { late_after / 2 };
+                late -= late.floor();
+                counts.record(due, due + time, true);
+            }
+            counts.advance(length + late_after);
+            let order = TrialOrder {
+                number: number + 1,
+                purpose: TrialPurpose::Scout,
+                rate: *rate,
+                seed: 1,
+                warm_up: Nanos::ZERO,
+                at_most: length,
+                after_rate: None,
+            };
+            search.record(order, &counts, TrialEnding::Complete);
+        }
+        search
+    }
+
+    #[test]
+    fn a_forecast_for_the_median_takes_few_steps() {
+        for objective in ["p50 < 100ms", "p90 < 100ms", "p99 < 100ms"] {
+            let allowed = objective.parse().map(|it| RateObjective::new(it).unwrap()).unwrap();
+            let allowed = allowed.allowed;
+            let trials =
+                [(1000.0, 0.3 * allowed), (1500.0, 0.8 * allowed), (1600.0, 1.9 * allowed)];
+            let search = scouted(objective, &trials);
+            let terms = terms_of(|| {
+                let forecast = search.forecast(Nanos::from_secs(60));
+                assert!(forecast.is_some_and(|it| it.width.is_some()), "{objective}: {forecast:?}");
+            });
+            assert!(terms < 100_000, "{objective}: {terms}");
+        }
     }
 }
