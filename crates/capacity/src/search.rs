@@ -398,7 +398,7 @@ impl RateSearch {
     }
 
     /// Between which rates it seems to lie, by what is more likely of each trial; without any
-    /// certainty.
+    /// certainty. Rates from one on at which trials could not be trusted twice are not known.
     pub fn provisional(&self) -> CapacityBracket {
         let known = || self.trials.iter().filter(|trial| trial.is_valid());
         let high = known()
@@ -409,6 +409,7 @@ impl RateSearch {
             .filter(|trial| !trial.failed() && trial.late_ratio() <= 1.0)
             .map(|trial| trial.order.rate)
             .filter(|rate| high.is_none_or(|high| *rate < high))
+            .filter(|rate| self.generator_limit.is_none_or(|limit| *rate < limit))
             .max_by(f64::total_cmp);
         CapacityBracket { low: low.unwrap_or(0.0), high }
     }
@@ -989,59 +990,83 @@ mod tests {
     use super::*;
     use crate::binomial::tests::terms_of;
 
-    /// A search after one scouting trial for each of these rates, of which this share is late.
-    fn scouted(objective: &str, trials: &[(f64, f64)]) -> RateSearch {
-        let objective = RateObjective::new(objective.parse().unwrap()).unwrap();
+    const LENGTH: Nanos = Nanos::from_secs(5);
+
+    fn objective(condition: &str) -> RateObjective {
+        RateObjective::new(condition.parse().unwrap()).unwrap()
+    }
+
+    /// A trial at this rate, of whose requests this share is late.
+    fn counts(condition: &str, rate: f64, share: f64) -> LateCounts {
+        let objective = objective(condition);
         let late_after = objective.late_after.unwrap();
+        let profile = Profile::Flat { rate: Rate::new(rate).unwrap() };
+        let pace = Pace::Open { profile, arrivals: Arrivals::Poisson, seed: 1, burst: 1 };
+        let mut counts = LateCounts::new(&[objective], &pace, Nanos::ZERO);
+        let mut late = 0.0;
+        for due in pace.schedule().unwrap().take_while(|due| *due < LENGTH) {
+            late += share;
+            let time = if late >= 1.0 { late_after * 2 } else { late_after / 2 };
+            late -= late.floor();
+            counts.record(due, due + time, true);
+        }
+        counts.advance(LENGTH + late_after);
+        counts
+    }
+
+    fn scouting(rate: f64) -> TrialOrder {
+        TrialOrder {
+            number: 1,
+            purpose: TrialPurpose::Scout,
+            rate,
+            seed: 1,
+            warm_up: Nanos::ZERO,
+            at_most: LENGTH,
+            after_rate: None,
+        }
+    }
+
+    /// A search after one scouting trial for each of these rates, of which this share is late.
+    fn scouted(condition: &str, trials: &[(f64, f64)]) -> RateSearch {
         let mut search = RateSearch::new(SearchSettings {
-            objectives: vec![objective],
+            objectives: vec![objective(condition)],
             precision: 0.05,
             budget: Nanos::from_secs(300),
             closed_loop_rate: None,
             highest_rate: 1e6,
             seed: 1,
         });
-        for (number, (rate, share)) in trials.iter().enumerate() {
-            let profile = Profile::Flat { rate: Rate::new(*rate).unwrap() };
-            let arrivals = Arrivals::Poisson;
-            let pace = Pace::Open { profile, arrivals, seed: 1, burst: 1 };
-            let mut counts = LateCounts::new(&[objective], &pace, Nanos::ZERO);
-            let length = Nanos::from_secs(5);
-            let mut late = 0.0;
-            for due in pace.schedule().unwrap().take_while(|due| *due < length) {
-                late += share;
-                let time = if late >= 1.0 { late_after * 2 } else { late_after / 2 };
-                late -= late.floor();
-                counts.record(due, due + time, true);
-            }
-            counts.advance(length + late_after);
-            let order = TrialOrder {
-                number: number + 1,
-                purpose: TrialPurpose::Scout,
-                rate: *rate,
-                seed: 1,
-                warm_up: Nanos::ZERO,
-                at_most: length,
-                after_rate: None,
-            };
-            search.record(order, &counts, TrialEnding::Complete);
+        for (rate, share) in trials {
+            let counts = counts(condition, *rate, *share);
+            search.record(scouting(*rate), &counts, TrialEnding::Complete);
         }
         search
     }
 
     #[test]
+    fn what_it_seems_to_take_stays_below_a_rate_that_failed_its_checks_twice() {
+        let mut search = scouted("p90 < 100ms", &[(400.0, 0.01), (450.0, 0.02)]);
+        assert!(search.provisional().low > 449.0);
+        for _ in 0..2 {
+            let counts = counts("p90 < 100ms", 420.0, 1.0);
+            search.record(scouting(420.0), &counts, TrialEnding::NotTrusted);
+        }
+        let seems = search.provisional();
+        assert!(seems.low < 401.0 && seems.high.is_none(), "{seems:?}");
+    }
+
+    #[test]
     fn a_forecast_for_the_median_takes_few_steps() {
-        for objective in ["p50 < 100ms", "p90 < 100ms", "p99 < 100ms"] {
-            let allowed = objective.parse().map(|it| RateObjective::new(it).unwrap()).unwrap();
-            let allowed = allowed.allowed;
-            let trials =
-                [(1000.0, 0.3 * allowed), (1500.0, 0.8 * allowed), (1600.0, 1.9 * allowed)];
-            let search = scouted(objective, &trials);
+        for condition in ["p50 < 100ms", "p90 < 100ms", "p99 < 100ms"] {
+            let allowed = objective(condition).allowed;
+            let late = [0.3, 0.8, 1.9].map(|times| times * allowed);
+            let search =
+                scouted(condition, &[(1000.0, late[0]), (1500.0, late[1]), (1600.0, late[2])]);
             let terms = terms_of(|| {
                 let forecast = search.forecast(Nanos::from_secs(60));
-                assert!(forecast.is_some_and(|it| it.width.is_some()), "{objective}: {forecast:?}");
+                assert!(forecast.is_some_and(|it| it.width.is_some()), "{condition}: {forecast:?}");
             });
-            assert!(terms < 100_000, "{objective}: {terms}");
+            assert!(terms < 100_000, "{condition}: {terms}");
         }
     }
 }

@@ -2,8 +2,9 @@
 //! the answer in a sentence, what broke first, why the search ended, and how sure that is.
 
 use model::{
-    BeyondRun, CapacityStudy, CapacityTrial, Diagnostic, Limit, Nanos, Pace, Quantile, Run,
-    SearchEnd, Timing, TrialPurpose, TrialResult, Verdict, number,
+    BeyondRun, CapacityStudy, CapacityTrial, Diagnostic, Judgement, Limit, Nanos, Objective,
+    ObjectiveFigure, Outcome, Pace, Quantile, Run, SearchEnd, Timing, TrialPurpose, TrialResult,
+    Verdict, number,
 };
 
 use crate::checks::Grade;
@@ -15,29 +16,76 @@ use crate::verdict;
 
 /// Judges a trial. Returns the check that failed if the trial is worthless because of it: if it broke
 /// an objective, that may have been the fault of the generator, or of other programs that used the
-/// CPUs up. One that kept its
-/// objectives although the generator was late counts, unless requests were not sent in time or a
-/// generator was lost.
-pub fn judge_trial(run: &mut Run, pace: &Pace, keeps_objectives: bool) -> Option<Diagnostic> {
+/// CPUs up, unless the server's own responses broke it. One that kept its objectives although the
+/// generator was late counts, unless requests were not sent in time or a generator was lost.
+pub fn judge_trial(
+    run: &mut Run,
+    pace: &Pace,
+    keeps_objectives: bool,
+    objectives: &[Objective],
+) -> Option<Diagnostic> {
     let judgement = verdict::of_open_loop(run, pace, Timing::default());
-    let is_generators = judgement.verdict == Verdict::GeneratorBound
-        && matches!(judgement.limit, Some(Limit::Generator { .. }));
-    let check = judgement.decided_by.clone().filter(|_| is_generators);
-    let others = others_took_the_cpus(run).filter(|_| !keeps_objectives);
+    let is_servers = keeps_objectives || refusals_break(run, objectives);
+    let others = others_took_the_cpus(run, objectives).filter(|_| !is_servers);
+    let check = implicated(&judgement).cloned();
     run.judgement = Some(judgement);
     run.warnings.extend(others.clone());
     check.or(others).filter(|check| {
-        !keeps_objectives
-            || matches!(check, Diagnostic::SentInTime { .. } | Diagnostic::GeneratorLost { .. })
+        let is_rate_wrong =
+            matches!(check, Diagnostic::SentInTime { .. } | Diagnostic::GeneratorLost { .. });
+        is_rate_wrong || !is_servers
     })
 }
 
-/// Other programs used the CPUs up: that requests were late then says nothing about the server.
-fn others_took_the_cpus(run: &Run) -> Option<Diagnostic> {
-    let others = findings::busy_others(run)?;
-    let of = run.generator.server.as_ref()?.of;
-    Some(Diagnostic::CpusTaken { others, of })
+/// The check that decided, if it shows that the generator was the limit.
+fn implicated(judgement: &Judgement) -> Option<&Diagnostic> {
+    let is_generators = judgement.verdict == Verdict::GeneratorBound
+        && matches!(judgement.limit, Some(Limit::Generator { .. }));
+    judgement.decided_by.as_ref().filter(|_| is_generators)
 }
+
+/// Whether the server answered so many requests with an error that these alone break an objective:
+/// neither a late generator nor a busy CPU writes such a response.
+fn refusals_break(run: &Run, objectives: &[Objective]) -> bool {
+    let counts = &run.tally.counts;
+    let refused = |(outcome, n)| match outcome {
+        Outcome::Answered(_) if !Outcome::is_good(outcome) => n,
+        _ => 0,
+    };
+    let refused: u64 = counts.iter().map(refused).sum();
+    let allowed = objectives.iter().filter_map(|it| match it.figure {
+        ObjectiveFigure::ResponseTime(quantile) => Some(1.0 - quantile),
+        ObjectiveFigure::ErrorShare => Some(it.limit),
+        _ => None,
+    });
+    let allowed = allowed.fold(1.0, f64::min);
+    refused as f64 > CLEARLY * allowed * counts.total() as f64
+}
+
+/// This many times as many errors as an objective allows are no chance.
+const CLEARLY: f64 = 2.0;
+
+/// Other programs used the CPUs up, and requests of the server waited for them: that they were late
+/// then says nothing about the server.
+fn others_took_the_cpus(run: &Run, objectives: &[Objective]) -> Option<Diagnostic> {
+    let others = findings::busy_others(run)?;
+    let server = run.generator.server.as_ref()?;
+    let limits = objectives.iter().filter_map(|it| match it.figure {
+        ObjectiveFigure::ResponseTime(_) => Some(it.limit),
+        _ => None,
+    });
+    let limit = limits.fold(f64::INFINITY, f64::min);
+    let waited = server.waited_per_request();
+    let hardly_waited = waited.is_some_and(|waited| (waited.0 as f64) < HARDLY_WAITS * limit);
+    if hardly_waited && limits::cpus::wanted(server) < limits::cpus::SERVER_USES * server.of {
+        return None;
+    }
+    Some(Diagnostic::CpusTaken { others, of: server.of })
+}
+
+/// A wait for a CPU that is shorter than this share of an objective's limit makes no request late,
+/// if the server wants few CPUs besides.
+const HARDLY_WAITS: f64 = 0.02;
 
 /// The lower end of a bracket, in three digits: rounded down, so that the bracket does not become
 /// narrower.
@@ -430,8 +478,7 @@ fn why_it_ended(study: &CapacityStudy) -> Option<String> {
 /// The check that made a trial worthless.
 fn why_not_trusted(run: &Run) -> Option<Diagnostic> {
     let taken = run.warnings.iter().find(|it| matches!(it, Diagnostic::CpusTaken { .. }));
-    let decided_by = run.judgement.as_ref().and_then(|judgement| judgement.decided_by.as_ref());
-    decided_by.or(taken).cloned()
+    run.judgement.as_ref().and_then(implicated).or(taken).cloned()
 }
 
 /// Requests of a trial of which it is known whether they were late.
@@ -488,7 +535,7 @@ pub fn trust(study: &CapacityStudy) -> Vec<TrustLine> {
                     why.unwrap_or_default()
                 ),
             )
-            .hint("they say nothing of the server: use a quieter machine, or make the load on another (--from)"),
+            .hint("they may say nothing of the server: use a quieter machine, or make the load on another (--from)"),
         );
     }
     lines.extend(study.beyond.iter().filter_map(doubt_beyond));
@@ -559,7 +606,65 @@ pub fn expectations(study: &CapacityStudy) -> Vec<ExpectationResult> {
 
 #[cfg(test)]
 mod tests {
+    use model::{GeneratorFacts, ProcessCpu, ServerCpu};
+
     use super::*;
+
+    /// A server that wanted few CPUs while other programs used both of them up: its requests waited
+    /// this long for a CPU, and so many more were answered with status 503.
+    fn beside_others(waited: Nanos, refused: u64) -> Run {
+        let elapsed = Nanos::from_secs(10);
+        let cpu = Nanos::from_millis(200);
+        let server = ServerCpu {
+            processes: vec![ProcessCpu { pid: 1, cpu, run_queue: waited * 100 }],
+            elapsed,
+            requests: 100,
+            of: 2.0,
+            busy: Some(2.0),
+            idle: Some(0.0),
+            ..ServerCpu::default()
+        };
+        let mut run = testkit::load::overloaded().run;
+        run.generator = GeneratorFacts { server: Some(server), ..GeneratorFacts::default() };
+        run.tally.counts.add_answered(503, refused);
+        run
+    }
+
+    #[test]
+    fn a_trial_is_only_doubted_for_other_programs_if_they_may_have_made_requests_late() {
+        let objectives = ["p99 < 400ms".parse().unwrap()];
+        let taken = |waited: u64, refused: u64| {
+            let run = beside_others(Nanos::from_millis(waited), refused);
+            let is_servers = refusals_break(&run, &objectives);
+            others_took_the_cpus(&run, &objectives).is_some() && !is_servers
+        };
+        assert!(taken(50, 0), "an eighth of the limit is waited for a CPU");
+        assert!(!taken(1, 0), "a request hardly waits for a CPU");
+        // Without a wait that shows, a server that is ready to run all the time has too few CPUs.
+        let mut hello = beside_others(Nanos::from_millis(1), 0);
+        let server = hello.generator.server.as_mut().unwrap();
+        server.requests = 10_000;
+        server.processes[0].run_queue = Nanos::from_secs(10);
+        assert!(others_took_the_cpus(&hello, &objectives).is_some());
+        let many = testkit::load::overloaded().run.tally.counts.total() / 20;
+        assert!(!taken(50, many), "it answers with 503, which other programs do not write");
+    }
+
+    #[test]
+    fn the_reason_of_a_doubt_is_the_check_that_decided() {
+        let mut study = testkit::capacity::found();
+        let last = study.trials.last_mut().unwrap();
+        last.result = TrialResult::NotTrusted;
+        last.run.warnings.push(Diagnostic::CpusTaken { others: 1.8, of: 2.0 });
+        let judgement = last.run.judgement.as_mut().unwrap();
+        judgement.verdict = Verdict::Invalid;
+        judgement.decided_by = Some(Diagnostic::Failures { failed: 10, planned: 10 });
+        let doubts = trust(&study).into_iter().map(|line| line.sentence);
+        assert!(doubts.into_iter().any(|doubt| doubt.ends_with(
+            "1 of 6 trials cannot be trusted: other programs used 1.8 of the 2 CPUs meanwhile, and \
+             hardly any was idle"
+        )));
+    }
 
     #[test]
     fn an_expectation_that_is_open_says_what_is_known() {

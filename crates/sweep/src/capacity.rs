@@ -507,7 +507,7 @@ impl TrialConductor<'_> {
         }
         let ObservedRun { mut run, ended_by, dropped_records, .. } = observed;
         let keeps = capacity::LateShare::all_of(&counts).iter().all(|it| it.late_ratio() <= 1.0);
-        let doubt = judge::capacity::judge_trial(&mut run, &pace, keeps);
+        let doubt = judge::capacity::judge_trial(&mut run, &pace, keeps, &study.plan.objectives);
         let is_doubted = doubt.is_some() || dropped_records > 0;
         let ending = self.trial_ending(ended_by, &run, is_doubted);
         let result = search.record(order, &counts, ending);
@@ -595,7 +595,7 @@ impl TrialConductor<'_> {
         }
         let is_whole = observed.ended_by.is_none();
         let mut run = observed.run;
-        judge::capacity::judge_trial(&mut run, &pace, false);
+        judge::capacity::judge_trial(&mut run, &pace, false, &study.plan.objectives);
         self.rest(&run, None);
         let mut counts = counts.into_inner().unwrap_or_else(PoisonError::into_inner);
         if is_whole {

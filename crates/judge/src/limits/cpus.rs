@@ -14,7 +14,7 @@ const USED: f64 = 0.90;
 const USED_WITH_A_QUEUE: f64 = 0.80;
 /// A server that uses a smaller share of its CPUs than this is not limited by them, whatever else
 /// uses them.
-const SERVER_USES: f64 = 0.25;
+pub(crate) const SERVER_USES: f64 = 0.25;
 /// Generator and other processes affect the server's rate if they use at least this share of its
 /// CPUs.
 const OTHERS_USE: f64 = 0.05;
@@ -145,7 +145,7 @@ fn least_busy(serving: &[ServingProcess]) -> f64 {
 }
 
 /// CPUs that the server's threads ran on or waited for.
-fn wanted(server: &ServerCpu) -> f64 {
+pub(crate) fn wanted(server: &ServerCpu) -> f64 {
     let ready = |process: &ProcessCpu| process.cpu + process.run_queue;
     let all: Nanos = server.processes.iter().map(ready).sum();
     all.as_secs_f64() / server.elapsed.as_secs_f64().max(1e-9)
