@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::Command;
+use model::Nanos;
 use model::plan::quoted;
 
 use super::argument_fault::{ArgumentFault, Edit, Typed, is_value};
@@ -53,6 +54,9 @@ pub(crate) fn unknown_flag(
         && typed.as_ref().and_then(|typed| typed.value).is_some_and(|value| value.contains('='));
     if is_k6_output && has(command, "--log") {
         return ArgumentFault::of(refusal, K6_OUTPUT.to_owned());
+    }
+    if let Some(fault) = percentile_limit(command, &refusal, bare, typed.as_ref()) {
+        return fault;
     }
     if let Some(meant) = synonym(command, bare, typed.as_ref()) {
         return synonymous(command, refusal, meant, typed.as_ref());
@@ -219,6 +223,9 @@ fn one_dash(command: &Command, words: &[String], at: usize) -> Option<ArgumentFa
     if has(command, &format!("--{name}")) {
         return Some(synonymous_flag(command, refusal, &format!("--{name}"), &typed));
     }
+    if let Some(fault) = percentile_limit(command, &refusal, name, Some(&typed)) {
+        return Some(fault);
+    }
     let synonym = synonym(command, name, Some(&typed))?;
     Some(synonymous(command, refusal, synonym, Some(&typed)))
 }
@@ -231,6 +238,29 @@ fn synonymous_flag(
 ) -> ArgumentFault {
     let advice = format!("type {}", with_value(command, ours, typed.value));
     renamed(command, ArgumentFault::of(refusal, advice), ours, Some(typed))
+}
+
+/// `--p99 400ms`: a percentile and its limit, by the flag that the command has for that.
+fn percentile_limit(
+    command: &Command,
+    refusal: &str,
+    name: &str,
+    typed: Option<&Typed<'_>>,
+) -> Option<ArgumentFault> {
+    let percentile = match name {
+        "p50" | "p90" | "p95" | "p99" => name,
+        "p999" | "p99.9" => "p99.9",
+        _ => return None,
+    };
+    let flag = ["--objective", "--expect"].into_iter().find(|flag| has(command, flag))?;
+    let limit = typed.and_then(|typed| Some((typed, typed.value?)));
+    if let Some((typed, limit)) = limit.filter(|(_, limit)| limit.parse::<Nanos>().is_ok()) {
+        let condition = format!("{percentile} < {limit}");
+        let typed = Typed { value: Some(&condition), ..*typed };
+        return Some(synonymous_flag(command, refusal.to_owned(), flag, &typed));
+    }
+    let advice = format!("{flag} '{percentile} < 200ms' says what must hold");
+    Some(ArgumentFault::of(refusal.to_owned(), advice))
 }
 
 /// A flag of another name.
