@@ -13,7 +13,7 @@ const USED: f64 = 0.90;
 /// The same if the server's threads that run or wait for a CPU would use up all of them.
 const USED_WITH_A_QUEUE: f64 = 0.80;
 /// A server that uses a smaller share of its CPUs than this is not limited by them, whatever else
-/// uses them.
+/// uses them, unless it is ready to run all the time and gets no more.
 pub(crate) const SERVER_USES: f64 = 0.25;
 /// Generator and other processes affect the server's rate if they use at least this share of its
 /// CPUs.
@@ -35,11 +35,12 @@ pub(crate) fn of_server(server: &ServerCpu, cpu: CpuUsage) -> Option<Limit> {
     // machine without showing it.
     let used = server.idle.map_or(cpu.server + beside, |idle| cpu.of - idle);
     let is_alone = beside < OTHERS_USE * cpu.of || !server.is_shared;
+    let takes_part = cpu.server >= SERVER_USES * cpu.of || is_starved(server, &cpu);
     let on_cpus = |cpu| if is_alone { Limit::Cpu(cpu) } else { Limit::SharedCpus(cpu) };
     if let Some(limit) = one_cpu_each(server, cpu) {
         return Some(limit);
     }
-    if cpu.server >= SERVER_USES * cpu.of && used >= USED * cpu.of {
+    if takes_part && used >= USED * cpu.of {
         return Some(on_cpus(cpu));
     }
     // Server and generator wake each other, so the scheduler sometimes leaves part of the CPUs idle
@@ -72,6 +73,14 @@ pub(crate) fn of_server(server: &ServerCpu, cpu: CpuUsage) -> Option<Limit> {
         return Some(Limit::RubyLock { processes, each, cpu, strength: Strength::Is });
     }
     None
+}
+
+/// Whether the server gets few of its CPUs because other processes have them: each of its processes,
+/// or as many as there are CPUs, would run all the time.
+fn is_starved(server: &ServerCpu, cpu: &CpuUsage) -> bool {
+    let others = cpu.others.unwrap_or(0.0);
+    let could_use = cpu.of.min(server.serving().len() as f64);
+    others >= (1.0 - SERVER_USES) * cpu.of && could_use > 0.0 && wanted(server) >= could_use
 }
 
 /// If a process of Ruby computes for at least this share of the time while requests wait inside,
@@ -260,6 +269,24 @@ mod tests {
         };
         let lane = LaneFacts { cpu: tenths(lane), elapsed, ..LaneFacts::default() };
         GeneratorFacts { lanes: vec![lane], server: Some(server), ..GeneratorFacts::default() }
+    }
+
+    #[test]
+    fn a_server_that_others_keep_from_the_cpus_is_limited_by_them() {
+        let limit = |waited: u64| {
+            let mut facts = facts(&[1, 1], 0, 200, (true, true));
+            for process in &mut facts.server.as_mut().unwrap().processes {
+                process.run_queue = Nanos::from_secs(waited);
+            }
+            of(&facts)
+        };
+        let Some(Limit::SharedCpus(cpu)) = limit(10) else { panic!() };
+        assert_eq!(
+            sentence_shared(&cpu),
+            "The 2 CPUs are used up, 2.0 by other processes and 0.0 by the server: they are the \
+             limit, and they are shared."
+        );
+        assert_eq!(limit(1), None, "it hardly waits");
     }
 
     #[test]

@@ -5,6 +5,9 @@ use model::{AtOnce, CpuUsage};
 
 use crate::words::{brief_count, count_of, tenths, worth_in_words};
 
+/// Other processes that use at least this share of the CPUs are named.
+const OTHERS_USE: f64 = 0.25;
+
 pub(super) fn evidence(
     cpu: Option<&CpuUsage>,
     at_once: Option<&AtOnce>,
@@ -34,7 +37,10 @@ pub(super) fn sentence(
         seen.push(format!("by its own count {} threads are busy", brief_count(busy)));
     }
     if let Some(cpu) = cpu {
-        seen.push(format!("it uses {} of {} CPUs", tenths(cpu.server), cpu.of));
+        let others = cpu.others.filter(|others| *others >= OTHERS_USE * cpu.of);
+        let others = others.map(|others| format!(", other processes {}", tenths(others)));
+        let others = others.unwrap_or_default();
+        seen.push(format!("it uses {} of {} CPUs{others}", tenths(cpu.server), cpu.of));
     }
     let last = seen.pop();
     let seen = match last {
