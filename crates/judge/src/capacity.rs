@@ -287,9 +287,14 @@ fn closed_loop(study: &CapacityStudy) -> Option<String> {
     Some(format!("A closed loop of {connections} reached {}/s{share}.", number::significant(rate)))
 }
 
-/// What an ideal queue with all threads would take, unless something else is known to be the limit.
+/// What an ideal queue with all threads would take, unless something else is known to be the limit,
+/// or other programs kept the closed loop from being as fast as the server can be.
 fn theory(study: &CapacityStudy) -> Option<String> {
-    let limit = study.closed_loop.as_deref().and_then(limit_of_server);
+    let closed_loop = study.closed_loop.as_deref()?;
+    if others_took_the_cpus(closed_loop, &study.plan.objectives).is_some() {
+        return None;
+    }
+    let limit = limit_of_server(closed_loop);
     if !matches!(limit, None | Some(Limit::Threads { .. } | Limit::NotKnown { .. })) {
         return None;
     }
@@ -300,7 +305,11 @@ fn theory(study: &CapacityStudy) -> Option<String> {
     );
     let constant = number::significant(theory.constant);
     Some(if theory.constant <= 0.0 {
-        format!("{queue} would keep it at no rate: a request alone takes longer.")
+        let each = f64::from(slots) / study.closed_loop_rate()?;
+        format!(
+            "{queue} would keep it at no rate: each request took {} inside.",
+            number::time(Nanos::from_secs_f64(each))
+        )
     } else if theory.exponential <= 0.0 {
         format!(
             "{queue} would take {constant}/s if each request takes the same time, and keep it at \
