@@ -55,6 +55,8 @@ pub struct TrialOrder {
     pub seed: u64,
     /// Load before it, not measured.
     pub warm_up: Nanos,
+    /// It can pass after this time.
+    pub shortest: Nanos,
     /// It ends at the latest after this time.
     pub at_most: Nanos,
     /// Load at this rate right before it, so that it begins with a backlog.
@@ -101,6 +103,8 @@ const FIRST_LOOK: Nanos = Nanos::from_millis(2_500);
 const NEXT_LOOK: f64 = 0.4;
 /// The shortest full trial.
 const SHORTEST_FULL: Nanos = Nanos::from_secs(10);
+/// The part of a full trial's requests that the last one needs to pass.
+const SHORT_TRIAL: f64 = 0.3;
 /// A full trial takes this many relaxation times of the queue.
 const RELAXATIONS: f64 = 30.0;
 /// A scouting trial has this many requests, but takes no less and no more than these times.
@@ -111,6 +115,8 @@ const LONGEST_SCOUT: Nanos = Nanos::from_secs(10);
 const SCOUT_DIVISOR: u64 = 24;
 /// Scouting ends when it has taken the budget divided by this.
 const SCOUTING_DIVISOR: u64 = 6;
+/// The fewest scouting trials.
+const FEWEST_SCOUTS: u64 = 2;
 /// The most scouting trials once a rate was found that seems to fail.
 const SCOUTS: usize = 6;
 /// Scouting begins at this share of the closed loop's rate.
@@ -209,8 +215,39 @@ impl RateSearch {
         }
         match self.narrow(left) {
             Some(planned) => self.order(TrialPurpose::Narrow, planned.rate, planned.longest, left),
-            None => SearchStep::End(self.end_without_candidate()),
+            None => match self.last_trial(left) {
+                Some(order) => SearchStep::Trial(order),
+                None => SearchStep::End(self.end_without_candidate()),
+            },
         }
+    }
+
+    /// A trial with what is left of the budget, if that is too short for a full one and no rate has
+    /// passed: at the highest rate that is expected to pass in it. It has fewer requests than a full
+    /// one, but shows more than none.
+    fn last_trial(&self, left: Nanos) -> Option<TrialOrder> {
+        if self.bracket().low > 0.0 {
+            return None;
+        }
+        let edge = self.edge()?;
+        let spare = left.saturating_sub(self.warm_up(edge.rate) + self.longest_limit());
+        let shortest = |rate: f64| self.length_for(rate, SHORT_TRIAL);
+        let planned = self.below(&edge, spare.as_secs_f64(), shortest)?;
+        match self.order(TrialPurpose::Narrow, planned.rate, left, left) {
+            SearchStep::Trial(order) => {
+                Some(TrialOrder { shortest: shortest(planned.rate), ..order })
+            }
+            SearchStep::End(_) => None,
+        }
+    }
+
+    /// The least time in which a rate can pass, scouting included, where the closed loop says about
+    /// how high that is.
+    pub fn shortest_budget(&self) -> Option<Nanos> {
+        let rate = self.settings.closed_loop_rate.filter(|rate| *rate > 0.0)? * BEGIN_AT;
+        let around = self.warm_up(rate) + self.longest_limit();
+        let scouting = (self.scout_length(rate) + around) * FEWEST_SCOUTS;
+        Some(scouting + self.length_for(rate, SHORT_TRIAL) + around)
     }
 
     /// The end where no further rate is worth a trial.
@@ -262,6 +299,7 @@ impl RateSearch {
             rate,
             seed,
             warm_up,
+            shortest: self.full_length(rate),
             at_most: whole_bins(longest.min(left - before - after)),
             after_rate,
         })
@@ -286,13 +324,13 @@ impl RateSearch {
             rate,
             seed: self.settings.seed,
             warm_up: Nanos::ZERO,
+            shortest: self.full_length(rate),
             at_most: Nanos::ZERO,
             after_rate: None,
         };
         let passing = self.trials.iter().filter(|trial| trial.can_pass()).count();
         TrialLook {
             order,
-            full: self.full_length(rate),
             chance_to_pass: PASSED_IN_ERROR / 2f64.powf(passing as f64 + 1.0) / PASSING_LOOKS,
             chance_to_fail: FAILED_IN_ERROR / FAILING_LOOKS / self.settings.objectives.len() as f64,
             next: FIRST_LOOK,
@@ -519,20 +557,27 @@ impl RateSearch {
         {
             return Some(above);
         }
-        let below = self.below(&edge, spare(CONFIRMATIONS).as_secs_f64() * SHARE_OF_TIME);
+        let full = |rate: f64| self.full_length(rate);
+        let below = self.below(&edge, spare(CONFIRMATIONS).as_secs_f64() * SHARE_OF_TIME, full);
         if let Some(below) = below.filter(|below| below.rate > bracket.low * quarter) {
             return Some(below);
         }
         if bracket.low == 0.0 {
             // Without any rate that passed there is nothing to confirm.
-            let below = self.below(&edge, left.as_secs_f64() / SLACK);
+            let below = self.below(&edge, left.as_secs_f64() / SLACK, full);
             return below.or_else(|| above_in(left));
         }
         above_in(spare(missing))
     }
 
-    /// The highest rate that is expected to pass in `time` seconds, below all that did not.
-    fn below(&self, edge: &Edge, time: f64) -> Option<PlannedTrial> {
+    /// The highest rate that is expected to pass in `time` seconds, below all that did not. A trial
+    /// at a rate takes at least `shortest`.
+    fn below(
+        &self,
+        edge: &Edge,
+        time: f64,
+        shortest: impl Fn(f64) -> Nanos,
+    ) -> Option<PlannedTrial> {
         let half = 1.0 + self.settings.precision / 2.0;
         let look = self.look_at(edge.rate);
         let mut rate = (edge.rate / half).min(self.highest_allowed());
@@ -541,8 +586,8 @@ impl RateSearch {
             rate = rate.min(other.order.rate / (1.0 + self.settings.precision / 4.0));
         }
         while rate > edge.rate * LOWEST_CANDIDATE && rate >= self.lowest_rate() {
-            let full = self.full_length(rate).as_secs_f64();
-            let needed = edge.time_to_pass(rate, look.chance_to_pass).max(full);
+            let shortest = shortest(rate).as_secs_f64();
+            let needed = edge.time_to_pass(rate, look.chance_to_pass).max(shortest);
             if needed <= time {
                 return Some(PlannedTrial { rate, longest: Nanos::from_secs_f64(needed * SLACK) });
             }
@@ -743,15 +788,20 @@ impl RateSearch {
         EdgeLine { slope, excess: excess - slope * rate }
     }
 
-    /// The shortest time in which a trial at this rate can pass.
+    /// The length of a full trial at this rate.
     pub fn full_length(&self, rate: f64) -> Nanos {
+        self.length_for(rate, 1.0)
+    }
+
+    /// The shortest time in which a trial at this rate has this part of a full one's requests.
+    fn length_for(&self, rate: f64, part: f64) -> Nanos {
         let requests = self
             .settings
             .objectives
             .iter()
             .map(RateObjective::full_trial_requests)
             .fold(0.0, f64::max);
-        let by_count = Nanos::from_secs_f64(requests / rate);
+        let by_count = Nanos::from_secs_f64(part * requests / rate);
         // A loose limit on many threads would take too long.
         let settled = Nanos::from_secs_f64(RELAXATIONS * self.relaxation(rate));
         SHORTEST_FULL.max(by_count).max(settled.min(self.settings.budget / 8))
@@ -931,7 +981,6 @@ impl Edge {
 #[derive(Clone, Copy, Debug)]
 pub struct TrialLook {
     order: TrialOrder,
-    full: Nanos,
     chance_to_pass: f64,
     chance_to_fail: f64,
     /// The next look is made when requests have been counted for this time.
@@ -947,7 +996,8 @@ impl TrialLook {
         }
         let later = counted + Nanos::from_secs_f64(counted.as_secs_f64() * NEXT_LOOK);
         // The first look that can pass is at the length of a full trial.
-        self.next = if counted < self.full && self.full < later { self.full } else { later };
+        let full = self.order.shortest;
+        self.next = if counted < full && full < later { full } else { later };
         let shares = LateShare::all_of(counts);
         match self.judge(&shares, counts) {
             TrialResult::Failed { .. } => true,
@@ -969,11 +1019,11 @@ impl TrialLook {
         if let Some(objective) = shares.iter().position(failed) {
             return TrialResult::Failed { objective };
         }
-        let is_long = counted >= self.full.min(SHORTEST_FULL);
+        let is_long = counted >= self.order.shortest.min(SHORTEST_FULL);
         if is_long && counts.backlog().is_some_and(|backlog| backlog.grows()) {
             return TrialResult::Failed { objective: 0 };
         }
-        let is_full = counted + Nanos::from_secs(1) > self.full;
+        let is_full = counted + Nanos::from_secs(1) > self.order.shortest;
         let passed = |share: &LateShare| share.chance_of_so_few() <= self.chance_to_pass;
         let can_pass = self.order.purpose != TrialPurpose::Scout;
         if is_full && can_pass && shares.iter().all(passed) {
@@ -1021,6 +1071,7 @@ mod tests {
             rate,
             seed: 1,
             warm_up: Nanos::ZERO,
+            shortest: LENGTH,
             at_most: LENGTH,
             after_rate: None,
         }

@@ -130,6 +130,22 @@ fn the_bracket_holds_the_exact_capacity() {
     }
 }
 
+/// The generator fails below the server's capacity, and a full trial of so slow a server takes longer
+/// than what scouting leaves: a shorter one shows a lower end all the same.
+#[test]
+fn a_budget_that_is_too_short_for_a_full_trial_is_used() {
+    let server = Server::new(10, 0.45, Service::Exponential);
+    let setting = Setting {
+        truth: Some(exponential(10, 0.45, 2.5)),
+        generator_limit: 17.0,
+        ..setting(server, "p99 < 2500ms", 6)
+    };
+    let found = run_many(&setting, seeds());
+    println!("| slow, 6 min | {}", found.row());
+    assert_covers("slow, 6 min", &found);
+    assert!(found.open_below * 2 <= found.searches, "{found}");
+}
+
 #[test]
 fn correlated_service_a_stall_and_a_drift_do_not_raise_the_answer() {
     let correlated = Server::new(10, 0.02, Service::Correlated);

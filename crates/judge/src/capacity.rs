@@ -2,9 +2,9 @@
 //! the answer in a sentence, what broke first, why the search ended, and how sure that is.
 
 use model::{
-    BeyondRun, CapacityStudy, CapacityTrial, Diagnostic, Judgement, Limit, Nanos, Objective,
-    ObjectiveFigure, Outcome, Pace, Quantile, Run, SearchEnd, Timing, TrialPurpose, TrialResult,
-    Verdict, number,
+    BeyondRun, CapacityPlan, CapacityStudy, CapacityTrial, Diagnostic, Judgement, Limit, Nanos,
+    Objective, ObjectiveFigure, Outcome, Pace, Quantile, Run, SearchEnd, Timing, TrialPurpose,
+    TrialResult, Verdict, number,
 };
 
 use crate::checks::Grade;
@@ -432,8 +432,21 @@ pub fn budget(time: Nanos) -> String {
     }
 }
 
+/// What is said before the first trial of a search whose budget is too short to show a lower end.
+pub fn too_short(plan: &CapacityPlan, closed_loop_rate: f64, needed: Nanos) -> String {
+    let objectives: Vec<String> = plan.objectives.iter().map(ToString::to_string).collect();
+    format!(
+        "a budget of {} is too short to show a rate that keeps {}: the closed loop reached {}/s, and \
+         at such rates the requests that show it take about {}",
+        budget(plan.budget),
+        objectives.join(" and "),
+        number::significant(closed_loop_rate),
+        budget(rounded_up(needed)),
+    )
+}
+
 /// Whole minutes, and tens of minutes above an hour.
-fn rounded_up(time: Nanos) -> Nanos {
+pub(crate) fn rounded_up(time: Nanos) -> Nanos {
     let minutes = (time.as_secs_f64() / 60.0).ceil() as u64;
     let minutes = if minutes > 60 { minutes.div_ceil(10) * 10 } else { minutes };
     Nanos::from_secs(minutes * 60)

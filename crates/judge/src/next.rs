@@ -12,6 +12,7 @@ use model::{
 };
 use serde::Serialize;
 
+use crate::capacity::rounded_up;
 use crate::findings::{
     ClosedLoop, FallsBehind, Finding, HeavyClass, KeepsUp, Limited, NotMeasured, OneLoad,
     Overloaded, Peaked, StillRising,
@@ -139,12 +140,15 @@ fn of_capacity(study: &CapacityStudy) -> Vec<NextCommand> {
     let of_sizes = study.sizes.iter().any(|size| is_wide_and_short(&size.search));
     let mut next = Vec::new();
     if is_wide_and_short(study) || of_sizes {
-        // If an end of the bracket is missing, the budget that the forecast says gives both.
-        let needed = study.forecast.and_then(|forecast| forecast.both_ends_after);
-        let needed = needed.filter(|_| study.bracket.width().is_none());
-        let longer = needed.unwrap_or(study.plan.budget * 3).max(study.plan.budget * 2);
-        let minutes = longer.0.div_ceil(60_000_000_000);
-        let longer = format!("--budget={minutes}m");
+        // The budget that the forecast says is enough, as the conclusion has it: for both ends of
+        // the bracket if one is missing, else for the precision.
+        let needed = study.forecast.and_then(|forecast| match study.bracket.width() {
+            None => forecast.both_ends_after,
+            Some(_) => forecast.precise_after,
+        });
+        let needed = needed.filter(|needed| *needed > study.plan.budget);
+        let longer = rounded_up(needed.unwrap_or(study.plan.budget * 3));
+        let longer = format!("--budget={}m", longer.0 / 60_000_000_000);
         next.push(OwnLine(&study.command_line).with(longer, &["--budget"], "a narrower bracket"));
     }
     next

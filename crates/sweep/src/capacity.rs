@@ -383,6 +383,10 @@ impl TrialConductor<'_> {
             seed: plan.seed,
         });
         study.theory = theory(plan, study);
+        if let Some(needed) = search.shortest_budget().filter(|needed| *needed > plan.budget) {
+            let closed_loop = study.closed_loop_rate().unwrap_or_default();
+            self.observer.remark(&judge::capacity::too_short(plan, closed_loop, needed));
+        }
         loop {
             if self.context.is_interrupted() {
                 study.end = Some(SearchEnd::User);
