@@ -33,6 +33,8 @@ pub struct RepeatedEvent {
     pub requests: u64,
     /// How many of them failed.
     pub failed: u64,
+    /// How many requests failed after that.
+    pub failed_later: u64,
     /// The 99th percentile of the response times before, in all runs.
     pub p99_before: Option<Nanos>,
     /// The same from the event until all was as before.
@@ -99,6 +101,7 @@ impl RepeatedEvent {
             gap: of_runs(|cost| Some(cost.gap)),
             requests: done.iter().map(|cost| cost.requests).sum(),
             failed: done.iter().map(|cost| cost.failed).sum(),
+            failed_later: done.iter().map(|cost| cost.failed_later).sum(),
             p99_before: before.quantile(0.99),
             p99_during: during.quantile(0.99),
             cut_off: done.iter().filter(|cost| cost.is_cut_off).count() as u32,
@@ -126,10 +129,19 @@ impl RepeatedEvent {
             Some(took) => format!("took {}{runs}", took.in_words()),
             None => format!("was done{runs}"),
         };
-        let failed = match self.failed {
-            0 => format!("no request failed ({} meanwhile)", self.requests),
-            failed => {
-                format!("{failed} of the {} meanwhile failed", counted(self.requests, "request"))
+        let failed = match (self.failed, self.failed_later) {
+            (0, 0) => format!("no request failed ({} meanwhile)", self.requests),
+            (0, later) => format!(
+                "no request failed meanwhile ({}), but {later} later, when all seemed to be over",
+                self.requests
+            ),
+            (failed, later) => {
+                let requests = counted(self.requests, "request");
+                let later = match later {
+                    0 => String::new(),
+                    later => format!(", and {later} later, when all seemed to be over"),
+                };
+                format!("{failed} of the {requests} meanwhile failed{later}")
             }
         };
         let p99 = match (self.p99_before, self.p99_during) {
@@ -192,6 +204,7 @@ mod tests {
             gap: None,
             requests: 800,
             failed: 3,
+            failed_later: 0,
             p99_before: Some(Nanos::from_millis(22)),
             p99_during: Some(Nanos::from_millis(1300)),
             cut_off: 0,
@@ -201,6 +214,10 @@ mod tests {
             "The restart took 2.00 s (2.00 s to 2.01 s) in 8 runs: the server restarted in full, and for \
              1.20 s none served; 3 of the 800 requests meanwhile failed; p99 1.30 s (before 22.0 ms)."
         );
+        let later = RepeatedEvent { failed_later: 40, ..event.clone() };
+        assert!(later.sentence().contains(
+            "3 of the 800 requests meanwhile failed, and 40 later, when all seemed to be over; p99"
+        ));
         let differing = RepeatedEvent { change: None, failed: 0, cut_off: 2, ..event };
         let said = differing.sentence();
         assert!(

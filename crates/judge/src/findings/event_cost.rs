@@ -47,6 +47,12 @@ pub struct EventCost {
     pub failed: u64,
     /// How they failed, the most frequent kind first.
     pub kinds: Vec<FailuresOfKind>,
+    /// How many requests failed after that.
+    #[serde(default)]
+    pub failed_later: u64,
+    /// How they failed, the most frequent kind first.
+    #[serde(default)]
+    pub kinds_later: Vec<FailuresOfKind>,
     /// The 99th percentile of the response times before.
     #[serde(rename = "p99_before_ns")]
     pub p99_before: Option<Nanos>,
@@ -92,6 +98,7 @@ impl EventCost {
         let record = run.event.as_ref()?;
         let requests = record.requests.as_ref();
         let during = requests.map(|requests| &requests.during);
+        let after = requests.map(|requests| &requests.after);
         let p99 = |times: &model::Histogram| times.quantile(0.99);
         Some(EventCost {
             event: record.planned.kind.to_string(),
@@ -105,6 +112,8 @@ impl EventCost {
             requests: during.map_or(0, |part| part.requests),
             failed: during.map_or(0, |part| part.failed),
             kinds: during.map_or_else(Vec::new, |part| part.failures.clone()),
+            failed_later: after.map_or(0, |part| part.failed),
+            kinds_later: after.map_or_else(Vec::new, |part| part.failures.clone()),
             p99_before: requests.and_then(|requests| p99(&requests.before.response_time)),
             p99_during: during.and_then(|part| p99(&part.response_time)),
             longest: during.and_then(|part| part.response_time.max()),
@@ -199,12 +208,27 @@ impl EventCost {
 
     fn what_failed(&self) -> String {
         let requests = counted(self.requests, "request");
-        if self.failed == 0 {
-            return format!("No request failed ({requests} meanwhile).");
+        let kinds = |kinds: &[FailuresOfKind]| {
+            let kinds: Vec<String> =
+                kinds.iter().map(|kind| in_words(kind, self.timeout)).collect();
+            listed(&kinds)
+        };
+        let later = kinds(&self.kinds_later);
+        match (self.failed, self.failed_later) {
+            (0, 0) => format!("No request failed ({requests} meanwhile)."),
+            (0, late) => format!(
+                "No request failed meanwhile ({requests}), but {late} failed later, when all \
+                 seemed to be over: {later}."
+            ),
+            (failed, 0) => {
+                format!("{failed} of the {requests} meanwhile failed: {}.", kinds(&self.kinds))
+            }
+            (failed, late) => format!(
+                "{failed} of the {requests} meanwhile failed: {}. {late} more failed later, when \
+                 all seemed to be over: {later}.",
+                kinds(&self.kinds)
+            ),
         }
-        let kinds: Vec<String> =
-            self.kinds.iter().map(|kind| in_words(kind, self.timeout)).collect();
-        format!("{} of the {requests} meanwhile failed: {}.", self.failed, listed(&kinds))
     }
 
     /// How much longer requests took, and for how long.
@@ -306,6 +330,8 @@ mod tests {
             requests: 315,
             failed: 0,
             kinds: Vec::new(),
+            failed_later: 0,
+            kinds_later: Vec::new(),
             p99_before: Some(Nanos::from_millis(102)),
             p99_during: Some(Nanos::from_millis(104)),
             longest: Some(Nanos::from_millis(110)),
@@ -352,6 +378,32 @@ mod tests {
         assert!(said.ends_with("The server closed 1 connection between two requests."), "{said}");
         let usual = EventCost { closed: Some(9), closed_before: 4, ..cost() };
         assert!(usual.sentence().ends_with("9 connections between two requests (4 before)."));
+    }
+
+    #[test]
+    fn requests_that_fail_when_all_seemed_to_be_over_are_said_too() {
+        let kind = |from, to| FailuresOfKind {
+            outcome: "500".to_owned(),
+            requests: 320,
+            first: Nanos::from_millis(from),
+            last: Nanos::from_millis(to),
+        };
+        let later =
+            EventCost { failed_later: 320, kinds_later: vec![kind(5600, 12_000)], ..cost() };
+        let said = later.sentence();
+        assert!(
+            said.contains(
+                " No request failed meanwhile (315 requests), but 320 failed later, when all \
+                 seemed to be over: 320 answered with status 500 (5.6 to 12.0 s). "
+            ),
+            "{said}"
+        );
+        let both = EventCost { failed: 320, kinds: vec![kind(2000, 3000)], ..later };
+        assert!(
+            both.sentence().contains("(2.0 to 3.0 s). 320 more failed later, when all seemed to"),
+            "{}",
+            both.sentence()
+        );
     }
 
     #[test]

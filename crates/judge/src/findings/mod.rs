@@ -358,9 +358,8 @@ fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
         // What became of processes and requests is known all the same.
         findings.extend(event.map(Finding::from));
     } else if let Some(event) = event {
-        // The other findings are about the server's usual behaviour, which an event interrupts.
+        // The findings below are about the server's usual behaviour, which an event interrupts.
         findings.push(event.into());
-        return findings;
     } else if run.tally.counts.good() > 0 && ended.is_none() {
         findings.push(of_pace(run, plan));
         let stalled = stalled::of_load(run);

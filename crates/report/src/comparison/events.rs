@@ -41,6 +41,7 @@ fn of_arm(study: &ComparisonStudy, arm: usize) -> Option<SummaryEvent> {
         longest_gap_ms: median(event.gap),
         requests: event.requests,
         failed: event.failed,
+        failed_later: event.failed_later,
         p99_before_ms: event.p99_before.map(millis),
         p99_during_ms: event.p99_during.map(millis),
         sentence: event.sentence(),
@@ -62,6 +63,7 @@ pub(crate) fn table(events: &[SummaryEvent]) -> Option<DataTable> {
         ("none served, s", 2),
         ("requests", 2),
         ("failed", 0),
+        ("later", 1),
         ("p99 before, ms", 1),
         ("during", 1),
     ];
@@ -77,6 +79,7 @@ pub(crate) fn table(events: &[SummaryEvent]) -> Option<DataTable> {
             number::or_none(event.unserved_ms, seconds),
             event.requests.to_string(),
             event.failed.to_string(),
+            event.failed_later.to_string(),
             time(event.p99_before_ms),
             time(event.p99_during_ms),
         ])

@@ -80,6 +80,8 @@ pub struct SummaryEvent {
     pub requests: u64,
     /// How many of them failed.
     pub failed: u64,
+    /// How many requests failed after that.
+    pub failed_later: u64,
     /// The 99th percentile before.
     pub p99_before_ms: Option<f64>,
     /// The same from the event until all was as before.
