@@ -128,10 +128,10 @@ impl FromStr for EventKind {
             return Ok(EventKind::Signal(signal.to_owned()));
         }
         if let Some((first, _)) = text.split_once(',')
-            && NAMED.iter().any(|(name, _)| *name == first.trim())
+            && NAMED.iter().any(|(name, _)| *name == first.split('@').next().unwrap_or("").trim())
         {
             return Err(format!(
-                "'{text}' are several events: give one; longtail sweep takes a list, and has a run for each"
+                "'{text}' are several events: longtail load takes one; longtail sweep takes a list, and has a run for each"
             ));
         }
         // A single word without a path is more likely a mistyped name than a command.
@@ -140,7 +140,7 @@ impl FromStr for EventKind {
         }
         let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
         Err(format!(
-            "'{text}' is no event: write {}, a signal such as HUP, or a command such as 'sh -c \"bin/deploy\"@20s'",
+            "'{text}' is no event: write {}, a signal such as HUP, or a command, which has a space or a / in it: 'bin/deploy@20s', 'sh -c \"deploy\"@20s'",
             names.join(", ")
         ))
     }
@@ -243,6 +243,8 @@ mod tests {
             ("phased_restart", "phased-restart"),
             ("restart@soon", "'soon' is no time"),
             ("restart, refork@2s", "are several events"),
+            ("restart@3s,phased-restart@8s", "longtail load takes one"),
+            ("false@3s", "a command, which has a space or a / in it"),
             ("", "is no event"),
         ] {
             let said = wrong.parse::<PlannedEvent>().unwrap_err();
