@@ -4,11 +4,14 @@
 //! A look reads `/proc/PID/stat` of each process, and the names of threads only of those that are
 //! not known to serve yet, so it can be repeated 50 times a second.
 
+use std::collections::BTreeSet;
+
 use model::{Nanos, ProcessRole, SeenProcess};
 use proctree::{ProcessStat, tree};
 
 use crate::processes::title;
-use crate::threads::ThreadPools;
+use crate::puma_setup;
+use crate::threads;
 
 /// The most processes that are followed.
 const MOST: usize = 512;
@@ -17,6 +20,8 @@ const MOST: usize = 512;
 #[derive(Debug, Default)]
 pub struct ServerLife {
     roots: Vec<u32>,
+    /// Whether one of them was seen to be a Puma.
+    is_puma: bool,
     lives: Vec<FollowedLife>,
     cpu_ticks: u64,
 }
@@ -37,7 +42,8 @@ impl ServerLife {
 
     /// Looks at all processes at this time. `is_first`: what is seen was there from the beginning.
     pub fn look(&mut self, now: Nanos, is_first: bool) {
-        let pids: Vec<u32> = self.roots.iter().flat_map(|root| tree(*root)).collect();
+        self.is_puma |= self.roots.iter().any(|root| puma_setup::version_of(*root).is_some());
+        let pids = self.pids();
         let stats: Vec<ProcessStat> = pids.into_iter().filter_map(ProcessStat::of).collect();
         let alive = || stats.iter().filter(|stat| !stat.is_dead);
         for life in self.lives.iter_mut().filter(|life| life.seen.ended.is_none()) {
@@ -53,6 +59,14 @@ impl ServerLife {
             self.follow(stat, now, is_first);
         }
         self.look_for_serving(now, is_first);
+    }
+
+    /// The processes of the trees, and those that were: a worker may live on when its parent has
+    /// ended, and is then in no tree.
+    fn pids(&self) -> BTreeSet<u32> {
+        let followed = self.lives.iter().filter(|life| life.seen.ended.is_none());
+        let followed = followed.map(|life| life.seen.pid);
+        self.roots.iter().flat_map(|root| tree(*root)).chain(followed).collect()
     }
 
     /// Adds this process if its present life is not known yet.
@@ -81,7 +95,8 @@ impl ServerLife {
         self.lives.push(FollowedLife { seen, stat: stat.clone() });
     }
 
-    /// Notes which processes have begun to serve, and which are workers.
+    /// Notes which processes have begun to serve, and which are workers: those that call themselves
+    /// so, or, where the server is no Puma, the children of its first process.
     fn look_for_serving(&mut self, now: Nanos, is_first: bool) {
         let is_waiting = |life: &&mut FollowedLife| {
             life.seen.ended.is_none()
@@ -89,12 +104,15 @@ impl ServerLife {
         };
         for life in self.lives.iter_mut().filter(is_waiting) {
             let pid = life.seen.pid;
-            if life.seen.role == ProcessRole::Other && is_worker(pid) {
+            let is_worker = if self.is_puma {
+                is_pumas_worker(pid)
+            } else {
+                self.roots.contains(&life.seen.parent)
+            };
+            if life.seen.role == ProcessRole::Other && is_worker {
                 life.seen.role = ProcessRole::Worker;
             }
-            let mut pool = ThreadPools::default();
-            pool.search(&[pid]);
-            if life.seen.serving.is_none() && !pool.look().is_empty() {
+            if life.seen.serving.is_none() && threads::has_server(pid) {
                 life.seen.serving = Some(if is_first { Nanos::ZERO } else { now });
             }
         }
@@ -155,13 +173,14 @@ fn later(before: &ProcessStat, now: &ProcessStat) -> ProcessStat {
 }
 
 /// Whether a process calls itself a worker of a Puma cluster: `puma: cluster worker 0: 4242 [app]`.
-fn is_worker(pid: u32) -> bool {
+fn is_pumas_worker(pid: u32) -> bool {
     title(pid, "").starts_with("puma: cluster worker")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{BufRead as _, BufReader};
     use std::process::{Command, Stdio};
 
     #[test]
@@ -197,5 +216,30 @@ mod tests {
         assert!(!lives[0].by_exec && lives[0].ended.is_some());
         assert!(lives[1].by_exec && lives[1].ended == Some(Nanos(now)));
         assert_eq!(lives[0].started, Some(Nanos(1)));
+    }
+
+    /// As of nginx: its workers live on when its first process is killed.
+    #[test]
+    fn children_are_workers_and_are_followed_when_their_parent_has_ended() {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "sleep 60 & echo $!; wait"]).stdout(Stdio::piped());
+        let mut first = shell.spawn().unwrap();
+        let mut line = String::new();
+        let mut output = BufReader::new(first.stdout.take().unwrap());
+        output.read_line(&mut line).unwrap();
+        let worker: u32 = line.trim().parse().unwrap();
+        let mut life = ServerLife::of(&[first.id()]);
+        life.look(Nanos::ZERO, true);
+        assert_eq!(life.workers(), [worker]);
+        first.kill().unwrap();
+        first.wait().unwrap();
+        life.look(Nanos(1), false);
+        assert_eq!((life.living_root(), life.workers()), (None, vec![worker]));
+        Command::new("kill").arg(worker.to_string()).status().unwrap();
+        let mut now = 2;
+        while !life.workers().is_empty() {
+            life.look(Nanos(now), false);
+            now += 1;
+        }
     }
 }

@@ -79,6 +79,19 @@ impl ThreadPools {
     }
 }
 
+/// Whether a process has threads of a Puma that serves: those of its pool, or the one that accepts
+/// (`puma srv`, `server.rb`), which starts with the pool. A pool with a least size of 0, Puma's
+/// default, has no thread before the first request.
+pub fn has_server(pid: u32) -> bool {
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| fs::read_to_string(entry.path().join("comm")).ok());
+    names.into_iter().any(|name| is_of_server(name.trim_end()))
+}
+
+fn is_of_server(name: &str) -> bool {
+    name == "puma srv" || serves(name)
+}
+
 fn file_of(pid: u32, thread: u32, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}/task/{thread}/{name}"))
 }
@@ -185,6 +198,21 @@ mod tests {
             "",
         ] {
             assert!(!serves(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_server_without_pool_threads_is_known_by_the_thread_that_accepts() {
+        for (name, is_it) in [
+            ("puma srv", true),
+            ("puma srv tp 001", true),
+            ("puma srv tp tri", false),
+            ("puma ctl", false),
+            ("puma reactor", false),
+            ("puma wrkr check", false),
+            ("ruby", false),
+        ] {
+            assert_eq!(is_of_server(name), is_it, "{name}");
         }
     }
 
