@@ -1,11 +1,12 @@
 //! What the same event cost in several runs, as in the blocks of a comparison.
 
+use model::event_requests::FailuresOfKind;
 use model::statistics::ranks;
 use model::{Histogram, Nanos, Run};
 
 use crate::event::ServerChange;
-use crate::findings::EventCost;
-use crate::words::{brief, counted};
+use crate::findings::{EventCost, FailureCount, failure};
+use crate::words::{brief, counted, listed};
 
 /// The same event, done in several runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,8 +34,14 @@ pub struct RepeatedEvent {
     pub requests: u64,
     /// How many of them failed.
     pub failed: u64,
+    /// How they failed, the most frequent kind first.
+    kinds: Vec<FailureCount>,
     /// How many requests failed after that.
     pub failed_later: u64,
+    /// How they failed.
+    kinds_later: Vec<FailureCount>,
+    /// The timeout of a request.
+    timeout: Nanos,
     /// The 99th percentile of the response times before, in all runs.
     pub p99_before: Option<Nanos>,
     /// The same from the event until all was as before.
@@ -101,11 +108,19 @@ impl RepeatedEvent {
             gap: of_runs(|cost| Some(cost.gap)),
             requests: done.iter().map(|cost| cost.requests).sum(),
             failed: done.iter().map(|cost| cost.failed).sum(),
+            kinds: summed(done.iter().flat_map(|cost| &cost.kinds)),
             failed_later: done.iter().map(|cost| cost.failed_later).sum(),
+            kinds_later: summed(done.iter().flat_map(|cost| &cost.kinds_later)),
+            timeout,
             p99_before: before.quantile(0.99),
             p99_during: during.quantile(0.99),
             cut_off: done.iter().filter(|cost| cost.is_cut_off).count() as u32,
         })
+    }
+
+    fn in_words(&self, kinds: &[FailureCount]) -> String {
+        let kinds: Vec<String> = kinds.iter().map(|kind| failure(kind, self.timeout)).collect();
+        listed(&kinds)
     }
 
     /// What it cost, in a sentence or two.
@@ -132,16 +147,22 @@ impl RepeatedEvent {
         let failed = match (self.failed, self.failed_later) {
             (0, 0) => format!("no request failed ({} meanwhile)", self.requests),
             (0, later) => format!(
-                "no request failed meanwhile ({}), but {later} later, when all seemed to be over",
-                self.requests
+                "no request failed meanwhile ({}), but {later} later, when all seemed to be over: \
+                 {}",
+                self.requests,
+                self.in_words(&self.kinds_later)
             ),
             (failed, later) => {
                 let requests = counted(self.requests, "request");
                 let later = match later {
                     0 => String::new(),
-                    later => format!(", and {later} later, when all seemed to be over"),
+                    later => format!(
+                        ", and {later} later, when all seemed to be over: {}",
+                        self.in_words(&self.kinds_later)
+                    ),
                 };
-                format!("{failed} of the {requests} meanwhile failed{later}")
+                let kinds = self.in_words(&self.kinds);
+                format!("{failed} of the {requests} meanwhile failed: {kinds}{later}")
             }
         };
         let p99 = match (self.p99_before, self.p99_during) {
@@ -162,6 +183,23 @@ impl RepeatedEvent {
             self.other_version.as_ref().map(|said| format!(" {said}")).unwrap_or_default();
         format!("{} {took}: {happened}{unserved}; {failed}{p99}.{version}{cut_off}", self.name)
     }
+}
+
+/// How many requests failed in each way, in all runs.
+fn summed<'k>(kinds: impl Iterator<Item = &'k FailuresOfKind>) -> Vec<FailureCount> {
+    let mut sums: Vec<FailureCount> = Vec::new();
+    for kind in kinds {
+        match sums.iter_mut().find(|sum| sum.outcome == kind.outcome) {
+            Some(sum) => sum.requests += kind.requests,
+            None => sums.push(FailureCount {
+                outcome: kind.outcome.clone(),
+                requests: kind.requests,
+                reason: None,
+            }),
+        }
+    }
+    sums.sort_by_key(|sum| std::cmp::Reverse(sum.requests));
+    sums
 }
 
 fn merged<'h>(all: impl Iterator<Item = &'h Histogram>) -> Histogram {
@@ -192,6 +230,10 @@ mod tests {
 
     #[test]
     fn what_an_event_cost_in_several_runs_is_said_in_a_sentence() {
+        let kind = |outcome: &str, requests| {
+            let outcome = outcome.to_owned();
+            FailureCount { outcome, requests, reason: None }
+        };
         let event = RepeatedEvent {
             event: "restart".to_owned(),
             name: "The restart".to_owned(),
@@ -204,7 +246,10 @@ mod tests {
             gap: None,
             requests: 800,
             failed: 3,
+            kinds: vec![kind("503", 2), kind("408", 1)],
             failed_later: 0,
+            kinds_later: Vec::new(),
+            timeout: Nanos::from_secs(30),
             p99_before: Some(Nanos::from_millis(22)),
             p99_during: Some(Nanos::from_millis(1300)),
             cut_off: 0,
@@ -212,11 +257,14 @@ mod tests {
         assert_eq!(
             event.sentence(),
             "The restart took 2.00 s (2.00 s to 2.01 s) in 8 runs: the server restarted in full, and for \
-             1.20 s none served; 3 of the 800 requests meanwhile failed; p99 1.30 s (before 22.0 ms)."
+             1.20 s none served; 3 of the 800 requests meanwhile failed: 2 answered with status 503 and \
+             1 answered with status 408; p99 1.30 s (before 22.0 ms)."
         );
-        let later = RepeatedEvent { failed_later: 40, ..event.clone() };
+        let later =
+            RepeatedEvent { failed_later: 40, kinds_later: vec![kind("500", 40)], ..event.clone() };
         assert!(later.sentence().contains(
-            "3 of the 800 requests meanwhile failed, and 40 later, when all seemed to be over; p99"
+            "answered with status 408, and 40 later, when all seemed to be over: 40 answered with \
+             status 500; p99"
         ));
         let differing = RepeatedEvent { change: None, failed: 0, cut_off: 2, ..event };
         let said = differing.sentence();

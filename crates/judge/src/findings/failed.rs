@@ -63,7 +63,7 @@ pub(super) fn of(runs: Vec<String>, failed: &[&Run], timeout: Nanos) -> Option<F
         .then(|| Failed { runs, failed: sum.failed(), planned: sum.total(), kinds, timeout }.into())
 }
 
-pub(super) fn failure(kind: &FailureCount, timeout: Nanos) -> String {
+pub(crate) fn failure(kind: &FailureCount, timeout: Nanos) -> String {
     let n = kind.requests;
     let plural = if n == 1 { "" } else { "s" };
     let what = match kind.outcome.as_str() {

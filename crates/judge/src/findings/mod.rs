@@ -59,6 +59,7 @@ pub use classes_wait_alike::ClassesWaitAlike;
 pub use closed_loop::ClosedLoop;
 pub use collapsing::Collapsing;
 pub use event_cost::EventCost;
+pub(crate) use failed::failure;
 pub use failed::{Failed, FailureCount};
 pub use falls_behind::FallsBehind;
 pub use good_statuses::{GoodStatuses, only_status, page_not_measured};
@@ -353,6 +354,8 @@ fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
     let mut findings = Vec::new();
     let ended = server_ended(run);
     let event = EventCost::of(run, plan.load.timeout);
+    // The event's sentence names those that failed from it on.
+    let named = event.as_ref().map_or(0, |event| event.failed + event.failed_later);
     if let Some(not_measured) = not_measured::of_load(run) {
         findings.push(not_measured);
         // What became of processes and requests is known all the same.
@@ -373,7 +376,9 @@ fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
         findings.extend(others_compute::of(run, None));
     }
     findings.extend(ended.map(Finding::from));
-    findings.extend(failed::of(Vec::new(), &[run], plan.load.timeout));
+    if run.tally.counts.failed() > named {
+        findings.extend(failed::of(Vec::new(), &[run], plan.load.timeout));
+    }
     findings
 }
 

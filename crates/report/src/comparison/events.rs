@@ -63,7 +63,6 @@ pub(crate) fn table(events: &[SummaryEvent]) -> Option<DataTable> {
         ("none served, s", 2),
         ("requests", 2),
         ("failed", 0),
-        ("later", 1),
         ("p99 before, ms", 1),
         ("during", 1),
     ];
@@ -79,7 +78,6 @@ pub(crate) fn table(events: &[SummaryEvent]) -> Option<DataTable> {
             number::or_none(event.unserved_ms, seconds),
             event.requests.to_string(),
             event.failed.to_string(),
-            event.failed_later.to_string(),
             time(event.p99_before_ms),
             time(event.p99_during_ms),
         ])
