@@ -7,6 +7,7 @@
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -128,6 +129,17 @@ impl Server {
     /// The id of the server's own process; of Puma in cluster mode, the master's.
     pub fn pid(&self) -> u32 {
         self.pid.as_raw_nonzero().get().cast_unsigned()
+    }
+
+    /// Whether its command has `ruby -I FOLDER`: an option of Ruby, which a Puma that starts itself
+    /// anew does not give it again.
+    pub fn gives_ruby_a_library(&self) -> bool {
+        let ruby = self.spec.argv.iter().position(|word| Path::new(word).ends_with("ruby"));
+        let options = ruby.map_or(&[][..], |at| &self.spec.argv[at + 1..]);
+        options
+            .iter()
+            .map_while(|word| word.to_str().filter(|word| word.starts_with('-')))
+            .any(|word| word.starts_with("-I"))
     }
 
     /// Starts the same command once more, when this one has ended.

@@ -154,7 +154,7 @@ pub const MOST_SLICES: u64 = 1200;
 const SHORTEST_SLICE: Nanos = Nanos::from_millis(100);
 const REQUESTS_OF_SLICE: f64 = 10.0;
 /// The fewest requests before the event from which a 99th percentile can be told.
-const FEWEST_BEFORE: u64 = 100;
+pub const FEWEST_BEFORE: u64 = 100;
 /// The share of requests that take longer than usual when nothing happens.
 const SLOW_SHARE: f64 = 0.01;
 /// The probability that chance alone makes a slice look disturbed: one in ten thousand.

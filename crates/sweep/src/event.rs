@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use engine::{Endpoint, RecordBatch, RunProgress};
+use judge::event::settled;
 use launch::{GuardCommand, Server};
 use model::secret::MaskedText;
 use model::{
@@ -31,6 +32,9 @@ use crate::others_cpu::{CPU_PERIOD, OthersCpuSeries};
 
 /// How often the server's processes are looked at.
 const LOOK_PERIOD: Nanos = Nanos::from_millis(20);
+/// Between two searches for a new first process is this many times as long as the last one took:
+/// where many sockets and processes must be read, it shall not take a CPU from the server.
+const SEARCH_PAUSE: u64 = 10;
 /// The lanes are asked for their figures this long before the event.
 const ASK_BEFORE: Nanos = Nanos::from_millis(300);
 /// How long a command is waited for when the run is over.
@@ -134,6 +138,7 @@ struct WatchedEvent<'a> {
     version: Option<String>,
     others: OthersCpuSeries,
     next_slow_look: Nanos,
+    next_search: Nanos,
 }
 
 impl<'a> WatchedEvent<'a> {
@@ -141,7 +146,8 @@ impl<'a> WatchedEvent<'a> {
         let order = event.order;
         let mut life = ServerLife::of(&order.roots);
         life.look(Nanos::ZERO, true);
-        let record = EventRecord::planned(order.planned.clone());
+        let mut record = EventRecord::planned(order.planned.clone());
+        record.loses_options = event.own.is_some_and(|own| own.server.gives_ruby_a_library());
         WatchedEvent {
             order,
             to_start: event.own.filter(|_| order.planned.kind == EventKind::StopStart),
@@ -157,6 +163,7 @@ impl<'a> WatchedEvent<'a> {
             version: order.roots.first().and_then(|root| puma_setup::version_of(*root)),
             others: OthersCpuSeries::begin(clock.now()),
             next_slow_look: clock.now() + CPU_PERIOD,
+            next_search: Nanos::ZERO,
         }
     }
 
@@ -166,10 +173,14 @@ impl<'a> WatchedEvent<'a> {
     }
 
     fn look(&mut self) {
+        self.look_for_root();
         self.life.look(self.now(), false);
         self.command_life.look(self.now(), false);
         if self.record.at.is_some() {
             self.start_again();
+        }
+        if let Some(command) = &self.command {
+            command.forget_old_output();
         }
         if let Some(command) = &mut self.command
             && self.record.command.is_none()
@@ -186,10 +197,20 @@ impl<'a> WatchedEvent<'a> {
         self.next_slow_look = self.clock.now() + CPU_PERIOD;
         let known_ticks = self.life.cpu_ticks() + self.command_life.cpu_ticks();
         self.others.read(self.clock.now(), known_ticks);
-        if self.life.living_root().is_none() && !self.order.roots.is_empty() {
-            let (_, roots) = Listeners::now().serving(&self.order.place);
-            self.life.add_roots(&roots);
+    }
+
+    /// Looks for the server that took the place of one that ended. Most of the looks find nobody who
+    /// listens, and cost little; who listens is seen at once, before it serves.
+    fn look_for_root(&mut self) {
+        let begun = self.clock.now();
+        let is_wanted = self.life.living_root().is_none() && !self.order.roots.is_empty();
+        if !is_wanted || begun < self.next_search {
+            return;
         }
+        let (_, roots) = Listeners::now().serving(&self.order.place);
+        self.life.add_roots(&roots);
+        let now = self.clock.now();
+        self.next_search = now + (now - begun) * SEARCH_PAUSE;
     }
 
     /// Starts a server again that was stopped, as soon as it has ended.
@@ -296,6 +317,7 @@ impl<'a> WatchedEvent<'a> {
         let until = self.clock.now() + LAST_PATIENCE;
         let is_waited_for = || self.clock.now() < until && !stop.load(Ordering::Relaxed);
         while command.exit().is_none() && is_waited_for() {
+            command.forget_old_output();
             self.clock.sleep(LOOK_PERIOD);
         }
         let exit_code = command.exit().and_then(|exit| exit.code());
@@ -440,8 +462,7 @@ pub(crate) fn with_requests(
             outcome: exchange.outcome,
         })
         .collect();
-    let settled = at + record.took().unwrap_or_default();
-    let times = EventTimes { at, settled: settled.min(measured), window: measured };
+    let times = EventTimes { at, settled: settled(&record, measured), window: measured };
     let missing = collected.dropped + dropped_by_lanes;
     let requests = EventRequests::of(&requests, times, missing);
     record.others = others.around(begun + at, begun + at + requests.during.length);

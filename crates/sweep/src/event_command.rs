@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use model::secret::MaskedText;
 use model::{Clock, Nanos};
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// How long a command has to end after SIGTERM.
@@ -67,6 +67,16 @@ impl RunningCommand {
         self.shell.try_wait().ok()?
     }
 
+    /// Frees the memory of what it wrote, but for the end: a command may write without limit.
+    pub(crate) fn forget_old_output(&self) {
+        let Some(file) = &self.output else { return };
+        let length = file.metadata().map_or(0, |data| data.len());
+        if length > 2 * MOST_OUTPUT {
+            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            let _ = fallocate(file, hole, 0, length - MOST_OUTPUT);
+        }
+    }
+
     /// Ends it, and what it started in its process group: by SIGTERM, or after a while by SIGKILL.
     pub(crate) fn end(&mut self, clock: &dyn Clock) {
         let Some(group) = i32::try_from(self.shell.id()).ok().and_then(Pid::from_raw) else {
@@ -101,6 +111,8 @@ impl RunningCommand {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::MetadataExt as _;
+
     use model::SystemClock;
     use rustix::process::test_kill_process_group;
 
@@ -117,6 +129,17 @@ mod tests {
         let mut command = RunningCommand::start("echo one; echo two >&2; exit 3").unwrap();
         assert_eq!(exit_of(&mut command).code(), Some(3));
         assert_eq!(command.last_line().as_deref(), Some("two"));
+    }
+
+    #[test]
+    fn of_a_long_output_only_the_end_is_kept_in_memory() {
+        let text = "head -c 3000000 /dev/zero | tr '\\0' 'x'; echo; echo last";
+        let mut command = RunningCommand::start(text).unwrap();
+        exit_of(&mut command);
+        command.forget_old_output();
+        let kept = command.output.as_ref().unwrap().metadata().unwrap().blocks() * 512;
+        assert!(kept <= 2 * MOST_OUTPUT, "{kept}");
+        assert_eq!(command.last_line().as_deref(), Some("last"));
     }
 
     #[test]

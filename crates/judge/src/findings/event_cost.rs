@@ -1,12 +1,12 @@
 //! What an event in the middle of a run cost: how long it took, what failed, how much longer
 //! requests took and for how long.
 
-use model::event_requests::FailuresOfKind;
+use model::event_requests::{FEWEST_BEFORE, FailuresOfKind};
 use model::{EventRequests, Nanos, OthersCpu, Run, number};
 use serde::{Deserialize, Serialize};
 
 use super::failed::{FailureCount, failure};
-use crate::event::{ServerChange, server_change};
+use crate::event::{ServerChange, server_change, took};
 use crate::words::{brief, counted, listed, tenths};
 
 /// A shorter gap between two responses is not mentioned.
@@ -53,6 +53,12 @@ pub struct EventCost {
     /// How they failed, the most frequent kind first.
     #[serde(default)]
     pub kinds_later: Vec<FailuresOfKind>,
+    /// How many requests were answered before.
+    #[serde(default)]
+    pub answered_before: u64,
+    /// Whether they were enough to tell how long requests usually take.
+    #[serde(default)]
+    pub is_usual_known: bool,
     /// The 99th percentile of the response times before.
     #[serde(rename = "p99_before_ns")]
     pub p99_before: Option<Nanos>,
@@ -83,6 +89,9 @@ pub struct EventCost {
     pub closed_before: u64,
     /// The version of Puma before and after, if they differ.
     pub versions: Option<[String; 2]>,
+    /// Whether Ruby was started with -I, which Puma does not give it again.
+    #[serde(default)]
+    pub loses_options: bool,
     /// The CPUs that other programs used; `None` if they can't be why requests were slow.
     pub others: Option<OthersCpu>,
     /// Whether the response times are the server's, and not longtail's own delay.
@@ -99,37 +108,49 @@ impl EventCost {
         let requests = record.requests.as_ref();
         let during = requests.map(|requests| &requests.during);
         let after = requests.map(|requests| &requests.after);
+        let change = server_change(record);
+        let is_unfinished = record.command.as_ref().is_some_and(|command| command.ended.is_none());
         let p99 = |times: &model::Histogram| times.quantile(0.99);
         Some(EventCost {
             event: record.planned.kind.to_string(),
             at: record.at,
             done: record.done.clone(),
-            change: server_change(record),
-            took: record.took(),
+            change,
+            took: took(record),
             exit_code: record.command.as_ref().and_then(|command| command.exit_code),
-            is_unfinished: record.command.as_ref().is_some_and(|command| command.ended.is_none()),
+            is_unfinished,
             unserved: record.unserved(run.measured),
             requests: during.map_or(0, |part| part.requests),
             failed: during.map_or(0, |part| part.failed),
             kinds: during.map_or_else(Vec::new, |part| part.failures.clone()),
             failed_later: after.map_or(0, |part| part.failed),
             kinds_later: after.map_or_else(Vec::new, |part| part.failures.clone()),
+            answered_before: requests.map_or(0, |requests| requests.before.response_time.count()),
+            is_usual_known: requests.is_some_and(|requests| requests.usual.is_some()),
             p99_before: requests.and_then(|requests| p99(&requests.before.response_time)),
             p99_during: during.and_then(|part| p99(&part.response_time)),
             longest: during.and_then(|part| part.response_time.max()),
             disturbed: requests.map_or(Nanos::ZERO, |requests| requests.disturbed),
             disturbed_before: requests.map_or(Nanos::ZERO, |requests| requests.disturbed_before),
-            is_cut_off: requests.is_some_and(|requests| requests.is_cut_off),
+            is_cut_off: requests.is_some_and(|requests| requests.is_cut_off)
+                || is_unfinished
+                || is_under_way(change),
             gap: during.map_or(Nanos::ZERO, |part| part.longest_gap.length),
             gap_before: requests.map_or(Nanos::ZERO, EventRequests::gap_before),
             closed: record.closed_since,
             closed_before: record.closed_before.unwrap_or_default(),
             versions: record.versions.clone().filter(|[before, after]| before != after),
+            loses_options: record.loses_options,
             others: record.others.filter(may_have_disturbed),
             has_times: run.is_evidence(),
             timeout,
         })
     }
+}
+
+/// Whether a longer run would have seen the end of it.
+fn is_under_way(change: ServerChange) -> bool {
+    !change.is_over() && !matches!(change, ServerChange::EndedAgain { .. })
 }
 
 /// Whether other programs used more CPUs than before, and left none idle.
@@ -160,20 +181,24 @@ impl EventCost {
         let name = self.name();
         let change = self.change.in_words();
         let exit = match self.exit_code {
-            _ if self.is_unfinished => " It still went on when the run was over.".to_owned(),
+            _ if self.is_unfinished => {
+                " It still went on when the load ended: give --for more.".to_owned()
+            }
             Some(0) | None => String::new(),
             Some(code) => format!(" It ended with exit code {code}."),
         };
-        let Some(took) = self.took else {
-            return format!("{name} {}, and {change}.{exit}", self.verb());
-        };
-        let took = brief(took);
         let unserved = if self.unserved > Nanos::ZERO {
             format!(", and for {} none served", brief(self.unserved))
         } else {
             String::new()
         };
-        format!("{name} took {took}: {change}{unserved}.{exit}")
+        match self.took {
+            Some(took) => format!("{name} took {}: {change}{unserved}.{exit}", brief(took)),
+            None if self.change.is_over() => {
+                format!("{name} {}, and {change}{unserved}.{exit}", self.verb())
+            }
+            None => format!("{name} {}: {change}{unserved}.{exit}", self.verb()),
+        }
     }
 
     /// What was done with the event.
@@ -182,7 +207,9 @@ impl EventCost {
         match self.event.as_str() {
             _ if self.is_command() => "was run",
             name if is_signal(name) => "was sent",
-            _ => "was asked for",
+            _ if self.change.is_over() => "was asked for",
+            "worker-kill" | "worker-term" => "was not made good",
+            _ => "was not completed",
         }
     }
 
@@ -241,6 +268,19 @@ impl EventCost {
             return "How much longer requests took is not known: too few were answered.".to_owned();
         };
         let before = brief(before);
+        if !self.is_usual_known {
+            return format!(
+                "Whether they took longer than before is not known: {} before the event, and {} \
+                 are needed (p99 {before} before, {} meanwhile, the longest {}).",
+                match self.answered_before {
+                    1 => "1 was answered".to_owned(),
+                    answered => format!("{answered} were answered"),
+                },
+                FEWEST_BEFORE,
+                brief(during),
+                brief(self.longest.unwrap_or(during))
+            );
+        }
         if self.disturbed == Nanos::ZERO {
             return format!("Requests took no longer than before (p99 {before}).");
         }
@@ -256,13 +296,12 @@ impl EventCost {
     fn gap_in_words(&self) -> Option<String> {
         let is_notable =
             self.has_times && self.gap >= NOTABLE_GAP && self.gap > self.gap_before * TIMES_BEFORE;
-        is_notable.then(|| {
-            format!(
-                "No response came for {} (before: {} at most).",
-                brief(self.gap),
-                brief(self.gap_before)
-            )
-        })
+        // At the beginning of a run nothing came before.
+        let before = match self.gap_before {
+            Nanos::ZERO => String::new(),
+            before => format!(" (before: {} at most)", brief(before)),
+        };
+        is_notable.then(|| format!("No response came for {}{before}.", brief(self.gap)))
     }
 
     /// A connection that was closed in the middle of a request is among the failures instead.
@@ -276,12 +315,12 @@ impl EventCost {
         Some(format!("The server closed {closed} between two requests{before}."))
     }
 
-    /// A restarted Puma may be another version: it starts itself by its name, without the options
-    /// that Ruby had.
+    /// A restarted Puma may be another version: by what was deployed, or because it starts itself
+    /// by its name, without the options that Ruby had.
     pub(crate) fn versions_in_words(&self) -> Option<String> {
         let [before, after] = self.versions.as_ref()?;
-        let why = if self.change == ServerChange::RestartedInFull {
-            ": Puma restarts without the options of ruby, such as -I"
+        let why = if self.change == ServerChange::RestartedInFull && self.loses_options {
+            ": Puma restarts without the options of ruby, here -I"
         } else {
             ""
         };
@@ -332,6 +371,8 @@ mod tests {
             kinds: Vec::new(),
             failed_later: 0,
             kinds_later: Vec::new(),
+            answered_before: 1000,
+            is_usual_known: true,
             p99_before: Some(Nanos::from_millis(102)),
             p99_during: Some(Nanos::from_millis(104)),
             longest: Some(Nanos::from_millis(110)),
@@ -343,6 +384,7 @@ mod tests {
             closed: Some(0),
             closed_before: 0,
             versions: None,
+            loses_options: false,
             others: None,
             has_times: true,
             timeout: Nanos::from_secs(30),
@@ -407,14 +449,56 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_named_and_why_only_where_puma_restarted_itself() {
+    fn another_version_is_named_and_why_only_where_the_options_of_ruby_were_lost() {
         let versions = Some(["8.0.2".to_owned(), "5.6.5".to_owned()]);
         let full = EventCost { change: ServerChange::RestartedInFull, versions, ..cost() };
-        assert!(full.sentence().contains(
-            "It was Puma 8.0.2 and is 5.6.5 now: Puma restarts without the options of ruby, such as -I."
+        let lost = EventCost { loses_options: true, ..full.clone() };
+        assert!(lost.sentence().contains(
+            "It was Puma 8.0.2 and is 5.6.5 now: Puma restarts without the options of ruby, here -I."
         ));
-        let deployed = EventCost { change: ServerChange::StoppedAndStarted, ..full };
+        assert!(full.sentence().contains("It was Puma 8.0.2 and is 5.6.5 now. "));
+        let deployed = EventCost { change: ServerChange::StoppedAndStarted, ..lost };
         assert!(deployed.sentence().contains("It was Puma 8.0.2 and is 5.6.5 now. "));
+    }
+
+    #[test]
+    fn with_few_requests_before_nothing_is_said_of_longer_ones() {
+        let few = EventCost {
+            answered_before: 51,
+            is_usual_known: false,
+            p99_during: Some(Nanos::from_millis(1670)),
+            longest: Some(Nanos::from_millis(1673)),
+            ..cost()
+        };
+        let said = few.sentence();
+        assert!(
+            said.contains(
+                "Whether they took longer than before is not known: 51 were answered before the \
+                 event, and 100 are needed (p99 102 ms before, 1.67 s meanwhile, the longest 1.67 s)."
+            ),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn an_event_that_was_not_over_has_no_duration() {
+        let change = ServerChange::Unfinished { ended: 1, of: 2, started: 4, serving: 0 };
+        let lost = EventCost {
+            event: "worker-kill".to_owned(),
+            change,
+            took: None,
+            unserved: Nanos::from_secs(2),
+            ..cost()
+        };
+        let said = lost.sentence();
+        assert!(
+            said.starts_with(
+                "The loss of a worker (SIGKILL) was not made good: 1 of 2 workers ended, and its \
+                 replacement had not served when the run was over (4 were started), and for 2.00 s \
+                 none served. "
+            ),
+            "{said}"
+        );
     }
 
     #[test]
@@ -433,7 +517,7 @@ mod tests {
             (
                 "bin/a",
                 true,
-                "`bin/a` was run, and no process of the server changed. It still went on when the run was over. ",
+                "`bin/a` was run, and no process of the server changed. It still went on when the load ended: give --for more. ",
             ),
         ] {
             let sentence = with(event, is_unfinished).sentence();
