@@ -7,6 +7,8 @@ use model::statistics::{Interval, ranks};
 use model::{Nanos, ObjectiveFigure, Quantile, Run, RunPart, Threshold, Verdict};
 use serde::Serialize;
 
+use crate::event::{EventTrouble, trouble};
+
 /// The result of a threshold in one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThresholdResult {
@@ -52,12 +54,36 @@ pub enum ThresholdDoubt {
     TooFewAnswers,
     /// The limit lies inside the confidence interval.
     InsideInterval,
+    /// The run's event was not done.
+    EventNotDone,
+    /// The command of the run's event failed.
+    EventFailed,
+    /// The event should have changed the server's processes, and none changed.
+    EventWithoutEffect,
+    /// The event was not over when the run was.
+    EventUnfinished,
+}
+
+impl From<EventTrouble> for ThresholdDoubt {
+    fn from(trouble: EventTrouble) -> ThresholdDoubt {
+        match trouble {
+            EventTrouble::NotDone => ThresholdDoubt::EventNotDone,
+            EventTrouble::Failed { .. } => ThresholdDoubt::EventFailed,
+            EventTrouble::WithoutEffect => ThresholdDoubt::EventWithoutEffect,
+            EventTrouble::Unfinished => ThresholdDoubt::EventUnfinished,
+        }
+    }
 }
 
 /// The result of a threshold; `None` without a figure, unless another generator made the run.
 pub fn held_against(run: &Run, threshold: &Threshold) -> Option<ThresholdResult> {
-    let run = of_class(run, threshold)?;
-    held(&run, threshold)
+    let result = held(&*of_class(run, threshold)?, threshold)?;
+    if !result.is_met || result.doubt == Some(ThresholdDoubt::Invalid) {
+        return Some(result);
+    }
+    // What passes was to pass in spite of the event.
+    let of_event = run.event.as_ref().and_then(|event| trouble(event)).map(ThresholdDoubt::from);
+    Some(ThresholdResult { doubt: of_event.or(result.doubt), ..result })
 }
 
 /// The requests that a threshold is about, as a run of their own; `None` if there is no such class.
@@ -231,8 +257,8 @@ fn interval(run: &Run, figure: ObjectiveFigure) -> Option<ThresholdInterval> {
 mod tests {
     use super::*;
     use model::{
-        Believable, ClaimGrade, ClassTally, Diagnostic, Exchange, GeneratorClaim, Outcome,
-        PercentileTime, Statistics, Tally, Window,
+        Believable, ClaimGrade, ClassTally, Diagnostic, EventCommand, EventRecord, Exchange,
+        GeneratorClaim, Outcome, PercentileTime, Statistics, Tally, Window,
     };
 
     /// A run of one second with responses of 1 ms, 2 ms and so on, and with timeouts.
@@ -383,5 +409,47 @@ mod tests {
         let explained = run(Believable::Impossible, &[ClaimGrade::Fails, ClaimGrade::Explains]);
         assert_eq!(result(&explained, "completed < 1/s"), (true, None));
         assert_eq!(result(&possible, "max > 1s"), (false, Some(ThresholdDoubt::NotPrinted)));
+    }
+
+    #[test]
+    fn nothing_passes_on_a_deploy_that_did_not_happen() {
+        let with = |event: EventRecord| {
+            let mut run = run(100, 0);
+            run.event = Some(Box::new(event));
+            run
+        };
+        let restart = testkit::events::phased_restart(&[]);
+        assert_eq!(result(&with(restart.clone()), "failed = 0 during").doubt, None);
+        let command = |exit_code| EventCommand {
+            ended: Some(Nanos::from_secs(11)),
+            exit_code: Some(exit_code),
+            last_line: None,
+        };
+        let deploy = |exit_code| EventRecord {
+            planned: "bin/deploy@10s".parse().unwrap(),
+            command: Some(command(exit_code)),
+            ..restart.clone()
+        };
+        for (event, doubt) in [
+            (deploy(0), None),
+            (deploy(3), Some(ThresholdDoubt::EventFailed)),
+            (
+                EventRecord { processes: restart.processes[..1].to_vec(), ..restart.clone() },
+                Some(ThresholdDoubt::EventWithoutEffect),
+            ),
+            (
+                EventRecord { processes: restart.processes[..4].to_vec(), ..restart.clone() },
+                Some(ThresholdDoubt::EventUnfinished),
+            ),
+            (EventRecord { at: None, ..restart.clone() }, Some(ThresholdDoubt::EventNotDone)),
+        ] {
+            let run = with(event);
+            for text in ["expect failed = 0 during", "expect failed = 0", "fail if errors > 0"] {
+                let result = result(&run, text);
+                assert_eq!((result.is_met, result.doubt), (true, doubt), "{text} {doubt:?}");
+            }
+            let missed = result(&run, "expect failed > 5");
+            assert_eq!((missed.is_met, missed.doubt), (false, None), "a miss is a miss");
+        }
     }
 }

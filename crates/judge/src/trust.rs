@@ -7,6 +7,7 @@ use model::{Diagnostic, Judgement, Nanos, Quantile, Run, Study, Verdict, number}
 use serde::Serialize;
 
 use crate::checks::{Grade, assess, machine_busy};
+use crate::event::{EventTrouble, trouble};
 use crate::named_runs::{NamedRun, diagnostics, is_hidden, name_in_sweep};
 use crate::verdict::troubles;
 use crate::words::{brief, listed, share};
@@ -71,12 +72,48 @@ pub fn trust(study: &Study, runs: &[NamedRun<'_>], shown: &[NamedRun<'_>]) -> Ve
     let cut_short = cut_short(study);
     let is_cut_short = cut_short.is_some();
     let mut lines: Vec<TrustLine> = cut_short.into_iter().chain(passed(runs)).collect();
+    lines.extend(runs.iter().filter_map(of_event));
     lines.extend(doubts(runs, is_cut_short));
     lines.extend(generators_part(shown, percentiles));
     // A figure that is missing needs its reason more than a rough one, which has its mark.
     lines.extend(missing(shown, percentiles, study));
     lines.extend(uncertain(shown, percentiles));
     lines
+}
+
+/// That a run does not show what its event costs.
+fn of_event(run: &NamedRun<'_>) -> Option<TrustLine> {
+    let event = run.run.event.as_ref()?;
+    let at = if run.name.is_empty() { String::new() } else { format!(" at {}", run.name) };
+    let line = match trouble(event)? {
+        EventTrouble::NotDone => TrustLine::new(
+            Grade::Failed,
+            format!("The event was not done{at}, so nothing shows what it costs."),
+        ),
+        EventTrouble::Failed { exit_code } => {
+            let last = event.command.as_ref().and_then(|command| command.last_line.as_ref());
+            let last = last.map(|line| format!(" ({line})")).unwrap_or_default();
+            TrustLine::new(
+                Grade::Failed,
+                format!(
+                    "The event's command ended with exit code {exit_code}{at}{last}: that is not \
+                     what a deploy costs that succeeds."
+                ),
+            )
+        }
+        EventTrouble::WithoutEffect => TrustLine::new(
+            Grade::Failed,
+            format!(
+                "The event changed no process of the server{at}, so nothing shows what it costs."
+            ),
+        ),
+        EventTrouble::Unfinished => TrustLine::new(
+            Grade::Doubtful,
+            format!("The event was not over when the run was{at}, so it may cost more."),
+        )
+        .hint("run longer (--for)"),
+    };
+    Some(line)
 }
 
 /// That the user ended a sweep early. It comes first, so that nobody reads the figures without it.
