@@ -108,7 +108,9 @@ pub fn parse_log(bytes: &[u8], given: &ReplayDefaults) -> Result<ReplayedLog, Re
     leave_out_far_times(&mut kept, &mut left_out);
     let has_wrong_durations = has_wrong_durations(&kept);
     if has_wrong_durations {
-        kept.iter_mut().for_each(|line| line.took = None);
+        for line in &mut kept {
+            line.took = None;
+        }
     }
     for line in &mut kept {
         line.time = line.start();
