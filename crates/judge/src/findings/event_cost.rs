@@ -56,9 +56,9 @@ pub struct EventCost {
     /// How many requests were answered before.
     #[serde(default)]
     pub answered_before: u64,
-    /// Whether they were enough to tell how long requests usually take.
-    #[serde(default)]
-    pub is_usual_known: bool,
+    /// The time that they seldom exceeded; `None` if they were too few to tell.
+    #[serde(default, rename = "usual_ns")]
+    pub usual: Option<Nanos>,
     /// The 99th percentile of the response times before.
     #[serde(rename = "p99_before_ns")]
     pub p99_before: Option<Nanos>,
@@ -89,9 +89,9 @@ pub struct EventCost {
     pub closed_before: u64,
     /// The version of Puma before and after, if they differ.
     pub versions: Option<[String; 2]>,
-    /// Whether Ruby was started with -I, which Puma does not give it again.
+    /// The option that Ruby was started with and that Puma did not give it again.
     #[serde(default)]
-    pub loses_options: bool,
+    pub lost_option: Option<String>,
     /// The CPUs that other programs used; `None` if they can't be why requests were slow.
     pub others: Option<OthersCpu>,
     /// Whether the response times are the server's, and not longtail's own delay.
@@ -126,7 +126,7 @@ impl EventCost {
             failed_later: after.map_or(0, |part| part.failed),
             kinds_later: after.map_or_else(Vec::new, |part| part.failures.clone()),
             answered_before: requests.map_or(0, |requests| requests.before.response_time.count()),
-            is_usual_known: requests.is_some_and(|requests| requests.usual.is_some()),
+            usual: requests.and_then(|requests| requests.usual),
             p99_before: requests.and_then(|requests| p99(&requests.before.response_time)),
             p99_during: during.and_then(|part| p99(&part.response_time)),
             longest: during.and_then(|part| part.response_time.max()),
@@ -140,7 +140,7 @@ impl EventCost {
             closed: record.closed_since,
             closed_before: record.closed_before.unwrap_or_default(),
             versions: record.versions.clone().filter(|[before, after]| before != after),
-            loses_options: record.loses_options,
+            lost_option: record.loses_options.then(|| "-I".to_owned()),
             others: record.others.filter(may_have_disturbed),
             has_times: run.is_evidence(),
             timeout,
@@ -268,7 +268,7 @@ impl EventCost {
             return "How much longer requests took is not known: too few were answered.".to_owned();
         };
         let before = brief(before);
-        if !self.is_usual_known {
+        if self.usual.is_none() {
             return format!(
                 "Whether they took longer than before is not known: {} before the event, and {} \
                  are needed (p99 {before} before, {} meanwhile, the longest {}).",
@@ -319,11 +319,11 @@ impl EventCost {
     /// by its name, without the options that Ruby had.
     pub(crate) fn versions_in_words(&self) -> Option<String> {
         let [before, after] = self.versions.as_ref()?;
-        let why = if self.change == ServerChange::RestartedInFull && self.loses_options {
-            ": Puma restarts without the options of ruby, here -I"
-        } else {
-            ""
-        };
+        let option = self.lost_option.as_ref();
+        let option = option.filter(|_| self.change == ServerChange::RestartedInFull);
+        let why = option.map_or_else(String::new, |option| {
+            format!(": Puma restarts without the options of ruby, here {option}")
+        });
         Some(format!("It was Puma {before} and is {after} now{why}."))
     }
 
@@ -372,7 +372,7 @@ mod tests {
             failed_later: 0,
             kinds_later: Vec::new(),
             answered_before: 1000,
-            is_usual_known: true,
+            usual: Some(Nanos::from_millis(102)),
             p99_before: Some(Nanos::from_millis(102)),
             p99_during: Some(Nanos::from_millis(104)),
             longest: Some(Nanos::from_millis(110)),
@@ -384,7 +384,7 @@ mod tests {
             closed: Some(0),
             closed_before: 0,
             versions: None,
-            loses_options: false,
+            lost_option: None,
             others: None,
             has_times: true,
             timeout: Nanos::from_secs(30),
@@ -452,7 +452,7 @@ mod tests {
     fn another_version_is_named_and_why_only_where_the_options_of_ruby_were_lost() {
         let versions = Some(["8.0.2".to_owned(), "5.6.5".to_owned()]);
         let full = EventCost { change: ServerChange::RestartedInFull, versions, ..cost() };
-        let lost = EventCost { loses_options: true, ..full.clone() };
+        let lost = EventCost { lost_option: Some("-I".to_owned()), ..full.clone() };
         assert!(lost.sentence().contains(
             "It was Puma 8.0.2 and is 5.6.5 now: Puma restarts without the options of ruby, here -I."
         ));
@@ -465,7 +465,7 @@ mod tests {
     fn with_few_requests_before_nothing_is_said_of_longer_ones() {
         let few = EventCost {
             answered_before: 51,
-            is_usual_known: false,
+            usual: None,
             p99_during: Some(Nanos::from_millis(1670)),
             longest: Some(Nanos::from_millis(1673)),
             ..cost()

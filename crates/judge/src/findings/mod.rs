@@ -110,6 +110,7 @@ macro_rules! findings_and_roles {
         /// A conclusion and its evidence.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "code", rename_all = "snake_case")]
+        #[expect(clippy::large_enum_variant, reason = "a study has a few of them")]
         pub enum Finding {
             $($(#[$doc])* $name($name),)*
         }
