@@ -2,7 +2,7 @@
 //! and how long it waits.
 
 use model::theory::ClassAlone;
-use model::{ClassTally, Nanos, Run};
+use model::{ClassTally, Nanos, Outcome, Run};
 
 /// A class needs at least this many responses, alone or under load, for its mean to be used.
 const LEAST: u64 = 5;
@@ -27,13 +27,15 @@ pub fn is_faster_under_load(name: &str, alone: Nanos, runs: &[Run]) -> bool {
     means.min().is_some_and(|least| least.as_secs_f64() < FASTER * alone.as_secs_f64())
 }
 
-/// The server's time, in seconds, that the requests of a class took, each as long as `alone`; those
-/// that failed with a response no longer than the first of them to fail, as the others may have
-/// waited before.
+/// The server's time, in seconds, that the requests of a class took, each as long as `alone`. Refused
+/// ones (503, 429) took none, and others that failed no longer than the fastest failure, as they may
+/// have waited before.
 pub fn server_time(class: &ClassTally, alone: Nanos) -> f64 {
     let failed = class.failed_response_time.count();
     let of_failed = class.failed_response_time.min().unwrap_or_default().min(alone);
+    let refused = class.counts.of(Outcome::Answered(503)) + class.counts.of(Outcome::Answered(429));
     let others = class.due().saturating_sub(failed);
+    let failed = failed.saturating_sub(refused);
     others as f64 * alone.as_secs_f64() + failed as f64 * of_failed.as_secs_f64()
 }
 
@@ -160,7 +162,7 @@ pub(crate) mod fixtures {
 
 #[cfg(test)]
 mod tests {
-    use model::{Exchange, Outcome, Tally, Window};
+    use model::{Exchange, Tally, Window};
 
     use super::*;
 
@@ -172,7 +174,7 @@ mod tests {
         for n in 0..200_u64 {
             let is_search = n % 2 == 0;
             let is_refused = is_search && n >= 20;
-            let millis = if is_refused { 0 } else { [10, 100][usize::from(is_search)] };
+            let millis = if is_refused { 30 } else { [10, 100][usize::from(is_search)] };
             let outcome = Outcome::Answered(if is_refused { 503 } else { 200 });
             let [due, sent] = [Nanos::ZERO; 2];
             let ended = Nanos::from_millis(millis);
