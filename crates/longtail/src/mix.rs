@@ -53,9 +53,9 @@ pub(crate) fn shown_name(path: &Path) -> String {
 
 /// `5002 requests of mix.txt, by weight, 402 KiB of memory`.
 pub(crate) fn described(requests: &RenderedRequests, source: &str) -> String {
-    let count = requests.mix.requests().len();
+    let count = number::count_of(requests.mix.requests().len() as u64, "request");
     let memory = number::bytes(requests.bytes as f64);
-    format!("{count} requests of {source}, by weight, {memory} of memory")
+    format!("{count} of {source}, by weight, {memory} of memory")
 }
 
 /// The mix of a server that longtail starts, without these classes. Each request has the header

@@ -137,8 +137,6 @@ pub(crate) struct LogLine {
     pub(crate) time: i128,
     /// How long the request took, where the time is its end.
     pub(crate) took: Option<LoggedDuration>,
-    /// Whether the time has a fraction of a second.
-    pub(crate) is_fine: bool,
     pub(crate) method: String,
     pub(crate) path: String,
 }
@@ -210,7 +208,7 @@ fn combined(line: &str, outer: Option<LogTime>) -> Result<LogLine, LeftOut> {
     let time = time.ok_or(if has_brackets { NO_TIME } else { NO_LINE })?;
     let LoggedRequest { method, path } = LoggedRequest::parse(&request).ok_or(NO_REQUEST)?;
     let took = took(&pairs(after)).or_else(|| took_after(after));
-    Ok(LogLine { time: time.nanos, took, is_fine: time.is_fine, method, path })
+    Ok(LogLine { time: time.nanos, took, method, path })
 }
 
 /// The text up to the closing quote, and what follows it. nginx escapes as `\x22`, Apache as
@@ -281,13 +279,7 @@ fn rails(line: &str, outer: Option<LogTime>) -> Result<LogLine, LeftOut> {
     let (_, at) = rest.rsplit_once(" at ").ok_or(NO_LINE)?;
     let own = time_of(at).ok_or(NO_TIME)?;
     let time = own.finer(time_in_front(before).or(outer));
-    Ok(LogLine {
-        time: time.nanos,
-        took: None,
-        is_fine: time.is_fine,
-        method: method.to_owned(),
-        path: path.to_owned(),
-    })
+    Ok(LogLine { time: time.nanos, took: None, method: method.to_owned(), path: path.to_owned() })
 }
 
 /// An object, with anything in front.
@@ -354,7 +346,7 @@ fn of_fields(fields: &HashMap<String, String>, outer: Option<LogTime>) -> Result
     let start = first(fields, &STARTS).and_then(|text| time_of(text));
     let took = if start.is_some() { None } else { took(fields) };
     let time = start.or_else(|| first_time(fields)).or(outer).ok_or(NO_TIME)?;
-    Ok(LogLine { time: time.nanos, took, is_fine: time.is_fine, method, path })
+    Ok(LogLine { time: time.nanos, took, method, path })
 }
 
 /// How long a request took, by the first field that says so.
@@ -512,12 +504,12 @@ mod tests {
             return "unknown".to_owned();
         };
         let mut read = line.lines().filter_map(|line| format.read(line).ok());
-        let Some(LogLine { time, took, is_fine, method, path }) = read.next() else {
+        let Some(LogLine { time, took, method, path }) = read.next() else {
             return format!("{format}: nothing");
         };
         let took = took.map(|took| format!(", took {} ms", took.nanos / 1e6)).unwrap_or_default();
         let millis = (time / 1_000_000).rem_euclid(60_000);
-        let about = if is_fine { "" } else { "about " };
+        let about = if time % 1_000_000_000 == 0 { "about " } else { "" };
         format!("{format}: {method} {path} at {about}{millis}{took}")
     }
 

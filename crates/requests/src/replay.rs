@@ -58,8 +58,8 @@ pub struct ReplayedLog {
     pub classes: Vec<String>,
     /// Whether they leave their connection open.
     pub keep_alive: bool,
-    /// Whether the log has whole seconds only, which were spread.
-    pub is_spread: bool,
+    /// Lines whose time is a whole second, which were spread over it.
+    pub spread: u64,
     /// Lines from whose time a duration was subtracted.
     pub ended: u64,
     /// The units in which durations were read that the log writes without one.
@@ -101,7 +101,8 @@ pub fn parse_log(bytes: &[u8], given: &ReplayDefaults) -> Result<ReplayedLog, Re
         .at_line(number)
     })?;
     let KeptLines { lines: mut kept, mut left_out } = kept_lines(format, texts(), given)?;
-    let is_spread = kept.iter().all(|line| !line.is_fine);
+    let spread = kept.iter().filter(|line| line.is_whole_second()).count();
+    let is_spread = spread as f64 > BY_CHANCE * kept.len() as f64;
     if is_spread {
         spread_within_seconds(&mut kept, given.seed);
     }
@@ -124,7 +125,7 @@ pub fn parse_log(bytes: &[u8], given: &ReplayDefaults) -> Result<ReplayedLog, Re
         requests: Vec::with_capacity(kept.len()),
         classes: Vec::new(),
         keep_alive: given.template.keeps_connection()?,
-        is_spread,
+        spread: if is_spread { spread as u64 } else { 0 },
         ended: took().count() as u64,
         durations_in: took().filter_map(|took| took.read_as).collect(),
         has_wrong_durations,
@@ -150,13 +151,20 @@ struct KeptLine {
     time: i128,
     /// How long the request took, where the time is its end.
     took: Option<LoggedDuration>,
-    /// Whether the time has a fraction of a second.
-    is_fine: bool,
     method: String,
     path: String,
 }
 
+/// Up to this share of the times of a log with fractions may be whole seconds by chance; with tenths
+/// of a second it is a tenth.
+const BY_CHANCE: f64 = 0.2;
+
 impl KeptLine {
+    /// Whether its time is a whole second, in whatever way it was written.
+    fn is_whole_second(&self) -> bool {
+        self.time % 1_000_000_000 == 0
+    }
+
     /// When the request came.
     fn start(&self) -> i128 {
         self.time - self.took.map_or(0, |took| took.nanos as i128)
@@ -317,8 +325,8 @@ fn replayed_line(
     let Some(path) = path.filter(|path| given.target.at(path).is_ok()) else {
         return Err(NO_PATH.to_owned());
     };
-    let LogLine { time, took, is_fine, .. } = *line;
-    Ok(KeptLine { number, time, took, is_fine, method: method.to_string(), path })
+    let LogLine { time, took, .. } = *line;
+    Ok(KeptLine { number, time, took, method: method.to_string(), path })
 }
 
 /// The path of a whole URL.
@@ -326,14 +334,18 @@ fn path_of(url: &str) -> Option<String> {
     TargetUrl::parse(url).ok().filter(|_| url.contains("://")).map(|url| url.path)
 }
 
-/// The lines of each second, spread over it by the seed, in their order: as many draws as lines,
-/// sorted.
+/// The lines of each whole second, spread over it by the seed, in their order: as many draws as
+/// lines, sorted. Lines with a fraction of a second stay where they are.
 fn spread_within_seconds(lines: &mut [KeptLine], seed: u64) {
     lines.sort_by_key(|line| line.time);
     let mut from = 0;
     while from < lines.len() {
         let second = lines[from].time;
         let until = from + lines[from..].iter().take_while(|line| line.time == second).count();
+        if !lines[from].is_whole_second() {
+            from = until;
+            continue;
+        }
         // `uniform` draws from (0, 1], and these must stay below the next second.
         let mut draws: Vec<f64> = (from..until).map(|n| 1.0 - uniform(seed, n as u64)).collect();
         draws.sort_by(f64::total_cmp);
@@ -401,7 +413,7 @@ mod tests {
         ] {
             let log = parse_log(line.as_bytes(), &given(false)).expect(line);
             assert_eq!(first_lines(&log), ["GET /a?b=1 HTTP/1.1"], "{line}");
-            assert_eq!(log.is_spread, is_spread, "{line}");
+            assert_eq!(log.spread > 0, is_spread, "{line}");
             let since_second = log.times[0].0 - at;
             if is_spread {
                 assert!(since_second < 1_000_000_000, "{line}");
@@ -484,7 +496,7 @@ mod tests {
         assert_eq!(log.format, LogFormat::Rails);
         assert_eq!(first_lines(&log), ["GET /1?q=a%20b HTTP/1.1"]);
         assert_eq!(log.left_out, BTreeMap::from([("POST".to_owned(), 1)]));
-        assert!(!log.is_spread && log.ended == 0);
+        assert!(log.spread == 0 && log.ended == 0);
     }
 
     #[test]
@@ -499,7 +511,7 @@ mod tests {
             .flat_map(|second| (0..counts[second]).map(move |n| line(second, n)))
             .collect();
         let log = parse_log(text.as_bytes(), &given(false)).unwrap();
-        assert!(log.is_spread && log.times.is_sorted());
+        assert!(log.spread == 211 && log.times.is_sorted());
         let start = log.start.0 / 1_000_000_000;
         assert_eq!(log.start, Nanos::from_secs(start));
         for (second, count) in counts.into_iter().enumerate() {
@@ -533,6 +545,26 @@ mod tests {
         let written = "time=2026-11-26T08:45:13.25Z method=GET path=/a duration=50ms";
         let log = parse_log(written.as_bytes(), &given(false)).unwrap();
         assert!(log.durations_in.is_empty() && log.ended == 1, "its unit is known");
+    }
+
+    #[test]
+    fn whole_seconds_are_known_however_they_are_written() {
+        let at =
+            |time: &str| format!("{{\"time\":\"{time}\",\"method\":\"GET\",\"path\":\"/\"}}\n");
+        let whole = at("2026-11-26T08:00:00.000Z");
+        let fine = |n| at(&format!("2026-11-26T08:00:01.{n:03}Z"));
+        let some_fine: String = (1..11).map(fine).collect();
+        let all_fine: String = (1..400).map(fine).collect();
+        for (text, spread) in [
+            (whole.repeat(20), 20),
+            ("{\"ts\":1795680000000,\"method\":\"GET\",\"path\":\"/\"}\n".repeat(20), 20),
+            (whole.repeat(20) + &some_fine, 20),
+            (whole.repeat(2) + &all_fine, 0),
+        ] {
+            let log = parse_log(text.as_bytes(), &given(false)).unwrap();
+            assert_eq!(log.spread, spread, "{text}");
+            assert!(log.times.is_sorted());
+        }
     }
 
     /// Ten thousand lines, to the microsecond.

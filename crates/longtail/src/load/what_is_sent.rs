@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use model::RequestMix;
+use report::number;
 use requests::{
     FileDefaults, RenderedRequest, RenderedRequests, ReplayDefaults, RequestHeader,
     RequestTemplate, RequestsFormat, STDIN, TargetUrl,
@@ -39,7 +40,8 @@ impl RequestsToSend {
             | RequestsFormat::Raw
             | RequestsFormat::List => {
                 let order = if at_random { "at random" } else { "in order" };
-                format!("{count} requests of {source} ({format}), {order}")
+                let counted = number::count_of(count as u64, "request");
+                format!("{counted} of {source} ({format}), {order}")
             }
         };
         let RenderedRequests { target, mix, keep_alive, .. } = read;
@@ -109,10 +111,16 @@ fn replayed(
     let given = ReplayDefaults { target: target.clone(), template, all_methods, seed: args.seed };
     let log = requests::read_log(path, &given)?;
     let count = log.requests.len();
-    let mut parts = vec![format!("{count} requests of {} ({})", mix::shown_name(path), log.format)];
-    if log.is_spread {
+    let counted = number::count_of(count as u64, "request");
+    let mut parts = vec![format!("{counted} of {} ({})", mix::shown_name(path), log.format)];
+    if log.spread > 0 {
+        let which = if log.spread == count as u64 {
+            "its times".to_owned()
+        } else {
+            format!("{} of its times", log.spread)
+        };
         parts.push(format!(
-            "its times are whole seconds: spread within each by the seed {}",
+            "{which} are whole seconds: spread within each by the seed {}",
             args.seed
         ));
     }
