@@ -21,7 +21,7 @@ pub struct ThreadWaits {
     pub file_lock: u32,
     /// They sleep, or wait for another thread with a time limit.
     pub timed: u32,
-    /// They wait for a socket or a pipe: for a backend, or for a client.
+    /// They wait for a socket or a pipe: for a backend, a child process or a client.
     pub socket: u32,
     /// They run, or wait for a CPU.
     pub runnable: u32,

@@ -228,14 +228,16 @@ impl WatchBoard {
         Some(self.looks.get(&pid)?.back()?.threads)
     }
 
-    /// Threads of a process that have no request; 0 unless the kernel tells for every connection
-    /// whether a request is out.
+    /// Threads of a process that certainly have no request, by what the kernel tells of its
+    /// connections.
     fn free_by_kernel(&self, pid: u32) -> u32 {
         let of_server = |quantity| self.recent(SERVER, quantity);
-        let is_clear = of_server(Quantity::RequestsOut) == of_server(Quantity::RequestsOutAtMost);
-        let out = self.recent(Some(pid), Quantity::RequestsOut).filter(|_| is_clear);
+        let unclear = of_server(Quantity::RequestsOutAtMost)
+            .zip(of_server(Quantity::RequestsOut))
+            .map(|(most, least)| most - least);
+        let out = self.recent(Some(pid), Quantity::RequestsOut).zip(unclear);
         let threads = self.pool_threads(pid).unwrap_or(0);
-        out.map_or(0, |out| threads.saturating_sub(out.round() as u32))
+        out.map_or(0, |(out, unclear)| threads.saturating_sub((out + unclear).round() as u32))
     }
 
     /// What a process's threads that serve requests did at the last looks. A free thread waits for

@@ -3,6 +3,7 @@
 //!
 //! The limits are those of `limits`; `limit` decides which of them a watch's evidence shows.
 
+mod doing;
 mod evidence;
 mod limit;
 mod standstill;
@@ -18,7 +19,7 @@ use model::{Limit, Nanos};
 
 use self::limit::{Found, Unseen};
 use crate::limits;
-use crate::words::{brief, brief_count, count_of, listed};
+use crate::words::brief;
 
 /// The diagnosis, in words.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,7 +91,7 @@ fn wait(seen: &WatchEvidence, found: &Found) -> Option<Nanos> {
 fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
     let is_old = seen.major().is_some_and(|major| major <= 6);
     Some(match found {
-        Found::NoneSeen => return None,
+        Found::NoneSeen => return doing::of_requests(seen),
         Found::Known(limit @ Limit::InsideApp { .. }) if uneven::is_so(seen) => {
             format!("{} {}", of_limit(seen, limit), uneven::sentence(seen))
         }
@@ -107,11 +108,21 @@ fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
                 }
                 Some(0) | None => "",
             };
-            [of_limit(seen, limit), held(seen), of_old.to_owned()].concat()
+            let parts = match doing::takes_the_time(seen) {
+                Some(sentence) => [Some(sentence), held(seen), None],
+                None => [Some(of_limit(seen, limit)), held(seen), doing::sentence(seen)],
+            };
+            parts.into_iter().flatten().collect::<Vec<_>>().join(" ") + of_old
         }
         Found::Uneven => with_threads(uneven::sentence(seen), seen),
         Found::Standstill => with_threads(standstill::sentence(seen), seen),
-        Found::Full => "Every thread is busy; the next request waits.".to_owned(),
+        Found::Full => {
+            let full = "Every thread is busy; the next request waits.".to_owned();
+            match doing::takes_the_time(seen) {
+                Some(sentence) => format!("{full} {sentence}"),
+                None => with_threads(full, seen),
+            }
+        }
         Found::NotKnown(Unseen::Threads) if is_old => {
             "Not visible without statistics; Puma 6 and older leave connections in the accept \
              queue while all threads are busy."
@@ -133,7 +144,7 @@ fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
 
 /// The sentence, followed by what the threads are doing.
 fn with_threads(sentence: String, seen: &WatchEvidence) -> String {
-    match what_threads_do(seen) {
+    match doing::sentence(seen) {
         Some(waits) => format!("{sentence} {waits}"),
         None => sentence,
     }
@@ -144,66 +155,12 @@ fn of_limit(seen: &WatchEvidence, limit: &Limit) -> String {
     limits::sentence(limit, seen.slots())
 }
 
-/// How long a request holds a thread, how much of that it computes, and what the threads are doing.
-fn held(seen: &WatchEvidence) -> String {
-    let mut text = String::new();
-    if let Some((busy, rate)) = seen.busy().zip(seen.settled_rate()) {
-        let held = brief(Nanos::from_secs_f64(f64::from(busy) / rate));
-        let cpu = seen.cpu.map(|cpu| brief(Nanos::from_secs_f64(cpu / rate)));
-        let cpu = cpu.map(|cpu| format!(", {cpu} of that on a CPU")).unwrap_or_default();
-        text = format!(" A request holds one for {held}{cpu}.");
-    }
-    if let Some(waits) = what_threads_do(seen) {
-        text.push(' ');
-        text.push_str(&waits);
-    }
-    text
-}
-
-/// `7.8 wait for a lock`, `1 waits for a lock`. `what`: the words for one thread, and for several.
-fn threads_that(threads: f64, what: [&str; 2]) -> String {
-    let count = brief_count(threads);
-    let [of_one, of_several] = what;
-    let what = if count == "1" { of_one } else { of_several };
-    format!("{count} {what}")
-}
-
-/// A smaller share of the threads than this is not mentioned.
-const A_FEW: f64 = 0.05;
-
-/// `Of 10 threads, by the kernel, 7.8 wait for a lock or a pool and 2.2 wait for a socket.`
-fn what_threads_do(seen: &WatchEvidence) -> Option<String> {
-    let all: Vec<WaitsSeen> = seen
-        .workers
-        .iter()
-        .filter(|worker| worker.threads > Some(0))
-        .map(|worker| worker.waits.filter(|waits| waits.looks > 0))
-        .collect::<Option<_>>()?;
-    let slots = seen.slots()?;
-    let sum = |part: fn(&WaitsSeen) -> f64| all.iter().map(part).sum::<f64>();
-    let mut parts = vec![
-        (
-            sum(|waits| waits.lock + waits.file_lock),
-            ["waits for a lock or a pool", "wait for a lock or a pool"],
-        ),
-        (
-            sum(|waits| waits.timed),
-            [
-                "waits with a time limit (a sleep, a pool)",
-                "wait with a time limit (a sleep, a pool)",
-            ],
-        ),
-        (sum(|waits| waits.socket), ["waits for a socket", "wait for a socket"]),
-        (sum(|waits| waits.runnable), ["uses or wants a CPU", "use or want a CPU"]),
-        (sum(|waits| waits.other), ["is in another system call", "are in other system calls"]),
-    ];
-    let has_locks = parts[0].0 >= A_FEW * f64::from(slots);
-    parts.retain(|(threads, _)| *threads >= A_FEW * f64::from(slots));
-    parts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    let mut parts: Vec<String> =
-        parts.iter().map(|(threads, what)| threads_that(*threads, *what)).collect();
-    if !has_locks {
-        parts.push("none waits for a lock".to_owned());
-    }
-    Some(format!("Of {}, by the kernel, {}.", count_of(slots, "thread"), listed(&parts)))
+/// How long a request holds a thread, and how much of that it computes.
+fn held(seen: &WatchEvidence) -> Option<String> {
+    let busy = seen.busy()?;
+    let rate = seen.settled_rate()?;
+    let held = brief(Nanos::from_secs_f64(f64::from(busy) / rate));
+    let cpu = seen.cpu.map(|cpu| brief(Nanos::from_secs_f64(cpu / rate)));
+    let cpu = cpu.map(|cpu| format!(", {cpu} of that on a CPU")).unwrap_or_default();
+    Some(format!("A request holds a thread for {held}{cpu}."))
 }

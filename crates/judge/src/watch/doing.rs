@@ -1,0 +1,131 @@
+//! What the threads that serve requests are doing, by the kernel's account.
+
+use super::evidence::{WaitsSeen, WatchEvidence};
+use crate::limits::threads;
+use crate::words::{brief_count, count_of, listed};
+
+/// A smaller share of the threads than this is not mentioned.
+const A_FEW: f64 = 0.05;
+/// Threads of Puma 6 and older also wait up to 0.2 s for a client's next request, and that looks
+/// like a wait for a backend. With fewer requests in flight than this share of the threads, it may
+/// be most of what is seen.
+const IN_FLIGHT: f64 = 0.75;
+/// A pool has at least this many threads inside, and as many wait for their turn: one, now and then
+/// between two requests.
+const ONE: f64 = 0.8;
+
+/// The waits of each worker; `None` if those of one of them are not visible.
+fn of_workers(seen: &WatchEvidence) -> Option<Vec<WaitsSeen>> {
+    seen.workers
+        .iter()
+        .filter(|worker| worker.threads > Some(0))
+        .map(|worker| worker.waits.filter(|waits| waits.looks > 0))
+        .collect()
+}
+
+fn sum(all: &[WaitsSeen], part: fn(&WaitsSeen) -> f64) -> f64 {
+    all.iter().map(part).sum()
+}
+
+/// `7.8 wait for a lock`, `1 waits for a lock`. `what`: the words for one thread, and for several.
+fn threads_that(threads: f64, what: [&str; 2]) -> String {
+    let count = brief_count(threads);
+    let [of_one, of_several] = what;
+    let what = if count == "1" { of_one } else { of_several };
+    format!("{count} {what}")
+}
+
+/// `Of 10 threads, by the kernel, 7.8 wait for a lock or a pool and 2.2 wait for a socket or a pipe.`
+pub(super) fn sentence(seen: &WatchEvidence) -> Option<String> {
+    let all = of_workers(seen)?;
+    let slots = seen.slots()?;
+    let sum = |part| sum(&all, part);
+    let mut parts = vec![
+        (
+            sum(|waits| waits.lock + waits.file_lock),
+            ["waits for a lock or a pool", "wait for a lock or a pool"],
+        ),
+        (
+            sum(|waits| waits.timed),
+            [
+                "waits with a time limit (a sleep, a pool)",
+                "wait with a time limit (a sleep, a pool)",
+            ],
+        ),
+        (
+            sum(|waits| waits.socket),
+            ["waits for a socket or a pipe", "wait for a socket or a pipe"],
+        ),
+        (sum(|waits| waits.runnable), ["uses or wants a CPU", "use or want a CPU"]),
+        (sum(|waits| waits.other), ["is in another system call", "are in other system calls"]),
+    ];
+    let has_locks = parts[0].0 >= A_FEW * f64::from(slots);
+    parts.retain(|(threads, _)| *threads >= A_FEW * f64::from(slots));
+    parts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let mut parts: Vec<String> =
+        parts.iter().map(|(threads, what)| threads_that(*threads, *what)).collect();
+    if !has_locks {
+        parts.push("none waits for a lock".to_owned());
+    }
+    Some(format!("Of {}, by the kernel, {}.", count_of(slots, "thread"), listed(&parts)))
+}
+
+/// The same where nothing waits, if requests are in flight. A free thread looks like one that waits
+/// for a lock, so it must be clear how many requests there are.
+pub(super) fn of_requests(seen: &WatchEvidence) -> Option<String> {
+    let out = seen.requests_out().filter(|out| *out > 0)?;
+    (Some(out) == seen.requests_out_at_most()).then(|| sentence(seen))?
+}
+
+/// Where the threads are all busy: what probably takes their time, or may do so, if their waits
+/// tell.
+pub(super) fn takes_the_time(seen: &WatchEvidence) -> Option<String> {
+    let all = of_workers(seen).filter(|all| !all.is_empty())?;
+    let slots = seen.slots()?;
+    let out = seen.requests_out().unwrap_or(0);
+    let may_be_clients = seen.major().is_none_or(|major| major <= 6)
+        && f64::from(out) < IN_FLIGHT * f64::from(slots);
+    if may_be_clients {
+        return None;
+    }
+    elsewhere(&all, slots).or_else(|| pool(&all, slots))
+}
+
+/// Nearly all threads wait for a socket or a pipe.
+fn elsewhere(all: &[WaitsSeen], slots: u32) -> Option<String> {
+    let waiting = sum(all, |waits| waits.socket);
+    let threads = match brief_count(waiting) {
+        _ if slots == 1 => "The only thread waits".to_owned(),
+        count if count == slots.to_string() => format!("All {slots} threads wait"),
+        count => format!("{count} of {slots} threads wait"),
+    };
+    threads::are_busy(waiting, slots).then(|| {
+        format!(
+            "{threads} for a socket or a pipe, by the kernel's account: probably an answer from \
+             elsewhere (a database, an API, a child process) takes the time. More threads help if \
+             more can be asked there at a time."
+        )
+    })
+}
+
+/// In each worker as many threads wait for a backend, and all others wait with a time limit, as
+/// Rails' threads do for a connection to the database.
+fn pool(all: &[WaitsSeen], slots: u32) -> Option<String> {
+    let inside = sum(all, |waits| waits.socket);
+    let in_turn = sum(all, |waits| waits.timed);
+    let size = (inside / all.len() as f64).round() as u32;
+    let is_pool = |waits: &WaitsSeen| {
+        waits.timed >= ONE && waits.socket >= ONE && waits.socket.round() as u32 == size
+    };
+    if !threads::are_busy(inside + in_turn, slots) || !all.iter().all(is_pool) {
+        return None;
+    }
+    let each = if all.len() > 1 { " in each worker" } else { "" };
+    Some(format!(
+        "It may be a pool of {size}{each}: of {}, by the kernel's account, {} (a backend), and {} \
+         (for their turn, if they do not sleep). Or the threads are the limit.",
+        count_of(slots, "thread"),
+        threads_that(inside, ["waits for a socket or a pipe", "wait for a socket or a pipe"]),
+        threads_that(in_turn, ["with a time limit", "with a time limit"]),
+    ))
+}
