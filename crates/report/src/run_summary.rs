@@ -123,7 +123,7 @@ impl<'a> SummaryRun<'a> {
         match self.context {
             RunContext::Sweep(study) => &study.runs,
             RunContext::Load(study) => std::slice::from_ref(&study.run),
-            RunContext::Bodies(..) | RunContext::Comparison(..) | RunContext::Capacity => &[],
+            RunContext::Bodies(..) | RunContext::Comparison(..) | RunContext::Capacity(_) => &[],
         }
     }
 
