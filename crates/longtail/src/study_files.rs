@@ -157,6 +157,8 @@ pub(crate) fn last() -> Result<PathBuf, Mistake> {
 
 /// The commands whose studies are kept, as the files' names have them.
 const KEPT_COMMANDS: [&str; 5] = ["sweep", "load", "compare", "bodies", "capacity"];
+/// Commands that print their answer and keep nothing.
+const OTHER_COMMANDS: [&str; 6] = ["watch", "predict", "audit", "doctor", "signals", "fleet"];
 
 /// The study that a user means: a file, the number of a kept study as `report --list` counts them, or
 /// a command, of which it is the last.
@@ -177,6 +179,12 @@ pub(crate) fn named(word: &Path) -> Result<PathBuf, Mistake> {
                 "there is no study {number}: they are counted from 1, the last, to {all} (longtail report --list)"
             ))
         });
+    }
+    if OTHER_COMMANDS.contains(&text) {
+        return Err(wrong(format!(
+            "the answer of {text} is not kept: longtail report --list shows what is; {text} itself \
+             prints it"
+        )));
     }
     if !KEPT_COMMANDS.contains(&text) {
         return Ok(word.to_owned());
