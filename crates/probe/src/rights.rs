@@ -73,6 +73,10 @@ fn sees_others(held: CapabilitySet) -> bool {
 /// As whom to run to see them, in a sentence that begins with "run as".
 pub const TO_SEE_OTHER_USERS: &str = "root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH";
 
+/// What of another user's server is not visible without these rights.
+pub const HIDDEN_OF_OTHER_USERS: &str =
+    "what each thread waits for, and whose connections they are";
+
 /// From here on only one thread, which attaches tracepoints, may load programs into the kernel;
 /// without `traces` none may. To be called before there is a second thread. If the kernel refuses,
 /// everything stays as it was.

@@ -269,7 +269,8 @@ impl Sampler {
             && processes.iter().all(|process| process.connections.is_none())
         {
             missing.push(format!(
-                "connections of each process: run as the server's own user, as {}",
+                "{}: run as the server's own user, as {}",
+                rights::HIDDEN_OF_OTHER_USERS,
                 rights::TO_SEE_OTHER_USERS
             ));
         }

@@ -309,9 +309,10 @@ impl WatchBoard {
         self.has_load = has_load;
     }
 
-    /// Adds to what is not visible, once.
+    /// Adds to what is not visible, once for each thing; its name ends with a colon.
     fn miss(&mut self, line: String) {
-        if !self.seen.not_visible.contains(&line) {
+        let is_same = |known: &String| known.split(':').next() == line.split(':').next();
+        if !self.seen.not_visible.iter().any(is_same) {
             self.seen.not_visible.push(line);
         }
     }
@@ -691,6 +692,16 @@ mod tests {
         let programs =
             ["/usr/bin/ruby app.rb", "nginx: worker process", "gunicorn", ""].map(program_in_title);
         assert_eq!(programs, ["ruby", "nginx", "gunicorn", ""]);
+    }
+
+    #[test]
+    fn what_is_not_visible_is_said_once() {
+        let hidden = |why| format!("{}: {why}", rights::HIDDEN_OF_OTHER_USERS);
+        let mut board = WatchBoard::default();
+        for line in [hidden("known by its title"), hidden("run as root"), "3 more".to_owned()] {
+            board.miss(line);
+        }
+        assert_eq!(board.seen.not_visible, [&hidden("known by its title"), "3 more"]);
     }
 
     #[test]

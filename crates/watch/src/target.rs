@@ -288,8 +288,8 @@ fn server_behind(sockets: &[&KernelSocket]) -> WatchTarget {
     {
         roots.push(pid);
         not_visible = vec![format!(
-            "what each thread waits for, and whose connections they are: process {pid} is known by \
-             its title alone; run as {}",
+            "{}: process {pid} is known by its title alone; run as {}",
+            rights::HIDDEN_OF_OTHER_USERS,
             rights::TO_SEE_OTHER_USERS
         )];
     }

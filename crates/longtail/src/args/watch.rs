@@ -38,8 +38,8 @@ Examples:
       a Puma on another machine: its own statistics, and how long a connect takes
 
 Sends no requests. Puma's statistics are read where its state file is found (tmp/puma.state and the
-like) or named; reading them resets the maxima of Puma 7 and later. Needs no privileges; only root
-and the server's own user see which process holds which connection.
+like) or named; reading them resets the maxima of Puma 7 and later. What waits, and where, any user
+sees; what the threads wait for, which is the reason, only root and the server's own user.
 q, Esc and Ctrl-C end it.";
 
 /// Flags of `longtail watch`.
