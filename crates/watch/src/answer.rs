@@ -55,13 +55,13 @@ pub fn answer(
     for line in &table(seen, width) {
         put_line(false, "", line);
     }
-    if let Some(why) = not_visible(seen).filter(|_| seen.busy().is_none()) {
+    if let Some(why) = not_visible(seen).filter(|_| !seen.knows_busy_threads()) {
         put_line(false, "  threads       ", &why);
     }
     seen.not_visible.iter().for_each(|line| put_line(false, "  not visible   ", line));
     put_line(false, "", "");
     let labels =
-        ["  Since  ", "  Why    ", "  Try    "].into_iter().chain(std::iter::repeat("         "));
+        ["  Queue  ", "  Why    ", "  Try    "].into_iter().chain(std::iter::repeat("         "));
     let lines_of = [since, why].into_iter().chain(tries.into_iter().map(Some));
     for (label, text) in labels.zip(lines_of) {
         if let Some(text) = text {
@@ -149,8 +149,9 @@ pub(crate) fn table(seen: &WatchEvidence, width: Width) -> Vec<String> {
     if let Some(waiting) = seen.in_kernel() {
         let of = seen.queue_limit.map(|limit| format!(" of {limit}")).unwrap_or_default();
         let most = seen.queue_most.filter(|most| *most > f64::from(waiting));
-        let most =
-            most.map(|most| format!(", at most {}", number::fixed(most, 0))).unwrap_or_default();
+        let most = most
+            .map(|most| format!(", highest seen {}", number::fixed(most, 0)))
+            .unwrap_or_default();
         let overflow = match seen.overflows {
             None => String::new(),
             Some(0.0) => "; no overflow".to_owned(),
@@ -209,8 +210,8 @@ fn not_visible(seen: &WatchEvidence) -> Option<String> {
     let why = match seen.no_statistics.as_deref()? {
         "" if seen.workers.is_empty() => "which server it is cannot be seen by this user",
         "" if seen.is_puma => {
-            "start Puma with `state_path \"tmp/puma.state\"` and `activate_control_app` in \
-             config/puma.rb, then restart, or give --state FILE"
+            "set `activate_control_app` and `state_path \"tmp/puma.state\"` in config/puma.rb, or \
+             give --state FILE"
         }
         "" => "of a server that is no Puma, nobody says which threads are busy",
         why => why,

@@ -279,6 +279,12 @@ impl WatchEvidence {
         self.busy().or_else(|| self.of_all(WatchedWorker::busy)).or_else(at_most)
     }
 
+    /// Whether it is known which threads are busy, by the server's own count or by the kernel's
+    /// account.
+    pub fn knows_busy_threads(&self) -> bool {
+        self.slots().is_some() && self.busy_or_taken().is_some()
+    }
+
     /// The sum over all workers; `None` if it is unknown for one of them.
     fn of_all(&self, figure: fn(&WatchedWorker) -> Option<u32>) -> Option<u32> {
         let all = self.workers.iter().map(figure).sum::<Option<u32>>();

@@ -207,12 +207,12 @@ pub(super) fn since(seen: &WatchEvidence) -> Option<String> {
     }
     let length = brief(span.length);
     let since = if span.is_from_start {
-        format!("the first look, {length} ago")
+        format!("requests have waited since the watch began, {length} ago, or longer")
     } else {
-        format!("{length} ago")
+        format!("requests have waited for {length}")
     };
     let trend = match span.trend {
-        None => "too short to say whether it grows".to_owned(),
+        None => "too short to say whether more and more do".to_owned(),
         Some(0.0) => "steady".to_owned(),
         Some(by) => {
             let change = if by > 0.0 { "more" } else { "fewer" };
@@ -226,9 +226,13 @@ pub(super) fn since(seen: &WatchEvidence) -> Option<String> {
 fn before(earlier: EarlierWaits) -> Option<String> {
     let most = earlier.most.round() as u64;
     (earlier.length >= LEAST_SPAN && most > 0).then(|| {
+        let now = if earlier.ago < LEAST_SPAN {
+            "nothing waits any more".to_owned()
+        } else {
+            format!("nothing has waited for {}", brief(earlier.ago))
+        };
         format!(
-            "{} ago nothing waits; before that up to {} waited at a time, for {} in all",
-            brief(earlier.ago),
+            "{now}; before that up to {} waited at a time, for {} in all",
             count_of(most as u32, "request"),
             brief(earlier.length)
         )
