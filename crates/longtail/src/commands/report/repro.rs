@@ -1,6 +1,7 @@
 //! `longtail report --repro`: the files that a study's command line names, for the block that shows
 //! the result again in an empty folder.
 
+use std::fs;
 use std::path::{Component, Path};
 use std::time::{Duration, SystemTime};
 
@@ -14,7 +15,12 @@ use report::summary::Summary;
 /// Longer files are named, not shown.
 const LINES: usize = 100;
 /// Flags whose value is a file that must be there.
-const READING: [&str; 7] = ["-r", "--rackup", "-C", "--config", "--requests", "-D", "--body-file"];
+const READING: [&str; 8] =
+    ["-r", "--rackup", "-C", "--config", "--requests", "--replay", "-D", "--body-file"];
+/// The flag whose value is a mix, or a file with one.
+const MIX: &str = "--mix";
+/// Flags whose file may name others: bodies, and words for values that differ.
+const NAMING_FILES: [&str; 2] = [MIX, "--requests"];
 /// The flag whose value is a command line of its own.
 const ARM: &str = "--arm";
 /// Words of a Ruby file that loads more of its app.
@@ -99,13 +105,42 @@ impl Collector {
             }
             return word.to_owned();
         }
+        if value == "-" && (READING.contains(&flag) || flag == MIX) {
+            self.need(format!("what {} read from stdin", code(&format!("{flag} -"))));
+            return word.to_owned();
+        }
         if Path::new(value).is_file() {
+            if NAMING_FILES.contains(&flag) {
+                let folder = Path::new(value).parent().unwrap_or(Path::new(""));
+                self.files_named_in(&fs::read_to_string(value).unwrap_or_default(), folder);
+            }
             return format!("{before}{}", self.file(value));
         }
-        if READING.contains(&flag) && value != "-" {
+        if flag == MIX {
+            self.files_named_in(value, Path::new(""));
+        } else if READING.contains(&flag) {
             self.need(format!("{}, which is not in this folder", code(value)));
         }
         word.to_owned()
+    }
+
+    /// The files that a mix names, `@BODY` and `{WORDS}`; paths are from `folder`.
+    fn files_named_in(&mut self, mix: &str, folder: &Path) {
+        let words = mix.split(|c: char| c.is_whitespace() || c == ',');
+        let bodies = words.filter_map(|word| word.strip_prefix('@'));
+        let values = mix.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0));
+        for named in bodies.chain(values).filter(|named| !named.is_empty()) {
+            let path = folder.join(named);
+            let path = path.to_string_lossy();
+            if !Path::new(&*path).is_file() {
+                continue;
+            }
+            if name_in_folder(&path) == path {
+                self.file(&path);
+            } else {
+                self.need(format!("{}, which the requests name", code(named)));
+            }
+        }
     }
 
     /// The options of an arm, or a branch.
@@ -131,7 +166,7 @@ impl Collector {
         let is_used = self.taken.iter().any(|taken| taken.name == name);
         let name = if is_used { format!("{}-{name}", self.taken.len() + 1) } else { name };
         self.taken.push(TakenFile { path: path.to_owned(), name: name.clone() });
-        match std::fs::read_to_string(path) {
+        match fs::read_to_string(path) {
             Err(_) => self.need(format!("{}, which is no text", code(&name))),
             Ok(text) if text.lines().count() > LINES => {
                 self.need(format!("{}, which has {} lines", code(&name), text.lines().count()));
@@ -141,8 +176,12 @@ impl Collector {
             }
             Ok(text) => {
                 self.note_what_it_loads(&name, &text);
-                self.note_change(path, &name);
-                self.repro.files.push(ReproFile { name: name.clone(), text });
+                if self.was_changed_since(path) {
+                    let as_measured = "as it was measured: it was changed since";
+                    self.need(format!("{} {as_measured}", code(&name)));
+                } else {
+                    self.repro.files.push(ReproFile { name: name.clone(), text });
+                }
             }
         }
         name
@@ -164,14 +203,12 @@ impl Collector {
         }
     }
 
-    /// Says that a file was written after the measurement began.
-    fn note_change(&mut self, path: &str, name: &str) {
-        let changed = std::fs::metadata(path).and_then(|file| file.modified()).ok();
+    /// Whether a file was written after the measurement began.
+    fn was_changed_since(&self, path: &str) -> bool {
+        let changed = fs::metadata(path).and_then(|file| file.modified()).ok();
         // The study's time is a whole second.
         let since = self.started.map(|started| started + Duration::from_secs(1));
-        if changed.zip(since).is_some_and(|(changed, since)| changed > since) {
-            self.need(format!("{} as it was measured: it was changed since", code(name)));
-        }
+        changed.zip(since).is_some_and(|(changed, since)| changed > since)
     }
 
     /// What the study needs besides files.
