@@ -165,9 +165,18 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
     };
     let thin =
         deciding().find(|row| row.differences.iter().any(|it| it.doubt.is_some_and(is_thin)));
+    let longer_runs = |times: u64, why: &str| {
+        let stop = study.plan.arms.first()?.stream.stop;
+        Some(own.with(longer_stop(stop, times), &LENGTH, why))
+    };
+    let has = |doubt: ComparisonDoubt| {
+        deciding().any(|row| row.differences.iter().any(|it| it.doubt == Some(doubt)))
+    };
     let next = if let Some(row) = thin {
         let why = format!("{} needs more responses per run", row.metric);
         longer(study, row.metric).map(|length| own.with(format!("--for {length}"), &DURATION, &why))
+    } else if has(ComparisonDoubt::ShortRuns) {
+        longer_runs(5, "runs that are long against the longest requests")
     } else {
         let needed = deciding().flat_map(|row| &row.differences).filter_map(|difference| {
             match difference.doubt? {
@@ -181,13 +190,16 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
         // as many again would not help.
         let blocks =
             needed.max().filter(|blocks| (found.blocks + 1..=MOST_BLOCKS).contains(blocks));
-        blocks.map(|blocks| {
+        let more_blocks = blocks.map(|blocks| {
             own.with(
                 format!("--blocks {blocks}"),
                 &BLOCKS,
                 "with this many blocks the result would be clear",
             )
-        })
+        });
+        let is_noisy = has(ComparisonDoubt::Noise) || has(ComparisonDoubt::Control);
+        let longer = || longer_runs(4, "longer runs differ less from block to block");
+        more_blocks.or_else(|| is_noisy.then(longer).flatten())
     };
     next.into_iter().collect()
 }

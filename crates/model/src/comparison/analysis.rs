@@ -72,6 +72,9 @@ pub enum ComparisonDoubt {
     },
     /// The control, which is the same as the base, may differ from it as much.
     Control,
+    /// The mean response times do not fit the throughput (Little's law): the runs are short against
+    /// the longest requests.
+    ShortRuns,
     /// The runs differ too much from block to block.
     Noise,
 }
@@ -230,6 +233,7 @@ impl ComparisonFindings {
         let mut metrics: Vec<ComparedMetric> =
             samples.iter().map(|samples| samples.compared(plan)).collect();
         let of_control = ArmPair { base: 0, arm: plan.arms.len() };
+        let all = &samples;
         for family in [TestFamily::Deciding, TestFamily::Failed, TestFamily::Others] {
             let members = samples
                 .iter()
@@ -252,6 +256,8 @@ impl ComparisonFindings {
                 let margin = samples.metric.margin(plan.margin);
                 row.control = plan.control.then(|| samples.difference(of_control, level, margin));
                 let difference = samples.difference(pair, level, margin);
+                let unexplained = unexplained_by_throughput(plan, all, samples.metric, pair);
+                let difference = difference.checked_by_littles_law(unexplained, margin);
                 row.differences
                     .push(difference.checked_against_control(row.control.as_ref(), margin));
             }
@@ -323,6 +329,32 @@ impl ComparisonFindings {
                 .filter(|difference| difference.base == self.base)
                 .any(|difference| difference.verdict == ComparisonVerdict::Worse)
     }
+}
+
+/// How much of the difference of two means their throughputs do not show, as a logarithm; 0 where
+/// that says nothing. In a closed loop the mean response time is connections / throughput (Little's
+/// law), and the arms have equally many connections. In a run that is short against its longest
+/// requests, the mean of those that ended in it is another.
+fn unexplained_by_throughput(
+    plan: &ComparisonPlan,
+    samples: &[ArmSamples],
+    metric: Metric,
+    ArmPair { base, arm }: ArmPair,
+) -> f64 {
+    let is_closed = matches!(plan.load, ComparisonLoad::Closed { .. });
+    let has_a_length = plan.arms.iter().all(|arm| matches!(arm.stream.stop, crate::Stop::After(_)));
+    if metric != Metric::Mean || !is_closed || !has_a_length || plan.has_events() {
+        return 0.0;
+    }
+    let of = |metric: Metric| samples.iter().find(|samples| samples.metric == metric);
+    let (Some(means), Some(rates)) = (of(Metric::Mean), of(Metric::Throughput)) else {
+        return 0.0;
+    };
+    let in_flight =
+        |block: usize, arm: usize| Some(means.value(block, arm)? + rates.value(block, arm)?);
+    let blocks = 0..means.blocks.len();
+    median(blocks.filter_map(|block| Some(in_flight(block, arm)? - in_flight(block, base)?)))
+        .unwrap_or(0.0)
 }
 
 /// A group of metrics whose tests share a chance of a false alarm.
@@ -572,6 +604,30 @@ fn rounded(value: f64, parts: f64) -> f64 {
 }
 
 impl Difference {
+    /// Takes into account what the throughputs show of a difference of means: if they disagree by
+    /// more than half of the interval, it is widened to what they show, and the conclusion must hold
+    /// for both. `unexplained`: the logarithm
+    /// of what they do not show.
+    fn checked_by_littles_law(self, unexplained: f64, margin: f64) -> Difference {
+        let Some(([low, high], estimate)) = self.interval.zip(self.estimate) else { return self };
+        let by_throughput = |part: f64| (part.ln_1p() - unexplained).exp_m1();
+        if unexplained == 0.0 || (by_throughput(estimate) - estimate).abs() <= (high - low) / 2.0 {
+            return self;
+        }
+        let interval = [low.min(by_throughput(low)), high.max(by_throughput(high))];
+        let [verdict, other] = [estimate, by_throughput(estimate)]
+            .map(|estimate| ComparisonVerdict::of(Metric::Mean, interval, estimate, margin));
+        let is_told = verdict == other && verdict != ComparisonVerdict::CannotTell;
+        Difference {
+            interval: Some(interval.map(|end| rounded(end, 1e5))),
+            verdict: if is_told { verdict } else { ComparisonVerdict::CannotTell },
+            doubt: (!is_told).then_some(ComparisonDoubt::ShortRuns),
+            smallest: None,
+            blocks_needed: None,
+            ..self
+        }
+    }
+
     /// Takes the control into account: a difference that the control also shows is not real.
     fn checked_against_control(self, control: Option<&Difference>, margin: f64) -> Difference {
         let Some([low, high]) = control.and_then(|control| control.interval) else { return self };

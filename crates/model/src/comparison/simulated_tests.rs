@@ -276,3 +276,25 @@ fn where_the_best_is_asked_for_no_arm_counts_as_worse() {
     assert_eq!(row.difference("A", "B").unwrap().verdict, ComparisonVerdict::Worse);
     assert!(!found.is_worse());
 }
+
+#[test]
+fn a_mean_that_the_throughput_does_not_show_is_no_difference() {
+    let plan = ComparisonPlan { blocks: ComparisonBlocks::Fixed(10), ..plan() };
+    // B's requests take 5 % less by their times, and 1 % by the throughput: A's runs were too short
+    // for its longest ones.
+    let law = Law { noise: 0.01, effect: -0.05, ..EQUAL };
+    let figures = study(&plan, law, 1);
+    let short = |metric, block, arm| match (metric, arm) {
+        (Metric::Throughput, 1) => figures(metric, block, arm).map(|it| it.map(|it| it * 0.96)),
+        _ => figures(metric, block, arm),
+    };
+    let verdict = |found: &ComparisonFindings| {
+        let difference = found.metric(Metric::Mean).unwrap().difference("A", "B").unwrap();
+        (difference.verdict, difference.doubt)
+    };
+    let fitting = ComparisonFindings::of_figures(&plan, 10, &figures);
+    assert_eq!(verdict(&fitting), (ComparisonVerdict::Better, None));
+    let found = ComparisonFindings::of_figures(&plan, 10, &short);
+    let unclear = (ComparisonVerdict::CannotTell, Some(ComparisonDoubt::ShortRuns));
+    assert_eq!(verdict(&found), unclear);
+}
