@@ -384,7 +384,7 @@ fn reasons(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<String> 
     let plan = &study.plan;
     let mut reasons = Vec::new();
     let several: Vec<String> = (1..plan.arms.len())
-        .map(|arm| (arm, differing_settings(study, arm)))
+        .map(|arm| (arm, differing_settings(study, 0, arm)))
         .filter(|(_, differing)| differing.len() > 1)
         .map(|(arm, differing)| {
             format!("{} in {} ({})", plan.called(arm), differing.len(), differing.join(", "))
@@ -393,8 +393,12 @@ fn reasons(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<String> 
     if !several.is_empty() && plan.question != ComparisonQuestion::Best {
         let several = several.join("; ");
         let base = summary.base();
+        let is_asked = plan.question == ComparisonQuestion::Change;
+        let pairs = others_in_one_setting(study).filter(|_| is_asked);
+        let pairs = pairs.map(|pairs| format!("; --pairs also compares {pairs}"));
         reasons.push(format!(
-            "More than one setting differs from {base}: {several}. A difference cannot be given to one of them."
+            "More than one setting differs from {base}: {several}. A difference cannot be given to one of them{}.",
+            pairs.unwrap_or_default()
         ));
     }
     let lost = study.lost.first().map(|lost| {
@@ -422,9 +426,21 @@ fn reasons(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<String> 
     reasons
 }
 
+/// `8.0.2 -k with 6.6.1 -k and 8.0.2`: an arm that differs from the base in several settings, and the
+/// arms from which it differs in one.
+fn others_in_one_setting(study: &ComparisonStudy) -> Option<String> {
+    let arms = || 1..study.plan.arms.len();
+    let differ = |one: usize, other: usize| differing_settings(study, one, other).len();
+    arms().filter(|arm| differ(0, *arm) > 1).find_map(|arm| {
+        let near = arms().filter(|other| *other != arm && differ(*other, arm) == 1);
+        let near: Vec<String> = near.map(|other| study.plan.called(other)).collect();
+        (!near.is_empty()).then(|| format!("{} with {}", study.plan.called(arm), listed(&near)))
+    })
+}
+
 /// The settings that only the arm has, or those that only the base has, whichever are more.
-fn differing_settings(study: &ComparisonStudy, arm: usize) -> Vec<String> {
-    let [base, arm] = [0, arm].map(|at| &study.plan.arms[at].settings);
+fn differing_settings(study: &ComparisonStudy, base: usize, arm: usize) -> Vec<String> {
+    let [base, arm] = [base, arm].map(|at| &study.plan.arms[at].settings);
     let added = only_in_first(arm, base);
     let removed = only_in_first(base, arm);
     if added.len() >= removed.len() {
@@ -602,4 +618,24 @@ fn first_run(summary: &SummaryComparison) -> Option<String> {
     Some(format!(
         "The first run of a block has a {name} that is {than} than the others'; that is taken out."
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arm_with_several_settings_has_the_pairs_that_differ_in_one() {
+        let mut study = testkit::comparison::unclear();
+        let arm = study.plan.arms[0].clone();
+        let with = |settings: &[&str]| ArmPlan {
+            name: settings.join(" ").into(),
+            settings: settings.iter().map(|it| (*it).into()).collect(),
+            ..arm.clone()
+        };
+        study.plan.arms = vec![with(&["6.6"]), with(&["6.6", "-k"]), with(&["8.0"])];
+        assert_eq!(others_in_one_setting(&study), None);
+        study.plan.arms.push(with(&["8.0", "-k"]));
+        assert_eq!(others_in_one_setting(&study).as_deref(), Some("8.0 -k with 6.6 -k and 8.0"));
+    }
 }

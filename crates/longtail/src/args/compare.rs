@@ -27,7 +27,7 @@ Examples:
   longtail compare -w2 --arm -t3:3 --arm -t5:5 -r config.ru --path /posts    3 threads or 5?
   longtail compare -w2 -t5:5 --puma 6.6.1,7.2.1             two versions of Puma, installed where they are missing
   longtail compare -w2 -t5:5 --puma 6.6.1,7.2.1,8.0.2 --pairs    three, each with each other
-  longtail compare -w2 -t5:5 --puma 6.6.1,8.0.2 --arm '' --arm -k    each version with and without keep-alive
+  longtail compare -w2 -t5:5 --puma 6.6.1,8.0.2 --arm '' --arm -k --pairs    each version with and without keep-alive
   longtail compare -w2 -t5:5 --arm 'old=--puma ~/puma6' --arm 'new=--puma ~/puma7'    two checkouts, with names
   longtail compare -t5:5 -r config.ru --arm '' --arm '--env RUBY_YJIT_ENABLE=1'    a setting in the environment
   longtail compare -t5:5 --arm '' --arm '--ruby /opt/ruby-3.4/bin'    another Ruby
