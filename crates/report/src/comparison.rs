@@ -1,6 +1,8 @@
 //! The report of a comparison: its table, how it was measured, and whether it can be trusted. Its
 //! sentences are in `words`.
 
+use std::collections::BTreeSet;
+
 use judge::named_runs::NamedRun;
 use model::comparison::{
     ArmPlan, ComparedMetric, ComparisonBlocks, ComparisonDoubt, ComparisonLoad, ComparisonQuestion,
@@ -324,6 +326,7 @@ pub(crate) fn trust(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec
         );
     }
     lines.push(trust_by_control(study, summary));
+    lines.extend(busy_machine(study));
     let missing = match study.plan.blocks {
         _ if study.interrupted => Some("Interrupted: blocks are missing.".to_owned()),
         ComparisonBlocks::Fixed(all) if summary.blocks < all => {
@@ -333,6 +336,40 @@ pub(crate) fn trust(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec
     };
     lines.extend(missing.map(|sentence| TrustLine::new(Grade::Doubtful, sentence)));
     lines
+}
+
+/// In which blocks other programs used the CPUs up: arms of a block may have had less of them than
+/// others.
+fn busy_machine(study: &ComparisonStudy) -> Option<TrustLine> {
+    let busy = study.runs.iter().filter_map(|run| Some((run, judge::busy_others(&run.run)?)));
+    let busy: Vec<(u32, f64, f64)> = busy
+        .filter_map(|(run, others)| {
+            Some((run.block, others, run.run.generator.server.as_ref()?.of))
+        })
+        .collect();
+    let (_, most, of) = busy.iter().copied().max_by(|(_, a, _), (_, b, _)| a.total_cmp(b))?;
+    let blocks: BTreeSet<u32> = busy.iter().map(|(block, ..)| *block).collect();
+    let all = study.runs.iter().map(|run| run.block).max().unwrap_or(0);
+    let sentence = format!(
+        "Other processes used up to {} of the {of} CPUs in {}, and hardly any was idle.",
+        number::fixed(most, 1),
+        blocks_in_words(&blocks, all)
+    );
+    let hint = "the arms then differ by what the others left: leave the machine alone meanwhile";
+    Some(TrustLine::new(Grade::Doubtful, sentence).hint(hint))
+}
+
+/// `blocks 5 to 8`, `4 of 8 blocks`.
+fn blocks_in_words(blocks: &BTreeSet<u32>, all: u32) -> String {
+    let count = blocks.len() as u32;
+    match (blocks.first(), blocks.last()) {
+        (Some(1), _) if count == all => "all blocks".to_owned(),
+        (Some(first), _) if count == 1 => format!("block {first}"),
+        (Some(first), Some(last)) if last - first + 1 == count => {
+            format!("blocks {first} to {last}")
+        }
+        _ => format!("{count} of {}", count_of(u64::from(all), "block")),
+    }
 }
 
 /// What the control says: the base once more, which should not differ from itself.
@@ -637,5 +674,14 @@ mod tests {
         assert_eq!(others_in_one_setting(&study), None);
         study.plan.arms.push(with(&["8.0", "-k"]));
         assert_eq!(others_in_one_setting(&study).as_deref(), Some("8.0 -k with 6.6 -k and 8.0"));
+    }
+
+    #[test]
+    fn blocks_are_named_if_they_are_one_stretch() {
+        let of = |blocks: &[u32]| blocks_in_words(&blocks.iter().copied().collect(), 8);
+        assert_eq!(of(&[5, 6, 7, 8]), "blocks 5 to 8");
+        assert_eq!(of(&[3]), "block 3");
+        assert_eq!(of(&[1, 2, 3, 4, 5, 6, 7, 8]), "all blocks");
+        assert_eq!(of(&[1, 3, 8]), "3 of 8 blocks");
     }
 }

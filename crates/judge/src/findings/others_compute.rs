@@ -32,7 +32,7 @@ const IDLE: f64 = 0.10;
 const NOTABLE_WAIT: f64 = 0.02;
 
 /// How many CPUs other processes use, if hardly any are left idle.
-pub(crate) fn busy_others(run: &Run) -> Option<f64> {
+pub fn busy_others(run: &Run) -> Option<f64> {
     let server = run.generator.server.as_ref()?;
     let CpuUsage { others, of, .. } = CpuUsage::of(&run.generator)?;
     others.filter(|others| {
