@@ -514,6 +514,7 @@ mod tests {
         let second = Nanos::from_secs(1);
         let ms = Nanos::from_millis;
         let server = ServerCpu {
+            children: Nanos::ZERO,
             processes: vec![ProcessCpu { pid: 1, cpu: ms(1400), run_queue: ms(300) }],
             elapsed: second,
             requests: 16_000,

@@ -88,6 +88,9 @@ pub struct Ceiling {
 pub struct ServerCpu {
     /// The processes that were alive at the end.
     pub processes: Vec<ProcessCpu>,
+    /// CPU time of processes that they started and that ended meanwhile, such as shell commands.
+    #[serde(rename = "children_ns", default)]
+    pub children: Nanos,
     /// Elapsed time.
     #[serde(rename = "elapsed_ns")]
     pub elapsed: Nanos,
@@ -141,15 +144,20 @@ impl ServerCpu {
         time.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// CPUs that the server used, on average.
-    pub fn cpus(&self) -> f64 {
-        self.per_elapsed(self.processes.iter().map(|process| process.cpu).sum())
+    /// CPU time of its processes, without that of `children`.
+    fn own(&self) -> Nanos {
+        self.processes.iter().map(|process| process.cpu).sum()
     }
 
-    /// CPU time per request; `None` without requests.
+    /// CPUs that the server used, on average, with processes that it started.
+    pub fn cpus(&self) -> f64 {
+        self.per_elapsed(self.own() + self.children)
+    }
+
+    /// CPU time per request, with that of processes that the server started; `None` without
+    /// requests.
     pub fn per_request(&self) -> Option<Nanos> {
-        let all: Nanos = self.processes.iter().map(|process| process.cpu).sum();
-        (self.requests > 0).then(|| all / self.requests)
+        (self.requests > 0).then(|| (self.own() + self.children) / self.requests)
     }
 
     /// How long threads were ready to run but waited for a CPU, per request; `None` without
@@ -185,8 +193,11 @@ impl ServerCpu {
         let idle = f64::from(workers) - serving.len() as f64;
         let at_once: f64 =
             serving.iter().map(|process| process.used.max(1.0)).sum::<f64>() + idle.max(0.0);
-        let cpus = if self.is_ruby { self.of.min(at_once) } else { self.of };
-        Some(cpus / per_request.as_secs_f64())
+        let by_cpus = self.of / per_request.as_secs_f64();
+        // What it starts needs no lock of its own processes.
+        let own_per_request = self.own().as_secs_f64() / self.requests as f64;
+        let by_lock = at_once / own_per_request.max(1e-9);
+        Some(if self.is_ruby { by_cpus.min(by_lock) } else { by_cpus })
     }
 }
 
@@ -271,6 +282,11 @@ mod tests {
             (server(&[19_000], 1900, false).maximum_rate(2).unwrap() - 400.0).abs() < 1e-9,
             "all CPUs"
         );
+        // Commands that it starts use CPU time, too, but need no lock of its own.
+        let starts = ServerCpu { children: Nanos::from_secs(19), ..ruby.clone() };
+        assert_eq!(starts.per_request(), Some(Nanos::from_millis(20)));
+        assert!((starts.cpus() - 3.8).abs() < 1e-9);
+        assert!((starts.maximum_rate(2).unwrap() - 200.0).abs() < 1e-9);
         // A process that used more than one CPU can do so.
         assert!((server(&[13_000], 1300, true).maximum_rate(1).unwrap() - 130.0).abs() < 1e-9);
         assert_eq!(

@@ -7,7 +7,9 @@
 //! `/proc/PID/task/TID/schedstat` has ns on a CPU, ns on a run queue, and time slices
 //! (Documentation/scheduler/sched-stats.rst). Threads that ended between two samples, as a server
 //! has that starts one for each connection, are missing there; `/proc/PID/stat` has their CPU time,
-//! in ticks (mostly 10 ms), and that is taken where it shows more. Which of the server's connections it holds is in
+//! in ticks (mostly 10 ms), and that is taken where it shows more. It also has the CPU time of
+//! children that have ended: an app may run a command for each request, which lives too short to be
+//! found. Which of the server's connections it holds is in
 //! `/proc/PID/fd`, which root and its own user may read; any user may read the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,6 +60,9 @@ fn proportional_set_size(pid: u32) -> Option<u64> {
 pub struct CpuShare {
     /// On a CPU, in ns.
     pub cpu: u64,
+    /// The same of processes that it started and that have ended (a shell command, for instance),
+    /// as far as it was not counted when they were followed.
+    pub children: u64,
     /// Ready to run but waiting for a CPU, in ns.
     pub run_queue: u64,
     /// The threads that it has now.
@@ -142,6 +147,31 @@ struct FollowedProcess {
     cpu: ThreadCounters,
     /// The CPU time of the process at the first sample, in ticks; 0 if it started later.
     ticks_before: Option<u64>,
+    children: EndedChildren,
+    /// Its parent, and all ticks of itself and of its ended children, at the last sample.
+    last: Option<(u32, u64)>,
+}
+
+/// The CPU time of a process's ended children (`cutime` and `cstime` of `/proc/PID/stat`), in ticks,
+/// since the first sample. A child that was followed has been counted already up to its last sample.
+#[derive(Debug, Default)]
+struct EndedChildren {
+    /// At the last sample; unknown before the first.
+    before: Option<u64>,
+    /// What was counted of followed children that have ended, and is yet to appear here.
+    counted_already: u64,
+    sum: u64,
+}
+
+impl EndedChildren {
+    /// The sum, with the counter `now`.
+    fn take(&mut self, now: u64) -> u64 {
+        let grown = now.saturating_sub(self.before.replace(now).unwrap_or(now));
+        let known = grown.min(self.counted_already);
+        self.counted_already -= known;
+        self.sum += grown - known;
+        self.sum
+    }
 }
 
 impl FollowedProcess {
@@ -151,6 +181,8 @@ impl FollowedProcess {
             started: None,
             cpu: ThreadCounters { begun: true, ..ThreadCounters::default() },
             ticks_before: Some(0),
+            children: EndedChildren { before: Some(0), ..EndedChildren::default() },
+            last: None,
         }
     }
 
@@ -168,11 +200,13 @@ impl FollowedProcess {
         self.started = Some(stat.started);
         let before = *self.ticks_before.get_or_insert(stat.cpu_ticks);
         let ticks = stat.cpu_ticks.saturating_sub(before);
+        let children = ticks_in_ns(self.children.take(stat.children_ticks));
+        self.last = Some((stat.parent, stat.cpu_ticks + stat.children_ticks));
         let used = self.cpu.take(each_thread(pid));
         let threads = self.cpu.threads.len() as u64;
         let used = used.map(|[of_threads, run_queue]| {
             let cpu = of_threads.max(certain_time(ticks));
-            CpuShare { cpu, run_queue, threads }
+            CpuShare { cpu, children, run_queue, threads }
         });
         let plain = ProcessSample {
             pid,
@@ -251,7 +285,14 @@ impl ServerProcesses {
             pids.retain(|pid| !ours.contains(pid));
         }
         self.left_out = pids.len().saturating_sub(most);
-        self.followed.retain(|pid, _| pids.contains(pid));
+        let (followed, ended): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            std::mem::take(&mut self.followed).into_iter().partition(|(pid, _)| pids.contains(pid));
+        self.followed = followed;
+        for (parent, ticks) in ended.into_values().filter_map(|process| process.last) {
+            if let Some(parent) = self.followed.get_mut(&parent) {
+                parent.children.counted_already += ticks;
+            }
+        }
         let new = || {
             if self.has_searched { FollowedProcess::newborn() } else { FollowedProcess::default() }
         };
@@ -284,7 +325,11 @@ impl ServerProcesses {
 /// The CPU time, in ns, that was certainly used between two readings which differ by this many ticks:
 /// both are rounded down.
 fn certain_time(ticks: u64) -> u64 {
-    ticks.saturating_sub(1) * 1_000_000_000 / rustix::param::clock_ticks_per_second()
+    ticks_in_ns(ticks.saturating_sub(1))
+}
+
+fn ticks_in_ns(ticks: u64) -> u64 {
+    ticks * 1_000_000_000 / rustix::param::clock_ticks_per_second()
 }
 
 /// `None` if there is no such process, or only a zombie.
@@ -408,6 +453,33 @@ mod tests {
         std::thread::spawn(move || while this_threads_cpu() < used {}).join().unwrap();
         // Two readings in ticks of 10 ms.
         assert!(cpu() >= before + used - Nanos::from_millis(30), "{before:?}");
+    }
+
+    #[test]
+    fn a_child_that_ended_is_counted_once() {
+        let mut children = EndedChildren::default();
+        assert_eq!(children.take(100), 0, "before the first sample");
+        assert_eq!(children.take(130), 30);
+        // One that was followed, and of which 50 were counted, ends with 70; its parent waits late.
+        children.counted_already += 50;
+        assert_eq!(children.take(130), 30);
+        assert_eq!(children.take(200), 50);
+        assert_eq!(children.take(210), 60);
+
+        // A real one that nobody followed.
+        let this = std::process::id();
+        let mut processes = ServerProcesses::of(&[this]);
+        let mut children = |is_search: bool| {
+            if is_search {
+                processes.search(usize::MAX);
+            }
+            let samples = processes.sample(None, false);
+            samples.iter().find(|process| process.pid == this).unwrap().used.unwrap().children
+        };
+        assert_eq!(children(true), 0);
+        let script = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+        Command::new("sh").args(["-c", script]).status().unwrap();
+        assert!(children(false) > 0);
     }
 
     #[test]

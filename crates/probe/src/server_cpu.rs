@@ -46,6 +46,7 @@ impl ServerCpuBefore {
                 run_queue: Nanos(used.run_queue),
             })
             .collect();
+        let children = samples.iter().filter_map(|process| Some(process.used?.children)).sum();
         let elapsed = at.saturating_sub(self.at);
         let busiest = processes.iter().max_by_key(|process| process.cpu)?.pid;
         let cpus = self.placement.server.len() as f64;
@@ -55,6 +56,7 @@ impl ServerCpuBefore {
         let share = |ticks: u64| ticks_in_seconds(ticks) / elapsed.as_secs_f64().max(1e-9);
         Some(ServerCpu {
             processes,
+            children: Nanos(children),
             elapsed,
             requests,
             of: quota.as_ref().map_or(cpus, |(quota, _)| *quota),

@@ -21,6 +21,8 @@ pub struct ProcessStat {
     pub is_dead: bool,
     /// The CPU time that it used, in user and in kernel mode, in ticks.
     pub cpu_ticks: u64,
+    /// The same of its children that have ended and for which it has waited, and of theirs.
+    pub children_ticks: u64,
     /// When it started, in ticks since the machine's boot. A process id is used again; with the
     /// start it is unique.
     pub started: u64,
@@ -53,6 +55,7 @@ impl ProcessStat {
             group: number(5).and_then(|group| u32::try_from(group).ok()).unwrap_or(0),
             is_dead: matches!(*fields.first()?, "Z" | "X"),
             cpu_ticks: number(14)? + number(15)?,
+            children_ticks: number(16)? + number(17)?,
             started: number(22)?,
             stack: number(28).unwrap_or(0),
         })
@@ -166,6 +169,7 @@ mod tests {
                 group: 77,
                 is_dead: false,
                 cpu_ticks: 42,
+                children_ticks: 8,
                 started: 999,
                 stack: 777,
             };

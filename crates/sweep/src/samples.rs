@@ -310,7 +310,8 @@ mod tests {
     }
 
     fn process(pid: u32, cpu: u64, connections: Option<u32>) -> ProcessSample {
-        let used = (cpu > 0).then_some(CpuShare { cpu, run_queue: cpu / 10, threads: 3 });
+        let used =
+            (cpu > 0).then_some(CpuShare { cpu, children: 0, run_queue: cpu / 10, threads: 3 });
         ProcessSample { pid, used, connections, ..ProcessSample::default() }
     }
 

@@ -157,6 +157,7 @@ pub fn largest_holds_the_lock() -> ComparisonStudy {
         let elapsed = run.run.elapsed;
         let process = |pid| ProcessCpu { pid, cpu: elapsed * 8 / 10, run_queue: Nanos::ZERO };
         run.run.generator.server = Some(ServerCpu {
+            children: Nanos::ZERO,
             processes: (1..=4).map(process).collect(),
             elapsed,
             requests: 0,

@@ -360,6 +360,7 @@ impl WatchBoard {
     fn take_processes(&mut self, at: Nanos, samples: Vec<ProcessSample>) {
         let known = std::mem::take(&mut self.processes);
         let mut whole: Option<[f64; 2]> = None;
+        let mut children: Option<f64> = None;
         let is_read = samples.iter().all(|sample| sample.used.is_some());
         for ProcessSample { pid, title, used, memory_bytes, connections, requests_out } in samples {
             let whose = Some(pid);
@@ -372,19 +373,22 @@ impl WatchBoard {
                 let ran = [
                     now.cpu.checked_sub(before.cpu)?,
                     now.run_queue.checked_sub(before.run_queue)?,
+                    now.children.checked_sub(before.children)?,
                 ];
                 Some(ran.map(|ns| ns as f64 / 1e9))
             });
             if ran.is_some() || used.is_none() {
-                self.run_rates(whose, at, ran);
+                self.run_rates(whose, at, ran.map(|[cpu, wait, _]| [cpu, wait]));
             }
-            if let Some([cpu, wait]) = ran {
+            if let Some([cpu, wait, of_children]) = ran {
                 let [all_cpu, all_wait] = whole.unwrap_or_default();
-                whole = Some([all_cpu + cpu, all_wait + wait]);
+                whole = Some([all_cpu + cpu + of_children, all_wait + wait]);
+                children = Some(children.unwrap_or(0.0) + of_children);
             }
             self.processes.insert(pid, WatchedProcess { title, used, is_there: true });
         }
         self.run_rates(SERVER, at, whole.filter(|_| is_read));
+        self.rate(SERVER, Quantity::ChildrenCpu, at, children.filter(|_| is_read));
         for (pid, process) in known {
             if !self.processes.contains_key(&pid) {
                 self.series.retain(|(whose, _), _| *whose != Some(pid));
@@ -612,6 +616,7 @@ impl WatchBoard {
             span: board.waiting.span(),
             earlier: board.waiting.earlier(),
             cpu: recent(Quantity::Cpu),
+            children_cpu: recent(Quantity::ChildrenCpu),
             cpus: board.room.as_ref().map(|room| room.cpus),
             busy_cpus: recent(Quantity::BusyCpus),
             cpu_wait: recent(Quantity::RunQueueWait),

@@ -81,7 +81,7 @@ mod tests {
         ProcessSample {
             pid,
             title: format!("puma: cluster worker {}: 10 [app]", pid - 11),
-            used: Some(CpuShare { cpu: nanos, run_queue: nanos / 10, threads: 8 }),
+            used: Some(CpuShare { cpu: nanos, children: 0, run_queue: nanos / 10, threads: 8 }),
             memory_bytes: Some(40 << 20),
             connections,
             requests_out: None,

@@ -56,6 +56,7 @@ pub fn watch_json(
         "requests_out": seen.requests_out(),
         "requests_out_at_most": seen.requests_out_at_most(),
         "cpu": seen.cpu,
+        "children_cpu": seen.children_cpu,
         "cpus": seen.cpus,
         "busy_cpus": seen.busy_cpus,
         "cpu_wait_share": seen.cpu_wait_share(),

@@ -46,7 +46,9 @@ pub(crate) enum Quantity {
     Backlog,
     /// The most since the statistics were read last (Puma 7 and later).
     BacklogMax,
+    /// For the server with processes that it starts and that end; they alone are the next.
     Cpu,
+    ChildrenCpu,
     BusyCpus,
     RunQueueWait,
     /// How much of the time some task of the machine waited for a CPU (PSI).
@@ -69,6 +71,7 @@ impl Quantity {
             Quantity::Backlog => "backlog",
             Quantity::BacklogMax => "backlog, at most",
             Quantity::Cpu => "CPU, %",
+            Quantity::ChildrenCpu => "CPU of its children, %",
             Quantity::BusyCpus => "CPUs busy, anybody's, %",
             Quantity::RunQueueWait => "run-queue wait, %",
             Quantity::CpuPressure => "CPU pressure, anybody's, %",
@@ -81,9 +84,11 @@ impl Quantity {
     pub(crate) fn written(self, value: Option<f64>) -> String {
         number::or_none(value, |value| match self {
             Quantity::ResidentMemory => number::bytes(value),
-            Quantity::Cpu | Quantity::BusyCpus | Quantity::RunQueueWait | Quantity::CpuPressure => {
-                number::or_zero(value, number::percent)
-            }
+            Quantity::Cpu
+            | Quantity::ChildrenCpu
+            | Quantity::BusyCpus
+            | Quantity::RunQueueWait
+            | Quantity::CpuPressure => number::or_zero(value, number::percent),
             Quantity::ConnectTime
             | Quantity::AcceptQueue
             | Quantity::Connections

@@ -101,6 +101,7 @@ mod tests {
         }
         let cpu = Nanos::from_millis(400);
         let server = ServerCpu {
+            children: Nanos::ZERO,
             processes: vec![ProcessCpu { pid: 1, cpu, run_queue: waited }],
             elapsed: Nanos::from_secs(10),
             requests: 1000,

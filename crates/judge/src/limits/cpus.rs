@@ -257,6 +257,7 @@ mod tests {
         let elapsed = Nanos::from_secs(10);
         let process = |n: &u64| ProcessCpu { cpu: tenths(*n), ..ProcessCpu::default() };
         let server = ServerCpu {
+            children: Nanos::ZERO,
             processes: processes.iter().map(process).collect(),
             elapsed,
             requests: 1000,

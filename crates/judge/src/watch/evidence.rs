@@ -65,8 +65,10 @@ pub struct WatchEvidence {
     pub span: Option<WaitingSpan>,
     /// The waits that were over before the last look.
     pub earlier: Option<EarlierWaits>,
-    /// CPUs that the server uses.
+    /// CPUs that the server uses, with processes that it starts.
     pub cpu: Option<f64>,
+    /// How many of these are used by processes that it starts and that end, such as shell commands.
+    pub children_cpu: Option<f64>,
     /// CPUs that the server may use.
     pub cpus: Option<f64>,
     /// How many of those CPUs are busy, with work of any process.

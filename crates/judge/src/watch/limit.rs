@@ -129,6 +129,7 @@ fn of_cpus(seen: &WatchEvidence) -> Option<Limit> {
     };
     let server = ServerCpu {
         processes: seen.workers.iter().filter_map(process).collect(),
+        children: second(seen.children_cpu.unwrap_or(0.0)),
         elapsed: Nanos::from_secs(1),
         requests: 0,
         of: seen.cpus?,

@@ -6,6 +6,8 @@ use super::evidence::{EarlierWaits, WatchEvidence, WatchedWorker};
 use super::limit::Found;
 use crate::words::{brief, capitalised, count_of};
 
+/// Processes that the server starts are mentioned if they use at least this share of its CPU time.
+const CHILDREN: f64 = 0.1;
 /// Other processes are mentioned if they use at least this share of the CPUs.
 const OTHERS: f64 = 0.1;
 /// The wait for a CPU is mentioned if it takes at least this share of the time in which threads
@@ -185,9 +187,11 @@ pub(super) fn cpu(seen: &WatchEvidence, found: &Found) -> Option<String> {
     let cpu = seen.cpu?;
     let cpus = seen.cpus?;
     let all = seen.busy_cpus.map(|all| all.min(cpus)).filter(|all| all - cpu > OTHERS * cpus);
-    let all = all.map(|all| {
-        format!(" (with other processes {})", number::or_zero(all, number::significant))
-    });
+    let written = |cpus| number::or_zero(cpus, number::significant);
+    let all = all.map(|all| format!(" (with other processes {})", written(all)));
+    let children = seen.children_cpu.filter(|children| *children >= CHILDREN * cpu.max(0.01));
+    let children = children
+        .map(|children| format!(", {} of it by processes that it starts", written(children)));
     let of = if cpus.fract() == 0.0 { number::fixed(cpus, 0) } else { number::significant(cpus) };
     let are_cpus = matches!(found, Found::Known(Limit::Cpu(_) | Limit::SharedCpus(_)));
     let wait = seen.cpu_wait_share().filter(|wait| *wait >= LONG_CPU_WAIT && are_cpus);
@@ -195,8 +199,8 @@ pub(super) fn cpu(seen: &WatchEvidence, found: &Found) -> Option<String> {
         let percent = number::fixed(wait * 100.0, 0);
         format!(" Threads that could run wait for a CPU {percent} % of that time.")
     });
-    let cpu = number::or_zero(cpu, number::significant);
-    Some(format!("CPU {cpu} of {of}{}.{}", all.unwrap_or_default(), wait.unwrap_or_default()))
+    let [children, all, wait] = [children, all, wait].map(Option::unwrap_or_default);
+    Some(format!("CPU {} of {of}{children}{all}.{wait}", written(cpu)))
 }
 
 /// Since when requests wait; if none does now, since when that is so.
