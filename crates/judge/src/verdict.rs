@@ -88,7 +88,9 @@ fn of_loads(run: &Run, server: &ServerSeen) -> Option<Limit> {
     let limit = server_limit(server);
     // If all connections are one worker's, the threads of another are idle: what is done at once
     // tells nothing of the app.
-    if run.has_idle_worker() && matches!(limit, Some(Limit::InsideApp { .. })) {
+    // Nor do those tell of it that are left where others are never served.
+    let is_partial = run.has_idle_worker() || run.connections_never_served() > 0;
+    if is_partial && matches!(limit, Some(Limit::InsideApp { .. })) {
         return None;
     }
     let has_free_threads =

@@ -313,13 +313,17 @@ mod tests {
         // First come, first served: in each round, `slots` requests end and connect again at once.
         let mut line: std::collections::VecDeque<Nanos> =
             (0..connections).map(|_| Nanos::ZERO).collect();
+        // Each connection has its turn after all others.
+        let mut turn = 0;
         let mut now = Nanos::ZERO;
         while now < window.until {
             let served: Vec<Nanos> =
                 (0..slots.min(connections)).filter_map(|_| line.pop_front()).collect();
             now += step;
             for due in served {
-                tally.record(&Exchange { due, sent: due, ended: now, ..exchange(0, 0, 0) }, 0);
+                let exchange = Exchange { due, sent: due, ended: now, ..exchange(0, 0, 0) };
+                tally.record(&exchange, turn % connections as usize);
+                turn += 1;
                 line.push_back(now);
             }
         }
