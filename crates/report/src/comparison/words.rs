@@ -531,9 +531,9 @@ fn why(summary: &SummaryComparison, row: &ComparedMetric, difference: &Differenc
             let control = row.control.as_ref().and_then(interval_of).unwrap_or_default();
             format!("it is {estimate}, and the control, {} once more, {control} %", summary.base())
         }
-        Some(ComparisonDoubt::ShortRuns) => format!(
-            "it is {estimate} by the response times, but less by the throughput: the runs are short against the longest requests"
-        ),
+        Some(ComparisonDoubt::ShortRuns) => {
+            format!("it is {estimate}, less by the throughput: the runs are too short")
+        }
         Some(ComparisonDoubt::Noise) | None => {
             let smallest = difference.smallest.filter(|_| !certainly_differs(difference));
             let smallest = smallest
