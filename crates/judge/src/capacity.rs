@@ -11,6 +11,7 @@ use crate::checks::Grade;
 use crate::expectations::ExpectationResult;
 use crate::findings;
 use crate::limits;
+use crate::next::rounded_up;
 use crate::trust::TrustLine;
 use crate::verdict;
 
@@ -443,13 +444,6 @@ pub fn too_short(plan: &CapacityPlan, closed_loop_rate: f64, needed: Nanos) -> S
         number::significant(closed_loop_rate),
         budget(rounded_up(needed)),
     )
-}
-
-/// Whole minutes, and tens of minutes above an hour.
-pub(crate) fn rounded_up(time: Nanos) -> Nanos {
-    let minutes = (time.as_secs_f64() / 60.0).ceil() as u64;
-    let minutes = if minutes > 60 { minutes.div_ceil(10) * 10 } else { minutes };
-    Nanos::from_secs(minutes * 60)
 }
 
 fn why_it_ended(study: &CapacityStudy) -> Option<String> {

@@ -10,6 +10,7 @@ pub mod capacity;
 pub mod checks;
 pub mod class_times;
 mod connects;
+mod cut_short;
 pub mod event;
 pub mod event_repeats;
 pub mod expectations;
@@ -35,8 +36,9 @@ pub mod words;
 
 pub use busy_threads::of as busy_threads;
 pub use checks::{Assessment, Grade, assess, grade};
+pub use cut_short::is_cut_short;
 pub use findings::{Finding, FindingRole, busy_others, findings};
 pub use no_response::explain_no_response;
-pub use outcome::{StudyOutcome, is_cut_short};
+pub use outcome::StudyOutcome;
 pub use server_limit::server_limit;
 pub use server_seen::{LoadSeen, ServerSeen};

@@ -12,7 +12,7 @@ use model::{
 };
 use serde::Serialize;
 
-use crate::capacity::rounded_up;
+use crate::cut_short::is_cut_short;
 use crate::findings::{
     ClosedLoop, FallsBehind, Finding, HeavyClass, KeepsUp, Limited, NotMeasured, OneLoad,
     Overloaded, Peaked, StillRising,
@@ -58,8 +58,7 @@ pub fn next_commands(study: &Study, findings: &[Finding]) -> Vec<NextCommand> {
 fn to_the_end(study: &Study) -> Option<NextCommand> {
     let is_by_server =
         |warning: &Diagnostic| matches!(warning, Diagnostic::Interrupted { by: EndedBy::Server });
-    if study.runs().iter().any(|run| run.warnings.iter().any(is_by_server))
-        || !crate::is_cut_short(study)
+    if study.runs().iter().any(|run| run.warnings.iter().any(is_by_server)) || !is_cut_short(study)
     {
         return None;
     }
@@ -152,6 +151,13 @@ fn of_capacity(study: &CapacityStudy) -> Vec<NextCommand> {
         next.push(OwnLine(&study.command_line).with(longer, &["--budget"], "a narrower bracket"));
     }
     next
+}
+
+/// Whole minutes, and tens of minutes above an hour.
+pub(crate) fn rounded_up(time: Nanos) -> Nanos {
+    let minutes = (time.as_secs_f64() / 60.0).ceil() as u64;
+    let minutes = if minutes > 60 { minutes.div_ceil(10) * 10 } else { minutes };
+    Nanos::from_secs(minutes * 60)
 }
 
 /// More blocks or longer runs, if they would decide the comparison.

@@ -2,8 +2,9 @@
 //! that.
 
 use model::comparison::ComparisonFindings;
-use model::{CapacityExpectation, Diagnostic, Run, SearchEnd, Study, Verdict};
+use model::{CapacityExpectation, Run, SearchEnd, Study, Verdict};
 
+use crate::cut_short::is_interrupted;
 use crate::expectations::{ThresholdShown, is_shown};
 
 /// What a study comes to. Several may hold.
@@ -32,23 +33,6 @@ impl StudyOutcome {
                 || thresholds.contains(&ThresholdShown::OfInvalidRun),
             is_missed: is_worse(study, is_strict) || thresholds.contains(&ThresholdShown::NotShown),
         }
-    }
-}
-
-/// Whether the user, or the end of the server, cut the study short.
-pub fn is_cut_short(study: &Study) -> bool {
-    let is_shorter = |warning: &Diagnostic| matches!(warning, Diagnostic::Interrupted { .. });
-    let runs = study.runs();
-    is_interrupted(study) || runs.iter().any(|run| run.warnings.iter().any(is_shorter))
-}
-
-fn is_interrupted(study: &Study) -> bool {
-    match study {
-        Study::Sweep(study) => study.interrupted,
-        Study::Bodies(study) => study.interrupted,
-        Study::Compare(study) => study.interrupted,
-        Study::Capacity(study) => study.interrupted,
-        Study::Load(_) => false,
     }
 }
 

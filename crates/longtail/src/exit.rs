@@ -8,8 +8,6 @@ use model::paths::path_fault;
 use sweep::SweepError;
 use thiserror::Error;
 
-use crate::secrets;
-
 /// How an invocation ended. [`Exit::ALL`] says what each means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -188,10 +186,10 @@ impl LinesToType {
         LinesToType { lines: vec![line], rest: String::new() }
     }
 
-    /// The same, with what to put in the place of each secret that the lines do not repeat.
-    pub(crate) fn with_missing_secrets(mut self) -> LinesToType {
+    /// The same, with what is to be said behind a line, once where several lines have the same.
+    pub(crate) fn saying(mut self, of_line: impl Fn(&str) -> Option<String>) -> LinesToType {
         let mut said: Vec<String> = Vec::new();
-        for missing in self.lines.iter().filter_map(|one| secrets::missing_in(&one.line)) {
+        for missing in self.lines.iter().filter_map(|one| of_line(&one.line)) {
             if !said.contains(&missing) {
                 self.rest.push_str("; ");
                 self.rest.push_str(&missing);

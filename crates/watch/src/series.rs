@@ -283,16 +283,16 @@ impl WaitingHistory {
             .samples
             .iter()
             .filter(|(at, _)| *at >= since)
-            .map(|(at, n)| (at.as_secs_f64(), *n));
-        let points: Vec<(f64, f64)> = points.collect();
+            .map(|(at, waiting)| TrendPoint { seconds: at.as_secs_f64(), waiting: *waiting });
+        let points: Vec<TrendPoint> = points.collect();
         let least = if self.queues[1] > Some(0.0) { LEAST_SPAN_OF_REPORTS } else { LEAST_SPAN };
         let mut points = &points[..];
         loop {
-            let span = points.last()?.0 - points.first()?.0;
+            let span = points.last()?.seconds - points.first()?.seconds;
             if points.len() < LEAST_SAMPLES || span < least {
                 return None;
             }
-            let mean = points.iter().map(|(_, n)| n).sum::<f64>() / points.len() as f64;
+            let mean = points.iter().map(|it| it.waiting).sum::<f64>() / points.len() as f64;
             let slope = slope(points);
             if (slope * span).abs() < LEAST_CHANGE.max(mean / 4.0) {
                 return Some(0.0);
@@ -307,14 +307,19 @@ impl WaitingHistory {
     }
 }
 
+/// How many waited at an instant.
+struct TrendPoint {
+    seconds: f64,
+    waiting: f64,
+}
+
 /// The slope of the straight line through these points, by least squares.
-fn slope(points: &[(f64, f64)]) -> f64 {
+fn slope(points: &[TrendPoint]) -> f64 {
     let count = points.len() as f64;
-    let mean = points.iter().map(|(_, n)| n).sum::<f64>() / count;
-    let middle = points.iter().map(|(at, _)| at).sum::<f64>() / count;
-    let (product, square) = points.iter().fold((0.0, 0.0), |(product, square), (at, n)| {
-        (product + (at - middle) * (n - mean), square + (at - middle).powi(2))
-    });
+    let mean = points.iter().map(|it| it.waiting).sum::<f64>() / count;
+    let middle = points.iter().map(|it| it.seconds).sum::<f64>() / count;
+    let product: f64 = points.iter().map(|it| (it.seconds - middle) * (it.waiting - mean)).sum();
+    let square: f64 = points.iter().map(|it| (it.seconds - middle).powi(2)).sum();
     product / square
 }
 

@@ -81,7 +81,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocat
     let masked = MaskedWords::of(&definition(), &typed);
     let said = std::iter::once("longtail").chain(masked.words.iter().map(String::as_str));
     match understood(said.map(OsString::from).collect()) {
-        Err(Mistake::ToType(lines)) => Err(Mistake::ToType(lines.with_missing_secrets())),
+        Err(Mistake::ToType(lines)) => Err(Mistake::ToType(lines.saying(secrets::missing_in))),
         Err(same) => Err(same),
         Ok(_) => Err(wrong(masked.without_secrets(&mistake.to_string()))),
     }

@@ -120,7 +120,8 @@ fn watch_shows_a_pumas_slots_and_workers() {
     let waits = puma.waiting_in_kernel();
     let port = puma.port;
     // Its state file is found in its working directory.
-    let ended = lab.run(&format!("watch {port} --for 4s --every 200ms --json --full")).with_code(0);
+    let ended =
+        lab.run(&format!("watch :{port} --for 4s --every 200ms --json --full")).with_code(0);
     let seen: Value = serde_json::from_str(&ended.stdout).unwrap();
     let mut conditions = vec![
         "threads = 4",
