@@ -327,10 +327,15 @@ impl Run {
             && self.worker_deviations().first().is_some_and(|least| *least < -0.5)
     }
 
-    /// Connections without any response in a window that was long enough for ten on each: the server
-    /// keeps to the others. 0 if requests failed, since a failed one may be theirs.
+    /// Connections of a closed loop without any response in a window that was long enough for ten on
+    /// each: the server keeps to the others. 0 in an open loop, which does not need all connections,
+    /// and if requests failed, since a failed one may be theirs.
     pub fn connections_never_served(&self) -> u32 {
         const ROUNDS: f64 = 10.0;
+        // Only an open loop has a backlog.
+        if self.statistics.as_ref().is_some_and(|statistics| statistics.backlog.is_some()) {
+            return 0;
+        }
         let each = &self.tally.per_connection;
         let never = each.iter().filter(|responses| **responses == 0).count();
         let round = each.len() as f64 / self.completed_rate().max(1e-9);

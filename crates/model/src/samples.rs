@@ -261,7 +261,7 @@ impl StatsdReport {
 mod tests {
     use super::*;
     use crate::test_fixtures::exchange;
-    use crate::{Exchange, Outcome, Run, Tally, Window};
+    use crate::{Backlog, Exchange, Outcome, Run, Statistics, Tally, Window};
 
     fn track(samples: &[(u64, Option<u64>)]) -> WatchTrack {
         let curve = WatchCurve {
@@ -334,6 +334,25 @@ mod tests {
             watch: Some(Watch { tracks: vec![track], ..Watch::default() }),
             ..Run::recorded(connections as u32, tally, window.until - window.from, window.until)
         }
+    }
+
+    #[test]
+    fn connections_without_a_response_hide_the_wait_in_a_closed_loop_only() {
+        let mut run = played(10, 10);
+        run.tally.per_connection.push(0);
+        assert_eq!((run.connections_never_served(), run.accept_queue_wait()), (1, None));
+        // An open loop does not need all of its connections.
+        let backlog = Backlog {
+            over: run.measured,
+            offered: 100.0,
+            at_end: 0,
+            growth: 0.0,
+            error: 0.0,
+            late_growth: 0.0,
+        };
+        run.statistics = Some(Statistics { backlog: Some(backlog), ..Statistics::default() });
+        assert_eq!(run.connections_never_served(), 0);
+        assert_eq!(run.accept_queue_wait(), Some(Nanos::ZERO));
     }
 
     #[test]
