@@ -1,12 +1,15 @@
 //! Whether a study ended early.
 
-use model::{Diagnostic, Study};
+use model::{Diagnostic, Run, Study};
 
 /// Whether the user, or the end of the server, cut the study short.
 pub fn is_cut_short(study: &Study) -> bool {
-    let is_shorter = |warning: &Diagnostic| matches!(warning, Diagnostic::Interrupted { .. });
-    let runs = study.runs();
-    is_interrupted(study) || runs.iter().any(|run| run.warnings.iter().any(is_shorter))
+    is_interrupted(study) || study.runs().iter().any(|run| is_shorter(run))
+}
+
+/// Whether the user, or the end of the server, ended this run early.
+pub(crate) fn is_shorter(run: &Run) -> bool {
+    run.warnings.iter().any(|warning| matches!(warning, Diagnostic::Interrupted { .. }))
 }
 
 /// Whether the user interrupted it. Always false for a load, whose command knows who ended it.

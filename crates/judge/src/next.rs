@@ -12,7 +12,7 @@ use model::{
 };
 use serde::Serialize;
 
-use crate::cut_short::is_cut_short;
+use crate::cut_short::{is_cut_short, is_shorter};
 use crate::findings::{
     ClosedLoop, FallsBehind, Finding, HeavyClass, KeepsUp, Limited, NotMeasured, OneLoad,
     Overloaded, Peaked, StillRising,
@@ -81,7 +81,7 @@ fn to_the_end(study: &Study) -> Option<NextCommand> {
 /// The flags for those loads of a sweep that have no whole run; `None` if that is all of them, or
 /// each is measured several times.
 fn missing_loads(study: &SweepStudy) -> Option<String> {
-    let is_whole = |run: &&Run| !run.warnings.iter().any(is_interruption);
+    let is_whole = |run: &&Run| !is_shorter(run);
     let whole: Vec<u32> = study.runs.iter().filter(is_whole).map(|run| run.connections).collect();
     let loads = study.plan.loads(study.server.slots());
     let is_missing = |(_, connections): &&(f64, u32)| !whole.contains(connections);
@@ -96,10 +96,6 @@ fn missing_loads(study: &SweepStudy) -> Option<String> {
         ("--connections", missing.iter().map(|(_, connections)| connections.to_string()).collect())
     };
     Some(format!("{flag}={}", values.join(",")))
-}
-
-fn is_interruption(warning: &Diagnostic) -> bool {
-    matches!(warning, Diagnostic::Interrupted { .. })
 }
 
 fn command(line: impl Into<String>, why: &str) -> NextCommand {
@@ -613,8 +609,7 @@ fn longer_load(study: &LoadStudy) -> Option<NextCommand> {
     let run = &study.run;
     let is_steady =
         matches!(plan.load.pace, Pace::Closed | Pace::Open { profile: Profile::Flat { .. }, .. });
-    let is_cut_short = run.warnings.iter().any(is_interruption);
-    if !is_steady || !run.is_evidence() || run.claim.is_some() || is_cut_short {
+    if !is_steady || !run.is_evidence() || run.claim.is_some() || is_shorter(run) {
         return None;
     }
     let answers = run.tally.counts.good();

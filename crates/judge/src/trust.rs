@@ -7,6 +7,7 @@ use model::{Diagnostic, Judgement, Nanos, Quantile, Run, Study, Verdict, number}
 use serde::Serialize;
 
 use crate::checks::{Grade, assess, machine_busy};
+use crate::cut_short::is_shorter;
 use crate::event::{EventTrouble, trouble};
 use crate::named_runs::{NamedRun, diagnostics, is_hidden, name_in_sweep};
 use crate::verdict::troubles;
@@ -124,8 +125,7 @@ fn cut_short(study: &Study) -> Option<TrustLine> {
     if !sweep.interrupted {
         return None;
     }
-    let is_shorter = |warning: &Diagnostic| matches!(warning, Diagnostic::Interrupted { .. });
-    let last = sweep.runs.last().filter(|run| run.warnings.iter().any(is_shorter));
+    let last = sweep.runs.last().filter(|run| is_shorter(run));
     let last = last.map(|run| {
         let load = name_in_sweep(sweep, run);
         format!(", the last of them ({load}) for {} only", brief(run.measured))

@@ -86,9 +86,8 @@ fn of_loads(run: &Run, server: &ServerSeen) -> Option<Limit> {
         return None;
     }
     let limit = server_limit(server);
-    // If all connections are one worker's, the threads of another are idle: what is done at once
-    // tells nothing of the app.
-    // Nor do those tell of it that are left where others are never served.
+    // Where all connections are one worker's, or some are never served, threads are idle although
+    // requests wait: what is done at once tells nothing of the app.
     let is_partial = run.has_idle_worker() || run.connections_never_served() > 0;
     if is_partial && matches!(limit, Some(Limit::InsideApp { .. })) {
         return None;

@@ -11,6 +11,8 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::Nanos;
+
 /// The text that replaces a secret.
 pub const SECRET: &str = "(secret)";
 
@@ -280,13 +282,9 @@ pub fn is_secret_body(body: &str) -> bool {
         || behind("name=\"").any(is_named_so)
 }
 
-/// `30`, `1.5s`, `2k`: also what another tool's -d takes.
-fn is_number_or_time(text: &str) -> bool {
-    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let is_unit = text.len() - number.len() <= 2;
-    is_unit
-        && !number.is_empty()
-        && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+/// Whether that is a number, perhaps with a unit of time: no secret.
+pub fn is_number_or_time(value: &str) -> bool {
+    value.starts_with(|c: char| c.is_ascii_digit()) && value.parse::<Nanos>().is_ok()
 }
 
 /// Any text without its secrets.

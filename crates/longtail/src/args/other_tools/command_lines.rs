@@ -10,11 +10,11 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 use model::Nanos;
 use model::plan::quoted;
-use model::secret::masked_word;
+use model::secret::{is_number_or_time, masked_word};
 
 use super::flags::{
     Counterpart, FOR_EVER, KeepAlive, OtherTool, OthersDefault, OthersFlag, Spelling, TOOLS, Takes,
-    URL, UrlPlace, in_five_digits, is_number_or_time, is_script, truth_of,
+    URL, UrlPlace, in_five_digits, is_script, truth_of,
 };
 use super::synonyms;
 use crate::args::mistakes::unknown_words;

@@ -828,11 +828,6 @@ pub(crate) fn truth_of(value: &str) -> Option<bool> {
     }
 }
 
-/// Whether that is a number, perhaps with a unit of time: no secret.
-pub(crate) fn is_number_or_time(value: &str) -> bool {
-    value.starts_with(|c: char| c.is_ascii_digit()) && value.parse::<model::Nanos>().is_ok()
-}
-
 /// A number without its k, M or G (thousands, millions, billions).
 fn without_unit(value: &str) -> Option<String> {
     let (digits, by) = match value.split_at_checked(value.len().saturating_sub(1)) {
