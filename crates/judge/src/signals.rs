@@ -338,6 +338,36 @@ pub struct SignalStep {
     pub part: f64,
 }
 
+/// How far the load was up at an instant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LoadPart {
+    /// The rate that was offered / the capacity.
+    pub part: f64,
+    /// Whether more had been offered before.
+    pub going_down: bool,
+}
+
+impl LoadPart {
+    fn at(steps: &[SignalStep], at: Nanos) -> LoadPart {
+        let so_far = &steps[..steps.partition_point(|step| step.from <= at)];
+        let part = so_far.last().map_or(0.0, |step| step.part);
+        LoadPart { part, going_down: so_far.iter().any(|step| step.part > part) }
+    }
+
+    /// `90 %`, `90 % going down`
+    pub fn in_words(&self) -> String {
+        let percent = model::number::fixed(self.part * 100.0, 0);
+        format!("{percent} %{}", if self.going_down { " going down" } else { "" })
+    }
+
+    /// `90 % of the capacity`, `90 % of the capacity, on the way down`
+    fn in_a_sentence(&self, whole: &str) -> String {
+        let percent = model::number::fixed(self.part * 100.0, 0);
+        let way = if self.going_down { ", on the way down" } else { "" };
+        format!("{percent} % of {whole}{way}")
+    }
+}
+
 /// Requests that were due in one second of the measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DueSecond {
@@ -372,13 +402,13 @@ pub struct SignalRow {
     /// The end of its idle range.
     pub idle_end: f64,
     /// At which part of the capacity it left that range; `None` if it never did.
-    pub left_at: Option<f64>,
+    pub left_at: Option<LoadPart>,
     /// The threshold to use; `None` where there is nothing to go by.
     pub threshold: Option<f64>,
-    /// When it was known to have crossed that on the way up; `None` if it never did.
+    /// When it was known to have crossed that; `None` if it never did.
     pub crossed: Option<Nanos>,
     /// At which part of the capacity.
-    pub crossed_at: Option<f64>,
+    pub crossed_at: Option<LoadPart>,
     /// How long before the objective broke, in seconds; negative if after. `None` if one of the two
     /// never happened.
     pub lead: Option<f64>,
@@ -396,7 +426,7 @@ pub struct SignalsFound {
     /// When the objective broke; `None` if it held all the time.
     pub broke: Option<Nanos>,
     /// At which part of the capacity.
-    pub broke_at: Option<f64>,
+    pub broke_at: Option<LoadPart>,
     /// What these are parts of, in words.
     pub parts_of: &'static str,
     /// The signals, the earliest first; those that never crossed their threshold last.
@@ -433,7 +463,7 @@ impl SignalsFound {
             forget_pressure(&mut rows);
         }
         rows.sort_by_key(|row| (row.crossed.is_none(), row.crossed, row.false_alarms));
-        let broke_at = broke.map(|at| part_at(seen.steps, at));
+        let broke_at = broke.map(|at| LoadPart::at(seen.steps, at));
         SignalsFound { broke, broke_at, parts_of: seen.parts_of, rows, missing }
     }
 
@@ -450,28 +480,29 @@ impl SignalsFound {
 
     /// The answer in a sentence or two.
     pub fn sentence(&self) -> String {
-        let Some(broke) = self.broke else {
+        let Some((broke, broke_at)) = self.broke.zip(self.broke_at) else {
             return "The objective held all the time, so no signal can be compared with it: give a \
                     stricter --objective or a longer --budget."
                 .to_owned();
         };
-        let part = percent(self.broke_at.unwrap_or_default());
         let whole = self.parts_of;
         let silent = self.saw_nothing();
         let Some(best) = self.best() else {
             let first = self.first_after();
             return format!(
-                "The objective broke at {part} of {whole}, and no signal told so in advance \
-                 without false alarms.{first}{silent}"
+                "The objective broke at {}, and no signal told so in advance without false \
+                 alarms.{first}{silent}",
+                broke_at.in_a_sentence(whole)
             );
         };
         let threshold = best.beyond().unwrap_or_default();
         let lead = brief(Nanos::from_secs_f64(best.lead.unwrap_or_default()));
-        let at = percent(best.crossed_at.unwrap_or_default());
+        let at = best.crossed_at.map(|at| at.in_a_sentence(whole)).unwrap_or_default();
         format!(
-            "Scale on {}: it went {threshold} at {at} of {whole}, {lead} before the objective \
-             broke (at {part}, {} after the start).{silent}",
+            "Scale on {}: it went {threshold} at {at}, {lead} before the objective broke (at {}, \
+             {} after the start).{silent}",
             best.kind.name,
+            broke_at.in_words(),
             brief(broke)
         )
     }
@@ -549,16 +580,7 @@ impl SignalRow {
     }
 }
 
-fn percent(part: f64) -> String {
-    format!("{} %", model::number::fixed(part * 100.0, 0))
-}
-
-/// The part of the capacity that was offered then.
-fn part_at(steps: &[SignalStep], at: Nanos) -> f64 {
-    steps.iter().rfind(|step| step.from <= at).map_or(0.0, |step| step.part)
-}
-
-/// When the objective broke on the way up: the end of the first few seconds of which more requests
+/// When the objective broke: the end of the first few seconds of which more requests
 /// were late than chance allows.
 fn broke_at(seen: &SignalsSeen<'_>, up: Nanos) -> Option<Nanos> {
     let is_broken = |window: &[DueSecond]| {
@@ -604,10 +626,10 @@ fn row(
     Some(SignalRow {
         kind,
         idle_end,
-        left_at: left.map(|at| part_at(seen.steps, at)),
+        left_at: left.map(|at| LoadPart::at(seen.steps, at)),
         threshold,
         crossed,
-        crossed_at: crossed.map(|at| part_at(seen.steps, at)),
+        crossed_at: crossed.map(|at| LoadPart::at(seen.steps, at)),
         lead,
         false_alarms,
         checked: checked.len() as u64,
@@ -815,8 +837,9 @@ mod tests {
 
     #[test]
     fn the_earliest_signal_without_false_alarms_is_the_one_to_go_by() {
-        let offered =
-            |second: u64| (part_at(&steps(), Nanos::from_secs(second)) * 10.0).round() as u64;
+        let offered = |second: u64| {
+            (LoadPart::at(&steps(), Nanos::from_secs(second)).part * 10.0).round() as u64
+        };
         let found = found(vec![
             curve("busy_threads", |second| offered(second).min(10)),
             curve("pool_capacity", |second| 10 - offered(second).min(10)),
@@ -825,12 +848,13 @@ mod tests {
             curve("accept_queue", |second| if second > 20 && second % 7 < 4 { 9 } else { 0 }),
         ]);
         assert_eq!(found.broke, Some(Nanos::from_secs(93)));
-        assert_eq!(found.broke_at, Some(1.1));
+        assert_eq!(found.broke_at, Some(LoadPart { part: 1.1, going_down: false }));
         let best = found.best().unwrap();
         assert_eq!(best.kind.name, "busy threads");
-        assert_eq!((best.idle_end, best.left_at), (5.0, Some(0.6)));
+        let going_up = |part| Some(LoadPart { part, going_down: false });
+        assert_eq!((best.idle_end, best.left_at), (5.0, going_up(0.6)));
         assert_eq!((best.threshold, best.crossed), (Some(7.5), Some(Nanos::from_secs(65))));
-        assert_eq!((best.crossed_at, best.lead), (Some(0.8), Some(28.0)));
+        assert_eq!((best.crossed_at, best.lead), (going_up(0.8), Some(28.0)));
         let backlog = found.rows.iter().find(|row| row.kind.name == "backlog").unwrap();
         assert_eq!(backlog.lead, Some(-7.0), "it tells when it is too late");
         let noisy = found.rows.iter().find(|row| row.kind.name == "accept queue").unwrap();
@@ -931,6 +955,19 @@ mod tests {
              without false alarms. Backlog told first, 7.00 s after it: above 2.5. Accept queue \
              saw nothing of it."
         );
+    }
+
+    #[test]
+    fn a_number_that_crosses_when_the_load_goes_down_again_says_so() {
+        let found = found(vec![curve("backlog", |second| match second {
+            92..97 => 5,
+            // The last step, of half the capacity, begins at 110 s.
+            114..130 => 9,
+            _ => 0,
+        })]);
+        let row = &found.rows[0];
+        assert_eq!((row.threshold, row.lead), (Some(2.5), Some(-27.0)));
+        assert_eq!(row.crossed_at.unwrap().in_words(), "50 % going down");
     }
 
     /// The queue of a Puma before 7 is the kernel's.

@@ -1,7 +1,7 @@
 //! What `longtail signals` found, as text and as JSON.
 
 use judge::signals::{
-    BaseKnownBy, SignalRow, SignalSource, SignalsBase, SignalsFound, SignalsServer,
+    BaseKnownBy, LoadPart, SignalRow, SignalSource, SignalsBase, SignalsFound, SignalsServer,
 };
 use judge::words::listed;
 use model::{CapacityBracket, Nanos};
@@ -107,9 +107,7 @@ fn table(found: &SignalsFound) -> DataTable {
         ("false alarms at half load", 3),
     ];
     let columns = columns.map(|(name, leaves)| TableColumn::new(name).leaving(leaves));
-    let part = |part: Option<f64>| {
-        number::or_none(part, |part| format!("{} %", number::fixed(part * 100.0, 0)))
-    };
+    let part = |at: Option<LoadPart>| at.map_or(NONE.to_owned(), |at| at.in_words());
     let rows = found.rows.iter().map(|row| {
         TableRow::new([
             row.kind.name.to_owned(),
@@ -154,6 +152,7 @@ struct SummarySignal<'a> {
     threshold: Option<f64>,
     crossed_at_s: Option<f64>,
     crossed_at_part: Option<f64>,
+    crossed_going_down: Option<bool>,
     seconds_before: Option<f64>,
     false_alarms: u64,
     readings: u64,
@@ -177,7 +176,7 @@ impl<'a> SignalsSummary<'a> {
             capacity: head.bracket,
             interval_s: head.interval.as_secs_f64(),
             broke_at_s: found.broke.map(Nanos::as_secs_f64),
-            broke_at_part: found.broke_at,
+            broke_at_part: found.broke_at.map(|at| at.part),
             signals: found.rows.iter().map(summary_of).collect(),
             not_read: found.missing.iter().map(|kind| kind.name).collect(),
             doubt: head.doubt.as_deref(),
@@ -190,10 +189,11 @@ fn summary_of(row: &SignalRow) -> SummarySignal<'_> {
     SummarySignal {
         name: row.kind.name,
         idle_end: row.idle_end,
-        left_at_part: row.left_at,
+        left_at_part: row.left_at.map(|at| at.part),
         threshold: row.threshold,
         crossed_at_s: row.crossed.map(Nanos::as_secs_f64),
-        crossed_at_part: row.crossed_at,
+        crossed_at_part: row.crossed_at.map(|at| at.part),
+        crossed_going_down: row.crossed_at.map(|at| at.going_down),
         seconds_before: row.lead,
         false_alarms: row.false_alarms,
         readings: row.checked,
