@@ -77,7 +77,10 @@ impl ServerLife {
         }
         let is_same_process =
             |life: &FollowedLife| (life.stat.pid, life.stat.started) == (stat.pid, stat.started);
-        let by_exec = self.lives.iter().any(is_same_process);
+        let former = self.lives.iter().rfind(|life| is_same_process(life));
+        let by_exec = former.is_some();
+        // Its parent may have ended in the meantime: whose child it was still tells what it is.
+        let parent = former.map_or(stat.parent, |life| life.seen.parent);
         if !is_first && !by_exec {
             self.cpu_ticks += stat.cpu_ticks;
         }
@@ -85,7 +88,7 @@ impl ServerLife {
             if self.roots.contains(&stat.pid) { ProcessRole::First } else { ProcessRole::Other };
         let seen = SeenProcess {
             pid: stat.pid,
-            parent: stat.parent,
+            parent,
             role,
             started: (!is_first).then_some(now),
             serving: None,
@@ -218,11 +221,13 @@ mod tests {
         assert_eq!(lives[0].started, Some(Nanos(1)));
     }
 
-    /// As of nginx: its workers live on when its first process is killed.
+    /// As of nginx: its workers live on when its first process is killed. This one also replaces
+    /// its program then.
     #[test]
     fn children_are_workers_and_are_followed_when_their_parent_has_ended() {
         let mut shell = Command::new("sh");
-        shell.args(["-c", "sleep 60 & echo $!; wait"]).stdout(Stdio::piped());
+        shell.args(["-c", "exec 3<&0; (read line <&3; exec sleep 60) & echo $!; wait"]);
+        shell.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut first = shell.spawn().unwrap();
         let mut line = String::new();
         let mut output = BufReader::new(first.stdout.take().unwrap());
@@ -231,12 +236,19 @@ mod tests {
         let mut life = ServerLife::of(&[first.id()]);
         life.look(Nanos::ZERO, true);
         assert_eq!(life.workers(), [worker]);
+        let to_worker = first.stdin.take();
         first.kill().unwrap();
         first.wait().unwrap();
         life.look(Nanos(1), false);
         assert_eq!((life.living_root(), life.workers()), (None, vec![worker]));
-        Command::new("kill").arg(worker.to_string()).status().unwrap();
+        drop(to_worker);
         let mut now = 2;
+        while !life.seen().iter().any(|seen| seen.by_exec) {
+            life.look(Nanos(now), false);
+            now += 1;
+        }
+        assert_eq!((life.living_root(), life.workers()), (None, vec![worker]));
+        Command::new("kill").arg(worker.to_string()).status().unwrap();
         while !life.workers().is_empty() {
             life.look(Nanos(now), false);
             now += 1;
