@@ -106,7 +106,7 @@ fn step(before: &SizeSearch, after: &SizeSearch) -> String {
         _ if old.is_above(new) => format!("{question} More with {}.", before.size),
         _ if !is_known => format!(
             "{question} Undecided: no rate was shown to keep it with both; that takes a longer \
-             --budget."
+             --budget, or an objective of a lower percentile."
         ),
         _ => format!(
             "{question} Undecided: the brackets overlap, and a longer --budget makes them narrower."
