@@ -124,6 +124,7 @@ pub(crate) const FLAGS: &[Synonyms<Meant>] = &[
     ("ssl tls https", Advice("https:// in the URL says so")),
     ("pause think-time thinktime think_time wait wait-time", Flag("--think")),
     ("d delay sleep", Flag("--service")),
+    ("service service-time response-time sleep", Flag("--delay")),
     ("rounds repetitions repeats runs", Flag("--repeat")),
     (
         "delay sleep",
