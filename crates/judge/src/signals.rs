@@ -340,18 +340,18 @@ pub struct SignalStep {
 
 /// How far the load was up at an instant.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LoadPart {
+pub struct OfferedPart {
     /// The rate that was offered / the capacity.
     pub part: f64,
     /// Whether more had been offered before.
     pub going_down: bool,
 }
 
-impl LoadPart {
-    fn at(steps: &[SignalStep], at: Nanos) -> LoadPart {
+impl OfferedPart {
+    fn at(steps: &[SignalStep], at: Nanos) -> OfferedPart {
         let so_far = &steps[..steps.partition_point(|step| step.from <= at)];
         let part = so_far.last().map_or(0.0, |step| step.part);
-        LoadPart { part, going_down: so_far.iter().any(|step| step.part > part) }
+        OfferedPart { part, going_down: so_far.iter().any(|step| step.part > part) }
     }
 
     /// `90 %`, `90 % going down`
@@ -402,13 +402,13 @@ pub struct SignalRow {
     /// The end of its idle range.
     pub idle_end: f64,
     /// At which part of the capacity it left that range; `None` if it never did.
-    pub left_at: Option<LoadPart>,
+    pub left_at: Option<OfferedPart>,
     /// The threshold to use; `None` where there is nothing to go by.
     pub threshold: Option<f64>,
     /// When it was known to have crossed that; `None` if it never did.
     pub crossed: Option<Nanos>,
     /// At which part of the capacity.
-    pub crossed_at: Option<LoadPart>,
+    pub crossed_at: Option<OfferedPart>,
     /// How long before the objective broke, in seconds; negative if after. `None` if one of the two
     /// never happened.
     pub lead: Option<f64>,
@@ -426,7 +426,7 @@ pub struct SignalsFound {
     /// When the objective broke; `None` if it held all the time.
     pub broke: Option<Nanos>,
     /// At which part of the capacity.
-    pub broke_at: Option<LoadPart>,
+    pub broke_at: Option<OfferedPart>,
     /// What these are parts of, in words.
     pub parts_of: &'static str,
     /// The signals, the earliest first; those that never crossed their threshold last.
@@ -463,7 +463,7 @@ impl SignalsFound {
             forget_pressure(&mut rows);
         }
         rows.sort_by_key(|row| (row.crossed.is_none(), row.crossed, row.false_alarms));
-        let broke_at = broke.map(|at| LoadPart::at(seen.steps, at));
+        let broke_at = broke.map(|at| OfferedPart::at(seen.steps, at));
         SignalsFound { broke, broke_at, parts_of: seen.parts_of, rows, missing }
     }
 
@@ -626,10 +626,10 @@ fn row(
     Some(SignalRow {
         kind,
         idle_end,
-        left_at: left.map(|at| LoadPart::at(seen.steps, at)),
+        left_at: left.map(|at| OfferedPart::at(seen.steps, at)),
         threshold,
         crossed,
-        crossed_at: crossed.map(|at| LoadPart::at(seen.steps, at)),
+        crossed_at: crossed.map(|at| OfferedPart::at(seen.steps, at)),
         lead,
         false_alarms,
         checked: checked.len() as u64,
@@ -838,7 +838,7 @@ mod tests {
     #[test]
     fn the_earliest_signal_without_false_alarms_is_the_one_to_go_by() {
         let offered = |second: u64| {
-            (LoadPart::at(&steps(), Nanos::from_secs(second)).part * 10.0).round() as u64
+            (OfferedPart::at(&steps(), Nanos::from_secs(second)).part * 10.0).round() as u64
         };
         let found = found(vec![
             curve("busy_threads", |second| offered(second).min(10)),
@@ -848,10 +848,10 @@ mod tests {
             curve("accept_queue", |second| if second > 20 && second % 7 < 4 { 9 } else { 0 }),
         ]);
         assert_eq!(found.broke, Some(Nanos::from_secs(93)));
-        assert_eq!(found.broke_at, Some(LoadPart { part: 1.1, going_down: false }));
+        assert_eq!(found.broke_at, Some(OfferedPart { part: 1.1, going_down: false }));
         let best = found.best().unwrap();
         assert_eq!(best.kind.name, "busy threads");
-        let going_up = |part| Some(LoadPart { part, going_down: false });
+        let going_up = |part| Some(OfferedPart { part, going_down: false });
         assert_eq!((best.idle_end, best.left_at), (5.0, going_up(0.6)));
         assert_eq!((best.threshold, best.crossed), (Some(7.5), Some(Nanos::from_secs(65))));
         assert_eq!((best.crossed_at, best.lead), (going_up(0.8), Some(28.0)));

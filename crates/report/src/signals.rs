@@ -1,7 +1,7 @@
 //! What `longtail signals` found, as text and as JSON.
 
 use judge::signals::{
-    BaseKnownBy, LoadPart, SignalRow, SignalSource, SignalsBase, SignalsFound, SignalsServer,
+    BaseKnownBy, OfferedPart, SignalRow, SignalSource, SignalsBase, SignalsFound, SignalsServer,
 };
 use judge::words::listed;
 use model::{CapacityBracket, Nanos};
@@ -107,7 +107,7 @@ fn table(found: &SignalsFound) -> DataTable {
         ("false alarms at half load", 3),
     ];
     let columns = columns.map(|(name, leaves)| TableColumn::new(name).leaving(leaves));
-    let part = |at: Option<LoadPart>| at.map_or(NONE.to_owned(), |at| at.in_words());
+    let part = |at: Option<OfferedPart>| at.map_or(NONE.to_owned(), |at| at.in_words());
     let rows = found.rows.iter().map(|row| {
         TableRow::new([
             row.kind.name.to_owned(),
