@@ -97,8 +97,8 @@ fn of_event(run: &NamedRun<'_>) -> Option<TrustLine> {
             TrustLine::new(
                 Grade::Failed,
                 format!(
-                    "The event's command ended with exit code {exit_code}{at}{last}: that is not \
-                     what a deploy costs that succeeds."
+                    "The event's command ended with exit code {exit_code}{at}{last}: that does not \
+                     show what it costs if it succeeds."
                 ),
             )
         }
