@@ -103,7 +103,7 @@ const FIRST_LOOK: Nanos = Nanos::from_millis(2_500);
 const NEXT_LOOK: f64 = 0.4;
 /// The shortest full trial.
 const SHORTEST_FULL: Nanos = Nanos::from_secs(10);
-/// The part of a full trial's requests that the last one needs to pass.
+/// The last trial of a search without a lower end can pass with this part of a full one's requests.
 const SHORT_TRIAL: f64 = 0.3;
 /// A full trial takes this many relaxation times of the queue.
 const RELAXATIONS: f64 = 30.0;
@@ -436,7 +436,7 @@ impl RateSearch {
     }
 
     /// Between which rates it seems to lie, by what is more likely of each trial; without any
-    /// certainty. Rates from one on at which trials could not be trusted twice are not known.
+    /// certainty. Nothing is known of rates that are too high for the generator.
     pub fn provisional(&self) -> CapacityBracket {
         let known = || self.trials.iter().filter(|trial| trial.is_valid());
         let high = known()
@@ -995,9 +995,9 @@ impl TrialLook {
             return false;
         }
         let later = counted + Nanos::from_secs_f64(counted.as_secs_f64() * NEXT_LOOK);
-        // The first look that can pass is at the length of a full trial.
-        let full = self.order.shortest;
-        self.next = if counted < full && full < later { full } else { later };
+        // The first look that can pass is at the shortest length.
+        let shortest = self.order.shortest;
+        self.next = if counted < shortest && shortest < later { shortest } else { later };
         let shares = LateShare::all_of(counts);
         match self.judge(&shares, counts) {
             TrialResult::Failed { .. } => true,
@@ -1023,10 +1023,10 @@ impl TrialLook {
         if is_long && counts.backlog().is_some_and(|backlog| backlog.grows()) {
             return TrialResult::Failed { objective: 0 };
         }
-        let is_full = counted + Nanos::from_secs(1) > self.order.shortest;
+        let has_run_long_enough = counted + Nanos::from_secs(1) > self.order.shortest;
         let passed = |share: &LateShare| share.chance_of_so_few() <= self.chance_to_pass;
         let can_pass = self.order.purpose != TrialPurpose::Scout;
-        if is_full && can_pass && shares.iter().all(passed) {
+        if has_run_long_enough && can_pass && shares.iter().all(passed) {
             return TrialResult::Passed;
         }
         TrialResult::Undecided

@@ -111,7 +111,7 @@ pub enum ServerChange {
         by_exec: bool,
         /// How many of its processes served.
         serving: u32,
-        /// How many there were that serve or are to serve.
+        /// How many served before, or were started, whichever is more.
         of: u32,
     },
     /// The server was started anew, and ended.
@@ -220,8 +220,8 @@ pub fn server_change(record: &EventRecord) -> ServerChange {
         _ => false,
     };
     let is_phased = record.planned.kind == EventKind::PhasedRestart;
-    let lacks = serving < ended && (started > 0 || is_phased || is_replaced);
-    if starting > 0 || lacks || is_phased && !is_replaced {
+    let lacks_workers = serving < ended && (started > 0 || is_phased || is_replaced);
+    if starting > 0 || lacks_workers || is_phased && !is_replaced {
         return ServerChange::Unfinished { ended, of, started, serving };
     }
     match (ended, serving) {
@@ -284,7 +284,7 @@ pub fn trouble(record: &EventRecord) -> Option<EventTrouble> {
     let exit_code = record.command.as_ref().and_then(|command| command.exit_code);
     match exit_code.filter(|code| *code != 0) {
         Some(exit_code) => Some(EventTrouble::Failed { exit_code }),
-        // What it costs if the server does not come back was measured.
+        // The run shows what it costs if the server does not come back.
         None if matches!(server_change(record), ServerChange::EndedAgain { .. }) => None,
         None if !is_over(record) => Some(EventTrouble::Unfinished),
         None => {
@@ -375,8 +375,8 @@ impl ServerChange {
             }
             ServerChange::Ended => "the server ended".to_owned(),
             ServerChange::FirstEnded { workers } => {
-                let served = if workers == 1 { "worker lives" } else { "workers live" };
-                format!("the server's first process ended, and {workers} {served} on without it")
+                let live = if workers == 1 { "worker lives" } else { "workers live" };
+                format!("the server's first process ended, and {workers} {live} on without it")
             }
             ServerChange::Unfinished { ended, of, started, serving } => {
                 unfinished(ended, of, started, serving)

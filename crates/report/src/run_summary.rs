@@ -401,10 +401,8 @@ impl<'a> SummaryRun<'a> {
         let slow = if above_all == 0 {
             String::new()
         } else {
-            {
-                let were = if above_all == 1 { "was" } else { "were" };
-                format!(" ({above_all} of these {were} already slower than any response)")
-            }
+            let were = if above_all == 1 { "was" } else { "were" };
+            format!(" ({above_all} of these {were} already slower than any response)")
         };
         (!kinds.is_empty()).then(|| format!("{}, not counted{slow}", kinds.join(" and ")))
     }

@@ -39,8 +39,8 @@ pub(super) fn of(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Findin
     let known = sweep_points::known_limit(points).and_then(|_| sweep_points::reached(points));
     let reached = shown.or(known)?;
     // The highest load alone does not show that more connections bring no more.
-    let still_grows = reached.run.connections == last.run.connections && points.len() > 1;
-    if still_grows && shown.is_none() {
+    let is_highest = reached.run.connections == last.run.connections && points.len() > 1;
+    if is_highest && shown.is_none() {
         return None;
     }
     if study.runs.iter().any(|run| run.completed_rate() > REFUTED * best.rate) {

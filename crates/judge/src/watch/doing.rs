@@ -10,9 +10,9 @@ const A_FEW: f64 = 0.05;
 /// like a wait for a backend. With fewer requests in flight than this share of the threads, it may
 /// be most of what is seen.
 const IN_FLIGHT: f64 = 0.75;
-/// A pool has at least this many threads inside, and as many wait for their turn: one, now and then
-/// between two requests.
-const ONE: f64 = 0.8;
+/// In a worker with a pool at least one thread has a connection, and one waits for its turn: on
+/// average a little less, since a thread is sometimes seen between two requests.
+const ABOUT_ONE: f64 = 0.8;
 
 /// The waits of each worker; `None` if those of one of them are not visible.
 fn of_workers(seen: &WatchEvidence) -> Option<Vec<WaitsSeen>> {
@@ -108,14 +108,14 @@ fn elsewhere(all: &[WaitsSeen], slots: u32) -> Option<String> {
     })
 }
 
-/// In each worker as many threads wait for a backend, and all others wait with a time limit, as
-/// Rails' threads do for a connection to the database.
+/// In each worker the same number of threads waits for a backend, and all others wait with a time
+/// limit, as Rails' threads do for a connection to the database.
 fn pool(all: &[WaitsSeen], slots: u32) -> Option<String> {
     let inside = sum(all, |waits| waits.socket);
     let in_turn = sum(all, |waits| waits.timed);
     let size = (inside / all.len() as f64).round() as u32;
     let is_pool = |waits: &WaitsSeen| {
-        waits.timed >= ONE && waits.socket >= ONE && waits.socket.round() as u32 == size
+        waits.timed >= ABOUT_ONE && waits.socket >= ABOUT_ONE && waits.socket.round() as u32 == size
     };
     if !threads::are_busy(inside + in_turn, slots) || !all.iter().all(is_pool) {
         return None;
