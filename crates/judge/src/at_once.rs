@@ -19,8 +19,8 @@ pub(crate) const ERRORS: f64 = 1.96;
 
 /// For a run in closed loop without think time; `None` if no request was measured alone, or nothing
 /// completed. Don't use it for an open loop or with pauses: Puma before 7 then holds a thread for
-/// up to 0.2 s to wait for the connection's next request. Of a mix whose requests partly failed, the
-/// good ones may be of the shorter classes: each counts with the time of its own.
+/// up to 0.2 s to wait for the connection's next request. If some requests of a mix failed, most of
+/// the good ones may be of shorter classes, so each counts with the time of its own class.
 pub(crate) fn of_run(
     run: &Run,
     alone: &ServiceTime,

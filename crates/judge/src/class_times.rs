@@ -39,8 +39,8 @@ pub fn server_time(class: &ClassTally, alone: Nanos) -> f64 {
     others as f64 * alone.as_secs_f64() + failed as f64 * of_failed.as_secs_f64()
 }
 
-/// How much work a good response of a run was on average, in that of a request of its mix: 1 unless
-/// one class failed more often than another. `None` where that cannot be told.
+/// How much work a good response of a run was, as a multiple of that of an average request of the
+/// mix: 1 unless one class failed more often than another. `None` where that cannot be told.
 pub(crate) fn work_of_good(classes_alone: &[ClassAlone], run: &Run) -> Option<f64> {
     let classes = &run.tally.classes;
     if classes.len() < 2 || run.tally.counts.failed() == 0 {

@@ -580,8 +580,8 @@ impl SignalRow {
     }
 }
 
-/// When the objective broke: the end of the first few seconds of which more requests
-/// were late than chance allows.
+/// When the objective broke: the end of the first few seconds of which more requests were late than
+/// chance allows.
 fn broke_at(seen: &SignalsSeen<'_>, up: Nanos) -> Option<Nanos> {
     let is_broken = |window: &[DueSecond]| {
         let requests: u64 = window.iter().map(|second| second.requests).sum();

@@ -81,7 +81,7 @@ pub fn held_against(run: &Run, threshold: &Threshold) -> Option<ThresholdResult>
     if !result.is_met || result.doubt == Some(ThresholdDoubt::Invalid) {
         return Some(result);
     }
-    // What passes was to pass in spite of the event.
+    // A threshold is to hold in spite of the event: if that did not happen, nothing is shown.
     let of_event = run.event.as_ref().and_then(|event| trouble(event)).map(ThresholdDoubt::from);
     Some(ThresholdResult { doubt: of_event.or(result.doubt), ..result })
 }

@@ -87,7 +87,7 @@ pub fn painted(
         if ending.lines().count() <= room || doubts + commands == 0 {
             return text + &ending;
         }
-        // The first command settles what the conclusion leaves open, so it goes last.
+        // The first command settles what the conclusion leaves open, so it is left out last.
         if commands > 1 && commands >= doubts || doubts == 0 {
             commands -= 1;
         } else {

@@ -154,7 +154,7 @@ pub struct StartRate {
     pub per_second: f64,
     /// Over at least how many seconds.
     pub seconds: f64,
-    /// The last of these seconds that suffice for a rate: it is certainly theirs.
+    /// How many of these seconds, the last ones, suffice for a rate: they certainly had this rate.
     pub shortest_seconds: f64,
     /// The age of the oldest of these reports; `None` if unknown.
     pub age: Option<Nanos>,

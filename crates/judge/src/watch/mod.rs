@@ -80,8 +80,8 @@ impl Diagnosis {
 }
 
 /// The mean wait. `None` if no request waits or begins, if the rate may be from before they waited,
-/// or if one worker has a backlog while
-/// another has free threads: the wait then depends on the worker.
+/// or if one worker has a backlog while another has free threads: the wait then depends on the
+/// worker.
 fn wait(seen: &WatchEvidence, found: &Found) -> Option<Nanos> {
     let is_one_queue = !matches!(found, Found::Uneven | Found::Standstill);
     let waiting = Some(seen.waiting()).filter(|waiting| *waiting > 0 && is_one_queue)?;
