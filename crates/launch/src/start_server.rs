@@ -131,8 +131,8 @@ impl Server {
         self.pid.as_raw_nonzero().get().cast_unsigned()
     }
 
-    /// Whether its command has `ruby -I FOLDER`: an option of Ruby, which a Puma that starts itself
-    /// anew does not give it again.
+    /// Whether its command has `ruby -I FOLDER`: an option of Ruby that Puma does not pass on when it
+    /// restarts itself.
     pub fn gives_ruby_a_library(&self) -> bool {
         let ruby = self.spec.argv.iter().position(|word| Path::new(word).ends_with("ruby"));
         let options = ruby.map_or(&[][..], |at| &self.spec.argv[at + 1..]);

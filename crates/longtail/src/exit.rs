@@ -186,7 +186,7 @@ impl LinesToType {
         LinesToType { lines: vec![line], rest: String::new() }
     }
 
-    /// The same, with what is to be said behind a line, once where several lines have the same.
+    /// Adds what `of_line` says of each line behind them all, once if it is the same for several.
     pub(crate) fn saying(mut self, of_line: impl Fn(&str) -> Option<String>) -> LinesToType {
         let mut said: Vec<String> = Vec::new();
         for missing in self.lines.iter().filter_map(|one| of_line(&one.line)) {

@@ -321,7 +321,7 @@ struct ProgressLine {
     waits_since: Option<Duration>,
     /// Whether that wait was printed, if no line is drawn.
     is_wait_printed: bool,
-    /// Whether that of an earlier run of the study has been printed.
+    /// Whether such a wait of an earlier run of the study was printed.
     knows_of_waits: bool,
     meter: FiguresMeter,
     /// `1203/s`, then `p50 3.56 ms` and `p99 23.3 ms`.
@@ -429,7 +429,7 @@ impl ProgressLine {
 
 /// If no line is drawn, a wait for the last responses is printed after this time; most are shorter.
 const NOTABLE_WAIT: Duration = Duration::from_millis(500);
-/// In the later runs of a study, whose user knows that they wait, only after this time.
+/// The same in the later runs of a study, whose user has read that a run waits.
 const LONG_WAIT: Duration = Duration::from_secs(5);
 /// A run that does not report its last responses waits for them this long after its time.
 const OVERDUE: Duration = Duration::from_secs(1);

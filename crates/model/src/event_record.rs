@@ -108,7 +108,7 @@ pub struct SeenProcess {
 pub enum ProcessRole {
     /// The first process of the server: of a Puma cluster the master.
     First,
-    /// A worker of a Puma cluster.
+    /// A worker of a Puma cluster; where the server is no Puma, a child of its first process.
     Worker,
     /// Any other.
     Other,

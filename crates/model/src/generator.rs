@@ -194,7 +194,7 @@ impl ServerCpu {
         let at_once: f64 =
             serving.iter().map(|process| process.used.max(1.0)).sum::<f64>() + idle.max(0.0);
         let by_cpus = self.of / per_request.as_secs_f64();
-        // What it starts needs no lock of its own processes.
+        // Commands that it starts do not need the lock of its own processes.
         let own_per_request = self.own().as_secs_f64() / self.requests as f64;
         let by_lock = at_once / own_per_request.max(1e-9);
         Some(if self.is_ruby { by_cpus.min(by_lock) } else { by_cpus })

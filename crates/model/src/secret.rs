@@ -264,8 +264,8 @@ pub fn masked_word(word: &str) -> String {
 }
 
 /// Whether something in a request's body looks like a secret: a value of JSON or of a form by its
-/// name, an element of XML, a part of a form, a token. Such a body is masked as a whole. So is a bare
-/// word, of which nothing tells what it is.
+/// name, an element of XML, a part of a form, a token. Such a body is masked as a whole. So is one of
+/// bare words, since nothing tells what they are.
 pub fn is_secret_body(body: &str) -> bool {
     let is_bare = !body.is_empty() && !body.contains(['=', ':', '<', '[', '{']);
     if is_bare && !body.starts_with('@') && !is_number_or_time(body) {

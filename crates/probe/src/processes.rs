@@ -5,12 +5,12 @@
 //! details are wanted also the title (`/proc/PID/cmdline`) and resident memory (`/proc/PID/statm`).
 //! `/proc/PID/schedstat` covers the main thread alone, so those of all threads are added:
 //! `/proc/PID/task/TID/schedstat` has ns on a CPU, ns on a run queue, and time slices
-//! (Documentation/scheduler/sched-stats.rst). Threads that ended between two samples, as a server
-//! has that starts one for each connection, are missing there; `/proc/PID/stat` has their CPU time,
-//! in ticks (mostly 10 ms), and that is taken where it shows more. It also has the CPU time of
-//! children that have ended: an app may run a command for each request, which lives too short to be
-//! found. Which of the server's connections it holds is in
-//! `/proc/PID/fd`, which root and its own user may read; any user may read the rest.
+//! (Documentation/scheduler/sched-stats.rst). Threads that ended between two samples are missing
+//! there (some servers start a thread for each connection). `/proc/PID/stat` includes their CPU
+//! time, in ticks (mostly 10 ms), and is used where it shows more. It also has the CPU time of
+//! children that have ended: an app may run a command for each request, too short to be found.
+//! Which of the server's connections it holds is in `/proc/PID/fd`, which root and its own user may
+//! read; any user may read the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -60,8 +60,8 @@ fn proportional_set_size(pid: u32) -> Option<u64> {
 pub struct CpuShare {
     /// On a CPU, in ns.
     pub cpu: u64,
-    /// The same of processes that it started and that have ended (a shell command, for instance),
-    /// as far as it was not counted when they were followed.
+    /// The same of child processes that have ended (a shell command, for instance), without what
+    /// was counted while they were followed.
     pub children: u64,
     /// Ready to run but waiting for a CPU, in ns.
     pub run_queue: u64,
@@ -158,7 +158,8 @@ struct FollowedProcess {
 struct EndedChildren {
     /// At the last sample; unknown before the first.
     before: Option<u64>,
-    /// What was counted of followed children that have ended, and is yet to appear here.
+    /// CPU time of followed children that have ended: it was counted while they were followed, and
+    /// has yet to appear in the counter.
     counted_already: u64,
     sum: u64,
 }

@@ -61,8 +61,8 @@ impl ServerLife {
         self.look_for_serving(now, is_first);
     }
 
-    /// The processes of the trees, and those that were: a worker may live on when its parent has
-    /// ended, and is then in no tree.
+    /// The processes of the trees, and those that were in them before: a worker may live on when its
+    /// parent has ended, and is then in no tree.
     fn pids(&self) -> BTreeSet<u32> {
         let followed = self.lives.iter().filter(|life| life.seen.ended.is_none());
         let followed = followed.map(|life| life.seen.pid);
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(lives[0].started, Some(Nanos(1)));
     }
 
-    /// As of nginx: its workers live on when its first process is killed. This one also replaces
+    /// As with nginx, whose workers live on when its first process is killed. This one also replaces
     /// its program then.
     #[test]
     fn children_are_workers_and_are_followed_when_their_parent_has_ended() {

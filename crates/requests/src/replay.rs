@@ -2,7 +2,8 @@
 //!
 //! Of each line ([`LogFormat`]) the time, the method and the path are taken, and the duration where
 //! the line has one under a name that is known: then the time is the request's end, as nginx and
-//! lograge write it, and the duration is subtracted, unless it was read in a wrong unit. What cannot be replayed is counted by its reason.
+//! lograge write it, and the duration is subtracted, unless it was read in a wrong unit. What cannot
+//! be replayed is counted by its reason.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -158,8 +159,8 @@ struct KeptLine {
     path: String,
 }
 
-/// From this share of whole seconds on the log has no finer times: with requests four times a second,
-/// each at a quarter of it, a quarter of the times are whole.
+/// If at least this share of the times are whole seconds, the log has no finer ones. Some are whole by
+/// chance in any log: with a request every 250 ms, a quarter of them.
 const MOSTLY_WHOLE: f64 = 0.9;
 
 impl KeptLine {
@@ -223,9 +224,9 @@ const LONG_GAP: i128 = 86_400_000_000_000;
 const FEW_LINES: f64 = 0.1;
 
 /// Leaves out the few lines whose time is far from that of all others, as where a clock was not yet
-/// set: a replay would wait for years. Far is a gap that is most of what the log spans. Puts the
-/// lines in the order of their time: in a log they may stand in that of their ends, or of several
-/// writers.
+/// set: a replay would wait for years. Far means behind a gap of more than half of what the log
+/// spans. Puts the lines in the order of their time: in a log they may be in the order in which the
+/// requests ended, or come from several writers.
 fn leave_out_far_times(lines: &mut Vec<KeptLine>, left_out: &mut BTreeMap<String, u64>) {
     lines.sort_by_key(|line| line.time);
     let mut far: Vec<KeptLine> = Vec::new();
@@ -254,8 +255,8 @@ fn leave_out_far_times(lines: &mut Vec<KeptLine>, left_out: &mut BTreeMap<String
     }
 }
 
-/// Starts that are spread over this many times the time of their ends, and a minute, were computed
-/// from durations in a wrong unit.
+/// If the starts span more than this many times what the ends span, plus a minute, the durations were
+/// read in a wrong unit.
 const MUCH_LONGER: i128 = 2;
 const MINUTE: i128 = 60_000_000_000;
 

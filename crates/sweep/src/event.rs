@@ -32,8 +32,8 @@ use crate::others_cpu::{CPU_PERIOD, OthersCpuSeries};
 
 /// How often the server's processes are looked at.
 const LOOK_PERIOD: Nanos = Nanos::from_millis(20);
-/// Between two searches for a new first process is this many times as long as the last one took:
-/// where many sockets and processes must be read, it shall not take a CPU from the server.
+/// The pause between two searches for a new first process, in multiples of what the last one took:
+/// reading many sockets and processes must not take a CPU from the server.
 const SEARCH_PAUSE: u64 = 10;
 /// The lanes are asked for their figures this long before the event.
 const ASK_BEFORE: Nanos = Nanos::from_millis(300);
@@ -199,8 +199,8 @@ impl<'a> WatchedEvent<'a> {
         self.others.read(self.clock.now(), known_ticks);
     }
 
-    /// Looks for the server that took the place of one that ended. Most of the looks find nobody who
-    /// listens, and cost little; who listens is seen at once, before it serves.
+    /// Looks for the server that took the place of one that ended. Most searches find no listener,
+    /// and cost little; a new one is found at once, before it serves.
     fn look_for_root(&mut self) {
         let begun = self.clock.now();
         let is_wanted = self.life.living_root().is_none() && !self.order.roots.is_empty();

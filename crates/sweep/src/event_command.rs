@@ -67,7 +67,7 @@ impl RunningCommand {
         self.shell.try_wait().ok()?
     }
 
-    /// Frees the memory of what it wrote, but for the end: a command may write without limit.
+    /// Frees the memory of its output, except for the end: a command may write without limit.
     pub(crate) fn forget_old_output(&self) {
         let Some(file) = &self.output else { return };
         let length = file.metadata().map_or(0, |data| data.len());

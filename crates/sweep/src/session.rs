@@ -423,7 +423,8 @@ impl<'a> Session<'a> {
 impl Session<'_> {
     /// Judges the runs of this server: by their own figures and, if all of its runs are done
     /// (`is_whole`), by comparing our count of requests with the server's. `alone` is the time of
-    /// one request alone, and `classes_alone` that of each class of a mix, if known. Returns a warning if the counts differ or cannot be compared.
+    /// one request alone, and `classes_alone` that of each class of a mix, if known. Returns a
+    /// warning if the counts differ or cannot be compared.
     pub(crate) fn judge<'r>(
         &self,
         runs: impl IntoIterator<Item = &'r mut Run>,

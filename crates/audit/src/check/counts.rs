@@ -67,7 +67,7 @@ fn same_count(printed: u64, expected: u64) -> Option<CheckOutcome> {
 pub(super) fn rate_times_duration(claim: &Claim) -> Option<CheckOutcome> {
     let rate = claim.rate_per_s?;
     let duration = claim.duration_s?;
-    // In hey's layout.
+    // Our report in hey's layout.
     if claim.tool == LoadTool::Longtail && claim.requests.is_none() {
         return unchecked("statuses are of requests due in that time, some of which ended later");
     }
@@ -93,7 +93,7 @@ pub(super) fn bins(claim: &Claim) -> Option<CheckOutcome> {
     same_count(claim.counted_in_bins(), timed)
 }
 
-/// Why nothing is said of the bytes of one of our reports.
+/// Why the bytes in one of our own reports are not checked.
 const BYTES_OF_ALL: &str = "its bytes are of the whole run, with the warm-up";
 
 /// A response's size times the responses is the total.

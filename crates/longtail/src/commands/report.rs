@@ -182,7 +182,7 @@ fn in_a_line(study: &Study) -> String {
     let minute = minute_of(&summary);
     let sentence = first_sentence(&summary.sentence).first;
     let sentence = if sentence.is_empty() { "nothing was measured" } else { sentence };
-    // Where results went does not tell studies apart, and a URL does so best.
+    // Without output flags, which do not tell studies apart; the URL, which does so best, comes first.
     let line = judge::next::edited(&summary.command_line, "", &[]);
     let typed = line.split_once(summary.command).map_or("", |(_, typed)| typed);
     let (urls, flags): (Vec<&str>, Vec<&str>) =

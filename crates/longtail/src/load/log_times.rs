@@ -23,7 +23,7 @@ impl LogTimes {
     /// Says how long the replay takes if nobody said so (`length` is how long it runs).
     ///
     /// # Errors
-    /// If it takes longer than anybody waits.
+    /// If it takes longer than a run may last.
     pub(super) fn say_how_long(
         &self,
         load: &LoadSettings,

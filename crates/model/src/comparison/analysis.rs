@@ -332,9 +332,9 @@ impl ComparisonFindings {
 }
 
 /// How much of the difference of two means their throughputs do not show, as a logarithm; 0 where
-/// that says nothing. In a closed loop the mean response time is connections / throughput (Little's
-/// law), and the arms have equally many connections. In a run that is short against its longest
-/// requests, the mean of those that ended in it is another.
+/// the throughputs say nothing about it. In a closed loop the mean response time is connections /
+/// throughput (Little's law), and the arms have equally many connections. If a run is short against
+/// its longest requests, the mean of those that ended in it does not fit its throughput.
 fn unexplained_by_throughput(
     plan: &ComparisonPlan,
     samples: &[ArmSamples],
@@ -606,8 +606,7 @@ fn rounded(value: f64, parts: f64) -> f64 {
 impl Difference {
     /// Takes into account what the throughputs show of a difference of means: if they disagree by
     /// more than half of the interval, it is widened to what they show, and the conclusion must hold
-    /// for both. `unexplained`: the logarithm
-    /// of what they do not show.
+    /// for both. `unexplained`: the logarithm of what they do not show.
     fn checked_by_littles_law(self, unexplained: f64, margin: f64) -> Difference {
         let Some(([low, high], estimate)) = self.interval.zip(self.estimate) else { return self };
         let by_throughput = |part: f64| (part.ln_1p() - unexplained).exp_m1();

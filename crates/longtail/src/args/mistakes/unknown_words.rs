@@ -535,7 +535,7 @@ fn surplus_of_load(command: &Command, words: &[String], at: usize) -> Option<Arg
         return Some(fault.mended_by(Edit { at: first, removed: 1, inserted }));
     }
     let before = &words[first - 1];
-    // Of JSON the shell has removed the quotes.
+    // In JSON the colon is its own: the shell has removed the quotes.
     let joined = if before.ends_with(':') && !before.starts_with(['{', '[']) {
         Some(format!("{before} {other}"))
     } else {
