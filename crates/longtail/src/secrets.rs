@@ -370,15 +370,20 @@ impl MaskedWords {
         let masked = match holds {
             FlagValue::Secret if value.is_empty() => String::new(),
             FlagValue::Body if !is_secret_body(value) => value.to_owned(),
+            FlagValue::RawBody if !is_secret_body(value) && !value.starts_with('@') => {
+                value.to_owned()
+            }
             FlagValue::User if synonyms::is_url(value) => masked_word(value),
             // autocannon's number of requests.
             FlagValue::Credentials if value.bytes().all(|byte| byte.is_ascii_digit()) => {
                 value.to_owned()
             }
             FlagValue::User if !value.contains(':') => masked_word(value),
-            FlagValue::Secret | FlagValue::Body | FlagValue::Credentials | FlagValue::User => {
-                SECRET.to_owned()
-            }
+            FlagValue::Secret
+            | FlagValue::Body
+            | FlagValue::RawBody
+            | FlagValue::Credentials
+            | FlagValue::User => SECRET.to_owned(),
             FlagValue::Words => self.masked_arm(whole, value),
             FlagValue::Text => masked_word(value),
         };
@@ -439,8 +444,10 @@ impl MaskedWords {
 enum FlagValue {
     /// A secret, all of it.
     Secret,
-    /// A body, in which there may be a secret.
+    /// A body, in which there may be a secret, or `@FILE`.
     Body,
+    /// A body where `@` is text.
+    RawBody,
     /// `user:password` of our own flag.
     Credentials,
     /// A secret, where it has a colon: `user:password` in another tool's words.
@@ -458,8 +465,10 @@ impl FlagValue {
         let is_file = arg.is_some_and(|arg| {
             arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "FILE"))
         });
-        if id == "data" || id == "data_raw" {
+        if id == "data" {
             FlagValue::Body
+        } else if id == "data_raw" {
+            FlagValue::RawBody
         } else if id == "auth" {
             FlagValue::Credentials
         } else if is_secret_name(long) && !is_file {

@@ -264,18 +264,28 @@ pub fn masked_word(word: &str) -> String {
 }
 
 /// Whether something in a request's body looks like a secret: a value of JSON or of a form by its
-/// name, an element of XML, a part of a form, a token. Such a body is masked as a whole. So is one of
-/// bare words, since nothing tells what they are.
+/// name, an element of XML, a part of a form, a token. Such a body is masked as a whole. So is one
+/// that is neither JSON nor XML nor a form, such as bare words, since nothing tells what it is.
+/// `@FILE` names a file.
 pub fn is_secret_body(body: &str) -> bool {
-    let is_bare = !body.is_empty() && !body.contains(['=', ':', '<', '[', '{']);
-    if is_bare && !body.starts_with('@') && !is_number_or_time(body) {
+    let is_field = |field: &str| {
+        field.split_once('=').is_some_and(|(name, value)| {
+            !name.is_empty() && name.chars().all(is_of_name) && !value.trim_matches('=').is_empty()
+        })
+    };
+    let is_known = body.trim_start().starts_with(['{', '[', '<'])
+        || body.split('&').all(is_field)
+        || body.starts_with('@')
+        || is_number_or_time(body);
+    if !body.is_empty() && !is_known {
         return true;
     }
     // The first field of a form is one as the others are.
     let form = format!("&{body}");
     let behind = |mark| body.split(mark).skip(1);
-    let name = |rest: &str| rest[..next_of(rest, 0, |c| !is_of_name(c))].to_owned();
-    let is_named_so = |rest: &str| is_secret_name(&name(rest));
+    // Names of XML may have a prefix: `<wsse:Password>`.
+    let name = |rest: &str| rest[..next_of(rest, 0, |c| !is_of_name(c) && c != ':')].to_owned();
+    let is_named_so = |rest: &str| name(rest).split(':').any(is_secret_name);
     !secrets_in(&form, true).is_empty()
         || body.contains(SECRET)
         || behind("<").any(is_named_so)
@@ -762,6 +772,10 @@ mod tests {
             "ghp_0123456789abcdefghij0123456789abcdef",
             "hunter2",
             "hunter2 x",
+            "me:hunter2",
+            "aHVudGVyMg==",
+            "the key is: hunter2",
+            "<wsse:Password>hunter2</wsse:Password>",
         ] {
             assert!(is_secret_body(body), "{body}");
         }

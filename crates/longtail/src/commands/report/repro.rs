@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use judge::next::WHERE_TO;
 use model::plan::quoted;
-use model::secret::{SECRET, masked};
+use model::secret::{SECRET, is_secret_body, masked};
 use model::{ServerFacts, Study};
 use report::repro::{Repro, ReproFile};
 use report::summary::Summary;
@@ -135,7 +135,10 @@ impl Collector {
             if !Path::new(&*path).is_file() {
                 continue;
             }
-            if name_in_folder(&path) == path {
+            let holds_secret = fs::read_to_string(&*path).is_ok_and(|text| is_secret_body(&text));
+            if holds_secret {
+                self.need(format!("{}, which may hold a secret", code(named)));
+            } else if name_in_folder(&path) == path {
                 self.file(&path);
             } else {
                 self.need(format!("{}, which the requests name", code(named)));
