@@ -343,7 +343,9 @@ fn unexplained_by_throughput(
 ) -> f64 {
     let is_closed = matches!(plan.load, ComparisonLoad::Closed { .. });
     let has_a_length = plan.arms.iter().all(|arm| matches!(arm.stream.stop, crate::Stop::After(_)));
-    if metric != Metric::Mean || !is_closed || !has_a_length || plan.has_events() {
+    // Both figures are of good responses alone: failures that take long would show in one of them.
+    let has_failures = samples.iter().any(|samples| samples.metric == Metric::Failed);
+    if metric != Metric::Mean || !is_closed || !has_a_length || plan.has_events() || has_failures {
         return 0.0;
     }
     let of = |metric: Metric| samples.iter().find(|samples| samples.metric == metric);
@@ -608,6 +610,9 @@ impl Difference {
     /// more than half of the interval, it is widened to what they show, and the conclusion must hold
     /// for both. `unexplained`: the logarithm of what they do not show.
     fn checked_by_littles_law(self, unexplained: f64, margin: f64) -> Difference {
+        if matches!(self.doubt, Some(ComparisonDoubt::Missing { .. })) {
+            return self;
+        }
         let Some(([low, high], estimate)) = self.interval.zip(self.estimate) else { return self };
         let by_throughput = |part: f64| (part.ln_1p() - unexplained).exp_m1();
         if unexplained == 0.0 || (by_throughput(estimate) - estimate).abs() <= (high - low) / 2.0 {
