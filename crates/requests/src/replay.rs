@@ -105,12 +105,12 @@ pub fn parse_log(bytes: &[u8], given: &ReplayDefaults) -> Result<ReplayedLog, Re
         let lines = texts().map(|(number, text)| LogText { number, text });
         kept_lines(format, lines, given)?
     };
+    leave_out_far_times(&mut kept, &mut left_out);
     let spread = kept.iter().filter(|line| line.is_whole_second()).count();
     let is_spread = spread as f64 >= MOSTLY_WHOLE * kept.len() as f64;
     if is_spread {
         spread_within_seconds(&mut kept, given.seed);
     }
-    leave_out_far_times(&mut kept, &mut left_out);
     let has_wrong_durations = has_wrong_durations(&kept);
     if has_wrong_durations {
         for line in &mut kept {
@@ -263,6 +263,9 @@ const MINUTE: i128 = 60_000_000_000;
 /// Whether subtracting the durations makes a log much longer than its times are. A tenth of the
 /// lines may be of requests that truly took that long.
 fn has_wrong_durations(lines: &[KeptLine]) -> bool {
+    if lines.iter().all(|line| line.took.is_none_or(|took| took.read_as.is_none())) {
+        return false;
+    }
     let spread = |mut times: Vec<i128>| {
         times.sort_unstable();
         let few = (times.len() as f64 * FEW_LINES) as usize;
@@ -556,6 +559,13 @@ mod tests {
         let written = "time=2026-11-26T08:45:13.25Z method=GET path=/a duration=50ms";
         let log = parse_log(written.as_bytes(), &given(false)).unwrap();
         assert!(log.durations_in.is_empty() && log.ended == 1, "its unit is known");
+        let long_poll = |n: u64| {
+            let took = 30 + n;
+            format!("time=2026-11-26T08:45:13.{n:03}Z method=GET path=/a duration={took}s\n")
+        };
+        let long: String = (100..220).map(long_poll).collect();
+        let log = parse_log(long.as_bytes(), &given(false)).unwrap();
+        assert!(!log.has_wrong_durations && log.ended == 120, "the log says that it is seconds");
     }
 
     #[test]

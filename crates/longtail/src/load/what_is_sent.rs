@@ -114,7 +114,7 @@ fn replayed(
     let counted = number::count_of(count as u64, "request");
     let mut parts = vec![format!("{counted} of {} ({})", mix::shown_name(path), log.format)];
     if log.spread > 0 {
-        let which = if log.spread == count as u64 {
+        let which = if log.spread >= count as u64 {
             "its times".to_owned()
         } else {
             format!("{} of its times", log.spread)
