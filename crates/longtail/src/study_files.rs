@@ -158,7 +158,7 @@ pub(crate) fn last() -> Result<PathBuf, Mistake> {
 /// The commands whose studies are kept, as the files' names have them.
 const KEPT_COMMANDS: [&str; 5] = ["sweep", "load", "compare", "bodies", "capacity"];
 /// Commands that print their answer and keep nothing.
-const OTHER_COMMANDS: [&str; 6] = ["watch", "predict", "audit", "doctor", "signals", "fleet"];
+const OTHER_COMMANDS: [&str; 5] = ["watch", "predict", "audit", "doctor", "fleet"];
 
 /// The study that a user means: a file, the number of a kept study as `report --list` counts them, or
 /// a command, of which it is the last.
@@ -179,6 +179,12 @@ pub(crate) fn named(word: &Path) -> Result<PathBuf, Mistake> {
                 "there is no study {number}: they are counted from 1, the last, to {all} (longtail report --list)"
             ))
         });
+    }
+    if text == "signals" {
+        return Err(wrong(
+            "what signals found is no study: longtail watch --signals shows a server's numbers \
+             beside it",
+        ));
     }
     if OTHER_COMMANDS.contains(&text) {
         return Err(wrong(format!(

@@ -254,7 +254,10 @@ fn percentile_limit(
     };
     let flag = ["--objective", "--expect"].into_iter().find(|flag| has(command, flag))?;
     let limit = typed.and_then(|typed| Some((typed, typed.value?)));
-    if let Some((typed, limit)) = limit.filter(|(_, limit)| limit.parse::<Nanos>().is_ok()) {
+    // A limit without a unit is refused, so it is not told.
+    let has_unit = |limit: &str| limit.ends_with(|c: char| c.is_ascii_alphabetic());
+    let is_limit = |limit: &str| has_unit(limit) && limit.parse::<Nanos>().is_ok();
+    if let Some((typed, limit)) = limit.filter(|(_, limit)| is_limit(limit)) {
         let condition = format!("{percentile} < {limit}");
         let typed = Typed { value: Some(&condition), ..*typed };
         return Some(synonymous_flag(command, refusal.to_owned(), flag, &typed));

@@ -394,6 +394,9 @@ impl Translation {
     /// vegeta's targets may name bodies anywhere; ours only below the folder of the targets, unless
     /// another one is named.
     fn allow_bodies_outside_folder(&mut self) {
+        if self.flags.iter().any(|flag| flag == "--requests-root") {
+            return;
+        }
         let Some(at) = self.flags.iter().position(|flag| flag == "--requests") else { return };
         let folder = self.flags.get(at + 1).and_then(|file| Path::new(file).parent());
         if folder.is_some_and(|folder| !["", "."].map(Path::new).contains(&folder)) {
