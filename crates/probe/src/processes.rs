@@ -148,8 +148,17 @@ struct FollowedProcess {
     /// The CPU time of the process at the first sample, in ticks; 0 if it started later.
     ticks_before: Option<u64>,
     children: EndedChildren,
-    /// Its parent, and all ticks of itself and of its ended children, at the last sample.
-    last: Option<(u32, u64)>,
+    /// As of the last sample.
+    last: Option<ProcessUse>,
+}
+
+/// All CPU time that a process used.
+#[derive(Clone, Copy, Debug)]
+struct ProcessUse {
+    /// Whose child it is.
+    parent: u32,
+    /// Its own ticks, and those of its ended children.
+    ticks: u64,
 }
 
 /// The CPU time of a process's ended children (`cutime` and `cstime` of `/proc/PID/stat`), in ticks,
@@ -187,22 +196,26 @@ impl FollowedProcess {
         }
     }
 
-    /// A sample of it; `None` if it has ended.
+    /// Whether it still lives, and no other process has its id.
+    fn still_lives(&self, pid: u32) -> bool {
+        let is_same = |stat: ProcessStat| self.started.is_none_or(|it| it == stat.started);
+        living(pid).is_some_and(is_same)
+    }
+
+    /// A sample of it, which has these figures now.
     fn sample(
         &mut self,
         pid: u32,
+        stat: &ProcessStat,
         held: Option<HeldConnections>,
         has_details: bool,
-    ) -> Option<ProcessSample> {
-        let stat = living(pid)?;
-        if self.started.is_some_and(|started| started != stat.started) {
-            *self = FollowedProcess::newborn();
-        }
+    ) -> ProcessSample {
         self.started = Some(stat.started);
         let before = *self.ticks_before.get_or_insert(stat.cpu_ticks);
         let ticks = stat.cpu_ticks.saturating_sub(before);
         let children = ticks_in_ns(self.children.take(stat.children_ticks));
-        self.last = Some((stat.parent, stat.cpu_ticks + stat.children_ticks));
+        self.last =
+            Some(ProcessUse { parent: stat.parent, ticks: stat.cpu_ticks + stat.children_ticks });
         let used = self.cpu.take(each_thread(pid));
         let threads = self.cpu.threads.len() as u64;
         let used = used.map(|[of_threads, run_queue]| {
@@ -217,14 +230,14 @@ impl FollowedProcess {
             ..ProcessSample::default()
         };
         if !has_details {
-            return Some(plain);
+            return plain;
         }
-        Some(ProcessSample {
+        ProcessSample {
             title: title(pid, &stat.name),
             memory_bytes: resident_pages(pid)
                 .map(|pages| pages * rustix::param::page_size() as u64),
             ..plain
-        })
+        }
     }
 }
 
@@ -289,11 +302,7 @@ impl ServerProcesses {
         let (followed, ended): (BTreeMap<_, _>, BTreeMap<_, _>) =
             std::mem::take(&mut self.followed).into_iter().partition(|(pid, _)| pids.contains(pid));
         self.followed = followed;
-        for (parent, ticks) in ended.into_values().filter_map(|process| process.last) {
-            if let Some(parent) = self.followed.get_mut(&parent) {
-                parent.children.counted_already += ticks;
-            }
-        }
+        self.credit_to_parents(ended.into_values().filter_map(|process| process.last).collect());
         let new = || {
             if self.has_searched { FollowedProcess::newborn() } else { FollowedProcess::default() }
         };
@@ -301,6 +310,16 @@ impl ServerProcesses {
             self.followed.entry(pid).or_insert_with(new);
         }
         self.has_searched = true;
+    }
+
+    /// Tells parents what children of theirs used that were followed and have ended. A parent's own
+    /// count of its ended children will hold it too, or does already.
+    fn credit_to_parents(&mut self, ended: Vec<ProcessUse>) {
+        for ended in ended {
+            if let Some(parent) = self.followed.get_mut(&ended.parent) {
+                parent.children.counted_already += ended.ticks;
+            }
+        }
     }
 
     /// Samples all that live now, by id. `accepted` are the server's connections.
@@ -316,9 +335,27 @@ impl ServerProcesses {
             .keys()
             .map(|pid| unclaimed.as_mut().and_then(|unclaimed| unclaimed.claim(*pid)))
             .collect();
-        let samples = self.followed.iter_mut().zip(held);
+        let stats: Vec<Option<ProcessStat>> =
+            self.followed.keys().map(|pid| living(*pid)).collect();
+        // One that has ended may be in its parent's figures that were just read, so it is looked for
+        // afterwards, and its parent is told first.
+        let mut ended = Vec::new();
+        let mut live = BTreeSet::new();
+        for (pid, followed) in &mut self.followed {
+            if followed.still_lives(*pid) {
+                live.insert(*pid);
+            } else {
+                ended.extend(followed.last.take());
+                *followed = FollowedProcess::newborn();
+            }
+        }
+        self.credit_to_parents(ended);
+        let samples = self.followed.iter_mut().zip(stats).zip(held);
         samples
-            .filter_map(|((pid, followed), held)| followed.sample(*pid, held, has_details))
+            .filter(|(((pid, _), _), _)| live.contains(pid))
+            .filter_map(|(((pid, followed), stat), held)| {
+                Some(followed.sample(*pid, &stat?, held, has_details))
+            })
             .collect()
     }
 }

@@ -42,7 +42,8 @@ impl ServerLife {
 
     /// Looks at all processes at this time. `is_first`: what is seen was there from the beginning.
     pub fn look(&mut self, now: Nanos, is_first: bool) {
-        self.is_puma |= self.roots.iter().any(|root| puma_setup::version_of(*root).is_some());
+        let is_puma = |root: &u32| puma_setup::version_of(*root).is_some();
+        self.is_puma = self.is_puma || self.roots.iter().any(is_puma);
         let pids = self.pids();
         let stats: Vec<ProcessStat> = pids.into_iter().filter_map(ProcessStat::of).collect();
         let alive = || stats.iter().filter(|stat| !stat.is_dead);
@@ -124,17 +125,23 @@ impl ServerLife {
     /// The first process of the server. If several live, the one that was found last; `None` if
     /// none does.
     pub fn living_root(&self) -> Option<u32> {
-        let lives = |root: &&u32| {
-            let is_root =
-                |life: &FollowedLife| life.seen.pid == **root && life.seen.ended.is_none();
+        self.living_roots().next_back()
+    }
+
+    /// The first processes of the server that live, in the order in which they were found.
+    pub fn living_roots(&self) -> impl DoubleEndedIterator<Item = u32> {
+        let lives = |root: &u32| {
+            let is_root = |life: &FollowedLife| life.seen.pid == *root && life.seen.ended.is_none();
             self.lives.iter().any(is_root)
         };
-        self.roots.iter().rfind(lives).copied()
+        self.roots.iter().copied().filter(lives)
     }
 
     /// Follows these, too: a server that took the place of one that ended.
     pub fn add_roots(&mut self, roots: &[u32]) {
-        self.roots.extend(roots);
+        let new = roots.iter().filter(|root| !self.roots.contains(root));
+        let new: Vec<u32> = new.copied().collect();
+        self.roots.extend(new);
     }
 
     /// The first processes.

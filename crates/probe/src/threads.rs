@@ -1,6 +1,6 @@
 //! Finds the threads of a Puma that serve requests, and what each waits for in the kernel.
 //!
-//! Puma names them from 5.0 on: `puma srv tp 001` (`thread_pool.rb`). In older versions the kernel
+//! Puma names them from 5.6 on: `puma srv tp 001` (`thread_pool.rb`). In older versions the kernel
 //! cuts the names, so that threads that serve and threads that trim the pool have the same one. Any
 //! user may read the names (`/proc/PID/task/TID/comm`). In which system call a thread sleeps
 //! (`/proc/PID/task/TID/syscall`) may be read by root and by users who may trace the process. A

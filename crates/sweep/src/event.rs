@@ -270,8 +270,8 @@ impl<'a> WatchedEvent<'a> {
                 .copied()
                 .ok_or("the server has no worker that can be seen")?
         } else {
-            let roots = self.life.roots();
-            roots.first().copied().ok_or("the server's processes cannot be seen")?
+            let mut roots = self.life.living_roots();
+            roots.next().ok_or("the server's processes cannot be seen")?
         };
         let whose = if kind.is_for_worker() { "worker" } else { "process" };
         let target = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or("it has no process")?;
