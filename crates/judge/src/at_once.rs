@@ -6,6 +6,7 @@
 //! holds for part of its time), it is less than the number inside: it measures work done, not
 //! requests that are held.
 
+use model::statistics::STANDARD_ERRORS;
 use model::theory::{ClassAlone, ServiceTime};
 use model::{AtOnce, Nanos, Run};
 
@@ -14,8 +15,6 @@ use crate::class_times::work_of_good;
 /// The smallest relative error, either way: the time alone is measured on an idle server, the
 /// throughput on a busy one.
 const LEAST_ERROR: f64 = 0.05;
-/// Standard errors of a 95 % interval.
-pub(crate) const ERRORS: f64 = 1.96;
 
 /// For a run in closed loop without think time; `None` if no request was measured alone, or nothing
 /// completed. Don't use it for an open loop or with pauses: Puma before 7 then holds a thread for
@@ -39,7 +38,7 @@ pub(crate) fn of(rate: f64, responses: u64, alone: &ServiceTime) -> Option<AtOnc
     }
     // The responses of a busy server scatter like their service times. A service time that the user
     // gave is taken as constant.
-    let by_chance = ERRORS * alone.variation / (responses as f64).sqrt();
+    let by_chance = STANDARD_ERRORS * alone.variation / (responses as f64).sqrt();
     let mean = rate * alone.mean.as_secs_f64();
     // Requests that are served together may end together, so the window may have one such batch
     // more or less.
@@ -81,7 +80,7 @@ pub(crate) fn is_narrow(at_once: &AtOnce) -> bool {
 
 /// To be clearly below or above, a number must lie outside the 99.9 % interval: 3.3 standard errors
 /// instead of the 1.96 of 95 %. [`LEAST_ERROR`] is not due to chance and stays as it is.
-const CLEARLY: f64 = 3.3 / ERRORS;
+const CLEARLY: f64 = 3.3 / STANDARD_ERRORS;
 
 /// The end of the 99.9 % interval, from this end of the 95 % interval.
 fn clear_end(mean: f64, end: f64) -> f64 {

@@ -1,6 +1,7 @@
 //! What each class of a run's requests takes alone, and so how much of the server's time it takes
 //! and how long it waits.
 
+use model::statistics::STANDARD_ERRORS;
 use model::theory::ClassAlone;
 use model::{ClassTally, Nanos, Outcome, Run};
 
@@ -9,6 +10,8 @@ const LEAST: u64 = 5;
 /// A class whose mean under load is below this share of its mean alone was measured alone in another
 /// state of the server, as with a cache that was still empty.
 const FASTER: f64 = 0.9;
+/// If no more than this share of the requests failed, the good ones are like all.
+const NEGLIGIBLE: f64 = 0.01;
 
 /// How long a request of this class takes alone, on average; `None` if too few were measured.
 pub fn time_alone(classes_alone: &[ClassAlone], name: &str) -> Option<Nanos> {
@@ -16,15 +19,18 @@ pub fn time_alone(classes_alone: &[ClassAlone], name: &str) -> Option<Nanos> {
     class.mean.filter(|mean| *mean > Nanos::ZERO && class.responses >= LEAST)
 }
 
-/// Whether requests of this class took notably less time in one of the runs than alone, so that the
-/// time alone says nothing about the work of a request under load.
+/// Whether requests of this class took notably less time in one of the runs than alone, beyond
+/// chance, so that the time alone says nothing about the work of a request under load.
 pub fn is_faster_under_load(name: &str, alone: Nanos, runs: &[Run]) -> bool {
-    let of_class = |run: &Run| {
+    let is_faster = |run: &Run| {
         let class = run.tally.classes.iter().find(|class| class.name == name)?;
-        class.response_time.mean().filter(|_| class.response_time.count() >= LEAST)
+        let times = &class.response_time;
+        let mean = times.mean().filter(|_| times.count() >= LEAST)?.as_secs_f64();
+        let deviation = times.standard_deviation()?.as_secs_f64();
+        let at_most = mean + STANDARD_ERRORS * deviation / (times.count() as f64).sqrt();
+        Some(at_most < FASTER * alone.as_secs_f64())
     };
-    let means = runs.iter().filter_map(of_class);
-    means.min().is_some_and(|least| least.as_secs_f64() < FASTER * alone.as_secs_f64())
+    runs.iter().filter_map(is_faster).any(|is_so| is_so)
 }
 
 /// The server's time, in seconds, that the requests of a class took, each as long as `alone`. Refused
@@ -32,8 +38,13 @@ pub fn is_faster_under_load(name: &str, alone: Nanos, runs: &[Run]) -> bool {
 /// have waited before.
 pub fn server_time(class: &ClassTally, alone: Nanos) -> f64 {
     let failed = class.failed_response_time.count();
-    let of_failed = class.failed_response_time.min().unwrap_or_default().min(alone);
     let refused = class.counts.of(Outcome::Answered(503)) + class.counts.of(Outcome::Answered(429));
+    // The fastest failure may be a refused request.
+    let of_failed = if refused > 0 {
+        alone
+    } else {
+        class.failed_response_time.min().unwrap_or_default().min(alone)
+    };
     let others = class.due().saturating_sub(failed);
     let failed = failed.saturating_sub(refused);
     others as f64 * alone.as_secs_f64() + failed as f64 * of_failed.as_secs_f64()
@@ -43,7 +54,8 @@ pub fn server_time(class: &ClassTally, alone: Nanos) -> f64 {
 /// mix: 1 unless one class failed more often than another. `None` where that cannot be told.
 pub(crate) fn work_of_good(classes_alone: &[ClassAlone], run: &Run) -> Option<f64> {
     let classes = &run.tally.classes;
-    if classes.len() < 2 || run.tally.counts.failed() == 0 {
+    let counts = &run.tally.counts;
+    if classes.len() < 2 || counts.failed() as f64 <= NEGLIGIBLE * counts.total() as f64 {
         return Some(1.0);
     }
     let mean = |requests: &dyn Fn(&ClassTally) -> u64| {
@@ -162,7 +174,7 @@ pub(crate) mod fixtures {
 
 #[cfg(test)]
 mod tests {
-    use model::{Exchange, Tally, Window};
+    use model::{Exchange, Histogram, Tally, Window};
 
     use super::*;
 
@@ -189,6 +201,22 @@ mod tests {
     fn alone(name: &str, millis: u64, responses: u64) -> ClassAlone {
         let mean = Some(Nanos::from_millis(millis));
         ClassAlone { name: name.to_owned(), requests: responses, responses, mean }
+    }
+
+    #[test]
+    fn a_few_responses_that_happened_to_be_short_show_no_cache() {
+        let alone = Nanos::from_millis(100);
+        let is_faster = |millis: [u64; 5]| {
+            let mut run = with_refusals();
+            let posts = &mut run.tally.classes[0].response_time;
+            *posts = Histogram::default();
+            for time in millis {
+                posts.record(Nanos::from_millis(time));
+            }
+            is_faster_under_load("/posts", alone, &[run])
+        };
+        assert!(!is_faster([10, 20, 50, 90, 240]), "82 ms on average, by chance");
+        assert!(is_faster([10, 11, 10, 11, 10]));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! figures for one run; this file judges the remaining cases. It depends on neither studies nor
 //! sockets, so simulated servers can be judged too.
 
+use model::statistics::STANDARD_ERRORS;
 use model::theory::ServiceTime;
 use model::{AtOnce, Limit, Nanos, UsualTimes};
 
@@ -20,7 +21,7 @@ impl ServerSeen {
         let within_slots = self.loads.iter().filter(|load| load.connections <= self.slots);
         let alone = self.alone.map_or(0.0, |alone| alone.variation);
         let variation = within_slots.map(|load| load.variation).fold(alone, f64::max);
-        (at_once::ERRORS * variation / (responses.max(1) as f64).sqrt()).min(MOST_SCATTER)
+        (STANDARD_ERRORS * variation / (responses.max(1) as f64).sqrt()).min(MOST_SCATTER)
     }
 
     /// Connections whose request is at the server, not on the network.
@@ -101,7 +102,7 @@ pub(crate) fn held(server: &ServerSeen) -> Option<ServiceTime> {
     for load in server.loads.iter().filter(|load| load.responses > 0) {
         let connections = f64::from(load.connections);
         let responses = load.responses as f64;
-        let by_chance = at_once::ERRORS * load.variation / responses.sqrt();
+        let by_chance = STANDARD_ERRORS * load.variation / responses.sqrt();
         let error = by_chance.hypot(connections / responses);
         let mean = (connections / load.rate - round_trip).max(0.0);
         let high = Nanos::from_secs_f64(mean * (1.0 + error));

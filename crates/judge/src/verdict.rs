@@ -3,8 +3,8 @@
 //! Invariant: a check that did not apply never counts as passed.
 
 use model::{
-    AtOnce, Counts, CpuUsage, Diagnostic, Histogram, Judgement, Limit, LoadPlan, Nanos, Outcome,
-    Pace, Profile, Run, SweepStudy, Timing, Verdict,
+    AtOnce, ClassTally, Counts, CpuUsage, Diagnostic, Histogram, Judgement, Limit, LoadPlan, Nanos,
+    Outcome, Pace, Profile, Run, SweepStudy, Timing, Verdict,
 };
 
 use model::theory::{ServiceTime, UsualTime};
@@ -293,31 +293,37 @@ fn is_behind(run: &Run, pace: &Pace) -> bool {
 }
 
 /// Requests that failed for another reason than a server that is too slow: all of a class of which
-/// none succeeds, and those whose response came about as soon as a good one. A 503 or 429 is how a
-/// server says that it has too much to do.
+/// none succeeds, and those whose response came about as soon as a good one of their class. A 503 or
+/// 429 is how a server says that it has too much to do.
 fn failed_without_load(run: &Run) -> u64 {
     let tally = &run.tally;
-    let usual = tally.response_time.quantile(0.5).unwrap_or_default();
-    let of = |counts: &Counts, times: &Histogram, good: u64| {
-        let is_error = |outcome: Outcome| {
-            matches!(outcome, Outcome::Answered(status) if !matches!(status, 503 | 429))
-                && !outcome.is_good()
-        };
-        let errors = counts.iter().filter(|(outcome, _)| is_error(*outcome));
-        let errors: u64 = errors.map(|(_, requests)| requests).sum();
-        if good == 0 {
-            return errors;
-        }
-        let soon = times.buckets().filter(|(time, _)| *time <= usual * SOON);
-        errors.min(soon.map(|(_, requests)| requests).sum())
-    };
     if tally.counts.good() == 0 {
         return 0;
     } else if tally.classes.is_empty() {
-        return of(&tally.counts, &tally.failed_response_time, tally.counts.good());
+        return errors_as_soon(&tally.counts, &tally.response_time, &tally.failed_response_time);
     }
-    let classes = tally.classes.iter();
-    classes.map(|class| of(&class.counts, &class.failed_response_time, class.counts.good())).sum()
+    let of = |class: &ClassTally| {
+        errors_as_soon(&class.counts, &class.response_time, &class.failed_response_time)
+    };
+    tally.classes.iter().map(of).sum()
+}
+
+/// How many errors came about as soon as these good responses; all of them if there is no good one.
+fn errors_as_soon(counts: &Counts, good: &Histogram, failed: &Histogram) -> u64 {
+    let mut errors = 0;
+    let mut refused = 0;
+    for (outcome, requests) in counts.iter() {
+        match outcome {
+            Outcome::Answered(503 | 429) => refused += requests,
+            Outcome::Answered(_) if !outcome.is_good() => errors += requests,
+            _ => {}
+        }
+    }
+    let Some(usual) = good.quantile(0.5) else { return errors };
+    let soon = failed.buckets().filter(|(time, _)| *time <= usual * SOON);
+    let soon: u64 = soon.map(|(_, requests)| requests).sum();
+    // A server refuses at once, so the soonest are the refused ones.
+    errors.min(soon.saturating_sub(refused))
 }
 
 /// A failure comes soon if it takes at most this many times as long as half of the good responses.

@@ -13,6 +13,9 @@ use crate::histogram::rank;
 use crate::steadiness::{FitPoint, SettledPart, line, mser, shift};
 use crate::{Backlog, Nanos, ResponseTimeMap, Tally};
 
+/// So many standard errors on either side of a mean are its 95 % interval.
+pub const STANDARD_ERRORS: f64 = 1.96;
+
 /// Statistics of a run, from its batches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Statistics {

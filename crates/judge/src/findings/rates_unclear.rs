@@ -1,9 +1,9 @@
 //! Response times vary so much that the runs are too short to tell whether throughput still rises.
 
+use model::statistics::STANDARD_ERRORS;
 use serde::{Deserialize, Serialize};
 
 use super::Finding;
-use crate::at_once::ERRORS;
 use crate::server_limit::SAME_RATE;
 use crate::sweep_points::SweepPoint;
 use crate::words::{count_of, rate_in_words, share};
@@ -25,7 +25,7 @@ pub struct RatesUnclear {
 
 /// The relative error of a load's rate, if the request times have this coefficient of variation.
 fn error_of(point: &SweepPoint<'_>, variation: f64) -> f64 {
-    ERRORS * variation / (point.run.tally.counts.good().max(1) as f64).sqrt()
+    STANDARD_ERRORS * variation / (point.run.tally.counts.good().max(1) as f64).sqrt()
 }
 
 /// Whether chance alone can explain by how much the rate at the highest load exceeds that at the
