@@ -185,7 +185,13 @@ impl RateSearch {
         }
         let left = self.settings.budget.saturating_sub(elapsed);
         if let Some(again) = self.untrusted_once() {
-            return self.order(again.purpose, again.rate, again.at_most, left);
+            // The last one may have been allowed to be shorter than a full one.
+            return match self.order(again.purpose, again.rate, again.at_most, left) {
+                SearchStep::Trial(order) => {
+                    SearchStep::Trial(TrialOrder { shortest: again.shortest, ..order })
+                }
+                end @ SearchStep::End(_) => end,
+            };
         }
         if let Some(rate) = self.scout_rate() {
             if rate < self.lowest_rate() {

@@ -27,7 +27,7 @@ pub fn judge_trial(
     objectives: &[Objective],
 ) -> Option<Diagnostic> {
     let judgement = verdict::of_open_loop(run, pace, Timing::default());
-    let is_servers = keeps_objectives || refusals_break(run, objectives);
+    let is_servers = keeps_objectives || errors_break(run, objectives);
     let others = others_took_the_cpus(run, objectives).filter(|_| !is_servers);
     let check = implicated(&judgement).cloned();
     run.judgement = Some(judgement);
@@ -47,21 +47,23 @@ fn implicated(judgement: &Judgement) -> Option<&Diagnostic> {
 }
 
 /// Whether the server answered so many requests with an error that these alone break an objective:
-/// neither a late generator nor a busy CPU writes such a response.
-fn refusals_break(run: &Run, objectives: &[Objective]) -> bool {
+/// neither a late generator nor a busy CPU writes such a response. A server that waits for a CPU may
+/// well refuse requests (503, 429), so those don't count.
+fn errors_break(run: &Run, objectives: &[Objective]) -> bool {
     let counts = &run.tally.counts;
-    let refused = |(outcome, n)| match outcome {
+    let errors = |(outcome, n)| match outcome {
+        Outcome::Answered(503 | 429) => 0,
         Outcome::Answered(_) if !Outcome::is_good(outcome) => n,
         _ => 0,
     };
-    let refused: u64 = counts.iter().map(refused).sum();
+    let errors: u64 = counts.iter().map(errors).sum();
     let allowed = objectives.iter().filter_map(|it| match it.figure {
         ObjectiveFigure::ResponseTime(quantile) => Some(1.0 - quantile),
         ObjectiveFigure::ErrorShare => Some(it.limit),
         _ => None,
     });
     let allowed = allowed.fold(1.0, f64::min);
-    refused as f64 > CLEARLY * allowed * counts.total() as f64
+    errors as f64 > CLEARLY * allowed * counts.total() as f64
 }
 
 /// This many times as many errors as an objective allows are no chance.
@@ -260,8 +262,11 @@ fn confirmed(study: &CapacityStudy) -> Option<String> {
     if low == 0.0 {
         return None;
     }
-    let full = 1 + study.confirmations;
-    let trials = number::count_of(full, "full trial");
+    // Without a confirmation it may have been a shorter one, with what was left of the budget.
+    let trials = match study.confirmations {
+        0 => "1 trial".to_owned(),
+        others => number::count_of(1 + others, "full trial"),
+    };
     let from_above = study.at_low().any(|trial| trial.purpose == TrialPurpose::FromAbove);
     let above = if from_above { ", one of them right after an overload" } else { "" };
     let p99 = study.at_low().filter_map(|trial| match trial.run.response_time(0.99) {
@@ -459,6 +464,12 @@ fn quicker_percentile(plan: &CapacityPlan) -> String {
         _ => None,
     });
     let strictest = quantiles.fold(0.0, f64::max);
+    let is_stricter = |objective: &Objective| {
+        objective.figure == ObjectiveFigure::ErrorShare && objective.limit < 1.0 - strictest
+    };
+    if plan.objectives.iter().any(is_stricter) {
+        return String::new();
+    }
     let Some(lower) = USUAL_PERCENTILES.into_iter().rfind(|usual| *usual < strictest) else {
         return String::new();
     };
@@ -557,12 +568,13 @@ pub fn trust(study: &CapacityStudy) -> Vec<TrustLine> {
     }
     let late = counting.iter().filter(|trial| is_generator_bound(&trial.run)).count();
     if late > 0 {
-        let they = if late == 1 { "it counts" } else { "they count" };
+        let they = match late {
+            1 => "it counts, as what it showed does not depend on that",
+            _ => "they count, as what they showed does not depend on that",
+        };
         lines.push(TrustLine::new(
             Grade::Uncertain,
-            format!(
-                "longtail was the limit in {late} of {trials}; {they}, as responses were in time all the same"
-            ),
+            format!("longtail was the limit in {late} of {trials}; {they}"),
         ));
     }
     if doubted > 0 {
@@ -654,7 +666,7 @@ mod tests {
 
     /// A server that wanted few CPUs while other programs used both of them up: its requests waited
     /// this long for a CPU, and so many more were answered with status 503.
-    fn beside_others(waited: Nanos, refused: u64) -> Run {
+    fn beside_others(waited: Nanos, errors: u64, status: u16) -> Run {
         let elapsed = Nanos::from_secs(10);
         let cpu = Nanos::from_millis(200);
         let server = ServerCpu {
@@ -668,28 +680,29 @@ mod tests {
         };
         let mut run = testkit::load::overloaded().run;
         run.generator = GeneratorFacts { server: Some(server), ..GeneratorFacts::default() };
-        run.tally.counts.add_answered(503, refused);
+        run.tally.counts.add_answered(status, errors);
         run
     }
 
     #[test]
     fn a_trial_is_only_doubted_for_other_programs_if_they_may_have_made_requests_late() {
         let objectives = ["p99 < 400ms".parse().unwrap()];
-        let taken = |waited: u64, refused: u64| {
-            let run = beside_others(Nanos::from_millis(waited), refused);
-            let is_servers = refusals_break(&run, &objectives);
+        let taken = |waited: u64, errors: u64, status: u16| {
+            let run = beside_others(Nanos::from_millis(waited), errors, status);
+            let is_servers = errors_break(&run, &objectives);
             others_took_the_cpus(&run, &objectives).is_some() && !is_servers
         };
-        assert!(taken(50, 0), "an eighth of the limit is waited for a CPU");
-        assert!(!taken(1, 0), "a request hardly waits for a CPU");
+        assert!(taken(50, 0, 500), "an eighth of the limit is waited for a CPU");
+        assert!(!taken(1, 0, 500), "a request hardly waits for a CPU");
         // Without a wait that shows, a server that is ready to run all the time has too few CPUs.
-        let mut hello = beside_others(Nanos::from_millis(1), 0);
+        let mut hello = beside_others(Nanos::from_millis(1), 0, 500);
         let server = hello.generator.server.as_mut().unwrap();
         server.requests = 10_000;
         server.processes[0].run_queue = Nanos::from_secs(10);
         assert!(others_took_the_cpus(&hello, &objectives).is_some());
         let many = testkit::load::overloaded().run.tally.counts.total() / 20;
-        assert!(!taken(50, many), "it answers with 503, which other programs do not write");
+        assert!(!taken(50, many, 500), "it answers with 500, which other programs do not write");
+        assert!(taken(50, many, 503), "a server without a CPU may refuse requests");
     }
 
     #[test]
@@ -718,6 +731,9 @@ mod tests {
         assert_eq!(quicker("p99.9 < 1s"), "; p99.9 needs 10 times as many requests as p99");
         assert_eq!(quicker("p95 < 200ms"), "; p95 needs 2 times as many requests as p90");
         assert_eq!((quicker("p90 < 1s"), quicker("failed < 1%")), (String::new(), String::new()));
+        let both = ["p95 < 1s", "failed < 0.1%"].map(|objective| objective.parse().unwrap());
+        let plan = CapacityPlan { objectives: both.to_vec(), ..testkit::capacity::found().plan };
+        assert_eq!(quicker_percentile(&plan), "", "the failures need more requests than that");
     }
 
     #[test]

@@ -315,8 +315,8 @@ fn trials(summary: &SummaryCapacity) -> Result<PageFigure, String> {
     ];
     let key = key.into_iter().filter(|entry| is_drawn(&entry.class)).collect();
     let sentence =
-        "A dot is a trial at one rate. A rate passes only in a full trial, and counts as too high \
-                    when two trials at it or below it failed."
+        "A dot is a trial at one rate. A rate passes only in a trial with enough requests, and counts \
+                    as too high when two trials at it or below it failed."
             .to_owned();
     Ok(PageFigure { key, plots: vec![Plot::from_zero(x, "requests/s", marks)], sentence })
 }
