@@ -348,8 +348,10 @@ pub struct OfferedPart {
 }
 
 impl OfferedPart {
-    fn at(steps: &[SignalStep], at: Nanos) -> OfferedPart {
-        let so_far = &steps[..steps.partition_point(|step| step.from <= at)];
+    /// What was offered until this instant. Where a step begins just then, that is the step before:
+    /// a reading, and the end of a second, tell what was.
+    fn until(steps: &[SignalStep], at: Nanos) -> OfferedPart {
+        let so_far = &steps[..steps.partition_point(|step| step.from < at)];
         let part = so_far.last().map_or(0.0, |step| step.part);
         OfferedPart { part, going_down: so_far.iter().any(|step| step.part > part) }
     }
@@ -463,7 +465,7 @@ impl SignalsFound {
             forget_pressure(&mut rows);
         }
         rows.sort_by_key(|row| (row.crossed.is_none(), row.crossed, row.false_alarms));
-        let broke_at = broke.map(|at| OfferedPart::at(seen.steps, at));
+        let broke_at = broke.map(|at| OfferedPart::until(seen.steps, at));
         SignalsFound { broke, broke_at, parts_of: seen.parts_of, rows, missing }
     }
 
@@ -626,10 +628,10 @@ fn row(
     Some(SignalRow {
         kind,
         idle_end,
-        left_at: left.map(|at| OfferedPart::at(seen.steps, at)),
+        left_at: left.map(|at| OfferedPart::until(seen.steps, at)),
         threshold,
         crossed,
-        crossed_at: crossed.map(|at| OfferedPart::at(seen.steps, at)),
+        crossed_at: crossed.map(|at| OfferedPart::until(seen.steps, at)),
         lead,
         false_alarms,
         checked: checked.len() as u64,
@@ -838,7 +840,8 @@ mod tests {
     #[test]
     fn the_earliest_signal_without_false_alarms_is_the_one_to_go_by() {
         let offered = |second: u64| {
-            (OfferedPart::at(&steps(), Nanos::from_secs(second)).part * 10.0).round() as u64
+            (OfferedPart::until(&steps(), Nanos(Nanos::from_secs(second).0 + 1)).part * 10.0)
+                .round() as u64
         };
         let found = found(vec![
             curve("busy_threads", |second| offered(second).min(10)),
@@ -867,6 +870,13 @@ mod tests {
             "{}",
             found.sentence()
         );
+    }
+
+    /// The step to half the capacity begins at 110 s.
+    #[test]
+    fn what_is_known_when_a_step_ends_is_of_that_step() {
+        let at = |second| OfferedPart::until(&steps(), Nanos::from_secs(second)).in_words();
+        assert_eq!([at(110), at(111), at(115)], ["120 %", "50 % going down", "50 % going down"]);
     }
 
     /// Twice as much of nearly nothing.
