@@ -185,22 +185,7 @@ pub fn server_change(record: &EventRecord) -> ServerChange {
     let new_first =
         processes.iter().find(|process| process.role == ProcessRole::First && is_new(process));
     if let Some(first) = new_first {
-        let by_exec = first.by_exec;
-        if is_first_gone {
-            return ServerChange::EndedAgain { by_exec };
-        }
-        let has_workers = count(ProcessRole::Worker, &|_| true) > 0;
-        let role = if has_workers { ProcessRole::Worker } else { ProcessRole::First };
-        let serving = count(role, &|process| is_new(process) && serves(process));
-        let started = count(role, &|process| is_new(process) && lives(process));
-        return if serving == 0 || serving < started {
-            let of = count(role, &was_there).max(started);
-            ServerChange::NotBack { by_exec, serving, of }
-        } else if by_exec {
-            ServerChange::RestartedInFull
-        } else {
-            ServerChange::StoppedAndStarted
-        };
+        return after_restart(record, first, at);
     }
     if is_first_gone {
         return match count(ProcessRole::Worker, &lives) {
@@ -215,11 +200,13 @@ pub fn server_change(record: &EventRecord) -> ServerChange {
     let starting = count(ProcessRole::Worker, &|worker| is_new(worker) && lives(worker)) - serving;
     // Puma replaces a worker that it loses, and in a phased restart all of them.
     let is_replaced = match record.planned.kind {
-        EventKind::WorkerKill | EventKind::WorkerTerm | EventKind::Refork => true,
+        EventKind::WorkerKill | EventKind::WorkerTerm => true,
+        // All but the one that the others are forked from.
+        EventKind::Refork => ended == 0 || ended + 1 >= of,
         EventKind::PhasedRestart => ended == 0 || ended == of,
         _ => false,
     };
-    let is_phased = record.planned.kind == EventKind::PhasedRestart;
+    let is_phased = matches!(record.planned.kind, EventKind::PhasedRestart | EventKind::Refork);
     let lacks_workers = serving < ended && (started > 0 || is_phased || is_replaced);
     if starting > 0 || lacks_workers || is_phased && !is_replaced {
         return ServerChange::Unfinished { ended, of, started, serving };
@@ -233,6 +220,41 @@ pub fn server_change(record: &EventRecord) -> ServerChange {
         (gone, new) if new > gone => ServerChange::WorkersAdded { workers: new - gone },
         (gone, new) if new < gone => ServerChange::WorkersGone { workers: gone - new },
         (gone, _) => ServerChange::WorkersReplaced { workers: gone, of },
+    }
+}
+
+/// What became of the server since its first process was started anew, as this one.
+fn after_restart(record: &EventRecord, first: &SeenProcess, at: Nanos) -> ServerChange {
+    let processes = record.own_processes();
+    let knows_serving = record.knows_serving();
+    let by_exec = first.by_exec;
+    let of_role = |role: ProcessRole| processes.iter().filter(move |it| it.role == role);
+    let lives = |process: &&SeenProcess| process.ended.is_none();
+    if !of_role(ProcessRole::First).any(|process| lives(&process)) {
+        return ServerChange::EndedAgain { by_exec };
+    }
+    let is_new = |process: &&SeenProcess| !process.is_older_than(at);
+    // It may have come back without workers.
+    let has_new_workers = of_role(ProcessRole::Worker).any(|process| is_new(&process));
+    let had_workers = of_role(ProcessRole::Worker).next().is_some();
+    let role = if has_new_workers || had_workers && first.serving.is_none() {
+        ProcessRole::Worker
+    } else {
+        ProcessRole::First
+    };
+    let started = of_role(role).filter(is_new).filter(lives);
+    let serving = started.clone().filter(|it| !knows_serving || it.serving.is_some());
+    let serving = serving.count() as u32;
+    let started = started.count() as u32;
+    let before = of_role(role)
+        .filter(|process| process.is_older_than(at) && process.ended.is_none_or(|end| end >= at));
+    if serving == 0 || serving < started {
+        let of = (before.count() as u32).max(started);
+        ServerChange::NotBack { by_exec, serving, of }
+    } else if by_exec {
+        ServerChange::RestartedInFull
+    } else {
+        ServerChange::StoppedAndStarted
     }
 }
 
@@ -528,6 +550,37 @@ mod tests {
         );
         let text = "only 1 of 2 workers had been replaced when the run was over";
         assert_eq!(phased, (text.to_owned(), None));
+    }
+
+    #[test]
+    fn a_refork_is_over_when_all_workers_but_one_are_replaced() {
+        let old = |pid, ended| worker(pid, None, Some(0), ended);
+        let new = |pid, from| worker(pid, Some(from), Some(from + 100), None);
+        let before = [first(None, None), old(10, None), old(11, Some(3100))];
+        let rest = [old(12, None), new(20, 3200)];
+        let reforked = said("refork", [&before[..], &rest].concat());
+        let text = "only 1 of 3 workers had been replaced when the run was over";
+        assert_eq!(reforked, (text.to_owned(), None));
+        let rest = [old(12, Some(3400)), new(20, 3200), new(21, 3500)];
+        let reforked = said("refork", [&before[..], &rest].concat());
+        assert_eq!(
+            reforked,
+            ("2 of 3 workers were replaced".to_owned(), Some(Nanos::from_millis(600)))
+        );
+    }
+
+    #[test]
+    fn a_server_may_come_back_without_workers() {
+        let before = [first(None, Some(3400)), worker(10, None, Some(0), Some(3300))];
+        let single = |serving| {
+            let now = process(ProcessRole::First, 1, Some(3400), serving, None);
+            said("bin/deploy", [&before[..], &[now]].concat()).0
+        };
+        assert_eq!(single(Some(3900)), "the server restarted in full");
+        assert_eq!(
+            single(None),
+            "the server restarted, and had not come back when the run was over"
+        );
     }
 
     #[test]

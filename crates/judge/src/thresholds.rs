@@ -81,8 +81,11 @@ pub fn held_against(run: &Run, threshold: &Threshold) -> Option<ThresholdResult>
     if !result.is_met || result.doubt == Some(ThresholdDoubt::Invalid) {
         return Some(result);
     }
-    // A threshold is to hold in spite of the event: if that did not happen, nothing is shown.
-    let of_event = run.event.as_ref().and_then(|event| trouble(event)).map(ThresholdDoubt::from);
+    // A threshold is to hold in spite of the event: if that did not happen, nothing is shown, except
+    // of the time before.
+    let is_before = threshold.condition.part == Some(RunPart::Before);
+    let event = run.event.as_ref().filter(|_| !is_before);
+    let of_event = event.and_then(|event| trouble(event)).map(ThresholdDoubt::from);
     Some(ThresholdResult { doubt: of_event.or(result.doubt), ..result })
 }
 
@@ -447,6 +450,10 @@ mod tests {
             for text in ["expect failed = 0 during", "expect failed = 0", "fail if errors > 0"] {
                 let result = result(&run, text);
                 assert_eq!((result.is_met, result.doubt), (true, doubt), "{text} {doubt:?}");
+            }
+            if doubt != Some(ThresholdDoubt::EventNotDone) {
+                let before = result(&run, "expect failed = 0 before");
+                assert_eq!((before.is_met, before.doubt), (true, None), "{doubt:?}");
             }
             let missed = result(&run, "expect failed > 5");
             assert_eq!((missed.is_met, missed.doubt), (false, None), "a miss is a miss");
