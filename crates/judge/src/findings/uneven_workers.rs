@@ -54,9 +54,10 @@ impl UnevenWorkers {
         let UnevenWorkers { multiple, deviation, workers, only_one } = self;
         let at = load(*multiple);
         if *only_one {
+            let others = if *workers == 2 { "the other" } else { "the others" };
             return format!(
-                "At {at} one of the {workers} workers served all requests: the threads of the \
-                 others were idle."
+                "At {at} one of the {workers} workers served all requests: the threads of {others} \
+                 were idle."
             );
         }
         let percent = number::fixed(deviation.abs() * 100.0, 0);
