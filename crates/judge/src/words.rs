@@ -64,8 +64,9 @@ pub(crate) fn tenths(value: f64) -> String {
 
 /// The first sentence of a conclusion, and the rest.
 pub fn first_sentence(text: &str) -> FirstSentence<'_> {
-    match text.split_once(". ") {
-        Some((first, rest)) => FirstSentence { first: &text[..=first.len()], rest },
+    let end = [". ", ".\n"].into_iter().filter_map(|end| text.find(end)).min();
+    match end {
+        Some(dot) => FirstSentence { first: &text[..=dot], rest: &text[dot + 2..] },
         None => FirstSentence { first: text, rest: "" },
     }
 }

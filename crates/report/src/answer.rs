@@ -309,7 +309,9 @@ impl<'a> AnswerLayout<'a> {
         if self.summary.sentence.is_empty() {
             return sentence;
         }
-        wrap(&mut sentence, self.width, "", &self.summary.sentence);
+        for line in self.summary.sentence.lines() {
+            wrap(&mut sentence, self.width, "", line);
+        }
         // A search has to go beyond what the server can do.
         let is_bad =
             self.summary.capacity.is_none() && self.summary.verdict >= SummaryVerdict::Overloaded;
@@ -466,7 +468,8 @@ pub(crate) fn unfolded_markdown(summary: &Summary<'_>) -> Vec<String> {
     let line = |text: &str| format!("{}\n", crate::markdown::escaped(text));
     let expected = worst_first(&summary.expectations).into_iter();
     let expected = expected.map(|it| without_expect(&it.sentence));
-    let headlines = expected.chain([summary.sentence.clone()]).filter(|line| !line.is_empty());
+    let concluded = summary.sentence.lines().map(str::to_owned);
+    let headlines = expected.chain(concluded).filter(|line| !line.is_empty());
     let mut parts: Vec<String> =
         headlines.map(|line| format!("**{}**\n", crate::markdown::escaped(&line))).collect();
     let table = table(summary);

@@ -234,7 +234,7 @@ fn figures(row: &ComparedMetric, difference: &Difference) -> String {
         .replace(" /s", "/s")
 }
 
-/// The conclusion.
+/// The conclusion; a line for each arm if several have an event.
 pub(crate) fn sentence(summary: &SummaryComparison) -> String {
     if summary.metrics.iter().all(|row| row.differences.iter().all(|it| it.blocks == 0)) {
         return "No block is whole: nothing can be compared.".to_owned();
@@ -245,14 +245,21 @@ pub(crate) fn sentence(summary: &SummaryComparison) -> String {
     let base = summary.arms[0].letter.as_str();
     let others: Vec<&str> = summary.compared().skip(1).map(|arm| arm.letter.as_str()).collect();
     let is_short = others.len() > 1;
-    let of_events = summary.events.iter().map(|event| event.sentence.clone());
     // A few runs show what an event costs. That they are too few for a test goes without saying.
-    let can_decide =
-        |arm: &&&str| summary.events.is_empty() || has_enough_blocks(summary, base, arm);
-    let against_base =
-        others.iter().filter(can_decide).map(|arm| of_arm(summary, base, arm, is_short));
-    let parts = of_events.chain(against_base).chain(of_other_pairs(summary));
-    parts.collect::<Vec<_>>().join(" ")
+    let can_decide = |arm: &str| {
+        others.contains(&arm)
+            && (summary.events.is_empty() || has_enough_blocks(summary, base, arm))
+    };
+    let of_each = summary.arms.iter().filter_map(|arm| {
+        let letter = arm.letter.as_str();
+        let event = summary.events.iter().find(|event| event.arm == letter);
+        let event = event.map(|event| event.sentence.clone());
+        let against_base = can_decide(letter).then(|| of_arm(summary, base, letter, is_short));
+        let said: Vec<String> = event.into_iter().chain(against_base).collect();
+        (!said.is_empty()).then(|| said.join(" "))
+    });
+    let between = if summary.events.len() > 1 { "\n" } else { " " };
+    of_each.chain(of_other_pairs(summary)).collect::<Vec<_>>().join(between)
 }
 
 /// Whether there were enough blocks to test the metrics that decide.

@@ -121,11 +121,8 @@ fn answer(summary: &Summary<'_>) -> String {
         format!("<li><span class=\"{class}\">{sign}</span> {}</li>", escaped(&expectation.sentence))
     });
     let FirstSentence { first, rest } = first_sentence(&summary.sentence);
-    let rest = if rest.is_empty() {
-        String::new()
-    } else {
-        format!("<p class=\"lead\">{}</p>\n", escaped(rest))
-    };
+    let rest = rest.lines().filter(|line| !line.is_empty());
+    let rest = joined(rest, |line| format!("<p class=\"lead\">{}</p>\n", escaped(line)));
     format!(
         "<p class=\"what\">longtail {} · {}</p>\n<h1>{}</h1>\n{rest}\
          <ul class=\"chips\"><li class=\"{class}\">{verdict}</li>{chips}</ul>\n{}{}{}",
