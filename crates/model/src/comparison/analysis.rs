@@ -445,7 +445,9 @@ struct ArmSamples {
     letters: Vec<String>,
     /// By block, then by arm.
     blocks: Vec<Vec<Option<Result<f64, MissingFigure>>>>,
-    /// How far the first run of a block was above the others; this was subtracted.
+    /// The median of each arm's runs, as they were measured.
+    medians: Vec<Option<f64>>,
+    /// How far the first run of a block was above the others; this was subtracted in `blocks`.
     first_run: Option<f64>,
 }
 
@@ -467,8 +469,10 @@ impl ArmSamples {
             metric,
             letters,
             blocks: (1..=blocks).map(row).collect(),
+            medians: Vec::new(),
             first_run: None,
         };
+        samples.medians = (0..arms).map(|arm| samples.median(arm)).collect();
         let first: Vec<usize> = (1..=blocks).map(|block| plan.order(block)[0]).collect();
         samples.first_run = samples.first_run_effect(&first);
         if let Some(shift) = samples.first_run {
@@ -518,7 +522,7 @@ impl ArmSamples {
             metric: self.metric,
             unit: self.metric.unit().0,
             decides: plan.deciding().contains(&self.metric),
-            medians: self.letters.iter().cloned().zip((0..).map(|arm| self.median(arm))).collect(),
+            medians: self.letters.iter().cloned().zip(self.medians.iter().copied()).collect(),
             differences: Vec::new(),
             control: None,
             first_run: self.first_run.map(|shift| rounded(self.metric.relative(shift), 1e5)),

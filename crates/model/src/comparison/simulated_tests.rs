@@ -127,6 +127,20 @@ fn drift_and_order_change_no_verdict() {
     }
 }
 
+#[test]
+fn the_figures_of_an_arm_are_those_of_its_runs() {
+    // Half of its runs are the first of their block, and take a tenth longer.
+    let plan = ComparisonPlan { control: false, ..fixed(8) };
+    let law = Law { noise: 0.0, first: 0.1, ..EQUAL };
+    let found = conducted(&plan, law, 1);
+    let mean = found.metric(Metric::Mean).unwrap();
+    assert!(mean.first_run.is_some_and(|first| (first - 0.1).abs() < 1e-4), "{mean:?}");
+    let alike = conducted(&plan, Law { first: 0.0, ..law }, 1);
+    let alike = alike.metric(Metric::Mean).unwrap();
+    let longer = mean.medians["A"].unwrap() / alike.medians["A"].unwrap();
+    assert!((longer - 1.1_f64.sqrt()).abs() < 1e-3, "{longer}");
+}
+
 /// Shares of "worse" by noise and by how much slower B is, as listed in docs/compare.md.
 #[test]
 fn slower_arms_are_found() {
