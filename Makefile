@@ -69,7 +69,7 @@ fleet-demo: ## Two boxes on this machine, with Puma on one and the load from the
 soak: ## The long form of what make test does in a short one: kill -9 of everything, of far generators too, each system call refused with each error, all situations, sockets and bodies, 1000 searches for a capacity on each of a dozen servers (25 minutes)
 	@bin/install-missing test
 	LONGTAIL_SOAK=1 LONGTAIL_SEED=$$(date +%s) cargo test --locked --package judge --test simulated -- --nocapture
-	LONGTAIL_SOAK=1 cargo test --locked --package capacity --test simulated -- --nocapture
+	LONGTAIL_SOAK=1 CARGO_PROFILE_RELEASE_LTO=off cargo test --release --locked --package capacity --test simulated -- --nocapture
 	LONGTAIL_SOAK=1 cargo test --locked --package queueing --test queueing -- coverage::
 	LONGTAIL_SOAK=1 cargo test --locked --package longtail --test cli -- bodies:: fleet:: kills:: pumas:: refused:: scenarios:: situations::
 
