@@ -162,6 +162,16 @@ const MOST_WORTH: f64 = 1e7;
 /// A full trial that confirms a rate fails with this probability if the rate is at the edge.
 const NOT_CONFIRMED: f64 = 0.02;
 
+impl SearchStep {
+    /// The same step; a trial can pass once it has run this long.
+    fn with_shortest(self, shortest: Nanos) -> SearchStep {
+        match self {
+            SearchStep::Trial(order) => SearchStep::Trial(TrialOrder { shortest, ..order }),
+            end @ SearchStep::End(_) => end,
+        }
+    }
+}
+
 /// The search for the highest rate that keeps all objectives.
 #[derive(Clone, Debug)]
 pub struct RateSearch {
@@ -186,12 +196,8 @@ impl RateSearch {
         let left = self.settings.budget.saturating_sub(elapsed);
         if let Some(again) = self.untrusted_once() {
             // The last one may have been allowed to be shorter than a full one.
-            return match self.order(again.purpose, again.rate, again.at_most, left) {
-                SearchStep::Trial(order) => {
-                    SearchStep::Trial(TrialOrder { shortest: again.shortest, ..order })
-                }
-                end @ SearchStep::End(_) => end,
-            };
+            let step = self.order(again.purpose, again.rate, again.at_most, left);
+            return step.with_shortest(again.shortest);
         }
         if let Some(rate) = self.scout_rate() {
             if rate < self.lowest_rate() {
@@ -239,10 +245,9 @@ impl RateSearch {
         let spare = left.saturating_sub(self.warm_up(edge.rate) + self.longest_limit());
         let shortest = |rate: f64| self.length_for(rate, SHORT_TRIAL);
         let planned = self.below(&edge, spare.as_secs_f64(), shortest)?;
-        match self.order(TrialPurpose::Narrow, planned.rate, left, left) {
-            SearchStep::Trial(order) => {
-                Some(TrialOrder { shortest: shortest(planned.rate), ..order })
-            }
+        let step = self.order(TrialPurpose::Narrow, planned.rate, left, left);
+        match step.with_shortest(shortest(planned.rate)) {
+            SearchStep::Trial(order) => Some(order),
             SearchStep::End(_) => None,
         }
     }

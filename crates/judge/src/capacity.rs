@@ -51,12 +51,7 @@ fn implicated(judgement: &Judgement) -> Option<&Diagnostic> {
 /// well refuse requests (503, 429), so those don't count.
 fn errors_break(run: &Run, objectives: &[Objective]) -> bool {
     let counts = &run.tally.counts;
-    let errors = |(outcome, n)| match outcome {
-        Outcome::Answered(503 | 429) => 0,
-        Outcome::Answered(_) if !Outcome::is_good(outcome) => n,
-        _ => 0,
-    };
-    let errors: u64 = counts.iter().map(errors).sum();
+    let errors = counts.sum_of(Outcome::is_error);
     let allowed = objectives.iter().filter_map(|it| match it.figure {
         ObjectiveFigure::ResponseTime(quantile) => Some(1.0 - quantile),
         ObjectiveFigure::ErrorShare => Some(it.limit),

@@ -38,7 +38,7 @@ pub fn is_faster_under_load(name: &str, alone: Nanos, runs: &[Run]) -> bool {
 /// have waited before.
 pub fn server_time(class: &ClassTally, alone: Nanos) -> f64 {
     let failed = class.failed_response_time.count();
-    let refused = class.counts.of(Outcome::Answered(503)) + class.counts.of(Outcome::Answered(429));
+    let refused = class.counts.sum_of(Outcome::is_refusal);
     // The fastest failure may be a refused request.
     let of_failed = if refused > 0 {
         alone

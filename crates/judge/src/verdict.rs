@@ -310,15 +310,8 @@ fn failed_without_load(run: &Run) -> u64 {
 
 /// How many errors came about as soon as these good responses; all of them if there is no good one.
 fn errors_as_soon(counts: &Counts, good: &Histogram, failed: &Histogram) -> u64 {
-    let mut errors = 0;
-    let mut refused = 0;
-    for (outcome, requests) in counts.iter() {
-        match outcome {
-            Outcome::Answered(503 | 429) => refused += requests,
-            Outcome::Answered(_) if !outcome.is_good() => errors += requests,
-            _ => {}
-        }
-    }
+    let errors = counts.sum_of(Outcome::is_error);
+    let refused = counts.sum_of(Outcome::is_refusal);
     let Some(usual) = good.quantile(0.5) else { return errors };
     let soon = failed.buckets().filter(|(time, _)| *time <= usual * SOON);
     let soon: u64 = soon.map(|(_, requests)| requests).sum();

@@ -97,6 +97,11 @@ impl Counts {
         self.0[place(outcome)]
     }
 
+    /// How many ended in an outcome of this kind.
+    pub fn sum_of(&self, is_so: impl Fn(Outcome) -> bool) -> u64 {
+        self.iter().filter(|(outcome, _)| is_so(*outcome)).map(|(_, requests)| requests).sum()
+    }
+
     /// Every outcome that occurred, with its count: statuses rising, then the rest.
     pub fn iter(&self) -> impl Iterator<Item = (Outcome, u64)> + '_ {
         let answered = (FIRST_STATUS..STATUSES).map(|status| Outcome::Answered(status as u16));

@@ -50,6 +50,16 @@ impl Outcome {
         matches!(self, Outcome::Answered(200..=399))
     }
 
+    /// Whether the server refused the request: 503 or 429, as one says that it has too much to do.
+    pub fn is_refusal(self) -> bool {
+        matches!(self, Outcome::Answered(503 | 429))
+    }
+
+    /// Whether this is a response that is neither good nor a refusal.
+    pub fn is_error(self) -> bool {
+        matches!(self, Outcome::Answered(_)) && !self.is_good() && !self.is_refusal()
+    }
+
     /// Whether the connection failed, so nothing was sent.
     pub fn is_connect(self) -> bool {
         (Outcome::Refused..=Outcome::ConnectFailed).contains(&self)
@@ -122,6 +132,8 @@ mod tests {
     #[test]
     fn a_redirect_is_good_a_503_is_not_and_an_exchange_fits_half_a_cache_line() {
         assert!(Outcome::Answered(302).is_good() && !Outcome::Answered(503).is_good());
+        assert!(Outcome::Answered(503).is_refusal() && !Outcome::Answered(503).is_error());
+        assert!(Outcome::Answered(500).is_error() && !Outcome::TimedOut.is_error());
         assert!(!Outcome::TimedOut.is_good() && Outcome::TimedOut.is_censored());
         assert!(size_of::<Exchange>() <= 32);
     }

@@ -144,11 +144,6 @@ impl ServerLife {
         self.roots.extend(new);
     }
 
-    /// The first processes.
-    pub fn roots(&self) -> &[u32] {
-        &self.roots
-    }
-
     /// The workers that live now, by when they started.
     pub fn workers(&self) -> Vec<u32> {
         let lives = self.lives.iter().map(|life| &life.seen);

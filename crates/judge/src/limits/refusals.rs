@@ -13,7 +13,9 @@ pub(crate) fn of(run: &Run, at_once: Option<AtOnce>) -> Option<Limit> {
     let counts = &run.tally.counts;
     let mut refused: Vec<(u16, u64)> = Vec::new();
     for (outcome, requests) in counts.iter() {
-        if let Outcome::Answered(status @ (503 | 429)) = outcome {
+        if let Outcome::Answered(status) = outcome
+            && outcome.is_refusal()
+        {
             refused.push((status, requests));
         }
     }
