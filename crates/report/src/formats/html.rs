@@ -12,8 +12,10 @@ use model::comparison::ComparisonQuestion;
 use crate::number;
 use crate::plot::{escaped, joined};
 use crate::summary::{Summary, SummaryVerdict};
-use crate::tree::{DataTable, ListItem, NamedFact, ReportSection, SectionBlock, TableColumn};
-use crate::{answer, comparison, details, load_answer};
+use crate::tree::{
+    DataTable, ListItem, NamedFact, ReportSection, SectionBlock, TableColumn, TableRow,
+};
+use crate::{answer, comparison, details, load_answer, text};
 use judge::Grade;
 use judge::next::NextCommand;
 use judge::trust::TrustLine;
@@ -297,23 +299,34 @@ fn facts(facts: &[NamedFact]) -> String {
     format!("<dl>{}</dl>", joined(known, fact))
 }
 
-/// A table in a box that scrolls where the screen is narrow.
+/// A table in a box that scrolls where the screen is narrow. A phone shows the columns that a narrow
+/// terminal has, so that the percentiles are in sight.
 fn table(table: &DataTable) -> String {
-    let columns: Vec<(usize, &TableColumn)> =
-        table.columns.iter().enumerate().filter(|(_, column)| !column.is_constant).collect();
-    let side = |at: usize| if table.is_left(at) { " class=\"words\"" } else { "" };
+    let on_phone = on_a_phone(table);
+    let columns: Vec<TableColumnAt<'_>> = table
+        .columns
+        .iter()
+        .enumerate()
+        .filter(|(_, column)| !column.is_constant)
+        .map(|(at, column)| TableColumnAt { at, column, is_on_phone: on_phone.stays[at] })
+        .collect();
+    let are_fewer = columns.iter().any(|it| !it.is_on_phone);
+    let class = |it: &TableColumnAt<'_>| {
+        let words = table.is_left(it.at).then_some("words");
+        let wide = (!it.is_on_phone).then_some("wide");
+        let classes: Vec<&str> = words.into_iter().chain(wide).collect();
+        if classes.is_empty() { String::new() } else { format!(" class=\"{}\"", classes.join(" ")) }
+    };
     let mut html = "<div class=\"table\" tabindex=\"0\"><table><thead>".to_owned();
-    if columns.iter().any(|(_, column)| column.band.is_some()) {
-        html += "<tr class=\"bands\">";
-        for same in columns.chunk_by(|(_, a), (_, b)| a.band == b.band) {
-            let title = same[0].1.band.as_ref().map_or("", |band| &band.title);
-            let class = if title.is_empty() { "" } else { " class=\"band\"" };
-            let _ = write!(html, "<th{class} colspan=\"{}\">{}</th>", same.len(), escaped(title));
+    if columns.iter().any(|it| it.column.band.is_some()) {
+        html += &bands(&table.columns, if are_fewer { "bands wide" } else { "bands" });
+        if are_fewer {
+            html += &bands(&on_phone.table.with_units_for_bands().columns, "bands phone");
         }
-        html += "</tr>";
     }
     html += "<tr>";
-    for (at, column) in &columns {
+    for it in &columns {
+        let column = it.column;
         let meaning = column.band.as_ref().map_or("", |band| band.meaning);
         let meaning = if column.meaning.is_empty() { meaning } else { column.meaning };
         let hover = if meaning.is_empty() {
@@ -321,19 +334,59 @@ fn table(table: &DataTable) -> String {
         } else {
             format!(" title=\"{}\"", escaped(meaning))
         };
-        let _ = write!(html, "<th{}{hover}>{}</th>", side(*at), escaped(column.name.trim()));
+        let _ = write!(html, "<th{}{hover}>{}</th>", class(it), escaped(column.name.trim()));
     }
     html += "</tr></thead><tbody>";
     for row in &table.rows {
         html += "<tr>";
-        for (at, _) in &columns {
-            let text = row.cells.get(*at).map_or("", |cell| &cell.text);
-            let _ = write!(html, "<td{}>{}</td>", side(*at), escaped(text.trim()));
+        for it in &columns {
+            let text = row.cells.get(it.at).map_or("", |cell| &cell.text);
+            let _ = write!(html, "<td{}>{}</td>", class(it), escaped(text.trim()));
         }
         if !row.note.is_empty() {
             let _ = write!(html, "<td class=\"words\">{}</td>", escaped(&row.note));
         }
         html += "</tr>";
     }
-    html + "</tbody></table></div>"
+    html += "</tbody></table></div>";
+    if are_fewer {
+        let left = escaped(&on_phone.left.join(", "));
+        let _ = write!(
+            html,
+            "<p class=\"phone\"><small>Not shown on a screen this narrow: {left}. Turn it to see \
+             them.</small></p>"
+        );
+    }
+    html
+}
+
+/// A column that a table shows.
+#[derive(Clone, Copy)]
+struct TableColumnAt<'t> {
+    /// Its place among all columns, those that only CSV has included.
+    at: usize,
+    column: &'t TableColumn,
+    is_on_phone: bool,
+}
+
+/// What fits on a phone's screen, in columns of a terminal: 362 pixels of text of 13.
+const PHONE_COLUMNS: usize = 44;
+
+/// The part of a table that a phone shows. Notes do not count: they stand at the end of a row.
+fn on_a_phone(table: &DataTable) -> text::NarrowedTable {
+    let rows = table.rows.iter().map(|row| TableRow { note: String::new(), ..row.clone() });
+    let without_notes = DataTable { rows: rows.collect(), ..table.clone() };
+    text::narrowed(&without_notes, 0, text::Width::of(PHONE_COLUMNS))
+}
+
+/// The row of bands above the names of columns.
+fn bands(columns: &[TableColumn], class: &str) -> String {
+    let shown: Vec<&TableColumn> = columns.iter().filter(|column| !column.is_constant).collect();
+    let mut html = format!("<tr class=\"{class}\">");
+    for same in shown.chunk_by(|a, b| a.band == b.band) {
+        let title = same[0].band.as_ref().map_or("", |band| &band.title);
+        let class = if title.is_empty() { "" } else { " class=\"band\"" };
+        let _ = write!(html, "<th{class} colspan=\"{}\">{}</th>", same.len(), escaped(title));
+    }
+    html + "</tr>"
 }

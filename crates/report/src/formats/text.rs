@@ -149,6 +149,8 @@ pub struct NarrowedTable {
     /// What was dropped, in the order of the columns: the name of a column, or that of a band all
     /// of whose columns were.
     pub left: Vec<String>,
+    /// Of each column of the whole table, whether it is in this one.
+    pub stays: Vec<bool>,
 }
 
 /// The table without the columns for which there is no room. Columns that must stay are kept even
@@ -173,7 +175,7 @@ pub fn narrowed(table: &DataTable, indent: usize, width: Width) -> NarrowedTable
         }
         narrowed = table.clone().with_columns(&stays);
     }
-    NarrowedTable { table: narrowed, left: names_of_leaving(&all, &stays) }
+    NarrowedTable { table: narrowed, left: names_of_leaving(&all, &stays), stays }
 }
 
 fn names_of_leaving(columns: &[TableColumn], stays: &[bool]) -> Vec<String> {

@@ -100,7 +100,7 @@ fn the_figures_are_those_of_the_summary() {
             for time in percentiles.into_iter().chain([run.max()]).flatten() {
                 let shown = number::milliseconds(time);
                 let is_there =
-                    ["", "?"].iter().any(|mark| page.contains(&format!("<td>{shown}{mark}</td>")));
+                    ["", "?"].iter().any(|mark| page.contains(&format!(">{shown}{mark}</td>")));
                 assert!(is_there, "{name}, {}: {shown}", run.label);
             }
         }
@@ -143,6 +143,8 @@ struct MeasuredPage {
     too_wide: f64,
     /// Texts of one drawing that overlap each other, or reach outside the drawing.
     overlaps: Vec<String>,
+    /// Heads of percentiles in tables that are not folded, for which one has to scroll.
+    p99_out_of_sight: Vec<String>,
     drawings: u32,
     background: String,
 }
@@ -218,9 +220,18 @@ fn a_browser_shows_it_whole_on_a_desk_and_on_a_phone() {
     };
     for scheme in ["light", "dark"] {
         for page in measured(&browser, scheme) {
-            let MeasuredPage { name, width, too_wide, overlaps, drawings, background } = page;
+            let MeasuredPage {
+                name,
+                width,
+                too_wide,
+                overlaps,
+                p99_out_of_sight,
+                drawings,
+                background,
+            } = page;
             assert!(too_wide <= 0.0, "{name} at {width} pixels scrolls by {too_wide}");
             assert_eq!(overlaps, Vec::<String>::new(), "{name} at {width} pixels");
+            assert_eq!(p99_out_of_sight, Vec::<String>::new(), "{name} at {width} pixels");
             assert!(
                 drawings > 0
                     || ["no runs", "refused", "bodies", "another generator"]

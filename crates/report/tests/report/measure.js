@@ -13,7 +13,12 @@ const seen = [...document.querySelectorAll('iframe')].map(frame => {
       }
     });
   }
-  return { name: frame.name, width: frame.clientWidth, overlaps, drawings: page.querySelectorAll('svg').length,
+  // Outside of what is folded, a table's first p99 is to be seen without scrolling.
+  const p99 = [...page.querySelectorAll('main > .table')].flatMap(table => {
+    const head = [...table.querySelectorAll('th')].find(head => head.textContent.startsWith('p99') && head.offsetWidth > 0);
+    return head && head.getBoundingClientRect().right > frame.clientWidth ? [head.textContent + " ends at " + head.getBoundingClientRect().right] : [];
+  });
+  return { name: frame.name, p99_out_of_sight: p99, width: frame.clientWidth, overlaps, drawings: page.querySelectorAll('svg').length,
     too_wide: page.documentElement.scrollWidth - frame.clientWidth,
     background: getComputedStyle(page.body).backgroundColor };
 });
