@@ -4,6 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::request_mix::means_class;
 use crate::units::text_in_json;
 use crate::{Nanos, RunPart};
 
@@ -239,10 +240,9 @@ impl Threshold {
         self.condition.holds_for(value) == self.is_expected
     }
 
-    /// Whether it is about the class of this name. `GET /search` is `/search`, as in a mix.
+    /// Whether it is about the class of this name.
     pub fn is_about(&self, class: &str) -> bool {
-        let named = self.class.as_deref();
-        named.is_some_and(|named| named == class || named.strip_prefix("GET ") == Some(class))
+        self.class.as_deref().is_some_and(|named| means_class(named, class))
     }
 
     /// The condition with its class: `p99 < 200ms`, `/search p99 < 400ms`.

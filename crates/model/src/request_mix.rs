@@ -19,6 +19,11 @@ pub const ANY_HOST: &str = "longtail.invalid";
 /// Keeps the draws of requests apart from those of the gaps between them, which have the same seed.
 const ORDER: u64 = 0x006F_7264_6572;
 
+/// Whether a name that a user typed means the class of this name: `GET /search` is `/search`, too.
+pub fn means_class(typed: &str, class: &str) -> bool {
+    typed == class || typed.strip_prefix("GET ") == Some(class)
+}
+
 /// A rendered request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {

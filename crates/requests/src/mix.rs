@@ -100,15 +100,18 @@ impl MixLines {
     /// If there is no such class, or nothing is left.
     pub(crate) fn without(self, left_out: &[String]) -> Result<MixLines, RequestError> {
         let names = &self.names;
-        if let Some(unknown) = left_out.iter().find(|name| !names.contains(name)) {
+        let is_unknown =
+            |typed: &&String| !names.iter().any(|class| model::means_class(typed, class));
+        if let Some(unknown) = left_out.iter().find(is_unknown) {
             return Err(RequestError::new(format!(
                 "--without '{}': the mix has no class of this name; it has '{}'",
                 excerpt(unknown),
                 names.join("', '")
             )));
         }
-        let kept: Vec<String> =
-            names.iter().filter(|name| !left_out.contains(name)).cloned().collect();
+        let is_left_out =
+            |class: &String| left_out.iter().any(|typed| model::means_class(typed, class));
+        let kept: Vec<String> = names.iter().filter(|name| !is_left_out(name)).cloned().collect();
         if kept.is_empty() && !names.is_empty() {
             return Err(RequestError::new("--without leaves nothing of the mix: leave one out"));
         }
