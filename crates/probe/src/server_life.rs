@@ -187,6 +187,17 @@ mod tests {
     use super::*;
     use std::io::{BufRead as _, BufReader};
     use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    /// Looks again and again, each time a nanosecond later, until this is seen.
+    fn look_until(life: &mut ServerLife, now: &mut u64, is_seen: impl Fn(&ServerLife) -> bool) {
+        let begun = Instant::now();
+        while !is_seen(life) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", life.seen());
+            life.look(Nanos(*now), false);
+            *now += 1;
+        }
+    }
 
     #[test]
     fn a_look_in_the_middle_of_an_exec_does_not_hide_the_new_program() {
@@ -201,8 +212,13 @@ mod tests {
         let mut life = ServerLife::of(&[std::process::id()]);
         life.look(Nanos::ZERO, true);
         let mut shell = Command::new("sh");
-        shell.args(["-c", "read line; exec sleep 60"]).stdin(Stdio::piped());
+        shell.args(["-c", "echo started; read line; exec sleep 60"]);
+        shell.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = shell.spawn().unwrap();
+        // Before it has written something it may be in the middle of its own exec, when it has no
+        // stack yet by which the next program would differ.
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        output.read_line(&mut String::new()).unwrap();
         let lives_of = |life: &ServerLife, pid: u32| -> Vec<SeenProcess> {
             life.seen().into_iter().filter(|seen| seen.pid == pid).collect()
         };
@@ -210,10 +226,7 @@ mod tests {
         assert_eq!(lives_of(&life, child.id()).len(), 1);
         drop(child.stdin.take());
         let mut now = 2;
-        while lives_of(&life, child.id()).len() < 2 {
-            life.look(Nanos(now), false);
-            now += 1;
-        }
+        look_until(&mut life, &mut now, |life| lives_of(life, child.id()).len() == 2);
         child.kill().unwrap();
         child.wait().unwrap();
         life.look(Nanos(now), false);
@@ -245,15 +258,9 @@ mod tests {
         assert_eq!((life.living_root(), life.workers()), (None, vec![worker]));
         drop(to_worker);
         let mut now = 2;
-        while !life.seen().iter().any(|seen| seen.by_exec) {
-            life.look(Nanos(now), false);
-            now += 1;
-        }
+        look_until(&mut life, &mut now, |life| life.seen().iter().any(|seen| seen.by_exec));
         assert_eq!((life.living_root(), life.workers()), (None, vec![worker]));
         Command::new("kill").arg(worker.to_string()).status().unwrap();
-        while !life.workers().is_empty() {
-            life.look(Nanos(now), false);
-            now += 1;
-        }
+        look_until(&mut life, &mut now, |life| life.workers().is_empty());
     }
 }
