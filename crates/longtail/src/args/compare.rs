@@ -3,6 +3,7 @@
 
 mod arm;
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -198,7 +199,7 @@ impl CompareArgs {
     pub(crate) fn requested_arms(&self) -> Result<Vec<ArmRequest>, Mistake> {
         let versions: Vec<&str> = self.own.server.puma.versions();
         let texts: Vec<String> = match (self.arms.is_empty(), versions.len()) {
-            (true, 2..) => versions.iter().map(|version| puma_arm(version, "")).collect(),
+            (true, 2..) => puma_arms(&versions, &[String::new()]),
             (false, 2..) => self.each_version_with_each_arm(&versions)?,
             _ => self.arms.clone(),
         };
@@ -229,10 +230,7 @@ impl CompareArgs {
                 versions[0]
             )));
         }
-        let of_version = |version: &&str| {
-            self.arms.iter().map(|arm| puma_arm(version, arm)).collect::<Vec<String>>()
-        };
-        Ok(versions.iter().flat_map(of_version).collect())
+        Ok(puma_arms(versions, &self.arms))
     }
 
     /// The arms with the one that `--base` names as the first.
@@ -282,14 +280,59 @@ impl CompareArgs {
     }
 }
 
+/// An arm for each value of `--puma` with each of these options.
+fn puma_arms(pumas: &[&str], options: &[String]) -> Vec<String> {
+    let names = names_of_pumas(pumas);
+    let of_puma = |(puma, name): (&&str, &Option<String>)| -> Vec<String> {
+        options.iter().map(|options| puma_arm(puma, name.as_deref(), options)).collect()
+    };
+    pumas.iter().zip(&names).flat_map(of_puma).collect()
+}
+
+/// What each value of `--puma` is called: a version by itself, a path by the last of its parts that
+/// tells all of them apart (`6.6.1` and `8.0.2` of `/src/6.6.1/bin/puma` and `/src/8.0.2/bin/puma`),
+/// a command not at all.
+fn names_of_pumas(pumas: &[&str]) -> Vec<Option<String>> {
+    let parts_from_the_end: Vec<Vec<&str>> = pumas
+        .iter()
+        .map(|puma| Path::new(puma).iter().rev().filter_map(OsStr::to_str).collect())
+        .collect();
+    let names_at = |depth: usize| -> Vec<Option<String>> {
+        let part = |parts: &Vec<&str>| parts.get(depth).map(|part| (*part).to_owned());
+        parts_from_the_end.iter().map(part).collect()
+    };
+    let tells_apart = |names: &Vec<Option<String>>| {
+        let distinct: BTreeSet<&Option<String>> = names.iter().collect();
+        distinct.len() == names.len() && names.iter().all(Option::is_some)
+    };
+    let deepest = parts_from_the_end.iter().map(Vec::len).max().unwrap_or(0);
+    (0..deepest).map(names_at).find(tells_apart).unwrap_or_else(|| names_at(0))
+}
+
 /// The arm for a value of `--puma`, with these options. A version or checkout gives it its name,
 /// with the options, a command does not.
-fn puma_arm(puma: &str, options: &str) -> String {
-    let name = Path::new(puma).file_name().and_then(OsStr::to_str);
+fn puma_arm(puma: &str, name: Option<&str>, options: &str) -> String {
     let settings = format!("--puma {puma} {options}");
     let settings = settings.trim_end();
-    match name.filter(|name| !name.contains([' ', '=']) && !options.contains('=')) {
+    match name.filter(|_| !puma.contains(' ') && !puma.contains('=') && !options.contains('=')) {
         Some(name) => format!("{}={settings}", format!("{name} {options}").trim_end()),
         None => settings.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pumas_are_called_by_what_tells_their_paths_apart() {
+        let names = |pumas: &[&str]| -> Vec<String> {
+            names_of_pumas(pumas).into_iter().map(Option::unwrap).collect()
+        };
+        assert_eq!(names(&["6.6.1", "8.0.2"]), ["6.6.1", "8.0.2"]);
+        assert_eq!(names(&["/src/6.6.1/bin/puma", "/src/8.0.2/bin/puma"]), ["6.6.1", "8.0.2"]);
+        assert_eq!(names(&["6.6.1", "/src/8.0.2"]), ["6.6.1", "8.0.2"]);
+        assert_eq!(names(&["~/old/puma", "~/new/puma"]), ["old", "new"]);
+        assert_eq!(names(&["/a/puma", "/a/puma"]), ["puma", "puma"], "nothing tells them apart");
     }
 }
