@@ -192,7 +192,8 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
         // as many again would not help.
         let blocks =
             needed.max().filter(|blocks| (found.blocks + 1..=MOST_BLOCKS).contains(blocks));
-        let more_blocks = blocks.map(|blocks| {
+        // Of a comparison without a whole block nothing is known.
+        let more_blocks = blocks.filter(|_| found.blocks > 0).map(|blocks| {
             own.with(
                 format!("--blocks {blocks}"),
                 &BLOCKS,

@@ -199,7 +199,10 @@ pub(crate) fn named(word: &Path) -> Result<PathBuf, Mistake> {
         path.file_name().is_some_and(|name| name.to_string_lossy().contains(&format!("-{text}-")))
     };
     kept()?.iter().find(is_of_command).cloned().ok_or_else(|| {
-        wrong(format!("no study of {text} is kept: longtail report --list shows what is"))
+        let comparison = if text == "sweep" { " (that of sweep --try is a compare)" } else { "" };
+        wrong(format!(
+            "no study of {text} is kept: longtail report --list shows what is{comparison}"
+        ))
     })
 }
 

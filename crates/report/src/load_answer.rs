@@ -64,7 +64,7 @@ pub(crate) fn pictures(
     [gap(&event), &event, gap(&spread), &spread, gap(&over_time), &over_time].concat()
 }
 
-/// `offered 500/s · sent 500/s · completed 499/s · 2500 requests, 0 failed`.
+/// `offered 500/s · sent 500/s · completed 499/s over 20 connections · 2500 requests, 0 failed`.
 pub(crate) fn rates(run: &SummaryRun<'_>) -> String {
     let requests = number::or_none(run.run.requests(), |n| number::count_of(n, "request"));
     let failed = number::or_none(run.run.failed(), |n| n.to_string());
@@ -74,8 +74,13 @@ pub(crate) fn rates(run: &SummaryRun<'_>) -> String {
     let completed = run.completed().map(number::rate_in_words);
     if let (Some(offered), Some(sent)) = (run.offered(), run.sent()) {
         let completed = completed.map_or("(no rate)".to_owned(), |rate| format!("{rate}/s"));
+        // How many were busy at a time, and so were needed: far fewer than it may use, as a rule.
+        let used = match run.connections() {
+            0 => String::new(),
+            used => format!(" over {}", number::count_of(u64::from(used), "connection")),
+        };
         format!(
-            "offered {}/s · sent {}/s · completed {completed} · {requests}",
+            "offered {}/s · sent {}/s · completed {completed}{used} · {requests}",
             number::rate_in_words(offered),
             number::rate_in_words(sent)
         )

@@ -398,7 +398,7 @@ impl<'a> SummaryRun<'a> {
             .filter(|(n, _)| *n > 0)
             .map(|(n, kind)| format!("{n} {kind}"))
             .collect();
-        let slow = if above_all == 0 {
+        let slow = if above_all == 0 || self.run.tally.response_time.count() == 0 {
             String::new()
         } else {
             let were = if above_all == 1 { "was" } else { "were" };

@@ -4,7 +4,7 @@ use model::{Diagnostic, Run};
 
 use super::{Assessment, Grade, by};
 
-const AGAIN: &str = "run again to the end";
+const AGAIN: &str = "run longer, or see whether the server answers at all";
 const HINT: &str = "see the errors by kind: times are those of good responses only";
 
 /// Applies to each run.
@@ -15,7 +15,7 @@ pub(super) fn ask(run: &Run) -> Diagnostic {
 
 fn sentence(failed: u64, planned: u64) -> String {
     match planned {
-        0 => "no request was due in the measured window".to_owned(),
+        0 => "no request that was due in the measured window has ended".to_owned(),
         _ => format!("{failed} of {planned} requests had no good response"),
     }
 }

@@ -34,7 +34,12 @@ impl ClosedLoop {
     pub(super) fn sentence(&self) -> String {
         let ClosedLoop { connections, rate_per_s, highest, pauses } = self;
 
-        let pace = if *pauses { "that pause between requests" } else { "that never pause" };
+        let pace = match (*pauses, *connections) {
+            (true, 1) => "that pauses between requests",
+            (true, _) => "that pause between requests",
+            (false, 1) => "that never pauses",
+            (false, _) => "that never pause",
+        };
         let n = count_of(*connections, "connection");
         format!("{} requests/s over {n} {pace}{}.", rate_in_words(*rate_per_s), within(*highest))
     }

@@ -119,8 +119,9 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
         Limit::InsideApp { .. } => {
             return vec![
                 stacks(seen),
-                "more workers, if each has its own lock or pool; more threads help only if those \
-                 that wait are served together (a group commit, a shared fetch)."
+                "if it is a pool: as many connections as threads (`pool:` in database.yml). If a \
+                 lock: more workers, where each has its own; more threads help only if those that \
+                 wait are served together (a group commit)."
                     .to_owned(),
             ];
         }

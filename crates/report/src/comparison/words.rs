@@ -296,13 +296,24 @@ fn of_other_pairs(summary: &SummaryComparison) -> Option<String> {
     let same = count(&[ComparisonVerdict::Same]);
     let unclear = count(&[ComparisonVerdict::CannotTell]);
     let each = [
-        (differ, "differ".to_owned()),
-        (same, format!("are the same within {}", plain_percent(summary.margin))),
+        (differ, if differ == 1 { "differs" } else { "differ" }.to_owned()),
+        (
+            same,
+            format!(
+                "{} the same within {}",
+                if same == 1 { "is" } else { "are" },
+                plain_percent(summary.margin)
+            ),
+        ),
         (unclear, "cannot be told apart".to_owned()),
     ];
     let each = each.into_iter().filter(|(count, _)| *count > 0);
     let each: Vec<String> = each.map(|(count, what)| format!("{count} {what}")).collect();
-    Some(format!("Of the {} comparisons of others, {}.", pairs.len(), listed(&each)))
+    Some(format!(
+        "Of the {} comparisons of the other arms with each other, {}.",
+        pairs.len(),
+        listed(&each)
+    ))
 }
 
 /// What is said of one arm against the base: failures and what decides first, then what else is
