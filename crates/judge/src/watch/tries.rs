@@ -83,6 +83,15 @@ fn stacks(seen: &WatchEvidence) -> String {
     )
 }
 
+/// Whether each worker uses about all that Ruby's lock lets one process use, so that CPUs alone would
+/// not help.
+fn each_worker_uses_a_cpu(seen: &WatchEvidence) -> bool {
+    /// So much of a CPU is nearly one.
+    const NEARLY_ONE: f64 = 0.9;
+    let is_full = |worker: &WatchedWorker| worker.cpu.is_some_and(|cpu| cpu >= NEARLY_ONE);
+    seen.is_ruby && !seen.workers.is_empty() && seen.workers.iter().all(is_full)
+}
+
 /// What would help against a limit.
 fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
     let each = || {
@@ -95,7 +104,14 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
                 || " a request.".to_owned(),
                 |each| format!(": a request takes {each} of CPU now."),
             );
-            format!("more CPUs, or less work{less}")
+            if each_worker_uses_a_cpu(seen) {
+                format!(
+                    "more CPUs with more workers (each uses nearly one, and Ruby's lock allows it \
+                     no more), or less work{less}"
+                )
+            } else {
+                format!("more CPUs, or less work{less}")
+            }
         }
         Limit::SharedCpus(_) => {
             "CPUs for this server alone: a machine or cpuset without the other processes."

@@ -203,7 +203,7 @@ const NO_DUMP: &str = "requests are not printed; --log FILE.csv has a line for e
 /// What Go takes for `false`.
 const FALSE: &[&str] = &["false", "f", "F", "0", "False", "FALSE"];
 const NO_RATE: &str = "no rate, a closed loop";
-const WAITS: &str = "waits for each connection's response; ours is an open loop that stays on schedule, and --late skip leaves out what is late";
+const WAITS: &str = "waits for each connection's response; ours is an open loop that stays on schedule (--late skip leaves out what is late) and uses as few of the -c connections as it needs; -c with --think PAUSE uses all of them";
 pub(crate) const FOR_EVER: &str =
     "vegeta goes on for ever; ours ends after 10 s unless --for says otherwise";
 const EVERY_HOST: &str = "is for one host; ours connects there whatever the host of a URL";
