@@ -104,14 +104,13 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
                 || " a request.".to_owned(),
                 |each| format!(": a request takes {each} of CPU now."),
             );
-            if each_worker_uses_a_cpu(seen) {
-                format!(
-                    "more CPUs with more workers (each uses nearly one, and Ruby's lock allows it \
-                     no more), or less work{less}"
-                )
+            let cpus = if each_worker_uses_a_cpu(seen) {
+                "more CPUs with more workers (each uses nearly one, and Ruby's lock allows it no \
+                 more)"
             } else {
-                format!("more CPUs, or less work{less}")
-            }
+                "more CPUs"
+            };
+            format!("{cpus}, or less work{less}")
         }
         Limit::SharedCpus(_) => {
             "CPUs for this server alone: a machine or cpuset without the other processes."
