@@ -74,11 +74,7 @@ pub(crate) fn rates(run: &SummaryRun<'_>) -> String {
     let completed = run.completed().map(number::rate_in_words);
     if let (Some(offered), Some(sent)) = (run.offered(), run.sent()) {
         let completed = completed.map_or("(no rate)".to_owned(), |rate| format!("{rate}/s"));
-        // How many were busy at a time, and so were needed: far fewer than it may use, as a rule.
-        let used = match run.connections() {
-            0 => String::new(),
-            used => format!(" over {}", number::count_of(u64::from(used), "connection")),
-        };
+        let used = connections_used(run);
         format!(
             "offered {}/s · sent {}/s · completed {completed}{used} · {requests}",
             number::rate_in_words(offered),
@@ -88,6 +84,19 @@ pub(crate) fn rates(run: &SummaryRun<'_>) -> String {
         let rate = completed.map_or("no rate".to_owned(), |rate| format!("{rate} requests/s"));
         format!("{rate} · {requests}")
     }
+}
+
+/// ` over 20 connections`: how many an open loop had at a time, which is how many it needed; as a rule
+/// far fewer than it may use.
+fn connections_used(run: &SummaryRun<'_>) -> String {
+    let used = run.connections();
+    if used == 0 {
+        return String::new();
+    }
+    let count = number::count_of(u64::from(used), "connection");
+    // Where connections are closed in between, there were more, one after another.
+    let at_a_time = if run.keeps_its_connections() { "" } else { " at a time" };
+    format!(" over {count}{at_a_time}")
 }
 
 /// The response times and their intervals; nothing of a run without response times.

@@ -160,6 +160,12 @@ impl<'a> SummaryRun<'a> {
         }
     }
 
+    /// Whether the load leaves its connections open from beginning to end.
+    pub(crate) fn keeps_its_connections(&self) -> bool {
+        self.load_plan()
+            .is_none_or(|plan| plan.load.keep_alive && plan.load.reconnect_after.is_none())
+    }
+
     /// The most connections that an open loop may have, where the study's plan says them apart from
     /// the run; each trial of a search is an open loop.
     fn most_connections_of_open_loop(&self) -> Option<u32> {

@@ -353,8 +353,8 @@ fn table(table: &DataTable) -> String {
         let left = escaped(&on_phone.left.join(", "));
         let _ = write!(
             html,
-            "<p class=\"phone\"><small>Not shown on a screen this narrow: {left}. Turn it to see \
-             them.</small></p>"
+            "<p class=\"phone\"><small>Not shown on a screen this narrow: {left}. Turn the phone \
+             to see them.</small></p>"
         );
     }
     html
