@@ -199,7 +199,7 @@ pub(crate) fn named(word: &Path) -> Result<PathBuf, Mistake> {
         path.file_name().is_some_and(|name| name.to_string_lossy().contains(&format!("-{text}-")))
     };
     kept()?.iter().find(is_of_command).cloned().ok_or_else(|| {
-        let comparison = if text == "sweep" { " (that of sweep --try is a compare)" } else { "" };
+        let comparison = if text == "sweep" { " (sweep --try is kept as compare)" } else { "" };
         wrong(format!(
             "no study of {text} is kept: longtail report --list shows what is{comparison}"
         ))

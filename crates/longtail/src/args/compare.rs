@@ -11,7 +11,7 @@ use clap::Args;
 use model::comparison::{
     ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonPlan, ComparisonQuestion,
 };
-use model::{Metric, Nanos, PlannedEvent, Rate};
+use model::{Metric, Nanos, PlannedEvent, Rate, quoted};
 
 pub(crate) use self::arm::{ArmRequest, PumaSource};
 use super::event::check_parts;
@@ -283,38 +283,37 @@ impl CompareArgs {
 /// An arm for each value of `--puma` with each of these options.
 fn puma_arms(pumas: &[&str], options: &[String]) -> Vec<String> {
     let names = names_of_pumas(pumas);
-    let of_puma = |(puma, name): (&&str, &Option<String>)| -> Vec<String> {
-        options.iter().map(|options| puma_arm(puma, name.as_deref(), options)).collect()
+    let of_puma = |(puma, name): (&&str, Option<&str>)| -> Vec<String> {
+        options.iter().map(|options| puma_arm(puma, name, options)).collect()
     };
-    pumas.iter().zip(&names).flat_map(of_puma).collect()
+    pumas.iter().zip(names).flat_map(of_puma).collect()
 }
 
-/// What each value of `--puma` is called: a version by itself, a path by the last of its parts that
-/// tells all of them apart (`6.6.1` and `8.0.2` of `/src/6.6.1/bin/puma` and `/src/8.0.2/bin/puma`),
-/// a command not at all.
-fn names_of_pumas(pumas: &[&str]) -> Vec<Option<String>> {
+/// What each value of `--puma` is called: a version by itself, a path or command by the last part
+/// that tells all of them apart (`6.6.1` and `8.0.2` of `/src/6.6.1/bin/puma` and
+/// `/src/8.0.2/bin/puma`).
+fn names_of_pumas<'p>(pumas: &[&'p str]) -> Vec<Option<&'p str>> {
     let parts_from_the_end: Vec<Vec<&str>> = pumas
         .iter()
-        .map(|puma| Path::new(puma).iter().rev().filter_map(OsStr::to_str).collect())
+        .map(|puma| Path::new(*puma).iter().rev().filter_map(OsStr::to_str).collect())
         .collect();
-    let names_at = |depth: usize| -> Vec<Option<String>> {
-        let part = |parts: &Vec<&str>| parts.get(depth).map(|part| (*part).to_owned());
-        parts_from_the_end.iter().map(part).collect()
+    let names_at = |depth: usize| -> Vec<Option<&'p str>> {
+        parts_from_the_end.iter().map(|parts| parts.get(depth).copied()).collect()
     };
-    let tells_apart = |names: &Vec<Option<String>>| {
-        let distinct: BTreeSet<&Option<String>> = names.iter().collect();
+    let tells_apart = |names: &Vec<Option<&str>>| {
+        let distinct: BTreeSet<Option<&str>> = names.iter().copied().collect();
         distinct.len() == names.len() && names.iter().all(Option::is_some)
     };
     let deepest = parts_from_the_end.iter().map(Vec::len).max().unwrap_or(0);
     (0..deepest).map(names_at).find(tells_apart).unwrap_or_else(|| names_at(0))
 }
 
-/// The arm for a value of `--puma`, with these options. A version or checkout gives it its name,
-/// with the options, a command does not.
+/// The arm for a value of `--puma` of this name, with these options. A name that an arm cannot have
+/// is left out.
 fn puma_arm(puma: &str, name: Option<&str>, options: &str) -> String {
-    let settings = format!("--puma {puma} {options}");
+    let settings = format!("--puma {} {options}", quoted(puma));
     let settings = settings.trim_end();
-    match name.filter(|_| !puma.contains(' ') && !puma.contains('=') && !options.contains('=')) {
+    match name.filter(|name| !name.contains([' ', '=']) && !options.contains('=')) {
         Some(name) => format!("{}={settings}", format!("{name} {options}").trim_end()),
         None => settings.to_owned(),
     }
@@ -326,7 +325,7 @@ mod tests {
 
     #[test]
     fn pumas_are_called_by_what_tells_their_paths_apart() {
-        let names = |pumas: &[&str]| -> Vec<String> {
+        let names = |pumas: &[&'static str]| -> Vec<&str> {
             names_of_pumas(pumas).into_iter().map(Option::unwrap).collect()
         };
         assert_eq!(names(&["6.6.1", "8.0.2"]), ["6.6.1", "8.0.2"]);
@@ -334,5 +333,11 @@ mod tests {
         assert_eq!(names(&["6.6.1", "/src/8.0.2"]), ["6.6.1", "8.0.2"]);
         assert_eq!(names(&["~/old/puma", "~/new/puma"]), ["old", "new"]);
         assert_eq!(names(&["/a/puma", "/a/puma"]), ["puma", "puma"], "nothing tells them apart");
+        let commands = ["ruby -I /a/lib /a/bin/puma", "ruby -I /b/lib /b/bin/puma"];
+        assert_eq!(names(&commands), ["a", "b"]);
+        assert_eq!(
+            puma_arms(&commands, &["-k".to_owned()])[1],
+            "b -k=--puma 'ruby -I /b/lib /b/bin/puma' -k"
+        );
     }
 }
