@@ -2,9 +2,9 @@
 //! the answer in a sentence, what broke first, why the search ended, and how sure that is.
 
 use model::{
-    BeyondRun, CapacityPlan, CapacityStudy, CapacityTrial, Diagnostic, Judgement, Limit, Nanos,
-    Objective, ObjectiveFigure, Outcome, Pace, Quantile, Run, SearchEnd, Timing, TrialPurpose,
-    TrialResult, Verdict, number,
+    BeyondRun, CapacityBracket, CapacityPlan, CapacityStudy, CapacityTrial, Diagnostic, Judgement,
+    Limit, Nanos, Objective, ObjectiveFigure, Outcome, Pace, Quantile, Run, SearchEnd, Timing,
+    TrialPurpose, TrialResult, Verdict, number,
 };
 
 use crate::checks::Grade;
@@ -170,7 +170,7 @@ pub fn provisional(study: &CapacityStudy) -> Option<String> {
 pub fn reasons(study: &CapacityStudy) -> Vec<String> {
     let mut reasons = Vec::new();
     reasons.extend(seems(study));
-    reasons.extend(study.lowest_failed().and_then(|trial| what_broke(study, trial)));
+    reasons.extend(what_broke(study));
     reasons.extend(limit(study));
     reasons.extend(confirmed(study));
     reasons.extend(closed_loop(study));
@@ -196,7 +196,30 @@ fn seems(study: &CapacityStudy) -> Option<String> {
 }
 
 /// Which objective breaks at which rate, and whether it does so at once.
-fn what_broke(study: &CapacityStudy, trial: &CapacityTrial) -> Option<String> {
+fn what_broke(study: &CapacityStudy) -> Option<String> {
+    let failed = study.trials.iter().filter(|trial| {
+        let is_failed = matches!(trial.result, TrialResult::Failed { .. });
+        is_failed && !fails_once(trial.rate, study.bracket)
+    });
+    match failed.min_by(|a, b| a.rate.total_cmp(&b.rate)) {
+        Some(trial) => breaks(study, trial),
+        None => study.lowest_failed().map(|trial| {
+            format!(
+                "One trial at {}/s failed: a rate is too high when two have failed there or below.",
+                number::significant(trial.rate)
+            )
+        }),
+    }
+}
+
+/// Whether a trial that failed at this rate is the only one there or below: two have to fail before
+/// a rate counts as too high.
+pub fn fails_once(rate: f64, bracket: CapacityBracket) -> bool {
+    bracket.high.is_none_or(|high| rate < high)
+}
+
+/// That a trial broke an objective, by how much, and whether it does so at once.
+fn breaks(study: &CapacityStudy, trial: &CapacityTrial) -> Option<String> {
     let TrialResult::Failed { objective } = trial.result else { return None };
     let condition = study.plan.objectives.get(objective)?;
     let late = trial.late.get(objective)?;
@@ -480,8 +503,8 @@ fn quicker_percentile(plan: &CapacityPlan) -> String {
 fn why_it_ended(study: &CapacityStudy) -> Option<String> {
     let precision = number::shortest(study.plan.precision * 100.0);
     Some(match study.end.as_ref()? {
-        // The answer says it all.
-        SearchEnd::Precise | SearchEnd::NothingKeepsIt => return None,
+        // The answer says it all, or `interrupted` does.
+        SearchEnd::Precise | SearchEnd::NothingKeepsIt | SearchEnd::User => return None,
         SearchEnd::Budget => {
             let budget = budget(study.plan.budget);
             let takes =
@@ -519,8 +542,19 @@ fn why_it_ended(study: &CapacityStudy) -> Option<String> {
             Some(how) => format!("It ended when the server did: {how}."),
             None => "The server ended in a trial.".to_owned(),
         },
-        SearchEnd::User => "Interrupted: this is what was known by then.".to_owned(),
     })
+}
+
+/// That the user ended the search early. It comes first, so that nobody reads the figures without
+/// it.
+fn interrupted(study: &CapacityStudy) -> Option<TrustLine> {
+    let sentence = format!(
+        "Interrupted after {} of {}: this is what was known by then",
+        number::minutes(study.total_time),
+        number::minutes(study.plan.budget),
+    );
+    (study.end == Some(SearchEnd::User))
+        .then(|| TrustLine::new(Grade::Doubtful, sentence).hint("run again to the end"))
 }
 
 /// The check that made a trial worthless.
@@ -543,6 +577,11 @@ pub fn counts(trial: &CapacityTrial) -> bool {
 
 /// What speaks for the answer and against it.
 pub fn trust(study: &CapacityStudy) -> Vec<TrustLine> {
+    interrupted(study).into_iter().chain(evidence(study)).collect()
+}
+
+/// What its trials say for the answer and against it.
+pub(crate) fn evidence(study: &CapacityStudy) -> Vec<TrustLine> {
     let mut lines = Vec::new();
     let doubted =
         study.trials.iter().filter(|trial| trial.result == TrialResult::NotTrusted).count() as u64;
@@ -701,6 +740,20 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_is_too_high_when_two_trials_have_failed_there_or_below() {
+        let mut study = testkit::capacity::found();
+        let lowest = study.lowest_failed().unwrap().rate;
+        let rate = number::significant(lowest);
+        study.bracket.high = Some(lowest);
+        assert!(what_broke(&study).unwrap().contains(&format!(" breaks at {rate}/s")));
+        study.bracket.high = Some(572.0);
+        assert!(what_broke(&study).unwrap().contains(" breaks at 572/s"));
+        study.bracket.high = None;
+        let once = what_broke(&study).unwrap();
+        assert!(once.starts_with(&format!("One trial at {rate}/s failed: ")), "{once}");
+    }
+
+    #[test]
     fn the_reason_of_a_doubt_is_the_check_that_decided() {
         let mut study = testkit::capacity::found();
         let last = study.trials.last_mut().unwrap();
@@ -762,7 +815,8 @@ mod tests {
         assert!(said[1].starts_with("longtail was the limit in 1 of 6 trials; it counts"));
         assert!(said[2].starts_with("1 of 6 trials cannot be trusted"), "{said:?}");
         // What was broken off decides nothing.
-        assert_eq!(sentences(&testkit::capacity::stopped()), [""; 0]);
+        let interrupted = "Interrupted after 14:31 of 15:00: this is what was known by then";
+        assert_eq!(sentences(&testkit::capacity::stopped()), [interrupted]);
     }
 
     #[test]

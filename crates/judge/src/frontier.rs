@@ -74,12 +74,9 @@ fn takes_or_take(sizes: &[&SizeSearch], names: &str) -> String {
     format!("{names} {}", if sizes.len() == 1 { "takes" } else { "take" })
 }
 
-/// Why: each size against the one before it, what a request costs, what is missing.
+/// Why: each size against the one before it.
 pub fn reasons(study: &CapacityStudy) -> Vec<String> {
-    let mut reasons: Vec<String> =
-        study.sizes.windows(2).map(|pair| step(&pair[0], &pair[1])).collect();
-    reasons.extend(missing(study));
-    reasons
+    study.sizes.windows(2).map(|pair| step(&pair[0], &pair[1])).collect()
 }
 
 /// `3 or 5 threads? 51 to 83 % more with 5.`
@@ -125,17 +122,23 @@ fn question(before: &SizeSearch, after: &SizeSearch) -> String {
     }
 }
 
-/// The sizes that were not searched, because the user stopped.
-fn missing(study: &CapacityStudy) -> Option<String> {
-    let planned = study.plan.sizes.len();
-    let begun = study.sizes.len();
-    (study.interrupted && begun > 0)
-        .then(|| format!("Interrupted in the search for size {begun} of {planned}."))
+/// That the user ended the search early, and in which size.
+fn interrupted(study: &CapacityStudy) -> Option<TrustLine> {
+    let last = study.sizes.last().filter(|_| study.interrupted)?;
+    let sentence = format!(
+        "Interrupted in the search for size {} of {}, {}, after {} of {}",
+        study.sizes.len(),
+        study.plan.sizes.len(),
+        last.size,
+        number::minutes(last.search.total_time),
+        number::minutes(last.search.plan.budget),
+    );
+    Some(TrustLine::new(Grade::Doubtful, sentence).hint("run again to the end"))
 }
 
 /// What speaks for the answer and against it: each doubt of a size's own search, with its name.
 pub fn trust(study: &CapacityStudy) -> Vec<TrustLine> {
-    let mut lines = Vec::new();
+    let mut lines: Vec<TrustLine> = interrupted(study).into_iter().collect();
     let longest = study.sizes.iter().map(|size| size.search.total_time).max();
     let whole = study.sizes.iter().map(|size| size.search.trials.len() as u64).sum::<u64>();
     if whole > 0 {
@@ -149,7 +152,7 @@ pub fn trust(study: &CapacityStudy) -> Vec<TrustLine> {
         ));
     }
     for size in &study.sizes {
-        let doubts = crate::capacity::trust(&size.search).into_iter();
+        let doubts = crate::capacity::evidence(&size.search).into_iter();
         lines.extend(doubts.filter(|line| line.mark != Grade::Passed).map(|line| TrustLine {
             sentence: format!("{}: {}", size.size, line.sentence),
             ..line

@@ -3,9 +3,9 @@
 
 use judge::trust::TrustLine;
 use model::{
-    BeyondRun, CapacityForecast, CapacityPlan, CapacityStudy, CapacityTarget, CapacityTheory,
-    CapacityTrial, EndOfBeyond, Nanos, SearchEnd, ServerSize, SizeSearch, TrialPurpose,
-    TrialResult,
+    BeyondRun, CapacityBracket, CapacityForecast, CapacityPlan, CapacityStudy, CapacityTarget,
+    CapacityTheory, CapacityTrial, EndOfBeyond, Nanos, SearchEnd, ServerSize, SizeSearch,
+    TrialPurpose, TrialResult,
 };
 use serde::Serialize;
 
@@ -66,8 +66,12 @@ pub struct SummarySize {
 }
 
 impl SummaryCapacity {
+    fn bracket(&self) -> CapacityBracket {
+        CapacityBracket { low: self.lo_per_s, high: self.hi_per_s }
+    }
+
     /// The rates that it takes: `180–199`, `≥ 180`, `< 199`.
-    fn bracket(&self) -> String {
+    fn takes(&self) -> String {
         let low = judge::capacity::rate_down(self.lo_per_s);
         match (self.lo_per_s > 0.0, self.hi_per_s.map(judge::capacity::rate_up)) {
             (true, Some(high)) => format!("{low}–{high}"),
@@ -254,9 +258,9 @@ impl SummaryTrial {
         }
     }
 
-    /// Its result, in words; `low` is the lower end of the bracket.
-    fn words(&self, low: f64) -> &'static str {
-        let is_low = self.rate_per_s.total_cmp(&low).is_eq();
+    /// Its result, in words.
+    fn words(&self, bracket: CapacityBracket) -> &'static str {
+        let is_low = self.rate_per_s.total_cmp(&bracket.low).is_eq();
         match (self.result, self.purpose) {
             (TrialResult::Passed | TrialResult::Undecided, purpose) if purpose.confirms() => {
                 if is_low {
@@ -266,7 +270,13 @@ impl SummaryTrial {
                 }
             }
             (TrialResult::Passed, _) => "passes",
-            (TrialResult::Failed { .. }, _) => "fails",
+            (TrialResult::Failed { .. }, _) => {
+                if judge::capacity::fails_once(self.rate_per_s, bracket) {
+                    FAILS_ONCE
+                } else {
+                    "fails"
+                }
+            }
             (TrialResult::Undecided, TrialPurpose::Scout) => "scouting",
             (
                 TrialResult::Undecided,
@@ -277,6 +287,9 @@ impl SummaryTrial {
         }
     }
 }
+
+/// The result of the only trial that failed at its rate or below.
+const FAILS_ONCE: &str = "fails once";
 
 /// Rows of the answer's table; the trials farthest from the bracket are left out first.
 const ROWS: usize = 9;
@@ -318,7 +331,7 @@ pub(crate) fn table(summary: &SummaryCapacity, rows: Option<usize>) -> DataTable
             trial.measured_requests.to_string(),
             measured(trial.seconds),
         ];
-        TableRow::new(cells).noted(trial.words(summary.lo_per_s).to_owned())
+        TableRow::new(cells).noted(trial.words(summary.bracket()).to_owned())
     });
     let headings = columns.map(|(name, leaves)| TableColumn::new(name).leaving(leaves));
     DataTable::of_columns(headings, rows)
@@ -332,7 +345,7 @@ fn sizes(summary: &SummaryCapacity) -> DataTable {
         let found = &size.found;
         let cells = [
             size.size().to_string(),
-            found.bracket(),
+            found.takes(),
             number::or_none(size.p99_at_low(), number::of_millis),
             rate(found.closed_loop_per_s),
             number::or_none(size.cpu_ms_per_request, number::of_millis),
@@ -365,6 +378,10 @@ pub(crate) fn legend(summary: &SummaryCapacity) -> Option<String> {
     let works_off = |trial: &SummaryTrial| trial.completed_per_s > 1.01 * trial.offered_per_s;
     if summary.trials.iter().any(works_off) {
         parts.push("completed: also of the warm-up".to_owned());
+    }
+    let fails_once = |trial: &SummaryTrial| trial.words(summary.bracket()) == FAILS_ONCE;
+    if summary.trials.iter().any(fails_once) {
+        parts.push("fails once: two have to fail".to_owned());
     }
     let more = summary.trials.len().saturating_sub(ROWS);
     if more > 0 {
@@ -405,6 +422,12 @@ pub(crate) fn measured(study: &CapacityStudy) -> Vec<String> {
         number::shortest(plan.precision * 100.0),
         judge::capacity::budget(plan.budget),
     );
+    let search = match study.end {
+        Some(SearchEnd::User) => {
+            format!("{search}, interrupted after {}", number::minutes(study.total_time))
+        }
+        _ => search,
+    };
     let beyond = (!plan.beyond.is_empty()).then(|| beyond(plan));
     [Some(what), Some(search), beyond].into_iter().flatten().collect()
 }
@@ -445,7 +468,7 @@ pub fn progress(study: &CapacityStudy) -> Option<String> {
         let seems = seems.map(|seems| format!("seems to take {seems}"));
         seems.unwrap_or_else(|| "nothing is known yet".to_owned())
     };
-    let words = short.words(study.bracket.low);
+    let words = short.words(study.bracket);
     let forecast = judge::capacity::forecast(study).map(|text| format!(" · {text}"));
     let forecast = forecast.unwrap_or_default();
     Some(format!(
