@@ -10,6 +10,10 @@ use model::{Clock, Nanos, SystemClock};
 /// asserts what it shows.
 pub const REAL_CLOCK: SystemClock = SystemClock::SINCE_BOOT;
 
+/// Between two looks. A look reads the kernel's tables or a server's response: where many tests
+/// wait at once, more looks than this would slow down what they wait for.
+const BETWEEN_LOOKS: Nanos = Nanos::from_millis(20);
+
 /// Waits until `look` returns something. After `patience` the test fails with the message of
 /// `seen`.
 ///
@@ -26,7 +30,7 @@ pub fn eventually<T>(
             return found;
         }
         assert!(REAL_CLOCK.now() - begun < patience, "waited in vain: {}", seen());
-        REAL_CLOCK.sleep(Nanos::from_millis(5));
+        REAL_CLOCK.sleep(BETWEEN_LOOKS);
     }
 }
 

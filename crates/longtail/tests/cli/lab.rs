@@ -4,11 +4,12 @@
 use std::fs;
 use std::io::{self, Read, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 
 use launch::Scratch;
 use model::{Clock as _, Nanos, Run, ServerFacts, Study, SweepStudy};
@@ -302,7 +303,7 @@ impl Said {
         let text = Arc::new(Mutex::new(Vec::new()));
         let reader = stream.map(|mut stream| {
             let text = Arc::clone(&text);
-            std::thread::spawn(move || {
+            thread::spawn(move || {
                 let mut bytes = [0; 4096];
                 while let Ok(n @ 1..) = stream.read(&mut bytes) {
                     text.lock().unwrap().extend_from_slice(&bytes[..n]);
@@ -513,13 +514,31 @@ pub(crate) fn get_body(port: u16, target: &str) -> Option<String> {
         .map(|(_, body)| body)
 }
 
+/// Checks each of these, so many at a time. If checks fail, each says why, and this fails when all
+/// others are done.
+pub(crate) fn check_each<T: Sync>(at_once: usize, all: &[T], check: impl Fn(&T) + Sync) {
+    let next = AtomicUsize::new(0);
+    let failed = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                while let Some(one) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let result = catch_unwind(AssertUnwindSafe(|| check(one)));
+                    failed.fetch_add(usize::from(result.is_err()), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert_eq!(failed.into_inner(), 0, "failed of {}; each says why above", all.len());
+}
+
 /// Whether a test can run. If not, prints and counts the skip, past the test harness that would
 /// hide it.
 pub(crate) fn can(is_possible: bool, reason: &str) -> bool {
     static SKIPPED: AtomicU32 = AtomicU32::new(0);
     if !is_possible {
         let skipped = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
-        let test = std::thread::current().name().unwrap_or("?").to_owned();
+        let test = thread::current().name().unwrap_or("?").to_owned();
         let _ = writeln!(io::stderr(), "SKIPPED {test}: {reason} ({skipped} skipped so far)");
     }
     is_possible

@@ -16,7 +16,7 @@ use sink::SinkBody;
 use testkit::clock::eventually;
 use testkit::hostile::HostilePeer;
 
-use crate::lab::{Lab, PATIENCE, Running, free_port, has};
+use crate::lab::{Lab, PATIENCE, Running, check_each, free_port, has};
 use crate::load::{sink, study, url, word};
 
 /// How many peers are tried at the same time.
@@ -32,17 +32,7 @@ fn for_each_peer(check: impl Fn(&str, &str, &str) + Sync) {
         .filter(|line| !line.starts_with('#'))
         .map(|line| line.split(" | ").map(str::trim).collect())
         .collect();
-    std::thread::scope(|scope| {
-        for nth in 0..AT_ONCE {
-            let rows = &rows;
-            let check = &check;
-            scope.spawn(move || {
-                for row in rows.iter().skip(nth).step_by(AT_ONCE) {
-                    check(row[0], row[1], row.last().unwrap());
-                }
-            });
-        }
-    });
+    check_each(AT_ONCE, &rows, |row| check(row[0], row[1], row.last().unwrap()));
 }
 
 /// Checks what a load must leave behind, whatever its observers did.

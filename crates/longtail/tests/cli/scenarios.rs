@@ -43,7 +43,6 @@ pub(crate) mod stage;
 pub(crate) mod values;
 
 use std::fs;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use model::{Clock as _, Diagnostic, Nanos, Study};
@@ -62,7 +61,7 @@ use stage::{Quota, made};
 pub(crate) use stage::{Stage, is_there};
 use values::{number, unescaped, unlike};
 
-/// How many scenarios run at the same time.
+/// How many scenarios of a file run at the same time.
 const AT_ONCE: usize = 3;
 
 /// Runs each scenario of a file.
@@ -72,19 +71,7 @@ fn run_file(file: &str) {
     let only = std::env::var("LONGTAIL_SCENARIO").unwrap_or_default();
     let all = text.split("\n== ").skip(1).flat_map(rows).flat_map(repeated);
     let all: Vec<String> = all.filter(|scenario| name(scenario).contains(&only)).collect();
-    let next = AtomicUsize::new(0);
-    let failed = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                while let Some(scenario) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let result = std::panic::catch_unwind(|| run(scenario));
-                    failed.fetch_add(usize::from(result.is_err()), Ordering::Relaxed);
-                }
-            });
-        }
-    });
-    assert_eq!(failed.into_inner(), 0, "scenarios failed; each says why above");
+    lab::check_each(AT_ONCE, &all, |scenario| run(scenario));
 }
 
 fn name(scenario: &str) -> &str {

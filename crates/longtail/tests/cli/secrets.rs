@@ -8,7 +8,7 @@ use std::path::Path;
 
 use testkit::http::Receiver;
 
-use crate::lab::{LONGTAIL, Lab, end};
+use crate::lab::{LONGTAIL, Lab, check_each, end};
 
 /// The secret in the tables.
 const HUNTER: &str = "hunter2";
@@ -48,12 +48,12 @@ fn no_spelling_of_a_secret_appears_in_any_output() {
     let place = receiver.address.to_string();
     let table = rows(include_str!("secrets.txt"), &place);
     assert!(table.len() >= 40);
-    for words in table {
+    check_each(3, &table, |words| {
         let lab = Lab::new();
         let outputs = ["a.study.json", "a.json", "a.md", "a.csv", "a.html", "a.hdr", "a.txt"];
         let outputs = outputs.iter().flat_map(|name| ["-o", name]);
         let logs = ["--log", "log.txt", "--full"];
-        let asked = load(&words, &place);
+        let asked = load(words, &place);
         let ended = end(lab.program(LONGTAIL).args(&asked).args(outputs).args(logs));
         let printed = format!("{}{}", ended.stdout, ended.stderr);
         assert!(!printed.contains(HUNTER), "{words:?}: {printed}");
@@ -68,7 +68,7 @@ fn no_spelling_of_a_secret_appears_in_any_output() {
             let printed = format!("{}{}", ended.stdout, ended.stderr);
             assert!(!printed.contains(HUNTER), "{words:?} {mistake:?}: {printed}");
         }
-    }
+    });
 }
 
 /// The report of another tool may repeat its command line.

@@ -11,8 +11,11 @@ use model::Study;
 use testkit::http::{KeptRequest, Receiver};
 
 use self::servers::{CannedServer, HandshakeServer};
-use crate::lab::{Ended, LONGTAIL, Lab, end, split};
+use crate::lab::{Ended, LONGTAIL, Lab, check_each, end, split};
 use crate::scenarios::values::unescaped;
+
+/// How many rows of a table are tried at the same time: most of each is waiting.
+const AT_ONCE: usize = 8;
 
 /// The rows of a table, without empty lines and comments.
 fn rows(name: &str) -> Vec<String> {
@@ -51,7 +54,7 @@ fn run(lab: &Lab, words: &str, receiver: &Receiver) -> Ended {
 fn headers_that_change_the_protocol_are_obeyed_or_refused() {
     let rows = rows("headers");
     assert!(rows.len() >= 60, "{}", rows.len());
-    for row in rows {
+    check_each(AT_ONCE, &rows, |row| {
         let greet = |request: &KeptRequest| {
             let body = if request.head.starts_with("HEAD ") { "" } else { "hello" };
             format!("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{body}").into_bytes()
@@ -76,7 +79,7 @@ fn headers_that_change_the_protocol_are_obeyed_or_refused() {
             let printed = ended.refused("");
             assert_eq!(missing_part(&printed, &parts), None, "{row}: {printed}");
             assert!(requests.is_empty(), "{row}: {requests:?}");
-            continue;
+            return;
         }
         // 3 if a busy machine spoiled the run.
         assert!(matches!(ended.status.code(), Some(0 | 3)), "{row}: {ended:?}");
@@ -91,7 +94,7 @@ fn headers_that_change_the_protocol_are_obeyed_or_refused() {
         assert_eq!(study.run.tally.connections_opened, if closes { 2 } else { 1 }, "{row}");
         let label = report::labels::load(&study.plan);
         assert_eq!(label.contains("a new connection for each request"), closes, "{row}: {label}");
-    }
+    });
 }
 
 /// All that longtail printed, in one line.
@@ -119,7 +122,7 @@ fn assert_plain(printed: &str, row: &str) {
 fn a_broken_response_is_described() {
     let rows = rows("answers");
     assert!(rows.len() >= 40, "{}", rows.len());
-    for row in rows {
+    check_each(AT_ONCE, &rows, |row| {
         let (steps, outcome) = row.rsplit_once(" => ").unwrap();
         let (outcomes, sentence) = outcome.split_once(' ').unwrap();
         let server = CannedServer::start(steps);
@@ -139,14 +142,14 @@ fn a_broken_response_is_described() {
             counts.map(|(outcome, _)| model::counts::name(outcome)).collect();
         let may_end = outcomes.split(',').map(str::to_owned).collect();
         assert!(ended.is_subset(&may_end), "{row}: {ended:?}");
-    }
+    });
 }
 
 #[test]
 fn a_failing_handshake_is_explained_and_the_advice_works() {
     let rows = rows("handshakes");
     assert!(rows.len() >= 20, "{}", rows.len());
-    for row in rows {
+    check_each(AT_ONCE, &rows, |row| {
         let parts: Vec<&str> = row.split("=>").map(str::trim).collect();
         let [server, words, sentence] = parts[..] else { panic!("{row}") };
         let lab = Lab::new();
@@ -175,7 +178,7 @@ fn a_failing_handshake_is_explained_and_the_advice_works() {
                 None,
                 "{row}: {printed}"
             );
-            assert_plain(&ended.stderr, &row);
+            assert_plain(&ended.stderr, row);
         }
-    }
+    });
 }
