@@ -75,7 +75,7 @@ fn to_the_end(study: &Study) -> Option<NextCommand> {
         Study::Load(study) => &study.command_line,
         Study::Capacity(study) => &study.command_line,
     };
-    Some(OwnLine(line).with("", &[], "the same again, to its end"))
+    Some(command(line.to_string(), "the same again, to its end"))
 }
 
 /// The flags for those loads of a sweep that have no whole run; `None` if that is all of them, or

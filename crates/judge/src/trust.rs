@@ -344,6 +344,21 @@ fn sentence_case(text: &str) -> String {
 /// A percentile is uncertain if half of its 95 % interval is more than this share of it.
 pub const UNCERTAIN: f64 = 0.2;
 
+/// The ends of a percentile's 95 % interval, if it is wide or has one end only; `None` also where
+/// neither end is known.
+pub fn rough_interval(run: &Run, quantile: f64) -> Option<[Option<Nanos>; 2]> {
+    let time = run.response_time(quantile).time()?;
+    let interval = run.statistics.as_ref()?.interval(quantile)?;
+    match (interval.low, interval.high) {
+        (None, None) => None,
+        (Some(low), Some(high)) => {
+            let half = high.saturating_sub(low).0 as f64 / 2.0;
+            (half > UNCERTAIN * time.0 as f64).then_some([Some(low), Some(high)])
+        }
+        one_end => Some([one_end.0, one_end.1]),
+    }
+}
+
 /// The percentiles whose intervals are wide.
 fn uncertain(runs: &[NamedRun<'_>], percentiles: &[ShownPercentile]) -> Option<TrustLine> {
     const MOST: usize = 3;
@@ -393,7 +408,8 @@ fn generators_part(runs: &[NamedRun<'_>], percentiles: &[ShownPercentile]) -> Op
     let (_, most) = all.into_iter().next()?;
     let more = if more > 0 { format!(", and a part of {more} more") } else { String::new() };
     let sentence = format!("Up to {most} may be longtail's own delay{more}.");
-    let hint = "give the generator cores of its own; load: or --timing spin";
+    let hint =
+        "give the generator cores of its own; in an open loop of `load`, --timing spin helps, too";
     Some(TrustLine::new(Grade::Doubtful, sentence).hint(hint))
 }
 

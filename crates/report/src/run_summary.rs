@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use judge::findings::server_ended;
 use judge::named_runs::{NamedRun, is_hidden, named_runs};
-use judge::trust::{SUMMARY_PERCENTILES, UNCERTAIN, notable_generator_part};
+use judge::trust::{SUMMARY_PERCENTILES, notable_generator_part, rough_interval};
 use model::comparison::ComparisonRun;
 use model::theory::ClassAlone;
 use model::{
@@ -339,14 +339,9 @@ impl<'a> SummaryRun<'a> {
     /// Whether a percentile is marked as uncertain: its interval is wide, or a notable part of it
     /// may be the generator's.
     pub(crate) fn is_uncertain(&self, quantile: f64) -> bool {
-        let Some(time) = self.percentile(quantile) else { return false };
-        let is_wide = |ends: [Option<Nanos>; 2]| match ends {
-            [Some(low), Some(high)] => {
-                high.saturating_sub(low).0 as f64 / 2.0 > UNCERTAIN * time.0 as f64
-            }
-            [None, _] | [_, None] => true,
-        };
-        self.interval(quantile).is_some_and(is_wide) || self.generator_part(quantile).is_some()
+        let is_rough =
+            self.percentile(quantile).is_some() && rough_interval(self.run, quantile).is_some();
+        is_rough || self.generator_part(quantile).is_some()
     }
 
     /// Whether every response is known and ours, so that their distribution can be judged.

@@ -41,13 +41,13 @@ pub(super) fn assess(
 ) -> Assessment {
     let grade = grade(width, half_interval, of_response_time);
     let sentence = format!(
-        "the generator's own lag may raise p{} by up to {:.3} ms; its sampling error is \
-            ±{:.3} ms",
-        percentile(quantile),
+        "up to {:.3} ms of p{} may be longtail's own delay in sending and reading; its sampling \
+         error is ±{:.3} ms",
         width.as_millis_f64(),
+        percentile(quantile),
         half_interval.as_millis_f64()
     );
-    let hint = "use more --generator-threads on cores of their own; load in an \
-            open loop: also --timing spin";
+    let hint = "use more --generator-threads on cores of their own; in an open loop of `load`, --timing \
+                spin helps, too";
     Assessment::new(grade, sentence, hint).of_the_generator()
 }

@@ -21,7 +21,7 @@ pub(super) fn assess(p99: Nanos, of_response_time: f64) -> Assessment {
         p99.as_millis_f64(),
         percent(of_response_time)
     );
-    let hint = "use more --generator-threads on cores of their own; load in an \
-            open loop: also --timing spin";
+    let hint = "use more --generator-threads on cores of their own; in an open loop of `load`, --timing \
+                spin helps, too";
     Assessment::new(grade, sentence, hint).of_the_generator()
 }

@@ -1,9 +1,9 @@
 //! A closed loop: the rate at which its connections completed requests.
 
-use model::{LoadPlan, Nanos, PercentileTime, Run};
+use model::{LoadPlan, Nanos, Run};
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, highest_percentile, within};
+use super::{Finding, HighestPercentile};
 use crate::words::{count_of, rate_in_words};
 
 /// A closed loop: the rate at which its connections completed requests.
@@ -14,7 +14,7 @@ pub struct ClosedLoop {
     /// Requests per second.
     pub rate_per_s: f64,
     /// The highest percentile that there are enough responses for, and its time.
-    pub highest: Option<PercentileTime>,
+    pub highest: Option<HighestPercentile>,
     /// Whether each connection pauses between two requests.
     pub pauses: bool,
 }
@@ -24,7 +24,7 @@ pub(super) fn of(run: &Run, plan: &LoadPlan) -> Finding {
     ClosedLoop {
         connections: plan.load.connections,
         rate_per_s: run.completed_rate(),
-        highest: highest_percentile(run),
+        highest: HighestPercentile::of(run),
         pauses: plan.load.think > Nanos::ZERO,
     }
     .into()
@@ -41,6 +41,7 @@ impl ClosedLoop {
             (false, _) => "that never pause",
         };
         let n = count_of(*connections, "connection");
-        format!("{} requests/s over {n} {pace}{}.", rate_in_words(*rate_per_s), within(*highest))
+        let within = highest.map(HighestPercentile::clause).unwrap_or_default();
+        format!("{} requests/s over {n} {pace}{within}.", rate_in_words(*rate_per_s))
     }
 }

@@ -1,9 +1,9 @@
 //! Open loop: all that was offered was sent and completed.
 
-use model::{PercentileTime, Run, Verdict};
+use model::{Run, Verdict};
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, Offered, highest_percentile, within};
+use super::{Finding, HighestPercentile, Offered};
 use crate::words::rate_in_words;
 
 /// If less than this share of what was offered ended within the measured time, the sentence says
@@ -20,7 +20,7 @@ pub struct KeepsUp {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_per_s: Option<f64>,
     /// The highest percentile that there are enough responses for.
-    pub highest: Option<PercentileTime>,
+    pub highest: Option<HighestPercentile>,
 }
 
 /// Holds if the server was not behind.
@@ -35,7 +35,7 @@ pub(super) fn of(run: &Run, offered: Offered) -> Option<Finding> {
         KeepsUp {
             offered_per_s: offered.is_flat.then_some(offered.per_second),
             completed_per_s: is_less.then_some(completed),
-            highest: highest_percentile(run),
+            highest: HighestPercentile::of(run),
         }
         .into()
     })
@@ -53,6 +53,29 @@ impl KeepsUp {
             )
         });
         let late = late.unwrap_or_default();
-        format!("The server keeps up with {offered}{late}{}.", within(*highest))
+        let within = highest.map(HighestPercentile::clause).unwrap_or_default();
+        format!("The server keeps up with {offered}{late}{within}.")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Nanos, PercentileTime};
+
+    use super::*;
+
+    #[test]
+    fn a_percentile_that_is_known_roughly_is_no_fact_of_the_sentence() {
+        let said = |ends: Option<[Option<u64>; 2]>| {
+            let at = PercentileTime { quantile: 0.99, time: Nanos::from_millis(563) };
+            let roughly = ends.map(|ends| ends.map(|end| end.map(Nanos::from_millis)));
+            let highest = Some(HighestPercentile { at, roughly });
+            KeepsUp { offered_per_s: Some(50.0), completed_per_s: None, highest }.sentence()
+        };
+        let start = "The server keeps up with 50 requests/s; 99 of 100 are answered within";
+        assert_eq!(said(None), format!("{start} 563 ms."));
+        let [low, high] = [Some(243), Some(901)];
+        assert_eq!(said(Some([low, high])), format!("{start} about 563 ms (243 ms to 901 ms)."));
+        assert_eq!(said(Some([low, None])), format!("{start} about 563 ms (at least 243 ms)."));
     }
 }

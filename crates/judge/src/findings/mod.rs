@@ -44,8 +44,8 @@ mod wait_in_accept_queue;
 mod wait_in_server;
 
 use model::{
-    Diagnostic, Histogram, Limit, LoadPlan, Pace, PercentileTime, Profile, Run, Study, SweepStudy,
-    TwoGroups,
+    Diagnostic, Histogram, Limit, LoadPlan, Nanos, Pace, PercentileTime, Profile, Run, Study,
+    SweepStudy, TwoGroups,
 };
 use serde::{Deserialize, Serialize};
 
@@ -407,11 +407,44 @@ fn of_pace(run: &Run, plan: &LoadPlan) -> Finding {
 }
 
 /// The highest percentile that there are enough responses for.
-fn highest_percentile(run: &Run) -> Option<PercentileTime> {
-    [0.99, 0.95, 0.9, 0.5].into_iter().find_map(|quantile| {
-        let time = run.response_time(quantile).time()?;
-        Some(PercentileTime { quantile, time })
-    })
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HighestPercentile {
+    /// The percentile.
+    #[serde(flatten)]
+    pub at: PercentileTime,
+    /// The ends of its 95 % interval, if that is wide or has one end only.
+    #[serde(default, rename = "roughly_ns", skip_serializing_if = "Option::is_none")]
+    pub roughly: Option<[Option<Nanos>; 2]>,
+}
+
+impl HighestPercentile {
+    fn of(run: &Run) -> Option<HighestPercentile> {
+        [0.99, 0.95, 0.9, 0.5].into_iter().find_map(|quantile| {
+            let time = run.response_time(quantile).time()?;
+            let roughly = crate::trust::rough_interval(run, quantile);
+            Some(HighestPercentile { at: PercentileTime { quantile, time }, roughly })
+        })
+    }
+
+    /// `; 99 of 100 are answered within 70.3 ms`
+    fn clause(self) -> String {
+        let PercentileTime { quantile, time } = self.at;
+        let percent = number::fixed(quantile * 100.0, 0);
+        let of = if percent == "50" { "half".to_owned() } else { format!("{percent} of 100") };
+        let within = match self.roughly {
+            None => brief(time),
+            Some([low, high]) => {
+                let range = match (low, high) {
+                    (Some(low), Some(high)) => format!("{} to {}", brief(low), brief(high)),
+                    (Some(low), None) => format!("at least {}", brief(low)),
+                    (None, Some(high)) => format!("at most {}", brief(high)),
+                    (None, None) => "its interval is not known".to_owned(),
+                };
+                format!("about {} ({range})", brief(time))
+            }
+        };
+        format!("; {of} are answered within {within}")
+    }
 }
 
 fn two_groups(groups: &TwoGroups) -> String {
@@ -432,11 +465,4 @@ fn two_groups_of(groups: &TwoGroups, class: Option<&str>) -> String {
     format!(
         "{fast_part} of {requests} take {fast_mean} and {slow_part} take {slow_mean}, on average"
     )
-}
-
-fn within(highest: Option<PercentileTime>) -> String {
-    let Some(PercentileTime { quantile, time }) = highest else { return String::new() };
-    let percent = number::fixed(quantile * 100.0, 0);
-    let of = if percent == "50" { "half".to_owned() } else { format!("{percent} of 100") };
-    format!("; {of} are answered within {}", brief(time))
 }
