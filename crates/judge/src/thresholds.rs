@@ -214,20 +214,26 @@ pub fn times_as_long(run: &Run, threshold: &Threshold) -> Option<f64> {
     let apart = (value - threshold.condition.limit).abs() / value;
     let known = match threshold.condition.figure {
         ObjectiveFigure::ResponseTime(_) => {
-            run.statistics.as_ref().and_then(|statistics| statistics.interval(q))
+            run.statistics.as_ref().and_then(|statistics| statistics.interval_of_any(q))
         }
         _ => None,
     };
-    let known = known.copied().unwrap_or(Interval {
+    let known = known.unwrap_or(Interval {
         quantile: q,
         inflation: None,
         low: None,
         high: None,
         without_generator: None,
     });
-    let needed = known.responses_needed(answers, Some(Nanos(value as u64)), apart)?;
+    let needed = known
+        .responses_needed(answers, Some(Nanos(value as u64)), apart)
+        // How the responses hang together is not known yet, so neither is the interval.
+        .or_else(|| known.inflation.is_none().then_some(TIMES_WITHOUT_INTERVAL * answers))?;
     Some(needed as f64 / answers.max(1) as f64).filter(|times| times.is_finite())
 }
+
+/// A run without any interval has to be about this many times as long to have one.
+const TIMES_WITHOUT_INTERVAL: u64 = 4;
 
 /// The range in which a figure lies. If too few responses leave an end open, the extreme of these
 /// responses closes it, since nearly all take about as long.
@@ -251,9 +257,9 @@ fn bounds(run: &Run, figure: ObjectiveFigure) -> Option<ThresholdInterval> {
 
 fn interval(run: &Run, figure: ObjectiveFigure) -> Option<ThresholdInterval> {
     let ObjectiveFigure::ResponseTime(q) = figure else { return None };
-    let known = run.statistics.as_ref()?.interval(q)?;
+    let known = run.statistics.as_ref()?.interval_of_any(q)?;
     let [low, high] = [known.low, known.high].map(|end| end.map(|end| end.0 as f64));
-    (low.is_some() || high.is_some()).then_some(ThresholdInterval { low, high })
+    Some(ThresholdInterval { low, high })
 }
 
 #[cfg(test)]
@@ -323,6 +329,13 @@ mod tests {
         assert_eq!(doubt("expect p50 < 520ms"), (true, Some(ThresholdDoubt::InsideInterval)));
         assert_eq!(doubt("expect p50 < 480ms"), (false, Some(ThresholdDoubt::InsideInterval)));
         assert_eq!(doubt("expect p50 < 540ms"), (true, None));
+        // An end of p80 is not known, of p30 neither; both are beyond that of the median.
+        let too_few = Some(ThresholdDoubt::TooFewAnswers);
+        assert_eq!(doubt("expect p80 < 2s"), (true, too_few));
+        assert_eq!(
+            (doubt("expect p80 < 460ms"), doubt("expect p30 < 540ms")),
+            ((false, None), (true, None))
+        );
         // By these responses, the percentile is between 999 ms and a second.
         assert_eq!(doubt("expect p99.99 < 2s"), (true, None));
         assert_eq!(doubt("expect p99.99 < 1s"), (false, Some(ThresholdDoubt::TooFewAnswers)));

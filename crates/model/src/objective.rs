@@ -97,8 +97,8 @@ fn parse(text: &str) -> Option<Objective> {
     }
     let compare = if text.as_bytes()[at] == b'>' { Compare::Above } else { Compare::Below };
     let share = |value: &str| {
-        let number = value.strip_suffix('%')?.trim().parse::<f64>().ok()?;
-        (number.is_finite() && number >= 0.0).then_some(number / 100.0)
+        let share = hundredths(value.strip_suffix('%')?.trim())?;
+        (share.is_finite() && share >= 0.0).then_some(share)
     };
     let number = |value: &str| value.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
     // Without a unit, 200 could mean seconds or milliseconds.
@@ -106,8 +106,8 @@ fn parse(text: &str) -> Option<Objective> {
     let time =
         |value: &str| Some(value).filter(has_unit)?.parse::<Nanos>().ok().map(|time| time.0 as f64);
     let quantile = |name: &str| {
-        let percent = name.strip_prefix('p')?.parse::<f64>().ok()?;
-        (0.0..100.0).contains(&percent).then_some(percent / 100.0)
+        let share = hundredths(name.strip_prefix('p')?)?;
+        (0.0..1.0).contains(&share).then_some(share)
     };
     let (figure, limit) = match name {
         "mean" => (ObjectiveFigure::Mean, time(value)?),
@@ -284,6 +284,12 @@ impl FromStr for Threshold {
 
 text_in_json!(Threshold);
 
+/// A number of hundredths, without the rounding of a division: 99.9 / 100 is not quite 0.999, under
+/// which the interval of p99.9 is kept.
+fn hundredths(number: &str) -> Option<f64> {
+    format!("{number}e-2").parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -303,6 +309,18 @@ mod tests {
         for wrong in
             ["service p99 < 1s during", "sent > 99% after", "p99 = 1s", "failed = 3", "during"]
         {
+            assert!(wrong.parse::<Objective>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_percentile_is_the_one_whose_interval_is_kept() {
+        for (text, quantile) in [("p99.9 < 1s", 0.999), ("p99.99 < 1s", 0.9999), ("p7 < 1s", 0.07)]
+        {
+            let objective: Objective = text.parse().unwrap();
+            assert_eq!(objective.figure, ObjectiveFigure::ResponseTime(quantile), "{text}");
+        }
+        for wrong in ["p100 < 1s", "p-1 < 1s", "p1e1 < 1s", "pinf < 1s", "errors < nan%"] {
             assert!(wrong.parse::<Objective>().is_err(), "{wrong}");
         }
     }

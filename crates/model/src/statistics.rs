@@ -116,6 +116,9 @@ const LEAST: usize = 16;
 /// Batches per batch mean of MSER-5.
 const MSER: usize = 5;
 
+/// Percentiles that differ by less are the same: 99.9 / 100 is not quite 0.999.
+const SAME: f64 = 1e-9;
+
 impl Statistics {
     /// For a run with this tally and its good responses in `batches`. `percentiles`: those that its
     /// report prints.
@@ -166,7 +169,26 @@ impl Statistics {
 
     /// The interval of a percentile, if it was one of those asked for.
     pub fn interval(&self, quantile: f64) -> Option<&Interval> {
-        self.intervals.iter().find(|interval| interval.quantile.total_cmp(&quantile).is_eq())
+        self.intervals.iter().find(|interval| (interval.quantile - quantile).abs() < SAME)
+    }
+
+    /// The interval of a percentile. Of one that was not asked for it reaches from the lower end of
+    /// the percentile below to the upper end of the one above, which is wider: p98 is neither below
+    /// the lower end of p95 nor above the upper end of p99. `None` if nothing is known of any.
+    pub fn interval_of_any(&self, quantile: f64) -> Option<Interval> {
+        if let Some(interval) = self.interval(quantile) {
+            return Some(*interval);
+        }
+        let below = self.intervals.iter().filter(|interval| interval.quantile < quantile);
+        let above = self.intervals.iter().filter(|interval| interval.quantile > quantile);
+        let nearest = below.clone().next_back().or(above.clone().next())?;
+        Some(Interval {
+            quantile,
+            low: below.filter_map(|interval| interval.low).max(),
+            high: above.filter_map(|interval| interval.high).min(),
+            without_generator: None,
+            ..*nearest
+        })
     }
 }
 
