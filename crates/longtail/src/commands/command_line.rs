@@ -13,8 +13,7 @@ use super::{Cli, Command, definition, help};
 use crate::args::mistakes::argument_fault::ArgumentFault;
 use crate::args::mistakes::{mistaken_values, unknown_words};
 use crate::args::other_tools::command_lines::OthersReading;
-use crate::args::other_tools::flags::OtherTool;
-use crate::args::other_tools::flags::URL;
+use crate::args::other_tools::flags::{DURATION, OtherTool, URL, VUS};
 use crate::args::other_tools::{command_lines, synonyms};
 use crate::args::{LoadArgs, overhead};
 use crate::exit::{LinesToType, Mistake, refuse_if, to_type, wrong};
@@ -597,13 +596,24 @@ fn of_other_tool(
     Some(pasted(answer))
 }
 
+/// A line with some values in the place of words that stand for those that only the user knows.
+fn with_values(line: &[String]) -> Vec<String> {
+    let value = |word: &String| match word.as_str() {
+        URL => "http://localhost/".to_owned(),
+        VUS => "1".to_owned(),
+        DURATION => "1s".to_owned(),
+        _ => word.clone(),
+    };
+    line.iter().map(value).collect()
+}
+
 /// The line to paste, if it is understood, or what is wrong with it.
 fn pasted(answer: Result<command_lines::PastedLine, Mistake>) -> Mistake {
     let line = match answer {
         Ok(line) => line,
         Err(mistake) => return mistake,
     };
-    match understood_line(&line.words) {
+    match understood_line(&with_values(&line.words)) {
         Ok(_) => to_type(format!("{}: type ", line.refusal), shown(&line.words)),
         Err(mistake) => mistake,
     }
@@ -783,8 +793,7 @@ mod tests {
                 if line.iter().any(|word| word.contains(model::secret::SECRET)) {
                     continue;
                 }
-                // Only the user knows the URL.
-                let pasted = line.iter().map(|word| if word == URL { "http://h/" } else { word });
+                let pasted = with_values(&line).into_iter();
                 if let Err(mistake) = parse(pasted.map(OsString::from)) {
                     refused.push(format!("{row}\n  {line:?}\n  {mistake}"));
                 }
@@ -805,7 +814,7 @@ mod tests {
         let hey = said("hey -m POST -d '{\"a\":1}' http://h/");
         assert!(hey.contains("-d '{\"a\":1}'") && !hey.contains("(secret)"), "{hey}");
         let hey = said("hey -m POST -d '{\"password\":\"hunter2\"}' http://h/");
-        let missing = "-d '(secret)' -c 50 --timeout 20s -n 200 --style hey http://h/; for (secret) put the body (-D FILE";
+        let missing = "-d '(secret)' -c 50 --timeout 20s -n 200 --style hey -H 'Accept-Encoding: gzip' http://h/; for (secret) put the body (-D FILE";
         assert!(hey.contains(missing) && !hey.contains("hunter2"), "{hey}");
         let hey = said("hey -a me:hunter2 -H 'X-Api-Key: hunter2' http://h/");
         let missing =

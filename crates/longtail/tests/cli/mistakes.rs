@@ -30,6 +30,8 @@ fn files(lab: &Lab) {
         ("elsewhere", "http://127.0.0.1:1/elsewhere\n"),
         ("no-host", "/no-host\n"),
         ("token", "hunter2\n"),
+        ("plain.js", "export const options = { vus: 7, duration: '20s' };\n"),
+        ("staged.js", "export const options = { stages: [{ duration: '1m', target: 9 }] };\n"),
         ("outside", "GET /x\n@/etc/hostname\n"),
         ("through-link", "GET /x\n@hosts\n"),
     ] {

@@ -8,14 +8,16 @@ use std::path::Path;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
+use judge::words::listed;
 use model::Nanos;
 use model::plan::quoted;
 use model::secret::{is_number_or_time, masked_word};
 
 use super::flags::{
-    Counterpart, FOR_EVER, KeepAlive, OtherTool, OthersDefault, OthersFlag, Spelling, TOOLS, Takes,
-    URL, UrlPlace, in_five_digits, is_script, truth_of,
+    Compression, Counterpart, DURATION, FOR_EVER, KeepAlive, OtherTool, OthersDefault, OthersFlag,
+    Spelling, TOOLS, Takes, URL, UrlPlace, VUS, in_five_digits, is_script, truth_of,
 };
+use super::k6_script::ScriptOptions;
 use super::synonyms;
 use crate::args::mistakes::unknown_words;
 use crate::exit::{LineToType, LinesToType, Mistake, wrong};
@@ -216,6 +218,8 @@ struct Translation {
     most_of_stages: u32,
     /// Whether the flag that keeps connections was there.
     keeps_connections: bool,
+    /// The encodings of a response that the tool accepts unasked.
+    accepts: Option<&'static str>,
     /// Whether another tool more probably means something by a value: a short flag's value that
     /// changes nothing here, or a time that is taken for a text or a file.
     misses_value: bool,
@@ -275,6 +279,7 @@ fn translate(
     ours.take_file_of_urls();
     ours.count_all_requests();
     ours.end_stages();
+    ours.end_compression(tool, words);
     Ok(ours)
 }
 
@@ -455,6 +460,16 @@ impl Translation {
         self.flags.extend(["-n".to_owned(), each.saturating_mul(connections).to_string()]);
     }
 
+    /// curl's `--compressed`, unless a header of its line says what it accepts.
+    fn end_compression(&mut self, tool: &'static OtherTool, words: &[String]) {
+        if let Compression::With(flag, encodings) = tool.compression
+            && tool.has_typed(flag, words)
+            && !says_encoding(&self.flags)
+        {
+            self.flags.extend(accepting(encodings));
+        }
+    }
+
     /// siege's `URL POST BODY` and `URL POST <FILE` in one word.
     fn take_siege_post(&mut self) {
         let Some(operand) = self.operands.first_mut() else { return };
@@ -486,6 +501,17 @@ impl OtherTool {
         None
     }
 
+    /// What it sends as `Accept-Encoding` though nobody asked for that.
+    fn asks_for(&'static self, words: &[String]) -> Option<&'static str> {
+        match self.compression {
+            Compression::Always(encodings) => Some(encodings),
+            Compression::Unless(flag, encodings) => {
+                (!self.has_typed(flag, words)).then_some(encodings)
+            }
+            Compression::Never | Compression::With(..) => None,
+        }
+    }
+
     /// Whether its flag of that name is in the line.
     fn has_typed(&'static self, name: &str, words: &[String]) -> bool {
         let next = |at: usize| words.get(at + 1).map(String::as_str);
@@ -494,6 +520,16 @@ impl OtherTool {
             Ok(TypedWord::Operand) | Err(_) => false,
         })
     }
+}
+
+/// Whether a header among these words says which encodings of a response are accepted.
+fn says_encoding(words: &[String]) -> bool {
+    words.iter().any(|word| word.to_ascii_lowercase().contains("accept-encoding:"))
+}
+
+/// Our words that accept these encodings of a response.
+fn accepting(encodings: &str) -> [String; 2] {
+    ["-H".to_owned(), format!("Accept-Encoding: {encodings}")]
 }
 
 /// `-d 10s`, which may be a body, but is a time in other tools.
@@ -547,6 +583,7 @@ pub(crate) fn answer(
     }
     let theirs = without_subcommand(tool, theirs)?;
     let settings = if tool.name == "k6" { k6_settings(tool, &theirs) } else { Settings::default() };
+    let script = script_of(tool, &theirs);
     let theirs = &[settings.words, theirs].concat();
     let mut found = translate(tool, load, theirs, UnknownFlags::LeftOut).map_err(wrong)?;
     found.remarks.extend(settings.remarks);
@@ -557,7 +594,19 @@ pub(crate) fn answer(
         found.remarks.push(format!("without -duration {FOR_EVER}"));
     }
     find_url(tool, beside, &mut found);
+    if let Some(flag) = tool.redirects
+        && !tool.has_typed(flag, theirs)
+    {
+        found.remarks.push(format!("{} follows redirects, ours does not", tool.name));
+    }
+    let is_said = says_encoding(&found.flags) || says_encoding(beside);
+    found.accepts = tool.asks_for(theirs).filter(|_| !is_said);
     let words = found.whole_line(whole, tool, beside);
+    if let UrlPlace::Script(_) = tool.url
+        && words.iter().any(|word| word == URL)
+    {
+        found.remarks.extend(of_script(script.as_deref(), &words));
+    }
     let is_get = |word: &String| word == "GET";
     if words.iter().any(is_get) && !found.flags.iter().chain(beside).any(is_get) {
         found.remarks.push(format!("{} sends GET unless -m says otherwise", tool.name));
@@ -584,6 +633,7 @@ impl Translation {
         if let Some(load) = parsed_load(whole, words.iter().chain(&self.operands)) {
             words.extend(defaults(tool, &load));
         }
+        words.extend(self.accepts.into_iter().flat_map(accepting));
         words.extend_from_slice(&self.operands);
         words
     }
@@ -639,7 +689,8 @@ struct Settings {
     remarks: Vec<String>,
 }
 
-/// What variables of the environment say to k6, where no flag of its line says it.
+/// What variables of the environment and the options of its script say to k6, where no flag of its
+/// line says it.
 fn k6_settings(tool: &'static OtherTool, line: &[String]) -> Settings {
     let mut settings = Settings::default();
     for (variable, flag) in K6_SETTINGS {
@@ -656,7 +707,39 @@ fn k6_settings(tool: &'static OtherTool, line: &[String]) -> Settings {
             settings.words.push(value);
         }
     }
+    settings.take_script(tool, line);
     settings
+}
+
+impl Settings {
+    /// What the options of k6's script say. How long it runs counts only if nothing else says it: k6
+    /// then takes no notice of the script's length, count or stages.
+    fn take_script(&mut self, tool: &'static OtherTool, line: &[String]) {
+        let options =
+            script_of(tool, line).and_then(|script| ScriptOptions::of(Path::new(&script)));
+        let Some(options) = options else { return };
+        let said = [&self.words[..], line].concat();
+        let is_said = |flag: &str| tool.has_typed(flag, &said);
+        let has_length = ["duration", "iterations", "stage"].into_iter().any(is_said);
+        if let Some(name) = options.decided_by.filter(|_| !has_length) {
+            let why = format!("its {name} decide how many virtual users there are, and how long");
+            self.remarks.push(why);
+        }
+        let mut taken = Vec::new();
+        for (flag, value) in options.flags {
+            let is_other = if flag == "vus" { is_said("vus") } else { has_length };
+            if !is_other {
+                taken.push(format!("{flag} {value}"));
+                self.words.extend([format!("--{flag}"), value]);
+            }
+        }
+        if options.has_one_user && !is_said("vus") {
+            self.words.extend(["--vus", "1"].map(str::to_owned));
+        }
+        if !taken.is_empty() {
+            self.remarks.push(format!("its options say {}", listed(&taken)));
+        }
+    }
 }
 
 /// Whether these words behind `run` are k6's: a script, or flags of it.
@@ -820,7 +903,6 @@ fn find_url(tool: &OtherTool, beside: &[String], found: &mut Translation) {
                 .first()
                 .is_some_and(|word| synonyms::is_url(word) && !is_script(word)) => {}
         UrlPlace::Script(_) => {
-            found.remarks.extend(of_script(found.operands.first()));
             found.operands = vec![URL.to_owned()];
         }
         UrlPlace::Targets(_) => {
@@ -836,22 +918,31 @@ fn find_url(tool: &OtherTool, beside: &[String], found: &mut Translation) {
 /// What of k6's script has flags here.
 const OF_SCRIPT: &str = "its vus, duration, iterations and thresholds are -c, --for, -n and --expect; stages and executors with a rate are --rate, --ramp and --steps; sleep() is --think, headers are -H, methods and bodies -m and -d, checks --check";
 
-/// What to say of k6's script: what it asks for is not known here.
-fn of_script(operand: Option<&String>) -> Vec<String> {
-    let script = operand.map_or("its script", String::as_str);
-    let shown = operand.map_or_else(|| script.to_owned(), |script| quoted(script));
-    if script == "-" {
-        return vec![format!(
-            "no script is read from stdin: write its URL in the place of {URL}; {OF_SCRIPT}"
-        )];
-    }
-    let is_here = operand.is_none() || script.contains("://") || Path::new(script).exists();
-    let first = if is_here {
-        format!("{shown} is not run: write its URL in the place of {URL}")
-    } else {
-        format!(
-            "there is no file {shown}, and it would not be run: write its URL in the place of {URL}"
-        )
+/// The script that a line of k6 names.
+fn script_of(tool: &'static OtherTool, theirs: &[String]) -> Option<String> {
+    tool.first_operand(theirs).map(|at| theirs[at].clone())
+}
+
+/// What to say of k6's script, which is not run. `words`: our line, in which words stand for what is
+/// not known of it.
+fn of_script(script: Option<&str>, words: &[String]) -> Vec<String> {
+    let unknown = [(URL, "URL"), (VUS, "number of virtual users"), (DURATION, "duration")];
+    let unknown: Vec<(&str, &str)> =
+        unknown.into_iter().filter(|(word, _)| words.iter().any(|one| one == word)).collect();
+    let [places, what] = [0, 1].map(|part| {
+        let names = unknown.iter().map(|(word, what)| [*word, *what][part].to_owned());
+        listed(&names.collect::<Vec<_>>())
+    });
+    let write = format!("write its {what} in the place of {places}");
+    let first = match script {
+        None => format!("its script is not run: {write}"),
+        Some("-") => format!("no script is read from stdin: {write}"),
+        Some(script) if script.contains("://") || Path::new(script).exists() => {
+            format!("{} is not run: {write}", quoted(script))
+        }
+        Some(script) => {
+            format!("there is no file {}, and it would not be run: {write}", quoted(script))
+        }
     };
     vec![first, OF_SCRIPT.to_owned()]
 }
@@ -1127,21 +1218,33 @@ mod tests {
         for (theirs, ours) in [
             (
                 "-z 20s -m GET http://h/",
-                "--for 20s -m GET -c 50 --timeout 20s --style hey http://h/",
+                "--for 20s -m GET -c 50 --timeout 20s --style hey -H 'Accept-Encoding: gzip' http://h/",
             ),
-            ("http://h/", "-c 50 --timeout 20s -n 200 --style hey http://h/"),
-            ("-c=4 -n=8 http://h/", "-c 4 -n 8 --timeout 20s --style hey http://h/"),
+            (
+                "http://h/",
+                "-c 50 --timeout 20s -n 200 --style hey -H 'Accept-Encoding: gzip' http://h/",
+            ),
+            (
+                "-c=4 -n=8 http://h/",
+                "-c 4 -n 8 --timeout 20s --style hey -H 'Accept-Encoding: gzip' http://h/",
+            ),
             (
                 "-c 20 -n 2000 -cpus 16 -disable-keepalive http://h/sleep0.2",
-                "-c 20 -n 2000 --generator-threads 16 --disable-keepalive --timeout 20s --style hey http://h/sleep0.2",
+                "-c 20 -n 2000 --generator-threads 16 --disable-keepalive --timeout 20s --style hey -H 'Accept-Encoding: gzip' http://h/sleep0.2",
             ),
             (
                 "-n 1 -m POST -T text/plain -U me/1 -d 'hello you' -t 0 https://h/",
-                "-n 1 -m POST -T text/plain -H 'User-Agent: me/1' -d 'hello you' --timeout 24h -c 50 --insecure --style hey https://h/",
+                "-n 1 -m POST -T text/plain -H 'User-Agent: me/1' -d 'hello you' --timeout 24h -c 50 --insecure --style hey -H 'Accept-Encoding: gzip' https://h/",
             ),
-            ("-o csv -n 5 http://h/", "--log=-.csv -n 5 -c 50 --timeout 20s --style hey http://h/"),
+            (
+                "-o csv -n 5 http://h/",
+                "--log=-.csv -n 5 -c 50 --timeout 20s --style hey -H 'Accept-Encoding: gzip' http://h/",
+            ),
         ] {
-            assert_eq!(line("hey", "", theirs), format!("no: type longtail load {ours}"));
+            assert_eq!(
+                line("hey", "", theirs),
+                format!("no (hey follows redirects, ours does not): type longtail load {ours}")
+            );
         }
     }
 
@@ -1164,15 +1267,24 @@ mod tests {
     #[test]
     fn flags_of_ours_beside_theirs_stay() {
         for (beside, ours) in [
-            ("-c 8 --rate 10/s", "-c 8 --rate 10/s --timeout 20s -n 200 --style hey http://h/"),
-            ("-kc8 --for=1s --json", "-kc8 --for=1s --json --timeout 20s http://h/"),
+            (
+                "-c 8 --rate 10/s",
+                "-c 8 --rate 10/s --timeout 20s -n 200 --style hey -H 'Accept-Encoding: gzip' http://h/",
+            ),
+            (
+                "-kc8 --for=1s --json",
+                "-kc8 --for=1s --json --timeout 20s -H 'Accept-Encoding: gzip' http://h/",
+            ),
             (
                 "--fail-if 'p99 > 1s' --generator hey",
-                "--fail-if 'p99 > 1s' --generator hey -c 50 --timeout 20s -n 200 http://h/",
+                "--fail-if 'p99 > 1s' --generator hey -c 50 --timeout 20s -n 200 -H 'Accept-Encoding: gzip' http://h/",
             ),
         ] {
             let said = line("hey", beside, "http://h/");
-            assert_eq!(said, format!("no: type longtail load {ours}"));
+            assert_eq!(
+                said,
+                format!("no (hey follows redirects, ours does not): type longtail load {ours}")
+            );
         }
     }
 
@@ -1184,8 +1296,7 @@ mod tests {
             "{said}"
         );
         let said = line("hey", "", "-n 5 -z 1s -disable-compression http://h/");
-        let remarks =
-            "hey ignores -n beside -z; -disable-compression: no compressed response is asked for";
+        let remarks = "hey ignores -n beside -z; -disable-compression: no compressed response is asked for; hey follows redirects, ours does not";
         assert!(
             said.starts_with(&format!("no ({remarks}): type longtail load --for 1s")),
             "{said}"

@@ -23,6 +23,11 @@ pub(crate) struct OtherTool {
     pub(crate) url: UrlPlace,
     /// Whether it keeps connections alive.
     pub(crate) keep_alive: KeepAlive,
+    /// Whether it asks for compressed responses.
+    pub(crate) compression: Compression,
+    /// The flag that says whether it follows redirects; it does without it. `None` if it never does
+    /// unasked.
+    pub(crate) redirects: Option<&'static str>,
     /// Whether it sends GET where a body is given without a method.
     pub(crate) gets_with_body: bool,
     /// Whether a line without its name may be its own: it makes load, and has no other purpose.
@@ -49,6 +54,19 @@ pub(crate) enum KeepAlive {
     With(&'static str),
     /// It does not, unless its settings file says so.
     Never,
+}
+
+/// Whether a tool asks for compressed responses, and the `Accept-Encoding` that it sends then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compression {
+    /// Only where a header says so.
+    Never,
+    /// It does.
+    Always(&'static str),
+    /// It does without this flag.
+    Unless(&'static str, &'static str),
+    /// It does with this flag.
+    With(&'static str, &'static str),
 }
 
 /// How a tool's flags are written.
@@ -166,6 +184,10 @@ use Takes::{
 /// What stands in a line for a URL that only the user knows.
 pub(crate) const URL: &str = "URL";
 
+/// What stands in a line for what k6's script says, if it cannot be read there.
+pub(crate) const VUS: &str = "VUS";
+pub(crate) const DURATION: &str = "DURATION";
+
 /// Whether that is the name of a script of k6 or wrk.
 pub(crate) fn is_script(word: &str) -> bool {
     [".js", ".ts", ".lua"].iter().any(|end| word.ends_with(end))
@@ -190,6 +212,8 @@ const NO_PROGRESS: &str = "a pipe and --json show no progress";
 const NO_COLOR: &str = "--color never does that";
 const NO_DECODING: &str = "no compressed response is asked for";
 const ONE_AT_A_TIME: &str = "longtail sends one request at a time on a connection";
+/// Go's HTTP client asks for it unless it is told not to.
+const GZIP: &str = "gzip";
 const KEEPS_GOING: &str = "a failed request never ends the run";
 const FROM_DUE_TIME: &str = "times always count from when a request was due";
 const NO_LUA: &str = "longtail runs no Lua: -m, -H, -d and --requests FILE say what to send";
@@ -249,6 +273,8 @@ const HEY: OtherTool = OtherTool {
     style: Some("hey"),
     url: UrlPlace::Word,
     keep_alive: KeepAlive::Always,
+    compression: Compression::Unless("disable-compression", GZIP),
+    redirects: Some("disable-redirects"),
     gets_with_body: true,
     makes_load: true,
 };
@@ -284,6 +310,8 @@ const WRK: OtherTool = OtherTool {
     style: Some("wrk"),
     url: UrlPlace::Word,
     keep_alive: KeepAlive::Always,
+    compression: Compression::Never,
+    redirects: None,
     gets_with_body: false,
     makes_load: true,
 };
@@ -330,6 +358,8 @@ const AB: OtherTool = OtherTool {
     style: None,
     url: UrlPlace::Word,
     keep_alive: KeepAlive::With("k"),
+    compression: Compression::Never,
+    redirects: None,
     gets_with_body: false,
     makes_load: true,
 };
@@ -396,6 +426,8 @@ const OHA: OtherTool = OtherTool {
     style: None,
     url: UrlPlace::Word,
     keep_alive: KeepAlive::Always,
+    compression: Compression::Unless("disable-compression", "gzip, compress, deflate, br"),
+    redirects: Some("redirect"),
     gets_with_body: true,
     makes_load: true,
 };
@@ -437,6 +469,8 @@ const BOMBARDIER: OtherTool = OtherTool {
     style: None,
     url: UrlPlace::Word,
     keep_alive: KeepAlive::Always,
+    compression: Compression::Never,
+    redirects: None,
     gets_with_body: true,
     makes_load: true,
 };
@@ -500,6 +534,8 @@ const AUTOCANNON: OtherTool = OtherTool {
     style: None,
     url: UrlPlace::Word,
     keep_alive: KeepAlive::Always,
+    compression: Compression::Never,
+    redirects: None,
     gets_with_body: true,
     makes_load: true,
 };
@@ -534,6 +570,8 @@ const SIEGE: OtherTool = OtherTool {
     style: None,
     url: UrlPlace::Word,
     keep_alive: KeepAlive::Never,
+    compression: Compression::Always(GZIP),
+    redirects: Some("no-follow"),
     gets_with_body: false,
     makes_load: true,
 };
@@ -585,8 +623,8 @@ const K6: OtherTool = OtherTool {
         flag("l linger", No, Nothing("a run ends by --for or -n")),
     ],
     defaults: &[
-        default(&["connections"], &["-c", "1"]),
-        default(&["number", "length"], &["-n", "1"]),
+        default(&["connections"], &["-c", VUS]),
+        default(&["number", "length"], &["--for", DURATION]),
         default(&["timeout"], &["--timeout", "60s"]),
     ],
     ignored: None,
@@ -595,6 +633,8 @@ const K6: OtherTool = OtherTool {
     style: None,
     url: UrlPlace::Script("run"),
     keep_alive: KeepAlive::Always,
+    compression: Compression::Never,
+    redirects: Some("max-redirects"),
     gets_with_body: false,
     makes_load: true,
 };
@@ -652,6 +692,8 @@ const VEGETA: OtherTool = OtherTool {
     style: None,
     url: UrlPlace::Targets("attack"),
     keep_alive: KeepAlive::Always,
+    compression: Compression::Always(GZIP),
+    redirects: Some("redirects"),
     gets_with_body: false,
     makes_load: true,
 };
@@ -685,6 +727,8 @@ const H2LOAD: OtherTool = OtherTool {
     style: None,
     url: UrlPlace::Word,
     keep_alive: KeepAlive::Always,
+    compression: Compression::Never,
+    redirects: None,
     gets_with_body: false,
     makes_load: true,
 };
@@ -721,7 +765,7 @@ const CURL: OtherTool = OtherTool {
         flag("6 ipv6", No, Words(&["-6"])),
         flag("url", Text, Words(&["{}"])),
         flag("L location", No, Nothing(NO_REDIRECTS)),
-        flag("compressed", No, Nothing(NO_DECODING)),
+        flag("compressed", No, Words(&[])),
         flag(
             "s silent S show-error i include v verbose f fail N no-buffer",
             No,
@@ -748,6 +792,8 @@ const CURL: OtherTool = OtherTool {
     style: None,
     url: UrlPlace::Word,
     keep_alive: KeepAlive::Always,
+    compression: Compression::With("compressed", "deflate, gzip"),
+    redirects: None,
     gets_with_body: false,
     makes_load: false,
 };

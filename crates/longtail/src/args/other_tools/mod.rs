@@ -3,4 +3,5 @@
 
 pub(crate) mod command_lines;
 pub(crate) mod flags;
+mod k6_script;
 pub(crate) mod synonyms;
