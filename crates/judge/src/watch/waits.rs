@@ -211,7 +211,7 @@ pub(super) fn since(seen: &WatchEvidence) -> Option<String> {
     }
     let length = brief(span.length);
     let since = if span.is_from_start {
-        format!("requests have waited since the watch began, {length} ago, or longer")
+        format!("requests have waited at every look, for {length} or longer")
     } else {
         format!("requests have waited for {length}")
     };
