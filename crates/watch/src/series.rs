@@ -76,7 +76,7 @@ impl Quantity {
             Quantity::RunQueueWait => "run-queue wait, %",
             Quantity::CpuPressure => "CPU pressure, anybody's, %",
             Quantity::ResidentMemory => "resident memory",
-            Quantity::ListenOverflows => "queue overflows/s",
+            Quantity::ListenOverflows => "queue overflows/s, anybody's",
         }
     }
 
