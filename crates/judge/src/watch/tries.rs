@@ -1,12 +1,12 @@
 //! What to type or to set next: what would confirm a guess, or help against a limit.
 
-use model::{Limit, Nanos, number};
+use model::{CpuUsage, Limit, Nanos, number};
 
 use super::evidence::{WatchEvidence, WatchedWorker};
 use super::limit::{Found, Unseen};
 use super::uneven;
 use crate::next::cpus_in_words;
-use crate::words::brief;
+use crate::words::{brief, tenths};
 
 /// One line each.
 pub(super) fn of(seen: &WatchEvidence, found: &Found) -> Vec<String> {
@@ -92,6 +92,22 @@ fn each_worker_uses_a_cpu(seen: &WatchEvidence) -> bool {
     seen.is_ruby && !seen.workers.is_empty() && seen.workers.iter().all(is_full)
 }
 
+/// More processes, each of which can use one CPU; where others leave no CPU idle, that comes first.
+fn more_processes(more: &str, each: &str, cpu: &CpuUsage) -> String {
+    /// With less than this share of the CPUs idle, another process has none for itself.
+    const IDLE: f64 = 0.1;
+    let others = cpu.others.unwrap_or(0.0);
+    if cpu.of - cpu.server - others >= IDLE * cpu.of {
+        return format!("{more}: {each} can use one CPU.");
+    }
+    format!(
+        "CPUs that other processes leave to it: they use {} of {} now, and none is idle. More \
+         processes of the server would only take turns with them. With a CPU idle: {more}.",
+        tenths(others),
+        cpus_in_words(cpu.of)
+    )
+}
+
 /// What would help against a limit.
 fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
     let each = || {
@@ -116,12 +132,12 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
             "CPUs for this server alone: a machine or cpuset without the other processes."
                 .to_owned()
         }
-        Limit::RubyLock { processes, .. } => format!(
-            "`workers {}` or more in config/puma.rb: a worker can use one CPU.",
-            processes + 1
-        ),
-        Limit::OneCpuEach { processes, .. } => {
-            format!("{} processes or more: each can use one CPU.", processes + 1)
+        Limit::RubyLock { processes, cpu, .. } => {
+            let more = format!("`workers {}` or more in config/puma.rb", processes + 1);
+            more_processes(&more, "a worker", cpu)
+        }
+        Limit::OneCpuEach { processes, cpu, .. } => {
+            more_processes(&format!("{} processes or more", processes + 1), "each", cpu)
         }
         Limit::InsideApp { locked: Some(locked), .. } if locked.is_on_file => {
             return vec![
