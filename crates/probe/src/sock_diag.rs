@@ -185,6 +185,33 @@ impl SockDiag {
         Ok(SockDiag { socket, sequence: 0, buffer: vec![0; BUFFER] })
     }
 
+    /// The attributes of one Unix socket.
+    fn ask_unix(&mut self, inode: u32, wanted: u32) -> Option<Vec<u8>> {
+        /// Bytes of `struct unix_diag_req` and `struct unix_diag_msg`.
+        const UNIX_REQUEST: usize = 24;
+        const UNIX_MESSAGE: usize = 16;
+        self.sequence = self.sequence.wrapping_add(1);
+        let mut request = [0; HEADER + UNIX_REQUEST];
+        let mut put =
+            |at: usize, field: &[u8]| request[at..at + field.len()].copy_from_slice(field);
+        put(0, &((HEADER + UNIX_REQUEST) as u32).to_ne_bytes());
+        put(4, &SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+        put(6, &NLM_F_REQUEST.to_ne_bytes());
+        put(8, &self.sequence.to_ne_bytes());
+        put(HEADER, &[AddressFamily::UNIX.as_raw() as u8]);
+        put(HEADER + 4, &u32::MAX.to_ne_bytes());
+        put(HEADER + 8, &inode.to_ne_bytes());
+        put(HEADER + 12, &wanted.to_ne_bytes());
+        // Any cookie.
+        put(HEADER + 16, &[0xff; 8]);
+        sendto(&self.socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0)).ok()?;
+        let (_, length) = recv(&self.socket, &mut self.buffer[..], RecvFlags::TRUNC).ok()?;
+        let datagram = self.buffer.get(..length)?;
+        let kind = u16::from_ne_bytes([*datagram.get(4)?, *datagram.get(5)?]);
+        let is_socket = kind == SOCK_DIAG_BY_FAMILY;
+        is_socket.then(|| Some(datagram.get(HEADER + UNIX_MESSAGE..)?.to_vec()))?
+    }
+
     /// The TCP sockets of these families that match the question.
     ///
     /// # Errors
@@ -211,6 +238,25 @@ impl SockDiag {
         }
         Ok(found)
     }
+}
+
+/// Where the other end of a connected Unix socket is bound, by this end's inode: a path, or `@` and an
+/// abstract name. `None` if that end has no name, as a client's has not, or the kernel does not tell.
+pub(crate) fn unix_peer(inode: u32) -> Option<String> {
+    /// Attributes of `struct unix_diag_msg`, and the bits that ask for them (`linux/unix_diag.h`).
+    const UNIX_DIAG_NAME: u16 = 0;
+    const UNIX_DIAG_PEER: u16 = 2;
+    let mut kernel = SockDiag::open().ok()?;
+    let peer = kernel.ask_unix(inode, 1 << UNIX_DIAG_PEER)?;
+    let peer = u32::from_ne_bytes(*attribute(&peer, UNIX_DIAG_PEER)?.first_chunk()?);
+    let attributes = kernel.ask_unix(peer, 1 << UNIX_DIAG_NAME)?;
+    let name = attribute(&attributes, UNIX_DIAG_NAME)?;
+    let (mark, name) = match name.strip_prefix(&[0]) {
+        Some(name) => ("@", name),
+        None => ("", name),
+    };
+    let name = String::from_utf8_lossy(name);
+    Some(format!("{mark}{}", name.trim_end_matches('\0'))).filter(|name| !name.is_empty())
 }
 
 fn malformed(what: &str) -> io::Error {

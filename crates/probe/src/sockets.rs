@@ -22,6 +22,7 @@ use model::Endpoint;
 
 pub use crate::last_word::LastWord;
 pub use crate::sock_diag::KernelSocket;
+pub(crate) use crate::sock_diag::LISTEN as LISTENING;
 use crate::sock_diag::{CLOSE_WAIT, ESTABLISHED, FAMILIES, LISTEN, SockDiag, SocketQuery};
 
 /// The states of a listener, and of a connection that the server has not closed.
@@ -239,7 +240,7 @@ fn tcp_line(line: &str) -> Option<KernelSocket> {
 }
 
 /// `0100007F:9C41`: words of four bytes as the machine stores them, in hexadecimal, and the port.
-fn address(text: &str) -> Option<SocketAddr> {
+pub(crate) fn address(text: &str) -> Option<SocketAddr> {
     let (host, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;
     let word = |at: usize| Some(u32::from_str_radix(host.get(at..at + 8)?, 16).ok()?.to_ne_bytes());
@@ -286,7 +287,7 @@ fn unix_line(line: &str) -> Option<KernelSocket> {
 }
 
 /// The first words of a line, and the rest of it.
-fn columns<const N: usize>(line: &str) -> Option<([&str; N], &str)> {
+pub(crate) fn columns<const N: usize>(line: &str) -> Option<([&str; N], &str)> {
     let mut words = [""; N];
     let mut rest = line;
     for word in &mut words {

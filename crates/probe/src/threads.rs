@@ -9,8 +9,11 @@
 //! limit.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
+
+use crate::peers::Peers;
 
 /// How many of a process's threads that serve requests do what, at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +33,7 @@ pub struct ThreadWaits {
 }
 
 /// The threads of one process that serve requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolLook {
     /// The process.
     pub pid: u32,
@@ -38,12 +41,15 @@ pub struct PoolLook {
     pub threads: u32,
     /// What they do; `None` if this user may not see it.
     pub waits: Option<ThreadWaits>,
+    /// Where the sockets lead that they wait for, one for each thread for which that is known.
+    pub backends: Vec<String>,
 }
 
 /// Follows the threads of some processes.
 #[derive(Debug, Default)]
 pub struct ThreadPools {
     pools: BTreeMap<u32, BTreeSet<u32>>,
+    peers: Peers,
 }
 
 impl ThreadPools {
@@ -67,15 +73,15 @@ impl ThreadPools {
     }
 
     /// What they do now, for each process that has such threads.
-    pub fn look(&self) -> Vec<PoolLook> {
+    pub fn look(&mut self) -> Vec<PoolLook> {
         let pools = self.pools.iter().filter(|(_, pool)| !pool.is_empty());
-        pools
-            .map(|(pid, pool)| PoolLook {
-                pid: *pid,
-                threads: pool.len() as u32,
-                waits: waits_of(*pid, pool),
-            })
-            .collect()
+        let look = |(pid, pool): (&u32, &BTreeSet<u32>)| {
+            let mut sockets = Vec::new();
+            let waits = waits_of(*pid, pool, &mut sockets);
+            let backends = self.peers.of(*pid, &sockets);
+            PoolLook { pid: *pid, threads: pool.len() as u32, waits, backends }
+        };
+        pools.map(look).collect()
     }
 }
 
@@ -107,17 +113,43 @@ fn serves(name: &str) -> bool {
     }
 }
 
-/// `None` if the file of one of them may not be read. A thread that is just ending is left out.
-fn waits_of(pid: u32, pool: &BTreeSet<u32>) -> Option<ThreadWaits> {
+/// `None` if the file of one of them may not be read. A thread that is just ending is left out. The
+/// inodes of the sockets that they wait for are added to `sockets`.
+fn waits_of(pid: u32, pool: &BTreeSet<u32>, sockets: &mut Vec<u64>) -> Option<ThreadWaits> {
     let mut waits = ThreadWaits::default();
     for thread in pool {
         match fs::read_to_string(file_of(pid, *thread, "syscall")) {
-            Ok(text) => *waits.count_of(&text)? += 1,
+            Ok(text) => {
+                *waits.count_of(&text)? += 1;
+                sockets.extend(socket_of(pid, &text));
+            }
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return None,
             Err(_) => {}
         }
     }
     Some(waits)
+}
+
+/// The inode of the one socket for which a thread waits in this system call.
+fn socket_of(pid: u32, text: &str) -> Option<u64> {
+    let calls = SYSTEM_CALLS?;
+    let mut words = text.split_ascii_whitespace();
+    let number: i64 = words.next()?.parse().ok()?;
+    let mut argument = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
+    let first = argument()?;
+    let descriptor = if calls.reads.contains(&number) {
+        u32::try_from(first).ok()?
+    } else if calls.polls.contains(&number) && argument()? == 1 {
+        // struct pollfd begins with the descriptor, an int.
+        let mut descriptor = [0; 4];
+        let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
+        memory.read_exact_at(&mut descriptor, first).ok()?;
+        u32::from_ne_bytes(descriptor)
+    } else {
+        return None;
+    };
+    let link = fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).ok()?;
+    link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 
 impl ThreadWaits {
@@ -160,6 +192,10 @@ struct SystemCalls {
     sleeps: [i64; 2],
     /// All forms of poll, select and epoll, `read`, `recvfrom`, `recvmsg`, `connect`.
     sockets: &'static [i64],
+    /// Of these `read`, `recvfrom`, `recvmsg` and `connect`, whose first argument is a descriptor, and
+    /// `poll` and `ppoll`, whose first two are a list of them and its length.
+    reads: &'static [i64],
+    polls: &'static [i64],
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -168,6 +204,8 @@ const SYSTEM_CALLS: Option<SystemCalls> = Some(SystemCalls {
     file_locks: [73, 72],
     sleeps: [35, 230],
     sockets: &[7, 271, 23, 270, 232, 281, 441, 0, 45, 47, 42],
+    reads: &[0, 45, 47, 42],
+    polls: &[7, 271],
 });
 #[cfg(target_arch = "aarch64")]
 const SYSTEM_CALLS: Option<SystemCalls> = Some(SystemCalls {
@@ -175,6 +213,8 @@ const SYSTEM_CALLS: Option<SystemCalls> = Some(SystemCalls {
     file_locks: [32, 25],
     sleeps: [101, 115],
     sockets: &[73, 72, 22, 441, 63, 207, 212, 203],
+    reads: &[63, 207, 212, 203],
+    polls: &[73],
 });
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const SYSTEM_CALLS: Option<SystemCalls> = None;
@@ -233,6 +273,25 @@ mod tests {
         assert_eq!(of("271 0x7f 0x1 0x0 0x0 0x0 0x0 0x7f 0x7f"), ThreadWaits { socket: 1, ..none });
         assert_eq!(of("running\n"), ThreadWaits { runnable: 1, ..none });
         assert_eq!(of("-1 0x7ffc 0x7f32"), ThreadWaits { other: 1, ..none });
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn the_socket_that_a_thread_waits_for_is_in_its_system_call() {
+        use std::os::fd::AsRawFd as _;
+        let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        let inode = rustix::fs::fstat(&socket).unwrap().st_ino;
+        let descriptor = socket.as_raw_fd();
+        let list = [descriptor.cast_unsigned(), 1];
+        let list_at = list.as_ptr().addr();
+        let of = |call: &str| socket_of(std::process::id(), call);
+        assert_eq!(of(&format!("45 {descriptor:#x} 0x7f 0x1 0x0 0x0 0x0 0x7f 0x7f")), Some(inode));
+        assert_eq!(of(&format!("7 {list_at:#x} 0x1 0x64 0x0 0x0 0x0 0x7f 0x7f")), Some(inode));
+        // Of several descriptors it is not known which, nor of a file or a futex.
+        assert_eq!(of(&format!("7 {list_at:#x} 0x2 0x64 0x0 0x0 0x0 0x7f 0x7f")), None);
+        assert_eq!(of("0 0x7fffffff 0x7f 0x1 0x0 0x0 0x0 0x7f 0x7f"), None);
+        assert_eq!(of(&format!("202 {descriptor:#x} 0x189 0x0 0x0 0x0 0x0 0x7f 0x7f")), None);
+        assert_eq!(of("running"), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use judge::signals::{CPU_PRESSURE, SignalKind};
-use judge::watch::{StartRate, WaitsSeen, WatchEvidence, WatchedWorker};
+use judge::watch::{Backend, StartRate, WaitsSeen, WatchEvidence, WatchedWorker};
 use model::Nanos;
 use probe::host::HostCounters;
 use probe::processes::{CpuShare, ProcessSample};
@@ -218,7 +218,7 @@ impl WatchBoard {
         self.looks.retain(|pid, _| pools.iter().any(|pool| pool.pid == *pid));
         for pool in pools {
             let looks = self.looks.entry(pool.pid).or_default();
-            looks.push_back(*pool);
+            looks.push_back(pool.clone());
             looks.drain(..looks.len().saturating_sub(MOST_LOOKS));
         }
     }
@@ -262,6 +262,25 @@ impl WatchBoard {
             locked_share: looks.iter().filter(is_locked).count() as f64 / count,
             looks: looks.len(),
         })
+    }
+
+    /// Where the sockets lead that threads wait for, by the last looks.
+    fn backends(&self) -> Vec<Backend> {
+        let mut threads: BTreeMap<&str, f64> = BTreeMap::new();
+        for looks in self.looks.values() {
+            let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
+            for place in looks.iter().flat_map(|look| &look.backends) {
+                *seen.entry(place).or_default() += 1;
+            }
+            for (place, times) in seen {
+                *threads.entry(place).or_default() += f64::from(times) / looks.len() as f64;
+            }
+        }
+        let all = threads.into_iter();
+        let mut all: Vec<Backend> =
+            all.map(|(place, threads)| Backend { place: place.to_owned(), threads }).collect();
+        all.sort_by(|a, b| b.threads.total_cmp(&a.threads));
+        all
     }
 
     /// Requests that wait inside the server: by its own statistics, else as many as are out beyond
@@ -620,6 +639,7 @@ impl WatchBoard {
             cpus: board.room.as_ref().map(|room| room.cpus),
             busy_cpus: recent(Quantity::BusyCpus),
             cpu_wait: recent(Quantity::RunQueueWait),
+            backends: board.backends(),
             connect: recent(Quantity::ConnectTime).map(|ms| Nanos::from_secs_f64(ms / 1e3)),
             ..board.seen.clone()
         }
@@ -745,6 +765,24 @@ mod tests {
         }
         assert_ne!(seen(20, 0, 0, 20), [0, 0, 20], "a moment without a request");
         assert_eq!(seen(21, 0, 0, 20), [0, 0, 20], "the connections of a proxy stay open");
+    }
+
+    #[test]
+    fn places_that_threads_wait_for_are_counted_over_the_looks_of_all_workers() {
+        let mut board = WatchBoard::default();
+        let look = |pid, places: &[&str]| PoolLook {
+            pid,
+            threads: 5,
+            waits: None,
+            backends: places.iter().map(|place| (*place).to_owned()).collect(),
+        };
+        for places in [&["db", "db", "/redis"][..], &["db"]] {
+            board.take(Observation::Threads { pools: vec![look(11, places), look(12, &["db"])] });
+        }
+        let seen = board.evidence().backends;
+        let seen: Vec<(&str, f64)> =
+            seen.iter().map(|one| (one.place.as_str(), one.threads)).collect();
+        assert_eq!(seen, [("db", 2.5), ("/redis", 0.5)]);
     }
 
     #[test]

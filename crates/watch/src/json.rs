@@ -64,6 +64,7 @@ pub fn watch_json(
         "no_statistics": seen.no_statistics,
         "not_visible": seen.not_visible,
     });
+    all["backends"] = json!(seen.backends);
     if let Some(board) = board {
         add_figures(&mut all, board);
     }

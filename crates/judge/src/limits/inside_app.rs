@@ -49,7 +49,7 @@ fn sentence_of_locks(workers: u32, locked: &LockWaiters) -> String {
         return format!("{first}: it may be one request at a time.");
     }
     if is_on_file {
-        return format!("{first}: about {passing:.0} at a time do not wait for it.");
+        return format!("{first}: about {passing:.0} at a time get through.");
     }
     let each = per_worker.round();
     let pool = if workers > 1 && (per_worker - each).abs() < NEARLY_WHOLE {
@@ -58,7 +58,7 @@ fn sentence_of_locks(workers: u32, locked: &LockWaiters) -> String {
         format!("a pool of {passing:.0}")
     };
     format!(
-        "{first}: about {passing:.0} at a time do not wait, so it may be {pool}, or a lock that a \
+        "{first}: about {passing:.0} at a time get through, so it may be {pool}, or a lock that a \
          request holds for part of its time."
     )
 }

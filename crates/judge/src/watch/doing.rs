@@ -1,5 +1,7 @@
 //! What the threads that serve requests are doing, by the kernel's account.
 
+use model::LockWaiters;
+
 use super::evidence::{WaitsSeen, WatchEvidence};
 use crate::limits::threads;
 use crate::words::{brief_count, count_of, listed};
@@ -82,17 +84,56 @@ pub(super) fn of_requests(seen: &WatchEvidence) -> Option<String> {
 pub(super) fn takes_the_time(seen: &WatchEvidence) -> Option<String> {
     let all = of_workers(seen).filter(|all| !all.is_empty())?;
     let slots = seen.slots()?;
-    let out = seen.requests_out().unwrap_or(0);
-    let may_be_clients = seen.major().is_none_or(|major| major <= 6)
-        && f64::from(out) < IN_FLIGHT * f64::from(slots);
-    if may_be_clients {
+    if may_wait_for_clients(seen, slots) {
         return None;
     }
-    elsewhere(&all, slots).or_else(|| pool(&all, slots))
+    elsewhere(seen, &all, slots).or_else(|| pool(seen, &all, slots))
+}
+
+/// Whether threads that wait for a socket may wait for a client's next request.
+fn may_wait_for_clients(seen: &WatchEvidence, slots: u32) -> bool {
+    let out = seen.requests_out().unwrap_or(0);
+    seen.major().is_none_or(|major| major <= 6) && f64::from(out) < IN_FLIGHT * f64::from(slots)
+}
+
+/// What those do that a lock or a pool lets through, if most of them wait for a socket.
+pub(super) fn of_those_inside(seen: &WatchEvidence, locked: &LockWaiters) -> Option<String> {
+    /// Most of them.
+    const MOST: f64 = 0.75;
+    let all = of_workers(seen)?;
+    let inside = f64::from(locked.busy) - locked.waiting;
+    let waiting = sum(&all, |waits| waits.socket);
+    if may_wait_for_clients(seen, seen.slots()?) || waiting < ABOUT_ONE || waiting < MOST * inside {
+        return None;
+    }
+    Some(format!(
+        "Those that get through wait themselves: {}, probably for {}, which takes the time.",
+        threads_that(waiting, ["for a socket or a pipe", "for a socket or a pipe"]),
+        answer_from(seen)
+    ))
+}
+
+/// `an answer from 127.0.0.1:5432`, if it is known where the sockets lead.
+fn answer_from(seen: &WatchEvidence) -> String {
+    match backends(seen) {
+        Some(places) => format!("an answer from {places}"),
+        None => "an answer from elsewhere (a database, an API, a child process)".to_owned(),
+    }
+}
+
+/// Where the sockets lead that most of the waiting threads wait for.
+fn backends(seen: &WatchEvidence) -> Option<String> {
+    /// More are not named, nor those for which a smaller share waits.
+    const MOST_NAMED: usize = 3;
+    const LEAST: f64 = 0.1;
+    let all: f64 = seen.backends.iter().map(|backend| backend.threads).sum();
+    let named = seen.backends.iter().filter(|backend| backend.threads >= LEAST * all);
+    let named: Vec<String> = named.take(MOST_NAMED).map(|one| one.place.clone()).collect();
+    (!named.is_empty()).then(|| listed(&named))
 }
 
 /// Nearly all threads wait for a socket or a pipe.
-fn elsewhere(all: &[WaitsSeen], slots: u32) -> Option<String> {
+fn elsewhere(seen: &WatchEvidence, all: &[WaitsSeen], slots: u32) -> Option<String> {
     let waiting = sum(all, |waits| waits.socket);
     let threads = match brief_count(waiting) {
         _ if slots == 1 => "The only thread waits".to_owned(),
@@ -101,16 +142,16 @@ fn elsewhere(all: &[WaitsSeen], slots: u32) -> Option<String> {
     };
     threads::are_busy(waiting, slots).then(|| {
         format!(
-            "{threads} for a socket or a pipe, by the kernel's account: probably an answer from \
-             elsewhere (a database, an API, a child process) takes the time. More threads help if \
-             more can be asked there at a time."
+            "{threads} for a socket or a pipe, by the kernel's account: probably {} takes the time. \
+             More threads help if more can be asked there at a time.",
+            answer_from(seen)
         )
     })
 }
 
 /// In each worker the same number of threads waits for a backend, and all others wait with a time
 /// limit, as Rails' threads do for a connection to the database.
-fn pool(all: &[WaitsSeen], slots: u32) -> Option<String> {
+fn pool(seen: &WatchEvidence, all: &[WaitsSeen], slots: u32) -> Option<String> {
     let inside = sum(all, |waits| waits.socket);
     let in_turn = sum(all, |waits| waits.timed);
     let size = (inside / all.len() as f64).round() as u32;
@@ -120,9 +161,10 @@ fn pool(all: &[WaitsSeen], slots: u32) -> Option<String> {
     if !threads::are_busy(inside + in_turn, slots) || !all.iter().all(is_pool) {
         return None;
     }
+    let backend = backends(seen).unwrap_or_else(|| "a backend".to_owned());
     let each = if all.len() > 1 { " in each worker" } else { "" };
     Some(format!(
-        "It may be a pool of {size}{each}: of {}, by the kernel's account, {} (a backend), and {} \
+        "It may be a pool of {size}{each}: of {}, by the kernel's account, {} ({backend}), and {} \
          (for their turn, if they do not sleep). Or the threads are the limit.",
         count_of(slots, "thread"),
         threads_that(inside, ["waits for a socket or a pipe", "wait for a socket or a pipe"]),

@@ -75,6 +75,8 @@ pub struct WatchEvidence {
     pub busy_cpus: Option<f64>,
     /// Threads of the server that wait for a CPU, on average over the last seconds.
     pub cpu_wait: Option<f64>,
+    /// Where the sockets lead that its threads wait for, the one for which most wait first.
+    pub backends: Vec<Backend>,
     /// How long a connect to another machine takes.
     pub connect: Option<Nanos>,
     /// What else could not be read, one line each.
@@ -144,6 +146,15 @@ pub struct WaitsSeen {
     pub locked_share: f64,
     /// The number of samples.
     pub looks: usize,
+}
+
+/// A place elsewhere whose answer threads wait for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Backend {
+    /// Its address and port, or the path of its Unix socket.
+    pub place: String,
+    /// How many threads wait for it, averaged over the samples of the last seconds.
+    pub threads: f64,
 }
 
 /// The rate at which requests were begun, by the latest reports that agree with each other.

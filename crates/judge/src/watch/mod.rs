@@ -12,7 +12,8 @@ mod uneven;
 mod waits;
 
 pub use self::evidence::{
-    EarlierWaits, LEAST_QUEUE, StartRate, WaitingSpan, WaitsSeen, WatchEvidence, WatchedWorker,
+    Backend, EarlierWaits, LEAST_QUEUE, StartRate, WaitingSpan, WaitsSeen, WatchEvidence,
+    WatchedWorker,
 };
 
 use model::{Limit, Nanos};
@@ -94,6 +95,14 @@ fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
         Found::NoneSeen => return doing::of_requests(seen),
         Found::Known(limit @ Limit::InsideApp { .. }) if uneven::is_so(seen) => {
             format!("{} {}", of_limit(seen, limit), uneven::sentence(seen))
+        }
+        Found::Known(limit @ Limit::InsideApp { locked: Some(locked), .. }) => {
+            let inside = doing::of_those_inside(seen, locked);
+            [Some(of_limit(seen, limit)), inside]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join(" ")
         }
         Found::Known(limit) => of_limit(seen, limit),
         Found::Guess(limit) => {
