@@ -108,9 +108,9 @@ pub(crate) fn refuse_placeholder(words: &[String]) -> Result<(), Mistake> {
     let before =
         at.checked_sub(1).map(|at| words[at].as_str()).filter(|word| word.starts_with('-'));
     let shown = before.map(|flag| format!("{flag} ")).unwrap_or_default() + &quoted(word);
-    Err(wrong(format!(
-        "{shown}: a report does not repeat secrets; put yours in the place of {SECRET}, or keep headers in a file: -H @FILE"
-    )))
+    let typed = [before.unwrap_or_default(), word].map(str::to_owned);
+    let missing = what_to_put(&typed).unwrap_or_default();
+    Err(wrong(format!("{shown}: a report does not repeat secrets; {missing}")))
 }
 
 /// Where the name of another tool stands whose line this is: before any command of ours, or directly
