@@ -653,8 +653,8 @@ fn asked_of(tool: &'static OtherTool, words: &[String]) -> Option<String> {
             Ok(TypedWord::Operand) | Err(_) if !is_command => {}
             _ if HELP.contains(&word.as_str()) => {
                 return Some(format!(
-                    "type longtail load -h for our flags, or a whole line behind longtail {} for ours",
-                    tool.name
+                    "type longtail load -h for the flags of longtail; longtail {tool} with {tool}'s flags and a URL says what to type for the same load",
+                    tool = tool.name
                 ));
             }
             _ if VERSION.contains(&word.as_str()) => {
