@@ -411,7 +411,8 @@ fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
         None if program.to_string_lossy().contains('/') => Err(LaunchError::ProgramNotFound {
             program: spec.program(),
             why: why_no_program(program, &spec.dir),
-            hint: "give the path of a program that this user may execute".to_owned(),
+            hint: "correct the command after --: the path of a program that this user may execute"
+                .to_owned(),
         }),
         None => Err(LaunchError::ProgramNotFound {
             program: spec.program(),

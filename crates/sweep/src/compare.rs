@@ -298,14 +298,31 @@ impl Experiment for Comparison<'_> {
     fn failed(&mut self, error: SweepError, observer: &mut dyn Observer) -> Result<(), SweepError> {
         let Turn { block, arm, attempt } = self.turn;
         if self.is_trial() || !error.is_of_server() {
-            let arm = self.plan.arm(arm).name.to_string();
-            return Err(SweepError::Arm { arm, why: Box::new(error) });
+            return Err(self.of_arm(arm, error));
         }
         self.study.lost.push(LostRun { block, arm, attempt, reason: error.to_string() });
         self.has_given_up = attempt == ATTEMPTS;
         self.retry();
         observer.judged(&self.study.clone().into());
         Ok(())
+    }
+}
+
+impl Comparison<'_> {
+    /// What is wrong with an arm, named as it was typed, unless all start the same server.
+    fn of_arm(&self, arm: usize, error: SweepError) -> SweepError {
+        let arms = &self.plan.arms;
+        let is_shared = arms.iter().all(|other| {
+            (&other.server, &other.env, &other.dir) == (&arms[0].server, &arms[0].env, &arms[0].dir)
+        });
+        if is_shared {
+            return error;
+        }
+        let arm = match self.plan.arm(arm).name.to_string().as_str() {
+            "default" => "--arm ''".to_owned(),
+            name => name.to_owned(),
+        };
+        SweepError::Arm { arm, why: Box::new(error) }
     }
 }
 
