@@ -143,19 +143,20 @@ fn check_no_file_to_write(named: &[PathBuf]) -> Result<(), Mistake> {
 
 /// The most columns of a line of the list where no terminal says how many.
 const LIST_COLUMNS: usize = 140;
-/// The most of them for what was typed.
+/// Those of a line up to what was typed, and the fewest for that.
+const COLUMNS_BEFORE_TYPED: usize = 33;
 const TYPED_COLUMNS: usize = 32;
 
 /// Prints a line for each of the newest studies that are kept: its number, when it was made, by which
 /// command with which flags, whether it was interrupted, and the first sentence of what it found.
 fn list(most: usize, width: Width) -> Result<Exit, Mistake> {
     let kept = study_files::kept()?;
+    let columns = width.columns().unwrap_or(LIST_COLUMNS);
     for (at, path) in kept.iter().take(most).enumerate() {
         let found = match study_files::read(path) {
-            Ok(study) => in_a_line(&study),
+            Ok(study) => in_a_line(&study, columns),
             Err(why) => why.to_string(),
         };
-        let columns = width.columns().unwrap_or(LIST_COLUMNS);
         ui::print(&(cut(&format!("{:>3}  {found}", at + 1), columns) + "\n"));
     }
     let older = kept.len().saturating_sub(most);
@@ -177,19 +178,24 @@ fn cut(text: &str, columns: usize) -> String {
 }
 
 /// `2026-07-21 10:00  load      127.0.0.1:9292/ --for 9s · interrupted · The server keeps up …`
-fn in_a_line(study: &Study) -> String {
+fn in_a_line(study: &Study, columns: usize) -> String {
     let summary = Summary::of(study, None);
     let minute = minute_of(&summary);
     let sentence = first_sentence(&summary.sentence).first;
     let sentence = if sentence.is_empty() { "nothing was measured" } else { sentence };
     // Without output flags, which do not tell studies apart; the URL, which does so best, comes first.
     let line = judge::next::edited(&summary.command_line, "", &[]);
-    let typed = line.split_once(summary.command).map_or("", |(_, typed)| typed);
-    let (urls, flags): (Vec<&str>, Vec<&str>) =
-        typed.split_whitespace().partition(|word| word.starts_with("http"));
+    let typed = line.split_once("longtail").map_or("", |(_, typed)| typed);
+    let mut words = typed.split_whitespace().peekable();
+    // A comparison may be typed as another command, such as `sweep --try`.
+    words.next_if_eq(&summary.command);
+    let (urls, flags): (Vec<&str>, Vec<&str>) = words.partition(|word| word.starts_with("http"));
     let urls = urls.into_iter().map(|url| url.strip_prefix("http://").unwrap_or(url));
     let typed = urls.chain(flags).collect::<Vec<_>>().join(" ");
-    let typed = (!typed.is_empty()).then(|| cut(&typed, TYPED_COLUMNS));
+    let measured = || summary.measured.first().cloned();
+    let typed = if typed.is_empty() { measured() } else { Some(typed) };
+    let half = columns.saturating_sub(COLUMNS_BEFORE_TYPED) / 2;
+    let typed = typed.map(|typed| cut(&typed, half.max(TYPED_COLUMNS)));
     let interrupted = summary.interrupted.then(|| "interrupted".to_owned());
     let parts: Vec<String> =
         typed.into_iter().chain(interrupted).chain([sentence.to_owned()]).collect();
@@ -206,4 +212,26 @@ fn keep(number: usize) -> Result<Exit, Mistake> {
     let left = kept.len() - old.len();
     ui::note(&format!("{} of {} studies removed, {left} kept", old.len(), kept.len()));
     Ok(Exit::Fine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listed_run_is_told_by_what_was_typed_or_else_by_what_was_measured() {
+        let row = |command_line: &str| {
+            let mut study = testkit::study::tiny();
+            study.command_line = command_line.into();
+            in_a_line(&study.into(), LIST_COLUMNS)
+        };
+        let typed = row("longtail sweep -w2 -o x.html --path /a");
+        assert!(typed.contains("  sweep     -w2 --path /a · "), "{typed}");
+        let other = row("longtail compare --arm '' --arm -k");
+        assert!(other.contains("  sweep     compare --arm '' --arm -k · "), "{other}");
+        let bare = row("longtail sweep");
+        let measured = Summary::of(&testkit::study::tiny().into(), None).measured[0].clone();
+        let begin: String = measured.chars().take(20).collect();
+        assert!(bare.contains(&format!("  sweep     {begin}")), "{bare}");
+    }
 }
