@@ -63,8 +63,8 @@ fn prediction(seen: &WatchEvidence) -> Option<String> {
     let cpus = seen.cpus.map(|cpus| format!(" --cpus {}", cpus_in_words(cpus)));
     let written = |seconds: f64| format!("{}ms", number::significant(seconds * 1e3));
     Some(format!(
-        "If the threads are the limit, theory says what other settings would do: longtail predict \
-         -w{} -t{threads}:{threads} --service {} --cpu {}{} -c {}",
+        "If the threads are the limit, theory says what other settings would do: `longtail predict \
+         -w{} -t{threads}:{threads} --service {} --cpu {}{} -c {}`",
         seen.workers.len(),
         written(service),
         written(cpu.min(service)),

@@ -376,7 +376,9 @@ pub(crate) fn flow(text: &mut String, width: Width, before: &str, hang: usize, l
         width.fits(columns_of(before) + gap(before).len() + columns_of(part))
     };
     let is_whole = width.fits(hang + columns_of(line)) || fits(before, line);
-    let parts = if is_whole { vec![line] } else { unbroken(line).collect() };
+    // A command to paste stays on one line if there is one that is wide enough.
+    let has_room = |command: &str| width.fits(hang + columns_of(command));
+    let parts = if is_whole { vec![line] } else { with_commands(line, has_room) };
     let mut current = before.to_owned();
     for part in parts {
         if !fits(&current, part) && columns_of(&current) > hang {
@@ -387,6 +389,30 @@ pub(crate) fn flow(text: &mut String, width: Width, before: &str, hang: usize, l
         current += part;
     }
     _ = writeln!(text, "{}", current.trim_end());
+}
+
+/// The pieces of a line that must not be broken: commands in backticks that fit, and those of
+/// [`unbroken`].
+fn with_commands(line: &str, fits: impl Fn(&str) -> bool) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = line;
+    while let Some(begin) = rest.find('`') {
+        let Some(length) = rest[begin + 1..].find('`') else { break };
+        let end = begin + length + 2;
+        let end = rest[end..].find(' ').map_or(rest.len(), |space| end + space);
+        // What is glued to the command, such as a bracket before it, stays with it.
+        let begin = rest[..begin].rfind(' ').map_or(0, |space| space + 1);
+        let command = &rest[begin..end];
+        pieces.extend(unbroken(&rest[..begin]));
+        if fits(command) {
+            pieces.push(command);
+        } else {
+            pieces.extend(unbroken(command));
+        }
+        rest = &rest[end..];
+    }
+    pieces.extend(unbroken(rest));
+    pieces
 }
 
 /// The pieces of a line that must not be broken: words, and numbers with their units as in `3 %`.
@@ -481,6 +507,22 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "0123456789 0123456789 0123456789 0123456789";
+
+    #[test]
+    fn a_command_in_backticks_is_not_broken_where_a_line_has_room_for_it() {
+        let wrapped = |columns, line: &str| {
+            let mut text = String::new();
+            wrap(&mut text, Width::of(columns), "  Try  ", line);
+            text
+        };
+        let line = "if so, theory says what would do: `longtail predict -w2 -c 40`, or so.";
+        assert_eq!(
+            wrapped(50, line),
+            "  Try  if so, theory says what would do:\n       `longtail predict -w2 -c 40`, or so.\n"
+        );
+        let long = line.replace("-c 40", "--service 101ms --cpus 2 -c 40");
+        assert!(wrapped(50, &long).lines().all(|line| line.len() <= 50), "no line has room for it");
+    }
 
     #[test]
     fn a_long_line_is_broken_at_spaces_and_hangs_under_its_beginning() {
