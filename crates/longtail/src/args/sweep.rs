@@ -260,8 +260,13 @@ impl SweepArgs {
             (self.server.inspect.asks_app(), "--inspect app"),
             (self.outlets.is_any(), "--statsd-listen, --statsd-to, --metrics and --otlp"),
         ];
-        if let Some((_, flag)) = of_others.into_iter().find(|(is_given, _)| *is_given) {
-            return Err(wrong(format!("--bodies goes without {flag}: leave out one of the two")));
+        let given: Vec<&str> =
+            of_others.into_iter().filter_map(|(is_given, flag)| is_given.then_some(flag)).collect();
+        if !given.is_empty() {
+            return Err(wrong(format!(
+                "--bodies goes without {}: leave out one or the other",
+                given.join(", ")
+            )));
         }
         let sockets = &self.server.socket;
         if let Some((_, twice)) =

@@ -10,6 +10,7 @@ use thiserror::Error;
 use super::Metric;
 use super::ranks::least_blocks;
 use crate::bodies::shuffled;
+use crate::number::count_of;
 use crate::pace::uniform;
 use crate::secret::{MaskedText, Private};
 use crate::{PlannedEvent, Probe, ServerPlan, StreamPlan, Threshold};
@@ -168,21 +169,42 @@ pub enum Decision {
 
 /// A plan that can never decide, whatever is measured.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{blocks} blocks can never decide {}: at least {least} can (--blocks {least})", tests_in_words(*tests))]
+#[error(
+    "{} can never decide {}: at least {least} can (--blocks {least}){}",
+    count_of(*blocks, "block"), tests_in_words(*metrics, *pairs), needs_more(*question, *metrics, *pairs)
+)]
 pub struct Infeasible {
+    /// The question.
+    pub question: ComparisonQuestion,
     /// The blocks of the plan.
     pub blocks: u32,
-    /// Tests that share the chance of a false alarm: deciding metrics x pairs of arms.
-    pub tests: u32,
+    /// Deciding metrics. Each is tested in each pair, and all tests share the chance of a false
+    /// alarm.
+    pub metrics: u32,
+    /// Pairs of arms.
+    pub pairs: u32,
     /// The fewest that could.
     pub least: u32,
 }
 
-fn tests_in_words(tests: u32) -> String {
-    if tests == 1 {
-        "anything".to_owned()
-    } else {
-        format!("{tests} tests at once (deciding metrics x pairs of arms)")
+fn tests_in_words(metrics: u32, pairs: u32) -> String {
+    if metrics * pairs == 1 {
+        return "anything".to_owned();
+    }
+    let [metrics, pairs] = [count_of(metrics, "metric"), count_of(pairs, "pair")];
+    format!("{metrics} in {pairs} of arms")
+}
+
+/// What would need still more blocks, so that nobody adds it and is refused again.
+fn needs_more(question: ComparisonQuestion, metrics: u32, pairs: u32) -> &'static str {
+    // Two arms are one pair, with --pairs or without.
+    let has_other_pairs = question == ComparisonQuestion::Change && pairs > 1;
+    let may_have_a_second_metric = question != ComparisonQuestion::Best && metrics == 1;
+    match (has_other_pairs, may_have_a_second_metric) {
+        (true, true) => "; --pairs, or a second --metric, needs more",
+        (true, false) => "; --pairs needs more",
+        (false, true) => "; a second --metric needs more",
+        (false, false) => "",
     }
 }
 
@@ -295,11 +317,12 @@ impl ComparisonPlan {
         if self.fewest_that_decide().is_some() {
             return Ok(());
         }
-        let tests = self.tests();
         Err(Infeasible {
+            question: self.question,
             blocks: self.blocks.most(),
-            tests,
-            least: least_blocks(LEVEL / f64::from(tests)),
+            metrics: self.deciding().len() as u32,
+            pairs: self.pairs().len() as u32,
+            least: least_blocks(LEVEL / f64::from(self.tests())),
         })
     }
 
@@ -417,13 +440,26 @@ pub(super) mod tests {
             ..plan()
         };
         assert_eq!(fixed(6, &[]).feasible(), Ok(()));
-        assert_eq!(fixed(5, &[]).feasible(), Err(Infeasible { blocks: 5, tests: 1, least: 6 }));
-        let two = fixed(6, &[Metric::Mean, Metric::P99]).feasible().unwrap_err();
-        assert_eq!((two.tests, two.least), (2, 7));
+        let refusal =
+            |plan: &ComparisonPlan| plan.feasible().map_err(|never| never.to_string()).unwrap_err();
         assert_eq!(
-            two.to_string(),
-            "6 blocks can never decide 2 tests at once (deciding metrics x pairs of arms): at \
-             least 7 can (--blocks 7)"
+            refusal(&fixed(5, &[])),
+            "5 blocks can never decide anything: at least 6 can (--blocks 6); a second \
+             --metric needs more"
+        );
+        let two = fixed(6, &[Metric::Mean, Metric::P99]);
+        assert_eq!(
+            refusal(&two),
+            "6 blocks can never decide 2 metrics in 1 pair of arms: at least 7 can (--blocks 7)"
+        );
+        let four = ComparisonPlan {
+            question: ComparisonQuestion::Pairs,
+            arms: vec![plan().arms[0].clone(); 4],
+            ..two
+        };
+        assert_eq!(
+            refusal(&four),
+            "6 blocks can never decide 2 metrics in 6 pairs of arms: at least 9 can (--blocks 9)"
         );
         assert_eq!(fixed(7, &[Metric::Mean, Metric::P99]).feasible(), Ok(()));
         assert_eq!(plan().feasible(), Ok(()));
