@@ -85,6 +85,7 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
         least: plan.fewest_that_decide().unwrap_or(plan.blocks.most()),
         most: plan.blocks.most(),
         runs: plan.arms_of_a_block(),
+        are_announced: false,
     });
     observer.is_strict = args.strict;
     signals::begin();

@@ -196,8 +196,8 @@ pub(crate) struct TerminalObserver<'a> {
     is_kept: bool,
     /// `--strict`: whether a comparison that cannot tell counts as missed.
     pub(crate) is_strict: bool,
-    /// The blocks of a comparison, announced once every arm has started: then it is known how long a
-    /// start takes.
+    /// The blocks of a comparison, announced once every arm has started, and again when the first
+    /// block is done: only then it is known how long the runs take beyond their length.
     pub(crate) blocks_ahead: Option<BlocksAhead>,
 }
 
@@ -207,25 +207,48 @@ pub(crate) struct BlocksAhead {
     pub(crate) most: u32,
     /// Runs of a block.
     pub(crate) runs: usize,
+    /// Whether they were announced before the first.
+    pub(crate) are_announced: bool,
 }
 
 impl BlocksAhead {
-    /// What they are, and how long they will take; `left` is the time that all of them take.
-    fn in_words(&self, left: Option<&TimeLeft>) -> String {
-        let BlocksAhead { least, most, runs } = self;
-        let minutes = |blocks: u32| {
-            let time = left.map(|left| left.time * u64::from(blocks) / u64::from(*most));
-            time.map(report::number::minutes)
-        };
-        let (blocks, time) = if least == most {
-            (most.to_string(), minutes(*most))
-        } else {
-            let time = minutes(*least).zip(minutes(*most));
-            (format!("{least} to {most}"), time.map(|(from, to)| format!("{from} to {to}")))
-        };
-        let time = time.map(|time| format!(", about {time} in all")).unwrap_or_default();
+    /// What they are, and the least time that they take; `left` is the time that all of them take
+    /// by the lengths of their runs. How long a server needs for the last responses of a run is not
+    /// known yet: where clients wait in turns, it may be longer than the run.
+    fn at_first(&self, left: Option<&TimeLeft>) -> String {
+        let BlocksAhead { least, most, runs, .. } = self;
+        let blocks = if least == most { most.to_string() } else { format!("{least} to {most}") };
         let plural = if *most == 1 { "" } else { "s" };
+        let time = left.map(|left| {
+            let time = left.time * u64::from(*least) / u64::from(*most);
+            let again = if *most == 1 { "" } else { " (the first block will tell)" };
+            format!(", at least {} in all{again}", report::number::minutes(time))
+        });
+        let time = time.unwrap_or_default();
         format!("{blocks} block{plural} of {runs} runs, each with a fresh server{time}")
+    }
+
+    /// How many blocks follow the first one, and how long they will take, judged by it; `None` if
+    /// that is not known or none follows.
+    fn after_the_first(&self, left: Option<&TimeLeft>) -> Option<String> {
+        let least = self.least.saturating_sub(1);
+        let most = self.most.saturating_sub(1);
+        let left = left.filter(|_| most > 0)?.time;
+        let minutes = report::number::minutes;
+        // Servers differ from block to block, and a run that fails its checks is repeated.
+        let longest = left + left / 10;
+        let plural = if most == 1 { "" } else { "s" };
+        Some(if least == most {
+            format!(
+                "{most} more block{plural}, {} to {}",
+                minutes(left - left / 10),
+                minutes(longest)
+            )
+        } else {
+            let shortest = left * u64::from(least) / u64::from(most);
+            let shortest = minutes(shortest - shortest / 10);
+            format!("{least} to {most} more blocks, {shortest} to {}", minutes(longest))
+        })
     }
 }
 
@@ -283,6 +306,22 @@ impl<'a> TerminalObserver<'a> {
         self.judged = study.runs.len();
     }
 
+    /// Says how many blocks there are and how long they take: before the first, and after it.
+    fn announce_blocks(&mut self, left: Option<&TimeLeft>) {
+        let Some(blocks) = &mut self.blocks_ahead else { return };
+        if !blocks.are_announced {
+            blocks.are_announced = true;
+            self.shown.display.line(&blocks.at_first(left));
+            self.blocks_ahead.take_if(|blocks| blocks.most == 1);
+        } else if self.judged > 0 {
+            let line = blocks.after_the_first(left);
+            self.blocks_ahead = None;
+            if let Some(line) = line {
+                self.shown.display.line(&line);
+            }
+        }
+    }
+
     /// Shows what is known after a complete block of a comparison.
     fn show_block(&mut self, study: &ComparisonStudy, block: usize) {
         let runs = study.runs.iter().filter(|run| run.block as usize == block);
@@ -297,13 +336,18 @@ impl<'a> TerminalObserver<'a> {
 
 impl Observer for TerminalObserver<'_> {
     fn phase(&mut self, phase: &Phase) {
-        if let Phase::Running { may_end_early: true, left, .. } = phase
-            && let Some(blocks) = self.blocks_ahead.take()
-        {
-            self.shown.display.line(&blocks.in_words(left.as_ref()));
+        if let Phase::Running { may_end_early: true, left, .. } = phase {
+            self.announce_blocks(left.as_ref());
         }
-        self.shown.phase(phase);
-        self.outlets.iter_mut().for_each(|outlets| outlets.phase(phase));
+        let mut phase = phase.clone();
+        if let Phase::Running { left, .. } = &mut phase
+            && self.blocks_ahead.is_some()
+        {
+            // In the first block it would be too short.
+            *left = None;
+        }
+        self.shown.phase(&phase);
+        self.outlets.iter_mut().for_each(|outlets| outlets.phase(&phase));
     }
 
     fn remark(&mut self, text: &str) {
@@ -336,22 +380,36 @@ impl Observer for TerminalObserver<'_> {
 mod tests {
     use super::*;
 
+    fn left(seconds: u64) -> TimeLeft {
+        TimeLeft { time: Nanos::from_secs(seconds), is_at_most: true, why_longer: None }
+    }
+
     #[test]
-    fn the_time_of_a_comparison_is_that_of_its_fewest_and_of_its_most_blocks() {
-        let left = TimeLeft { time: Nanos::from_secs(400), is_at_most: true, why_longer: None };
-        let blocks = |least| BlocksAhead { least, most: 20, runs: 4 };
+    fn before_the_first_block_the_least_time_is_known() {
+        let blocks = |least, most| BlocksAhead { least, most, runs: 4, are_announced: false };
         assert_eq!(
-            blocks(8).in_words(Some(&left)),
-            "8 to 20 blocks of 4 runs, each with a fresh server, about 2:40 to 6:40 in all"
+            blocks(8, 20).at_first(Some(&left(400))),
+            "8 to 20 blocks of 4 runs, each with a fresh server, at least 2:40 in all (the first block will tell)"
         );
         assert_eq!(
-            blocks(20).in_words(Some(&left)),
-            "20 blocks of 4 runs, each with a fresh server, about 6:40 in all"
+            blocks(1, 1).at_first(Some(&left(20))),
+            "1 block of 4 runs, each with a fresh server, at least 0:20 in all"
         );
         assert_eq!(
-            blocks(20).in_words(None),
+            blocks(20, 20).at_first(None),
             "20 blocks of 4 runs, each with a fresh server",
             "a count of requests ends the runs"
         );
+    }
+
+    #[test]
+    fn after_the_first_block_the_time_of_the_others_is_known() {
+        let after = |least, most, seconds| {
+            let blocks = BlocksAhead { least, most, runs: 4, are_announced: true };
+            blocks.after_the_first(Some(&left(seconds)))
+        };
+        assert_eq!(after(8, 20, 1900).as_deref(), Some("7 to 19 more blocks, 10:30 to 34:50"));
+        assert_eq!(after(8, 8, 600).as_deref(), Some("7 more blocks, 9:00 to 11:00"));
+        assert_eq!(after(1, 1, 0), None);
     }
 }
