@@ -9,6 +9,8 @@ mod ranks;
 #[cfg(test)]
 mod simulated_tests;
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::secret::MaskedText;
@@ -113,6 +115,16 @@ impl ComparisonStudy {
     /// The run that counts for an arm in a block: its last sound attempt.
     pub fn counted(&self, block: u32, arm: usize) -> Option<&ComparisonRun> {
         counted(&self.runs, block, arm)
+    }
+
+    /// Blocks in which every arm ran. If the user interrupts, the last one is not whole.
+    pub fn whole_blocks(&self) -> u32 {
+        let ran: BTreeSet<(u32, usize)> =
+            self.runs.iter().map(|run| (run.block, run.arm)).collect();
+        let last = ran.last().map_or(0, |(block, _)| *block);
+        let has_all =
+            |block: &u32| (0..self.plan.arms_of_a_block()).all(|arm| ran.contains(&(*block, arm)));
+        (1..=last).filter(has_all).count() as u32
     }
 
     /// The rate offered to every arm; `None` for a closed loop, or if the maximum is unknown.

@@ -256,7 +256,6 @@ fn how(study: &ComparisonStudy) -> String {
         String::new()
     };
     let load = labels::listed([pace(study), load_detail(study)]);
-    let blocks = study.runs.iter().map(|run| run.block).max().unwrap_or(0);
     let control = if plan.control {
         format!(", {} once more as control", plan.called(0))
     } else {
@@ -274,7 +273,7 @@ fn how(study: &ComparisonStudy) -> String {
     };
     format!(
         "{load} · {}: each arm once{control}, {length}{warm_up}, a fresh server each time, in balanced order · {} {verb} (*){pairs}, margin {} %",
-        count_of(blocks, "block"),
+        count_of(study.whole_blocks(), "block"),
         judge::words::listed(&deciding),
         number::shortest((plan.margin * 1e4).round() / 100.0),
     )
@@ -327,15 +326,25 @@ pub(crate) fn trust(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec
     }
     lines.push(trust_by_control(study, summary));
     lines.extend(busy_machine(study));
-    let missing = match study.plan.blocks {
-        _ if study.interrupted => Some("Interrupted: blocks are missing.".to_owned()),
-        ComparisonBlocks::Fixed(all) if summary.blocks < all => {
-            Some(format!("{} of {all} blocks were run.", summary.blocks))
+    lines.extend(missing_blocks(study).map(|sentence| TrustLine::new(Grade::Doubtful, sentence)));
+    lines
+}
+
+/// How many of the blocks were run, if not all of them.
+fn missing_blocks(study: &ComparisonStudy) -> Option<String> {
+    let whole = study.whole_blocks();
+    let all = match study.plan.blocks {
+        ComparisonBlocks::Fixed(all) => count_of(all, "block"),
+        ComparisonBlocks::UntilDecided => format!("at most {} blocks", study.plan.blocks.most()),
+    };
+    let are = if whole == 1 { "is" } else { "are" };
+    match study.plan.blocks {
+        _ if study.interrupted => Some(format!("Interrupted: {whole} of {all} {are} whole.")),
+        ComparisonBlocks::Fixed(planned) if whole < planned => {
+            Some(format!("{whole} of {all} {are} whole."))
         }
         _ => None,
-    };
-    lines.extend(missing.map(|sentence| TrustLine::new(Grade::Doubtful, sentence)));
-    lines
+    }
 }
 
 /// In which blocks other programs used the CPUs up: arms of a block may have had less of them than
@@ -674,6 +683,20 @@ mod tests {
         assert_eq!(others_in_one_setting(&study), None);
         study.plan.arms.push(with(&["8.0", "-k"]));
         assert_eq!(others_in_one_setting(&study).as_deref(), Some("8.0 -k with 6.6 -k and 8.0"));
+    }
+
+    #[test]
+    fn a_block_that_was_broken_off_is_not_counted() {
+        let mut study = testkit::comparison::broken_off();
+        assert!(how(&study).contains("· 3 blocks: each arm once"), "{}", how(&study));
+        let missing = |study: &ComparisonStudy| missing_blocks(study);
+        assert_eq!(missing(&study).as_deref(), Some("Interrupted: 3 of 8 blocks are whole."));
+        study.plan.blocks = ComparisonBlocks::UntilDecided;
+        assert_eq!(
+            missing(&study).as_deref(),
+            Some("Interrupted: 3 of at most 20 blocks are whole.")
+        );
+        assert_eq!(missing(&testkit::comparison::slower()), None);
     }
 
     #[test]

@@ -91,6 +91,15 @@ pub fn few() -> ComparisonStudy {
 
 /// The other arm fails every second request.
 pub fn failing() -> ComparisonStudy {
+/// Interrupted in its fourth block, in which one arm ran.
+pub fn broken_off() -> ComparisonStudy {
+    let mut study = slower();
+    let last = study.plan.order(4)[0];
+    study.runs.retain(|run| run.block <= 3 || run.block == 4 && run.arm == last);
+    study.interrupted = true;
+    study
+}
+
     let broken = ArmLaw { fails_one_in: 2, ..PLAIN };
     played(&[("main", &["main"], PLAIN), ("my-branch", &["my-branch"], broken)], 8)
 }
