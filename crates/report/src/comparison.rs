@@ -8,7 +8,7 @@ use model::comparison::{
     ArmPlan, ComparedMetric, ComparisonBlocks, ComparisonDoubt, ComparisonLoad, ComparisonQuestion,
     ComparisonRun, ComparisonVerdict, Difference, Metric, excludes_zero,
 };
-use model::{ComparisonStudy, CpuUsage, Diagnostic, Limit, MaskedText, Nanos};
+use model::{ComparisonStudy, Diagnostic, MaskedText, Nanos};
 
 use crate::labels;
 use crate::number::{self, count_of};
@@ -18,6 +18,7 @@ use judge::trust::TrustLine;
 use judge::words::listed;
 
 pub(crate) mod events;
+mod limits;
 mod progress;
 pub(crate) mod words;
 
@@ -150,14 +151,20 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
     let against = deciding
         .map_or_else(String::new, |row| format!("{} against {base}", words::name(row.metric)));
     let against = ColumnBand::new(against, "");
-    let columns = ["", ""].map(TableColumn::new).into_iter().chain(rows.iter().map(column));
+    // What limits each size stands beside its name.
+    let has_limits = summary.arms.iter().any(|arm| !arm.limits.is_empty());
+    let limit = has_limits.then(|| TableColumn::new("limit").leaving(4));
+    let columns = ["", ""].map(TableColumn::new).into_iter().chain(limit);
+    let columns = columns.chain(rows.iter().map(column));
     let change_columns = [("change", 0), ("interval, %", 3)];
     let columns = columns.chain(
         change_columns.map(|(name, leaves)| TableColumn::new(name).under(&against).leaving(leaves)),
     );
     let lines = summary.compared().map(|arm| {
         let figures = rows.iter().map(|row| figure(row, &arm.letter));
-        let cells = [arm.letter.clone(), shortened(&arm.name)].into_iter().chain(figures);
+        let name = [arm.letter.clone(), shortened(&arm.name)].into_iter();
+        let limit = has_limits.then(|| limits::in_column(&arm.limits));
+        let cells = name.chain(limit).chain(figures);
         let is_best =
             summary.ranking.as_ref().is_some_and(|it| it.is_decided() && it.best == arm.letter);
         match deciding.and_then(|row| row.seen_from(base, &arm.letter)) {
@@ -169,7 +176,7 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
             None => TableRow::new(cells),
         }
     });
-    DataTable { lead: 2, ..DataTable::of_columns(columns, lines) }
+    DataTable { lead: 2 + usize::from(has_limits), ..DataTable::of_columns(columns, lines) }
 }
 
 /// When a metric's column leaves a narrow table of arms; one that decides stays.
@@ -462,8 +469,9 @@ fn reasons(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<String> 
     let others = [
         turns(study),
         slots(study),
-        edge(study, summary),
-        ruby_lock(study, summary),
+        limits::threads(study, summary),
+        limits::edge(study, summary),
+        limits::ruby_lock(study, summary),
         extra_cpu(summary),
         first_run(summary),
         lost,
@@ -562,73 +570,6 @@ fn slots(study: &ComparisonStudy) -> Option<String> {
         "The arms process different numbers of requests at a time under the same load ({}).",
         each.join(", ")
     ))
-}
-
-/// The arm that is best, where that is decided.
-fn decided_best(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<usize> {
-    let ranking = summary.ranking.as_ref().filter(|ranking| ranking.is_decided())?;
-    (0..study.plan.arms.len()).find(|arm| study.plan.letter(*arm) == ranking.best)
-}
-
-/// Whether a larger size than the best could do better: hardly if the CPUs are used up, perhaps if
-/// no larger one was tried.
-fn edge(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
-    let ranking = summary.ranking.as_ref()?;
-    let best = decided_best(study, summary)?;
-    let sound: Vec<Option<CpuUsage>> =
-        study.runs.iter().filter(|run| run.arm == best && run.is_sound()).map(used_up).collect();
-    let used: Vec<CpuUsage> = sound.iter().copied().flatten().collect();
-    if let Some(cpu) = used.first().filter(|_| 2 * used.len() > sound.len()) {
-        let cpus =
-            if cpu.of > 1.0 { format!("the {} CPUs are", cpu.of) } else { "its CPU is".to_owned() };
-        let at = study.plan.called(best);
-        return Some(format!(
-            "At {at} {cpus} used up: more workers or threads would hardly do more."
-        ));
-    }
-    let slots = |arm: usize| study.server(arm).map(model::ServerFacts::slots);
-    let is_behind = |arm: usize| ranking.ahead_of.contains(&study.plan.letter(arm));
-    let is_smaller =
-        |arm: usize| slots(arm) == slots(best) || slots(arm) < slots(best) && is_behind(arm);
-    let is_largest = (0..study.plan.arms.len()).all(|arm| arm == best || is_smaller(arm));
-    let has_smaller = (0..study.plan.arms.len()).any(|arm| slots(arm) < slots(best));
-    let name = study.plan.called(best);
-    (is_largest && has_smaller)
-        .then(|| format!("{name} is the largest size tried: a larger one may do better still."))
-}
-
-/// How far the best size is from what Ruby's lock allows, where a process computes for most of the
-/// time: then more threads gain little.
-fn ruby_lock(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
-    const MOST_OF_THE_TIME: f64 = 0.6;
-    let best = decided_best(study, summary)?;
-    let runs = || study.runs.iter().filter(|run| run.arm == best && run.is_sound());
-    let computes = model::comparison::median(runs().filter_map(busiest_ruby_process))?;
-    let rate = model::comparison::median(runs().map(|run| run.run.completed_rate()))?;
-    if computes < MOST_OF_THE_TIME || runs().any(|run| used_up(run).is_some()) {
-        return None;
-    }
-    let workers = count_of(u64::from(study.server(best)?.workers), "worker");
-    Some(format!(
-        "At {} a process computes for {} of the time, and Ruby's lock lets one of its threads compute at a time: {workers} can do about {} requests/s at most, with any number of threads.",
-        study.plan.called(best),
-        judge::words::share(computes),
-        number::significant(rate / computes)
-    ))
-}
-
-/// The share of the time for which the busiest process of a Ruby server computes.
-fn busiest_ruby_process(run: &ComparisonRun) -> Option<f64> {
-    let server = run.run.generator.server.as_ref().filter(|server| server.is_ruby)?;
-    server.serving().iter().map(|process| process.used).reduce(f64::max)
-}
-
-/// The CPUs of a run, where they were its limit.
-fn used_up(run: &model::ComparisonRun) -> Option<CpuUsage> {
-    match run.run.judgement.as_ref()?.limit.as_ref()? {
-        Limit::Cpu(cpu) | Limit::SharedCpus(cpu) => Some(*cpu),
-        _ => None,
-    }
 }
 
 /// More CPU time at the same throughput costs nothing only while CPUs are idle; less CPU time is no

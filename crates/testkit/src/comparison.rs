@@ -41,7 +41,7 @@ const PLAIN: ArmLaw =
     ArmLaw { usual: 40.0, slow: 44.0, one_in: 10, noise: 0.01, cpu: 1.9, fails_one_in: 0 };
 
 /// All of these comparisons.
-pub fn every() -> [ComparisonStudy; 11] {
+pub fn every() -> [ComparisonStudy; 12] {
     [
         keep_alive(),
         slower(),
@@ -52,6 +52,7 @@ pub fn every() -> [ComparisonStudy; 11] {
         three(),
         pairs(),
         best(),
+        enough_threads(),
         undecided(),
         restarts(),
     ]
@@ -89,8 +90,6 @@ pub fn few() -> ComparisonStudy {
     study
 }
 
-/// The other arm fails every second request.
-pub fn failing() -> ComparisonStudy {
 /// Interrupted in its fourth block, in which one arm ran.
 pub fn broken_off() -> ComparisonStudy {
     let mut study = slower();
@@ -100,6 +99,8 @@ pub fn broken_off() -> ComparisonStudy {
     study
 }
 
+/// The other arm fails every second request.
+pub fn failing() -> ComparisonStudy {
     let broken = ArmLaw { fails_one_in: 2, ..PLAIN };
     played(&[("main", &["main"], PLAIN), ("my-branch", &["my-branch"], broken)], 8)
 }
@@ -163,22 +164,55 @@ pub fn largest_is_best(used: bool) -> ComparisonStudy {
 pub fn largest_holds_the_lock() -> ComparisonStudy {
     let mut study = best_of([80.0, 60.0, 42.0, 30.0], PLAIN.noise);
     for run in &mut study.runs {
-        let elapsed = run.run.elapsed;
-        let process = |pid| ProcessCpu { pid, cpu: elapsed * 8 / 10, run_queue: Nanos::ZERO };
-        run.run.generator.server = Some(ServerCpu {
-            children: Nanos::ZERO,
-            processes: (1..=4).map(process).collect(),
-            elapsed,
-            requests: 0,
-            of: 8.0,
-            by_quota: false,
-            is_shared: false,
-            busy: None,
-            idle: None,
-            is_ruby: true,
-        });
+        run.run.generator.server = Some(ruby_cpus(&run.run, 4, 0.8, 8.0));
     }
     study
+}
+
+/// Of four sizes with two workers each, the third is as good as the largest: each of its two
+/// processes computes nearly all the time, as Ruby's lock and the two CPUs allow.
+pub fn enough_threads() -> ComparisonStudy {
+    let mut study = best_of([450.0, 225.0, 155.0, 154.0], PLAIN.noise);
+    let sizes = [(2, 1), (2, 2), (2, 3), (2, 5)];
+    for ((facts, arm), (workers, threads)) in
+        study.servers.iter_mut().flatten().zip(&mut study.plan.arms).zip(sizes)
+    {
+        (facts.workers, facts.threads) = (workers, threads);
+        arm.name = format!("{workers} x {threads}").into();
+    }
+    let cpu =
+        CpuUsage { server: 1.9, generator: 0.05, others: Some(0.02), of: 2.0, by_quota: false };
+    for run in &mut study.runs {
+        // 14.9 ms of Ruby a request.
+        let used = run.run.completed_rate() * 14.9e-3 / 2.0;
+        run.run.generator.server = Some(ruby_cpus(&run.run, 2, used, 2.0));
+        if used > 0.8
+            && let Some(judgement) = &mut run.run.judgement
+        {
+            judgement.limit = Some(Limit::SharedCpus(cpu));
+        }
+    }
+    study.command_line = "longtail sweep --try 2x1,2x2,2x3,2x5 --seed=7".into();
+    study
+}
+
+/// Processes of Ruby, each of which computes for this share of a run, on so many CPUs.
+fn ruby_cpus(run: &Run, processes: u32, used: f64, of: f64) -> ServerCpu {
+    let elapsed = run.elapsed;
+    let cpu = Nanos::from_secs_f64(elapsed.as_secs_f64() * used);
+    let process = |pid| ProcessCpu { pid, cpu, run_queue: Nanos::ZERO };
+    ServerCpu {
+        children: Nanos::ZERO,
+        processes: (1..=processes).map(process).collect(),
+        elapsed,
+        requests: 0,
+        of,
+        by_quota: false,
+        is_shared: false,
+        busy: None,
+        idle: None,
+        is_ruby: true,
+    }
 }
 
 /// Four similar arms whose runs differ more than the arms could.

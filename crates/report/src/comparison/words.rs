@@ -7,6 +7,7 @@ use model::comparison::{
 };
 use serde::Serialize;
 
+use super::limits;
 use crate::labels;
 use crate::number::{self, count_of};
 use judge::words::listed;
@@ -31,6 +32,9 @@ pub struct SummaryComparison {
     pub cannot_tell: bool,
     /// Which is best, where that was asked.
     pub ranking: Option<ArmRanking>,
+    /// The arm to take, where more threads than it has bring nothing that is known: of those that
+    /// are level with the best, the one with the fewest.
+    pub recommended: Option<String>,
     /// What the event cost, for each arm that has one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<SummaryEvent>,
@@ -54,6 +58,12 @@ pub struct SummaryArm {
     pub server: Option<String>,
     /// Runs that count.
     pub runs: u32,
+    /// What limits it, of `sweep --try`: none if that is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<&'static str>,
+    /// Requests that it processes at a time, if known.
+    #[serde(skip)]
+    pub(super) slots: Option<u32>,
 }
 
 /// The event of one arm. Times are in milliseconds.
@@ -97,6 +107,8 @@ impl SummaryComparison {
         let found = ComparisonFindings::of(plan, &study.runs);
         let ranking =
             (plan.question == ComparisonQuestion::Best).then(|| found.ranking(plan)).flatten();
+        let throughput = found.metric(Metric::Throughput).filter(|_| ranking.is_some());
+        let limits = throughput.map(|row| limits::of(study, row)).unwrap_or_default();
         let arm = |at: usize| {
             let counts = |block| study.counted(block, at).is_some();
             SummaryArm {
@@ -106,11 +118,15 @@ impl SummaryComparison {
                 settings: plan.arm(at).settings.iter().map(ToString::to_string).collect(),
                 server: study.server(at).map(labels::server),
                 runs: (1..=found.blocks).filter(|block| counts(*block)).count() as u32,
+                limits: limits.get(at).cloned().unwrap_or_default(),
+                slots: study.server(at).map(model::ServerFacts::slots),
             }
         };
+        let arms: Vec<SummaryArm> = (0..plan.arms_of_a_block()).map(arm).collect();
         SummaryComparison {
             question: plan.question,
-            arms: (0..plan.arms_of_a_block()).map(arm).collect(),
+            recommended: ranking.as_ref().and_then(|ranking| recommended(ranking, &arms)),
+            arms,
             blocks: found.blocks,
             margin: plan.margin,
             worse: found.is_worse(),
@@ -145,6 +161,20 @@ impl SummaryComparison {
     pub(crate) fn deciding(&self) -> impl Iterator<Item = &ComparedMetric> {
         self.metrics.iter().filter(|row| row.decides)
     }
+}
+
+/// The arm with the fewest threads of those that are level with the best. `None` if none that may
+/// be as good has more threads, or if not all threads are known: then there is nothing to choose.
+fn recommended(ranking: &ArmRanking, arms: &[SummaryArm]) -> Option<String> {
+    let slots = |letter: &String| arms.iter().find(|arm| arm.letter == *letter)?.slots;
+    let level = std::iter::once(&ranking.best).chain(&ranking.level_with);
+    let known: Vec<(u32, &String)> =
+        level.map(|letter| Some((slots(letter)?, letter))).collect::<Option<_>>()?;
+    let (fewest, letter) = known.into_iter().min_by_key(|(slots, _)| *slots)?;
+    let mut others =
+        std::iter::once(&ranking.best).chain(&ranking.level_with).chain(&ranking.unclear);
+    let has_more = others.any(|letter| slots(letter).is_some_and(|slots| slots > fewest));
+    (has_more && ranking.is_decided()).then(|| letter.clone())
 }
 
 /// What a metric is called in a sentence.
@@ -572,37 +602,98 @@ fn best(summary: &SummaryComparison) -> String {
     let Some((ranking, row)) = summary.ranking.as_ref().zip(summary.deciding().next()) else {
         return "Which is best cannot be told: no arm has a figure.".to_owned();
     };
-    let estimate = |letter: &String| {
-        row.seen_from(&ranking.best, letter).and_then(|it| it.estimate).unwrap_or_default()
-    };
-    let with_estimate = |letter: &String, decimals| {
-        format!("{} ({} %)", summary.called(letter), percent(estimate(letter), decimals))
-    };
+    let estimate = |letter: &String| estimate_from_best(ranking, row, letter);
     let mut behind: Vec<&String> = ranking.ahead_of.iter().collect();
     behind.sort_by(|a, b| estimate(b).abs().total_cmp(&estimate(a).abs()));
-    let behind: Vec<String> = behind.into_iter().map(|letter| with_estimate(letter, 0)).collect();
-    let unclear: Vec<String> = ranking
-        .unclear
-        .iter()
-        .map(|letter| with_estimate(letter, decimals([estimate(letter)])))
+    let behind: Vec<String> = behind
+        .into_iter()
+        .map(|letter| format!("{} ({} %)", summary.called(letter), percent(estimate(letter), 0)))
         .collect();
-    let figure = number::or_none(row.median(&ranking.best), number::significant);
-    let figure = format!("{figure} {}", row.unit).replace(" /s", "/s");
+    let unclear: Vec<String> =
+        ranking.unclear.iter().map(|it| with_estimate(summary, ranking, row, it)).collect();
     let best = summary.called(&ranking.best);
     let name = name(row.metric);
     let unclear = listed(&unclear);
     if !ranking.is_decided() {
         let are = if ranking.unclear.len() == 1 { "is" } else { "are" };
         return format!(
-            "Which is best cannot be told: {best} has the best {name}, {figure}, but that {unclear} {are} behind may be noise."
+            "Which is best cannot be told: {best} has the best {name}, {}, but that {unclear} {are} behind may be noise.",
+            figure_with_unit(row, &ranking.best)
         );
     }
-    let is_alone = ranking.level_with.is_empty() && ranking.unclear.is_empty();
-    let mut parts = vec![if is_alone {
-        format!("{best} is best: {name} {figure}.")
+    let mut parts = match &summary.recommended {
+        Some(letter) => to_take(summary, ranking, row, letter),
+        None => best_of_equal_sizes(summary, ranking, row),
+    };
+    if !behind.is_empty() {
+        parts.push(format!("Worse: {}.", listed(&behind)));
+    }
+    parts.join(" ")
+}
+
+/// Which size to take, where larger ones bring nothing that is known: what it does, what larger ones
+/// do, and which smaller ones may do as much.
+fn to_take(
+    summary: &SummaryComparison,
+    ranking: &ArmRanking,
+    row: &ComparedMetric,
+    letter: &str,
+) -> Vec<String> {
+    let slots = |letter: &str| summary.arms.iter().find(|arm| arm.letter == letter)?.slots;
+    let (smaller, others): (Vec<&String>, Vec<&String>) =
+        ranking.unclear.iter().partition(|other| {
+            slots(other).zip(slots(letter)).is_some_and(|(other, taken)| other < taken)
+        });
+    let name = name(row.metric);
+    let full = if row.metric == Metric::Throughput { "full" } else { "best" };
+    let taken = summary.called(letter);
+    let figures = figures_of_size(summary, row, letter);
+    let mut parts = vec![if ranking.unclear.is_empty() {
+        format!("Take {taken}, the fewest threads with the {full} {name}: {figures}.")
     } else {
-        format!("{best} has the best {name}, {figure}, but not alone.")
+        format!("Take {taken}, as far as can be told: {figures}.")
     }];
+    let with_figures = |other: &String| {
+        format!("{} ({})", summary.called(other), figures_of_size(summary, row, other))
+    };
+    let level = std::iter::once(&ranking.best).chain(&ranking.level_with);
+    let level: Vec<String> = level.filter(|other| *other != letter).map(with_figures).collect();
+    if !level.is_empty() {
+        let margin = plain_percent(summary.margin);
+        parts.push(format!("The same within {margin}: {}.", listed(&level)));
+    }
+    let estimates = |letters: &[&String]| {
+        listed(
+            &letters.iter().map(|it| with_estimate(summary, ranking, row, it)).collect::<Vec<_>>(),
+        )
+    };
+    if !others.is_empty() {
+        let best = summary.called(&ranking.best);
+        parts.push(format!("{} cannot be told from {best}.", estimates(&others)));
+    }
+    if !smaller.is_empty() {
+        let do_as_much = if smaller.len() == 1 { "does as much" } else { "do as much" };
+        parts.push(format!(
+            "Whether {}, with fewer threads, {do_as_much} cannot be told.",
+            estimates(&smaller)
+        ));
+    }
+    parts
+}
+
+/// Which arm is best, where those that may be as good have no more threads than it.
+fn best_of_equal_sizes(
+    summary: &SummaryComparison,
+    ranking: &ArmRanking,
+    row: &ComparedMetric,
+) -> Vec<String> {
+    let best = summary.called(&ranking.best);
+    let name = name(row.metric);
+    let figures = figures_of_size(summary, row, &ranking.best);
+    if ranking.level_with.is_empty() && ranking.unclear.is_empty() {
+        return vec![format!("{best} is best: {name} {figures}.")];
+    }
+    let mut parts = vec![format!("{best} has the best {name}, but not alone: {figures}.")];
     if !ranking.level_with.is_empty() {
         let level: Vec<String> =
             ranking.level_with.iter().map(|letter| summary.called(letter).to_owned()).collect();
@@ -613,11 +704,85 @@ fn best(summary: &SummaryComparison) -> String {
             plain_percent(summary.margin)
         ));
     }
+    let unclear: Vec<String> =
+        ranking.unclear.iter().map(|it| with_estimate(summary, ranking, row, it)).collect();
     if !unclear.is_empty() {
-        parts.push(format!("{unclear} cannot be told from it."));
+        parts.push(format!("{} cannot be told from it.", listed(&unclear)));
     }
-    if !behind.is_empty() {
-        parts.push(format!("Worse: {}.", listed(&behind)));
+    parts
+}
+
+/// `2 x 5 (-1.2 %)`: how far an arm is from the best.
+fn with_estimate(
+    summary: &SummaryComparison,
+    ranking: &ArmRanking,
+    row: &ComparedMetric,
+    letter: &str,
+) -> String {
+    let estimate = estimate_from_best(ranking, row, letter);
+    format!("{} ({} %)", summary.called(letter), percent(estimate, decimals([estimate])))
+}
+
+/// How far an arm is from the best.
+fn estimate_from_best(ranking: &ArmRanking, row: &ComparedMetric, letter: &str) -> f64 {
+    row.seen_from(&ranking.best, letter).and_then(|it| it.estimate).unwrap_or_default()
+}
+
+/// `128/s, p99 171 ms`: what an arm does, and how long the slowest requests take.
+fn figures_of_size(summary: &SummaryComparison, row: &ComparedMetric, letter: &str) -> String {
+    let p99 = summary.metric(Metric::P99).filter(|p99| p99.metric != row.metric);
+    let p99 = p99.filter(|p99| p99.median(letter).is_some());
+    let p99 = p99.map(|p99| format!("p99 {}", figure_with_unit(p99, letter)));
+    labels::listed([Some(figure_with_unit(row, letter)), p99].into_iter().flatten())
+}
+
+/// `128/s`, `171 ms`: an arm's median.
+fn figure_with_unit(row: &ComparedMetric, letter: &str) -> String {
+    let figure = number::or_none(row.median(letter), number::significant);
+    format!("{figure} {}", row.unit).replace(" /s", "/s")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranking(level_with: &[&str], unclear: &[&str], ahead_of: &[&str]) -> ArmRanking {
+        let letters = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect();
+        ArmRanking {
+            best: "D".to_owned(),
+            level_with: letters(level_with),
+            ahead_of: letters(ahead_of),
+            unclear: letters(unclear),
+        }
     }
-    parts.join(" ")
+
+    #[test]
+    fn the_smallest_size_that_is_level_with_the_best_is_recommended() {
+        // 6, 10, 12 and 20 slots.
+        let arms = SummaryComparison::of(&testkit::comparison::best()).arms;
+        let taken = |level: &[&str], unclear: &[&str], ahead: &[&str]| {
+            recommended(&ranking(level, unclear, ahead), &arms)
+        };
+        assert_eq!(taken(&["B", "C"], &[], &["A"]).as_deref(), Some("B"));
+        assert_eq!(taken(&["C"], &["A"], &["B"]).as_deref(), Some("C"), "A is not known to do it");
+        assert_eq!(taken(&[], &["A"], &["B", "C"]), None, "none has more threads than the best");
+        assert_eq!(taken(&[], &["A", "B", "C"], &[]), None, "which is best is not known");
+    }
+
+    #[test]
+    fn a_smaller_size_that_may_do_as_much_is_named() {
+        let mut summary = crate::comparison::summary(&testkit::comparison::best());
+        summary.ranking = Some(ranking(&["C"], &["A"], &["B"]));
+        let said = sentence(&summary);
+        assert!(
+            said.starts_with("Take 4 x 3, as far as can be told: 444/s, p99 49.8 ms."),
+            "{said}"
+        );
+        assert!(
+            said.contains(
+                "Whether 2 x 3 (-48 %), with fewer threads, does as much cannot be told."
+            ),
+            "{said}"
+        );
+    }
 }

@@ -103,6 +103,7 @@ fn comparisons() {
     of("restarts", comparison::restarts(), "answer.txt answer.md");
     of("best", comparison::best(), "answer.txt");
     of("undecided", comparison::undecided(), "answer.txt");
+    of("enough_threads", comparison::enough_threads(), "answer.txt");
     of("largest", comparison::largest_is_best(false), "answer.txt");
     of("largest_holds_the_lock", comparison::largest_holds_the_lock(), "answer.txt");
     of("largest_uses_all_cpus", comparison::largest_is_best(true), "answer.txt");
