@@ -374,6 +374,8 @@ fn busy_machine(study: &ComparisonStudy) -> Option<TrustLine> {
     let hint = "the arms then differ by what the others left: leave the machine alone meanwhile";
     Some(TrustLine::new(Grade::Doubtful, sentence).hint(hint))
 }
+        let tested: Vec<String> = summary.deciding().map(|row| words::name(row.metric)).collect();
+        let are = if tested.len() == 1 { "is" } else { "are" };
 
 /// `blocks 5 to 8`, `4 of 8 blocks`.
 fn blocks_in_words(blocks: &BTreeSet<u32>, all: u32) -> String {
@@ -393,7 +395,10 @@ fn trust_by_control(study: &ComparisonStudy, summary: &SummaryComparison) -> Tru
     if !study.plan.control {
         return TrustLine::new(
             Grade::Uncertain,
-            "Without a control nobody knows what the machine does by itself; only what decides is tested.",
+            format!(
+                "No arm ran twice in each block as a control, so how far equal arms differ on this machine is not known. Only {} {are} tested.",
+                listed(&tested)
+            ),
         );
     }
     let Some((row, control)) = widest_control(summary) else {
