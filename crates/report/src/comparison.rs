@@ -19,6 +19,7 @@ use judge::words::listed;
 
 pub(crate) mod events;
 mod limits;
+mod pairs;
 mod progress;
 pub(crate) mod words;
 
@@ -41,30 +42,11 @@ pub(crate) fn table(summary: &SummaryComparison) -> DataTable {
     }
 }
 
-/// The tables below it: of the events of arms, and of the pairs without the base.
+/// The tables below it: of the events of arms, and of the differences that it has no room for.
 pub(crate) fn tables_below(summary: &SummaryComparison) -> Vec<DataTable> {
-    events::table(&summary.events).into_iter().chain(other_pairs(summary)).collect()
-}
-
-/// The pairs without the base, where all pairs are compared: a row for each, and for each deciding
-/// metric.
-fn other_pairs(summary: &SummaryComparison) -> Option<DataTable> {
-    if summary.question != ComparisonQuestion::Pairs {
-        return None;
-    }
-    let base = &summary.arms[0].letter;
-    let columns = [("", 0), ("", 0), ("change", 0), ("interval, %", 1)]
-        .map(|(name, leaves)| TableColumn::new(name).leaving(leaves));
-    let rows = summary.deciding().flat_map(|row| {
-        let others = row.differences.iter().filter(|difference| difference.base != *base);
-        others.map(move |difference| {
-            let pair = format!("{} against {}", difference.arm, difference.base);
-            let cells = [pair, words::name(row.metric)].into_iter().chain(change(difference));
-            TableRow::new(cells).noted(words::verdict(difference.verdict))
-        })
-    });
-    let table = DataTable { lead: 2, ..DataTable::of_columns(columns, rows) };
-    (!table.rows.is_empty()).then_some(table)
+    let is_by_arm = summary.question != ComparisonQuestion::Best && summary.compared().count() > 2;
+    let others = pairs::table(summary).filter(|_| is_by_arm);
+    events::table(&summary.events).into_iter().chain(others).collect()
 }
 
 /// A note for readers who divide the medians and find another change.
@@ -150,7 +132,8 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
         .map_or(summary.arms[0].letter.as_str(), |ranking| ranking.best.as_str());
     let against = deciding
         .map_or_else(String::new, |row| format!("{} against {base}", words::name(row.metric)));
-    let against = ColumnBand::new(against, "");
+    let of = if against.is_empty() { String::new() } else { format!("of {against}") };
+    let against = ColumnBand::new(against, of);
     // What limits each size stands beside its name.
     let has_limits = summary.arms.iter().any(|arm| !arm.limits.is_empty());
     let limit = has_limits.then(|| TableColumn::new("limit").leaving(4));
@@ -374,8 +357,6 @@ fn busy_machine(study: &ComparisonStudy) -> Option<TrustLine> {
     let hint = "the arms then differ by what the others left: leave the machine alone meanwhile";
     Some(TrustLine::new(Grade::Doubtful, sentence).hint(hint))
 }
-        let tested: Vec<String> = summary.deciding().map(|row| words::name(row.metric)).collect();
-        let are = if tested.len() == 1 { "is" } else { "are" };
 
 /// `blocks 5 to 8`, `4 of 8 blocks`.
 fn blocks_in_words(blocks: &BTreeSet<u32>, all: u32) -> String {

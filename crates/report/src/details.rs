@@ -262,7 +262,7 @@ fn repeats(study: &SweepStudy) -> Option<ReportSection> {
     });
     let named = ["mult", "conns", "runs"].map(TableColumn::new);
     let spreads = FIGURES.iter().flat_map(|(title, _)| {
-        let band = ColumnBand::new(*title, title);
+        let band = ColumnBand::new(*title, *title);
         ["median", "lowest", "highest"].map(|name| TableColumn::new(name).under(&band))
     });
     let table = DataTable::of_columns(named.into_iter().chain(spreads), rows);
@@ -381,7 +381,7 @@ fn pivot(study: &BodiesStudy) -> Option<ReportSection> {
         TableRow::new(named.into_iter().take(lead.len()).chain(figures))
     });
     let figures = PIVOTED.iter().flat_map(|(title, _)| {
-        let band = ColumnBand::new(*title, title);
+        let band = ColumnBand::new(*title, *title);
         across.iter().map(move |name| TableColumn::new(*name).under(&band))
     });
     let columns = lead.iter().map(|name| TableColumn::new(*name)).chain(figures);

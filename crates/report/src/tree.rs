@@ -92,7 +92,7 @@ pub struct TableColumn {
 pub struct ColumnBand {
     pub(crate) title: String,
     /// What follows a column's name in formats without bands.
-    pub(crate) suffix: &'static str,
+    pub(crate) suffix: Cow<'static, str>,
     /// What all its columns mean, as in [`TableColumn`].
     pub(crate) meaning: &'static str,
 }
@@ -179,7 +179,7 @@ impl TableColumn {
 
     /// Its name in formats without bands.
     pub(crate) fn full_name(&self) -> String {
-        let suffix = self.band.as_ref().map_or("", |band| band.suffix);
+        let suffix = self.band.as_ref().map_or("", |band| &*band.suffix);
         let name = format!("{} {suffix}", self.name.trim());
         let unit = if self.unit.is_empty() { String::new() } else { format!(", {}", self.unit) };
         name.trim_end().to_owned() + &unit
@@ -188,8 +188,8 @@ impl TableColumn {
 
 impl ColumnBand {
     /// A title, and what follows a column's name in formats without bands.
-    pub fn new(title: impl Into<String>, suffix: &'static str) -> ColumnBand {
-        ColumnBand { title: title.into(), suffix, meaning: "" }
+    pub fn new(title: impl Into<String>, suffix: impl Into<Cow<'static, str>>) -> ColumnBand {
+        ColumnBand { title: title.into(), suffix: suffix.into(), meaning: "" }
     }
 }
 

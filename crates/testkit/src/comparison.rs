@@ -7,9 +7,9 @@ use model::pace::uniform;
 use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
-    ComparisonPlan, ComparisonRun, ComparisonStudy, CpuUsage, Limit, Nanos, Outcome, Private,
-    Probe, ProcessCpu, Run, ServerCpu, ServerFacts, ServerUse, Stop, StreamPlan, Timestamps,
-    Verdict, Window, WorkerShare, run,
+    ComparisonPlan, ComparisonRun, ComparisonStudy, CpuUsage, Limit, Metric, Nanos, Outcome,
+    Private, Probe, ProcessCpu, Run, ServerCpu, ServerFacts, ServerUse, Stop, StreamPlan,
+    Timestamps, Verdict, Window, WorkerShare, run,
 };
 
 use crate::events;
@@ -41,7 +41,7 @@ const PLAIN: ArmLaw =
     ArmLaw { usual: 40.0, slow: 44.0, one_in: 10, noise: 0.01, cpu: 1.9, fails_one_in: 0 };
 
 /// All of these comparisons.
-pub fn every() -> [ComparisonStudy; 12] {
+pub fn every() -> [ComparisonStudy; 13] {
     [
         keep_alive(),
         slower(),
@@ -51,6 +51,7 @@ pub fn every() -> [ComparisonStudy; 12] {
         repeated(),
         three(),
         pairs(),
+        combinations(),
         best(),
         enough_threads(),
         undecided(),
@@ -141,6 +142,24 @@ pub fn three() -> ComparisonStudy {
 pub fn pairs() -> ComparisonStudy {
     let mut study = three();
     study.plan.question = ComparisonQuestion::Pairs;
+    study
+}
+
+/// Two versions, each with keep-alive and without, by two metrics.
+pub fn combinations() -> ComparisonStudy {
+    let without = ArmLaw { usual: 44.0, slow: 48.0, ..PLAIN };
+    let newer = ArmLaw { usual: 36.0, slow: 50.0, ..PLAIN };
+    let mut study = played(
+        &[
+            ("6.6.1", &["--puma 6.6.1"], PLAIN),
+            ("6.6.1 -k", &["--puma 6.6.1", "-k"], without),
+            ("8.0.2", &["--puma 8.0.2"], newer),
+            ("8.0.2 -k", &["--puma 8.0.2", "-k"], without),
+        ],
+        9,
+    );
+    study.plan.question = ComparisonQuestion::Pairs;
+    study.plan.gates = vec![Metric::Mean, Metric::P99];
     study
 }
 

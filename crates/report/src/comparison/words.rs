@@ -7,7 +7,7 @@ use model::comparison::{
 };
 use serde::Serialize;
 
-use super::limits;
+use super::{limits, pairs};
 use crate::labels;
 use crate::number::{self, count_of};
 use judge::words::listed;
@@ -273,7 +273,13 @@ pub(crate) fn sentence(summary: &SummaryComparison) -> String {
         return best(summary);
     }
     let base = summary.arms[0].letter.as_str();
-    let others: Vec<&str> = summary.compared().skip(1).map(|arm| arm.letter.as_str()).collect();
+    let are_combinations = pairs::are_combinations(summary);
+    // Of an arm that differs in several settings, none can be said to make the difference.
+    let is_told = |arm: &SummaryArm| {
+        !are_combinations || pairs::ArmChange::of(&summary.arms[0], arm).count() <= 1
+    };
+    let others = summary.compared().skip(1).filter(|arm| is_told(arm));
+    let others: Vec<&str> = others.map(|arm| arm.letter.as_str()).collect();
     let is_short = others.len() > 1;
     // A few runs show what an event costs. That they are too few for a test goes without saying.
     let can_decide = |arm: &str| {
@@ -308,12 +314,17 @@ fn of_other_pairs(summary: &SummaryComparison) -> Option<String> {
         return None;
     }
     let base = &summary.arms[0].letter;
+    let are_combinations = pairs::are_combinations(summary);
+    let changes_one = |difference: &Difference| {
+        pairs::arm_change(summary, difference).is_none_or(|change| change.count() == 1)
+    };
     let pairs: Vec<ComparedRow<'_>> = summary
         .deciding()
         .flat_map(|row| {
             row.differences.iter().map(move |difference| ComparedRow { row, difference })
         })
         .filter(|it| it.difference.base != *base)
+        .filter(|it| !are_combinations || changes_one(it.difference))
         .collect();
     if pairs.len() <= MOST {
         let each = pairs.iter().map(|it| of_deciding(summary, it.row, it.difference));
@@ -339,11 +350,8 @@ fn of_other_pairs(summary: &SummaryComparison) -> Option<String> {
     ];
     let each = each.into_iter().filter(|(count, _)| *count > 0);
     let each: Vec<String> = each.map(|(count, what)| format!("{count} {what}")).collect();
-    Some(format!(
-        "Of the {} comparisons of the other arms with each other, {}.",
-        pairs.len(),
-        listed(&each)
-    ))
+    let with = if are_combinations { "that differ in one setting" } else { "with each other" };
+    Some(format!("Of the {} comparisons of the other arms {with}, {}.", pairs.len(), listed(&each)))
 }
 
 /// What is said of one arm against the base: failures and what decides first, then what else is

@@ -251,8 +251,11 @@ fn every_answer_fits_a_screen_in_plain_words() {
     let comparisons = testkit::comparison::every().map(Study::from);
     for study in testkit::every_study().into_iter().chain(comparisons) {
         let text = report::answer::whole(&study, Some("study.json"), report::Width::ANY);
-        let rows =
-            if let Study::Sweep(study) = &study { study.runs.len().saturating_sub(8) } else { 0 };
+        let rows = match &study {
+            Study::Sweep(study) => study.runs.len().saturating_sub(8),
+            Study::Compare(study) => study.plan.pairs().len().saturating_sub(2),
+            _ => 0,
+        };
         assert!(text.lines().count() <= 30 + rows, "{} lines:\n{text}", text.lines().count());
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
         for word in ["times shorter", "fair queue", "fair-queue", "0 ms each", "NaN", "inf", " ns"]

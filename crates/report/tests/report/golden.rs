@@ -100,6 +100,7 @@ fn comparisons() {
     of("repeated", comparison::repeated(), "answer.txt");
     of("three", comparison::three(), "answer.txt answer.md");
     of("pairs", comparison::pairs(), "answer.txt answer.md");
+    of("combinations", comparison::combinations(), "answer.txt answer.md");
     of("restarts", comparison::restarts(), "answer.txt answer.md");
     of("best", comparison::best(), "answer.txt");
     of("undecided", comparison::undecided(), "answer.txt");

@@ -1,0 +1,192 @@
+//! The differences that the main table of many arms has no room for: those of a second metric that
+//! decides, and those of pairs without the base. Where arms combine settings (two versions, each
+//! with and without `-k`), the pairs that differ in one of them are shown, by what it changes.
+
+use model::comparison::{ComparedMetric, ComparisonQuestion, Difference};
+
+use super::words::{self, SummaryArm, SummaryComparison};
+use super::{change as change_of, shortened};
+use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
+
+/// What an arm changes against another.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ArmChange {
+    removed: Vec<String>,
+    added: Vec<String>,
+    /// What both have.
+    common: Vec<String>,
+}
+
+impl ArmChange {
+    /// By the words of their names, which are short, if these tell as many settings apart as there
+    /// are; else by the settings.
+    pub(super) fn of(base: &SummaryArm, arm: &SummaryArm) -> ArmChange {
+        let by_settings = ArmChange::between(&base.settings, &arm.settings);
+        let by_names = ArmChange::between(&words_of_name(base), &words_of_name(arm));
+        let count = |change: &ArmChange| (change.removed.len(), change.added.len());
+        if count(&by_names) == count(&by_settings) { by_names } else { by_settings }
+    }
+
+    fn between(base: &[String], arm: &[String]) -> ArmChange {
+        let only = |first: &[String], second: &[String]| {
+            first.iter().filter(|it| !second.contains(it)).cloned().collect()
+        };
+        let common = base.iter().filter(|it| arm.contains(it)).cloned().collect();
+        ArmChange { removed: only(base, arm), added: only(arm, base), common }
+    }
+
+    /// In how many settings they differ; one that takes the place of another counts once.
+    pub(super) fn count(&self) -> usize {
+        self.removed.len().max(self.added.len())
+    }
+
+    /// `-k`, `without -k`, `6.6.1 → 8.0.2`.
+    fn in_words(&self) -> String {
+        match (&self.removed[..], &self.added[..]) {
+            ([], [added]) => shortened(added),
+            ([removed], []) => format!("without {}", shortened(removed)),
+            ([removed], [added]) => format!("{} → {}", shortened(removed), shortened(added)),
+            _ => format!("{} settings", self.count()),
+        }
+    }
+}
+
+fn words_of_name(arm: &SummaryArm) -> Vec<String> {
+    let words = arm.name.split_whitespace().filter(|_| arm.name != "default");
+    words.map(str::to_owned).collect()
+}
+
+/// What the arm of a difference changes.
+pub(super) fn arm_change(
+    summary: &SummaryComparison,
+    difference: &Difference,
+) -> Option<ArmChange> {
+    let find = |letter: &str| summary.arms.iter().find(|arm| arm.letter == letter);
+    Some(ArmChange::of(find(&difference.base)?, find(&difference.arm)?))
+}
+
+/// Whether the arms combine settings, so that some pairs differ in one of them and some in several.
+pub(super) fn are_combinations(summary: &SummaryComparison) -> bool {
+    let pairs = summary.deciding().next().into_iter().flat_map(|row| &row.differences);
+    let counts: Vec<usize> =
+        pairs.filter_map(|pair| Some(arm_change(summary, pair)?.count())).collect();
+    summary.question == ComparisonQuestion::Pairs
+        && counts.iter().any(|count| *count > 1)
+        && counts.iter().filter(|count| **count == 1).count() > 1
+}
+
+/// `D against A`: the pairs that differ in several settings.
+pub(super) fn in_several_settings(summary: &SummaryComparison) -> Vec<String> {
+    let pairs = summary.deciding().next().into_iter().flat_map(|row| &row.differences);
+    let is_in_several =
+        |pair: &&Difference| arm_change(summary, pair).is_some_and(|change| change.count() > 1);
+    pairs.filter(is_in_several).map(letters).collect()
+}
+
+fn letters(difference: &Difference) -> String {
+    format!("{} against {}", difference.arm, difference.base)
+}
+
+/// A row for each pair, with what decides: of pairs that the main table does not have or, if several
+/// metrics decide, of all. Where the arms combine settings, of those that differ in one of them.
+pub(super) fn table(summary: &SummaryComparison) -> Option<DataTable> {
+    let are_combinations = are_combinations(summary);
+    let deciding: Vec<&ComparedMetric> = summary.deciding().collect();
+    let base = &summary.arms[0].letter;
+    let is_shown = |pair: &&Difference| match arm_change(summary, pair) {
+        Some(change) if are_combinations => change.count() == 1,
+        _ => deciding.len() > 1 || pair.base != *base,
+    };
+    let mut pairs: Vec<&Difference> =
+        deciding.first()?.differences.iter().filter(is_shown).collect();
+    if are_combinations {
+        // Those that change the same stand together.
+        pairs.sort_by_cached_key(|pair| arm_change(summary, pair).map(|change| change.in_words()));
+    }
+    // What changes, and with what, tells a pair, so on a narrow terminal its letters leave first.
+    let leading: &[(&str, u8)] = if are_combinations {
+        &[("pair", 3), ("what changes", 0), ("with", 2)]
+    } else {
+        &[("", 0)]
+    };
+    let lead = leading.len();
+    let leading = leading.iter().map(|(name, leaves)| TableColumn::new(*name).leaving(*leaves));
+    let of_metrics = deciding.iter().flat_map(|row| {
+        let name = words::name(row.metric);
+        let band = ColumnBand::new(name.clone(), format!("of {name}"));
+        [("change", 0), ("interval, %", 1), ("verdict", 0)]
+            .map(|(name, leaves)| TableColumn::new(name).leaving(leaves).under(&band))
+    });
+    let columns: Vec<TableColumn> = leading.chain(of_metrics).collect();
+    let rows = pairs.into_iter().map(|pair| {
+        let change = arm_change(summary, pair).filter(|_| are_combinations);
+        let of_settings = change.map(|change| {
+            let common: Vec<String> = change.common.iter().map(|it| shortened(it)).collect();
+            [change.in_words(), common.join(" ")]
+        });
+        let of_metrics = deciding.iter().flat_map(|row| {
+            let difference = row.difference(&pair.base, &pair.arm);
+            let cells = difference.map(|difference| {
+                let [estimate, interval] = change_of(difference);
+                [estimate, interval, words::verdict(difference.verdict).to_owned()]
+            });
+            cells.unwrap_or_default()
+        });
+        let cells = [letters(pair)].into_iter().chain(of_settings.into_iter().flatten());
+        TableRow::new(cells.chain(of_metrics))
+    });
+    let table = DataTable { lead, ..DataTable::of_columns(columns, rows) };
+    (!table.rows.is_empty()).then_some(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::comparison::Metric;
+
+    use super::*;
+
+    fn arm(name: &str, settings: &[&str]) -> SummaryArm {
+        let mut arm = crate::comparison::summary(&testkit::comparison::pairs()).arms.remove(0);
+        arm.name = name.to_owned();
+        arm.settings = settings.iter().map(|it| (*it).to_owned()).collect();
+        arm
+    }
+
+    #[test]
+    fn a_change_is_called_by_names_if_they_tell_the_settings_apart() {
+        let plain = arm("default", &[]);
+        let without = arm("-k", &["-k"]);
+        let puma = "--puma /srv/pumas/8.0.2/bin/puma";
+        let old = arm("6.6.1", &["--puma /srv/pumas/6.6.1/bin/puma"]);
+        let new = arm("8.0.2", &[puma]);
+        let both = arm("8.0.2 -k", &[puma, "-k"]);
+        let in_words = |base, arm| ArmChange::of(base, arm).in_words();
+        assert_eq!(in_words(&plain, &without), "-k");
+        assert_eq!(in_words(&without, &plain), "without -k");
+        assert_eq!(in_words(&old, &new), "6.6.1 → 8.0.2");
+        assert_eq!(in_words(&new, &both), "-k");
+        assert_eq!(ArmChange::of(&new, &both).common, ["8.0.2"]);
+        assert_eq!(in_words(&old, &both), "2 settings");
+        // A name of several words for one setting tells nothing apart.
+        let named = arm("my own server", &["-C own.rb"]);
+        assert_eq!(in_words(&plain, &named), "-C own.rb");
+    }
+
+    #[test]
+    fn only_arms_that_combine_settings_have_pairs_left_out() {
+        let shown = |study: &model::ComparisonStudy| {
+            let summary = crate::comparison::summary(study);
+            let rows = table(&summary).unwrap().rows;
+            let pairs = rows.into_iter().map(|row| row.cells[0].text.clone()).collect::<Vec<_>>();
+            (pairs.join(", "), in_several_settings(&summary).join(", "))
+        };
+        let (pairs, left_out) = shown(&testkit::comparison::combinations());
+        assert_eq!(pairs, "B against A, D against C, C against A, D against B");
+        assert_eq!(left_out, "D against A, C against B");
+        assert_eq!(shown(&testkit::comparison::pairs()).0, "C against B");
+        // A second metric has its place here, of the pairs with the base, too.
+        let mut two = testkit::comparison::three();
+        two.plan.gates = vec![Metric::Mean, Metric::P99];
+        assert_eq!(shown(&two).0, "B against A, C against A");
+    }
+}
