@@ -374,6 +374,8 @@ fn blocks_in_words(blocks: &BTreeSet<u32>, all: u32) -> String {
 /// What the control says: the base once more, which should not differ from itself.
 fn trust_by_control(study: &ComparisonStudy, summary: &SummaryComparison) -> TrustLine {
     if !study.plan.control {
+        let tested: Vec<String> = summary.deciding().map(|row| words::name(row.metric)).collect();
+        let are = if tested.len() == 1 { "is" } else { "are" };
         return TrustLine::new(
             Grade::Uncertain,
             format!(
@@ -429,7 +431,12 @@ fn reasons(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<String> 
             format!("{} in {} ({})", plan.called(arm), differing.len(), differing.join(", "))
         })
         .collect();
-    if !several.is_empty() && plan.question != ComparisonQuestion::Best {
+    if pairs::are_combinations(summary) {
+        reasons.push(format!(
+            "A difference of arms that differ in more than one setting cannot be given to one of them: the table of pairs leaves these out ({}), --json has them.",
+            pairs::in_several_settings(summary).join(", ")
+        ));
+    } else if !several.is_empty() && plan.question != ComparisonQuestion::Best {
         let several = several.join("; ");
         let base = summary.base();
         let is_asked = plan.question == ComparisonQuestion::Change;
@@ -458,7 +465,7 @@ fn reasons(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<String> 
         limits::threads(study, summary),
         limits::edge(study, summary),
         limits::ruby_lock(study, summary),
-        extra_cpu(summary),
+        extra_cpu(study, summary),
         first_run(summary),
         lost,
     ];
@@ -558,25 +565,56 @@ fn slots(study: &ComparisonStudy) -> Option<String> {
     ))
 }
 
-/// More CPU time at the same throughput costs nothing only while CPUs are idle; less CPU time is no
-/// gain where requests wait longer.
-fn extra_cpu(summary: &SummaryComparison) -> Option<String> {
-    let base = &summary.arms[0].letter;
-    let verdict = |metric, arm: &str| Some(summary.metric(metric)?.difference(base, arm)?.verdict);
-    summary.compared().skip(1).find_map(|arm| {
-        let of = |metric| verdict(metric, &arm.letter);
-        let is_slower = [Metric::Mean, Metric::P99].into_iter().any(|it| of(it) == Some(ComparisonVerdict::Worse));
-        match of(Metric::Cpu)? {
-            ComparisonVerdict::Worse if of(Metric::Throughput) == Some(ComparisonVerdict::Same) => {
-                Some("The same throughput for more CPU holds while CPUs are idle; where they are the limit, it is lost throughput.".to_owned())
-            }
-            ComparisonVerdict::Better if is_slower => {
-                Some(words::sentence_of(format!("{} takes less CPU, but its requests wait longer: that is no gain by itself.", arm.called)))
-            }
-            _ => None,
-        }
-    })
+/// What more or less CPU time a request means: nothing but itself while CPUs are idle, less throughput
+/// where they are the limit, and no gain where requests wait longer.
+fn extra_cpu(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
+    let are_combinations = pairs::are_combinations(summary);
+    let is_told = |pair: &&Difference| {
+        let change = pairs::arm_change(summary, pair).filter(|_| are_combinations);
+        change.is_none_or(|change| change.count() == 1)
+    };
+    let mut told = summary.metric(Metric::Cpu)?.differences.iter().filter(is_told);
+    told.find_map(|cpu| cpu_of_pair(study, summary, cpu))
 }
+
+/// The same of one pair; `cpu` is its difference in CPU time a request.
+fn cpu_of_pair(
+    study: &ComparisonStudy,
+    summary: &SummaryComparison,
+    cpu: &Difference,
+) -> Option<String> {
+    let of = |metric| summary.metric(metric)?.difference(&cpu.base, &cpu.arm);
+    let verdict = |metric| of(metric).map(|difference| difference.verdict);
+    let is_slower = [Metric::Mean, Metric::P99]
+        .into_iter()
+        .any(|metric| verdict(metric) == Some(ComparisonVerdict::Worse));
+    let arm = summary.called(&cpu.arm);
+    match (cpu.verdict, verdict(Metric::Throughput)) {
+        (ComparisonVerdict::Worse, Some(ComparisonVerdict::Same)) => {
+            Some("The same throughput for more CPU holds while CPUs are idle; where they are the limit, it is lost throughput.".to_owned())
+        }
+        (ComparisonVerdict::Worse, Some(ComparisonVerdict::Worse)) => {
+            let more = cpu.estimate?;
+            let lost = -of(Metric::Throughput)?.estimate?;
+            let is_cause = 1.0 - 1.0 / (1.0 + more) >= MOST_OF_THE_LOSS * lost;
+            let is_limit = limits::are_computing(study, [&cpu.base, &cpu.arm]);
+            (is_cause && is_limit).then(|| {
+                words::sentence_of(format!(
+                    "{arm} takes {} more CPU a request than {}, and both compute as much as they can: that accounts for its lower throughput.",
+                    words::plain_percent(more),
+                    summary.called(&cpu.base)
+                ))
+            })
+        }
+        (ComparisonVerdict::Better, _) if is_slower => {
+            Some(words::sentence_of(format!("{arm} takes less CPU, but its requests wait longer: that is no gain by itself.")))
+        }
+        _ => None,
+    }
+}
+
+/// CPU time accounts for a lower throughput if it explains at least this share of what was lost.
+const MOST_OF_THE_LOSS: f64 = 0.7;
 
 /// Whether the first run of a block differs from the others.
 fn first_run(summary: &SummaryComparison) -> Option<String> {
@@ -595,6 +633,8 @@ fn first_run(summary: &SummaryComparison) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use model::{CpuUsage, Limit};
+
     use super::*;
 
     #[test]
@@ -610,6 +650,24 @@ mod tests {
         assert_eq!(others_in_one_setting(&study), None);
         study.plan.arms.push(with(&["8.0", "-k"]));
         assert_eq!(others_in_one_setting(&study).as_deref(), Some("8.0 -k with 6.6 -k and 8.0"));
+    }
+
+    #[test]
+    fn more_cpu_accounts_for_less_throughput_only_where_the_cpus_are_the_limit() {
+        // A fifth slower, and a fifth more CPU.
+        let mut study = testkit::comparison::slower();
+        for run in study.runs.iter_mut().filter(|run| run.arm == 1) {
+            run.server.cpu = run.server.cpu.map(|cpu| cpu * 12 / 10);
+        }
+        let said = |study: &ComparisonStudy| extra_cpu(study, &summary(study)).unwrap_or_default();
+        assert_eq!(said(&study), "");
+        let cpu = CpuUsage { server: 1.9, generator: 0.05, others: None, of: 2.0, by_quota: false };
+        for run in &mut study.runs {
+            run.run.judgement.as_mut().unwrap().limit = Some(Limit::Cpu(cpu));
+        }
+        let said = said(&study);
+        assert!(said.starts_with("my-branch takes ") && said.contains("than main"), "{said}");
+        assert!(said.ends_with("that accounts for its lower throughput."), "{said}");
     }
 
     #[test]

@@ -106,6 +106,22 @@ fn best_to_take(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<
     (0..study.plan.arms.len()).find(|arm| study.plan.letter(*arm) == *letter)
 }
 
+/// Whether CPUs, or a lock that lets one thread compute at a time, are the limit of more than half of
+/// the runs of each of these arms.
+pub(super) fn are_computing(study: &ComparisonStudy, letters: [&String; 2]) -> bool {
+    let is_computing = |run: &ComparisonRun| {
+        let limit = run.run.judgement.as_ref().and_then(|judgement| judgement.limit.as_ref());
+        limit.is_some_and(Limit::is_computing)
+    };
+    letters.into_iter().all(|letter| {
+        let arm = (0..study.plan.arms.len()).find(|arm| study.plan.letter(*arm) == *letter);
+        arm.is_some_and(|arm| {
+            2 * sound(study, arm).filter(|run| is_computing(run)).count()
+                > sound(study, arm).count()
+        })
+    })
+}
+
 /// The CPUs of an arm, if they are the limit of more than half of its runs.
 fn used_up(study: &ComparisonStudy, arm: usize) -> Option<CpuUsage> {
     let of_run = |run: &ComparisonRun| match run.run.judgement.as_ref()?.limit.as_ref()? {
