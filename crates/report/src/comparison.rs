@@ -21,15 +21,21 @@ pub(crate) mod events;
 mod limits;
 mod pairs;
 mod progress;
+pub(crate) mod summary;
 pub(crate) mod words;
 
 pub use self::progress::progress;
-pub use self::words::{SummaryArm, SummaryComparison, SummaryEvent};
-pub(crate) use self::words::{sentence, shortened};
+pub(crate) use self::summary::shortened;
+pub use self::summary::{SummaryArm, SummaryComparison, SummaryEvent};
+pub(crate) use self::words::sentence;
 
 /// The result of a comparison, with what else must be known to read it.
 pub(crate) fn summary(study: &ComparisonStudy) -> SummaryComparison {
-    let figures = SummaryComparison::of(study);
+    let mut figures = SummaryComparison::of(study);
+    let limits = limits::of(study, &figures);
+    for (arm, limits) in figures.arms.iter_mut().zip(limits) {
+        arm.limits = limits;
+    }
     SummaryComparison { reasons: reasons(study, &figures), events: events::of(study), ..figures }
 }
 
@@ -70,7 +76,7 @@ pub(crate) fn legend(summary: &SummaryComparison) -> Option<&'static str> {
 /// A metric with its unit: `p99, ms`; a deciding metric has a star.
 fn titled(row: &ComparedMetric) -> String {
     let star = if row.decides { " *" } else { "" };
-    format!("{}, {}{star}", words::name(row.metric), row.unit)
+    format!("{}, {}{star}", summary::name(row.metric), row.unit)
 }
 
 fn figure(row: &ComparedMetric, letter: &str) -> String {
@@ -99,7 +105,7 @@ fn by_metric(summary: &SummaryComparison) -> DataTable {
         cells.extend(row.control.as_ref().map(|control| change(control)[1].clone()));
         TableRow::new(cells).noted(match difference.doubt {
             Some(ComparisonDoubt::FewBlocks { least }) => format!("needs {least} blocks"),
-            _ => words::verdict(difference.verdict).to_owned(),
+            _ => summary::verdict(difference.verdict).to_owned(),
         })
     });
     DataTable::of_columns(columns, rows)
@@ -119,7 +125,7 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
     let column = |row: &&ComparedMetric| match row.metric {
         Metric::Mean | Metric::P50 | Metric::P95 | Metric::P99 => {
             let star = if row.decides { " *" } else { "" };
-            TableColumn::new(format!("{}{star}", words::name(row.metric))).under(&times)
+            TableColumn::new(format!("{}{star}", summary::name(row.metric))).under(&times)
         }
         Metric::Cpu => TableColumn::new(if row.decides { "CPU ms *" } else { "CPU ms" }),
         _ => TableColumn::new(titled(row)),
@@ -131,7 +137,7 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
         .as_ref()
         .map_or(summary.arms[0].letter.as_str(), |ranking| ranking.best.as_str());
     let against = deciding
-        .map_or_else(String::new, |row| format!("{} against {base}", words::name(row.metric)));
+        .map_or_else(String::new, |row| format!("{} against {base}", summary::name(row.metric)));
     let of = if against.is_empty() { String::new() } else { format!("of {against}") };
     let against = ColumnBand::new(against, of);
     // What limits each size stands beside its name.
@@ -152,7 +158,7 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
             summary.ranking.as_ref().is_some_and(|it| it.is_decided() && it.best == arm.letter);
         match deciding.and_then(|row| row.seen_from(base, &arm.letter)) {
             Some(difference) => TableRow::new(cells.chain(change(&difference)))
-                .noted(words::verdict(difference.verdict)),
+                .noted(summary::verdict(difference.verdict)),
             None if is_best => {
                 TableRow::new(cells.chain(["", ""].map(str::to_owned))).noted("best")
             }
@@ -251,7 +257,7 @@ fn how(study: &ComparisonStudy) -> String {
     } else {
         String::new()
     };
-    let deciding: Vec<String> = plan.deciding().into_iter().map(words::name).collect();
+    let deciding: Vec<String> = plan.deciding().into_iter().map(summary::name).collect();
     let verb = if deciding.len() == 1 { "decides" } else { "decide" };
     let pairs = if plan.question == ComparisonQuestion::Pairs {
         format!(
@@ -374,7 +380,7 @@ fn blocks_in_words(blocks: &BTreeSet<u32>, all: u32) -> String {
 /// What the control says: the base once more, which should not differ from itself.
 fn trust_by_control(study: &ComparisonStudy, summary: &SummaryComparison) -> TrustLine {
     if !study.plan.control {
-        let tested: Vec<String> = summary.deciding().map(|row| words::name(row.metric)).collect();
+        let tested: Vec<String> = summary.deciding().map(|row| summary::name(row.metric)).collect();
         let are = if tested.len() == 1 { "is" } else { "are" };
         return TrustLine::new(
             Grade::Uncertain,
@@ -387,7 +393,7 @@ fn trust_by_control(study: &ComparisonStudy, summary: &SummaryComparison) -> Tru
     let Some((row, control)) = widest_control(summary) else {
         return TrustLine::new(Grade::Uncertain, "Too few blocks for the control to say anything.");
     };
-    let name = words::name(row.metric);
+    let name = summary::name(row.metric);
     let base = summary.base();
     if differs(control) {
         let interval = words::interval_of(control).unwrap_or_default();
@@ -619,7 +625,7 @@ const MOST_OF_THE_LOSS: f64 = 0.7;
 /// Whether the first run of a block differs from the others.
 fn first_run(summary: &SummaryComparison) -> Option<String> {
     let parts =
-        summary.deciding().filter_map(|row| Some((words::name(row.metric), row.first_run?)));
+        summary.deciding().filter_map(|row| Some((summary::name(row.metric), row.first_run?)));
     let (name, part) = parts.into_iter().find(|(_, part)| part.abs() > summary.margin / 2.0)?;
     let than = format!(
         "{} {}",

@@ -6,7 +6,7 @@ use judge::named_runs::NamedRun;
 use model::comparison::{ComparisonVerdict, Metric, RankSum, median};
 use model::{BodyRun, Nanos, Run, Study};
 
-use crate::comparison::words;
+use crate::comparison::{summary, words};
 use crate::labels;
 use crate::measured::{self, StudyHead};
 use crate::number::{self, count_of};
@@ -168,13 +168,13 @@ fn table(rows: &[SideRow<'_>]) -> DataTable {
         let [a, b] = row.figures.clone();
         TableRow::new([
             if is_first { row.load.to_owned() } else { String::new() },
-            format!("{}, {unit}", words::name(row.metric)),
+            format!("{}, {unit}", summary::name(row.metric)),
             a,
             b,
             number::or_none(row.change, |part| words::estimate(part, None)),
             number::or_none(row.interval, |ends| words::interval(ends, None)),
         ])
-        .noted(words::verdict(row.verdict))
+        .noted(summary::verdict(row.verdict))
     };
     DataTable { lead: 2, ..DataTable::of_columns(columns, rows.iter().enumerate().map(line)) }
 }
@@ -199,7 +199,7 @@ fn conclusion(rows: &[SideRow<'_>], [base, other]: &[String; 2]) -> String {
     ] {
         let said = rows.iter().filter(|row| row.verdict == verdict);
         let said: Vec<String> =
-            said.map(|row| format!("{} at {}", words::name(row.metric), row.load)).collect();
+            said.map(|row| format!("{} at {}", summary::name(row.metric), row.load)).collect();
         parts.extend((!said.is_empty()).then(|| format!("{word}: {}.", said.join(", "))));
     }
     if parts.is_empty() {

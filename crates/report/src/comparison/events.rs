@@ -3,7 +3,7 @@
 use judge::event_repeats::{RepeatedEvent, RepeatedTime};
 use model::{ComparisonStudy, Run};
 
-use super::words::{SummaryEvent, shortened};
+use super::summary::{SummaryEvent, shortened};
 use crate::number;
 use crate::run_summary::millis;
 use crate::tree::{DataTable, TableColumn, TableRow};

@@ -4,7 +4,7 @@
 use model::comparison::{ComparedMetric, Metric, median};
 use model::{ComparisonRun, ComparisonStudy, CpuUsage, Limit, ServerFacts};
 
-use super::words::SummaryComparison;
+use super::summary::SummaryComparison;
 use crate::number::{self, count_of};
 use judge::words::listed;
 
@@ -12,20 +12,23 @@ use judge::words::listed;
 /// sixth more at most.
 const NEAR_THE_LOCK: f64 = 0.85;
 
-/// The names of each arm's limits; none if they are not known.
-pub(super) fn of(study: &ComparisonStudy, throughput: &ComparedMetric) -> Vec<Vec<&'static str>> {
-    let of_arm = |arm: usize| {
-        if are_threads(study, throughput, arm) {
-            return vec!["threads"];
-        }
-        let mut names: Vec<&str> = of_most_runs(study, arm).into_iter().collect();
-        let lock = computes(study, arm).filter(|computes| *computes >= NEAR_THE_LOCK);
-        if lock.is_some() && !names.contains(&"Ruby's lock") {
-            names.push("Ruby's lock");
-        }
-        names
-    };
-    (0..study.plan.arms.len()).map(of_arm).collect()
+/// The names of each arm's limits, if one of them was to be found best; none if they are not known.
+pub(super) fn of(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<Vec<&'static str>> {
+    let throughput = summary.metric(Metric::Throughput).filter(|_| summary.ranking.is_some());
+    let Some(throughput) = throughput else { return Vec::new() };
+    (0..study.plan.arms.len()).map(|arm| of_arm(study, throughput, arm)).collect()
+}
+
+fn of_arm(study: &ComparisonStudy, throughput: &ComparedMetric, arm: usize) -> Vec<&'static str> {
+    if are_threads(study, throughput, arm) {
+        return vec!["threads"];
+    }
+    let mut names: Vec<&str> = of_most_runs(study, arm).into_iter().collect();
+    let lock = computes(study, arm).filter(|computes| *computes >= NEAR_THE_LOCK);
+    if lock.is_some() && !names.contains(&"Ruby's lock") {
+        names.push("Ruby's lock");
+    }
+    names
 }
 
 /// The limits in a column; two of them are shortened.

@@ -4,8 +4,8 @@
 
 use model::comparison::{ComparedMetric, ComparisonQuestion, Difference};
 
-use super::words::{self, SummaryArm, SummaryComparison};
-use super::{change as change_of, shortened};
+use super::change as change_of;
+use super::summary::{self, SummaryArm, SummaryComparison, shortened};
 use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
 
 /// What an arm changes against another.
@@ -112,7 +112,7 @@ pub(super) fn table(summary: &SummaryComparison) -> Option<DataTable> {
     let lead = leading.len();
     let leading = leading.iter().map(|(name, leaves)| TableColumn::new(*name).leaving(*leaves));
     let of_metrics = deciding.iter().flat_map(|row| {
-        let name = words::name(row.metric);
+        let name = summary::name(row.metric);
         let band = ColumnBand::new(name.clone(), format!("of {name}"));
         [("change", 0), ("interval, %", 1), ("verdict", 0)]
             .map(|(name, leaves)| TableColumn::new(name).leaving(leaves).under(&band))
@@ -128,7 +128,7 @@ pub(super) fn table(summary: &SummaryComparison) -> Option<DataTable> {
             let difference = row.difference(&pair.base, &pair.arm);
             let cells = difference.map(|difference| {
                 let [estimate, interval] = change_of(difference);
-                [estimate, interval, words::verdict(difference.verdict).to_owned()]
+                [estimate, interval, summary::verdict(difference.verdict).to_owned()]
             });
             cells.unwrap_or_default()
         });

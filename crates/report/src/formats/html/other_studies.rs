@@ -11,7 +11,8 @@ use model::{
 
 use crate::capacity::SummaryCapacity;
 use crate::comparison::shortened;
-use crate::comparison::words::{self, SummaryComparison};
+use crate::comparison::summary::{self, SummaryComparison};
+use crate::comparison::words;
 use crate::details::{PivotPlace, median_of_body};
 use crate::html::event;
 use crate::html::figure::{
@@ -393,7 +394,7 @@ fn without_interval(summary: &SummaryComparison) -> Vec<String> {
             && !row.differences.is_empty()
             && row.differences.iter().all(|difference| difference.interval.is_none())
     };
-    summary.metrics.iter().filter(is_unknown).map(|row| words::name(row.metric)).collect()
+    summary.metrics.iter().filter(is_unknown).map(|row| summary::name(row.metric)).collect()
 }
 
 /// A logarithmic axis, on which half and twice as much are equally far from the base.
@@ -465,7 +466,7 @@ fn forest_rows(summary: &SummaryComparison) -> Vec<ForestRow<'_>> {
             }
             differences.extend(control(summary, row).filter(|_| at == 0));
             if summary.compared().count() > 2 {
-                let metric = words::name(row.metric);
+                let metric = summary::name(row.metric);
                 rows.push(ForestRow::Heading(format!("{metric} against {}", summary.called(base))));
             }
             rows.extend(differences.into_iter().map(|row| ForestRow::Difference(Box::new(row))));
@@ -507,7 +508,7 @@ fn differences_from<'a>(
         .compared()
         .filter_map(|arm| {
             let difference = difference(&arm.letter).filter(|it| it.interval.is_some())?;
-            let label = if is_pair { words::name(row.metric) } else { shortened(&arm.called) };
+            let label = if is_pair { summary::name(row.metric) } else { shortened(&arm.called) };
             let class = class_of_arm(summary, &arm.letter);
             let what = format!("{} against {}", arm.called, summary.called(base));
             let in_key = if is_pair { what.clone() } else { arm.called.clone() };

@@ -1,0 +1,235 @@
+//! The result of a comparison, as figures: the arms, the metrics, and which arm is best.
+
+use model::ComparisonStudy;
+use model::comparison::{
+    ArmRanking, ComparedMetric, ComparisonFindings, ComparisonQuestion, ComparisonVerdict, Metric,
+};
+use serde::Serialize;
+
+use crate::labels;
+
+/// The result of a comparison.
+#[derive(Clone, Debug, Serialize)]
+pub struct SummaryComparison {
+    /// Whether the arms are compared with the base (`change`) or each with each other (`pairs`), or
+    /// which is `best`.
+    pub question: ComparisonQuestion,
+    /// The arms: the base first, the control last.
+    pub arms: Vec<SummaryArm>,
+    /// Blocks that were begun.
+    pub blocks: u32,
+    /// Differences of up to this share of the base's figure do not matter.
+    pub margin: f64,
+    /// The metrics.
+    pub metrics: Vec<ComparedMetric>,
+    /// Whether an arm is worse than the base in a metric that decides, or fails more requests.
+    pub worse: bool,
+    /// Whether a metric that decides gives no verdict against the base.
+    pub cannot_tell: bool,
+    /// Which is best, where that was asked.
+    pub ranking: Option<ArmRanking>,
+    /// The arm to take, where more threads than it has bring nothing that is known: of those that
+    /// are level with the best, the one with the fewest.
+    pub recommended: Option<String>,
+    /// What the event cost, for each arm that has one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<SummaryEvent>,
+    /// What else must be known, in sentences.
+    pub reasons: Vec<String>,
+}
+
+/// One arm.
+#[derive(Clone, Debug, Serialize)]
+pub struct SummaryArm {
+    /// A letter; `A'` is the control.
+    pub letter: String,
+    /// What it is called.
+    pub name: String,
+    /// What sentences call it.
+    #[serde(skip)]
+    pub called: String,
+    /// The settings in which it differs.
+    pub settings: Vec<String>,
+    /// The server, its version and revision; `null` where it never started.
+    pub server: Option<String>,
+    /// Runs that count.
+    pub runs: u32,
+    /// What limits it, of `sweep --try`: none if that is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<&'static str>,
+    /// Requests that it processes at a time, if known.
+    #[serde(skip)]
+    pub(super) slots: Option<u32>,
+}
+
+/// The event of one arm. Times are in milliseconds.
+#[derive(Clone, Debug, Serialize)]
+pub struct SummaryEvent {
+    /// The arm's letter.
+    pub arm: String,
+    /// What the arm is called.
+    #[serde(skip)]
+    pub(super) called: String,
+    /// What was asked for.
+    pub event: String,
+    /// In how many runs it was done.
+    pub runs: u32,
+    /// Until the server's processes had settled: the median of the runs.
+    pub took_ms: Option<f64>,
+    /// Its 95 % interval.
+    pub took_interval_ms: Option<[f64; 2]>,
+    /// For how long no process served.
+    pub unserved_ms: Option<f64>,
+    /// The longest time without a response.
+    pub longest_gap_ms: Option<f64>,
+    /// Requests in flight at the event, or due from then until all was as before.
+    pub requests: u64,
+    /// How many of them failed.
+    pub failed: u64,
+    /// How many requests failed after that.
+    pub failed_later: u64,
+    /// The 99th percentile before.
+    pub p99_before_ms: Option<f64>,
+    /// The same from the event until all was as before.
+    pub p99_during_ms: Option<f64>,
+    /// What it cost.
+    pub sentence: String,
+}
+
+impl SummaryComparison {
+    /// The figures of a study, without `events`, `reasons` and the limits of its arms.
+    pub(super) fn of(study: &ComparisonStudy) -> SummaryComparison {
+        let plan = &study.plan;
+        let found = ComparisonFindings::of(plan, &study.runs);
+        let ranking =
+            (plan.question == ComparisonQuestion::Best).then(|| found.ranking(plan)).flatten();
+        let arm = |at: usize| {
+            let counts = |block| study.counted(block, at).is_some();
+            SummaryArm {
+                letter: plan.letter(at),
+                name: plan.arm(at).name.to_string(),
+                called: plan.called(at),
+                settings: plan.arm(at).settings.iter().map(ToString::to_string).collect(),
+                server: study.server(at).map(labels::server),
+                runs: (1..=found.blocks).filter(|block| counts(*block)).count() as u32,
+                limits: Vec::new(),
+                slots: study.server(at).map(model::ServerFacts::slots),
+            }
+        };
+        let arms: Vec<SummaryArm> = (0..plan.arms_of_a_block()).map(arm).collect();
+        SummaryComparison {
+            question: plan.question,
+            recommended: ranking.as_ref().and_then(|ranking| recommended(ranking, &arms)),
+            arms,
+            blocks: found.blocks,
+            margin: plan.margin,
+            worse: found.is_worse(),
+            cannot_tell: found.cannot_tell(),
+            metrics: found.metrics,
+            ranking,
+            events: Vec::new(),
+            reasons: Vec::new(),
+        }
+    }
+
+    /// The arms without the control.
+    pub(crate) fn compared(&self) -> impl Iterator<Item = &SummaryArm> {
+        self.arms.iter().filter(|arm| !arm.letter.ends_with('\''))
+    }
+
+    /// What sentences call the arm with this letter.
+    pub(crate) fn called<'a>(&'a self, letter: &'a str) -> &'a str {
+        let arm = self.arms.iter().find(|arm| arm.letter == letter);
+        arm.map_or(letter, |arm| arm.called.as_str())
+    }
+
+    /// What sentences call the base.
+    pub(crate) fn base(&self) -> &str {
+        &self.arms[0].called
+    }
+
+    pub(crate) fn metric(&self, metric: Metric) -> Option<&ComparedMetric> {
+        self.metrics.iter().find(|row| row.metric == metric)
+    }
+
+    pub(crate) fn deciding(&self) -> impl Iterator<Item = &ComparedMetric> {
+        self.metrics.iter().filter(|row| row.decides)
+    }
+}
+
+/// The arm with the fewest threads of those that are level with the best. `None` if none that may
+/// be as good has more threads, or if not all threads are known: then there is nothing to choose.
+fn recommended(ranking: &ArmRanking, arms: &[SummaryArm]) -> Option<String> {
+    let slots = |letter: &String| arms.iter().find(|arm| arm.letter == *letter)?.slots;
+    let level = std::iter::once(&ranking.best).chain(&ranking.level_with);
+    let known: Vec<(u32, &String)> =
+        level.map(|letter| Some((slots(letter)?, letter))).collect::<Option<_>>()?;
+    let (fewest, letter) = known.into_iter().min_by_key(|(slots, _)| *slots)?;
+    let mut others =
+        std::iter::once(&ranking.best).chain(&ranking.level_with).chain(&ranking.unclear);
+    let has_more = others.any(|letter| slots(letter).is_some_and(|slots| slots > fewest));
+    (has_more && ranking.is_decided()).then(|| letter.clone())
+}
+
+/// A name, cut so that it leaves room for figures: its beginning, and more of its end, where commands
+/// and paths differ.
+pub(crate) fn shortened(name: &str) -> String {
+    const MOST: usize = 20;
+    const BEGINNING: usize = 6;
+    let letters = name.chars().count();
+    if letters <= MOST {
+        return name.to_owned();
+    }
+    let end = name.chars().skip(letters - (MOST - BEGINNING - 1));
+    name.chars().take(BEGINNING).chain(['…']).chain(end).collect()
+}
+
+/// What a metric is called in a sentence.
+pub(crate) fn name(metric: Metric) -> String {
+    match metric {
+        Metric::Cpu => "CPU a request".to_owned(),
+        Metric::GeneratorCpu => "longtail's CPU a request".to_owned(),
+        Metric::Failed => "failed requests".to_owned(),
+        Metric::Slow => "slow requests".to_owned(),
+        Metric::Workers => "worker deviation".to_owned(),
+        as_typed => as_typed.to_string(),
+    }
+}
+
+/// The verdict in a word.
+pub(crate) fn verdict(verdict: ComparisonVerdict) -> &'static str {
+    match verdict {
+        ComparisonVerdict::Worse => "worse",
+        ComparisonVerdict::Better => "better",
+        ComparisonVerdict::Same => "same",
+        ComparisonVerdict::CannotTell => "cannot tell",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranking(level_with: &[&str], unclear: &[&str], ahead_of: &[&str]) -> ArmRanking {
+        let letters = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect();
+        ArmRanking {
+            best: "D".to_owned(),
+            level_with: letters(level_with),
+            ahead_of: letters(ahead_of),
+            unclear: letters(unclear),
+        }
+    }
+
+    #[test]
+    fn the_smallest_size_that_is_level_with_the_best_is_recommended() {
+        // 6, 10, 12 and 20 slots.
+        let arms = SummaryComparison::of(&testkit::comparison::best()).arms;
+        let taken = |level: &[&str], unclear: &[&str], ahead: &[&str]| {
+            recommended(&ranking(level, unclear, ahead), &arms)
+        };
+        assert_eq!(taken(&["B", "C"], &[], &["A"]).as_deref(), Some("B"));
+        assert_eq!(taken(&["C"], &["A"], &["B"]).as_deref(), Some("C"), "A is not known to do it");
+        assert_eq!(taken(&[], &["A"], &["B", "C"]), None, "none has more threads than the best");
+        assert_eq!(taken(&[], &["A", "B", "C"], &[]), None, "which is best is not known");
+    }
+}
