@@ -132,6 +132,14 @@ pub(crate) struct SpreadLine {
     points: Vec<PlotPoint>,
 }
 
+/// A limit of a percentile: from the left at its height, then to the time that was measured.
+pub(crate) fn limit(class: &str, quantile: f64, limit_ms: f64, measured: Nanos) -> SpreadLine {
+    let x = 1.0 / (1.0 - quantile);
+    let points = [(1.0, limit_ms), (x, limit_ms), (x, measured.as_millis_f64())];
+    let points = points.map(|(x, y)| PlotPoint { x, y }).to_vec();
+    SpreadLine { class: class.to_owned(), points }
+}
+
 /// The plot of these lines, and the last percentile in it; `None` where no line has two points.
 pub(crate) fn spread_plot(lines: Vec<SpreadLine>) -> Option<(Plot, String)> {
     /// The percentiles that the axis names.

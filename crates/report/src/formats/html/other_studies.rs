@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use model::comparison::{ComparedMetric, ComparisonQuestion, Difference};
 use model::tally::Second;
 use model::{
-    Bodies, BodiesStudy, Body, BodyKind, LoadStudy, Nanos, Pace, Profile, Rate, Socket, TrialResult,
+    Bodies, BodiesStudy, Body, BodyKind, LoadStudy, Nanos, ObjectiveFigure, Pace, Profile, Rate,
+    Socket, TrialResult,
 };
 
 use crate::capacity::SummaryCapacity;
@@ -16,8 +17,8 @@ use crate::comparison::words;
 use crate::details::{PivotPlace, median_of_body};
 use crate::html::event;
 use crate::html::figure::{
-    KeyEntry, PageFigure, SECONDS, TitledFigure, heat_map, spread, spread_plot, stacked, thinned,
-    time_axis,
+    KeyEntry, PageFigure, SECONDS, TitledFigure, heat_map, limit, spread, spread_plot, stacked,
+    thinned, time_axis,
 };
 use crate::number;
 use crate::plot::{AxisScale, AxisTick, Plot, PlotAxis, PlotCell, PlotMark, PlotPoint, PlotShape};
@@ -56,6 +57,15 @@ fn spread_of_times(study: &LoadStudy, summary: &Summary<'_>) -> Result<PageFigur
     if study.plan.load.pace.is_open() {
         lines.push(spread("p50", |q| run.service_time(q).time()));
         key.push(KeyEntry::new("p50", "service time, from when it was sent"));
+    }
+    for threshold in &study.plan.thresholds {
+        let condition = threshold.condition;
+        let is_of_all = threshold.class.is_none() && condition.part.is_none();
+        let ObjectiveFigure::ResponseTime(quantile) = condition.figure else { continue };
+        if let Some(measured) = run.response_time(quantile).time().filter(|_| is_of_all) {
+            lines.push(limit("ideal", quantile, condition.limit / 1e6, measured));
+            key.push(KeyEntry::new("ideal", threshold.to_string()));
+        }
     }
     let (plot, last) = spread_plot(lines).ok_or(match summary.verdict {
         SummaryVerdict::Overloaded => {
@@ -550,5 +560,23 @@ mod tests {
         assert_eq!((&*key, &*ticks), ("p50 max ideal mark", "1 2 3 4 5 6"));
         let (title, key, ticks) = drawn(&testkit::capacity::stopped());
         assert_eq!((&*title, &*key, &*ticks), ("The trials", "ideal", "1"));
+    }
+
+    #[test]
+    fn a_limit_is_drawn_at_its_percentile_if_that_is_known() {
+        let mut study = testkit::load::open_poisson();
+        let limits = ["expect p99 < 200ms", "expect p99.999 < 1s", "expect failed < 1"];
+        study.plan.thresholds = limits.map(|text| text.parse().unwrap()).to_vec();
+        let study = model::Study::from(study);
+        let summary = Summary::of(&study, None);
+        let model::Study::Load(load) = &study else { unreachable!("a load") };
+        let figure = spread_of_times(load, &summary).unwrap();
+        let limits: Vec<&str> = figure
+            .key
+            .iter()
+            .filter(|entry| entry.class == "ideal")
+            .map(|entry| entry.meaning.as_str())
+            .collect();
+        assert_eq!(limits, ["expect p99 < 200ms"]);
     }
 }
