@@ -344,6 +344,9 @@ pub enum Diagnostic {
     ConnectionsClosed {
         /// How many.
         closed: u64,
+        /// Of how many requests; not known in older files.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        requests: Option<u64>,
         /// After how many responses it closed each of those that it did not announce, if always the
         /// same.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -45,6 +45,7 @@ pub fn canonical() -> SweepStudy {
     let mut study = with_workers(4);
     study.runs[4].warnings = vec![Diagnostic::ConnectionsClosed {
         closed: 80,
+        requests: None,
         after_answers: None,
         announced_after: None,
         announced: None,

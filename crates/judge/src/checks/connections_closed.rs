@@ -56,12 +56,16 @@ const OLD_PUMA: KeepAliveLimit = KeepAliveLimit {
     hint: "a Puma before 7 does that if other connections wait to be accepted (max_fast_inline): their next requests include a connect; use -k to compare without keep-alive",
 };
 
+/// Closings are rare where there were at least this many times as many requests.
+const RARE: u64 = 1000;
+
 /// Applies where connections are kept alive.
 pub(super) fn ask(run: &Run, keep_alive: bool) -> Option<Diagnostic> {
     let tally = &run.tally;
     let closed = tally.closed_by_server;
     (keep_alive && closed > 0).then(|| Diagnostic::ConnectionsClosed {
         closed,
+        requests: Some(tally.counts.total()),
         after_answers: tally.broken.silent_closings.and_then(ConnectionClosings::every),
         announced_after: tally.announced_closings.and_then(ConnectionClosings::every),
         announced: tally.announced_closings.map(|closings| closings.connections),
@@ -72,12 +76,13 @@ pub(super) fn ask(run: &Run, keep_alive: bool) -> Option<Diagnostic> {
 /// Grade, sentence and hint.
 pub(super) fn assess(
     closed: u64,
+    requests: Option<u64>,
     after_answers: Option<u64>,
     announced_after: Option<u64>,
     announced: Option<u64>,
     server: Option<&str>,
 ) -> Assessment {
-    let grade = Grade::Doubtful;
+    let is_rare = requests.is_some_and(|requests| closed.saturating_mul(RARE) <= requests);
     let are_announced = announced == Some(closed);
     let closed = counted(closed, "connection");
     let sentence = match (after_answers, announced_after) {
@@ -95,11 +100,21 @@ pub(super) fn assess(
         (None, None) => format!("the server closed {closed} that should have stayed open"),
     };
     let limit = announced_after.and_then(|answers| limit_of(answers, server));
-    let hint = limit.map_or(
-        "their next requests include a connect; use -k to compare without keep-alive",
-        |limit| limit.hint,
-    );
-    Assessment::new(grade, sentence, hint)
+    match limit {
+        Some(limit) => Assessment::new(Grade::Doubtful, sentence, limit.hint),
+        // Nothing that shows in a percentile.
+        None if is_rare => Assessment::new(
+            Grade::Note,
+            sentence,
+            "the next request on each includes a connect; a server also closes connections that are \
+             idle for long",
+        ),
+        None => Assessment::new(
+            Grade::Doubtful,
+            sentence,
+            "their next requests include a connect; use -k to compare without keep-alive",
+        ),
+    }
 }
 
 /// The limit of a server that ends a connection after so many responses, where it is known.
@@ -136,18 +151,29 @@ mod tests {
             // Connections that end after different numbers of responses have no limit.
             (None, Some("nginx/1.22.1"), "use -k"),
         ] {
-            let said = assess(5, None, announced_after, None, server);
+            let said = assess(5, Some(100), None, announced_after, None, server);
             assert!(said.hint.contains(hint), "{}", said.hint);
         }
     }
 
     #[test]
     fn the_number_of_responses_is_said() {
-        let said = |after, announced| assess(5, after, announced, None, None).sentence;
+        let said = |after, announced| assess(5, None, after, announced, None, None).sentence;
         assert!(said(None, Some(10)).ends_with("each with its 10th response"));
         assert!(said(Some(10), None).contains("after its 10th response and without announcing"));
         assert!(said(None, None).ends_with("that should have stayed open"));
-        let announced = assess(5, None, None, Some(5), None).sentence;
+        let announced = assess(5, None, None, None, Some(5), None).sentence;
         assert!(announced.ends_with("and announced each (Connection: close)"), "{announced}");
+    }
+
+    #[test]
+    fn a_closing_in_a_thousand_requests_doubts_nothing_unless_it_is_a_limit() {
+        let grade = |requests, announced_after| {
+            assess(5, requests, None, announced_after, None, Some("nginx/1.22.1")).grade
+        };
+        assert_eq!(grade(Some(5000), None), Grade::Note);
+        assert_eq!(grade(Some(4999), None), Grade::Doubtful);
+        assert_eq!(grade(None, None), Grade::Doubtful, "an older file");
+        assert_eq!(grade(Some(5000), Some(1000)), Grade::Doubtful);
     }
 }

@@ -202,12 +202,14 @@ pub fn assess(diagnostic: &Diagnostic) -> Assessment {
         }
         Diagnostic::ConnectionsClosed {
             closed,
+            requests,
             after_answers,
             announced_after,
             announced,
             server,
         } => connections_closed::assess(
             *closed,
+            *requests,
             *after_answers,
             *announced_after,
             *announced,
