@@ -13,15 +13,19 @@ pub mod request_logs;
 pub mod text;
 pub mod wrk;
 
-use model::{LoadStudy, Verdict};
+use judge::{Finding, FindingRole};
+use model::{LoadStudy, Study, Verdict};
 
 /// Lays out a load in a format that has no way to mark a run as invalid: for an invalid run it
-/// returns a line that says so, and no figures.
+/// returns a line that says why, and no figures.
 pub fn with_valid_figures(load: &LoadStudy, layout: fn(&LoadStudy) -> String) -> String {
     let judgement = load.run.judgement.as_ref();
     if judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
     {
-        return "INVALID: the run's figures are not shown; longtail report says why, --force shows them\n".to_owned();
+        let findings = judge::findings(&Study::from(load.clone()));
+        let conclusions = findings.iter().filter(|it| it.role() == FindingRole::Conclusion);
+        let why: Vec<String> = conclusions.map(Finding::sentence).collect();
+        return format!("{} The figures are not shown (--force shows them).\n", why.join(" "));
     }
     layout(load)
 }
