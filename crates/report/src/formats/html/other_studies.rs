@@ -52,12 +52,17 @@ pub(crate) fn of_load(study: &LoadStudy, summary: &Summary<'_>) -> Vec<TitledFig
 
 fn spread_of_times(study: &LoadStudy, summary: &Summary<'_>) -> Result<PageFigure, String> {
     let run = &study.run;
-    let mut lines = vec![spread("p99", |q| run.response_time(q).time())];
+    let mut lines = Vec::new();
     let mut key = vec![KeyEntry::new("p99", "response time, from when a request was due")];
     if study.plan.load.pace.is_open() {
         lines.push(spread("p50", |q| run.service_time(q).time()));
-        key.push(KeyEntry::new("p50", "service time, from when it was sent"));
+        key.push(KeyEntry::new(
+            "p50",
+            "service time, from when it was sent; below the other if equal",
+        ));
     }
+    // Drawn last, so that no other line hides it.
+    lines.push(spread("p99", |q| run.response_time(q).time()));
     for threshold in &study.plan.thresholds {
         let condition = threshold.condition;
         let is_of_all = threshold.class.is_none() && condition.part.is_none();
