@@ -252,7 +252,11 @@ fn listed(condition: &Objective, results: &[&NamedResult<'_>]) -> String {
     });
     let more = results.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("it is {}{more}", named.collect::<Vec<_>>().join(", "))
+    // What too few responses give may be their longest, and no figure of the server.
+    let has_too_few =
+        results.iter().any(|it| it.result.doubt == Some(ThresholdDoubt::TooFewAnswers));
+    let begin = if has_too_few { "the responses give" } else { "it is" };
+    format!("{begin} {}{more}", named.collect::<Vec<_>>().join(", "))
 }
 
 fn figure(condition: &Objective, result: &ThresholdResult) -> String {
@@ -269,6 +273,9 @@ fn figure(condition: &Objective, result: &ThresholdResult) -> String {
         Some((Some(low), None)) => format!(" (at least {})", in_unit(condition, low)),
         _ => String::new(),
     };
+    if result.includes_generator {
+        return format!("{}{range}, longtail's own delay included", in_unit(condition, value));
+    }
     format!("{}{range}", in_unit(condition, value))
 }
 
@@ -312,7 +319,7 @@ fn doubt(it: &NamedResult<'_>) -> String {
         Some(ThresholdDoubt::EventUnfinished) => {
             return ", but the event was not over when the run was".to_owned();
         }
-        Some(ThresholdDoubt::TooFewAnswers) => "too few responses bound it there",
+        Some(ThresholdDoubt::TooFewAnswers) => "they are too few to bound it",
         Some(ThresholdDoubt::InsideInterval) => "the limit is inside the 95 % interval",
     };
     let advice = match &it.longer {

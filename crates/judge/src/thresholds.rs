@@ -4,9 +4,12 @@ use std::borrow::Cow;
 
 use model::histogram::rank;
 use model::statistics::{Interval, ranks};
-use model::{Nanos, ObjectiveFigure, Quantile, Run, RunPart, Threshold, Verdict};
+use model::{
+    Compare, Diagnostic, Nanos, ObjectiveFigure, Quantile, Run, RunPart, Threshold, Verdict,
+};
 use serde::Serialize;
 
+use crate::checks::{Grade, grade};
 use crate::event::{EventTrouble, trouble};
 
 /// The result of a threshold in one run.
@@ -20,6 +23,9 @@ pub struct ThresholdResult {
     pub is_met: bool,
     /// Why the result is uncertain.
     pub doubt: Option<ThresholdDoubt>,
+    /// The generator was the limit, and the threshold is met all the same: its own delay is part of
+    /// the figure.
+    pub includes_generator: bool,
 }
 
 impl ThresholdResult {
@@ -126,7 +132,6 @@ fn held(run: &Run, threshold: &Threshold) -> Option<ThresholdResult> {
     };
     let doubt = match value {
         _ if verdict == Some(Verdict::Invalid) => Some(ThresholdDoubt::Invalid),
-        _ if verdict == Some(Verdict::GeneratorBound) => Some(ThresholdDoubt::GeneratorBound),
         None => Some(ThresholdDoubt::NotPrinted),
         Some(_) if is_spoilt => Some(ThresholdDoubt::ImpossibleClaim),
         // A limit outside the interval is decided, however few responses there are.
@@ -146,7 +151,47 @@ fn held(run: &Run, threshold: &Threshold) -> Option<ThresholdResult> {
     let is_known =
         !matches!(doubt, Some(ThresholdDoubt::NotPrinted | ThresholdDoubt::ImpossibleClaim));
     let is_met = is_known && value.is_some_and(|value| threshold.is_met_by(value));
-    Some(ThresholdResult { value, interval, is_met, doubt })
+    let is_generators = verdict == Some(Verdict::GeneratorBound);
+    let doubt = if is_generators && !(is_met && holds_all_the_same(run, threshold)) {
+        Some(ThresholdDoubt::GeneratorBound)
+    } else {
+        doubt
+    };
+    let includes_generator = is_generators && doubt.is_none();
+    Some(ThresholdResult { value, interval, is_met, doubt, includes_generator })
+}
+
+/// Whether a threshold that a run met would be met without the generator's delay, too: the time from
+/// when a request was due has that delay in it, so an upper limit of it holds if the load was the one
+/// that was asked for. In an open loop it was if all requests were sent in time. In a closed loop a
+/// faster generator would ask for more: at most, a request would stand in line behind all others.
+fn holds_all_the_same(run: &Run, threshold: &Threshold) -> bool {
+    let condition = &threshold.condition;
+    let is_upper = (condition.compare == Compare::Below) == threshold.is_expected;
+    let checks = run.judgement.iter().flat_map(|judgement| &judgement.checks);
+    let grades: Vec<Grade> = checks
+        .filter(|check| {
+            matches!(check, Diagnostic::SentInTime { .. } | Diagnostic::GeneratorLost { .. })
+        })
+        .map(grade)
+        .collect();
+    let is_as_asked = grades.iter().all(|grade| *grade == Grade::Passed);
+    let is_open = !grades.is_empty();
+    match condition.figure {
+        ObjectiveFigure::ResponseTime(_) | ObjectiveFigure::Mean | ObjectiveFigure::Max => {
+            let in_line = || {
+                let longest = run.max_response_time().time()?;
+                Some(f64::from(run.connections) * longest.0 as f64)
+            };
+            is_upper
+                && is_as_asked
+                && (is_open || in_line().is_some_and(|time| time < condition.limit))
+        }
+        ObjectiveFigure::ErrorShare | ObjectiveFigure::Errors => is_upper && is_as_asked && is_open,
+        ObjectiveFigure::ServiceTime(_)
+        | ObjectiveFigure::SentShare
+        | ObjectiveFigure::Completed => false,
+    }
 }
 
 /// The result in a part of a run with an event; `None` if the event was not done. A failed request
@@ -191,6 +236,7 @@ fn held_in_part(run: &Run, threshold: &Threshold, part: RunPart) -> Option<Thres
         interval,
         is_met: threshold.is_met_by(value),
         doubt,
+        includes_generator: false,
     })
 }
 
@@ -267,7 +313,7 @@ mod tests {
     use super::*;
     use model::{
         Believable, ClaimGrade, ClassTally, Diagnostic, EventCommand, EventRecord, Exchange,
-        GeneratorClaim, Outcome, PercentileTime, Statistics, Tally, Window,
+        GeneratorClaim, Judgement, Outcome, PercentileTime, Statistics, Tally, Window,
     };
 
     /// A run of one second with responses of 1 ms, 2 ms and so on, and with timeouts.
@@ -351,6 +397,36 @@ mod tests {
         assert!((times("expect p50 < 510ms") - 9.0).abs() < 0.5, "{}", times("expect p50 < 510ms"));
         assert!(times("expect p99.99 < 2s") > 10.0);
         assert_eq!(times_as_long(&run, &"expect failed < 1".parse().unwrap()), None);
+    }
+
+    #[test]
+    fn a_limit_that_holds_with_the_generators_delay_holds_without_it() {
+        let judged = |checks: Vec<Diagnostic>| {
+            let judgement = Judgement {
+                verdict: Verdict::GeneratorBound,
+                limit: None,
+                decided_by: None,
+                checks,
+                forced: false,
+            };
+            Run { judgement: Some(judgement), ..run(100, 0) }
+        };
+        let sent = |sent| judged(vec![Diagnostic::SentInTime { sent, due: 100 }]);
+        let said = |run: &Run, text: &str| {
+            let result = result(run, text);
+            (result.is_shown(), result.includes_generator)
+        };
+        // Responses of 1 to 100 ms; in a closed loop four of them may stand in line.
+        let [open, late, closed] = [sent(100), sent(90), judged(Vec::new())];
+        for text in ["expect p50 < 60ms", "fail if max > 101ms", "expect failed < 1"] {
+            assert_eq!(said(&open, text), (true, true), "{text}");
+            assert_eq!(said(&late, text), (false, false), "{text}");
+            assert_eq!(said(&closed, text), (false, false), "{text}");
+        }
+        assert_eq!(said(&open, "expect p50 < 40ms"), (false, false));
+        assert_eq!(said(&open, "expect completed > 1/s"), (false, false));
+        assert_eq!(said(&closed, "expect p50 < 399ms"), (false, false));
+        assert_eq!(said(&closed, "expect p50 < 401ms"), (true, true));
     }
 
     #[test]

@@ -45,9 +45,17 @@ fn decider(judgement: &Judgement) -> Option<Diagnostic> {
 
 fn not_measured(runs: &[String], verdict: Verdict, check: Option<&Diagnostic>) -> String {
     let at = if runs.is_empty() { String::new() } else { format!(" at {}", listed(runs)) };
-    let is_machine = matches!(check, Some(Diagnostic::MachineBusy { .. }));
+    let is_late = matches!(
+        check,
+        Some(
+            Diagnostic::MachineBusy { .. }
+                | Diagnostic::GeneratorLag { .. }
+                | Diagnostic::ReadLag { .. }
+                | Diagnostic::Bracket { .. }
+        )
+    );
     let check = check.map(|check| assess(check).sentence).unwrap_or_default();
-    if is_machine && verdict == Verdict::GeneratorBound {
+    if is_late && verdict == Verdict::GeneratorBound {
         return format!(
             "GENERATOR-BOUND{at}: longtail was late, so the figures do not describe the server; {check}."
         );
