@@ -169,8 +169,12 @@ fn over_time(study: &LoadStudy, width: Width, is_full: bool) -> String {
         .columns()
         .map_or(PARTS, |columns| columns.saturating_sub(NAME + 2) / CELL)
         .clamp(1, PARTS);
-    let each = slice_length(study, seconds.len(), room);
-    let slices: Vec<&[Second]> = seconds.chunks(each).collect();
+    let window = Window::of(study.run.measured, seconds.len());
+    let (inside, later) = seconds.split_at(window.seconds);
+    let room = room.saturating_sub(later.len().min(1)).max(1);
+    let each = slice_length(study, inside.len(), room).max(1);
+    let slices = inside.chunks(each).chain(Some(later).filter(|later| !later.is_empty()));
+    let slices: Vec<&[Second]> = slices.collect();
     let line = |name: &str, cell: &dyn Fn(usize) -> String| {
         let cells = (0..slices.len()).map(|at| format!("{:>CELL$}", cell(at)));
         format!("  {name:<NAME$}{}\n", cells.collect::<String>())
@@ -184,13 +188,37 @@ fn over_time(study: &LoadStudy, width: Width, is_full: bool) -> String {
         let longest = slices[at].iter().map(|second| second.response_time_max_ns).max();
         longest.filter(|_| completed(at) > 0).map(Nanos)
     };
-    let mut text = line("until second", &|at| ((at + 1) * each).min(seconds.len()).to_string());
+    let mut text = line("until second", &|at| window.end_of_slice(at, each));
     if is_full {
         text += &line("responses", &|at| completed(at).to_string());
         text += &line("failed", &|at| sum(at, |second| second.failed).to_string());
     }
     text += &line("mean, ms", &|at| or_none(mean(at), number::milliseconds));
     text + &line("slowest, ms", &|at| or_none(longest(at), number::milliseconds))
+}
+
+/// The measured window among the seconds of a run; the last requests end after it.
+struct Window {
+    /// How long it is, to a tenth of a second.
+    length: f64,
+    /// How many seconds it has, the last of which may be cut off.
+    seconds: usize,
+}
+
+impl Window {
+    fn of(measured: Nanos, seconds: usize) -> Window {
+        let length = (measured.as_secs_f64() * 10.0).round() / 10.0;
+        Window { length, seconds: seconds.min(length.ceil() as usize) }
+    }
+
+    /// Until when a slice lasts, in seconds: `10`, `9.3` if the window ended then, or `later`.
+    fn end_of_slice(&self, at: usize, each: usize) -> String {
+        if at * each >= self.seconds {
+            return "later".to_owned();
+        }
+        let end = (((at + 1) * each) as f64).min(self.length);
+        number::fixed(end, usize::from(end.fract() > 0.0))
+    }
 }
 
 /// Seconds of a slice: as long as a step of the profile, where all steps fit.
@@ -202,4 +230,23 @@ fn slice_length(study: &LoadStudy, seconds: usize, room: usize) -> usize {
         }
     }
     seconds.div_ceil(room)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_slice_ends_after_the_window_but_that_of_what_came_later() {
+        let ends = |each: usize, seconds: usize, measured_ms: u64| {
+            let window = Window::of(Nanos::from_millis(measured_ms), seconds);
+            let slices = window.seconds.div_ceil(each) + usize::from(seconds > window.seconds);
+            (0..slices).map(|at| window.end_of_slice(at, each)).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(ends(1, 3, 3000), "1 2 3");
+        assert_eq!(ends(1, 5, 3001), "1 2 3 later");
+        assert_eq!(ends(8, 31, 30_000), "8 16 24 30 later");
+        assert_eq!(ends(2, 10, 9020), "2 4 6 8 9 later");
+        assert_eq!(ends(2, 10, 9320), "2 4 6 8 9.3");
+    }
 }
