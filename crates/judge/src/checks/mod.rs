@@ -424,7 +424,13 @@ pub const LOAD_PERCENTILES: [f64; 7] = [0.50, 0.75, 0.90, 0.95, 0.99, 0.999, 0.9
 /// The warnings that a load raises by its own figures.
 pub fn warnings_of_load(run: &Run, pace: &Pace, setting: RunSetting<'_>) -> Vec<Diagnostic> {
     let mut warnings = warnings_of_any(run, &LOAD_PERCENTILES, setting);
-    let sending = sent_in_time::of(run).filter(|sending| grade(sending) > Grade::Passed);
+    // Those that waited for a free connection have a warning of their own.
+    let is_more_than_queued = |sending: &Diagnostic| {
+        matches!(sending, Diagnostic::SentInTime { sent, due }
+            if due.saturating_sub(*sent) > run.tally.queued.count)
+    };
+    let sending = sent_in_time::of(run)
+        .filter(|sending| grade(sending) > Grade::Passed && is_more_than_queued(sending));
     if pace.is_open() && setting.ended_by.is_none() {
         warnings.extend(sending);
     }
