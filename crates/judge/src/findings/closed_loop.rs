@@ -1,6 +1,6 @@
 //! A closed loop: the rate at which its connections completed requests.
 
-use model::{LoadPlan, Nanos, Run};
+use model::{Limit, LoadPlan, Nanos, Run};
 use serde::{Deserialize, Serialize};
 
 use super::{Finding, HighestPercentile};
@@ -17,6 +17,9 @@ pub struct ClosedLoop {
     pub highest: Option<HighestPercentile>,
     /// Whether each connection pauses between two requests.
     pub pauses: bool,
+    /// Whether the limit is CPUs of which others used a part.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub on_shared_cpus: bool,
 }
 
 /// Describes the run of a closed loop.
@@ -26,13 +29,17 @@ pub(super) fn of(run: &Run, plan: &LoadPlan) -> Finding {
         rate_per_s: run.completed_rate(),
         highest: HighestPercentile::of(run),
         pauses: plan.load.think > Nanos::ZERO,
+        on_shared_cpus: matches!(
+            run.judgement.as_ref().and_then(|judgement| judgement.limit.as_ref()),
+            Some(Limit::SharedCpus(_))
+        ),
     }
     .into()
 }
 
 impl ClosedLoop {
     pub(super) fn sentence(&self) -> String {
-        let ClosedLoop { connections, rate_per_s, highest, pauses } = self;
+        let ClosedLoop { connections, rate_per_s, highest, pauses, on_shared_cpus } = self;
 
         let pace = match (*pauses, *connections) {
             (true, 1) => "that pauses between requests",
@@ -42,6 +49,11 @@ impl ClosedLoop {
         };
         let n = count_of(*connections, "connection");
         let within = highest.map(HighestPercentile::clause).unwrap_or_default();
-        format!("{} requests/s over {n} {pace}{within}.", rate_in_words(*rate_per_s))
+        let shared = if *on_shared_cpus {
+            ". The CPUs are shared; on CPUs of its own the server would do more"
+        } else {
+            ""
+        };
+        format!("{} requests/s over {n} {pace}{within}{shared}.", rate_in_words(*rate_per_s))
     }
 }
