@@ -13,7 +13,7 @@ use model::secret::{
 };
 
 use crate::args::other_tools::command_lines::{self, TypedWord};
-use crate::args::other_tools::flags::{OtherTool, truth_of};
+use crate::args::other_tools::flags::{BODY, OtherTool, truth_of};
 use crate::args::other_tools::synonyms;
 use crate::exit::{Mistake, wrong};
 
@@ -369,6 +369,8 @@ impl MaskedWords {
     fn masked_value(&mut self, whole: &Command, holds: FlagValue, value: &str) -> String {
         let masked = match holds {
             FlagValue::Secret if value.is_empty() => String::new(),
+            // What a line to paste has in the place of a body that is not known.
+            FlagValue::Body if value == BODY => value.to_owned(),
             FlagValue::Body if !is_secret_body(value) => value.to_owned(),
             FlagValue::RawBody if !is_secret_body(value) && !value.starts_with('@') => {
                 value.to_owned()

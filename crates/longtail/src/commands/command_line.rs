@@ -13,7 +13,7 @@ use super::{Cli, Command, definition, help};
 use crate::args::mistakes::argument_fault::ArgumentFault;
 use crate::args::mistakes::{mistaken_values, unknown_words};
 use crate::args::other_tools::command_lines::OthersReading;
-use crate::args::other_tools::flags::{DURATION, OtherTool, URL, VUS};
+use crate::args::other_tools::flags::{BODY, METHOD, OtherTool, URL};
 use crate::args::other_tools::{command_lines, synonyms};
 use crate::args::{LoadArgs, overhead};
 use crate::exit::{LinesToType, Mistake, refuse_if, to_type, wrong};
@@ -70,7 +70,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocat
     let words: Vec<OsString> = words.into_iter().collect();
     let typed = texts(&words);
     secrets::refuse_placeholder(&typed)?;
-    refuse_literal_url(&typed)?;
+    refuse_placeholder(&typed)?;
     let mistake = match understood(words) {
         Ok(invocation) => return Ok(invocation),
         Err(mistake) => mistake,
@@ -86,17 +86,34 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocat
     }
 }
 
-/// Refuses a line of ours that was pasted with the word that stands for a URL.
-fn refuse_literal_url(words: &[String]) -> Result<(), Mistake> {
+/// Words that stand for what only the user knows, what each is, and the flags before it. The parser
+/// takes these words, since a text may be any.
+const PLACEHOLDERS: [(&str, &str, &[&str]); 3] =
+    [(URL, "URL", &[]), (METHOD, "method", &["-m", "--method"]), (BODY, "body", &["-d", "--data"])];
+
+/// Refuses a line of ours that was pasted with a word that stands for something unknown.
+fn refuse_placeholder(words: &[String]) -> Result<(), Mistake> {
     let is_ours = definition().get_subcommands().any(|command| {
         words.first().is_some_and(|word| word == command.get_name())
             && command.get_arguments().any(|argument| argument.get_id() == "url")
     });
     let names_tool = words.iter().any(|word| OtherTool::of(word).is_some());
-    refuse_if(
-        is_ours && !names_tool && words.iter().any(|word| word == URL),
-        format!("{URL} stands for yours: put your URL in the place of {URL}"),
-    )
+    if !is_ours || names_tool {
+        return Ok(());
+    }
+    for (placeholder, what, flags) in PLACEHOLDERS {
+        let is_there = words.iter().enumerate().any(|(at, word)| {
+            let before = at.checked_sub(1).map_or("", |before| words[before].as_str());
+            word == placeholder && (flags.is_empty() || flags.contains(&before))
+        });
+        refuse_if(
+            is_there,
+            format!(
+                "{placeholder} stands for yours: put your {what} in the place of {placeholder}"
+            ),
+        )?;
+    }
+    Ok(())
 }
 
 fn understood(words: Vec<OsString>) -> Result<Invocation, Mistake> {
@@ -596,24 +613,13 @@ fn of_other_tool(
     Some(pasted(answer))
 }
 
-/// A line with some values in the place of words that stand for those that only the user knows.
-fn with_values(line: &[String]) -> Vec<String> {
-    let value = |word: &String| match word.as_str() {
-        URL => "http://localhost/".to_owned(),
-        VUS => "1".to_owned(),
-        DURATION => "1s".to_owned(),
-        _ => word.clone(),
-    };
-    line.iter().map(value).collect()
-}
-
 /// The line to paste, if it is understood, or what is wrong with it.
 fn pasted(answer: Result<command_lines::PastedLine, Mistake>) -> Mistake {
     let line = match answer {
         Ok(line) => line,
         Err(mistake) => return mistake,
     };
-    match understood_line(&with_values(&line.words)) {
+    match understood_line(&command_lines::with_values(&line.words)) {
         Ok(_) => to_type(format!("{}: type ", line.refusal), shown(&line.words)),
         Err(mistake) => mistake,
     }
@@ -793,7 +799,7 @@ mod tests {
                 if line.iter().any(|word| word.contains(model::secret::SECRET)) {
                     continue;
                 }
-                let pasted = with_values(&line).into_iter();
+                let pasted = command_lines::with_values(&line).into_iter();
                 if let Err(mistake) = parse(pasted.map(OsString::from)) {
                     refused.push(format!("{row}\n  {line:?}\n  {mistake}"));
                 }

@@ -10,6 +10,22 @@ use testkit::{claimed, study};
 
 use crate::lab::{LONGTAIL, Lab, end, free_port, settings_and_words};
 
+/// A script of k6 whose options are all plain literals.
+const OPEN_K6_SCRIPT: &str = "import http from 'k6/http';
+import { check, sleep } from 'k6';
+export const options = {
+  scenarios: {
+    open: { executor: 'constant-arrival-rate', rate: 100, timeUnit: '1s', duration: '2s', preAllocatedVUs: 20, maxVUs: 50 },
+  },
+  thresholds: { http_req_duration: ['p(95)<200'], http_req_failed: ['rate<0.01'] },
+};
+export default function () {
+  const response = http.get('http://127.0.0.1:1/posts');
+  check(response, { ok: (r) => r.status === 200 });
+  sleep(0.1);
+}
+";
+
 /// Creates the files that the table names.
 fn files(lab: &Lab) {
     let newer =
@@ -32,6 +48,11 @@ fn files(lab: &Lab) {
         ("token", "hunter2\n"),
         ("plain.js", "export const options = { vus: 7, duration: '20s' };\n"),
         ("staged.js", "export const options = { stages: [{ duration: '1m', target: 9 }] };\n"),
+        ("rate.js", OPEN_K6_SCRIPT),
+        (
+            "computed.js",
+            "export const options = { scenarios: { a: { executor: 'constant-arrival-rate', rate: R, duration: '2s' } } };\nexport default () => { http.post(BASE, JSON.stringify(x)); }\n",
+        ),
         ("outside", "GET /x\n@/etc/hostname\n"),
         ("through-link", "GET /x\n@hosts\n"),
     ] {

@@ -14,10 +14,11 @@ use model::plan::quoted;
 use model::secret::{is_number_or_time, masked_word};
 
 use super::flags::{
-    Compression, Counterpart, DURATION, FOR_EVER, KeepAlive, OtherTool, OthersDefault, OthersFlag,
-    Spelling, TOOLS, Takes, URL, UrlPlace, VUS, in_five_digits, is_script, truth_of,
+    BODY, Compression, Counterpart, DURATION, FOR_EVER, KeepAlive, METHOD, OtherTool,
+    OthersDefault, OthersFlag, RATE, Spelling, TOOLS, Takes, URL, UrlPlace, VUS, in_five_digits,
+    is_script, truth_of,
 };
-use super::k6_script::ScriptOptions;
+use super::k6_script::K6Script;
 use super::synonyms;
 use crate::args::mistakes::unknown_words;
 use crate::exit::{LineToType, LinesToType, Mistake, wrong};
@@ -540,7 +541,7 @@ fn is_time_for_text(typed: &TypedFlag) -> bool {
 }
 
 /// Our words of a flag with its value. A body that `-d` would refuse here has to be marked as text.
-fn with_value(parts: &[&str], value: &str) -> Vec<String> {
+pub(super) fn with_value(parts: &[&str], value: &str) -> Vec<String> {
     let is_plain_text = value.starts_with('@') || value.parse::<Nanos>().is_ok();
     let word = |part: &&str| match *part {
         "-d" if is_plain_text => "--data-raw".to_owned(),
@@ -587,6 +588,7 @@ pub(crate) fn answer(
     let theirs = &[settings.words, theirs].concat();
     let mut found = translate(tool, load, theirs, UnknownFlags::LeftOut).map_err(wrong)?;
     found.remarks.extend(settings.remarks);
+    found.flags.extend(settings.ours);
     if tool.name == "siege" {
         found.take_siege_post();
     }
@@ -594,6 +596,11 @@ pub(crate) fn answer(
         found.remarks.push(format!("without -duration {FOR_EVER}"));
     }
     find_url(tool, beside, &mut found);
+    if let Some(url) = settings.url
+        && found.operands == [URL]
+    {
+        found.operands = vec![url];
+    }
     if let Some(flag) = tool.redirects
         && !tool.has_typed(flag, theirs)
     {
@@ -602,10 +609,16 @@ pub(crate) fn answer(
     let is_said = says_encoding(&found.flags) || says_encoding(beside);
     found.accepts = tool.asks_for(theirs).filter(|_| !is_said);
     let words = found.whole_line(whole, tool, beside);
+    // A URL in the place of the script leaves nothing to say of one.
     if let UrlPlace::Script(_) = tool.url
-        && words.iter().any(|word| word == URL)
+        && script.as_deref().is_none_or(|word| found.operands != [word])
     {
-        found.remarks.extend(of_script(script.as_deref(), &words));
+        found.remarks.push(of_script(script.as_deref(), &words));
+        match settings.not_taken {
+            Some(what) if what.is_empty() => {}
+            Some(what) => found.remarks.push(format!("not taken: {}", listed(&what))),
+            None => found.remarks.push(OF_SCRIPT.to_owned()),
+        }
     }
     let is_get = |word: &String| word == "GET";
     if words.iter().any(is_get) && !found.flags.iter().chain(beside).any(is_get) {
@@ -630,7 +643,8 @@ impl Translation {
             words.push("-k".to_owned());
         }
         // If `load` does not take these words, whoever types them is told why.
-        if let Some(load) = parsed_load(whole, words.iter().chain(&self.operands)) {
+        let filled = with_values(&[&words[..], &self.operands].concat());
+        if let Some(load) = parsed_load(whole, filled.iter()) {
             words.extend(defaults(tool, &load));
         }
         words.extend(self.accepts.into_iter().flat_map(accepting));
@@ -681,12 +695,17 @@ const K6_SETTINGS: [(&str, &str); 11] = [
     ("K6_NO_VU_CONNECTION_REUSE", "no-vu-connection-reuse"),
 ];
 
-/// What the environment says to a tool.
+/// What the environment and a script say to a tool.
 #[derive(Default)]
 struct Settings {
     /// Its flags that say the same.
     words: Vec<String>,
+    /// Flags of ours for what no flag of it says.
+    ours: Vec<String>,
+    url: Option<String>,
     remarks: Vec<String>,
+    /// What its script has, and no flag here says; `None` if the script is not read.
+    not_taken: Option<Vec<String>>,
 }
 
 /// What variables of the environment and the options of its script say to k6, where no flag of its
@@ -712,34 +731,62 @@ fn k6_settings(tool: &'static OtherTool, line: &[String]) -> Settings {
 }
 
 impl Settings {
-    /// What the options of k6's script say. How long it runs counts only if nothing else says it: k6
-    /// then takes no notice of the script's length, count or stages.
+    /// What k6's script says. How long it runs counts only if nothing else says it: k6 then takes no
+    /// notice of the script's length, count, stages or scenarios.
     fn take_script(&mut self, tool: &'static OtherTool, line: &[String]) {
-        let options =
-            script_of(tool, line).and_then(|script| ScriptOptions::of(Path::new(&script)));
-        let Some(options) = options else { return };
+        let script = script_of(tool, line).and_then(|script| K6Script::of(Path::new(&script)));
+        let Some(script) = script else { return };
         let said = [&self.words[..], line].concat();
         let is_said = |flag: &str| tool.has_typed(flag, &said);
         let has_length = ["duration", "iterations", "stage"].into_iter().any(is_said);
-        if let Some(name) = options.decided_by.filter(|_| !has_length) {
-            let why = format!("its {name} decide how many virtual users there are, and how long");
-            self.remarks.push(why);
-        }
         let mut taken = Vec::new();
-        for (flag, value) in options.flags {
-            let is_other = if flag == "vus" { is_said("vus") } else { has_length };
-            if !is_other {
-                taken.push(format!("{flag} {value}"));
-                self.words.extend([format!("--{flag}"), value]);
+        for (flag, value) in script.flags {
+            let is_length = ["duration", "iterations"].contains(&flag);
+            if is_said(flag) || is_length && has_length {
+                continue;
+            }
+            self.words.push(format!("--{flag}"));
+            if value.is_empty() {
+                taken.push(flag.to_owned());
+            } else {
+                taken.push(format!("{flag} {}", masked_word(&value)));
+                self.words.push(value);
             }
         }
-        if options.has_one_user && !is_said("vus") {
+        if script.has_one_user && !is_said("vus") {
             self.words.extend(["--vus", "1"].map(str::to_owned));
         }
         if !taken.is_empty() {
             self.remarks.push(format!("its options say {}", listed(&taken)));
         }
+        let mut is_open = false;
+        if let Some(shape) = script.shape.filter(|_| !has_length) {
+            is_open = shape.is_open;
+            self.remarks.push(shape.said);
+            let mut words = shape.words;
+            if is_said("vus") {
+                words = without_pair(words, "-c");
+            }
+            self.ours.extend(words);
+        }
+        if let Some(pause) = script.pause.filter(|_| !is_open && !is_said("rps")) {
+            self.ours.extend(["--think".to_owned(), pause.to_string()]);
+        }
+        if !is_said("no-thresholds") {
+            self.ours.extend(script.thresholds);
+        }
+        self.ours.extend(script.request);
+        self.url = script.url;
+        self.not_taken = Some(script.not_taken);
     }
+}
+
+/// Words without a flag and its value.
+fn without_pair(mut words: Vec<String>, flag: &str) -> Vec<String> {
+    if let Some(at) = words.iter().position(|word| word == flag) {
+        words.drain(at..(at + 2).min(words.len()));
+    }
+    words
 }
 
 /// Whether these words behind `run` are k6's: a script, or flags of it.
@@ -923,28 +970,58 @@ fn script_of(tool: &'static OtherTool, theirs: &[String]) -> Option<String> {
     tool.first_operand(theirs).map(|at| theirs[at].clone())
 }
 
+/// Words that stand in a line for what is not known, what each is, and a value that may stand there.
+const UNKNOWN: [(&str, &str, &str); 6] = [
+    (URL, "URL", "http://localhost/"),
+    (VUS, "number of virtual users", "1"),
+    (RATE, "rate", "1"),
+    (DURATION, "duration", "1s"),
+    (METHOD, "method", "GET"),
+    (BODY, "body", "a=1"),
+];
+
+/// Whether a word of a line has this one for something unknown: `RATE`, `RATE,RATE`.
+fn stands_for(word: &str, unknown: &str) -> bool {
+    word.split(',').any(|part| part == unknown)
+}
+
+/// A line with some values in the place of words that stand for those that only the user knows.
+pub(crate) fn with_values(line: &[String]) -> Vec<String> {
+    let value = |word: &String| {
+        let unknown = UNKNOWN.into_iter().find(|(unknown, _, _)| stands_for(word, unknown));
+        unknown.map_or_else(|| word.clone(), |(unknown, _, value)| word.replace(unknown, value))
+    };
+    line.iter().map(value).collect()
+}
+
+/// To write what is not known in the place of the words for it; `None` if a line has none of them.
+fn write_unknown(words: &[String]) -> Option<String> {
+    let is_there = |unknown: &str| words.iter().any(|word| stands_for(word, unknown));
+    let unknown: Vec<(&str, &str, &str)> =
+        UNKNOWN.into_iter().filter(|(word, _, _)| is_there(word)).collect();
+    if unknown.is_empty() {
+        return None;
+    }
+    let what: Vec<String> = unknown.iter().map(|(_, what, _)| (*what).to_owned()).collect();
+    let places: Vec<String> = unknown.iter().map(|(word, _, _)| (*word).to_owned()).collect();
+    Some(format!("write its {} in the place of {}", listed(&what), listed(&places)))
+}
+
 /// What to say of k6's script, which is not run. `words`: our line, in which words stand for what is
 /// not known of it.
-fn of_script(script: Option<&str>, words: &[String]) -> Vec<String> {
-    let unknown = [(URL, "URL"), (VUS, "number of virtual users"), (DURATION, "duration")];
-    let unknown: Vec<(&str, &str)> =
-        unknown.into_iter().filter(|(word, _)| words.iter().any(|one| one == word)).collect();
-    let [places, what] = [0, 1].map(|part| {
-        let names = unknown.iter().map(|(word, what)| [*word, *what][part].to_owned());
-        listed(&names.collect::<Vec<_>>())
-    });
-    let write = format!("write its {what} in the place of {places}");
+fn of_script(script: Option<&str>, words: &[String]) -> String {
     let first = match script {
-        None => format!("its script is not run: {write}"),
-        Some("-") => format!("no script is read from stdin: {write}"),
+        None => "its script is not run".to_owned(),
+        Some("-") => "no script is read from stdin".to_owned(),
         Some(script) if script.contains("://") || Path::new(script).exists() => {
-            format!("{} is not run: {write}", quoted(script))
+            format!("{} is not run", quoted(script))
         }
-        Some(script) => {
-            format!("there is no file {}, and it would not be run: {write}", quoted(script))
-        }
+        Some(script) => format!("there is no file {}, and it would not be run", quoted(script)),
     };
-    vec![first, OF_SCRIPT.to_owned()]
+    match write_unknown(words) {
+        Some(write) => format!("{first}: {write}"),
+        None => first,
+    }
 }
 
 /// What is added to a load so that it does what that tool does by default, and looks like it.

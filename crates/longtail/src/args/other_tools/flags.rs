@@ -184,9 +184,12 @@ use Takes::{
 /// What stands in a line for a URL that only the user knows.
 pub(crate) const URL: &str = "URL";
 
-/// What stands in a line for what k6's script says, if it cannot be read there.
+/// What stands in a line for what a script says, if it cannot be read there.
 pub(crate) const VUS: &str = "VUS";
 pub(crate) const DURATION: &str = "DURATION";
+pub(crate) const RATE: &str = "RATE";
+pub(crate) const METHOD: &str = "METHOD";
+pub(crate) const BODY: &str = "BODY";
 
 /// Whether that is the name of a script of k6 or wrk.
 pub(crate) fn is_script(word: &str) -> bool {
@@ -623,7 +626,7 @@ const K6: OtherTool = OtherTool {
         flag("l linger", No, Nothing("a run ends by --for or -n")),
     ],
     defaults: &[
-        default(&["connections"], &["-c", VUS]),
+        default(&["connections", "rate", "steps", "ramp"], &["-c", VUS]),
         default(&["number", "length"], &["--for", DURATION]),
         default(&["timeout"], &["--timeout", "60s"]),
     ],

@@ -1,162 +1,479 @@
-//! What a script of k6 says plainly of its load: literals in `export const options = { … }`. Nothing
-//! is run, and nothing is guessed: whatever is computed or imported is not known.
+//! What a script of k6 says plainly of its load: literals in `export const options = { … }` and in
+//! its one request. Nothing is run, and nothing is guessed: whatever is computed or imported is not
+//! known, and a word stands for it.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 
 use model::Nanos;
 
-/// Longer scripts are not read.
-const LONGEST: u64 = 1 << 20;
-/// Options that say how the load changes; beside them k6 ignores the others.
-const DECIDING: [&str; 2] = ["scenarios", "stages"];
+use super::flags::{BODY, DURATION, METHOD, RATE, VUS, in_five_digits};
+use super::js_literals::{
+    JsCall, JsValue, body_of_default_function, calls, exported_object, without_comments,
+};
+use super::script_file::text_of;
+use crate::args::mistakes::mistaken_values::k6_condition;
 
-/// What the options of a script say of its load.
+/// Options that are switches of k6's command line, too.
+const SWITCHES: [(&str, &str); 3] = [
+    ("noConnectionReuse", "no-connection-reuse"),
+    ("noVUConnectionReuse", "no-vu-connection-reuse"),
+    ("insecureSkipTLSVerify", "insecure-skip-tls-verify"),
+];
+/// Options that change the load, and are not taken.
+const NOT_TAKEN: [&str; 8] = [
+    "blacklistIPs",
+    "blockHostnames",
+    "dns",
+    "hosts",
+    "localIPs",
+    "minIterationDuration",
+    "tlsAuth",
+    "tlsVersion",
+];
+/// Calls and words around a request that is not sent exactly once in each iteration.
+const CONTROL: [&str; 5] = ["for", "if", "switch", "while", "catch"];
+const LOOPS: [&str; 3] = [".forEach", ".map", ".reduce"];
+
+/// What a script says of its load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct ScriptOptions {
-    /// Flags of k6 that say the same: each with its value.
+pub(super) struct K6Script {
+    /// Flags of k6 that say the same as its options: each with its value, which is empty for a
+    /// switch.
     pub(super) flags: Vec<(&'static str, String)>,
-    /// Whether they do not say how many virtual users there are: k6's default is one.
+    /// Whether its options do not say how many virtual users there are: k6's default is one.
     pub(super) has_one_user: bool,
-    /// The option that decides alone: `scenarios` or `stages`.
-    pub(super) decided_by: Option<&'static str>,
+    /// What its scenarios or stages say; beside them k6 ignores its `vus` and `duration`.
+    pub(super) shape: Option<LoadShape>,
+    /// Our words for its thresholds.
+    pub(super) thresholds: Vec<String>,
+    /// Our words for its one request, but for the URL.
+    pub(super) request: Vec<String>,
+    /// The URL of its one request, if it is plain.
+    pub(super) url: Option<String>,
+    /// The pause behind each request.
+    pub(super) pause: Option<Nanos>,
+    /// What it has that none of these says, each with our flag for it.
+    pub(super) not_taken: Vec<String>,
 }
 
-impl ScriptOptions {
-    /// Those of a file; `None` if it cannot be read, or its options are no literal.
-    pub(super) fn of(script: &Path) -> Option<ScriptOptions> {
-        let file = File::open(script).ok().filter(|file| {
-            file.metadata().is_ok_and(|about| about.is_file() && about.len() <= LONGEST)
-        })?;
-        let mut text = String::new();
-        file.take(LONGEST).read_to_string(&mut text).ok()?;
-        ScriptOptions::in_text(&text)
+/// How much load there is, and how long, as scenarios or stages say it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LoadShape {
+    /// Our words, some of which may stand for what is not known.
+    pub(super) words: Vec<String>,
+    /// What it is, for a person.
+    pub(super) said: String,
+    /// Whether requests come at a rate, however slow the server is.
+    pub(super) is_open: bool,
+}
+
+impl K6Script {
+    /// That of a file; `None` if it cannot be read, or is no script of k6.
+    pub(super) fn of(script: &Path) -> Option<K6Script> {
+        K6Script::in_text(&text_of(script)?)
     }
 
-    fn in_text(text: &str) -> Option<ScriptOptions> {
-        let fields = fields_of_options(&without_comments(text))?;
-        let value = |name: &str| {
-            let of_it = fields.iter().rfind(|(field, _)| field == name);
-            of_it.map(|(_, value)| value.as_str())
-        };
-        let decided_by = DECIDING.into_iter().find(|name| value(name).is_some());
-        let count = |name| value(name).filter(|text| text.parse::<u32>().is_ok_and(|n| n > 0));
-        let time = || {
-            let text = in_quotes(value("duration")?)?;
-            text.parse::<Nanos>().is_ok_and(|time| time > Nanos::ZERO).then_some(text)
-        };
-        let found =
-            [("vus", count("vus")), ("duration", time()), ("iterations", count("iterations"))];
-        let flags = found.into_iter().filter_map(|(name, text)| Some((name, text?.to_owned())));
-        Some(ScriptOptions {
-            flags: flags.filter(|_| decided_by.is_none()).collect(),
-            has_one_user: decided_by.is_none() && value("vus").is_none(),
-            decided_by,
-        })
-    }
-}
-
-/// `'30s'`, `"30s"`
-fn in_quotes(value: &str) -> Option<&str> {
-    let quote = value.chars().next().filter(|first| ['\'', '"'].contains(first))?;
-    let inside = value.strip_prefix(quote)?.strip_suffix(quote)?;
-    (!inside.contains(quote)).then_some(inside)
-}
-
-/// A script without its comments. Quoted texts stay as they are.
-fn without_comments(text: &str) -> String {
-    let mut code = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let length = if rest.starts_with("//") {
-            rest.find('\n').unwrap_or(rest.len())
-        } else if rest.starts_with("/*") {
-            rest.find("*/").map_or(rest.len(), |end| end + 2)
-        } else {
-            let length = length_of_quoted(rest).unwrap_or(first.len_utf8());
-            code.push_str(&rest[..length]);
-            length
-        };
-        rest = &rest[length..];
-    }
-    code
-}
-
-/// The length of the quoted text that begins here; `None` if none does. Only one in backticks has
-/// several lines.
-fn length_of_quoted(text: &str) -> Option<usize> {
-    let quote = text.chars().next().filter(|first| ['\'', '"', '`'].contains(first))?;
-    let mut is_escaped = false;
-    for (at, letter) in text.char_indices().skip(1) {
-        if letter == '\n' && quote != '`' {
+    fn in_text(text: &str) -> Option<K6Script> {
+        let code = without_comments(text);
+        let has_options = code.contains("options");
+        let options = exported_object(&code, "options");
+        let body = body_of_default_function(&code);
+        if options.is_none() && body.is_none() {
             return None;
         }
-        if letter == quote && !is_escaped {
-            return Some(at + letter.len_utf8());
+        let mut script = K6Script::default();
+        match options {
+            Some(options) => script.take_options(&options),
+            None if has_options => {
+                script.not_taken.push("its options, which are no plain literals".to_owned());
+            }
+            None => script.has_one_user = true,
         }
-        is_escaped = letter == '\\' && !is_escaped;
+        if let Some(body) = body {
+            script.take_requests(&calls(&code), &calls(body));
+        }
+        Some(script)
     }
-    None
+
+    fn take_options(&mut self, options: &JsValue) {
+        self.shape = LoadShape::of(options);
+        if self.shape.is_none() {
+            let count = |name: &str| Some((options.field(name)?.count()?).to_string());
+            let found = [
+                ("vus", count("vus")),
+                ("duration", options.field("duration").and_then(time).map(|time| time.to_string())),
+                ("iterations", count("iterations")),
+                ("rps", count("rps")),
+            ];
+            self.flags.extend(found.into_iter().filter_map(|(name, value)| Some((name, value?))));
+            self.has_one_user = options.field("vus").is_none();
+        }
+        for (option, flag) in SWITCHES {
+            if options.field(option) == Some(&JsValue::Bool(true)) {
+                self.flags.push((flag, String::new()));
+            }
+        }
+        if let Some(agent) = options.field("userAgent").and_then(JsValue::text) {
+            self.flags.push(("user-agent", agent.to_owned()));
+        }
+        for (name, _) in options.fields() {
+            if NOT_TAKEN.contains(&name.as_str()) {
+                self.not_taken.push(format!("its option {name}"));
+            }
+        }
+        if let Some(thresholds) = options.field("thresholds") {
+            self.take_thresholds(thresholds);
+        }
+    }
+
+    /// `http_req_duration: ['p(95)<200']`, where a threshold may be an object with a text in it.
+    fn take_thresholds(&mut self, thresholds: &JsValue) {
+        for (metric, limits) in thresholds.fields() {
+            let limits = match limits {
+                JsValue::List(limits) => &limits[..],
+                one => std::slice::from_ref(one),
+            };
+            for limit in limits {
+                let text = limit.field("threshold").unwrap_or(limit).text();
+                match text.and_then(|text| k6_condition(&format!("{metric}:{text}"))) {
+                    Some(condition) => {
+                        self.thresholds.extend(["--expect".to_owned(), condition]);
+                    }
+                    None => self.not_take(format!("its threshold on {metric}")),
+                }
+                if limit.field("abortOnFail").is_some() {
+                    self.not_take("abortOnFail (--stop-if)".to_owned());
+                }
+            }
+        }
+        if thresholds == &JsValue::Computed {
+            self.not_take("its thresholds (--expect)".to_owned());
+        }
+    }
+
+    fn not_take(&mut self, what: String) {
+        if !self.not_taken.contains(&what) {
+            self.not_taken.push(what);
+        }
+    }
+
+    /// Reads the request, if there is one: all calls of the script, and those of its default function.
+    fn take_requests(&mut self, all: &[JsCall<'_>], of_body: &[JsCall<'_>]) {
+        let requests = all.iter().filter(|call| method_of(call).is_some()).count();
+        let is_batch = all.iter().any(|call| call.name == "http.batch");
+        let is_control = |call: &JsCall<'_>| {
+            CONTROL.contains(&call.name) || LOOPS.iter().any(|name| call.name.ends_with(name))
+        };
+        let only = of_body.iter().find(|call| method_of(call).is_some());
+        let only = only.filter(|call| requests == 1 && call.depth == 0 && !is_batch);
+        match only.filter(|_| !of_body.iter().any(is_control)) {
+            Some(request) => self.take_request(request),
+            None if requests > 1 || is_batch => {
+                self.not_take("several requests (--mix or --requests FILE)".to_owned());
+            }
+            None if requests == 1 => {
+                self.not_take("a request that is not sent once in each iteration".to_owned());
+            }
+            None => self.not_take("its requests".to_owned()),
+        }
+        if all.iter().any(|call| call.name == "check") {
+            self.not_take("its checks (--check)".to_owned());
+        }
+        let sleeps = all.iter().filter(|call| call.name == "sleep").count();
+        if sleeps == 0 {
+            return;
+        }
+        let last = of_body.iter().find(|call| {
+            let is_last = call.behind.trim_start_matches([';', ' ', '\n', '\r', '\t']).is_empty();
+            call.name == "sleep" && call.depth == 0 && is_last
+        });
+        let seconds = last.filter(|_| sleeps == 1 && only.is_some());
+        let seconds = seconds.and_then(|call| JsValue::of(call.arguments.first()?).number());
+        self.pause = seconds.map(Nanos::from_secs_f64).filter(|pause| *pause > Nanos::ZERO);
+        // At a rate it delays no request.
+        let is_open = self.shape.as_ref().is_some_and(|shape| shape.is_open);
+        if self.pause.is_none() && !is_open {
+            self.not_take("its sleep() (--think)".to_owned());
+        }
+    }
+
+    /// The method, URL, body and headers of its one request.
+    fn take_request(&mut self, call: &JsCall<'_>) {
+        let mut arguments = call.arguments.iter().map(|written| JsValue::of(written));
+        let method = match method_of(call) {
+            Some("request") => match arguments.next() {
+                Some(JsValue::Text(method)) => method,
+                _ => METHOD.to_owned(),
+            },
+            Some(method) => method.to_owned(),
+            None => return,
+        };
+        let is_url = |url: &String| url.starts_with("http://") || url.starts_with("https://");
+        self.url = arguments.next().and_then(|url| url.text().map(str::to_owned)).filter(is_url);
+        if method != "GET" {
+            self.request.extend(["-m".to_owned(), method]);
+        }
+        // http.get(url, parameters), http.post(url, body, parameters)
+        if !["http.get", "http.head"].contains(&call.name) {
+            match arguments.next().unwrap_or(JsValue::Nothing) {
+                JsValue::Nothing => {}
+                JsValue::Text(body) if body.is_empty() => {}
+                JsValue::Text(body) => {
+                    self.request.extend(super::command_lines::with_value(&["-d", "{}"], &body));
+                }
+                _ => self.request.extend(["-d", BODY].map(str::to_owned)),
+            }
+        }
+        match arguments.next() {
+            None | Some(JsValue::Nothing) => {}
+            Some(JsValue::Object(parameters)) => {
+                for (name, value) in parameters {
+                    self.take_parameter(&name, &value);
+                }
+            }
+            Some(_) => self.not_take("the headers of its request (-H)".to_owned()),
+        }
+    }
+
+    fn take_parameter(&mut self, name: &str, value: &JsValue) {
+        match (name, value) {
+            ("headers", JsValue::Object(headers)) => {
+                for (name, value) in headers {
+                    match value {
+                        JsValue::Text(value) => {
+                            self.request.extend(["-H".to_owned(), format!("{name}: {value}")]);
+                        }
+                        _ => self.not_take(format!("its header {name} (-H)")),
+                    }
+                }
+            }
+            ("headers", _) => self.not_take("the headers of its request (-H)".to_owned()),
+            ("tags" | "responseType" | "responseCallback" | "redirects", _) => {}
+            _ => self.not_take(format!("{name} of its request")),
+        }
+    }
 }
 
-/// The fields of `export const options = { … }`, by name, with their values as they are written.
-/// `None` if it is no literal object, or takes fields from elsewhere (`...base`).
-fn fields_of_options(code: &str) -> Option<Vec<(String, String)>> {
-    let declared = ["const", "let", "var"].into_iter().find_map(|keyword| {
-        let (_, behind) = code.split_once(&format!("export {keyword} options"))?;
-        // TypeScript may name a type.
-        let (between, value) = behind.split_once('=')?;
-        let is_type = between.trim().is_empty() || between.trim_start().starts_with(':');
-        is_type.then_some(value)
-    })?;
-    let mut rest = declared.trim_start().strip_prefix('{')?;
-    let mut fields = Vec::new();
-    let mut field = String::new();
-    let mut depth = 0_u32;
-    loop {
-        let first = rest.chars().next()?;
-        let length = length_of_quoted(rest).unwrap_or(first.len_utf8());
-        let is_end = first == '}' && depth == 0;
-        match first {
-            '{' | '[' | '(' => depth += 1,
-            '}' | ']' | ')' => depth = depth.saturating_sub(1),
-            _ => {}
+/// `http.get` and the like: the method, or `request`, whose first argument says it.
+fn method_of(call: &JsCall<'_>) -> Option<&'static str> {
+    Some(match call.name.strip_prefix("http.")? {
+        "get" => "GET",
+        "head" => "HEAD",
+        "post" => "POST",
+        "put" => "PUT",
+        "patch" => "PATCH",
+        "del" => "DELETE",
+        "options" => "OPTIONS",
+        "request" | "asyncRequest" => "request",
+        _ => return None,
+    })
+}
+
+/// `'30s'`, or a number of milliseconds.
+fn time(value: &JsValue) -> Option<Nanos> {
+    let time = match value {
+        JsValue::Text(text) => text.parse().ok(),
+        JsValue::Number(number) => format!("{number}ms").parse().ok(),
+        _ => None,
+    };
+    time.filter(|time| *time > Nanos::ZERO)
+}
+
+/// Targets of stages with their times; `None` if one of them is no literal.
+struct Stages {
+    targets: Vec<f64>,
+    total: Nanos,
+}
+
+impl Stages {
+    fn of(value: &JsValue) -> Option<Stages> {
+        let JsValue::List(stages) = value else { return None };
+        let mut found = Stages { targets: Vec::new(), total: Nanos::ZERO };
+        for stage in stages {
+            found.targets.push(stage.field("target")?.number()?);
+            let length = match stage.field("duration")? {
+                // A stage of no length changes the target at once.
+                JsValue::Text(text) => text.parse().ok()?,
+                number => time(number)?,
+            };
+            found.total = Nanos(found.total.0.saturating_add(length.0));
         }
-        if is_end || first == ',' && depth == 0 {
-            let written = field.trim();
-            if written.starts_with("...") {
-                return None;
-            }
-            if let Some((name, value)) = written.split_once(':') {
-                let name = in_quotes(name.trim()).unwrap_or(name.trim());
-                fields.push((name.to_owned(), value.trim().to_owned()));
-            } else if !written.is_empty() {
-                // `vus` alone is a variable of that name.
-                fields.push((written.to_owned(), String::new()));
-            }
-            field.clear();
-        } else {
-            field.push_str(&rest[..length]);
-        }
-        if is_end {
-            return Some(fields);
-        }
-        rest = &rest[length..];
+        (found.total > Nanos::ZERO).then_some(found)
     }
+}
+
+/// A value, or the word that stands for it.
+fn or_word(value: Option<impl ToString>, word: &str) -> String {
+    value.map_or_else(|| word.to_owned(), |value| value.to_string())
+}
+
+impl LoadShape {
+    /// What options say with scenarios or stages; `None` if they have neither.
+    fn of(options: &JsValue) -> Option<LoadShape> {
+        if let Some(scenarios) = options.field("scenarios") {
+            return Some(LoadShape::of_scenarios(scenarios));
+        }
+        let stages = options.field("stages")?;
+        let least = options.field("vus").and_then(JsValue::count);
+        Some(LoadShape::of_stages(stages, least, "stages"))
+    }
+
+    fn of_scenarios(scenarios: &JsValue) -> LoadShape {
+        if let [(_, scenario)] = scenarios.fields() {
+            return LoadShape::of_scenario(scenario);
+        }
+        let is_open = |scenario: &JsValue| executor(scenario).ends_with("-arrival-rate");
+        let all = scenarios.fields();
+        let is_open = !all.is_empty() && all.iter().all(|(_, scenario)| is_open(scenario));
+        let said = if all.is_empty() {
+            "its scenarios are no plain literals".to_owned()
+        } else {
+            format!("its {} scenarios are as many loads: a line for each", all.len())
+        };
+        let words = if is_open { at_rate(None, None, None) } else { with_users(None, None) };
+        LoadShape { words, said, is_open }
+    }
+
+    fn of_scenario(scenario: &JsValue) -> LoadShape {
+        let executor = executor(scenario);
+        // k6's default, where nothing is written, or nothing where something unknown is.
+        let count = |name: &str, default: u32| match scenario.field(name) {
+            None => Some(default),
+            Some(value) => value.count(),
+        };
+        let length = scenario.field("duration").and_then(time);
+        let most = scenario.field("maxVUs").or(scenario.field("preAllocatedVUs"));
+        let most = most.and_then(JsValue::count);
+        let unit = match scenario.field("timeUnit") {
+            None => Some(Nanos::from_secs(1)),
+            Some(unit) => time(unit),
+        };
+        let per_second =
+            |number: f64| Some(number / unit?.as_secs_f64()).filter(|rate| *rate > 0.0);
+        let words = match executor {
+            "constant-arrival-rate" => {
+                let rate = scenario.field("rate").and_then(JsValue::number).and_then(per_second);
+                at_rate(rate, length, most)
+            }
+            "ramping-arrival-rate" => {
+                let from = scenario.field("startRate").and_then(JsValue::number);
+                let stages = scenario.field("stages").and_then(Stages::of);
+                ramp(from.and_then(per_second), stages.as_ref(), per_second, most)
+            }
+            "constant-vus" => with_users(count("vus", 1), length),
+            "shared-iterations" | "per-vu-iterations" => {
+                let users = count("vus", 1);
+                let each = count("iterations", 1);
+                let all = if executor == "shared-iterations" {
+                    each
+                } else {
+                    users.zip(each).map(|(users, each)| users.saturating_mul(each))
+                };
+                match all {
+                    Some(all) => {
+                        let users = or_word(users, VUS);
+                        ["-c".to_owned(), users, "-n".to_owned(), all.to_string()].to_vec()
+                    }
+                    None => with_users(users, None),
+                }
+            }
+            "ramping-vus" => {
+                let stages = scenario.field("stages").unwrap_or(&JsValue::Computed);
+                return LoadShape::of_stages(stages, count("startVUs", 1), "ramping-vus");
+            }
+            "" => {
+                let said = "the executor of its scenario is no plain literal".to_owned();
+                return LoadShape { words: with_users(None, None), said, is_open: false };
+            }
+            _ => with_users(None, None),
+        };
+        let is_open = executor.ends_with("-arrival-rate");
+        let model = if is_open { "an open loop" } else { "a closed loop" };
+        LoadShape { words, said: format!("its {executor} is {model}"), is_open }
+    }
+
+    /// Stages of virtual users, of which there are `least` at the start.
+    fn of_stages(stages: &JsValue, least: Option<u32>, name: &str) -> LoadShape {
+        let Some(Stages { targets, total }) = Stages::of(stages) else {
+            let said = format!("its {name} change the number of connections, ours stays");
+            return LoadShape { words: with_users(None, None), said, is_open: false };
+        };
+        let most = targets.into_iter().fold(f64::from(least.unwrap_or(1)), f64::max);
+        LoadShape {
+            words: with_users(Some(most as u32), Some(total)),
+            said: format!(
+                "its {name} change the number of connections, ours stays: -c is the most of them, --for as long as all"
+            ),
+            is_open: false,
+        }
+    }
+}
+
+fn executor(scenario: &JsValue) -> &str {
+    scenario.field("executor").and_then(JsValue::text).unwrap_or_default()
+}
+
+/// An open loop; `most` virtual users may wait for responses at a time.
+fn at_rate(per_second: Option<f64>, length: Option<Nanos>, most: Option<u32>) -> Vec<String> {
+    let rate = per_second.map(|rate| format!("{}/s", in_five_digits(rate)));
+    let words = ["--rate".to_owned(), or_word(rate, RATE)];
+    [&words[..], &lasting(length), &of_most(most)].concat()
+}
+
+/// A rate that changes: one ramp is ours, too; else somebody has to choose rates.
+fn ramp(
+    from: Option<f64>,
+    stages: Option<&Stages>,
+    per_second: impl Fn(f64) -> Option<f64>,
+    most: Option<u32>,
+) -> Vec<String> {
+    let total = stages.map(|stages| stages.total);
+    let to = match stages.map(|stages| &stages.targets[..]) {
+        Some([to]) => per_second(*to),
+        _ => None,
+    };
+    let words = match from.zip(to) {
+        Some((from, to)) => {
+            let [from, to] = [from, to].map(in_five_digits);
+            ["--ramp".to_owned(), format!("{from}/s..{to}/s")]
+        }
+        None => ["--steps".to_owned(), format!("{RATE},{RATE}")],
+    };
+    [&words[..], &lasting(total), &of_most(most)].concat()
+}
+
+fn with_users(users: Option<u32>, length: Option<Nanos>) -> Vec<String> {
+    [&["-c".to_owned(), or_word(users, VUS)][..], &lasting(length)].concat()
+}
+
+fn lasting(length: Option<Nanos>) -> [String; 2] {
+    ["--for".to_owned(), or_word(length, DURATION)]
+}
+
+fn of_most(most: Option<u32>) -> Vec<String> {
+    most.map_or_else(Vec::new, |most| vec!["-c".to_owned(), most.to_string()])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The flags of a script's options, in a line; `None` if nothing is known of them.
-    fn flags(script: &str) -> Option<String> {
-        let found = ScriptOptions::in_text(script)?;
-        let flags = found.flags.iter().map(|(name, value)| format!("--{name} {value}"));
-        let flags: Vec<String> =
-            flags.chain(found.decided_by.map(|name| format!("by {name}"))).collect();
-        Some(flags.join(" "))
+    /// What is taken from a script, in a line; `None` if it is no script.
+    fn taken(script: &str) -> Option<String> {
+        let found = K6Script::in_text(script)?;
+        let mut words: Vec<String> =
+            found.flags.iter().map(|(name, value)| format!("--{name} {value}")).collect();
+        words.extend(found.shape.map(|shape| shape.words.join(" ")));
+        words.extend(found.pause.map(|pause| format!("--think {pause}")));
+        words.extend(found.thresholds);
+        words.extend(found.request);
+        words.extend(found.url);
+        words.extend(found.not_taken.iter().map(|what| format!("not {what}")));
+        Some(words.join(" "))
+    }
+
+    fn with_options(options: &str) -> String {
+        taken(&format!("export const options = {options};")).unwrap()
     }
 
     #[test]
@@ -170,30 +487,127 @@ mod tests {
                 "export let options = { \"vus\": 5, \"iterations\": 100 }",
                 Some("--vus 5 --iterations 100"),
             ),
-            ("export const options: Options = { duration: \"1m\" };", Some("--duration 1m")),
+            ("export const options: Options = { duration: \"1m\" };", Some("--duration 60s")),
             ("export const options = { // vus: 3\n /* vus: 4, */ vus: 5 };", Some("--vus 5")),
             // Of a nested object, a text, or a computed value nothing is taken.
-            (
-                "export const options = { thresholds: { vus: 3 }, tags: { a: 'vus: 4,' } };",
-                Some(""),
-            ),
+            ("export const options = { ext: { vus: 3 }, tags: { a: 'vus: 4,' } };", Some("")),
             ("export const options = { vus: __ENV.VUS || 10, duration: LENGTH };", Some("")),
             ("export const options = { vus, duration: `${n}s` };", Some("")),
-            (
-                "export const options = { vus: 10, stages: [{ duration: '1m', target: 5 }] };",
-                Some("by stages"),
-            ),
-            (
-                "export const options = { scenarios: { a: { vus: 3, duration: '5s' } } };",
-                Some("by scenarios"),
-            ),
             ("export const options = { ...base, vus: 10 };", None),
             ("export const options = JSON.parse(open('./options.json'));", None),
             ("export { options } from './options.js';", None),
-            ("export default function () { const o = { vus: 10 }; }", None),
             ("export const options = { vus: 10, url: 'http://h/", None),
         ] {
-            assert_eq!(flags(script).as_deref(), expected, "{script}");
+            assert_eq!(taken(script).as_deref(), expected, "{script}");
         }
+    }
+
+    #[test]
+    fn an_executor_decides_between_open_and_closed_loops() {
+        for (scenario, expected) in [
+            (
+                "executor: 'constant-arrival-rate', rate: 100, timeUnit: '1s', duration: '2s', preAllocatedVUs: 20, maxVUs: 50",
+                "--rate 100/s --for 2s -c 50",
+            ),
+            (
+                "executor: 'constant-arrival-rate', rate: 90, timeUnit: '1m', duration: '2m', preAllocatedVUs: 20",
+                "--rate 1.5/s --for 120s -c 20",
+            ),
+            (
+                "executor: 'constant-arrival-rate', rate: R, duration: D",
+                "--rate RATE --for DURATION",
+            ),
+            (
+                "executor: 'constant-arrival-rate', rate: 5, timeUnit: U",
+                "--rate RATE --for DURATION",
+            ),
+            ("executor: 'constant-vus', vus: 3, duration: '5s'", "-c 3 --for 5s"),
+            ("executor: 'constant-vus', duration: '5s'", "-c 1 --for 5s"),
+            ("executor: 'constant-vus', vus: N, duration: '5s'", "-c VUS --for 5s"),
+            ("executor: 'shared-iterations', vus: 3, iterations: 9", "-c 3 -n 9"),
+            ("executor: 'per-vu-iterations', vus: 3, iterations: 9", "-c 3 -n 27"),
+            (
+                "executor: 'ramping-vus', stages: [{ duration: '1m', target: 9 }, { duration: '0s', target: 0 }]",
+                "-c 9 --for 60s",
+            ),
+            (
+                "executor: 'ramping-arrival-rate', startRate: 10, stages: [{ target: 90, duration: '1m' }]",
+                "--ramp 10/s..90/s --for 60s",
+            ),
+            (
+                "executor: 'ramping-arrival-rate', stages: [{ target: 90, duration: '1m' }]",
+                "--steps RATE,RATE --for 60s",
+            ),
+            ("executor: NAME", "-c VUS --for DURATION"),
+        ] {
+            let options = format!("{{ vus: 7, scenarios: {{ a: {{ {scenario} }} }} }}");
+            assert_eq!(with_options(&options), expected, "{scenario}");
+        }
+        let both = "{ scenarios: { a: { executor: 'constant-arrival-rate' }, b: { executor: 'ramping-arrival-rate' } } }";
+        assert_eq!(with_options(both), "--rate RATE --for DURATION");
+        assert_eq!(with_options("{ scenarios: ALL }"), "-c VUS --for DURATION");
+        assert_eq!(
+            with_options("{ stages: [{ duration: '1m', target: N }] }"),
+            "-c VUS --for DURATION"
+        );
+    }
+
+    #[test]
+    fn plain_thresholds_are_expectations() {
+        for (thresholds, expected) in [
+            (
+                "http_req_duration: ['p(95)<200', 'avg<=1e2'], http_req_failed: ['rate<0.01']",
+                "--expect p95 < 200ms --expect mean < 100ms --expect failed < 1%",
+            ),
+            (
+                "http_req_duration: [{ threshold: 'med<5', abortOnFail: true }]",
+                "--expect p50 < 5ms not abortOnFail (--stop-if)",
+            ),
+            ("checks: ['rate>0.9']", "not its threshold on checks"),
+            (
+                "'http_req_duration{kind:a}': ['p(95)<200']",
+                "not its threshold on http_req_duration{kind:a}",
+            ),
+        ] {
+            let options = format!("{{ thresholds: {{ {thresholds} }} }}");
+            assert_eq!(with_options(&options), expected, "{thresholds}");
+        }
+    }
+
+    #[test]
+    fn the_one_request_of_the_default_function_is_read() {
+        for (body, expected) in [
+            ("http.get('http://h/a'); sleep(0.1);", "--think 100ms http://h/a"),
+            (
+                "const r = http.get(`http://h/a`, { headers: { A: 'b' } });\ncheck(r, { ok: (r) => r.status === 200 });",
+                "-H A: b http://h/a not its checks (--check)",
+            ),
+            (
+                "check(http.post('http://h/', 'a=1', { timeout: '5s' }), {});",
+                "-m POST -d a=1 http://h/ not timeout of its request not its checks (--check)",
+            ),
+            ("http.post('http://h/', JSON.stringify(x));", "-m POST -d BODY http://h/"),
+            ("http.request(verb, 'http://h/', '@x');", "-m METHOD --data-raw @x http://h/"),
+            ("http.get(BASE + '/a'); sleep(1)", "--think 1s"),
+            (
+                "http.get('http://h/a'); http.get('http://h/b'); sleep(1);",
+                "not several requests (--mix or --requests FILE) not its sleep() (--think)",
+            ),
+            (
+                "for (const i of all) { http.get('http://h/'); }",
+                "not a request that is not sent once in each iteration",
+            ),
+            ("sleep(1); http.get('http://h/');", "http://h/ not its sleep() (--think)"),
+            ("http.get('http://h/'); sleep(Math.random());", "http://h/ not its sleep() (--think)"),
+        ] {
+            let script = format!("export default function () {{\n  {body}\n}}\n");
+            assert_eq!(taken(&script).unwrap(), expected, "{body}");
+        }
+        let arrow =
+            "export const options = { ...all };\nexport default () => { http.get('http://h/'); }";
+        let expected = "http://h/ not its options, which are no plain literals";
+        assert_eq!(taken(arrow).unwrap(), expected);
+        let open = "export const options = { scenarios: { a: { executor: 'constant-arrival-rate' } } };\nexport default function () { http.get('http://h/'); sleep(T); }";
+        assert_eq!(taken(open).unwrap(), "--rate RATE --for DURATION http://h/");
     }
 }

@@ -3,5 +3,7 @@
 
 pub(crate) mod command_lines;
 pub(crate) mod flags;
+mod js_literals;
 mod k6_script;
+mod script_file;
 pub(crate) mod synonyms;
