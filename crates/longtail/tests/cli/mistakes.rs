@@ -53,6 +53,11 @@ fn files(lab: &Lab) {
             "computed.js",
             "export const options = { scenarios: { a: { executor: 'constant-arrival-rate', rate: R, duration: '2s' } } };\nexport default () => { http.post(BASE, JSON.stringify(x)); }\n",
         ),
+        (
+            "post.lua",
+            "wrk.method = \"POST\"\nwrk.body = \"a=1\"\nwrk.headers[\"Content-Type\"] = \"text/x\"\n",
+        ),
+        ("function.lua", "wrk.method = \"POST\"\nrequest = function() return wrk.format() end\n"),
         ("outside", "GET /x\n@/etc/hostname\n"),
         ("through-link", "GET /x\n@hosts\n"),
     ] {

@@ -14,12 +14,12 @@ use model::plan::quoted;
 use model::secret::{is_number_or_time, masked_word};
 
 use super::flags::{
-    BODY, Compression, Counterpart, DURATION, FOR_EVER, KeepAlive, METHOD, OtherTool,
+    BODY, Compression, Counterpart, DURATION, FOR_EVER, KeepAlive, METHOD, NO_LUA, OtherTool,
     OthersDefault, OthersFlag, RATE, Spelling, TOOLS, Takes, URL, UrlPlace, VUS, in_five_digits,
     is_script, truth_of,
 };
 use super::k6_script::K6Script;
-use super::synonyms;
+use super::{synonyms, wrk_script};
 use crate::args::mistakes::unknown_words;
 use crate::exit::{LineToType, LinesToType, Mistake, wrong};
 
@@ -349,6 +349,7 @@ impl Translation {
             Counterpart::UrlsFromFile => self.has_file_of_urls = true,
             Counterpart::EachConnection => self.each_connection = value.parse().ok(),
             Counterpart::Stages => self.take_stages(tool, name, value),
+            Counterpart::LuaScript => self.take_lua(tool, name, value),
         }
     }
 
@@ -374,6 +375,20 @@ impl Translation {
             let connections = connections.trim().parse().unwrap_or(0);
             self.most_of_stages = self.most_of_stages.max(connections);
         }
+    }
+
+    /// wrk's script: its texts, or words for what it sends, which only the user knows.
+    fn take_lua(&mut self, tool: &OtherTool, name: &str, script: &str) {
+        if let Some(words) = wrk_script::words_of(Path::new(script)) {
+            self.remarks.push(format!("{} is read, not run", quoted(script)));
+            self.flags.extend(words);
+            return;
+        }
+        self.left_out.push(format!(
+            "{}'s {name} cannot be done here: {NO_LUA}; write its method and body in the place of {METHOD} and {BODY}",
+            tool.name
+        ));
+        self.flags.extend(["-m", METHOD, "-d", BODY].map(str::to_owned));
     }
 
     /// oha's `--burst-delay 2s --burst-rate 4`: four requests every two seconds.

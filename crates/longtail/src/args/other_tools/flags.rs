@@ -169,11 +169,13 @@ pub(crate) enum Counterpart {
     UrlsFromFile,
     /// k6's stages, `30s:20,1m:50`: the number of connections changes, which ours cannot.
     Stages,
+    /// wrk's script, of which only plain texts are known.
+    LuaScript,
 }
 
 use Counterpart::{
-    BurstDelay, BurstSize, EachConnection, Impossible, Nothing, RandomPause, Stages, UrlsFromFile,
-    Words, WordsBut,
+    BurstDelay, BurstSize, EachConnection, Impossible, LuaScript, Nothing, RandomPause, Stages,
+    UrlsFromFile, Words, WordsBut,
 };
 use Spelling::{Getopt, Go};
 use Takes::{
@@ -219,7 +221,8 @@ const ONE_AT_A_TIME: &str = "longtail sends one request at a time on a connectio
 const GZIP: &str = "gzip";
 const KEEPS_GOING: &str = "a failed request never ends the run";
 const FROM_DUE_TIME: &str = "times always count from when a request was due";
-const NO_LUA: &str = "longtail runs no Lua: -m, -H, -d and --requests FILE say what to send";
+pub(crate) const NO_LUA: &str =
+    "longtail runs no Lua: -m, -H, -d and --requests FILE say what to send";
 pub(crate) const K6_OUTPUT: &str =
     "--log FILE.csv has a line a request; --metrics, --otlp and --statsd-to export figures";
 const NO_SCRIPT: &str = "longtail runs no script";
@@ -289,7 +292,7 @@ const WRK_FLAGS: &[OthersFlag] = &[
     flag("H header", Header, Words(&["-H", "{}"])),
     flag("L latency", No, Nothing(ALWAYS_PERCENTILES)),
     flag("T timeout", TimeOrSeconds, Words(&["--timeout", "{}"])),
-    flag("s script", Text, Impossible(NO_LUA)),
+    flag("s script", Text, LuaScript),
     // wrk2, whose program is called wrk too.
     flag("R rate", Thousands, Words(&["--rate", "{}"])),
     flag("U u_latency", No, Nothing(FROM_DUE_TIME)),

@@ -7,3 +7,4 @@ mod js_literals;
 mod k6_script;
 mod script_file;
 pub(crate) mod synonyms;
+mod wrk_script;
