@@ -820,7 +820,7 @@ mod tests {
         let hey = said("hey -m POST -d '{\"a\":1}' http://h/");
         assert!(hey.contains("-d '{\"a\":1}'") && !hey.contains("(secret)"), "{hey}");
         let hey = said("hey -m POST -d '{\"password\":\"hunter2\"}' http://h/");
-        let missing = "-d '(secret)' -c 50 --timeout 20s -n 200 --style hey -H 'Accept-Encoding: gzip' http://h/; for (secret) put the body (-D FILE";
+        let missing = "-d '(secret)' -c 50 --timeout 20s -n 200 -T text/html --style hey -H 'Accept-Encoding: gzip' http://h/; for (secret) put the body (-D FILE";
         assert!(hey.contains(missing) && !hey.contains("hunter2"), "{hey}");
         let hey = said("hey -a me:hunter2 -H 'X-Api-Key: hunter2' http://h/");
         let missing =

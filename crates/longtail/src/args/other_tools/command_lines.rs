@@ -26,6 +26,9 @@ use crate::exit::{LineToType, LinesToType, Mistake, wrong};
 /// Identifiers of flags that choose what is printed, or have no layout of hey or wrk.
 const OTHER_LAYOUTS: [&str; 6] = ["style", "format", "markdown", "json", "csv", "generator"];
 
+/// Identifiers of flags that give a body.
+const BODY_FLAGS: [&str; 3] = ["data", "data_raw", "body_file"];
+
 /// What to do with [`URL`].
 const PUT_YOURS: &str = "put your URL in the place of URL";
 
@@ -616,14 +619,15 @@ pub(crate) fn answer(
     {
         found.operands = vec![url];
     }
-    if let Some(flag) = tool.redirects
-        && !tool.has_typed(flag, theirs)
-    {
-        found.remarks.push(format!("{} follows redirects, ours does not", tool.name));
-    }
     let is_said = says_encoding(&found.flags) || says_encoding(beside);
     found.accepts = tool.asks_for(theirs).filter(|_| !is_said);
     let words = found.whole_line(whole, tool, beside);
+    if let Some(flag) = tool.redirects
+        && !tool.has_typed(flag, theirs)
+        && may_be_redirected(whole, &words)
+    {
+        found.remarks.push(format!("{} follows redirects, ours does not", tool.name));
+    }
     // A URL in the place of the script leaves nothing to say of one.
     if let UrlPlace::Script(_) = tool.url
         && script.as_deref().is_none_or(|word| found.operands != [word])
@@ -824,6 +828,17 @@ fn with_remarks(refusal: &str, remarks: &[String], left_out: &[String]) -> Strin
         }
     }
     if all.is_empty() { refusal.to_owned() } else { format!("{refusal} ({})", all.join("; ")) }
+}
+
+/// Whether a response to this load may well be a redirect to follow: one to GET or HEAD.
+fn may_be_redirected(whole: &Command, words: &[String]) -> bool {
+    let Some(load) = parsed_load(whole, with_values(words).iter()) else { return true };
+    let has_body =
+        BODY_FLAGS.into_iter().any(|id| load.value_source(id) == Some(ValueSource::CommandLine));
+    match load.get_one::<String>("method") {
+        Some(method) => ["GET", "HEAD"].contains(&method.as_str()),
+        None => !has_body,
+    }
 }
 
 /// The definition of `load`, in all of longtail's.
@@ -1048,9 +1063,15 @@ fn defaults(tool: &OtherTool, load: &ArgMatches) -> Vec<String> {
             words.extend_from_slice(theirs);
         }
     }
-    let has_body = ["data", "data_raw", "body_file"].into_iter().any(is_given);
+    let has_body = BODY_FLAGS.into_iter().any(is_given);
     if tool.gets_with_body && has_body && !is_given("method") {
         words.extend(["-m", "GET"]);
+    }
+    let is_type = |header: &String| header.to_ascii_lowercase().starts_with("content-type:");
+    let says_type = is_given("content_type")
+        || load.get_many::<String>("headers").is_some_and(|mut headers| headers.any(is_type));
+    if let Some(body_type) = tool.body_type.filter(|_| has_body && !says_type) {
+        words.extend(["-T", body_type]);
     }
     let is_tls = load.get_one::<String>("url").is_some_and(|url| url.starts_with("https://"));
     if is_tls && !tool.verifies_certificates && !is_given("insecure") {
@@ -1324,19 +1345,35 @@ mod tests {
                 "-c 20 -n 2000 -cpus 16 -disable-keepalive http://h/sleep0.2",
                 "-c 20 -n 2000 --generator-threads 16 --disable-keepalive --timeout 20s --style hey -H 'Accept-Encoding: gzip' http://h/sleep0.2",
             ),
-            (
-                "-n 1 -m POST -T text/plain -U me/1 -d 'hello you' -t 0 https://h/",
-                "-n 1 -m POST -T text/plain -H 'User-Agent: me/1' -d 'hello you' --timeout 24h -c 50 --insecure --style hey -H 'Accept-Encoding: gzip' https://h/",
-            ),
-            (
-                "-o csv -n 5 http://h/",
-                "--log=-.csv -n 5 -c 50 --timeout 20s --style hey -H 'Accept-Encoding: gzip' http://h/",
-            ),
         ] {
             assert_eq!(
                 line("hey", "", theirs),
                 format!("no (hey follows redirects, ours does not): type longtail load {ours}")
             );
+        }
+    }
+
+    #[test]
+    fn bodies_have_the_type_that_the_tool_gives_them_and_follow_no_redirect() {
+        for (tool, theirs, ours) in [
+            (
+                "hey",
+                "-n 1 -m POST -T text/plain -U me/1 -d 'hello you' -t 0 https://h/",
+                "-n 1 -m POST -T text/plain -H 'User-Agent: me/1' -d 'hello you' --timeout 24h -c 50 --insecure --style hey -H 'Accept-Encoding: gzip' https://h/",
+            ),
+            (
+                "hey",
+                "-n 1 -m POST -d a=1 http://h/",
+                "-n 1 -m POST -d a=1 -c 50 --timeout 20s -T text/html --style hey -H 'Accept-Encoding: gzip' http://h/",
+            ),
+            (
+                "curl",
+                "-d a=1 -H 'content-type: a/b' http://h/",
+                "-d a=1 -H 'content-type: a/b' -n 1 -c 1 http://h/",
+            ),
+            ("ab", "-p body http://h/", "-D body -k -c 1 -n 1 -T text/plain http://h/"),
+        ] {
+            assert_eq!(line(tool, "", theirs), format!("no: type longtail load {ours}"));
         }
     }
 

@@ -30,6 +30,8 @@ pub(crate) struct OtherTool {
     pub(crate) redirects: Option<&'static str>,
     /// Whether it sends GET where a body is given without a method.
     pub(crate) gets_with_body: bool,
+    /// The type that it gives to a body, unless a flag or a header says one.
+    pub(crate) body_type: Option<&'static str>,
     /// Whether a line without its name may be its own: it makes load, and has no other purpose.
     pub(crate) makes_load: bool,
 }
@@ -232,6 +234,9 @@ const KEPT: &str =
 const NO_DUMP: &str = "requests are not printed; --log FILE.csv has a line for each";
 /// What Go takes for `false`.
 const FALSE: &[&str] = &["false", "f", "F", "0", "False", "FALSE"];
+/// What hey calls any body.
+const HEYS_TYPE: &str = "text/html";
+const FORM_TYPE: &str = "application/x-www-form-urlencoded";
 const NO_RATE: &str = "no rate, a closed loop";
 const WAITS: &str = "waits for each connection's response; ours is an open loop that stays on schedule (--late skip leaves out what is late) and uses as few of the -c connections as it needs; -c with --think PAUSE uses all of them";
 pub(crate) const FOR_EVER: &str =
@@ -282,6 +287,7 @@ const HEY: OtherTool = OtherTool {
     compression: Compression::Unless("disable-compression", GZIP),
     redirects: Some("disable-redirects"),
     gets_with_body: true,
+    body_type: Some(HEYS_TYPE),
     makes_load: true,
 };
 
@@ -319,6 +325,7 @@ const WRK: OtherTool = OtherTool {
     compression: Compression::Never,
     redirects: None,
     gets_with_body: false,
+    body_type: None,
     makes_load: true,
 };
 
@@ -367,6 +374,7 @@ const AB: OtherTool = OtherTool {
     compression: Compression::Never,
     redirects: None,
     gets_with_body: false,
+    body_type: Some("text/plain"),
     makes_load: true,
 };
 
@@ -435,6 +443,7 @@ const OHA: OtherTool = OtherTool {
     compression: Compression::Unless("disable-compression", "gzip, compress, deflate, br"),
     redirects: Some("redirect"),
     gets_with_body: true,
+    body_type: None,
     makes_load: true,
 };
 
@@ -478,6 +487,7 @@ const BOMBARDIER: OtherTool = OtherTool {
     compression: Compression::Never,
     redirects: None,
     gets_with_body: true,
+    body_type: None,
     makes_load: true,
 };
 
@@ -543,6 +553,7 @@ const AUTOCANNON: OtherTool = OtherTool {
     compression: Compression::Never,
     redirects: None,
     gets_with_body: true,
+    body_type: None,
     makes_load: true,
 };
 
@@ -579,6 +590,7 @@ const SIEGE: OtherTool = OtherTool {
     compression: Compression::Always(GZIP),
     redirects: Some("no-follow"),
     gets_with_body: false,
+    body_type: Some(FORM_TYPE),
     makes_load: true,
 };
 
@@ -642,6 +654,7 @@ const K6: OtherTool = OtherTool {
     compression: Compression::Never,
     redirects: Some("max-redirects"),
     gets_with_body: false,
+    body_type: None,
     makes_load: true,
 };
 
@@ -701,6 +714,7 @@ const VEGETA: OtherTool = OtherTool {
     compression: Compression::Always(GZIP),
     redirects: Some("redirects"),
     gets_with_body: false,
+    body_type: None,
     makes_load: true,
 };
 
@@ -736,6 +750,7 @@ const H2LOAD: OtherTool = OtherTool {
     compression: Compression::Never,
     redirects: None,
     gets_with_body: false,
+    body_type: None,
     makes_load: true,
 };
 
@@ -801,6 +816,7 @@ const CURL: OtherTool = OtherTool {
     compression: Compression::With("compressed", "deflate, gzip"),
     redirects: None,
     gets_with_body: false,
+    body_type: Some(FORM_TYPE),
     makes_load: false,
 };
 
