@@ -232,6 +232,7 @@ const NO_TAGS: &str = "figures have no tags; -o NAME.study.json keeps a run unde
 const KEPT: &str =
     "every run is kept: longtail report shows it again; --log FILE has a line a request";
 const NO_DUMP: &str = "requests are not printed; --log FILE.csv has a line for each";
+const OUR_COLUMNS: &str = "prints other columns, in seconds; ours are in ms";
 /// What Go takes for `false`.
 const FALSE: &[&str] = &["false", "f", "F", "0", "False", "FALSE"];
 /// What hey calls any body.
@@ -269,7 +270,7 @@ const HEY: OtherTool = OtherTool {
         flag("disable-redirects", Switch, Nothing(NO_REDIRECTS)),
         flag("more", Switch, Nothing("--full prints more")),
         flag("cpus", Count, Words(&["--generator-threads", "{}"])),
-        flag("o", OneOf(&["csv"]), Words(&["--log=-.csv"])),
+        flag("o", OneOf(&["csv"]), WordsBut(&["--log=-.csv"], OUR_COLUMNS)),
         flag("x", Text, Impossible(NO_PROXY)),
         flag("h2", Switch, Impossible(HTTP_1_ONLY)),
     ],
