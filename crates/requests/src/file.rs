@@ -203,8 +203,30 @@ pub fn read_file(
         contents(path, LARGEST_FILE, "the requests file is larger than 1 GiB: use a part of it")?;
     let flag = if given.format == Some(RequestsFormat::Mix) { "--mix" } else { "--requests" };
     refuse_compressed(&bytes, path, flag)?;
-    parse(&bytes, given, |body| read_body(&below(body, path, root)?))
-        .map_err(|why| RequestError::new(format!("{}: {why}", name_of(path))))
+    parse(&bytes, given, |body| read_body(&below(body, path, root)?)).map_err(|why| {
+        let why = match script_language(path, &bytes) {
+            Some(language) => format!(
+                "this is a {language} script, which is not run: -m, -d and -H say what it sends"
+            ),
+            None => why.to_string(),
+        };
+        RequestError::new(format!("{}: {why}", name_of(path)))
+    })
+}
+
+/// The language of a script of wrk or k6 that somebody gave as a file of requests, by its name or its
+/// first line.
+fn script_language(path: &Path, bytes: &[u8]) -> Option<&'static str> {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let first = lines(bytes).map(|(_, line)| line).find(|line| !is_skipped(line)).unwrap_or(b"");
+    let begins = |words: &[&str]| words.iter().any(|word| first.starts_with(word.as_bytes()));
+    if ending == "lua" || begins(&["wrk.", "--", "local ", "request "]) {
+        Some("Lua")
+    } else if ["js", "mjs", "ts"].contains(&ending) || begins(&["import ", "export ", "//", "/*"]) {
+        Some("JavaScript")
+    } else {
+        None
+    }
 }
 
 /// The file that `body` leads to, all links followed, if that is below the folder.
@@ -743,6 +765,24 @@ fn is_skipped(line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_script_is_known_by_its_name_or_its_first_line() {
+        for (name, text, language) in [
+            ("a.lua", "", Some("Lua")),
+            ("a", "\nwrk.method=\"POST\"\n", Some("Lua")),
+            ("a.mjs", "x", Some("JavaScript")),
+            ("a", "import http from 'k6/http';", Some("JavaScript")),
+            ("a.txt", "/posts", None),
+            ("a", "http://h/wrk.lua", None),
+        ] {
+            assert_eq!(
+                script_language(Path::new(name), text.as_bytes()),
+                language,
+                "{name} {text}"
+            );
+        }
+    }
 
     #[test]
     fn many_references_to_one_large_body_do_not_fill_the_memory() {
