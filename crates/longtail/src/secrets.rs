@@ -372,7 +372,7 @@ impl MaskedWords {
             // What a line to paste has in the place of a body that is not known.
             FlagValue::Body if value == BODY => value.to_owned(),
             FlagValue::Body if !is_secret_body(value) => value.to_owned(),
-            FlagValue::RawBody if !is_secret_body(value) && !value.starts_with('@') => {
+            FlagValue::RawBody if !is_secret_body(value) && !is_text_behind_at(value) => {
                 value.to_owned()
             }
             FlagValue::User if synonyms::is_url(value) => masked_word(value),
@@ -439,6 +439,17 @@ impl MaskedWords {
     fn hide(&mut self, secret: &str) {
         self.secrets.push(Hidden { text: secret.to_owned(), shown: SECRET.to_owned() });
     }
+}
+
+/// Whether a body begins with @ and is then no name of a file, such as `@body.json`: bare words may
+/// be a secret.
+fn is_text_behind_at(body: &str) -> bool {
+    let is_ending = |ending: &str| {
+        (1..=4).contains(&ending.len()) && ending.bytes().all(|byte| byte.is_ascii_lowercase())
+    };
+    body.strip_prefix('@').is_some_and(|name| {
+        !name.rsplit_once('.').is_some_and(|(stem, ending)| !stem.is_empty() && is_ending(ending))
+    })
 }
 
 /// What a flag's value is.
