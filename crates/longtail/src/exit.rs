@@ -162,8 +162,8 @@ impl Mistake {
     }
 }
 
-/// What is wrong with a line, and lines to type in its place. A terminal shows those unbroken, so that
-/// they can be pasted.
+/// What is wrong with a line, and lines to type in its place. A terminal shows each alone, and breaks
+/// it only as a shell reads it, so that it can be pasted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LinesToType {
     pub(crate) lines: Vec<LineToType>,

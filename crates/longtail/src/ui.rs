@@ -171,8 +171,8 @@ pub(crate) fn complain(mistake: &Mistake) {
     }
 }
 
-/// Lines to paste as a terminal shows them: each whole and alone, since a line break would make two
-/// commands of it. A single one that fits stands behind its sentence.
+/// Lines to paste as a terminal shows them: each alone, and one that is too wide broken for a shell.
+/// A single one that fits stands behind its sentence.
 fn laid_out(lines: &LinesToType, width: Width) -> String {
     let whole = format!("longtail: {lines}");
     if lines.lines.len() == 1 && width.fits(whole.chars().count()) {
@@ -183,14 +183,58 @@ fn laid_out(lines: &LinesToType, width: Width) -> String {
         let before = line.before.trim_start_matches("; ").trim_end();
         let before = if at == 0 { format!("longtail: {before}") } else { before.to_owned() };
         text += &broken(&before, width);
-        text += &line.line;
-        text.push('\n');
+        text += &broken_command(&line.line, width);
     }
     let rest = lines.rest.trim_start_matches([',', ';', ' ']);
     if !rest.is_empty() {
         text += &broken(rest, width);
     }
     text
+}
+
+/// A command, broken where it is too wide: at spaces outside of quotes, with a `\` that makes a shell
+/// read on in the next line.
+fn broken_command(line: &str, width: Width) -> String {
+    if width.fits(line.chars().count()) {
+        return format!("{line}\n");
+    }
+    let mut text = String::new();
+    let mut row = String::new();
+    for word in words_as_written(line) {
+        // The space before the word, and the one with the backslash behind it.
+        let wide = row.chars().count() + 1 + word.chars().count() + 2;
+        if row.is_empty() {
+            row.push_str(word);
+        } else if width.fits(wide) {
+            row = format!("{row} {word}");
+        } else {
+            text.extend([&row, " \\\n"]);
+            row = format!("  {word}");
+        }
+    }
+    format!("{text}{row}\n")
+}
+
+/// The words of a command with their quotes.
+fn words_as_written(line: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut begin = 0;
+    let mut is_quoted = false;
+    let mut is_escaped = false;
+    for (at, letter) in line.char_indices() {
+        match letter {
+            _ if is_escaped => is_escaped = false,
+            '\\' if !is_quoted => is_escaped = true,
+            '\'' => is_quoted = !is_quoted,
+            ' ' if !is_quoted => {
+                words.push(&line[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    words.push(&line[begin..]);
+    words
 }
 
 /// Reports a part that failed; its exit code. Other parts are done all the same.
@@ -210,10 +254,24 @@ mod tests {
     use crate::exit::LineToType;
 
     #[test]
-    fn a_line_to_paste_is_never_broken() {
+    fn a_line_to_paste_is_broken_so_that_a_shell_reads_the_same_words() {
+        let line = "longtail load -c 10 -H 'Accept: it'\\''s a long one' -d 'a b' URL";
+        for columns in 1..80 {
+            let broken = broken_command(line, Width::of(columns));
+            // As a shell reads it.
+            let read = broken.replace("\\\n", "");
+            assert_eq!(shlex::split(&read), shlex::split(line), "{broken}");
+        }
+        let expected =
+            "longtail load -c 10 -H \\\n  'Accept: it'\\''s a long one' -d \\\n  'a b' URL\n";
+        assert_eq!(broken_command(line, Width::of(38)), expected);
+    }
+
+    #[test]
+    fn a_line_to_paste_stands_alone_unless_all_fits() {
         let line = "longtail load --generator-threads 2 -c 10 --for 10s --timeout 2s URL";
         let one = LinesToType::one("there is no command 'wrk': type ", line);
-        let narrow = Width::of(60);
+        let narrow = Width::of(80);
         let expected = format!("longtail: there is no command 'wrk': type\n{line}\n");
         assert_eq!(laid_out(&one, narrow), expected);
         let wide = laid_out(&one, Width::of(200));
