@@ -572,12 +572,14 @@ fn slots(study: &ComparisonStudy) -> Option<String> {
 }
 
 /// What more or less CPU time a request means: nothing but itself while CPUs are idle, less throughput
-/// where they are the limit, and no gain where requests wait longer.
+/// where they are the limit, and no gain where requests wait longer. Of pairs that differ in one
+/// setting, where arms combine settings, else of those with the base.
 fn extra_cpu(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
     let are_combinations = pairs::are_combinations(summary);
-    let is_told = |pair: &&Difference| {
-        let change = pairs::arm_change(summary, pair).filter(|_| are_combinations);
-        change.is_none_or(|change| change.count() == 1)
+    let base = &summary.arms[0].letter;
+    let is_told = |pair: &&Difference| match pairs::arm_change(summary, pair) {
+        Some(change) if are_combinations => change.count() == 1,
+        _ => pair.base == *base,
     };
     let mut told = summary.metric(Metric::Cpu)?.differences.iter().filter(is_told);
     told.find_map(|cpu| cpu_of_pair(study, summary, cpu))
@@ -591,13 +593,14 @@ fn cpu_of_pair(
 ) -> Option<String> {
     let of = |metric| summary.metric(metric)?.difference(&cpu.base, &cpu.arm);
     let verdict = |metric| of(metric).map(|difference| difference.verdict);
-    let is_slower = [Metric::Mean, Metric::P99]
-        .into_iter()
-        .any(|metric| verdict(metric) == Some(ComparisonVerdict::Worse));
     let arm = summary.called(&cpu.arm);
+    let base = summary.called(&cpu.base);
+    let change = words::plain_percent(cpu.estimate?.abs());
     match (cpu.verdict, verdict(Metric::Throughput)) {
         (ComparisonVerdict::Worse, Some(ComparisonVerdict::Same)) => {
-            Some("The same throughput for more CPU holds while CPUs are idle; where they are the limit, it is lost throughput.".to_owned())
+            Some(words::sentence_of(format!(
+                "{arm} has the same throughput as {base} for {change} more CPU a request. That holds while CPUs are idle; where they are the limit, it is lost throughput."
+            )))
         }
         (ComparisonVerdict::Worse, Some(ComparisonVerdict::Worse)) => {
             let more = cpu.estimate?;
@@ -606,14 +609,31 @@ fn cpu_of_pair(
             let is_limit = limits::are_computing(study, [&cpu.base, &cpu.arm]);
             (is_cause && is_limit).then(|| {
                 words::sentence_of(format!(
-                    "{arm} takes {} more CPU a request than {}, and both compute as much as they can: that accounts for its lower throughput.",
-                    words::plain_percent(more),
-                    summary.called(&cpu.base)
+                    "{arm} takes {change} more CPU a request than {base}, and both compute as much as they can: that accounts for its lower throughput.",
                 ))
             })
         }
-        (ComparisonVerdict::Better, _) if is_slower => {
-            Some(words::sentence_of(format!("{arm} takes less CPU, but its requests wait longer: that is no gain by itself.")))
+        (ComparisonVerdict::Better, _) => {
+            let first = summary.deciding().next().map(|row| row.metric);
+            let is_better = [Some(Metric::Mean), first]
+                .into_iter()
+                .flatten()
+                .any(|metric| verdict(metric) == Some(ComparisonVerdict::Better));
+            let longer: Vec<String> = [Metric::Mean, Metric::P99]
+                .into_iter()
+                .filter(|metric| verdict(*metric) == Some(ComparisonVerdict::Worse))
+                .filter_map(|metric| {
+                    let estimate = words::estimate_of(of(metric)?)?;
+                    Some(format!("{} ({estimate})", summary::name(metric)))
+                })
+                .collect();
+            let is = if longer.len() == 1 { "is" } else { "are" };
+            (!is_better && !longer.is_empty()).then(|| {
+                words::sentence_of(format!(
+                    "{arm} takes {change} less CPU a request than {base}, but its {} {is} longer: that is no gain by itself.",
+                    listed(&longer)
+                ))
+            })
         }
         _ => None,
     }
@@ -674,6 +694,32 @@ mod tests {
         let said = said(&study);
         assert!(said.starts_with("my-branch takes ") && said.contains("than main"), "{said}");
         assert!(said.ends_with("that accounts for its lower throughput."), "{said}");
+    }
+
+    #[test]
+    fn less_cpu_is_no_gain_where_requests_wait_longer_than_those_of_the_same_pair() {
+        // 8.0.2 takes less CPU than 6.6.1, with a better mean and a worse p99.
+        let with_less_cpu = |lighter: usize| {
+            let mut study = testkit::comparison::combinations();
+            // So many pairs and metrics need more blocks: the same ones again.
+            let blocks = study.whole_blocks();
+            let again = study.runs.clone().into_iter();
+            let again = again.map(|run| ComparisonRun { block: run.block + blocks, ..run });
+            study.runs.extend(again);
+            for run in study.runs.iter_mut().filter(|run| run.arm == lighter) {
+                run.server.cpu = run.server.cpu.map(|cpu| cpu * 8 / 10);
+            }
+            study
+        };
+        let said = |study: &ComparisonStudy| extra_cpu(study, &summary(study)).unwrap_or_default();
+        assert_eq!(said(&with_less_cpu(2)), "", "its mean is better");
+        let mut by_p99 = with_less_cpu(2);
+        by_p99.plan.gates = vec![Metric::P99];
+        assert_eq!(said(&by_p99), "", "its mean is better, whatever decides");
+        // 6.6.1 -k waits longer than 6.6.1; as long as 8.0.2 -k, with which it shares -k.
+        let said = said(&with_less_cpu(1));
+        assert!(said.starts_with("6.6.1 -k takes 2") && said.contains(" than 6.6.1, "), "{said}");
+        assert!(said.contains("but its mean (+11 %) and p99 (+10 %) are longer"), "{said}");
     }
 
     #[test]
