@@ -49,6 +49,26 @@ impl ArmChange {
             _ => format!("{} settings", self.count()),
         }
     }
+
+    /// As a sentence calls the change of one setting: `-k on 6.6.1`, `6.6.1 without -k`,
+    /// `8.0.2 instead of 6.6.1, with -k`. `base`: what sentences call the base.
+    pub(super) fn in_sentence(&self, base: &str) -> String {
+        match (&self.removed[..], &self.added[..]) {
+            ([], [added]) => format!("{} on {base}", shortened(added)),
+            ([removed], []) => format!("{base} without {}", shortened(removed)),
+            ([removed], [added]) => {
+                let instead = format!("{} instead of {}", shortened(added), shortened(removed));
+                let common = self.common_in_words();
+                if common.is_empty() { instead } else { format!("{instead}, with {common}") }
+            }
+            _ => format!("{} on {base}", self.in_words()),
+        }
+    }
+
+    /// What both have, shortened.
+    fn common_in_words(&self) -> String {
+        self.common.iter().map(|it| shortened(it)).collect::<Vec<_>>().join(" ")
+    }
 }
 
 fn words_of_name(arm: &SummaryArm) -> Vec<String> {
@@ -75,6 +95,19 @@ pub(super) fn are_combinations(summary: &SummaryComparison) -> bool {
         && counts.iter().filter(|count| **count == 1).count() > 1
 }
 
+/// Where arms combine settings, the pairs that differ in one of them. Those that change the same stand
+/// together.
+pub(super) fn in_one_setting(summary: &SummaryComparison) -> Vec<(&Difference, ArmChange)> {
+    if !are_combinations(summary) {
+        return Vec::new();
+    }
+    let pairs = summary.deciding().next().into_iter().flat_map(|row| &row.differences);
+    let changes = pairs.filter_map(|pair| Some((pair, arm_change(summary, pair)?)));
+    let mut pairs: Vec<_> = changes.filter(|(_, change)| change.count() == 1).collect();
+    pairs.sort_by_cached_key(|(_, change)| change.in_words());
+    pairs
+}
+
 /// `D against A`: the pairs that differ in several settings.
 pub(super) fn in_several_settings(summary: &SummaryComparison) -> Vec<String> {
     let pairs = summary.deciding().next().into_iter().flat_map(|row| &row.differences);
@@ -93,16 +126,14 @@ pub(super) fn table(summary: &SummaryComparison) -> Option<DataTable> {
     let are_combinations = are_combinations(summary);
     let deciding: Vec<&ComparedMetric> = summary.deciding().collect();
     let base = &summary.arms[0].letter;
-    let is_shown = |pair: &&Difference| match arm_change(summary, pair) {
-        Some(change) if are_combinations => change.count() == 1,
-        _ => deciding.len() > 1 || pair.base != *base,
+    let is_shown = |pair: &&Difference| deciding.len() > 1 || pair.base != *base;
+    let pairs: Vec<(&Difference, Option<ArmChange>)> = if are_combinations {
+        let pairs = in_one_setting(summary).into_iter();
+        pairs.map(|(pair, change)| (pair, Some(change))).collect()
+    } else {
+        let pairs = deciding.first()?.differences.iter().filter(is_shown);
+        pairs.map(|pair| (pair, None)).collect()
     };
-    let mut pairs: Vec<&Difference> =
-        deciding.first()?.differences.iter().filter(is_shown).collect();
-    if are_combinations {
-        // Those that change the same stand together.
-        pairs.sort_by_cached_key(|pair| arm_change(summary, pair).map(|change| change.in_words()));
-    }
     // What changes, and with what, tells a pair, so on a narrow terminal its letters leave first.
     let leading: &[(&str, u8)] = if are_combinations {
         &[("pair", 3), ("what changes", 0), ("with", 2)]
@@ -118,12 +149,8 @@ pub(super) fn table(summary: &SummaryComparison) -> Option<DataTable> {
             .map(|(name, leaves)| TableColumn::new(name).leaving(leaves).under(&band))
     });
     let columns: Vec<TableColumn> = leading.chain(of_metrics).collect();
-    let rows = pairs.into_iter().map(|pair| {
-        let change = arm_change(summary, pair).filter(|_| are_combinations);
-        let of_settings = change.map(|change| {
-            let common: Vec<String> = change.common.iter().map(|it| shortened(it)).collect();
-            [change.in_words(), common.join(" ")]
-        });
+    let rows = pairs.into_iter().map(|(pair, change)| {
+        let of_settings = change.map(|change| [change.in_words(), change.common_in_words()]);
         let of_metrics = deciding.iter().flat_map(|row| {
             let difference = row.difference(&pair.base, &pair.arm);
             let cells = difference.map(|difference| {
@@ -167,6 +194,12 @@ mod tests {
         assert_eq!(in_words(&new, &both), "-k");
         assert_eq!(ArmChange::of(&new, &both).common, ["8.0.2"]);
         assert_eq!(in_words(&old, &both), "2 settings");
+        let in_sentence = |base: &SummaryArm, arm| ArmChange::of(base, arm).in_sentence(&base.name);
+        assert_eq!(in_sentence(&new, &both), "-k on 8.0.2");
+        assert_eq!(in_sentence(&both, &new), "8.0.2 -k without -k");
+        assert_eq!(in_sentence(&old, &new), "8.0.2 instead of 6.6.1");
+        let old_both = arm("6.6.1 -k", &["--puma /srv/pumas/6.6.1/bin/puma", "-k"]);
+        assert_eq!(in_sentence(&old_both, &both), "8.0.2 instead of 6.6.1, with -k");
         // A name of several words for one setting tells nothing apart.
         let named = arm("my own server", &["-C own.rb"]);
         assert_eq!(in_words(&plain, &named), "-C own.rb");

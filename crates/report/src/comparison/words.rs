@@ -71,10 +71,12 @@ pub(crate) fn sentence(summary: &SummaryComparison) -> String {
         return best(summary);
     }
     let base = summary.arms[0].letter.as_str();
+    let of_settings = of_settings(summary);
     let are_combinations = pairs::are_combinations(summary);
     // Of an arm that differs in several settings, none can be said to make the difference.
     let is_told = |arm: &SummaryArm| {
-        !are_combinations || pairs::ArmChange::of(&summary.arms[0], arm).count() <= 1
+        let is_in_one = || pairs::ArmChange::of(&summary.arms[0], arm).count() <= 1;
+        of_settings.is_none() && (!are_combinations || is_in_one())
     };
     let others = summary.compared().skip(1).filter(|arm| is_told(arm));
     let others: Vec<&str> = others.map(|arm| arm.letter.as_str()).collect();
@@ -93,7 +95,69 @@ pub(crate) fn sentence(summary: &SummaryComparison) -> String {
         (!said.is_empty()).then(|| said.join(" "))
     });
     let between = if summary.events.len() > 1 { "\n" } else { " " };
-    of_each.chain(of_other_pairs(summary)).collect::<Vec<_>>().join(between)
+    let of_pairs = of_settings.clone().or_else(|| of_other_pairs(summary));
+    of_each.chain(of_pairs).collect::<Vec<_>>().join(between)
+}
+
+/// Where arms combine settings, and few pairs differ in one of them: a sentence for each of these.
+fn of_settings(summary: &SummaryComparison) -> Option<String> {
+    const MOST: usize = 4;
+    let pairs = pairs::in_one_setting(summary);
+    let has_few = !pairs.is_empty() && pairs.len() <= MOST;
+    let each = pairs.iter().map(|(pair, change)| of_setting(summary, pair, change));
+    has_few.then(|| each.collect::<Vec<_>>().join(" "))
+}
+
+/// What a setting changes: `-k on 8.0.2: p99 203 → 253 ms; mean and p50 the same within 5 %.`
+fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::ArmChange) -> String {
+    let rows = rows_between(summary, &pair.base, &pair.arm);
+    let decides_or_fails = |it: &&ComparedRow<'_>| {
+        it.row.decides
+            || it.row.metric == Metric::Failed && it.verdict() == ComparisonVerdict::Worse
+    };
+    let (mut changed, mut same, mut open, mut unclear) = (vec![], vec![], vec![], vec![]);
+    for it in rows.iter().filter(decides_or_fails) {
+        let name = name(it.row.metric);
+        match it.verdict() {
+            ComparisonVerdict::Worse | ComparisonVerdict::Better => changed.push(it.short_change()),
+            ComparisonVerdict::Same => same.push(name),
+            ComparisonVerdict::CannotTell if certainly_differs(it.difference) => {
+                open.extend(it.certain_change().map(|change| format!("{name} {change}")));
+            }
+            ComparisonVerdict::CannotTell => unclear.push(it),
+        }
+    }
+    let margin = plain_percent(summary.margin);
+    let changed = labels::listed(changed);
+    let same = (!same.is_empty()).then(|| format!("{} the same within {margin}", listed(&same)));
+    let open = (!open.is_empty()).then(|| {
+        format!("{} (whether by more than the margin of {margin} is open)", listed(&open))
+    });
+    let unclear = match &unclear[..] {
+        [] => None,
+        [one] => {
+            let why = why(summary, one.row, one.difference);
+            Some(format!("whether {} differs cannot be told ({why})", name(one.row.metric)))
+        }
+        several => {
+            let names: Vec<String> = several.iter().map(|it| name(it.row.metric)).collect();
+            Some(format!("whether {} differ cannot be told", listed(&names)))
+        }
+    };
+    let changed = Some(changed).filter(|text| !text.is_empty());
+    let said: Vec<String> = [changed, open, same, unclear].into_iter().flatten().collect();
+    let subject = change.in_sentence(summary.called(&pair.base));
+    let mut sentences = vec![sentence_of(format!("{subject}: {}.", said.join("; ")))];
+    sentences.extend(untested(summary, &pair.base, &pair.arm));
+    sentences.extend(other_changes(&rows, false, true));
+    sentences.join(" ")
+}
+
+/// The metrics that were tested between two arms.
+fn rows_between<'a>(summary: &'a SummaryComparison, base: &str, arm: &str) -> Vec<ComparedRow<'a>> {
+    let compared =
+        |row: &'a ComparedMetric| Some(ComparedRow { row, difference: row.difference(base, arm)? });
+    summary.metrics.iter().filter_map(compared).collect()
 }
 
 /// Whether there were enough blocks to test the metrics that decide.
@@ -155,11 +219,7 @@ fn of_other_pairs(summary: &SummaryComparison) -> Option<String> {
 /// What is said of one arm against the base: failures and what decides first, then what else is
 /// worse or better.
 fn of_arm(summary: &SummaryComparison, base: &str, arm: &str, is_short: bool) -> String {
-    let rows: Vec<ComparedRow<'_>> = summary
-        .metrics
-        .iter()
-        .filter_map(|row| Some(ComparedRow { row, difference: row.difference(base, arm)? }))
-        .collect();
+    let rows = rows_between(summary, base, arm);
     let tail = tail_against_median(&rows, summary.called(arm));
     let mut parts: Vec<String> = more_failures(summary, &rows, base, arm).into_iter().collect();
     let deciding = rows.iter().filter(|it| it.row.decides);
@@ -285,6 +345,35 @@ impl ComparedRow<'_> {
     /// `p99 3225 → 406 ms (-87 %)`
     fn change(&self) -> String {
         format!("{} {}", name(self.row.metric), figures(self.row, self.difference))
+    }
+
+    /// `p99 3225 → 406 ms`, `throughput -8 %`
+    fn short_change(&self) -> String {
+        let name = name(self.row.metric);
+        let shown = |letter: &str| number::or_none(self.row.median(letter), number::significant);
+        match estimate_of(self.difference) {
+            Some(estimate) if self.row.unit != "ms" => format!("{name} {estimate}"),
+            _ => {
+                let [before, after] =
+                    [&self.difference.base, &self.difference.arm].map(|it| shown(it));
+                format!("{name} {before} → {after} {}", self.row.unit)
+            }
+        }
+    }
+
+    /// `worse by 4.5 to 8.4 %`, of an interval that leaves 0 out.
+    fn certain_change(&self) -> Option<String> {
+        let ends = self.difference.interval.filter(|ends| excludes_zero(*ends))?;
+        let is_less = ends[0] < 0.0;
+        let word = if is_less == self.row.metric.is_worse_when_less() { "worse" } else { "better" };
+        let [least, most] = if is_less { [-ends[1], -ends[0]] } else { ends };
+        let decimals = decimals([least, most]);
+        let [least, most] = [least, most].map(|end| number::fixed(end * 100.0, decimals));
+        Some(if least == most {
+            format!("{word} by {most} %")
+        } else {
+            format!("{word} by {least} to {most} %")
+        })
     }
 }
 
