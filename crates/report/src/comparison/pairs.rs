@@ -134,18 +134,14 @@ pub(super) fn table(summary: &SummaryComparison) -> Option<DataTable> {
         let pairs = deciding.first()?.differences.iter().filter(is_shown);
         pairs.map(|pair| (pair, None)).collect()
     };
-    // What changes, and with what, tells a pair, so on a narrow terminal its letters leave first.
-    let leading: &[(&str, u8)] = if are_combinations {
-        &[("pair", 3), ("what changes", 0), ("with", 2)]
-    } else {
-        &[("", 0)]
-    };
+    // What names a pair never leaves.
+    let leading: &[&str] = if are_combinations { &["pair", "what changes", "with"] } else { &[""] };
     let lead = leading.len();
-    let leading = leading.iter().map(|(name, leaves)| TableColumn::new(*name).leaving(*leaves));
+    let leading = leading.iter().copied().map(TableColumn::new);
     let of_metrics = deciding.iter().flat_map(|row| {
         let name = summary::name(row.metric);
         let band = ColumnBand::new(name.clone(), format!("of {name}"));
-        [("change", 0), ("interval, %", 1), ("verdict", 0)]
+        [("change", 0), ("interval, %", 2), ("verdict", 1)]
             .map(|(name, leaves)| TableColumn::new(name).leaving(leaves).under(&band))
     });
     let columns: Vec<TableColumn> = leading.chain(of_metrics).collect();
@@ -171,6 +167,7 @@ mod tests {
     use model::comparison::Metric;
 
     use super::*;
+    use crate::text::{self, Width};
 
     fn arm(name: &str, settings: &[&str]) -> SummaryArm {
         let mut arm = crate::comparison::summary(&testkit::comparison::pairs()).arms.remove(0);
@@ -203,6 +200,30 @@ mod tests {
         // A name of several words for one setting tells nothing apart.
         let named = arm("my own server", &["-C own.rb"]);
         assert_eq!(in_words(&plain, &named), "-C own.rb");
+    }
+
+    #[test]
+    fn what_names_a_pair_stays_in_a_narrow_table() {
+        let summary = crate::comparison::summary(&testkit::comparison::combinations());
+        let table = table(&summary).unwrap();
+        let at = |columns| text::narrowed(&table, 0, Width::of(columns));
+        let lead = |it: &text::NarrowedTable| {
+            let lead = it.table.columns.iter().take(it.table.lead);
+            lead.map(|column| column.name.clone()).collect::<Vec<_>>().join(" | ")
+        };
+        for (columns, left) in [
+            (100, ""),
+            (80, "interval, %"),
+            (60, "interval, % | verdict"),
+            (40, "interval, % | verdict"),
+        ] {
+            let narrowed = at(columns);
+            assert_eq!(lead(&narrowed), "pair | what changes | with", "{columns}");
+            assert_eq!(narrowed.left.join(" | "), left, "{columns}");
+        }
+        // Where even that is too wide, a part for each metric.
+        let parts = text::table(&at(42).table, 0, Width::of(42));
+        assert_eq!(parts.matches("B against A").count(), 2, "{parts}");
     }
 
     #[test]

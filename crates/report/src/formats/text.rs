@@ -186,7 +186,12 @@ fn names_of_leaving(columns: &[TableColumn], stays: &[bool]) -> Vec<String> {
             Some(band) if group.iter().all(|(at, _)| !stays[*at]) => names.push(band.title.clone()),
             Some(_) | None => {
                 let leaving = group.iter().filter(|(at, _)| !stays[*at]);
-                names.extend(leaving.map(|(_, column)| column.name.trim().to_owned()));
+                for (_, column) in leaving {
+                    let name = column.name.trim().to_owned();
+                    if !names.contains(&name) {
+                        names.push(name);
+                    }
+                }
             }
         }
     }
