@@ -121,10 +121,10 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
         match it.verdict() {
             ComparisonVerdict::Worse | ComparisonVerdict::Better => changed.push(it.short_change()),
             ComparisonVerdict::Same => same.push(name),
-            ComparisonVerdict::CannotTell if certainly_differs(it.difference) => {
-                open.extend(it.certain_change().map(|change| format!("{name} {change}")));
-            }
-            ComparisonVerdict::CannotTell => unclear.push(it),
+            ComparisonVerdict::CannotTell => match certain_change(it.row.metric, it.difference) {
+                Some((word, by)) => open.push(format!("{name} {word} {by}")),
+                None => unclear.push(it),
+            },
         }
     }
     let margin = plain_percent(summary.margin);
@@ -360,21 +360,6 @@ impl ComparedRow<'_> {
             }
         }
     }
-
-    /// `worse by 4.5 to 8.4 %`, of an interval that leaves 0 out.
-    fn certain_change(&self) -> Option<String> {
-        let ends = self.difference.interval.filter(|ends| excludes_zero(*ends))?;
-        let is_less = ends[0] < 0.0;
-        let word = if is_less == self.row.metric.is_worse_when_less() { "worse" } else { "better" };
-        let [least, most] = if is_less { [-ends[1], -ends[0]] } else { ends };
-        let decimals = decimals([least, most]);
-        let [least, most] = [least, most].map(|end| number::fixed(end * 100.0, decimals));
-        Some(if least == most {
-            format!("{word} by {most} %")
-        } else {
-            format!("{word} by {least} to {most} %")
-        })
-    }
 }
 
 /// Response times that are longer by more than the margin although the arm is better by the metric
@@ -428,16 +413,17 @@ fn of_deciding(
         }
         ComparisonVerdict::CannotTell => {
             let why = why(summary, row, difference);
-            if !certainly_differs(difference) {
-                return format!(
-                    "Whether {arm} differs from {base} in {name} cannot be told: {why}."
-                );
+            match certain_change(row.metric, difference) {
+                Some((word, by)) => {
+                    let why = if why.is_empty() { why } else { format!(": {why}") };
+                    format!(
+                        "{arm} is {word} than {base} in {name}, {by}; whether by more than the margin of {margin} is open{why}."
+                    )
+                }
+                None => {
+                    format!("Whether {arm} differs from {base} in {name} cannot be told: {why}.")
+                }
             }
-            let lower =
-                if difference.estimate.is_some_and(|part| part < 0.0) { "lower" } else { "higher" };
-            format!(
-                "{arm} has a {lower} {name} than {base}, but whether by {margin} or more cannot be told: {why}."
-            )
         }
     })
 }
@@ -451,16 +437,26 @@ pub(super) fn sentence_of(text: String) -> String {
     }
 }
 
-/// Whether there is a difference for certain, though it may be smaller than the margin.
-fn certainly_differs(difference: &Difference) -> bool {
-    difference.doubt == Some(ComparisonDoubt::Noise)
-        && difference.interval.is_some_and(excludes_zero)
+/// Of a difference that is certain, though it may be smaller than the margin, its direction and its
+/// size: `worse`, `by 4.5 to 8.4 %`.
+fn certain_change(metric: Metric, difference: &Difference) -> Option<(&'static str, String)> {
+    let has_one_side =
+        matches!(difference.doubt, Some(ComparisonDoubt::Noise | ComparisonDoubt::ShortRuns));
+    let ends = difference.interval.filter(|ends| has_one_side && excludes_zero(*ends))?;
+    let is_less = ends[0] < 0.0;
+    let word = if is_less == metric.is_worse_when_less() { "worse" } else { "better" };
+    let [least, most] = if is_less { [-ends[1], -ends[0]] } else { ends };
+    let decimals = decimals([least, most]);
+    let [least, most] = [least, most].map(|end| number::fixed(end * 100.0, decimals));
+    let by = if least == most { most } else { format!("{least} to {most}") };
+    Some((word, format!("by {by} %")))
 }
 
 /// Why it cannot be told.
 fn why(summary: &SummaryComparison, row: &ComparedMetric, difference: &Difference) -> String {
     let blocks = count_of(difference.blocks, "block");
     let estimate = estimate_of(difference).unwrap_or_default();
+    let is_certain = certain_change(row.metric, difference).is_some();
     match difference.doubt {
         Some(ComparisonDoubt::FewBlocks { least }) => {
             let tell = if difference.blocks == 1 { "tells" } else { "tell" };
@@ -474,17 +470,20 @@ fn why(summary: &SummaryComparison, row: &ComparedMetric, difference: &Differenc
             let control = row.control.as_ref().and_then(interval_of).unwrap_or_default();
             format!("it is {estimate}, and the control, {} once more, {control} %", summary.base())
         }
-        Some(ComparisonDoubt::ShortRuns) => {
-            format!("it is {estimate}, less by the throughput: the runs are too short")
-        }
+        Some(ComparisonDoubt::ShortRuns) if is_certain => "the runs are too short".to_owned(),
+        Some(ComparisonDoubt::ShortRuns) => format!(
+            "it is {estimate}, but the throughputs do not differ by as much, as they would in runs that are long enough for their longest requests"
+        ),
         Some(ComparisonDoubt::Noise) | None => {
-            let smallest = difference.smallest.filter(|_| !certainly_differs(difference));
-            let smallest = smallest
+            let needed = difference.blocks_needed.map(|needed| count_of(needed, "block"));
+            if is_certain {
+                return needed.map(|it| format!("about {it} would tell")).unwrap_or_default();
+            }
+            let smallest = difference
+                .smallest
                 .map(|part| format!("; {blocks} could show {} or more", plain_percent(part)));
-            let needed = difference.blocks_needed.map(|needed| match count_of(needed, "block") {
-                blocks if certainly_differs(difference) => format!("; about {blocks} would tell"),
-                blocks => format!(", about {blocks} would show {}", plain_percent(summary.margin)),
-            });
+            let needed = needed
+                .map(|it| format!(", about {it} would show {}", plain_percent(summary.margin)));
             let more =
                 [interval_of(difference), smallest, needed].map(Option::unwrap_or_default).concat();
             format!("{estimate} {more}")
@@ -640,6 +639,40 @@ fn figure_with_unit(row: &ComparedMetric, letter: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_difference_that_may_be_within_the_margin_is_said_with_its_range() {
+        let mut summary = crate::comparison::summary(&testkit::comparison::slower());
+        let row = summary.metrics.iter().position(|row| row.metric == Metric::Mean).unwrap();
+        let said = |summary: &mut SummaryComparison, interval, doubt| {
+            let difference = &mut summary.metrics[row].differences[0];
+            difference.verdict = ComparisonVerdict::CannotTell;
+            difference.estimate = Some(0.049);
+            difference.interval = Some(interval);
+            difference.doubt = Some(doubt);
+            difference.blocks_needed = Some(14);
+            let row = &summary.metrics[row];
+            of_deciding(summary, row, &row.differences[0])
+        };
+        let open = "my-branch is worse than main in mean, by 4.5 to 8.4 %; whether by more than the margin of 5 % is open";
+        let [noise, short] = [ComparisonDoubt::Noise, ComparisonDoubt::ShortRuns];
+        let certain = [0.045, 0.084];
+        assert_eq!(
+            said(&mut summary, certain, noise),
+            format!("{open}: about 14 blocks would tell.")
+        );
+        assert_eq!(said(&mut summary, certain, short), format!("{open}: the runs are too short."));
+        let less = said(&mut summary, [-0.084, -0.045], noise);
+        assert!(
+            less.starts_with("my-branch is better than main in mean, by 4.5 to 8.4 %"),
+            "{less}"
+        );
+        let unclear = said(&mut summary, [-0.01, 0.084], short);
+        assert_eq!(
+            unclear,
+            "Whether my-branch differs from main in mean cannot be told: it is +4.9 %, but the throughputs do not differ by as much, as they would in runs that are long enough for their longest requests."
+        );
+    }
 
     #[test]
     fn a_smaller_size_that_may_do_as_much_is_named() {
