@@ -71,6 +71,12 @@ pub(crate) fn sentence(summary: &SummaryComparison) -> String {
         return best(summary);
     }
     let base = summary.arms[0].letter.as_str();
+    if let Some(few) = too_few_blocks(summary).filter(|_| summary.events.is_empty()) {
+        let others = summary.compared().skip(1).map(|arm| arm.letter.as_str());
+        let failures = others
+            .filter_map(|arm| more_failures(summary, &rows_between(summary, base, arm), base, arm));
+        return failures.chain([few]).collect::<Vec<_>>().join(" ");
+    }
     let of_settings = of_settings(summary);
     let are_combinations = pairs::are_combinations(summary);
     // Of an arm that differs in several settings, none can be said to make the difference.
@@ -166,6 +172,26 @@ fn has_enough_blocks(summary: &SummaryComparison, base: &str, arm: &str) -> bool
         matches!(difference.doubt, Some(ComparisonDoubt::FewBlocks { .. }))
     };
     !summary.deciding().any(|row| row.difference(base, arm).is_some_and(has_few))
+}
+
+/// That there are too few blocks to tell anything, where several arms or metrics would each say it.
+fn too_few_blocks(summary: &SummaryComparison) -> Option<String> {
+    let all: Vec<&Difference> = summary.deciding().flat_map(|row| &row.differences).collect();
+    let least = |it: &&Difference| match it.doubt {
+        Some(ComparisonDoubt::FewBlocks { least }) => Some(least),
+        _ => None,
+    };
+    let least = all.iter().map(least).collect::<Option<Vec<u32>>>()?.into_iter().max()?;
+    let blocks = all.iter().map(|it| it.blocks).max()?;
+    let tell = if blocks == 1 { "tells" } else { "tell" };
+    let metrics: Vec<String> = summary.deciding().map(|row| name(row.metric)).collect();
+    let blocks = count_of(blocks, "block");
+    (all.len() > 1).then(|| {
+        format!(
+            "Whether the arms differ in {} cannot be told: {blocks} {tell} nothing, {least} could.",
+            listed(&metrics)
+        )
+    })
 }
 
 /// If all pairs are compared: a sentence for each pair without the base or, if there are many, one
@@ -639,6 +665,20 @@ fn figure_with_unit(row: &ComparedMetric, letter: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn too_few_blocks_are_said_once() {
+        let mut study = testkit::comparison::combinations();
+        study.runs.retain(|run| run.block == 1);
+        let said = |study: &model::ComparisonStudy| sentence(&crate::comparison::summary(study));
+        assert_eq!(
+            said(&study),
+            "Whether the arms differ in mean and p99 cannot be told: 1 block tells nothing, 9 could."
+        );
+        study.plan.question = ComparisonQuestion::Change;
+        assert!(said(&study).ends_with(" could."), "{}", said(&study));
+        assert_eq!(said(&study).matches("cannot be told").count(), 1, "{}", said(&study));
+    }
 
     #[test]
     fn a_difference_that_may_be_within_the_margin_is_said_with_its_range() {
