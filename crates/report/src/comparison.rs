@@ -108,7 +108,7 @@ fn by_metric(summary: &SummaryComparison) -> DataTable {
             _ => summary::verdict(difference.verdict).to_owned(),
         })
     });
-    DataTable::of_columns(columns, rows)
+    DataTable { notes: "verdict".to_owned(), ..DataTable::of_columns(columns, rows) }
 }
 
 /// The metrics that are columns where each arm is a row: those that decide, and the usual ones.
@@ -139,6 +139,8 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
     let against = deciding
         .map_or_else(String::new, |row| format!("{} against {base}", summary::name(row.metric)));
     let of = if against.is_empty() { String::new() } else { format!("of {against}") };
+    // Where several metrics decide, the verdict of a row is that of the first.
+    let notes = deciding.map(|row| format!("verdict of {}", summary::name(row.metric)));
     let against = ColumnBand::new(against, of);
     // What limits each size stands beside its name.
     let has_limits = summary.arms.iter().any(|arm| !arm.limits.is_empty());
@@ -165,7 +167,11 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
             None => TableRow::new(cells),
         }
     });
-    DataTable { lead: 2 + usize::from(has_limits), ..DataTable::of_columns(columns, lines) }
+    DataTable {
+        lead: 2 + usize::from(has_limits),
+        notes: notes.unwrap_or_default(),
+        ..DataTable::of_columns(columns, lines)
+    }
 }
 
 /// When a metric's column leaves a narrow table of arms; one that decides stays.

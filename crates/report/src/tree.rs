@@ -67,6 +67,8 @@ pub struct DataTable {
     /// How many columns say what a row is about. They are repeated in each part of a table that is
     /// too wide.
     pub(crate) lead: usize,
+    /// What heads the notes of the rows where they are a column; empty if they speak for themselves.
+    pub(crate) notes: String,
 }
 
 /// A column. Where a table is split it stays with those under the same band.
@@ -211,6 +213,7 @@ impl DataTable {
             columns: columns.into_iter().collect(),
             rows: rows.into_iter().collect(),
             lead: 1,
+            notes: String::new(),
         }
     }
 
@@ -223,6 +226,7 @@ impl DataTable {
         DataTable {
             lead: stays.iter().take(self.lead).filter(|stays| **stays).count(),
             columns: kept(self.columns, stays),
+            notes: self.notes,
             rows: rows.map(|row| TableRow { cells: kept(row.cells, stays), ..row }).collect(),
         }
     }

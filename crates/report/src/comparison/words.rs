@@ -155,7 +155,7 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
     let subject = change.in_sentence(summary.called(&pair.base));
     let mut sentences = vec![sentence_of(format!("{subject}: {}.", said.join("; ")))];
     sentences.extend(untested(summary, &pair.base, &pair.arm));
-    sentences.extend(other_changes(&rows, false, true));
+    sentences.extend(other_changes(&rows, false, Some(&shown_of_arms(summary))));
     sentences.join(" ")
 }
 
@@ -250,7 +250,8 @@ fn of_arm(summary: &SummaryComparison, base: &str, arm: &str, is_short: bool) ->
     let mut parts: Vec<String> = more_failures(summary, &rows, base, arm).into_iter().collect();
     let deciding = rows.iter().filter(|it| it.row.decides);
     parts.extend(deciding.map(|it| of_deciding(summary, it.row, it.difference)));
-    let others = other_changes(&rows, tail.is_some(), is_short);
+    let shown = is_short.then(|| shown_of_arms(summary));
+    let others = other_changes(&rows, tail.is_some(), shown.as_deref());
     parts.extend(tail);
     parts.extend(untested(summary, base, arm));
     parts.extend(others);
@@ -304,9 +305,19 @@ fn tail_against_median(rows: &[ComparedRow<'_>], arm: &str) -> Option<String> {
     ))
 }
 
+/// The metrics that the table of arms has a column for.
+fn shown_of_arms(summary: &SummaryComparison) -> Vec<Metric> {
+    super::columns_of_arms(summary).into_iter().map(|row| row.metric).collect()
+}
+
 /// What else is worse, and what else is better, in a sentence each. Failures have one of their own;
-/// so have p50 and p99 if `is_tail_said`.
-fn other_changes(rows: &[ComparedRow<'_>], is_tail_said: bool, is_short: bool) -> Vec<String> {
+/// so have p50 and p99 if `is_tail_said`. Metrics that are `shown` in the table need no figures here.
+fn other_changes(
+    rows: &[ComparedRow<'_>],
+    is_tail_said: bool,
+    shown: Option<&[Metric]>,
+) -> Vec<String> {
+    let is_shown = |metric| shown.is_some_and(|shown| shown.contains(&metric));
     let verdict_of = |metric| find(rows, metric).map(ComparedRow::verdict);
     let is_p95_like_p99 = verdict_of(Metric::P95) == verdict_of(Metric::P99);
     let is_said = |metric| match metric {
@@ -322,7 +333,7 @@ fn other_changes(rows: &[ComparedRow<'_>], is_tail_said: bool, is_short: bool) -
         let changed = changed
             .into_iter()
             .filter(|it| !is_said(it.row.metric))
-            .map(|it| if is_short { name(it.row.metric) } else { it.change() });
+            .map(|it| if is_shown(it.row.metric) { name(it.row.metric) } else { it.change() });
         let changed = labels::listed(changed);
         if !changed.is_empty() {
             let also = if decided.is_empty() { "" } else { "also " };

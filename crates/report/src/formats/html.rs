@@ -336,6 +336,9 @@ fn table(table: &DataTable) -> String {
         };
         let _ = write!(html, "<th{}{hover}>{}</th>", class(it), escaped(column.name.trim()));
     }
+    if !table.notes.is_empty() {
+        let _ = write!(html, "<th class=\"words\">{}</th>", escaped(&table.notes));
+    }
     html += "</tr></thead><tbody>";
     for row in &table.rows {
         html += "<tr>";

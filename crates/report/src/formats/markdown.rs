@@ -59,7 +59,7 @@ pub(crate) fn pipe_table(table: &DataTable) -> String {
     let notes = |note: String| has_notes.then_some(note);
     let name = |at: &usize| escaped(&table.columns[*at].full_name());
     let mut lines: Vec<Vec<String>> =
-        vec![shown.iter().map(name).chain(notes(String::new())).collect()];
+        vec![shown.iter().map(name).chain(notes(escaped(&table.notes))).collect()];
     for row in &table.rows {
         let cells = shown.iter().map(|at| {
             row.cells.get(*at).map_or_else(String::new, |cell| escaped(cell.text.trim()))
