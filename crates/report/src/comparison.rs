@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use judge::named_runs::NamedRun;
 use model::comparison::{
     ArmPlan, ComparedMetric, ComparisonBlocks, ComparisonDoubt, ComparisonLoad, ComparisonQuestion,
-    ComparisonRun, ComparisonVerdict, Difference, Metric, excludes_zero,
+    ComparisonRun, ComparisonVerdict, Difference, Metric, excludes_zero, median,
 };
-use model::{ComparisonStudy, Diagnostic, MaskedText, Nanos};
+use model::{ComparisonStudy, Diagnostic, MaskedText, Nanos, Stop};
 
 use crate::labels;
 use crate::number::{self, count_of};
@@ -327,6 +327,7 @@ pub(crate) fn trust(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec
         );
     }
     lines.push(trust_by_control(study, summary));
+    lines.extend(whole_rounds(study, summary));
     lines.extend(busy_machine(study));
     lines.extend(missing_blocks(study).map(|sentence| TrustLine::new(Grade::Doubtful, sentence)));
     lines
@@ -347,6 +348,35 @@ fn missing_blocks(study: &ComparisonStudy) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Says so where intervals look exact because short runs of a closed loop count whole rounds: with an
+/// app that always takes as long, as many requests as there are slots end together, and a run has one
+/// such round more or less. An interval narrower than one request of a run is of that kind.
+fn whole_rounds(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<TrustLine> {
+    /// A round that is less than this share of a run hardly shows.
+    const LEAST_STEP: f64 = 0.01;
+    let ComparisonLoad::Closed { .. } = study.plan.load else { return None };
+    let Stop::After(length) = study.plan.arms[0].stream.stop else { return None };
+    let sound = study.runs.iter().filter(|run| run.is_sound()).map(|run| &run.run);
+    let requests = median(sound.clone().map(|run| run.tally.completed_in_window as f64))?;
+    let connections = sound.map(|run| run.connections).max()?;
+    let slots = summary.arms.iter().filter_map(|arm| arm.slots).max();
+    let round = slots.map_or(connections, |slots| slots.min(connections));
+    let step = f64::from(round) / requests;
+    let row = summary.metric(Metric::Throughput)?;
+    let looks_exact =
+        |it: &Difference| it.interval.is_some_and(|[low, high]| high - low < 1.0 / requests);
+    let is_seen = row.differences.iter().chain(&row.control).any(looks_exact);
+    (is_seen && step >= LEAST_STEP).then(|| {
+        let sentence = format!(
+            "A run of {} counts about {}, and up to {round} end at once, so its throughput goes in steps of {}: an interval narrower than that is not exact.",
+            number::span(length),
+            count_of(requests.round() as u64, "request"),
+            words::plain_percent(step)
+        );
+        TrustLine::new(Grade::Uncertain, sentence).hint("longer runs have smaller steps (--for)")
+    })
 }
 
 /// In which blocks other programs used the CPUs up: arms of a block may have had less of them than
@@ -726,6 +756,29 @@ mod tests {
         let said = said(&with_less_cpu(1));
         assert!(said.starts_with("6.6.1 -k takes 2") && said.contains(" than 6.6.1, "), "{said}");
         assert!(said.contains("but its mean (+11 %) and p99 (+10 %) are longer"), "{said}");
+    }
+
+    #[test]
+    fn intervals_that_look_exact_by_whole_rounds_are_said_to_be_none() {
+        let mut study = testkit::comparison::slower();
+        let said = |study: &ComparisonStudy| {
+            let summary = summary(study);
+            whole_rounds(study, &summary).map(|line| line.sentence).unwrap_or_default()
+        };
+        assert_eq!(said(&study), "", "runs that differ by any number of requests");
+        for run in &mut study.runs {
+            run.run.tally.completed_in_window = if run.arm == 1 { 390 } else { 400 };
+        }
+        assert_eq!(
+            said(&study),
+            "A run of 4 s counts about 400 requests, and up to 10 end at once, so its throughput goes in steps of 2.5 %: an interval narrower than that is not exact."
+        );
+        for run in &mut study.runs {
+            run.run.tally.completed_in_window *= 100;
+        }
+        assert_eq!(said(&study), "", "the steps are small");
+        study.plan.load = ComparisonLoad::Rate { per_s: 100.0 };
+        assert_eq!(said(&study), "", "an open loop");
     }
 
     #[test]
