@@ -139,17 +139,16 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
     let open = (!open.is_empty()).then(|| {
         format!("{} (whether by more than the margin of {margin} is open)", listed(&open))
     });
-    let unclear = match &unclear[..] {
-        [] => None,
-        [one] => {
-            let why = why(summary, one.row, one.difference);
-            Some(format!("whether {} differs cannot be told ({why})", name(one.row.metric)))
-        }
-        several => {
-            let names: Vec<String> = several.iter().map(|it| name(it.row.metric)).collect();
-            Some(format!("whether {} differ cannot be told", listed(&names)))
-        }
-    };
+    let unclear = (!unclear.is_empty()).then(|| {
+        let names: Vec<String> = unclear.iter().map(|it| name(it.row.metric)).collect();
+        let differ = if names.len() == 1 { "differs" } else { "differ" };
+        // Where each has a reason of its own, the table has their figures.
+        let mut reasons: Vec<String> =
+            unclear.iter().map(|it| why(summary, it.row, it.difference)).collect();
+        reasons.dedup();
+        let reason = if reasons.len() == 1 { format!(" ({})", reasons[0]) } else { String::new() };
+        format!("whether {} {differ} cannot be told{reason}", listed(&names))
+    });
     let changed = Some(changed).filter(|text| !text.is_empty());
     let said: Vec<String> = [changed, open, same, unclear].into_iter().flatten().collect();
     let subject = change.in_sentence(summary.called(&pair.base));
@@ -689,6 +688,17 @@ mod tests {
         study.plan.question = ComparisonQuestion::Change;
         assert!(said(&study).ends_with(" could."), "{}", said(&study));
         assert_eq!(said(&study).matches("cannot be told").count(), 1, "{}", said(&study));
+    }
+
+    #[test]
+    fn a_pair_with_too_few_blocks_says_so_once() {
+        // The last arm has fewer blocks than can tell anything.
+        let mut study = testkit::comparison::combinations();
+        study.runs.retain(|run| run.arm != 3 || run.block > 4);
+        let said = sentence(&crate::comparison::summary(&study));
+        let few = "-k on 8.0.2: whether mean and p99 differ cannot be told (5 blocks tell nothing, 8 could).";
+        assert!(said.contains(few), "{said}");
+        assert!(said.starts_with("-k on 6.6.1: mean 42.4 → 46.7 ms"), "{said}");
     }
 
     #[test]
