@@ -292,7 +292,7 @@ fn puma_arms(pumas: &[&str], options: &[String]) -> Vec<String> {
 /// What each value of `--puma` is called: a version by itself, a path or command by the last part
 /// that tells all of them apart (`6.6.1` and `8.0.2` of `/src/6.6.1/bin/puma` and
 /// `/src/8.0.2/bin/puma`).
-fn names_of_pumas<'p>(pumas: &[&'p str]) -> Vec<Option<&'p str>> {
+pub(crate) fn names_of_pumas<'p>(pumas: &[&'p str]) -> Vec<Option<&'p str>> {
     let parts_from_the_end: Vec<Vec<&str>> = pumas
         .iter()
         .map(|puma| Path::new(*puma).iter().rev().filter_map(OsStr::to_str).collect())

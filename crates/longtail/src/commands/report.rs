@@ -15,6 +15,7 @@ use rustix::fs::{FileType, fstat};
 use rustix::io::ioctl_fionread;
 
 use crate::args::ReportArgs;
+use crate::args::compare::names_of_pumas;
 use crate::args::output::StudyKind;
 use crate::exit::{Exit, Mistake, wrong};
 use crate::results::{print, write_all};
@@ -191,7 +192,8 @@ fn in_a_line(study: &Study, columns: usize) -> String {
     words.next_if_eq(&summary.command);
     let (urls, flags): (Vec<&str>, Vec<&str>) = words.partition(|word| word.starts_with("http"));
     let urls = urls.into_iter().map(|url| url.strip_prefix("http://").unwrap_or(url));
-    let typed = urls.chain(flags).collect::<Vec<_>>().join(" ");
+    let urls = urls.map(str::to_owned);
+    let typed = urls.chain(with_names_of_pumas(&flags)).collect::<Vec<_>>().join(" ");
     let measured = || summary.measured.first().cloned();
     let typed = if typed.is_empty() { measured() } else { Some(typed) };
     let half = columns.saturating_sub(COLUMNS_BEFORE_TYPED) / 2;
@@ -200,6 +202,18 @@ fn in_a_line(study: &Study, columns: usize) -> String {
     let parts: Vec<String> =
         typed.into_iter().chain(interrupted).chain([sentence.to_owned()]).collect();
     format!("{minute}  {:<8}  {}", summary.command, parts.join(" · "))
+}
+
+/// The words of a command line, with several values of `--puma` by what tells them apart, as their
+/// arms are called: their paths would fill the line.
+fn with_names_of_pumas(words: &[&str]) -> Vec<String> {
+    let short = |at: usize, word: &str| {
+        let is_of_puma = at > 0 && words[at - 1] == "--puma";
+        let pumas: Vec<&str> = word.split(',').filter(|_| is_of_puma).collect();
+        let names: Option<Vec<&str>> = names_of_pumas(&pumas).into_iter().collect();
+        names.filter(|names| names.len() > 1).map_or_else(|| word.to_owned(), |it| it.join(","))
+    };
+    words.iter().enumerate().map(|(at, word)| short(at, word)).collect()
 }
 
 /// Removes all kept studies but the newest `number`.
@@ -229,6 +243,10 @@ mod tests {
         assert!(typed.contains("  sweep     -w2 --path /a · "), "{typed}");
         let other = row("longtail compare --arm '' --arm -k");
         assert!(other.contains("  sweep     compare --arm '' --arm -k · "), "{other}");
+        let paths = row("longtail sweep --puma /src/6.6.1/bin/puma,/src/8.0.2/bin/puma -k");
+        assert!(paths.contains("  sweep     --puma 6.6.1,8.0.2 -k · "), "{paths}");
+        let path = row("longtail sweep --puma /src/6.6.1/bin/puma");
+        assert!(path.contains("  sweep     --puma /src/6.6.1/bin/puma · "), "{path}");
         let bare = row("longtail sweep");
         let measured = Summary::of(&testkit::study::tiny().into(), None).measured[0].clone();
         let begin: String = measured.chars().take(20).collect();
