@@ -169,7 +169,7 @@ fn over_time(study: &LoadStudy, width: Width, is_full: bool) -> String {
         .columns()
         .map_or(PARTS, |columns| columns.saturating_sub(NAME + 2) / CELL)
         .clamp(1, PARTS);
-    let window = Window::of(study.run.measured, seconds.len());
+    let window = MeasuredSeconds::of(study.run.measured, seconds.len());
     let (inside, later) = seconds.split_at(window.seconds);
     let room = room.saturating_sub(later.len().min(1)).max(1);
     let each = slice_length(study, inside.len(), room).max(1);
@@ -198,17 +198,17 @@ fn over_time(study: &LoadStudy, width: Width, is_full: bool) -> String {
 }
 
 /// The measured window among the seconds of a run; the last requests end after it.
-struct Window {
+struct MeasuredSeconds {
     /// How long it is, to a tenth of a second.
     length: f64,
     /// How many seconds it has, the last of which may be cut off.
     seconds: usize,
 }
 
-impl Window {
-    fn of(measured: Nanos, seconds: usize) -> Window {
+impl MeasuredSeconds {
+    fn of(measured: Nanos, seconds: usize) -> MeasuredSeconds {
         let length = (measured.as_secs_f64() * 10.0).round() / 10.0;
-        Window { length, seconds: seconds.min(length.ceil() as usize) }
+        MeasuredSeconds { length, seconds: seconds.min(length.ceil() as usize) }
     }
 
     /// Until when a slice lasts, in seconds: `10`, `9.3` if the window ended then, or `later`.
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn no_slice_ends_after_the_window_but_that_of_what_came_later() {
         let ends = |each: usize, seconds: usize, measured_ms: u64| {
-            let window = Window::of(Nanos::from_millis(measured_ms), seconds);
+            let window = MeasuredSeconds::of(Nanos::from_millis(measured_ms), seconds);
             let slices = window.seconds.div_ceil(each) + usize::from(seconds > window.seconds);
             (0..slices).map(|at| window.end_of_slice(at, each)).collect::<Vec<_>>().join(" ")
         };

@@ -16,7 +16,7 @@ use model::secret::{is_number_or_time, masked_word};
 use super::flags::{
     BODY, Compression, Counterpart, DURATION, FOR_EVER, KeepAlive, METHOD, NO_LUA, OtherTool,
     OthersDefault, OthersFlag, RATE, Spelling, TOOLS, Takes, URL, UrlPlace, VUS, in_five_digits,
-    is_script, truth_of,
+    is_script, truth_of, with_value,
 };
 use super::k6_script::K6Script;
 use super::{synonyms, wrk_script};
@@ -558,17 +558,7 @@ fn is_time_for_text(typed: &TypedFlag) -> bool {
     is_letter && matches!(flag.takes, Takes::Body | Takes::Text) && is_number_or_time(typed_value)
 }
 
-/// Our words of a flag with its value. A body that `-d` would refuse here has to be marked as text.
-pub(super) fn with_value(parts: &[&str], value: &str) -> Vec<String> {
-    let is_plain_text = value.starts_with('@') || value.parse::<Nanos>().is_ok();
-    let word = |part: &&str| match *part {
-        "-d" if is_plain_text => "--data-raw".to_owned(),
-        part => part.replace("{}", value),
-    };
-    parts.iter().map(word).collect()
-}
-
-/// The same for curl, where `@FILE` is a file.
+/// Our words of a flag with its value for curl, where `@FILE` is a file.
 fn with_body_or_file(parts: &[&str], value: &str) -> Vec<String> {
     let Some(file) = value.strip_prefix('@') else { return with_value(parts, value) };
     let of_file: Vec<&str> =

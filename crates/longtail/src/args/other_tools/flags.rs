@@ -1,6 +1,7 @@
 //! The flags of other load tools, and ours for each: a table a tool. `command_lines` turns whole
 //! command lines into ours by them.
 
+use model::Nanos;
 use model::secret::{SECRET, is_secret_body};
 
 /// A tool whose command lines are known here.
@@ -988,4 +989,14 @@ fn listen_address(value: &str) -> Option<String> {
     port.parse::<u16>().ok()?;
     let host = if ["", "0.0.0.0", "[::]"].contains(&host) { "127.0.0.1" } else { host };
     Some(format!("{host}:{port}"))
+}
+
+/// Our words of a flag with its value. A body that `-d` would refuse here has to be marked as text.
+pub(super) fn with_value(parts: &[&str], value: &str) -> Vec<String> {
+    let is_plain_text = value.starts_with('@') || value.parse::<Nanos>().is_ok();
+    let word = |part: &&str| match *part {
+        "-d" if is_plain_text => "--data-raw".to_owned(),
+        part => part.replace("{}", value),
+    };
+    parts.iter().map(word).collect()
 }

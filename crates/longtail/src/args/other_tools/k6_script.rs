@@ -6,7 +6,7 @@ use std::path::Path;
 
 use model::Nanos;
 
-use super::flags::{BODY, DURATION, METHOD, RATE, VUS, in_five_digits};
+use super::flags::{BODY, DURATION, METHOD, RATE, VUS, in_five_digits, with_value};
 use super::js_literals::{
     JsCall, JsValue, body_of_default_function, calls, exported_object, without_comments,
 };
@@ -219,7 +219,7 @@ impl K6Script {
                 JsValue::Nothing => {}
                 JsValue::Text(body) if body.is_empty() => {}
                 JsValue::Text(body) => {
-                    self.request.extend(super::command_lines::with_value(&["-d", "{}"], &body));
+                    self.request.extend(with_value(&["-d", "{}"], &body));
                 }
                 _ => self.request.extend(["-d", BODY].map(str::to_owned)),
             }

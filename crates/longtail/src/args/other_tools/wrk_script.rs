@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use super::command_lines::with_value;
+use super::flags::with_value;
 use super::script_file::text_of;
 
 /// Our words for what a script sends; `None` if it cannot be read, or has more than texts.
