@@ -227,26 +227,32 @@ pub(crate) struct WaitingHistory {
     most: f64,
     waited: Nanos,
     ended: Nanos,
-    /// What the kernel's queue and the server's own held last, where they are seen.
+    /// What the kernel's queue and the server's own held last, where they are seen, and since when
+    /// these are the queues that are seen.
     queues: [Option<f64>; 2],
+    same_queues_since: Nanos,
 }
 
 impl WaitingHistory {
     /// How many waited at this instant, in the kernel and inside the server.
     pub(crate) fn take(&mut self, at: Nanos, kernel: Option<f64>, inside: Option<f64>) {
         let queues = [kernel, inside];
-        if self.queues.map(|queue| queue.is_some()) != queues.map(|queue| queue.is_some()) {
-            // One more or one less queue in sight is no change in how many wait, so begin anew.
-            self.samples.clear();
-            self.since = None;
+        let has_changed =
+            self.queues.map(|queue| queue.is_some()) != queues.map(|queue| queue.is_some());
+        if has_changed {
+            // One more or one less queue in sight is no change in how many wait: their trend begins
+            // anew. But whoever waited before and waits now has waited all along.
+            self.same_queues_since = at;
         }
         self.queues = queues;
         if queues == [None; 2] {
+            self.samples.clear();
+            self.since = None;
             return;
         }
         let waiting =
             kernel.filter(|length| *length >= LEAST_QUEUE).unwrap_or(0.0) + inside.unwrap_or(0.0);
-        let is_first = self.samples.is_empty();
+        let is_first = self.samples.is_empty() || has_changed;
         if self.since.is_some() {
             let before = self.samples.back().map_or(at, |(before, _)| *before);
             self.waited += at.saturating_sub(before);
@@ -282,7 +288,7 @@ impl WaitingHistory {
         let points = self
             .samples
             .iter()
-            .filter(|(at, _)| *at >= since)
+            .filter(|(at, _)| *at >= since.max(self.same_queues_since))
             .map(|(at, waiting)| TrendPoint { seconds: at.as_secs_f64(), waiting: *waiting });
         let points: Vec<TrendPoint> = points.collect();
         let least = if self.queues[1] > Some(0.0) { LEAST_SPAN_OF_REPORTS } else { LEAST_SPAN };
@@ -439,7 +445,10 @@ mod tests {
         );
         // A queue that is no longer seen is no fall.
         let unseen = (0..28).map(|second| [Some(5.0), (second < 20).then_some(30.0)]);
-        assert_eq!(span(unseen), Some((7.0, true, Some(0.0))));
+        assert_eq!(span(unseen), Some((27.0, true, Some(0.0))));
+        // One that comes into sight at the second look does not begin the wait anew.
+        let late = (0..7).map(|second| [Some(15.0), (second > 0).then_some(0.0)]);
+        assert_eq!(span(late), Some((6.0, true, Some(0.0))));
     }
 
     #[test]

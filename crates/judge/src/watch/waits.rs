@@ -15,6 +15,9 @@ const OTHERS: f64 = 0.1;
 const LONG_CPU_WAIT: f64 = 0.2;
 /// If requests have been waiting for less than this, the time is not mentioned.
 const LEAST_SPAN: Nanos = Nanos::from_secs(1);
+/// If there was a queue at the first look and at the last, not longer ago than this, there was one
+/// all the time.
+const LAST_LOOK: Nanos = Nanos::from_secs(2);
 /// A worker that has not reported for this long, while another has, may hang.
 const SILENCE: Nanos = Nanos::from_secs(15);
 /// At most this many absent workers are named.
@@ -203,27 +206,42 @@ pub(super) fn cpu(seen: &WatchEvidence, found: &Found) -> Option<String> {
     Some(format!("CPU {} of {of}{children}{all}.{wait}", written(cpu)))
 }
 
-/// Since when requests wait; if none does now, since when that is so.
-pub(super) fn since(seen: &WatchEvidence) -> Option<String> {
+/// Since when there is a queue; if nothing waits now, since when that is so. `wait`: how long a
+/// request waits, where that is known. It is said elsewhere; where it is not known this must say so,
+/// since how long there is a queue is easily taken for it.
+pub(super) fn since(seen: &WatchEvidence, wait: Option<Nanos>) -> Option<String> {
     let Some(span) = seen.span else { return seen.earlier.and_then(before) };
     if span.length < LEAST_SPAN {
         return None;
     }
     let length = brief(span.length);
-    let since = if span.is_from_start {
-        format!("requests have waited at every look, for {length} or longer")
+    let is_all_along = span.is_from_start
+        && span.length <= seen.watched
+        && seen.watched <= span.length + LAST_LOOK;
+    let since = if is_all_along {
+        format!("there was a queue at every look in the {} watched", brief(seen.watched))
+    } else if span.is_from_start {
+        format!("there was a queue at every look for {length}, perhaps longer")
     } else {
-        format!("requests have waited for {length}")
+        format!("there has been a queue for {length}")
     };
     let trend = match span.trend {
-        None => "too short to say whether more and more do".to_owned(),
+        None => "too short to say whether it grows".to_owned(),
         Some(0.0) => "steady".to_owned(),
         Some(by) => {
             let change = if by > 0.0 { "more" } else { "fewer" };
-            format!("{} {change} per second", number::rate_in_words(by.abs()))
+            format!("{} {change} wait each second", number::rate_in_words(by.abs()))
         }
     };
-    Some(format!("{since}; {trend}"))
+    let each = match wait {
+        Some(_) => "",
+        None if seen.no_statistics.is_none() => ". How long each request waits is not known",
+        None if seen.is_puma => {
+            ". How long each request waits cannot be seen without Puma's control server"
+        }
+        None => ". How long each request waits cannot be seen here",
+    };
+    Some(format!("{since}; {trend}{each}"))
 }
 
 /// What waited earlier, where nothing waits now.
@@ -236,7 +254,7 @@ fn before(earlier: EarlierWaits) -> Option<String> {
             format!("nothing has waited for {}", brief(earlier.ago))
         };
         format!(
-            "{now}; before that up to {} waited at a time, for {} in all",
+            "{now}; before that there was a queue of up to {}, for {} in all",
             count_of(most as u32, "request"),
             brief(earlier.length)
         )
