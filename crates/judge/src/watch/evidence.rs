@@ -1,5 +1,7 @@
 //! What was seen of a server that was already running: the only evidence for its diagnosis.
 
+use std::iter::Sum;
+
 use model::{Nanos, number};
 use serde::{Deserialize, Serialize};
 
@@ -238,6 +240,11 @@ impl WatchedWorker {
         self.backlog.or_else(by_kernel)
     }
 
+    /// Its unanswered requests as far as it has threads for them, by the kernel.
+    fn on_threads(&self) -> Option<f64> {
+        Some(self.requests_out?.min(f64::from(self.threads?)))
+    }
+
     /// CPUs that its threads use or wait for.
     pub(super) fn runnable(&self) -> Option<f64> {
         Some(self.cpu? + self.cpu_wait?)
@@ -281,8 +288,21 @@ impl WatchEvidence {
         if self.inside().is_some() {
             return None;
         }
-        let at_least = || Some(self.requests_out()?.saturating_sub(self.slots()?));
-        self.of_all(WatchedWorker::inside).or_else(at_least)
+        let out = self.requests_out()?;
+        // Rounded only here, so that with those on a thread they add up to all that are in flight.
+        let on_threads = match self.of_all(WatchedWorker::on_threads) {
+            Some(_) if self.of_all(WatchedWorker::inside) == Some(0) => return Some(0),
+            Some(on_threads) => on_threads.round() as u32,
+            None => self.slots()?,
+        };
+        Some(out.saturating_sub(on_threads))
+    }
+
+    /// Whether what the kernel tells of requests and connections changed between the samples, so
+    /// that their means are no whole numbers.
+    pub(super) fn is_on_average(&self) -> bool {
+        let means = [self.queue, self.connections, self.out, self.out_most];
+        means.iter().flatten().any(|mean| mean.fract() != 0.0)
     }
 
     /// Busy threads: by the server's own count if there is one; otherwise as many as the unanswered
@@ -299,8 +319,8 @@ impl WatchEvidence {
     }
 
     /// The sum over all workers; `None` if it is unknown for one of them.
-    fn of_all(&self, figure: fn(&WatchedWorker) -> Option<u32>) -> Option<u32> {
-        let all = self.workers.iter().map(figure).sum::<Option<u32>>();
+    fn of_all<T: Sum>(&self, figure: fn(&WatchedWorker) -> Option<T>) -> Option<T> {
+        let all = self.workers.iter().map(figure).sum::<Option<T>>();
         all.filter(|_| !self.workers.is_empty())
     }
 

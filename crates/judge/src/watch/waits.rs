@@ -85,9 +85,18 @@ pub(super) fn who(seen: &WatchEvidence) -> Option<String> {
         (Some(inside), None) => {
             format!("{}; the accept queue is not visible from here.", requests(inside))
         }
+        (None, Some(kernel)) if seen.is_on_average() && seen.out.is_some() => {
+            format!("On average over the last seconds: {}", uncapitalised(&by_kernel(seen, kernel)))
+        }
         (None, Some(kernel)) => by_kernel(seen, kernel),
         (None, None) => return None,
     })
+}
+
+/// `Nothing waits` as it stands within a sentence.
+fn uncapitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().into_iter().flat_map(char::to_lowercase).chain(letters).collect()
 }
 
 fn in_accept_queue(connections: u32) -> String {
