@@ -79,6 +79,11 @@ pub(super) fn of_requests(seen: &WatchEvidence) -> Option<String> {
     (Some(out) == seen.requests_out_at_most()).then(|| sentence(seen))?
 }
 
+/// Whether some threads wait with a time limit: they sleep, or wait for their turn in a pool.
+pub(super) fn wait_with_a_limit(seen: &WatchEvidence) -> bool {
+    of_workers(seen).is_some_and(|all| sum(&all, |waits| waits.timed) >= ABOUT_ONE)
+}
+
 /// Where the threads are all busy: what probably takes their time, or may do so, if their waits
 /// tell.
 pub(super) fn takes_the_time(seen: &WatchEvidence) -> Option<String> {

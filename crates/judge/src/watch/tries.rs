@@ -4,7 +4,7 @@ use model::{CpuUsage, Limit, Nanos, number};
 
 use super::evidence::{WatchEvidence, WatchedWorker};
 use super::limit::{Found, Unseen};
-use super::uneven;
+use super::{doing, uneven};
 use crate::next::cpus_in_words;
 use crate::words::{brief, tenths};
 
@@ -35,6 +35,14 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
     }
     let are_waits_seen = seen.workers.iter().all(|worker| worker.waits.is_some());
     if are_waits_seen || seen.may_see_all || seen.is_elsewhere {
+        if doing::wait_with_a_limit(seen) {
+            lines.push(
+                "if each request sleeps or waits: more threads (`-t`), since they cost no CPU \
+                 meanwhile. If it is a pool: as many connections as threads (`pool:` in \
+                 database.yml)."
+                    .to_owned(),
+            );
+        }
         lines.push(stacks(seen));
         lines.extend(prediction(seen));
     } else {
