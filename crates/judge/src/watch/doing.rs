@@ -41,12 +41,23 @@ fn threads_that(threads: f64, what: [&str; 2]) -> String {
 pub(super) fn sentence(seen: &WatchEvidence) -> Option<String> {
     let all = of_workers(seen)?;
     let slots = seen.slots()?;
-    let sum = |part| sum(&all, part);
-    let mut parts = vec![
-        (
-            sum(|waits| waits.lock + waits.file_lock),
-            ["waits for a lock or a pool", "wait for a lock or a pool"],
-        ),
+    let locked = sum(&all, |waits| waits.lock + waits.file_lock);
+    let has_locks = locked >= A_FEW * f64::from(slots);
+    let locks = (locked, ["waits for a lock or a pool", "wait for a lock or a pool"]);
+    let mut parts = in_words(std::iter::once(locks).chain(but_for_locks(&all)), slots);
+    if !has_locks {
+        parts.push("none waits for a lock".to_owned());
+    }
+    Some(format!("Of {}, by the kernel, {}.", count_of(slots, "thread"), listed(&parts)))
+}
+
+/// How many threads do this, and the words for one and for several.
+type Part = (f64, [&'static str; 2]);
+
+/// What the threads do that do not wait for a lock.
+fn but_for_locks(all: &[WaitsSeen]) -> [Part; 4] {
+    let sum = |part| sum(all, part);
+    [
         (
             sum(|waits| waits.timed),
             [
@@ -60,16 +71,15 @@ pub(super) fn sentence(seen: &WatchEvidence) -> Option<String> {
         ),
         (sum(|waits| waits.runnable), ["uses or wants a CPU", "use or want a CPU"]),
         (sum(|waits| waits.other), ["is in another system call", "are in other system calls"]),
-    ];
-    let has_locks = parts[0].0 >= A_FEW * f64::from(slots);
-    parts.retain(|(threads, _)| *threads >= A_FEW * f64::from(slots));
+    ]
+}
+
+/// Each part that is not too small to mention, the largest first.
+fn in_words(parts: impl IntoIterator<Item = Part>, slots: u32) -> Vec<String> {
+    let is_shown = |(threads, _): &Part| *threads >= A_FEW * f64::from(slots);
+    let mut parts: Vec<Part> = parts.into_iter().filter(is_shown).collect();
     parts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    let mut parts: Vec<String> =
-        parts.iter().map(|(threads, what)| threads_that(*threads, *what)).collect();
-    if !has_locks {
-        parts.push("none waits for a lock".to_owned());
-    }
-    Some(format!("Of {}, by the kernel, {}.", count_of(slots, "thread"), listed(&parts)))
+    parts.into_iter().map(|(threads, what)| threads_that(threads, what)).collect()
 }
 
 /// The same where nothing waits, if requests are in flight. A free thread looks like one that waits
@@ -101,21 +111,29 @@ fn may_wait_for_clients(seen: &WatchEvidence, slots: u32) -> bool {
     seen.major().is_none_or(|major| major <= 6) && f64::from(out) < IN_FLIGHT * f64::from(slots)
 }
 
-/// What those do that a lock or a pool lets through, if most of them wait for a socket.
+/// What those do that a lock or a pool lets through.
 pub(super) fn of_those_inside(seen: &WatchEvidence, locked: &LockWaiters) -> Option<String> {
+    if let Some(waiting) = inside_a_call(seen, locked) {
+        return Some(format!(
+            "Those that get through wait themselves: {}, probably for {}, which takes the time.",
+            threads_that(waiting, ["for a socket or a pipe", "for a socket or a pipe"]),
+            answer_from(seen)
+        ));
+    }
+    let others = in_words(but_for_locks(&of_workers(seen)?), seen.slots()?);
+    (!others.is_empty()).then(|| format!("Of the others, {}.", listed(&others)))
+}
+
+/// How many threads wait for a socket, if these are most of those that a lock or a pool lets
+/// through.
+fn inside_a_call(seen: &WatchEvidence, locked: &LockWaiters) -> Option<f64> {
     /// Most of them.
     const MOST: f64 = 0.75;
     let all = of_workers(seen)?;
     let inside = f64::from(locked.busy) - locked.waiting;
     let waiting = sum(&all, |waits| waits.socket);
-    if may_wait_for_clients(seen, seen.slots()?) || waiting < ABOUT_ONE || waiting < MOST * inside {
-        return None;
-    }
-    Some(format!(
-        "Those that get through wait themselves: {}, probably for {}, which takes the time.",
-        threads_that(waiting, ["for a socket or a pipe", "for a socket or a pipe"]),
-        answer_from(seen)
-    ))
+    let is_most = waiting >= ABOUT_ONE && waiting >= MOST * inside;
+    (is_most && !may_wait_for_clients(seen, seen.slots()?)).then_some(waiting)
 }
 
 /// `an answer from 127.0.0.1:5432`, if it is known where the sockets lead.
