@@ -124,6 +124,12 @@ pub(super) fn of_those_inside(seen: &WatchEvidence, locked: &LockWaiters) -> Opt
     (!others.is_empty()).then(|| format!("Of the others, {}.", listed(&others)))
 }
 
+/// Where those ask that a lock or a pool lets through, if that takes the time.
+pub(super) fn called_inside(seen: &WatchEvidence, locked: &LockWaiters) -> Option<String> {
+    inside_a_call(seen, locked)?;
+    Some(backends(seen).unwrap_or_else(|| "another process".to_owned()))
+}
+
 /// How many threads wait for a socket, if these are most of those that a lock or a pool lets
 /// through.
 fn inside_a_call(seen: &WatchEvidence, locked: &LockWaiters) -> Option<f64> {

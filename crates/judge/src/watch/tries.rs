@@ -155,14 +155,25 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
                     .to_owned(),
             ];
         }
-        Limit::InsideApp { .. } => {
-            return vec![
+        Limit::InsideApp { locked, .. } => {
+            let called = locked.as_ref().and_then(|locked| doing::called_inside(seen, locked)).map(
+                |place| {
+                    format!(
+                        "release the lock, or what the pool lends, before the app asks {place}, \
+                             unless the call itself needs it: the cheapest remedy."
+                    )
+                },
+            );
+            return called
+                .into_iter()
+                .chain([
                 stacks(seen),
                 "if it is a pool: as many connections as threads (`pool:` in database.yml). If a \
                  lock: more workers, where each has its own; more threads help only if those that \
                  wait are served together (a group commit)."
                     .to_owned(),
-            ];
+            ])
+            .collect();
         }
         Limit::Threads { .. }
         | Limit::MoreThanStated { .. }
