@@ -81,14 +81,35 @@ fn prediction(seen: &WatchEvidence) -> Option<String> {
     ))
 }
 
-/// How to see what each thread is doing.
+/// How to see what each thread of each worker is doing. `rbspy dump` shows only the one that runs.
 fn stacks(seen: &WatchEvidence) -> String {
-    seen.workers.iter().find_map(|worker| worker.pid).map_or_else(
-        || "see the app's log: which requests began last?".to_owned(),
-        |pid| {
-            format!("`rbspy dump --pid {pid}` (where rbspy is installed): shows what each of its threads is doing.")
-        },
-    )
+    /// The first Puma that traps SIGPWR; it ends an older one.
+    const TRAPS_PWR: u32 = 8;
+    /// The first Puma whose control server tells the threads' stacks: those of the process that was
+    /// asked, which in a cluster is not a worker.
+    const TELLS_STACKS: u32 = 5;
+    let pids: Vec<String> = seen
+        .workers
+        .iter()
+        .filter(|worker| !worker.is_gone)
+        .filter_map(|worker| Some(worker.pid?.to_string()))
+        .collect();
+    let pids = pids.join(" ");
+    let is_asked = seen.no_statistics.is_none() && !seen.is_cluster;
+    match seen.major() {
+        Some(TRAPS_PWR..) if !pids.is_empty() => {
+            format!("`kill -PWR {pids}`: Puma writes what each thread is doing to its output.")
+        }
+        Some(TELLS_STACKS..) if is_asked => {
+            "`pumactl -S STATE_FILE thread-backtraces`: shows what each thread is doing.".to_owned()
+        }
+        _ if pids.is_empty() => "see the app's log: which requests began last?".to_owned(),
+        Some(_) => format!(
+            "see what each thread is doing: with the gem sigdump in the app (`require \
+             \"sigdump/setup\"`), `kill -CONT {pids}` writes it to /tmp/sigdump-PID.log."
+        ),
+        None => format!("see what each thread is doing, by a stack dump of: {pids}."),
+    }
 }
 
 /// Whether each worker uses about all that Ruby's lock lets one process use, so that CPUs alone would
