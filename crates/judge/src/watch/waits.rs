@@ -10,6 +10,8 @@ use crate::words::{brief, capitalised, count_of};
 const CHILDREN: f64 = 0.1;
 /// Other processes are mentioned if they use at least this share of the CPUs.
 const OTHERS: f64 = 0.1;
+/// Other processes slow the server if they use at least this share of the CPUs.
+const NEARLY_ALL: f64 = 0.8;
 /// The wait for a CPU is mentioned if it takes at least this share of the time in which threads
 /// could run.
 const LONG_CPU_WAIT: f64 = 0.2;
@@ -199,20 +201,27 @@ pub(super) fn cpu(seen: &WatchEvidence, found: &Found) -> Option<String> {
     let cpu = seen.cpu?;
     let cpus = seen.cpus?;
     let all = seen.busy_cpus.map(|all| all.min(cpus)).filter(|all| all - cpu > OTHERS * cpus);
+    let are_cpus = matches!(found, Found::Known(Limit::Cpu(_) | Limit::SharedCpus(_)));
+    let are_taken = !are_cpus && all.is_some_and(|all| all - cpu >= NEARLY_ALL * cpus);
     let written = |cpus| number::or_zero(cpus, number::significant);
     let all = all.map(|all| format!(" (with other processes {})", written(all)));
     let children = seen.children_cpu.filter(|children| *children >= CHILDREN * cpu.max(0.01));
     let children = children
         .map(|children| format!(", {} of it by processes that it starts", written(children)));
     let of = if cpus.fract() == 0.0 { number::fixed(cpus, 0) } else { number::significant(cpus) };
-    let are_cpus = matches!(found, Found::Known(Limit::Cpu(_) | Limit::SharedCpus(_)));
-    let wait = seen.cpu_wait_share().filter(|wait| *wait >= LONG_CPU_WAIT && are_cpus);
+    let slowed = if are_taken {
+        " Other processes use nearly all CPUs: what the server computes takes longer."
+    } else {
+        ""
+    };
+    let wait =
+        seen.cpu_wait_share().filter(|wait| *wait >= LONG_CPU_WAIT && (are_cpus || are_taken));
     let wait = wait.map(|wait| {
         let percent = number::fixed(wait * 100.0, 0);
         format!(" Threads that could run wait for a CPU {percent} % of that time.")
     });
     let [children, all, wait] = [children, all, wait].map(Option::unwrap_or_default);
-    Some(format!("CPU {} of {of}{children}{all}.{wait}", written(cpu)))
+    Some(format!("CPU {} of {of}{children}{all}.{slowed}{wait}", written(cpu)))
 }
 
 /// Since when there is a queue; if nothing waits now, since when that is so. `wait`: how long a
