@@ -301,8 +301,10 @@ impl WatchEvidence {
     /// Whether what the kernel tells of requests and connections changed between the samples, so
     /// that their means are no whole numbers.
     pub(super) fn is_on_average(&self) -> bool {
+        /// So near to a whole number, it was the same at nearly every look.
+        const NEARLY_WHOLE: f64 = 0.1;
         let means = [self.queue, self.connections, self.out, self.out_most];
-        means.iter().flatten().any(|mean| mean.fract() != 0.0)
+        means.iter().flatten().any(|mean| (mean - mean.round()).abs() > NEARLY_WHOLE)
     }
 
     /// Busy threads: by the server's own count if there is one; otherwise as many as the unanswered
