@@ -546,8 +546,11 @@ fn best(summary: &SummaryComparison) -> String {
     let unclear = listed(&unclear);
     if !ranking.is_decided() {
         let are = if ranking.unclear.len() == 1 { "is" } else { "are" };
+        let runs = summary.compared().map(|arm| arm.runs).min().unwrap_or_default();
         return format!(
-            "Which is best cannot be told: {best} has the best {name}, {}, but that {unclear} {are} behind may be noise.",
+            "Which is best cannot be told with {}: {best} has the best {name}, {}; {unclear} {are} behind, \
+             but not certainly.",
+            count_of(u64::from(runs), "block"),
             figure_with_unit(row, &ranking.best)
         );
     }
