@@ -197,10 +197,7 @@ fn seems(study: &CapacityStudy) -> Option<String> {
 
 /// Which objective breaks at which rate, and whether it does so at once.
 fn what_broke(study: &CapacityStudy) -> Option<String> {
-    let failed = study.trials.iter().filter(|trial| {
-        let is_failed = matches!(trial.result, TrialResult::Failed { .. });
-        is_failed && !fails_once(trial.rate, study.bracket)
-    });
+    let failed = study.failed().filter(|trial| !fails_once(trial.rate, study.bracket));
     match failed.min_by(|a, b| a.rate.total_cmp(&b.rate)) {
         Some(trial) => breaks(study, trial),
         None => study.lowest_failed().map(|trial| {
@@ -256,9 +253,7 @@ const MOST_OF_THEM: f64 = 0.5;
 /// The limit by name: of the closed loop, whose server is known alone and at several loads, else of
 /// the failed trial with the highest rate.
 fn limit(study: &CapacityStudy) -> Option<String> {
-    let failed =
-        study.trials.iter().filter(|trial| matches!(trial.result, TrialResult::Failed { .. }));
-    let highest = failed.max_by(|a, b| a.rate.total_cmp(&b.rate));
+    let highest = study.failed().max_by(|a, b| a.rate.total_cmp(&b.rate));
     let mut runs = study.closed_loop.as_deref().into_iter().chain(highest.map(|trial| &trial.run));
     let limit = runs.find_map(limit_of_server)?;
     let slots = study.server.as_ref().map(model::ServerFacts::slots);
@@ -267,7 +262,7 @@ fn limit(study: &CapacityStudy) -> Option<String> {
 
 /// The limit of a run if it is the server's and something is known of it.
 fn limit_of_server(run: &Run) -> Option<&Limit> {
-    let limit = run.judgement.as_ref()?.limit.as_ref()?;
+    let limit = run.limit()?;
     let says_something = !matches!(
         limit,
         Limit::Generator { .. } | Limit::NotKnown { cpu: None, at_once: None, .. }

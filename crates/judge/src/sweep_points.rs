@@ -21,7 +21,7 @@ impl SweepPoint<'_> {
     }
 
     pub(crate) fn limit(&self) -> Option<&Limit> {
-        self.run.judgement.as_ref()?.limit.as_ref()
+        self.run.limit()
     }
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn saturation<'p, 'a>(points: &'p [SweepPoint<'a>]) -> Option<&'p Swe
 
 /// The known limit of the server at its best throughput.
 pub(crate) fn known_limit<'a>(points: &[SweepPoint<'a>]) -> Option<&'a Limit> {
-    let limit = reached(points)?.run.judgement.as_ref()?.limit.as_ref()?;
+    let limit = reached(points)?.run.limit()?;
     let is_limit = match limit {
         Limit::NotKnown { .. } => false,
         Limit::MoreThanStated { is_full, .. } => *is_full,

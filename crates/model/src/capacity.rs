@@ -427,10 +427,13 @@ impl CapacityStudy {
         self.trials.iter().filter(move |trial| low > 0.0 && trial.rate.total_cmp(&low).is_eq())
     }
 
+    /// The trials that failed.
+    pub fn failed(&self) -> impl Iterator<Item = &CapacityTrial> {
+        self.trials.iter().filter(|trial| matches!(trial.result, TrialResult::Failed { .. }))
+    }
+
     /// The trial that failed at the lowest rate.
     pub fn lowest_failed(&self) -> Option<&CapacityTrial> {
-        let failed =
-            self.trials.iter().filter(|trial| matches!(trial.result, TrialResult::Failed { .. }));
-        failed.min_by(|a, b| a.rate.total_cmp(&b.rate))
+        self.failed().min_by(|a, b| a.rate.total_cmp(&b.rate))
     }
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::theory::{Overload, PercentileRange};
 use crate::{
     AppTimes, Diagnostic, EventRecord, Forecast, GeneratorClaim, GeneratorFacts, Judgement,
-    KernelView, Nanos, Outcome, Pace, Quantile, Silence, Statistics, StatsdReport, StepRecord,
-    Tally, Theory, Verdict, Watch,
+    KernelView, Limit, Nanos, Outcome, Pace, Quantile, Silence, Statistics, StatsdReport,
+    StepRecord, Tally, Theory, Verdict, Watch,
 };
 
 /// One run of a study: a row of a sweep, a body over a kind of socket, a load.
@@ -138,6 +138,11 @@ impl Run {
             claim: Some(Box::new(claim)),
             ..Run::recorded(connections, Tally::default(), measured, elapsed)
         }
+    }
+
+    /// What limited it, by its judgement; `None` if nothing did or it was not judged.
+    pub fn limit(&self) -> Option<&Limit> {
+        self.judgement.as_ref()?.limit.as_ref()
     }
 
     /// Whether conclusions may be drawn from this run.

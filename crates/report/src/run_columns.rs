@@ -892,10 +892,7 @@ static CLAIM: RunColumn = RunColumn {
 };
 
 static LIMIT_NAME: RunColumn = RunColumn {
-    figure: FigureSource::Of(|run| {
-        let limit = run.run.judgement.as_ref().and_then(|judgement| judgement.limit.as_ref());
-        limit.map(judge::limits::name).into()
-    }),
+    figure: FigureSource::Of(|run| run.run.limit().map(judge::limits::name).into()),
     ..PLAIN
 };
 

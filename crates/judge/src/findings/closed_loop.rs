@@ -29,10 +29,7 @@ pub(super) fn of(run: &Run, plan: &LoadPlan) -> Finding {
         rate_per_s: run.completed_rate(),
         highest: HighestPercentile::of(run),
         pauses: plan.load.think > Nanos::ZERO,
-        on_shared_cpus: matches!(
-            run.judgement.as_ref().and_then(|judgement| judgement.limit.as_ref()),
-            Some(Limit::SharedCpus(_))
-        ),
+        on_shared_cpus: matches!(run.limit(), Some(Limit::SharedCpus(_))),
     }
     .into()
 }

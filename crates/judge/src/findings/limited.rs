@@ -30,7 +30,7 @@ pub(super) fn of_sweep(points: &[SweepPoint<'_>], slots: u32) -> Option<Finding>
 
 /// The limit of a load.
 pub(super) fn of_load(run: &Run) -> Option<Finding> {
-    of(run.judgement.as_ref()?.limit.as_ref()?, None, 1)
+    of(run.limit()?, None, 1)
 }
 
 /// If the limit is unknown and nothing could be read about the server, there is nothing to say.

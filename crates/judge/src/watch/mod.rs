@@ -98,11 +98,8 @@ fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
         }
         Found::Known(limit @ Limit::InsideApp { locked: Some(locked), .. }) => {
             let inside = doing::of_those_inside(seen, locked);
-            [Some(of_limit(seen, limit)), inside]
-                .into_iter()
-                .flatten()
-                .collect::<Vec<_>>()
-                .join(" ")
+            let inside = inside.map(|inside| format!(" {inside}")).unwrap_or_default();
+            of_limit(seen, limit) + &inside
         }
         Found::Known(limit) => of_limit(seen, limit),
         Found::Guess(limit) => {

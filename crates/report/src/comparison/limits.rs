@@ -50,7 +50,7 @@ fn sound(study: &ComparisonStudy, arm: usize) -> impl Iterator<Item = &Compariso
 
 /// The limit that more than half of an arm's runs have.
 fn of_most_runs(study: &ComparisonStudy, arm: usize) -> Option<&'static str> {
-    let limit = |run: &ComparisonRun| match run.run.judgement.as_ref()?.limit.as_ref()? {
+    let limit = |run: &ComparisonRun| match run.run.limit()? {
         Limit::NotKnown { .. } => None,
         known => Some(judge::limits::name(known)),
     };
@@ -112,10 +112,7 @@ fn best_to_take(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<
 /// Whether CPUs, or a lock that lets one thread compute at a time, are the limit of more than half of
 /// the runs of each of these arms.
 pub(super) fn are_computing(study: &ComparisonStudy, letters: [&String; 2]) -> bool {
-    let is_computing = |run: &ComparisonRun| {
-        let limit = run.run.judgement.as_ref().and_then(|judgement| judgement.limit.as_ref());
-        limit.is_some_and(Limit::is_computing)
-    };
+    let is_computing = |run: &ComparisonRun| run.run.limit().is_some_and(Limit::is_computing);
     letters.into_iter().all(|letter| {
         let arm = (0..study.plan.arms.len()).find(|arm| study.plan.letter(*arm) == *letter);
         arm.is_some_and(|arm| {
@@ -127,7 +124,7 @@ pub(super) fn are_computing(study: &ComparisonStudy, letters: [&String; 2]) -> b
 
 /// The CPUs of an arm, if they are the limit of more than half of its runs.
 fn used_up(study: &ComparisonStudy, arm: usize) -> Option<CpuUsage> {
-    let of_run = |run: &ComparisonRun| match run.run.judgement.as_ref()?.limit.as_ref()? {
+    let of_run = |run: &ComparisonRun| match run.run.limit()? {
         Limit::Cpu(cpu) | Limit::SharedCpus(cpu) => Some(*cpu),
         _ => None,
     };
