@@ -2,8 +2,8 @@
 //! that is balanced over the blocks.
 //!
 //! Before the first block each arm's server is started once, as a trial: an arm that does not work
-//! is refused before any load, the slots of the base become known, and if the load is a share of
-//! what the arms can do, their maximum is measured. A run that fails its checks, or whose server
+//! is refused before any load, the slots of each become known, and if the load is a share of what the
+//! arms can do, their maximum is measured. A run that fails its checks, or whose server
 //! dies, is repeated once at the end of its block.
 
 use std::collections::VecDeque;
@@ -119,17 +119,35 @@ impl Comparison<'_> {
         rate.and_then(|rate| Rate::new(rate).ok()).map_or(Pace::Closed, Pace::constant)
     }
 
-    /// Connections, the same for all arms: in a closed loop twice the slots of the base, unless the
-    /// user says otherwise.
+    /// Connections, the same for all arms: in a closed loop twice the slots of the largest arm, so
+    /// that all threads of each have work, unless the user says otherwise.
     fn connections(&self) -> u32 {
-        let slots = self.study.server(0).map_or(1, model::ServerFacts::slots);
+        let slots = |arm: usize| self.study.server(arm).map_or(1, model::ServerFacts::slots);
+        let most_slots = (0..self.plan.arms.len()).map(slots).max().unwrap_or(1);
         match self.plan.load {
-            ComparisonLoad::Closed { connections } => connections.unwrap_or(2 * slots),
-            _ if self.is_trial() => {
-                2 * self.study.server(self.turn.arm).map_or(slots, model::ServerFacts::slots)
-            }
+            ComparisonLoad::Closed { connections } => connections.unwrap_or(2 * most_slots),
+            _ if self.is_trial() => 2 * slots(self.planned_arm()),
             ComparisonLoad::Rate { .. } | ComparisonLoad::Share { .. } => MOST_CONNECTIONS,
         }
+    }
+
+    /// Measures the generator's own limit with the load of the current arm.
+    fn calibrate(&mut self, session: &mut Session<'_>) -> Result<(), SweepError> {
+        let arm = self.planned_arm();
+        session.observer.phase(&Phase::Calibrating);
+        let shape: LoadSpec = session.shape(&self.plan.arms[arm].stream, self.connections());
+        self.ceilings[arm] = session.ceilings(&[shape], session.server.first_response.bytes)?[0];
+        Ok(())
+    }
+
+    /// Whether the load of the current arm is known now, and its ceiling is not: in a closed loop its
+    /// connections may go by the slots of an arm whose trial comes later.
+    fn is_time_to_calibrate(&self) -> bool {
+        let first_block = match self.plan.load {
+            ComparisonLoad::Closed { .. } => TRIAL_BLOCK + 1,
+            ComparisonLoad::Rate { .. } | ComparisonLoad::Share { .. } => TRIAL_BLOCK,
+        };
+        self.turn.block == first_block && self.ceilings[self.planned_arm()].is_none()
     }
 
     /// Tries the same run again at the end of its block, unless it was the last attempt.
@@ -219,18 +237,15 @@ impl Experiment for Comparison<'_> {
         if let Some(event) = arm.during.as_ref().filter(|_| self.is_trial()) {
             session.check_event(event)?;
         }
+        if self.plan.calibrate && self.is_time_to_calibrate() {
+            self.calibrate(session)?;
+        }
         if !self.is_trial() {
             let service_time = given_service_time(&arm.stream);
             let is_tcp = session.server.reached.bind.place.tcp().is_some();
             let probe = kernel::choose(arm.probe, is_tcp, slots, service_time)
                 .map_or(Probe::None, |used| used.probe);
             return Ok(vec![self.job(arm.stream.clone(), slots, probe)]);
-        }
-        if self.plan.calibrate {
-            session.observer.phase(&Phase::Calibrating);
-            let shape: LoadSpec = session.shape(&arm.stream, self.connections());
-            self.ceilings[planned] =
-                session.ceilings(&[shape], session.server.first_response.bytes)?[0];
         }
         let stream = StreamPlan { stop: Stop::After(TRIAL), ..arm.stream.clone() };
         Ok(if self.measures_maximum() {

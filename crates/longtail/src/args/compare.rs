@@ -97,7 +97,7 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) own: ArmArgs,
 
-    /// Closed loop with N connections [default: twice the threads of the base]
+    /// Closed loop with N connections [default: 2 x the largest arm's threads]
     #[arg(short, long, value_name = "N", help_heading = "Load", value_parser = from_1_to(CONNECTIONS))]
     connections: Option<u32>,
     /// Open loop at this rate, in place of -c

@@ -44,7 +44,7 @@ fn every_arm_runs_once_in_each_block_and_equally_often_at_each_place() {
         }
     }
     assert_eq!(places, [[2; 3]; 3], "the base, the other and the control");
-    assert!(found.runs.iter().all(|run| run.run.connections == 4), "twice the threads of the base");
+    assert!(found.runs.iter().all(|run| run.run.connections == 4), "twice the threads of an arm");
     // One line for each block, so that a pipe is not silent.
     assert_eq!(
         done.stderr.lines().filter(|line| line.contains("longtail: block ")).count(),
