@@ -3,8 +3,8 @@
 use judge::trust::UNCERTAIN;
 use model::Nanos;
 use queueing::prediction::{
-    PredictedP99, PredictedQueue, PredictedServer, PredictedTime, Prediction, RateLimits, RubyLock,
-    ServerCpus, ThreadsUnderLock, TimeInterval, TimeSummary,
+    EnoughThreads, PredictedP99, PredictedQueue, PredictedServer, PredictedTime, Prediction,
+    RateLimits, RubyLock, ServerCpus, ThreadsUnderLock, TimeInterval, TimeSummary,
 };
 
 use crate::number::{self, NONE, count_of, milliseconds, or_none};
@@ -43,8 +43,8 @@ pub fn as_text(prediction: &Prediction, plot: Option<&[PredictedP99]>, width: Wi
     format!("{}\n{}", text::facts(&facts(prediction), width), text::sections(&sections, width))
 }
 
-/// The server, the load and the limits.
-fn facts(prediction: &Prediction) -> [NamedFact; 3] {
+/// The server, the load, the limits, and how many threads are enough.
+fn facts(prediction: &Prediction) -> Vec<NamedFact> {
     let mean = number::span(prediction.service_mean_ns);
     let service = if prediction.service.contains(':') {
         format!("{} (mean {})", prediction.service, number::time(prediction.service_mean_ns))
@@ -64,8 +64,38 @@ fn facts(prediction: &Prediction) -> [NamedFact; 3] {
         smallest_of(&prediction.limits, prediction.lock.as_ref().map(|lock| lock.cpus)),
         if knee == "1" { "" } else { "s" },
     );
-    [("server", server), ("load", prediction.load.clone()), ("limits", limits)]
-        .map(|(name, line)| NamedFact::new(name, [line]))
+    let threads = prediction.lock.as_ref().and_then(|lock| enough_threads(prediction, lock));
+    [
+        Some(("server", server)),
+        Some(("load", prediction.load.clone())),
+        Some(("limits", limits)),
+        threads.map(|line| ("threads", line)),
+    ]
+    .into_iter()
+    .flatten()
+    .map(|(name, line)| NamedFact::new(name, [line]))
+    .collect()
+}
+
+/// How many threads of a worker are enough, and what measures it.
+fn enough_threads(prediction: &Prediction, lock: &RubyLock) -> Option<String> {
+    let EnoughThreads { least, most, part } = lock.enough?;
+    let workers = prediction.workers;
+    let of_limit = match prediction.limits.cpus.zip(prediction.limits.lock) {
+        Some((cpus, by_lock)) if cpus < by_lock => "the CPUs allow",
+        _ => "Ruby's lock allows",
+    };
+    // Workers that share CPUs do no better than theory says of those that have one each.
+    let verb = if lock.cpus.count < f64::from(workers) { "may do" } else { "do" };
+    let part = number::fixed(part * 100.0, 0);
+    let each = format!("for each worker; {most} {verb} {part} % of what {of_limit}");
+    if least == most {
+        return Some(format!("{most} {each}, more hardly add any"));
+    }
+    let sizes = format!("{workers}x{least},{workers}x{most}");
+    Some(format!(
+        "{least} to {most} {each} even if times scatter, {least} may if they do not; more hardly add any (longtail sweep --try {sizes} measures it)"
+    ))
 }
 
 /// Which limit is the smallest, and what the others allow: `Ruby's lock (threads 222)`.

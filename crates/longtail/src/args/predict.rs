@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use clap::{ArgGroup, Args};
+use clap::Args;
 use model::{DelayLaw, Nanos, Rate, Threads};
 use queueing::prediction::{PredictedLoad, TimeGoal};
 
@@ -15,8 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   longtail predict -w4 -t5:5 --service 200ms --rate 80/s      random arrivals, 80 a second
   longtail predict -w4 -t5:5 --service 200ms -c 40            40 connections that never pause
-  longtail predict -w4 -t5:5 --service 200ms --cpu 60ms --cpus 2 -c 40
-      how many threads are worth it in Ruby
+  longtail predict -w4 --service 200ms --cpu 60ms --cpus 2    how many threads are worth it in Ruby
   longtail predict -w4 -t5:5 --service 200ms --rate 80/s --objective 'p99 < 2s' --plot
   longtail predict -w2 -t5:5 --service bimodal:1ms:50ms:0.02 --rate 2000/s --json
   longtail predict -w2 -t5:5 --service study.json --rate 40/s     the service time of a saved sweep
@@ -27,7 +26,7 @@ Sends nothing to any server.";
 
 /// Flags of `longtail predict`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, group(ArgGroup::new("load").required(true).args(["rate", "connections"])))]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct PredictArgs {
     /// Worker processes
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = from_1_to(1000))]
@@ -49,17 +48,17 @@ pub(crate) struct PredictArgs {
     /// Open loop: random arrivals at this rate, such as 80/s
     #[arg(long, value_name = "RATE", conflicts_with = "connections")]
     rate: Option<Rate>,
-    /// Closed loop: number of connections
+    /// Closed loop: number of connections [default: twice the threads of all workers]
     #[arg(short, long, value_name = "N", value_parser = from_1_to(10_000))]
     connections: Option<u32>,
     /// Closed loop: pause between a response and the next request of that connection
     #[arg(long, value_name = "TIME", default_value = "0s", conflicts_with = "rate")]
     think: Nanos,
     /// Open loop: find the highest rate that keeps 'p99 < 2s' or 'mean < 300ms'
-    #[arg(long, value_name = "OBJECTIVE", value_parser = time_goal, conflicts_with = "connections")]
+    #[arg(long, value_name = "OBJECTIVE", value_parser = time_goal, requires = "rate", conflicts_with = "connections")]
     pub(crate) objective: Option<TimeGoal>,
     /// Open loop: plot p99 over the rate
-    #[arg(long, conflicts_with = "connections")]
+    #[arg(long, requires = "rate", conflicts_with = "connections")]
     pub(crate) plot: bool,
     #[command(flatten)]
     pub(crate) output: FormatArgs,
@@ -82,7 +81,7 @@ impl PredictArgs {
         match self.rate {
             Some(rate) => PredictedLoad::Open(rate),
             None => PredictedLoad::Closed {
-                connections: self.connections.unwrap_or(1),
+                connections: self.connections.unwrap_or(2 * self.workers * self.threads.max),
                 think: self.think,
             },
         }

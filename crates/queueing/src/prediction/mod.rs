@@ -12,7 +12,7 @@ use model::{Nanos, number};
 use serde::Serialize;
 
 pub use self::queues::{PredictedP99, PredictedQueue, plot};
-pub use self::ruby_lock::{LockedLoop, RubyLock, ThreadsUnderLock};
+pub use self::ruby_lock::{EnoughThreads, LockedLoop, RubyLock, ThreadsUnderLock};
 pub use self::server::{PredictedLoad, PredictedServer, RequestCpu, ServerCpus, TimeGoal};
 pub use self::service::PredictedService;
 pub use self::times::{PredictedTime, TimeInterval, TimeSummary};

@@ -22,6 +22,23 @@ const THREADS: [u32; 8] = [1, 2, 3, 4, 5, 8, 16, 32];
 /// they are the limit.
 const LOCK_MATTERS: f64 = 0.95;
 
+/// More threads of a worker than this are not looked at.
+const MOST_THREADS: u32 = 64;
+
+/// Threads that do this part of what lock and CPUs allow are enough.
+const ENOUGH: f64 = 0.95;
+
+/// The fewest threads of a worker that do nearly all that lock and CPUs allow.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct EnoughThreads {
+    /// If requests never wait for each other: fewer cannot do it, whatever the law of the times.
+    pub least: u32,
+    /// If the times scatter exponentially.
+    pub most: u32,
+    /// What part of it `most` threads do then.
+    pub part: f64,
+}
+
 /// How far the lock and the CPUs limit a server.
 #[derive(Clone, Debug, Serialize)]
 pub struct RubyLock {
@@ -33,6 +50,9 @@ pub struct RubyLock {
     pub at_most_per_s: f64,
     /// Whether threads wait for the lock, or for a CPU, so much that only rates are known.
     pub binds: bool,
+    /// How many threads of a worker do nearly all that lock and CPUs allow; null if that takes more
+    /// than [`MOST_THREADS`].
+    pub enough: Option<EnoughThreads>,
     /// A line for each number of threads.
     pub by_threads: Vec<ThreadsUnderLock>,
     /// Which of these lines has the server's own number.
@@ -99,9 +119,32 @@ pub(crate) fn ruby_lock(
         cpus: cpu.cpus,
         at_most_per_s: f64::from(server.workers) / seconds,
         binds: by_threads[asked].of_slots < LOCK_MATTERS || overloads,
+        enough: enough(server, demand, by_cpus)?,
         by_threads,
         asked,
     })
+}
+
+/// How many threads of each worker are enough.
+fn enough(
+    server: &PredictedServer,
+    demand: WorkerDemand,
+    by_cpus: f64,
+) -> Result<Option<EnoughThreads>, QueueingError> {
+    let workers = f64::from(server.workers);
+    let allowed = (workers / demand.cpu).min(by_cpus);
+    let mut least = None;
+    for threads in 1..=MOST_THREADS {
+        let part = |rate: f64| (workers * rate).min(by_cpus) / allowed;
+        if least.is_none() && part(highest_rate(threads, demand)?) >= ENOUGH {
+            least = Some(threads);
+        }
+        let part = part(saturated_rate(threads, demand)?);
+        if part >= ENOUGH {
+            return Ok(least.map(|least| EnoughThreads { least, most: threads, part }));
+        }
+    }
+    Ok(None)
 }
 
 /// Workers with this number of threads, whose CPUs do at most `by_cpus` requests per second.
