@@ -183,7 +183,7 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
         let needed = deciding().flat_map(|row| &row.differences).filter_map(|difference| {
             match difference.doubt? {
                 ComparisonDoubt::FewBlocks { least } => {
-                    Some(least.max(study.plan.blocks.looks().first()?.after))
+                    Some(least.max(*study.plan.looks().first()?))
                 }
                 _ => difference.blocks_needed,
             }

@@ -140,6 +140,31 @@ pub struct ArmRanking {
 }
 
 impl ArmRanking {
+    /// By the medians of this metric and the differences from the best of them; `None` if it has no
+    /// figures.
+    fn of(row: &ComparedMetric) -> Option<ArmRanking> {
+        let sign = if row.metric.is_worse_when_less() { -1.0 } else { 1.0 };
+        let known =
+            row.medians.iter().filter_map(|(arm, median)| Some((arm.clone(), (*median)? * sign)));
+        let (best, _) = known.min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let mut ranking = ArmRanking { best, ..ArmRanking::default() };
+        for Difference { base, arm, verdict, .. } in &row.differences {
+            let other = match &ranking.best {
+                best if best == base => arm.clone(),
+                best if best == arm => base.clone(),
+                _ => continue,
+            };
+            match verdict {
+                ComparisonVerdict::Worse | ComparisonVerdict::Better => {
+                    ranking.ahead_of.push(other);
+                }
+                ComparisonVerdict::Same => ranking.level_with.push(other),
+                ComparisonVerdict::CannotTell => ranking.unclear.push(other),
+            }
+        }
+        Some(ranking)
+    }
+
     /// Whether anything is known about the other arms; otherwise the best may be best by chance.
     pub fn is_decided(&self) -> bool {
         self.unclear.is_empty() || !self.level_with.is_empty() || !self.ahead_of.is_empty()
@@ -191,6 +216,8 @@ pub struct ComparisonFindings {
     pub blocks: u32,
     /// One row for each metric, in the order of [`Metric`].
     pub metrics: Vec<ComparedMetric>,
+    /// Which arm is best, if that is the question and the deciding metric has figures.
+    pub ranking: Option<ArmRanking>,
 }
 
 /// The figure of the run that counts; `None` if there is none.
@@ -199,8 +226,7 @@ type Figures<'a> = dyn Fn(Metric, u32, usize) -> Option<Result<f64, MissingFigur
 /// Whether another block is worth running.
 pub fn decision(plan: &ComparisonPlan, runs: &[ComparisonRun]) -> Decision {
     let done = blocks_of(runs);
-    let is_look = plan.blocks.looks().iter().any(|look| look.after == done);
-    if is_look && ComparisonFindings::of(plan, runs).is_decided() {
+    if plan.looks().contains(&done) && ComparisonFindings::of(plan, runs).is_decided() {
         Decision::Decided
     } else if done >= plan.blocks.most() {
         Decision::NoBlocksLeft
@@ -262,7 +288,16 @@ impl ComparisonFindings {
                     .push(difference.checked_against_control(row.control.as_ref(), margin));
             }
         }
-        ComparisonFindings { question: plan.question, base: plan.letter(0), blocks, metrics }
+        let deciding = metrics.iter().find(|row| plan.deciding().first() == Some(&row.metric));
+        let is_asked = plan.question == ComparisonQuestion::Best;
+        let ranking = deciding.filter(|_| is_asked).and_then(ArmRanking::of);
+        ComparisonFindings {
+            question: plan.question,
+            base: plan.letter(0),
+            blocks,
+            metrics,
+            ranking,
+        }
     }
 
     /// The results for a metric.
@@ -270,52 +305,37 @@ impl ComparisonFindings {
         self.metrics.iter().find(|row| row.metric == metric)
     }
 
-    /// Which arm is best; `None` if the deciding metric has no figures.
-    pub fn ranking(&self, plan: &ComparisonPlan) -> Option<ArmRanking> {
-        let row = self.metric(*plan.deciding().first()?)?;
-        let sign = if row.metric.is_worse_when_less() { -1.0 } else { 1.0 };
-        let known =
-            row.medians.iter().filter_map(|(arm, median)| Some((arm.clone(), (*median)? * sign)));
-        let (best, _) = known.min_by(|a, b| a.1.total_cmp(&b.1))?;
-        let mut ranking = ArmRanking { best, ..ArmRanking::default() };
-        for Difference { base, arm, verdict, .. } in &row.differences {
-            let other = match &ranking.best {
-                best if best == base => arm.clone(),
-                best if best == arm => base.clone(),
-                _ => continue,
-            };
-            match verdict {
-                ComparisonVerdict::Worse | ComparisonVerdict::Better => {
-                    ranking.ahead_of.push(other);
-                }
-                ComparisonVerdict::Same => ranking.level_with.push(other),
-                ComparisonVerdict::CannotTell => ranking.unclear.push(other),
-            }
-        }
-        Some(ranking)
-    }
-
     fn deciding(&self) -> impl Iterator<Item = &Difference> {
         self.metrics.iter().filter(|row| row.decides).flat_map(|row| &row.differences)
     }
 
-    /// Whether all deciding differences are known, between any two arms that are compared.
+    /// Whether all that was asked is known: the deciding differences between any two arms that are
+    /// compared, or, where the best arm is asked for, between it and each other.
     pub(crate) fn is_decided(&self) -> bool {
         let is_told = |difference: &Difference| difference.verdict != ComparisonVerdict::CannotTell;
-        self.deciding().count() > 0 && self.deciding().all(is_told)
+        match self.question {
+            ComparisonQuestion::Change | ComparisonQuestion::Pairs => {
+                self.deciding().count() > 0 && self.deciding().all(is_told)
+            }
+            ComparisonQuestion::Best => self.is_best_known(),
+        }
     }
 
-    /// Whether some deciding difference cannot be told: of those from the base, or, where the best
-    /// arm is asked for, of all.
+    /// Whether each arm is known to be level with the best, or worse.
+    fn is_best_known(&self) -> bool {
+        self.ranking.as_ref().is_some_and(|ranking| ranking.unclear.is_empty())
+    }
+
+    /// Whether some deciding difference cannot be told: of those from the base, or from the best arm
+    /// where that is asked for.
     pub fn cannot_tell(&self) -> bool {
-        self.deciding()
-            .filter(|difference| match self.question {
-                ComparisonQuestion::Change | ComparisonQuestion::Pairs => {
-                    difference.base == self.base
-                }
-                ComparisonQuestion::Best => true,
-            })
-            .any(|difference| difference.verdict == ComparisonVerdict::CannotTell)
+        match self.question {
+            ComparisonQuestion::Change | ComparisonQuestion::Pairs => self
+                .deciding()
+                .filter(|difference| difference.base == self.base)
+                .any(|difference| difference.verdict == ComparisonVerdict::CannotTell),
+            ComparisonQuestion::Best => !self.is_best_known(),
+        }
     }
 
     /// Whether an arm is worse than the base in a deciding metric, or fails more requests. Where
@@ -390,7 +410,7 @@ impl TestFamily {
     /// The chance of a false alarm that its tests share.
     fn level(self, plan: &ComparisonPlan) -> f64 {
         match self {
-            TestFamily::Deciding => plan.blocks.looks().first().map_or(LEVEL, |look| look.level),
+            TestFamily::Deciding => plan.level_of_a_look(),
             TestFamily::Failed | TestFamily::Others => LEVEL,
         }
     }

@@ -96,7 +96,7 @@ pub struct ArmPair {
 pub enum ComparisonLoad {
     /// Connections that send again as soon as they have a response.
     Closed {
-        /// How many; `None` means twice the slots of the base, for every arm.
+        /// How many; `None` means twice the slots of the largest arm, for every arm.
         connections: Option<u32>,
     },
     /// Requests at a fixed rate.
@@ -117,36 +117,16 @@ pub enum ComparisonLoad {
 pub enum ComparisonBlocks {
     /// This number, with one look at the end.
     Fixed(u32),
-    /// Until the question is decided, with a look after 8, 12, 16 and 20 blocks.
+    /// Until the question is decided ([`ComparisonPlan::looks`]), at most 20 blocks.
     UntilDecided,
-}
-
-/// A moment at which the runs are analyzed and may decide the question.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Look {
-    /// After how many blocks.
-    pub after: u32,
-    /// The chance of a false alarm that this look may have.
-    pub level: f64,
 }
 
 /// The chance of a false alarm of a whole comparison.
 pub(super) const LEVEL: f64 = 0.05;
-/// The looks of [`ComparisonBlocks::UntilDecided`]. Each has a quarter of [`LEVEL`], so that all
-/// together have no more than that.
+/// After how many blocks [`ComparisonBlocks::UntilDecided`] analyzes the runs, if that is not too early.
 const LOOKS: [u32; 4] = [8, 12, 16, 20];
 
 impl ComparisonBlocks {
-    /// The looks, in order.
-    pub fn looks(self) -> Vec<Look> {
-        match self {
-            ComparisonBlocks::Fixed(after) => vec![Look { after, level: LEVEL }],
-            ComparisonBlocks::UntilDecided => {
-                LOOKS.map(|after| Look { after, level: LEVEL / LOOKS.len() as f64 }).to_vec()
-            }
-        }
-    }
-
     /// The most blocks.
     pub fn most(self) -> u32 {
         match self {
@@ -326,20 +306,40 @@ impl ComparisonPlan {
         })
     }
 
+    /// After how many blocks the runs are analyzed and may decide the question. The more tests share
+    /// the chance of a false alarm, the later is the first look that can decide anything; there is
+    /// none if that is later than the last block.
+    pub fn looks(&self) -> Vec<u32> {
+        let least = least_blocks(self.level_of_a_look() / f64::from(self.tests()));
+        match self.blocks {
+            ComparisonBlocks::Fixed(blocks) => vec![blocks],
+            ComparisonBlocks::UntilDecided => {
+                let first = LOOKS[0].max(least);
+                let later = LOOKS.into_iter().filter(|after| *after > first);
+                let looks = std::iter::once(first).chain(later);
+                looks.filter(|after| *after <= self.blocks.most()).collect()
+            }
+        }
+    }
+
+    /// The chance of a false alarm that the tests of one look share. Each look has an equal part of
+    /// [`LEVEL`], so that all together have no more than that.
+    pub(super) fn level_of_a_look(&self) -> f64 {
+        match self.blocks {
+            ComparisonBlocks::Fixed(_) => LEVEL,
+            ComparisonBlocks::UntilDecided => LEVEL / LOOKS.len() as f64,
+        }
+    }
+
     /// Tests that share the chance of a false alarm.
     fn tests(&self) -> u32 {
         (self.pairs().len() * self.deciding().len()).max(1) as u32
     }
 
-    /// The fewest blocks after which something may be decided: with many arms the first looks are
-    /// too early for any test. `None` if all of them are.
+    /// The fewest blocks after which something may be decided; `None` if no number of them can.
     pub fn fewest_that_decide(&self) -> Option<u32> {
-        let tests = f64::from(self.tests());
-        let looks = self.blocks.looks();
-        looks
-            .iter()
-            .find(|look| look.after >= least_blocks(look.level / tests))
-            .map(|look| look.after)
+        let least = least_blocks(self.level_of_a_look() / f64::from(self.tests()));
+        self.looks().into_iter().find(|look| *look >= least)
     }
 }
 
@@ -465,6 +465,8 @@ pub(super) mod tests {
         assert_eq!(plan().feasible(), Ok(()));
         let [two, six] = [2, 6]
             .map(|arms| ComparisonPlan { arms: vec![plan().arms[0].clone(); arms], ..plan() });
-        assert_eq!((two.fewest_that_decide(), six.fewest_that_decide()), (Some(8), Some(12)));
+        assert_eq!((two.looks(), two.fewest_that_decide()), (vec![8, 12, 16, 20], Some(8)));
+        // Five tests share a chance of .0125: ten blocks can show .002.
+        assert_eq!((six.looks(), six.fewest_that_decide()), (vec![10, 12, 16, 20], Some(10)));
     }
 }

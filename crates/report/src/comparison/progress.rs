@@ -1,7 +1,7 @@
 //! What is known of a comparison while it goes on.
 
 use model::ComparisonStudy;
-use model::comparison::{ComparedMetric, ComparisonFindings, ComparisonQuestion, Difference};
+use model::comparison::{ComparedMetric, ComparisonFindings, Difference};
 
 use crate::number;
 
@@ -10,10 +10,7 @@ use crate::number;
 pub fn progress(study: &ComparisonStudy, block: usize) -> String {
     let plan = &study.plan;
     let found = ComparisonFindings::of(plan, &study.runs);
-    let best = match plan.question {
-        ComparisonQuestion::Best => found.ranking(plan).map(|ranking| ranking.best),
-        ComparisonQuestion::Change | ComparisonQuestion::Pairs => None,
-    };
+    let best = found.ranking.as_ref().map(|ranking| ranking.best.clone());
     let base = best.unwrap_or_else(|| plan.letter(0));
     let percent = number::deviation;
     let distance = |arm: usize, difference: &Difference| {
