@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use judge::named_runs::NamedRun;
 use model::comparison::{
     ArmPlan, ComparedMetric, ComparisonBlocks, ComparisonDoubt, ComparisonLoad, ComparisonQuestion,
-    ComparisonRun, ComparisonVerdict, Difference, Metric, excludes_zero, median,
+    Difference, Metric, excludes_zero, median,
 };
-use model::{ComparisonStudy, Diagnostic, MaskedText, Nanos, Stop};
+use model::{ComparisonStudy, MaskedText, Nanos, Stop};
 
 use crate::labels;
 use crate::number::{self, count_of};
@@ -21,6 +21,7 @@ pub(crate) mod events;
 mod limits;
 mod pairs;
 mod progress;
+mod reasons;
 pub(crate) mod summary;
 pub(crate) mod words;
 
@@ -36,7 +37,11 @@ pub(crate) fn summary(study: &ComparisonStudy) -> SummaryComparison {
     for (arm, limits) in figures.arms.iter_mut().zip(limits) {
         arm.limits = limits;
     }
-    SummaryComparison { reasons: reasons(study, &figures), events: events::of(study), ..figures }
+    SummaryComparison {
+        reasons: reasons::of(study, &figures),
+        events: events::of(study),
+        ..figures
+    }
 }
 
 /// The table.
@@ -131,7 +136,9 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
         _ => TableColumn::new(titled(row)),
     };
     let column = |row: &&ComparedMetric| column(row).leaving(leaves(row));
-    let deciding = summary.deciding().next();
+    // Where arms combine settings, the table of pairs below has all changes.
+    let has_changes = !pairs::are_combinations(summary);
+    let deciding = summary.deciding().next().filter(|_| has_changes);
     let base = summary
         .ranking
         .as_ref()
@@ -148,9 +155,9 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
     let columns = ["", ""].map(TableColumn::new).into_iter().chain(limit);
     let columns = columns.chain(rows.iter().map(column));
     let change_columns = [("change", 0), ("interval, %", 3)];
-    let columns = columns.chain(
-        change_columns.map(|(name, leaves)| TableColumn::new(name).under(&against).leaving(leaves)),
-    );
+    let change_columns =
+        change_columns.map(|(name, leaves)| TableColumn::new(name).under(&against).leaving(leaves));
+    let columns = columns.chain(change_columns.into_iter().filter(|_| has_changes));
     let lines = summary.compared().map(|arm| {
         let figures = rows.iter().map(|row| figure(row, &arm.letter));
         let name = [arm.letter.clone(), shortened(&arm.name)].into_iter();
@@ -327,6 +334,7 @@ pub(crate) fn trust(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec
         );
     }
     lines.push(trust_by_control(study, summary));
+    lines.extend(idle_threads(summary));
     lines.extend(whole_rounds(study, summary));
     lines.extend(busy_machine(study));
     lines.extend(missing_blocks(study).map(|sentence| TrustLine::new(Grade::Doubtful, sentence)));
@@ -348,6 +356,23 @@ fn missing_blocks(study: &ComparisonStudy) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Says so where there are fewer connections than an arm has threads, so that it cannot show what it
+/// can do.
+fn idle_threads(summary: &SummaryComparison) -> Option<TrustLine> {
+    let connections = summary.few_connections?;
+    let larger = summary.compared().filter_map(|arm| {
+        let slots = arm.slots.filter(|slots| *slots > connections)?;
+        Some(format!("{} has {slots}", arm.called))
+    });
+    let sentence = format!(
+        "{} cannot use all threads ({}): more of them may do more.",
+        count_of(u64::from(connections), "connection"),
+        listed(&larger.collect::<Vec<_>>())
+    );
+    let hint = "leave out -c: twice the threads of the largest";
+    Some(TrustLine::new(Grade::Doubtful, sentence).hint(hint))
 }
 
 /// Says so where intervals look exact because short runs of a closed loop count whole rounds: with an
@@ -462,301 +487,9 @@ fn widest_control(summary: &SummaryComparison) -> Option<(&ComparedMetric, &Diff
     })
 }
 
-/// What else must be known to read the figures.
-fn reasons(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<String> {
-    let plan = &study.plan;
-    let mut reasons = Vec::new();
-    let several: Vec<String> = (1..plan.arms.len())
-        .map(|arm| (arm, differing_settings(study, 0, arm)))
-        .filter(|(_, differing)| differing.len() > 1)
-        .map(|(arm, differing)| {
-            format!("{} in {} ({})", plan.called(arm), differing.len(), differing.join(", "))
-        })
-        .collect();
-    if pairs::are_combinations(summary) {
-        reasons.push(format!(
-            "A difference of arms that differ in more than one setting cannot be given to one of them: the table of pairs leaves these out ({}), --json has them.",
-            pairs::in_several_settings(summary).join(", ")
-        ));
-    } else if !several.is_empty() && plan.question != ComparisonQuestion::Best {
-        let several = several.join("; ");
-        let base = summary.base();
-        let is_asked = plan.question == ComparisonQuestion::Change;
-        let pairs = others_in_one_setting(study).filter(|_| is_asked);
-        let pairs = pairs.map(|pairs| format!("; --pairs also compares {pairs}"));
-        reasons.push(format!(
-            "More than one setting differs from {base}: {several}. A difference cannot be given to one of them{}.",
-            pairs.unwrap_or_default()
-        ));
-    }
-    let lost = study.lost.first().map(|lost| {
-        let more = match study.lost.len() - 1 {
-            0 => String::new(),
-            more => format!(" ({} came to nothing)", count_of(more as u64, "more run")),
-        };
-        format!(
-            "{}, block {}: {}{more}.",
-            plan.called(lost.arm),
-            lost.block,
-            lost.reason.trim_end_matches('.')
-        )
-    });
-    let others = [
-        turns(study),
-        slots(study),
-        limits::threads(study, summary),
-        limits::edge(study, summary),
-        limits::ruby_lock(study, summary),
-        extra_cpu(study, summary),
-        first_run(summary),
-        lost,
-    ];
-    reasons.extend(others.into_iter().flatten());
-    reasons
-}
-
-/// `8.0.2 -k with 6.6.1 -k and 8.0.2`: an arm that differs from the base in several settings, and the
-/// arms from which it differs in one.
-fn others_in_one_setting(study: &ComparisonStudy) -> Option<String> {
-    let arms = || 1..study.plan.arms.len();
-    let differ = |one: usize, other: usize| differing_settings(study, one, other).len();
-    arms().filter(|arm| differ(0, *arm) > 1).find_map(|arm| {
-        let near = arms().filter(|other| *other != arm && differ(*other, arm) == 1);
-        let near: Vec<String> = near.map(|other| study.plan.called(other)).collect();
-        (!near.is_empty()).then(|| format!("{} with {}", study.plan.called(arm), listed(&near)))
-    })
-}
-
-/// The settings that only the arm has, or those that only the base has, whichever are more.
-fn differing_settings(study: &ComparisonStudy, base: usize, arm: usize) -> Vec<String> {
-    let [base, arm] = [base, arm].map(|at| &study.plan.arms[at].settings);
-    let added = only_in_first(arm, base);
-    let removed = only_in_first(base, arm);
-    if added.len() >= removed.len() {
-        added
-    } else {
-        removed.iter().map(|setting| format!("without {setting}")).collect()
-    }
-}
-
-fn only_in_first(first: &[MaskedText], second: &[MaskedText]) -> Vec<String> {
-    first.iter().filter(|setting| !second.contains(setting)).map(ToString::to_string).collect()
-}
-
-/// Says so where some arms serve a keep-alive connection several times in a row, as Puma before 7
-/// does, and others do not. An arm that does so in a few runs, or is unfair in another way, is
-/// neither.
-fn turns(study: &ComparisonStudy) -> Option<String> {
-    let runs = |arm: usize| study.runs.iter().filter(move |run| run.arm == arm && run.is_sound());
-    let in_turns = |run: &&ComparisonRun| {
-        let mut warnings = run.run.warnings.iter();
-        warnings.any(|warning| matches!(warning, Diagnostic::ServedInTurns { .. }))
-    };
-    let is_unfair = |run: &&ComparisonRun| {
-        let mut warnings = run.run.warnings.iter();
-        warnings.any(|warning| {
-            matches!(warning, Diagnostic::Unfair { .. } | Diagnostic::NeverServed { .. })
-        })
-    };
-    let arms = || 0..study.plan.arms.len();
-    let with: Vec<usize> =
-        arms().filter(|arm| 2 * runs(*arm).filter(in_turns).count() > runs(*arm).count()).collect();
-    // That no run showed turns proves little: with a few connections more than threads, or on a
-    // busy machine, they are not seen.
-    let never_does = |arm: usize| {
-        let major = study.server(arm).and_then(model::ServerFacts::puma_major);
-        !study.plan.arm(arm).stream.keep_alive || major.is_some_and(|major| major >= 7)
-    };
-    let without: Vec<usize> = arms()
-        .filter(|arm| {
-            runs(*arm).count() > 0
-                && never_does(*arm)
-                && !runs(*arm).any(|run| in_turns(&run) || is_unfair(&run))
-        })
-        .collect();
-    if with.is_empty() || without.is_empty() {
-        return None;
-    }
-    let [serve, others] = [&with, &without].map(|arms| {
-        let names: Vec<String> = arms.iter().map(|arm| study.plan.called(*arm)).collect();
-        listed(&names)
-    });
-    let serve = format!("{serve} serve{}", if with.len() == 1 { "s" } else { "" });
-    let do_not = format!("{others} {} not", if without.len() == 1 { "does" } else { "do" });
-    Some(words::sentence_of(format!(
-        "{serve} a keep-alive connection several times in a row while others wait, {do_not}: the one makes a few requests slow, the other lets each wait its turn."
-    )))
-}
-
-/// Says so where the arms have different numbers of slots.
-fn slots(study: &ComparisonStudy) -> Option<String> {
-    let of = |arm: usize| study.server(arm).map(model::ServerFacts::slots);
-    let known: Vec<(usize, u32)> =
-        (0..study.plan.arms.len()).filter_map(|arm| Some((arm, of(arm)?))).collect();
-    let (_, first) = known.first()?;
-    if study.plan.question == ComparisonQuestion::Best
-        || known.iter().all(|(_, slots)| slots == first)
-    {
-        return None;
-    }
-    let each: Vec<String> =
-        known.iter().map(|(arm, slots)| format!("{}: {slots}", study.plan.called(*arm))).collect();
-    Some(format!(
-        "The arms process different numbers of requests at a time under the same load ({}).",
-        each.join(", ")
-    ))
-}
-
-/// What more or less CPU time a request means: nothing but itself while CPUs are idle, less throughput
-/// where they are the limit, and no gain where requests wait longer. Of pairs that differ in one
-/// setting, where arms combine settings, else of those with the base.
-fn extra_cpu(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
-    let are_combinations = pairs::are_combinations(summary);
-    let base = &summary.arms[0].letter;
-    let is_told = |pair: &&Difference| match pairs::arm_change(summary, pair) {
-        Some(change) if are_combinations => change.count() == 1,
-        _ => pair.base == *base,
-    };
-    let mut told = summary.metric(Metric::Cpu)?.differences.iter().filter(is_told);
-    told.find_map(|cpu| cpu_of_pair(study, summary, cpu))
-}
-
-/// The same of one pair; `cpu` is its difference in CPU time a request.
-fn cpu_of_pair(
-    study: &ComparisonStudy,
-    summary: &SummaryComparison,
-    cpu: &Difference,
-) -> Option<String> {
-    let of = |metric| summary.metric(metric)?.difference(&cpu.base, &cpu.arm);
-    let verdict = |metric| of(metric).map(|difference| difference.verdict);
-    let arm = summary.called(&cpu.arm);
-    let base = summary.called(&cpu.base);
-    let change = words::plain_percent(cpu.estimate?.abs());
-    match (cpu.verdict, verdict(Metric::Throughput)) {
-        (ComparisonVerdict::Worse, Some(ComparisonVerdict::Same)) => {
-            Some(words::sentence_of(format!(
-                "{arm} has the same throughput as {base} for {change} more CPU a request. That holds while CPUs are idle; where they are the limit, it is lost throughput."
-            )))
-        }
-        (ComparisonVerdict::Worse, Some(ComparisonVerdict::Worse)) => {
-            let more = cpu.estimate?;
-            let lost = -of(Metric::Throughput)?.estimate?;
-            let is_cause = 1.0 - 1.0 / (1.0 + more) >= MOST_OF_THE_LOSS * lost;
-            let is_limit = limits::are_computing(study, [&cpu.base, &cpu.arm]);
-            (is_cause && is_limit).then(|| {
-                words::sentence_of(format!(
-                    "{arm} takes {change} more CPU a request than {base}, and both compute as much as they can: that accounts for its lower throughput.",
-                ))
-            })
-        }
-        (ComparisonVerdict::Better, _) => {
-            let first = summary.deciding().next().map(|row| row.metric);
-            let is_better = [Some(Metric::Mean), first]
-                .into_iter()
-                .flatten()
-                .any(|metric| verdict(metric) == Some(ComparisonVerdict::Better));
-            let longer: Vec<String> = [Metric::Mean, Metric::P99]
-                .into_iter()
-                .filter(|metric| verdict(*metric) == Some(ComparisonVerdict::Worse))
-                .filter_map(|metric| {
-                    let estimate = words::estimate_of(of(metric)?)?;
-                    Some(format!("{} ({estimate})", summary::name(metric)))
-                })
-                .collect();
-            let is = if longer.len() == 1 { "is" } else { "are" };
-            (!is_better && !longer.is_empty()).then(|| {
-                words::sentence_of(format!(
-                    "{arm} takes {change} less CPU a request than {base}, but its {} {is} longer: that is no gain by itself.",
-                    listed(&longer)
-                ))
-            })
-        }
-        _ => None,
-    }
-}
-
-/// CPU time accounts for a lower throughput if it explains at least this share of what was lost.
-const MOST_OF_THE_LOSS: f64 = 0.7;
-
-/// Whether the first run of a block differs from the others.
-fn first_run(summary: &SummaryComparison) -> Option<String> {
-    let parts =
-        summary.deciding().filter_map(|row| Some((summary::name(row.metric), row.first_run?)));
-    let (name, part) = parts.into_iter().find(|(_, part)| part.abs() > summary.margin / 2.0)?;
-    let than = format!(
-        "{} {}",
-        words::plain_percent(part.abs()),
-        if part < 0.0 { "lower" } else { "higher" }
-    );
-    Some(format!(
-        "The first run of a block has a {name} that is {than} than the others'; that is taken out."
-    ))
-}
-
 #[cfg(test)]
 mod tests {
-    use model::{CpuUsage, Limit};
-
     use super::*;
-
-    #[test]
-    fn an_arm_with_several_settings_has_the_pairs_that_differ_in_one() {
-        let mut study = testkit::comparison::unclear();
-        let arm = study.plan.arms[0].clone();
-        let with = |settings: &[&str]| ArmPlan {
-            name: settings.join(" ").into(),
-            settings: settings.iter().map(|it| (*it).into()).collect(),
-            ..arm.clone()
-        };
-        study.plan.arms = vec![with(&["6.6"]), with(&["6.6", "-k"]), with(&["8.0"])];
-        assert_eq!(others_in_one_setting(&study), None);
-        study.plan.arms.push(with(&["8.0", "-k"]));
-        assert_eq!(others_in_one_setting(&study).as_deref(), Some("8.0 -k with 6.6 -k and 8.0"));
-    }
-
-    #[test]
-    fn more_cpu_accounts_for_less_throughput_only_where_the_cpus_are_the_limit() {
-        // A fifth slower, and a fifth more CPU.
-        let mut study = testkit::comparison::slower();
-        for run in study.runs.iter_mut().filter(|run| run.arm == 1) {
-            run.server.cpu = run.server.cpu.map(|cpu| cpu * 12 / 10);
-        }
-        let said = |study: &ComparisonStudy| extra_cpu(study, &summary(study)).unwrap_or_default();
-        assert_eq!(said(&study), "");
-        let cpu = CpuUsage { server: 1.9, generator: 0.05, others: None, of: 2.0, by_quota: false };
-        for run in &mut study.runs {
-            run.run.judgement.as_mut().unwrap().limit = Some(Limit::Cpu(cpu));
-        }
-        let said = said(&study);
-        assert!(said.starts_with("my-branch takes ") && said.contains("than main"), "{said}");
-        assert!(said.ends_with("that accounts for its lower throughput."), "{said}");
-    }
-
-    #[test]
-    fn less_cpu_is_no_gain_where_requests_wait_longer_than_those_of_the_same_pair() {
-        // 8.0.2 takes less CPU than 6.6.1, with a better mean and a worse p99.
-        let with_less_cpu = |lighter: usize| {
-            let mut study = testkit::comparison::combinations();
-            // So many pairs and metrics need more blocks: the same ones again.
-            let blocks = study.whole_blocks();
-            let again = study.runs.clone().into_iter();
-            let again = again.map(|run| ComparisonRun { block: run.block + blocks, ..run });
-            study.runs.extend(again);
-            for run in study.runs.iter_mut().filter(|run| run.arm == lighter) {
-                run.server.cpu = run.server.cpu.map(|cpu| cpu * 8 / 10);
-            }
-            study
-        };
-        let said = |study: &ComparisonStudy| extra_cpu(study, &summary(study)).unwrap_or_default();
-        assert_eq!(said(&with_less_cpu(2)), "", "its mean is better");
-        let mut by_p99 = with_less_cpu(2);
-        by_p99.plan.gates = vec![Metric::P99];
-        assert_eq!(said(&by_p99), "", "its mean is better, whatever decides");
-        // 6.6.1 -k waits longer than 6.6.1; as long as 8.0.2 -k, with which it shares -k.
-        let said = said(&with_less_cpu(1));
-        assert!(said.starts_with("6.6.1 -k takes 2") && said.contains(" than 6.6.1, "), "{said}");
-        assert!(said.contains("but its mean (+11 %) and p99 (+10 %) are longer"), "{said}");
-    }
 
     #[test]
     fn intervals_that_look_exact_by_whole_rounds_are_said_to_be_none() {

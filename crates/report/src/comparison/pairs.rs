@@ -108,6 +108,21 @@ pub(super) fn in_one_setting(summary: &SummaryComparison) -> Vec<(&Difference, A
     pairs
 }
 
+/// The pairs of a metric of which sentences tell: those that differ in one setting, where arms combine
+/// settings, else those with the base.
+pub(super) fn told<'a>(
+    summary: &SummaryComparison,
+    row: &'a ComparedMetric,
+) -> Vec<&'a Difference> {
+    let are_combinations = are_combinations(summary);
+    let base = &summary.arms[0].letter;
+    let is_told = |pair: &&Difference| match arm_change(summary, pair) {
+        Some(change) if are_combinations => change.count() == 1,
+        _ => pair.base == *base,
+    };
+    row.differences.iter().filter(is_told).collect()
+}
+
 /// `D against A`: the pairs that differ in several settings.
 pub(super) fn in_several_settings(summary: &SummaryComparison) -> Vec<String> {
     let pairs = summary.deciding().next().into_iter().flat_map(|row| &row.differences);

@@ -2,7 +2,8 @@
 
 use model::ComparisonStudy;
 use model::comparison::{
-    ArmRanking, ComparedMetric, ComparisonFindings, ComparisonQuestion, ComparisonVerdict, Metric,
+    ArmRanking, ComparedMetric, ComparisonFindings, ComparisonLoad, ComparisonQuestion,
+    ComparisonVerdict, Metric,
 };
 use serde::Serialize;
 
@@ -31,6 +32,9 @@ pub struct SummaryComparison {
     /// The arm to take, where more threads than it has bring nothing that is known: of those that
     /// are level with the best, the one with the fewest.
     pub recommended: Option<String>,
+    /// The connections, if an arm has more threads than that, which it cannot show then.
+    #[serde(skip)]
+    pub(super) few_connections: Option<u32>,
     /// What the event cost, for each arm that has one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<SummaryEvent>,
@@ -101,8 +105,6 @@ impl SummaryComparison {
     pub(super) fn of(study: &ComparisonStudy) -> SummaryComparison {
         let plan = &study.plan;
         let found = ComparisonFindings::of(plan, &study.runs);
-        let ranking =
-            (plan.question == ComparisonQuestion::Best).then(|| found.ranking(plan)).flatten();
         let arm = |at: usize| {
             let counts = |block| study.counted(block, at).is_some();
             SummaryArm {
@@ -119,14 +121,15 @@ impl SummaryComparison {
         let arms: Vec<SummaryArm> = (0..plan.arms_of_a_block()).map(arm).collect();
         SummaryComparison {
             question: plan.question,
-            recommended: ranking.as_ref().and_then(|ranking| recommended(ranking, &arms)),
+            few_connections: few_connections(study, &arms),
+            recommended: found.ranking.as_ref().and_then(|ranking| recommended(ranking, &arms)),
             arms,
             blocks: found.blocks,
             margin: plan.margin,
             worse: found.is_worse(),
             cannot_tell: found.cannot_tell(),
             metrics: found.metrics,
-            ranking,
+            ranking: found.ranking,
             events: Vec::new(),
             reasons: Vec::new(),
         }
@@ -155,6 +158,15 @@ impl SummaryComparison {
     pub(crate) fn deciding(&self) -> impl Iterator<Item = &ComparedMetric> {
         self.metrics.iter().filter(|row| row.decides)
     }
+}
+
+/// The connections of a closed loop, if the arms are of different sizes and one has more threads.
+fn few_connections(study: &ComparisonStudy, arms: &[SummaryArm]) -> Option<u32> {
+    let ComparisonLoad::Closed { .. } = study.plan.load else { return None };
+    let connections = study.runs.iter().map(|run| run.run.connections).max()?;
+    let slots = || arms.iter().filter_map(|arm| arm.slots);
+    let differ = slots().min() != slots().max();
+    (differ && slots().max()? > connections).then_some(connections)
 }
 
 /// The arm with the fewest threads of those that are level with the best. `None` if none that may

@@ -111,7 +111,7 @@ fn of_settings(summary: &SummaryComparison) -> Option<String> {
     let pairs = pairs::in_one_setting(summary);
     let has_few = !pairs.is_empty() && pairs.len() <= MOST;
     let each = pairs.iter().map(|(pair, change)| of_setting(summary, pair, change));
-    has_few.then(|| each.collect::<Vec<_>>().join(" "))
+    has_few.then(|| each.collect::<Vec<_>>().join("\n"))
 }
 
 /// What a setting changes: `-k on 8.0.2: p99 203 → 253 ms; mean and p50 the same within 5 %.`
@@ -532,6 +532,9 @@ fn best(summary: &SummaryComparison) -> String {
     let Some((ranking, row)) = summary.ranking.as_ref().zip(summary.deciding().next()) else {
         return "Which is best cannot be told: no arm has a figure.".to_owned();
     };
+    if !ranking.is_decided() {
+        return best_so_far(summary, ranking, row);
+    }
     let estimate = |letter: &String| estimate_from_best(ranking, row, letter);
     let mut behind: Vec<&String> = ranking.ahead_of.iter().collect();
     behind.sort_by(|a, b| estimate(b).abs().total_cmp(&estimate(a).abs()));
@@ -539,21 +542,6 @@ fn best(summary: &SummaryComparison) -> String {
         .into_iter()
         .map(|letter| format!("{} ({} %)", summary.called(letter), percent(estimate(letter), 0)))
         .collect();
-    let unclear: Vec<String> =
-        ranking.unclear.iter().map(|it| with_estimate(summary, ranking, row, it)).collect();
-    let best = summary.called(&ranking.best);
-    let name = name(row.metric);
-    let unclear = listed(&unclear);
-    if !ranking.is_decided() {
-        let are = if ranking.unclear.len() == 1 { "is" } else { "are" };
-        let runs = summary.compared().map(|arm| arm.runs).min().unwrap_or_default();
-        return format!(
-            "Which is best cannot be told with {}: {best} has the best {name}, {}; {unclear} {are} behind, \
-             but not certainly.",
-            count_of(u64::from(runs), "block"),
-            figure_with_unit(row, &ranking.best)
-        );
-    }
     let mut parts = match &summary.recommended {
         Some(letter) => to_take(summary, ranking, row, letter),
         None => best_of_equal_sizes(summary, ranking, row),
@@ -561,7 +549,38 @@ fn best(summary: &SummaryComparison) -> String {
     if !behind.is_empty() {
         parts.push(format!("Worse: {}.", listed(&behind)));
     }
-    parts.join(" ")
+    let best = parts.join(" ");
+    match summary.few_connections {
+        Some(few) => format!("With {}, {best}", count_of(u64::from(few), "connection")),
+        None => judge::words::capitalised(&best),
+    }
+}
+
+/// Which arm is ahead, where nothing is certain: too few blocks were run, or they differ too much.
+fn best_so_far(summary: &SummaryComparison, ranking: &ArmRanking, row: &ComparedMetric) -> String {
+    let runs = summary.compared().map(|arm| arm.runs).min().unwrap_or_default();
+    let blocks = count_of(u64::from(runs), "block");
+    let needed = row.differences.iter().filter_map(|difference| match difference.doubt {
+        Some(ComparisonDoubt::FewBlocks { least }) => Some(least),
+        _ => None,
+    });
+    let begin = match needed.max() {
+        Some(least) => format!("Not certain after {blocks}, {least} could tell"),
+        None => format!("Which is best cannot be told with {blocks}"),
+    };
+    let mut behind: Vec<&String> = ranking.unclear.iter().collect();
+    let distance = |letter: &String| estimate_from_best(ranking, row, letter).abs();
+    behind.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+    let behind: Vec<String> =
+        behind.into_iter().map(|it| with_estimate(summary, ranking, row, it)).collect();
+    let are = if behind.len() == 1 { "is" } else { "are" };
+    format!(
+        "{begin}: so far {} has the best {}, {}; {} {are} behind.",
+        summary.called(&ranking.best),
+        name(row.metric),
+        figures_of_size(summary, row, &ranking.best),
+        listed(&behind)
+    )
 }
 
 /// Which size to take, where larger ones bring nothing that is known: what it does, what larger ones
@@ -582,9 +601,9 @@ fn to_take(
     let taken = summary.called(letter);
     let figures = figures_of_size(summary, row, letter);
     let mut parts = vec![if ranking.unclear.is_empty() {
-        format!("Take {taken}, the fewest threads with the {full} {name}: {figures}.")
+        format!("take {taken}, the fewest threads with the {full} {name}: {figures}.")
     } else {
-        format!("Take {taken}, as far as can be told: {figures}.")
+        format!("take {taken}, as far as can be told: {figures}.")
     }];
     let with_figures = |other: &String| {
         format!("{} ({})", summary.called(other), figures_of_size(summary, row, other))
@@ -736,6 +755,33 @@ mod tests {
             unclear,
             "Whether my-branch differs from main in mean cannot be told: it is +4.9 %, but the throughputs do not differ by as much, as they would in runs that are long enough for their longest requests."
         );
+    }
+
+    #[test]
+    fn a_best_size_among_idle_threads_is_best_with_these_connections() {
+        let mut study = testkit::comparison::best();
+        for run in &mut study.runs {
+            run.run.connections = 16;
+        }
+        let summary = crate::comparison::summary(&study);
+        let said = sentence(&summary);
+        assert!(said.starts_with("With 16 connections, "), "{said}");
+        assert!(
+            !sentence(&crate::comparison::summary(&testkit::comparison::best())).contains("With")
+        );
+        let doubts = crate::comparison::trust(&study, &summary);
+        let doubt =
+            "16 connections cannot use all threads (4 x 5 has 20): more of them may do more.";
+        assert!(doubts.iter().any(|line| line.sentence == doubt), "{doubts:?}");
+    }
+
+    #[test]
+    fn too_few_blocks_for_the_best_still_show_which_is_ahead() {
+        let mut study = testkit::comparison::best();
+        study.runs.retain(|run| run.block <= 3);
+        let said = sentence(&crate::comparison::summary(&study));
+        assert!(said.starts_with("Not certain after 3 blocks, "), "{said}");
+        assert!(said.contains(" could tell: so far ") && said.ends_with(" are behind."), "{said}");
     }
 
     #[test]
