@@ -43,6 +43,8 @@ pub struct ResponseReader {
     pub(crate) hint: u8,
     /// Whether the request was HEAD, so that the response has no body.
     to_head: bool,
+    /// Whether the request before it was.
+    was_to_head: bool,
 }
 
 impl ResponseReader {
@@ -75,7 +77,28 @@ impl ResponseReader {
     /// says (RFC 9110 section 9.3.2).
     #[inline]
     pub fn expect(&mut self, to_head: bool) {
+        self.was_to_head = self.to_head;
         self.to_head = to_head;
+    }
+
+    /// Why these bytes, which came with `response` and follow its end, are an error.
+    #[cold]
+    pub(crate) fn reason_of_rest(&self, response: &ReceivedResponse, rest: &[u8]) -> BadResponse {
+        if rest.starts_with(b"HTTP/1.") {
+            return BadResponse::TrailingBytes;
+        }
+        match response.head.status {
+            _ if self.to_head => BadResponse::BodyToHead,
+            204 | 304 => BadResponse::BodyByStatus,
+            _ => BadResponse::TrailingBytes,
+        }
+    }
+
+    /// Why bytes are an error that are no HTTP, and came where the next response on a connection
+    /// should begin: they belong to the response before.
+    #[cold]
+    pub(crate) fn reason_after_another(&self) -> BadResponse {
+        if self.was_to_head { BadResponse::BodyToHead } else { BadResponse::TrailingBytes }
     }
 
     /// Forgets an unfinished response: a new connection begins.
@@ -314,6 +337,28 @@ mod tests {
         // The same bytes, now remembered, in response to a GET.
         reader.expect(false);
         assert_eq!(reader.feed(head, &mut heads), Ok(None));
+    }
+
+    #[test]
+    fn bytes_that_follow_a_response_are_a_forbidden_body_or_unknown() {
+        for (to_head, head, rest, reason) in [
+            (true, "200 OK", "hello", BadResponse::BodyToHead),
+            (true, "200 OK", "HTTP/1.1 200 OK", BadResponse::TrailingBytes),
+            (false, "204 X", "hello", BadResponse::BodyByStatus),
+            (false, "304 X", "hello", BadResponse::BodyByStatus),
+            (false, "200 OK", "hello", BadResponse::TrailingBytes),
+        ] {
+            let mut reader = ResponseReader::default();
+            reader.expect(to_head);
+            let bytes = format!("HTTP/1.1 {head}\r\nContent-Length: 0\r\n\r\n{rest}");
+            let read = reader.feed(bytes.as_bytes(), &mut HeadCache::new(""));
+            let (response, used) = read.unwrap().expect("a whole response");
+            let judged = reader.reason_of_rest(&response, &bytes.as_bytes()[used..]);
+            assert_eq!(judged, reason, "{head} {rest}");
+            // The body comes later, where the response to the next request should begin.
+            reader.expect(false);
+            assert_eq!(reader.reason_after_another() == BadResponse::BodyToHead, to_head);
+        }
     }
 
     #[test]

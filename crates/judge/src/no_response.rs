@@ -1,7 +1,7 @@
 //! Why no request of a load was answered, and what to check first.
 
 use model::counts::name;
-use model::{LoadPlan, LoadStudy, Outcome, Run};
+use model::{BadResponse, LoadPlan, LoadStudy, Outcome, Run, Tally};
 
 /// For a load that got no response at all: how its requests ended, and what to check first. `None`
 /// if there was a response. `misunderstanding`: the reason, if one look at the server after the
@@ -28,7 +28,11 @@ pub fn explain_no_response(load: &LoadStudy, misunderstanding: Option<&str>) -> 
     let what = format!("not one request to {} was answered ({})", plan.url, kinds.join(", "));
     let most_frequent = counts.iter().max_by_key(|(_, n)| *n).map(|(outcome, _)| outcome);
     let reason = most_frequent.and_then(|outcome| tally.reason(outcome));
-    let check_first = most_frequent.map_or(NOTHING_LISTENS, |outcome| what_to_check(outcome, plan));
+    let check_first = match most_frequent {
+        Some(Outcome::BadResponse) => what_to_check_of_bad(tally),
+        Some(outcome) => what_to_check(outcome, plan),
+        None => NOTHING_LISTENS,
+    };
     Some(match (misunderstanding, reason) {
         (Some(misunderstanding), _) => format!("{what}: {misunderstanding}"),
         (None, Some(reason)) => format!("{what}: {reason}; {check_first}"),
@@ -62,7 +66,6 @@ fn what_to_check(outcome: Outcome, plan: &LoadPlan) -> &'static str {
         Outcome::NoDescriptor => {
             "raise the limit of open files (ulimit -n), or give fewer connections"
         }
-        Outcome::BadResponse => "longtail speaks HTTP/1.1 only: is this the port of such a server?",
         Outcome::Refused => {
             "something listened there before the start: is there still a server, or is its accept \
              queue full?"
@@ -71,9 +74,36 @@ fn what_to_check(outcome: Outcome, plan: &LoadPlan) -> &'static str {
             "it took the connections and ended them: what does its log say?"
         }
         Outcome::ConnectFailed
+        | Outcome::BadResponse
         | Outcome::Answered(_)
         | Outcome::WrongLength
         | Outcome::Skipped
         | Outcome::NotSent => NOTHING_LISTENS,
+    }
+}
+
+/// What to check first if most requests had a bad response: for the most frequent reason.
+fn what_to_check_of_bad(tally: &Tally) -> &'static str {
+    let most_frequent = tally.bad_responses.iter().max_by_key(|(_, requests)| *requests);
+    match most_frequent.map(|(reason, _)| reason) {
+        Some(BadResponse::BodyToHead) => "use GET",
+        Some(BadResponse::BodyByStatus) => "mend the server: curl -v shows what it sends",
+        Some(BadResponse::TrailingBytes) => {
+            "does it send more than its Content-Length says, or answer a request twice (curl -v)?"
+        }
+        Some(
+            BadResponse::MalformedHead
+            | BadResponse::FoldedLine
+            | BadResponse::LongHead
+            | BadResponse::ContentLength
+            | BadResponse::ChunkedBody,
+        ) => "it speaks HTTP and breaks its rules (RFC 9112): curl -v shows what it sends",
+        Some(
+            BadResponse::NotHttp
+            | BadResponse::StatusLine
+            | BadResponse::SwitchedProtocol
+            | BadResponse::BeforeRequest,
+        )
+        | None => "longtail speaks HTTP/1.1 only: is this the port of such a server?",
     }
 }

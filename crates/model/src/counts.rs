@@ -249,7 +249,13 @@ pub enum BadResponse {
     /// 101: another protocol follows, which was not asked for (RFC 9110, section 15.2.2).
     #[error("the server switched to another protocol, unasked")]
     SwitchedProtocol,
-    /// Bytes follow its end although no other request was in flight.
+    /// A body follows the response to HEAD, which has none (RFC 9110, section 9.3.2).
+    #[error("the server answers HEAD with a body, which HTTP forbids")]
+    BodyToHead,
+    /// A body follows a 204 or 304, which has none (RFC 9110, sections 15.3.5 and 15.4.5).
+    #[error("the server answers 204 or 304 with a body, which HTTP forbids")]
+    BodyByStatus,
+    /// Other bytes follow its end, with it or where the next response should begin.
     #[error("bytes after the end of the response")]
     TrailingBytes,
     /// It arrived on a new connection before any of the request was sent.

@@ -186,8 +186,15 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
                 } else {
                     // Bytes after the response: what follows on this connection could not be
                     // understood.
-                    self.end_badly(slot, BadResponse::TrailingBytes, end.seen);
+                    let reader = &self.connections[slot].reader;
+                    let reason = reader.reason_of_rest(&response, &self.buffer[used..n]);
+                    self.end_badly(slot, reason, end.seen);
                 }
+            }
+            Err(BadResponse::NotHttp) if self.responses_of(slot) > 0 => {
+                let reason = self.connections[slot].reader.reason_after_another();
+                self.keep_piece(slot, n);
+                self.end_badly(slot, reason, end.seen);
             }
             Err(reason) => {
                 self.note_first_bytes(slot, reason, n);

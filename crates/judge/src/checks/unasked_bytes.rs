@@ -18,7 +18,7 @@ pub(super) fn assess(closed: u64) -> Assessment {
         "we closed {}: the server sent bytes between two requests",
         counted(closed, "connection")
     );
-    let hint = "does it answer a request twice, send more than its Content-Length, or answer a \
-            pause with 408? Their next requests include a connect";
+    let hint = "does it answer a request twice, send more than its Content-Length or a body to \
+            HEAD, or answer a pause with 408? Their next requests include a connect";
     Assessment::new(grade, sentence, hint)
 }
