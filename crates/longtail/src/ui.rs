@@ -198,43 +198,7 @@ fn broken_command(line: &str, width: Width) -> String {
     if width.fits(line.chars().count()) {
         return format!("{line}\n");
     }
-    let mut text = String::new();
-    let mut row = String::new();
-    for word in words_as_written(line) {
-        // The space before the word, and the one with the backslash behind it.
-        let wide = row.chars().count() + 1 + word.chars().count() + 2;
-        if row.is_empty() {
-            row.push_str(word);
-        } else if width.fits(wide) {
-            row = format!("{row} {word}");
-        } else {
-            text.extend([&row, " \\\n"]);
-            row = format!("  {word}");
-        }
-    }
-    format!("{text}{row}\n")
-}
-
-/// The words of a command with their quotes.
-fn words_as_written(line: &str) -> Vec<&str> {
-    let mut words = Vec::new();
-    let mut begin = 0;
-    let mut is_quoted = false;
-    let mut is_escaped = false;
-    for (at, letter) in line.char_indices() {
-        match letter {
-            _ if is_escaped => is_escaped = false,
-            '\\' if !is_quoted => is_escaped = true,
-            '\'' => is_quoted = !is_quoted,
-            ' ' if !is_quoted => {
-                words.push(&line[begin..at]);
-                begin = at + 1;
-            }
-            _ => {}
-        }
-    }
-    words.push(&line[begin..]);
-    words
+    report::command_lines("", line, width)
 }
 
 /// Reports a part that failed; its exit code. Other parts are done all the same.
@@ -263,7 +227,7 @@ mod tests {
             assert_eq!(shlex::split(&read), shlex::split(line), "{broken}");
         }
         let expected =
-            "longtail load -c 10 -H \\\n  'Accept: it'\\''s a long one' -d \\\n  'a b' URL\n";
+            "longtail load -c 10 \\\n    -H 'Accept: it'\\''s a long one' \\\n    -d 'a b' URL\n";
         assert_eq!(broken_command(line, Width::of(38)), expected);
     }
 

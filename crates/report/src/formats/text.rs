@@ -464,7 +464,8 @@ pub(crate) fn command(line: &str, width: Width) -> String {
 pub fn command_lines(indent: &str, line: &str, width: Width) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut columns = 0;
-    for word in shell_words(line) {
+    for word in flags_with_values(shell_words(line), indent.len() + 4, width) {
+        let word = word.as_str();
         let more = columns_of(word);
         match lines.last_mut() {
             // Each line but the last ends in ` \`.
@@ -484,6 +485,29 @@ pub fn command_lines(indent: &str, line: &str, width: Width) -> String {
         }
     }
     lines.join(" \\\n") + "\n"
+}
+
+/// The words of a command line, a flag and its value as one where a line of their own, indented by
+/// `indent`, has room for both. What follows a flag is taken for its value unless it is a flag, or
+/// the last word, which may be a URL.
+fn flags_with_values(words: Vec<&str>, indent: usize, width: Width) -> Vec<String> {
+    let mut pieces: Vec<String> = Vec::new();
+    let last = words.len().saturating_sub(1);
+    let mut is_flag_before = false;
+    for (at, word) in words.into_iter().enumerate() {
+        let is_value = is_flag_before && !word.starts_with('-') && at < last;
+        let is_flag = word.starts_with('-') && word != "--" && !word.contains('=');
+        // Each line but the last ends in ` \`.
+        let both = pieces.last().map(|flag| indent + columns_of(flag) + 1 + columns_of(word) + 2);
+        match pieces.last_mut() {
+            Some(flag) if is_value && both.is_some_and(|both| width.fits(both)) => {
+                flag.extend([" ", word]);
+            }
+            _ => pieces.push(word.to_owned()),
+        }
+        is_flag_before = is_flag;
+    }
+    pieces
 }
 
 /// How far a word of a command line is indented on a line of its own: a word cannot be broken, but
@@ -582,6 +606,16 @@ mod tests {
             "{text}"
         );
         assert_eq!(command(line, Width::ANY), format!("{line}\n"));
+    }
+
+    #[test]
+    fn a_flag_and_its_value_stay_together_where_they_fit() {
+        let line = "longtail load -c 2 --method HEAD --keep http://127.0.0.1:7304/ --for 30s URL";
+        for columns in 30..80 {
+            let text = command(line, Width::of(columns));
+            assert!(text.contains("--method HEAD") && text.contains("--for 30s"), "{text}");
+            assert_eq!(text.replace(" \\\n    ", " "), format!("{line}\n"));
+        }
     }
 
     #[test]
