@@ -354,7 +354,7 @@ fn may_be_accept_pause(at_once: &AtOnce, server: &ServerSeen) -> bool {
 /// alone.
 const MOST_OF_THE_WORK: f64 = 0.85;
 /// Beyond chance, the work that a pool lets through is known to within this share.
-const NEAR_A_POOL: f64 = 0.03;
+pub(crate) const NEAR_A_POOL: f64 = 0.03;
 
 /// Whether requests take longer than alone even at a load with hardly any others. Then the app
 /// itself becomes slower under load, for whatever reason, rather than letting through a fixed

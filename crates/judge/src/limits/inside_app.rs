@@ -8,6 +8,7 @@
 use model::{AtOnce, Limit, LockWaiters, Nanos, UsualTimes};
 
 use super::threads::with_fewer;
+use crate::server_limit::NEAR_A_POOL;
 use crate::words::{brief, brief_count, count_of, share, tenths, worth_in_words};
 
 pub(super) fn evidence(
@@ -145,14 +146,34 @@ fn what_holds_them_up(at_once: &AtOnce, slots: u32, workers: u32, held: Option<N
     // The time is that of one for all workers.
     let of_all = if workers > 1 && held.is_some() { " of all workers" } else { "" };
     let lock = format!("a lock or backend{of_all}{}", held.unwrap_or_default());
-    let pool = if workers > 1 && (per_worker - per_worker.round()).abs() < 0.1 && per_worker > 0.9 {
-        format!("a pool of {:.0} in each worker", per_worker.round())
-    } else {
-        format!("a pool of {:.0}", at_once.mean.round())
-    };
+    let each = per_worker.round();
+    let is_each = workers > 1 && (per_worker - each).abs() < 0.1 && per_worker > 0.9;
+    // A pool lets through no more than its size, by chance a little more.
+    let size = at_once.mean.round().max((at_once.low * (1.0 - NEAR_A_POOL)).ceil());
     // A pool of as many as there are threads holds up nothing.
-    if at_once.mean.round() >= f64::from(slots) {
+    if size >= f64::from(slots) {
         return lock;
     }
+    let pool = if is_each {
+        format!("a pool of {each:.0} in each worker")
+    } else {
+        format!("a pool of {size:.0}")
+    };
     format!("{pool}, or {lock}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_is_no_smaller_than_what_it_lets_through() {
+        let named = |mean, low| {
+            let at_once = AtOnce { mean, low, high: Some(mean + 1.0) };
+            what_holds_them_up(&at_once, 10, 2, None)
+        };
+        assert_eq!(named(4.4, 4.3), "a pool of 5, or a lock or backend");
+        assert_eq!(named(4.4, 3.9), "a pool of 4, or a lock or backend");
+        assert_eq!(named(9.4, 9.4), "a lock or backend");
+    }
 }
