@@ -18,6 +18,7 @@ use crate::findings::{
     Overloaded, Peaked, StillRising,
 };
 use crate::named_runs::name_in_sweep;
+use crate::server_limit::SAME_RATE;
 use crate::trust::UNCERTAIN;
 
 /// A command to type.
@@ -36,6 +37,9 @@ const MOST: usize = 3;
 const MOST_OF_FINDINGS: usize = 2;
 /// A run this many times as long would be a different experiment.
 const LONGEST: f64 = 100.0;
+
+/// A run is at most this many times as long where only rates are unclear.
+const MUCH_LONGER: f64 = 20.0;
 
 /// The commands, the most useful first.
 pub fn next_commands(study: &Study, findings: &[Finding]) -> Vec<NextCommand> {
@@ -331,6 +335,12 @@ fn for_finding(study: &SweepStudy, finding: &Finding) -> Option<NextCommand> {
         Finding::Undecided(_) => {
             Some(own.with("--multiples=0.5,1,4", &LOADS, "the app alone, and under load"))
         }
+        Finding::RatesUnclear(rates) => {
+            // The error of a rate falls with the root of the number of responses.
+            let times = (rates.error / SAME_RATE).powi(2).ceil().clamp(2.0, MUCH_LONGER) as u64;
+            let longer = longer_stop(study.plan.stream.stop, times);
+            Some(own.with(longer, &LENGTH, "longer runs: does throughput still rise?"))
+        }
         Finding::HeavyClass(HeavyClass { name, .. }) => Some(own.without_class(name)),
         Finding::NotMeasured(NotMeasured { verdict: Verdict::Invalid, .. }) => Some(all_checks()),
         Finding::GoodStatuses(_)
@@ -338,7 +348,6 @@ fn for_finding(study: &SweepStudy, finding: &Finding) -> Option<NextCommand> {
         | Finding::NotMeasured(_)
         | Finding::EventCost(_)
         | Finding::Saturated(_)
-        | Finding::RatesUnclear(_)
         | Finding::Stalled(_)
         | Finding::ChangesWithTime(_)
         | Finding::Collapsing(_)
