@@ -548,8 +548,7 @@ fn interrupted(study: &CapacityStudy) -> Option<TrustLine> {
         number::minutes(study.total_time),
         number::minutes(study.plan.budget),
     );
-    (study.end == Some(SearchEnd::User))
-        .then(|| TrustLine::new(Grade::Doubtful, sentence).hint("run again to the end"))
+    (study.end == Some(SearchEnd::User)).then(|| TrustLine::new(Grade::Doubtful, sentence))
 }
 
 /// The check that made a trial worthless.

@@ -133,7 +133,7 @@ fn interrupted(study: &CapacityStudy) -> Option<TrustLine> {
         number::minutes(last.search.total_time),
         number::minutes(last.search.plan.budget),
     );
-    Some(TrustLine::new(Grade::Doubtful, sentence).hint("run again to the end"))
+    Some(TrustLine::new(Grade::Doubtful, sentence))
 }
 
 /// What speaks for the answer and against it: each doubt of a size's own search, with its name.

@@ -51,6 +51,10 @@ pub fn next_commands(study: &Study, findings: &[Finding]) -> Vec<NextCommand> {
         Study::Capacity(study) => of_capacity(study),
     };
     if let Some(rest) = to_the_end(study) {
+        // Half a sweep asks for the other half before anything else.
+        if matches!(study, Study::Sweep(_)) {
+            return vec![rest];
+        }
         next.retain(|other| other.command != rest.command);
         next.insert(0, rest);
     }
@@ -310,8 +314,7 @@ fn of_sweep(study: &SweepStudy, findings: &[Finding]) -> Vec<NextCommand> {
     next.truncate(MOST_OF_FINDINGS);
     let is_own = study.runs.iter().all(|run| run.is_evidence() && run.claim.is_none());
     if is_own && !study.runs.is_empty() {
-        // Of a study that was ended early, what is missing comes before longer runs.
-        next.extend(longer_sweep(study).filter(|_| !study.interrupted));
+        next.extend(longer_sweep(study));
         next.extend(prediction(study));
     }
     next

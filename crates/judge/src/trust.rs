@@ -132,7 +132,7 @@ fn cut_short(study: &Study) -> Option<TrustLine> {
     });
     let sentence =
         format!("Interrupted: {made} of {planned} runs were made{}.", last.unwrap_or_default());
-    Some(TrustLine::new(Grade::Doubtful, sentence).hint("run again to the end"))
+    Some(TrustLine::new(Grade::Doubtful, sentence))
 }
 
 /// That the server was measured, and by what margin the generator did not matter.
