@@ -21,7 +21,9 @@ pub(super) fn assess(p99: Nanos, of_response_time: f64) -> Assessment {
         p99.as_millis_f64(),
         percent(of_response_time)
     );
-    let hint = "use more --generator-threads on cores of their own; in an open loop of `load`, --timing \
-                spin helps, too";
+    // At a few requests a second its threads sleep, and more of them sleep as well.
+    let hint = "at a few requests a second its threads sleep and wake late: keep a CPU free for them \
+            (taskset, or --server-cpus), and run longer (--for), so that one late request is not the \
+            p99; at a high rate use more --generator-threads on cores of their own";
     Assessment::new(grade, sentence, hint).of_the_generator()
 }
