@@ -488,14 +488,12 @@ pub fn command_lines(indent: &str, line: &str, width: Width) -> String {
 }
 
 /// The words of a command line, a flag and its value as one where a line of their own, indented by
-/// `indent`, has room for both. What follows a flag is taken for its value unless it is a flag, or
-/// the last word, which may be a URL.
+/// `indent`, has room for both. What follows a flag is taken for its value unless it is a flag.
 fn flags_with_values(words: Vec<&str>, indent: usize, width: Width) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
-    let last = words.len().saturating_sub(1);
     let mut is_flag_before = false;
-    for (at, word) in words.into_iter().enumerate() {
-        let is_value = is_flag_before && !word.starts_with('-') && at < last;
+    for word in words {
+        let is_value = is_flag_before && !word.starts_with('-');
         let is_flag = word.starts_with('-') && word != "--" && !word.contains('=');
         // Each line but the last ends in ` \`.
         let both = pieces.last().map(|flag| indent + columns_of(flag) + 1 + columns_of(word) + 2);
@@ -610,7 +608,7 @@ mod tests {
 
     #[test]
     fn a_flag_and_its_value_stay_together_where_they_fit() {
-        let line = "longtail load -c 2 --method HEAD --keep http://127.0.0.1:7304/ --for 30s URL";
+        let line = "longtail load -c 2 --method HEAD --keep http://127.0.0.1:7304/ --for 30s";
         for columns in 30..80 {
             let text = command(line, Width::of(columns));
             assert!(text.contains("--method HEAD") && text.contains("--for 30s"), "{text}");
