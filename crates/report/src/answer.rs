@@ -395,10 +395,12 @@ fn continued(before: &str, next: &NextCommand, width: Width) -> String {
     let mut line = before.to_owned();
     let words = text::shell_words(&next.command);
     let command = shortened(&next.command, words.into_iter());
-    for word in text::shell_words(&command) {
+    let indent = columns_of(before) + 2;
+    for word in text::flags_with_values(text::shell_words(&command), indent, width) {
+        let word = word.as_str();
         if !width.fits(columns_of(&line) + columns_of(word) + 3) {
             _ = writeln!(text, "{line}\\");
-            line = " ".repeat(text::indent_of_word(word, columns_of(before) + 2, width));
+            line = " ".repeat(text::indent_of_word(word, indent, width));
         }
         line.push_str(word);
         line.push(' ');

@@ -489,7 +489,7 @@ pub fn command_lines(indent: &str, line: &str, width: Width) -> String {
 
 /// The words of a command line, a flag and its value as one where a line of their own, indented by
 /// `indent`, has room for both. What follows a flag is taken for its value unless it is a flag.
-fn flags_with_values(words: Vec<&str>, indent: usize, width: Width) -> Vec<String> {
+pub(crate) fn flags_with_values(words: Vec<&str>, indent: usize, width: Width) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     let mut is_flag_before = false;
     for word in words {
