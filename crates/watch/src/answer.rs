@@ -148,16 +148,18 @@ pub(crate) fn table(seen: &WatchEvidence, width: Width) -> Vec<String> {
     }
     if let Some(waiting) = seen.in_kernel() {
         let of = seen.queue_limit.map(|limit| format!(" of {limit}")).unwrap_or_default();
+        // It is the mean of the last seconds, which beside the most would be taken for the latest.
         let most = seen.queue_most.filter(|most| *most > f64::from(waiting));
-        let most = most
-            .map(|most| format!(", highest seen {}", number::fixed(most, 0)))
-            .unwrap_or_default();
+        let waiting = match most {
+            Some(most) => format!("mean {waiting}{of}, most {}", number::fixed(most, 0)),
+            None => format!("{waiting}{of}"),
+        };
         let overflow = match seen.overflows {
             None => String::new(),
             Some(0.0) => "; no overflow".to_owned(),
             Some(n) => format!("; {} (all servers here)", number::count_of(n as u64, "overflow")),
         };
-        lines.push(format!("  accept queue  {waiting}{of}{most}{overflow}"));
+        lines.push(format!("  accept queue  {waiting}{overflow}"));
     }
     lines
 }
