@@ -1,5 +1,6 @@
 //! The figures of a watch as text: all of them, or the most important in a line for each sample.
 
+use judge::watch::Diagnosis;
 use report::tree::{DataTable, ReportSection, TableRow};
 use report::{Width, number, text};
 
@@ -30,19 +31,30 @@ pub fn all_figures(board: &WatchBoard, width: Width) -> String {
 }
 
 /// The columns of a sample's line, the most important first: a narrow terminal has as many as fit.
-const LINE: [(Quantity, &str); 7] = [
-    (Quantity::AcceptQueue, "queue"),
-    (Quantity::Connections, "open"),
-    (Quantity::BusyThreads, "busy"),
-    (Quantity::Backlog, "backlog"),
-    (Quantity::Cpu, "CPU %"),
-    (Quantity::RunQueueWait, "wait %"),
-    (Quantity::ListenOverflows, "overfl/s"),
+const LINE: [(LineFigure, &str); 8] = [
+    (LineFigure::Of(Quantity::AcceptQueue), "queue"),
+    (LineFigure::Of(Quantity::Connections), "open"),
+    (LineFigure::Of(Quantity::BusyThreads), "busy"),
+    (LineFigure::Of(Quantity::Backlog), "backlog"),
+    (LineFigure::AgeOfReports, "age s"),
+    (LineFigure::Of(Quantity::Cpu), "CPU %"),
+    (LineFigure::Of(Quantity::RunQueueWait), "wait %"),
+    (LineFigure::Of(Quantity::ListenOverflows), "overfl/s"),
 ];
+
+/// A figure of a sample's line.
+#[derive(Clone, Copy)]
+enum LineFigure {
+    /// What the last sample found.
+    Of(Quantity),
+    /// How old the oldest of the workers' reports is that `busy` and `backlog` are from. The other
+    /// figures are new in each line.
+    AgeOfReports,
+}
 
 /// Characters of the time, and of each figure.
 const TIME: usize = 8;
-const FIGURE: usize = 10;
+const FIGURE: usize = 9;
 
 /// The head over the lines.
 pub fn sample_line_head(width: Width) -> String {
@@ -51,8 +63,19 @@ pub fn sample_line_head(width: Width) -> String {
 
 /// The last sample in a line.
 pub fn sample_line(board: &WatchBoard, width: Width) -> String {
-    let cells = LINE.iter().map(|(quantity, _)| quantity.written(board.last(None, *quantity)));
+    let cells = LINE.iter().map(|(figure, _)| match figure {
+        LineFigure::Of(quantity) => quantity.written(board.last(None, *quantity)),
+        LineFigure::AgeOfReports => {
+            let ages = board.evidence().workers.into_iter().filter_map(|it| it.staleness_ns);
+            number::or_none(ages.max(), |age| number::fixed(age.as_secs_f64().floor(), 0))
+        }
+    });
     columns(&number::fixed(board.seen.watched.as_secs_f64(), 1), cells, width)
+}
+
+/// Where a watch stands, for whoever waits for its answer: what it would say now.
+pub fn stands_at(board: &WatchBoard) -> Option<String> {
+    Diagnosis::of(&board.evidence()).answer.into_iter().next()
 }
 
 fn columns(first: &str, cells: impl Iterator<Item = String>, width: Width) -> String {

@@ -9,17 +9,23 @@ use engine::Resolver;
 use judge::signals::SignalThresholds;
 use model::{Clock as _, Nanos, SystemClock};
 use probe::sampler::Observation;
-use report::Width;
+use report::{Width, number};
 use serde_json::Value;
 use watch::{AnswerLine, StatisticsSource, WatchBoard, WatchEnd, WatchTarget};
 
 use crate::args::WatchArgs;
 use crate::exit::{Exit, Mistake};
+use crate::terminal::TerminalSize;
 use crate::watch_screen::{WatchScreen, is_a_terminal};
 use crate::{signals, terminal, ui};
 
 /// How often keys and signals are checked while nothing is observed.
 const CHECK_PERIOD: Duration = Duration::from_millis(50);
+
+/// How often a watch says where it stands if nothing shows it.
+const REPORT_EVERY: Nanos = Nanos::from_secs(10);
+/// With so little left it is not said.
+const ABOUT_TO_END: Nanos = Nanos::from_secs(3);
 
 /// Finds the server, looks at it until it ends, the time is up or the user has seen enough, and
 /// prints what was seen.
@@ -43,7 +49,15 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
     };
     let end = watch::observe(&target, statistics.as_ref(), args.every, clock, |receiver| {
         let screen = if is_drawn { Some(WatchScreen::take(args.full)?) } else { None };
-        let mut viewer = Viewer { args, answer: &answer, screen, length, interrupt: &interrupt };
+        let mut viewer = Viewer {
+            args,
+            answer: &answer,
+            screen,
+            length,
+            interrupt: &interrupt,
+            next_report: REPORT_EVERY,
+            lines_below_head: None,
+        };
         viewer.follow(receiver, clock, &mut board)
     })??;
     if end != WatchEnd::Server {
@@ -129,6 +143,10 @@ struct Viewer<'a> {
     screen: Option<WatchScreen>,
     length: Option<Nanos>,
     interrupt: &'a AtomicBool,
+    /// When to say next where it stands.
+    next_report: Nanos,
+    /// How many lines were printed below the last head; `None` before the first.
+    lines_below_head: Option<usize>,
 }
 
 impl Viewer<'_> {
@@ -139,9 +157,6 @@ impl Viewer<'_> {
         clock: SystemClock,
         board: &mut WatchBoard,
     ) -> Result<WatchEnd, Mistake> {
-        if self.args.lines && !self.args.output.is_json() {
-            ui::print(&watch::sample_line_head(ui::terminal_width()));
-        }
         loop {
             let mut received = receiver.recv_timeout(CHECK_PERIOD);
             while let Ok(observation) = received {
@@ -154,6 +169,7 @@ impl Viewer<'_> {
             if self.update_screen(board)? {
                 return Ok(WatchEnd::User);
             }
+            self.report(clock.now(), board);
             // Nobody reads on (`| head`), or the disk is full.
             let is_unread = self.args.lines && ui::stdout_lost().is_some();
             let is_disconnected = matches!(received, Err(RecvTimeoutError::Disconnected));
@@ -176,13 +192,45 @@ impl Viewer<'_> {
         }
         board.take(observation);
         if is_sample && self.args.lines && !board.has_ended() {
-            let line = if self.args.output.is_json() {
-                format!("{}\n", self.answer.json(board, None, false))
+            if self.args.output.is_json() {
+                ui::print(&format!("{}\n", self.answer.json(board, None, false)));
             } else {
-                watch::sample_line(board, ui::terminal_width())
-            };
-            ui::print(&line);
+                self.print_line(board);
+            }
         }
+    }
+
+    /// Prints the last sample in a line. The head comes first, and on a terminal again when it
+    /// would scroll away.
+    fn print_line(&mut self, board: &WatchBoard) {
+        let width = ui::terminal_width();
+        let rows = TerminalSize::of(io::stdout()).ok().map(|size| usize::from(size.rows));
+        let is_full = |below: usize| rows.is_some_and(|rows| rows > 2 && below + 2 >= rows);
+        let below = match self.lines_below_head {
+            Some(below) if !is_full(below) => below,
+            Some(_) | None => {
+                ui::print(&watch::sample_line_head(width));
+                0
+            }
+        };
+        ui::print(&watch::sample_line(board, width));
+        self.lines_below_head = Some(below + 1);
+    }
+
+    /// Says every ten seconds where it stands, if nothing else shows it.
+    fn report(&mut self, now: Nanos, board: &WatchBoard) {
+        if self.screen.is_some() || self.args.lines || now < self.next_report {
+            return;
+        }
+        self.next_report += REPORT_EVERY;
+        // The answer follows at once.
+        if self.length.is_some_and(|length| now + ABOUT_TO_END > length) {
+            return;
+        }
+        let of = self.length.map(|length| format!(" of {}", number::minutes(length)));
+        let stands = watch::stands_at(board).map(|answer| format!(": {answer}"));
+        let time = number::minutes(now);
+        ui::note(&format!("{time}{}{}", of.unwrap_or_default(), stands.unwrap_or_default()));
     }
 
     /// Handles the keys that were pressed and draws what is new. Returns whether the user quits.
