@@ -79,7 +79,11 @@ impl<'a> Results<'a> {
     pub(crate) fn publish(&self, study: &Study) -> Exit {
         let kept = self.keep(study);
         let saved = self.path().filter(|_| kept.is_ok());
-        let written = write_all(&self.files, study, saved, self.output);
+        let (written, failed): (Vec<_>, Vec<_>) = self
+            .files
+            .iter()
+            .map(|file| (file, write_one(file, study, saved, self.output)))
+            .partition(|(_, result)| result.is_ok());
         let printed = print(study, saved, self.output);
         // Some formats, such as CSV, do not mention thresholds.
         if !(self.output.is_prose() && self.output.tells_verdict()) {
@@ -95,20 +99,62 @@ impl<'a> Results<'a> {
             // Why it could not be saved is told below.
             (None, Some(_)) => {}
         }
-        [kept, printed, written].into_iter().map(ui::exit_of_part).fold(Exit::Fine, Exit::and)
+        if judge::is_cut_short(study) {
+            let studies = self.studies.iter().filter(|_| kept.is_ok()).map(PathBuf::as_path);
+            tell_partial(studies.chain(written.iter().map(|(file, _)| &*file.path)));
+        }
+        let failed = failed.into_iter().map(|(_, result)| result);
+        let parts = [kept, printed].into_iter().chain(failed);
+        parts.map(ui::exit_of_part).fold(Exit::Fine, Exit::and)
+    }
+
+    /// Says which of the files that the user named a study that broke off has not written.
+    pub(crate) fn tell_unwritten(&self) {
+        if let [_, ..] = &self.files[..] {
+            let files = self.files.iter().map(|file| &*file.path);
+            ui::note(&not_written(files));
+        }
     }
 }
 
 /// Says why nothing was measured, and which of the files that the user named are not written: an
 /// older one that stays would be taken for the result.
 pub(crate) fn nothing_to_report<'p>(why: &str, named: impl Iterator<Item = &'p Path>) {
-    let files: Vec<String> = named.map(|path| path.display().to_string()).collect();
-    let left = match files.as_slice() {
-        [] => String::new(),
-        [one] => format!("; {one} is not written"),
-        several => format!("; {} are not written", several.join(" and ")),
+    let mut named = named.peekable();
+    let left = match named.peek() {
+        None => String::new(),
+        Some(_) => format!("; {}", not_written(named)),
     };
     ui::note(&format!("{why}: there is nothing to report{left}"));
+}
+
+/// `a.html and a.csv are not written`
+fn not_written<'p>(files: impl Iterator<Item = &'p Path>) -> String {
+    let (names, count) = names_of(files);
+    format!("{names} {} not written", if count == 1 { "is" } else { "are" })
+}
+
+/// Says of a study that was cut short which of the files that the user named are written all the
+/// same. A pipe or a device is read already.
+fn tell_partial<'p>(files: impl Iterator<Item = &'p Path>) {
+    let (names, count) = names_of(files.filter(|path| !files::is_stream(path)));
+    if count > 0 {
+        let has = if count == 1 { "has" } else { "have" };
+        ui::note(&format!("{names} {has} what was measured until then"));
+    }
+}
+
+/// The names of files in a sentence, and how many they are.
+fn names_of<'p>(files: impl Iterator<Item = &'p Path>) -> (String, usize) {
+    let names: Vec<String> = files.map(|path| path.display().to_string()).collect();
+    let text = match &names[..] {
+        [first @ .., before_last, last] => {
+            let first: String = first.iter().flat_map(|name| [name.as_str(), ", "]).collect();
+            format!("{first}{before_last} and {last}")
+        }
+        names => names.concat(),
+    };
+    (text, names.len())
 }
 
 /// A path as a terminal shows it: from the home folder on, so that most fit on a line of 80 columns.
@@ -151,11 +197,19 @@ pub(crate) fn write_all(
     saved: Option<&Path>,
     output: &OutputArgs,
 ) -> Result<(), Mistake> {
-    let write = |file: &OutputFile| {
-        study_files::write(&file.path, &render(study, saved, output, file.format)?)
-    };
+    let write = |file: &OutputFile| write_one(file, study, saved, output);
     // Collected first, so that each is tried.
     files.iter().map(write).collect::<Vec<_>>().into_iter().collect()
+}
+
+/// Writes one file.
+fn write_one(
+    file: &OutputFile,
+    study: &Study,
+    saved: Option<&Path>,
+    output: &OutputArgs,
+) -> Result<(), Mistake> {
+    study_files::write(&file.path, &render(study, saved, output, file.format)?)
 }
 
 /// The study in one of the formats; `saved` is its file.

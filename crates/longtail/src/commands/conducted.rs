@@ -286,6 +286,7 @@ impl<'a> TerminalObserver<'a> {
                 let path = quoted(&path.to_string_lossy());
                 ui::note(&format!("the finished runs are kept: longtail report {path}"));
             }
+            self.results.tell_unwritten();
         })?;
         let judged = Exit::strictly(&study, self.is_strict);
         if study.runs().is_empty() && judged == Exit::Interrupted {
