@@ -26,7 +26,7 @@ pub(crate) struct ReportArgs {
     /// Saved studies: files, numbers of --list, or a command for its last [default: the last one]
     #[arg(value_name = "STUDY")]
     pub(crate) studies: Vec<PathBuf>,
-    /// List the newest N studies that are kept, a line each [default N: 20]
+    /// List the newest N studies that are kept, with what each found [default N: 20]
     #[arg(
         long,
         value_name = "N",

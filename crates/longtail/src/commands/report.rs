@@ -144,21 +144,24 @@ fn check_no_file_to_write(named: &[PathBuf]) -> Result<(), Mistake> {
 
 /// The most columns of a line of the list where no terminal says how many.
 const LIST_COLUMNS: usize = 140;
-/// Those of a line up to what was typed, and the fewest for that.
+/// With fewer, what a run found has lines of its own.
+const ONE_LINE_COLUMNS: usize = 120;
+/// Columns before the time, and before what was typed.
+const INDENT: usize = 5;
 const COLUMNS_BEFORE_TYPED: usize = 33;
-const TYPED_COLUMNS: usize = 32;
 
 /// Prints a line for each of the newest studies that are kept: its number, when it was made, by which
-/// command with which flags, whether it was interrupted, and the first sentence of what it found.
+/// command with which flags, whether it was interrupted, and the first sentence of what it found. On
+/// a narrow terminal what it found is below that, where it has room.
 fn list(most: usize, width: Width) -> Result<Exit, Mistake> {
     let kept = study_files::kept()?;
     let columns = width.columns().unwrap_or(LIST_COLUMNS);
     for (at, path) in kept.iter().take(most).enumerate() {
         let found = match study_files::read(path) {
-            Ok(study) => in_a_line(&study, columns),
-            Err(why) => why.to_string(),
+            Ok(study) => listed(&study, columns),
+            Err(why) => cut(&why.to_string(), columns.saturating_sub(INDENT)),
         };
-        ui::print(&(cut(&format!("{:>3}  {found}", at + 1), columns) + "\n"));
+        ui::print(&format!("{:>3}  {found}\n", at + 1));
     }
     let older = kept.len().saturating_sub(most);
     if older > 0 {
@@ -175,11 +178,12 @@ fn cut(text: &str, columns: usize) -> String {
     if text.chars().count() <= columns {
         return text.to_owned();
     }
-    text.chars().take(columns - 1).chain(['…']).collect()
+    text.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// `2026-07-21 10:00  load      127.0.0.1:9292/ --for 9s · interrupted · The server keeps up …`
-fn in_a_line(study: &Study, columns: usize) -> String {
+/// `2026-07-21 10:00  load      127.0.0.1:9292/ --for 9s · interrupted · The server keeps up …`, or
+/// with what it found below that.
+fn listed(study: &Study, columns: usize) -> String {
     let summary = Summary::of(study, None);
     let minute = minute_of(&summary);
     let sentence = first_sentence(&summary.sentence).first;
@@ -196,12 +200,19 @@ fn in_a_line(study: &Study, columns: usize) -> String {
     let typed = urls.chain(with_names_of_pumas(&flags)).collect::<Vec<_>>().join(" ");
     let measured = || summary.measured.first().cloned();
     let typed = if typed.is_empty() { measured() } else { Some(typed) };
-    let half = columns.saturating_sub(COLUMNS_BEFORE_TYPED) / 2;
-    let typed = typed.map(|typed| cut(&typed, half.max(TYPED_COLUMNS)));
-    let interrupted = summary.interrupted.then(|| "interrupted".to_owned());
-    let parts: Vec<String> =
-        typed.into_iter().chain(interrupted).chain([sentence.to_owned()]).collect();
-    format!("{minute}  {:<8}  {}", summary.command, parts.join(" · "))
+    let interrupted = summary.interrupted.then_some("interrupted");
+    let found = interrupted.into_iter().chain([sentence]).collect::<Vec<_>>().join(" · ");
+    let room = columns.saturating_sub(COLUMNS_BEFORE_TYPED);
+    let before = format!("{minute}  {:<8}  ", summary.command);
+    let typed = typed.unwrap_or_default();
+    if columns < ONE_LINE_COLUMNS {
+        let mut lines = format!("{before}{}\n", cut(&typed, room));
+        ::report::wrap(&mut lines, Width::of(columns), &" ".repeat(INDENT), &found);
+        return lines.trim_end().to_owned();
+    }
+    let typed = cut(&typed, room / 2);
+    let separator = if typed.is_empty() { "" } else { " · " };
+    before + &cut(&format!("{typed}{separator}{found}"), room)
 }
 
 /// The words of a command line, with several values of `--puma` by what tells them apart, as their
@@ -233,11 +244,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_a_listed_run_found_has_room_on_a_narrow_terminal() {
+        let study: Study = testkit::study::tiny().into();
+        let sentence = first_sentence(&Summary::of(&study, None).sentence).first.to_owned();
+        for columns in [80, 100, 120, 140] {
+            let listed = listed(&study, columns);
+            let lines: Vec<&str> = listed.lines().collect();
+            assert_eq!(lines.len() > 1, columns < ONE_LINE_COLUMNS);
+            // The number stands before the first.
+            let widest = lines.iter().map(|line| line.chars().count()).max().unwrap();
+            assert!(widest <= columns, "{columns}: {listed}");
+            let words = listed.split_whitespace().collect::<Vec<_>>().join(" ");
+            let is_whole = words.contains(&sentence);
+            assert!(is_whole || columns >= ONE_LINE_COLUMNS, "{columns}: {listed}");
+        }
+    }
+
+    #[test]
     fn a_listed_run_is_told_by_what_was_typed_or_else_by_what_was_measured() {
         let row = |command_line: &str| {
             let mut study = testkit::study::tiny();
             study.command_line = command_line.into();
-            in_a_line(&study.into(), LIST_COLUMNS)
+            listed(&study.into(), LIST_COLUMNS)
         };
         let typed = row("longtail sweep -w2 -o x.html --path /a");
         assert!(typed.contains("  sweep     -w2 --path /a · "), "{typed}");
