@@ -281,12 +281,15 @@ impl<'a> TerminalObserver<'a> {
         self,
         study: Result<S, SweepError>,
     ) -> Result<Exit, Mistake> {
-        let study = self.shown.ended(study.map(S::into)).inspect_err(|_| {
+        let study = self.shown.ended(study.map(S::into)).inspect_err(|mistake| {
             if let Some(path) = self.results.path().filter(|_| self.is_kept) {
                 let path = quoted(&path.to_string_lossy());
                 ui::note(&format!("the finished runs are kept: longtail report {path}"));
             }
-            self.results.tell_unwritten();
+            // A mistake before any load says enough.
+            if matches!(mistake, Mistake::BrokeOff(_)) {
+                self.results.tell_unwritten();
+            }
         })?;
         let judged = Exit::strictly(&study, self.is_strict);
         if study.runs().is_empty() && judged == Exit::Interrupted {
