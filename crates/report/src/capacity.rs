@@ -460,7 +460,6 @@ pub fn progress(study: &CapacityStudy) -> Option<String> {
     let trial = study.trials.last()?;
     let short = SummaryTrial::of(trial);
     let late = short.late as f64 / (short.requests as f64).max(1.0);
-    let left = study.plan.budget.saturating_sub(study.total_time);
     let known = if study.bracket.low > 0.0 {
         judge::capacity::sentence(study)
     } else {
@@ -472,9 +471,8 @@ pub fn progress(study: &CapacityStudy) -> Option<String> {
     let forecast = judge::capacity::forecast(study).map(|text| format!(" · {text}"));
     let forecast = forecast.unwrap_or_default();
     Some(format!(
-        "{}/s {words}: {} % late · {known} · {} left at most{forecast}",
+        "{}/s {words}: {} % late · {known}{forecast}",
         number::significant(short.rate_per_s),
         number::percent_tenths(late),
-        number::minutes(left),
     ))
 }
