@@ -2,14 +2,14 @@
 
 mod repro;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use judge::words::first_sentence;
 use model::Study;
 use proctree::ProcessStat;
-use report::Width;
 use report::summary::Summary;
+use report::{Width, number};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::io::ioctl_fionread;
@@ -64,6 +64,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
             note_unread_pipe(&study);
         }
         print(&study, Some(path), &args.output)?;
+        if let Some(note) = unfinished(&study, is_being_measured(path)) {
+            ui::note(&note);
+        }
         exit = exit.and(ui::exit_of_part(write_all(&files, &study, Some(path), &args.output)));
         kinds.push(StudyKind::from(&study));
     }
@@ -119,6 +122,41 @@ fn note_unread_pipe(study: &Study) {
             summary.command
         ));
     }
+}
+
+/// A study is saved after each run: says where more runs will follow, or should have.
+fn unfinished(study: &Study, is_being_measured: bool) -> Option<String> {
+    let made = study.runs().len();
+    let planned = match study {
+        Study::Sweep(sweep) if !sweep.interrupted => {
+            Some(sweep.plan.runs()).filter(|planned| made < *planned)
+        }
+        _ => None,
+    };
+    let so_far = match planned {
+        Some(planned) => format!("{made} of {planned} runs"),
+        None => number::count_of(made as u64, "run"),
+    };
+    match (is_being_measured, planned) {
+        (true, _) => Some(format!("it is still running: this is what is known after {so_far}")),
+        (false, Some(_)) => {
+            Some(format!("it is not finished (still running, or broken off): {so_far}"))
+        }
+        (false, None) => None,
+    }
+}
+
+/// Whether the longtail that writes this study still runs: the file's name ends with its process.
+fn is_being_measured(path: &Path) -> bool {
+    let stem = path.file_stem().and_then(|stem| stem.to_str());
+    let pid = stem.and_then(|stem| stem.rsplit('-').next()).and_then(|pid| pid.parse().ok());
+    pid.is_some_and(|pid: u32| {
+        pid != std::process::id()
+            // One that has ended and that nobody waited for has a name, but no program.
+            && fs::read_link(format!("/proc/{pid}/exe")).is_ok()
+            && fs::read_to_string(format!("/proc/{pid}/comm"))
+                .is_ok_and(|name| name.trim_end() == "longtail")
+    })
 }
 
 /// When it was made, to the minute.
@@ -242,6 +280,22 @@ fn keep(number: usize) -> Result<Exit, Mistake> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_study_with_fewer_runs_than_planned_is_not_finished() {
+        let mut study = testkit::study::tiny();
+        let planned = study.plan.runs();
+        let run = study.runs[0].clone();
+        study.runs = vec![run; planned];
+        assert_eq!(unfinished(&study.clone().into(), false), None);
+        study.runs.pop();
+        let made = planned - 1;
+        let note = unfinished(&study.clone().into(), false).unwrap();
+        assert!(note.ends_with(&format!("broken off): {made} of {planned} runs")), "{note}");
+        assert!(unfinished(&study.clone().into(), true).unwrap().contains("still running"));
+        study.interrupted = true;
+        assert_eq!(unfinished(&study.into(), false), None, "the answer says so");
+    }
 
     #[test]
     fn what_a_listed_run_found_has_room_on_a_narrow_terminal() {
