@@ -28,6 +28,7 @@ pub mod signals;
 mod steps;
 mod sweep_points;
 pub mod thresholds;
+pub mod tried_sizes;
 pub mod trust;
 pub mod verdict;
 pub mod watch;

@@ -1,7 +1,7 @@
 //! What to type next: commands that would answer the questions that a study leaves open. Each is
 //! the study's own command line with one thing changed.
 
-use model::comparison::{ComparisonDoubt, ComparisonFindings, Metric, MissingFigure};
+use model::comparison::{ComparisonDoubt, ComparisonFindings, Difference, Metric, MissingFigure};
 use model::plan::quoted;
 use model::secret::what_to_put;
 use model::theory::ServiceTime;
@@ -19,6 +19,7 @@ use crate::findings::{
 };
 use crate::named_runs::name_in_sweep;
 use crate::server_limit::SAME_RATE;
+use crate::tried_sizes::{larger_sizes, largest_is_best};
 use crate::trust::UNCERTAIN;
 
 /// A command to type.
@@ -169,7 +170,20 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
     const MOST_BLOCKS: u32 = 60;
     let found = ComparisonFindings::of(&study.plan, &study.runs);
     let deciding = || found.metrics.iter().filter(|row| row.decides);
+    // Where the best is asked for, what differs between others needs no more blocks.
+    let is_asked = |it: &&Difference| {
+        found
+            .ranking
+            .as_ref()
+            .is_none_or(|ranking| it.base == ranking.best || it.arm == ranking.best)
+    };
+    let asked = || deciding().flat_map(|row| &row.differences).filter(is_asked);
     let own = OwnLine(&study.command_line);
+    if let Some(best) = found.ranking.as_ref().and_then(|it| largest_is_best(study, it)) {
+        let sizes = larger_sizes(study, best).map(|sizes| format!("--try {sizes}"));
+        let next = sizes.map(|sizes| own.with(sizes, &["--try"], "does a larger size do more?"));
+        return next.into_iter().collect();
+    }
     let is_thin = |doubt| {
         matches!(doubt, ComparisonDoubt::Missing { figure: MissingFigure::TooFewAnswers, .. })
     };
@@ -179,22 +193,16 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
         let stop = study.plan.arms.first()?.stream.stop;
         Some(own.with(longer_stop(stop, times), &LENGTH, why))
     };
-    let has = |doubt: ComparisonDoubt| {
-        deciding().any(|row| row.differences.iter().any(|it| it.doubt == Some(doubt)))
-    };
+    let has = |doubt: ComparisonDoubt| asked().any(|it| it.doubt == Some(doubt));
     let next = if let Some(row) = thin {
         let why = format!("{} needs more responses per run", row.metric);
         longer(study, row.metric).map(|length| own.with(format!("--for {length}"), &DURATION, &why))
     } else if has(ComparisonDoubt::ShortRuns) {
         longer_runs(5, "runs that are long against the longest requests")
     } else {
-        let needed = deciding().flat_map(|row| &row.differences).filter_map(|difference| {
-            match difference.doubt? {
-                ComparisonDoubt::FewBlocks { least } => {
-                    Some(least.max(*study.plan.looks().first()?))
-                }
-                _ => difference.blocks_needed,
-            }
+        let needed = asked().filter_map(|difference| match difference.doubt? {
+            ComparisonDoubt::FewBlocks { least } => Some(least.max(*study.plan.looks().first()?)),
+            _ => difference.blocks_needed,
         });
         // If runs were lost to failed checks, the blocks needed may be no more than there were, and
         // as many again would not help.

@@ -1,16 +1,13 @@
 //! What limits each size of `sweep --try`, as far as it is known: what its own runs show, Ruby's
 //! lock by what its processes compute, and its threads where more of them did more.
 
-use model::comparison::{ComparedMetric, Metric, median};
-use model::{ComparisonRun, ComparisonStudy, CpuUsage, Limit, ServerFacts};
+use model::comparison::{ComparedMetric, Metric};
+use model::{ComparisonRun, ComparisonStudy, Limit, ServerFacts};
 
 use super::summary::SummaryComparison;
 use crate::number::{self, count_of};
+use judge::tried_sizes::{NEAR_THE_LOCK, computes, sound, used_up};
 use judge::words::listed;
-
-/// A process that computes for at least this share of the time is near what Ruby's lock allows: a
-/// sixth more at most.
-const NEAR_THE_LOCK: f64 = 0.85;
 
 /// The names of each arm's limits, if one of them was to be found best; none if they are not known.
 pub(super) fn of(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<Vec<&'static str>> {
@@ -42,10 +39,6 @@ pub(super) fn in_column(limits: &[&str]) -> String {
         [one] => (*one).to_owned(),
         several => several.iter().map(short).collect::<Vec<_>>().join(", "),
     }
-}
-
-fn sound(study: &ComparisonStudy, arm: usize) -> impl Iterator<Item = &ComparisonRun> {
-    study.runs.iter().filter(move |run| run.arm == arm && run.is_sound())
 }
 
 /// The limit that more than half of an arm's runs have.
@@ -122,39 +115,14 @@ pub(super) fn are_computing(study: &ComparisonStudy, letters: [&String; 2]) -> b
     })
 }
 
-/// The CPUs of an arm, if they are the limit of more than half of its runs.
-fn used_up(study: &ComparisonStudy, arm: usize) -> Option<CpuUsage> {
-    let of_run = |run: &ComparisonRun| match run.run.limit()? {
-        Limit::Cpu(cpu) | Limit::SharedCpus(cpu) => Some(*cpu),
-        _ => None,
-    };
-    let used: Vec<Option<CpuUsage>> = sound(study, arm).map(of_run).collect();
-    let limited = used.iter().flatten();
-    limited.clone().next().copied().filter(|_| 2 * limited.count() > used.len())
-}
-
-/// Whether a larger size than the best could do better: hardly if the CPUs are used up, perhaps if
-/// no larger one was tried.
-pub(super) fn edge(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
-    let ranking = summary.ranking.as_ref()?;
+/// That the CPUs are used up at the size to take, so that a larger one would hardly do more.
+pub(super) fn cpus(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
     let best = best_to_take(study, summary)?;
-    if let Some(cpu) = used_up(study, best) {
-        let cpus =
-            if cpu.of > 1.0 { format!("the {} CPUs are", cpu.of) } else { "its CPU is".to_owned() };
-        let at = study.plan.called(best);
-        return Some(format!(
-            "At {at} {cpus} used up: more workers or threads would hardly do more."
-        ));
-    }
-    let slots = |arm: usize| study.server(arm).map(ServerFacts::slots);
-    let is_behind = |arm: usize| ranking.ahead_of.contains(&study.plan.letter(arm));
-    let is_smaller =
-        |arm: usize| slots(arm) == slots(best) || slots(arm) < slots(best) && is_behind(arm);
-    let is_largest = (0..study.plan.arms.len()).all(|arm| arm == best || is_smaller(arm));
-    let has_smaller = (0..study.plan.arms.len()).any(|arm| slots(arm) < slots(best));
-    let name = study.plan.called(best);
-    (is_largest && has_smaller)
-        .then(|| format!("{name} is the largest size tried: a larger one may do better still."))
+    let cpu = used_up(study, best)?;
+    let cpus =
+        if cpu.of > 1.0 { format!("the {} CPUs are", cpu.of) } else { "its CPU is".to_owned() };
+    let at = study.plan.called(best);
+    Some(format!("At {at} {cpus} used up: more workers or threads would hardly do more."))
 }
 
 /// How far the best size is from what Ruby's lock allows, where a process computes for most of the
@@ -181,15 +149,4 @@ pub(super) fn ruby_lock(study: &ComparisonStudy, summary: &SummaryComparison) ->
         judge::words::share(computes),
         number::significant(rate / computes)
     ))
-}
-
-/// The share of the time for which the busiest process of an arm computes, if it is Ruby's.
-fn computes(study: &ComparisonStudy, arm: usize) -> Option<f64> {
-    median(sound(study, arm).filter_map(busiest_ruby_process))
-}
-
-/// The same of a run.
-fn busiest_ruby_process(run: &ComparisonRun) -> Option<f64> {
-    let server = run.run.generator.server.as_ref().filter(|server| server.is_ruby)?;
-    server.serving().iter().map(|process| process.used).reduce(f64::max)
 }

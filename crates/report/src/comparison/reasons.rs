@@ -53,7 +53,7 @@ pub(super) fn of(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<St
         turns(study),
         slots(study),
         limits::threads(study, summary),
-        limits::edge(study, summary),
+        limits::cpus(study, summary),
         limits::ruby_lock(study, summary),
         extra_cpu(study, summary),
         accepts_late(study, summary),

@@ -1,5 +1,6 @@
 //! The result of a comparison, as figures: the arms, the metrics, and which arm is best.
 
+use judge::tried_sizes::largest_is_best;
 use model::ComparisonStudy;
 use model::comparison::{
     ArmRanking, ComparedMetric, ComparisonFindings, ComparisonLoad, ComparisonQuestion,
@@ -32,6 +33,9 @@ pub struct SummaryComparison {
     /// The arm to take, where more threads than it has bring nothing that is known: of those that
     /// are level with the best, the one with the fewest.
     pub recommended: Option<String>,
+    /// Whether the best is the largest of the sizes, so that a larger one may do better still.
+    #[serde(skip)]
+    pub(super) is_largest_best: bool,
     /// The connections, if an arm has more threads than that, which it cannot show then.
     #[serde(skip)]
     pub(super) few_connections: Option<u32>,
@@ -121,6 +125,10 @@ impl SummaryComparison {
         let arms: Vec<SummaryArm> = (0..plan.arms_of_a_block()).map(arm).collect();
         SummaryComparison {
             question: plan.question,
+            is_largest_best: found
+                .ranking
+                .as_ref()
+                .is_some_and(|ranking| largest_is_best(study, ranking).is_some()),
             few_connections: few_connections(study, &arms),
             recommended: found.ranking.as_ref().and_then(|ranking| recommended(ranking, &arms)),
             arms,

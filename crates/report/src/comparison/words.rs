@@ -643,7 +643,9 @@ fn best_of_equal_sizes(
     let name = name(row.metric);
     let figures = figures_of_size(summary, row, &ranking.best);
     if ranking.level_with.is_empty() && ranking.unclear.is_empty() {
-        return vec![format!("{best} is best: {name} {figures}.")];
+        let larger = "It is the largest tried: a larger one may do better still.".to_owned();
+        let larger = summary.is_largest_best.then_some(larger);
+        return [format!("{best} is best: {name} {figures}.")].into_iter().chain(larger).collect();
     }
     let mut parts = vec![format!("{best} has the best {name}, but not alone: {figures}.")];
     if !ranking.level_with.is_empty() {
