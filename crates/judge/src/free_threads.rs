@@ -22,7 +22,7 @@ pub(crate) fn time_inside(run: &Run, alone: &ServiceTime) -> Option<Nanos> {
 
 /// How many requests are inside, if they are fewer than the threads although others wait in the
 /// accept queue. This must hold both with the time inside and with the time alone.
-pub fn inside(run: &Run, alone: &ServiceTime, slots: u32) -> Option<f64> {
+pub(crate) fn inside(run: &Run, alone: &ServiceTime, slots: u32) -> Option<f64> {
     let rate = run.completed_rate();
     let inside = rate * time_inside(run, alone)?.as_secs_f64();
     let most = inside.max(rate * alone.mean.as_secs_f64());

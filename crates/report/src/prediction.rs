@@ -77,24 +77,16 @@ fn facts(prediction: &Prediction) -> Vec<NamedFact> {
     .collect()
 }
 
-/// How many threads of a worker are enough, and what measures it.
+/// How many threads of a worker are enough by theory, and what measures it.
 fn enough_threads(prediction: &Prediction, lock: &RubyLock) -> Option<String> {
-    let EnoughThreads { least, most, part } = lock.enough?;
+    let EnoughThreads { least, most, .. } = lock.enough?;
     let workers = prediction.workers;
-    let of_limit = match prediction.limits.cpus.zip(prediction.limits.lock) {
-        Some((cpus, by_lock)) if cpus < by_lock => "the CPUs allow",
-        _ => "Ruby's lock allows",
-    };
-    // Workers that share CPUs do no better than theory says of those that have one each.
-    let verb = if lock.cpus.count < f64::from(workers) { "may do" } else { "do" };
-    let part = number::fixed(part * 100.0, 0);
-    let each = format!("for each worker; {most} {verb} {part} % of what {of_limit}");
-    if least == most {
-        return Some(format!("{most} {each}, more hardly add any"));
-    }
-    let sizes = format!("{workers}x{least},{workers}x{most}");
+    let scatter =
+        if least == most { String::new() } else { format!(", {most} where times scatter") };
+    let sizes = [least, most.max(least + 1), most.max(least + 1) * 2];
+    let sizes = sizes.map(|threads| format!("{workers}x{threads}")).join(",");
     Some(format!(
-        "{least} to {most} {each} even if times scatter, {least} may if they do not; more hardly add any (longtail sweep --try {sizes} measures it)"
+        "at least {least} for each worker{scatter}; a server does less than theory and may gain from more, as a thread waits for the lock after each query and each response, too: measure it (longtail sweep --try {sizes})"
     ))
 }
 

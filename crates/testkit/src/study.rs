@@ -5,7 +5,7 @@
 //! real code. There is no clock and no real randomness: a study is the same on every machine.
 
 mod play;
-pub(crate) mod watch;
+mod watch;
 
 use judge::verdict;
 use model::run::PERCENTILES;

@@ -80,7 +80,7 @@ pub(super) fn kernel_view(run: &Run) -> KernelView {
 
 /// What samples would have shown: each worker's threads busy, and all other requests in the accept
 /// queue. One sample failed.
-pub(crate) fn seen(connections: u64, slots: u64) -> Watch {
+pub(super) fn seen(connections: u64, slots: u64) -> Watch {
     let curve = |of: &str, name: &str, unit: &str, values: Vec<Option<u64>>| WatchCurve {
         of: of.to_owned(),
         name: name.to_owned(),
