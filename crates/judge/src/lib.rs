@@ -15,7 +15,7 @@ pub mod event;
 pub mod event_repeats;
 pub mod expectations;
 pub mod findings;
-pub mod free_threads;
+mod free_threads;
 pub mod frontier;
 pub mod limits;
 pub mod named_runs;

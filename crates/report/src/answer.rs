@@ -482,9 +482,10 @@ pub(crate) fn unfolded_markdown(summary: &Summary<'_>) -> Vec<String> {
         parts.push(crate::markdown::pipe_table(&table));
         let below = summary.comparison.iter().flat_map(comparison::tables_below);
         parts.extend(below.map(|table| crate::markdown::pipe_table(&table)));
-        parts.extend(
-            legend(summary).filter(|_| summary.comparison.is_none()).map(|legend| line(&legend)),
-        );
+        match &summary.comparison {
+            Some(summary) => parts.extend(comparison::meaning_of_names(summary).map(line)),
+            None => parts.extend(legend(summary).map(|legend| line(&legend))),
+        }
     }
     if let Some(classes) = classes(summary) {
         parts.push(crate::markdown::pipe_table(&classes.table));

@@ -60,6 +60,12 @@ pub(crate) fn tables_below(summary: &SummaryComparison) -> Vec<DataTable> {
     events::table(&summary.events).into_iter().chain(others).collect()
 }
 
+/// What an arm's name means, for readers of an issue who do not know the flags.
+pub(crate) fn meaning_of_names(summary: &SummaryComparison) -> Option<&'static str> {
+    let is_without = |arm: &SummaryArm| arm.settings.iter().any(|setting| setting == "-k");
+    summary.arms.iter().any(is_without).then_some("-k: no keep-alive")
+}
+
 /// A note for readers who divide the medians and find another change.
 pub(crate) fn legend(summary: &SummaryComparison) -> Option<&'static str> {
     let is_other = |row: &ComparedMetric| {
@@ -214,15 +220,18 @@ fn arms(study: &ComparisonStudy) -> Vec<String> {
     let is_one_server = servers.iter().all(|server| *server == servers[0]);
     let is_one_size = sizes.iter().all(|size| *size == sizes[0]);
     let mut lines = Vec::new();
+    let are_named = is_one_size && names_tell_servers(study);
     let common = labels::joined([
         is_one_server.then(|| servers[0].clone()),
+        (are_named && !is_one_server).then(|| distinct(&servers).join("; ")),
         is_one_size.then(|| sizes[0].clone()),
     ]);
     if !common.is_empty() {
         lines.push(common);
     }
-    // A ranking's table names its arms.
-    let named = if plan.question == ComparisonQuestion::Best { 0 } else { count.min(MOST) };
+    // A ranking's table names its arms, and so does any of more than two.
+    let is_in_table = plan.question == ComparisonQuestion::Best || are_named && count > 2;
+    let named = if is_in_table { 0 } else { count.min(MOST) };
     for at in 0..named {
         let own = labels::joined([
             (!is_one_server).then(|| servers[at].clone()),
@@ -232,6 +241,29 @@ fn arms(study: &ComparisonStudy) -> Vec<String> {
         lines.push(format!("{}  {}", plan.letter(at), labels::joined([Some(name), Some(own)])));
     }
     lines
+}
+
+/// Whether the arms' names alone tell which server each is: all are the same, or a name has the
+/// version of its server, and there is no commit to show.
+fn names_tell_servers(study: &ComparisonStudy) -> bool {
+    let arms = || study.plan.arms.iter().enumerate();
+    let version = |at: usize| study.server(at).and_then(|server| server.version.clone());
+    let is_one_version = arms().all(|(at, _)| version(at) == version(0));
+    arms().all(|(at, arm)| {
+        let has_version = version(at).is_some_and(|version| arm.name.contains(&version));
+        (is_one_version || has_version) && name_with_commit(arm) == *arm.name
+    })
+}
+
+/// The different ones, in order.
+fn distinct(all: &[String]) -> Vec<String> {
+    let mut different: Vec<String> = Vec::new();
+    for one in all {
+        if !different.contains(one) {
+            different.push(one.clone());
+        }
+    }
+    different
 }
 
 fn server(study: &ComparisonStudy, arm: usize) -> String {

@@ -14,7 +14,6 @@ use model::{
 
 use crate::events;
 use crate::machine::{answered_at_once, environment, puma, puma_facts, stream};
-use crate::study::watch::seen;
 
 const WARM_UP: Nanos = Nanos::from_millis(500);
 const LENGTH: Nanos = Nanos::from_secs(4);
@@ -162,13 +161,6 @@ pub fn combinations() -> ComparisonStudy {
     study.plan.question = ComparisonQuestion::Pairs;
     study.plan.gates = vec![Metric::Mean, Metric::P99];
     study
-}
-
-/// Lets 12 of the 20 connections of an arm's runs wait in the accept queue, though it has ten slots.
-pub fn wait_in_accept_queue(study: &mut ComparisonStudy, arm: usize) {
-    for run in study.runs.iter_mut().filter(|run| run.arm == arm) {
-        run.run.watch = Some(seen(u64::from(CONNECTIONS), 8));
-    }
 }
 
 /// A search for the best of four.

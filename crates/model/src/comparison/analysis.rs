@@ -284,6 +284,13 @@ impl ComparisonFindings {
                 let difference = samples.difference(pair, level, margin);
                 let unexplained = unexplained_by_throughput(plan, all, samples.metric, pair);
                 let difference = difference.checked_by_littles_law(unexplained, margin);
+                let chance = samples.chance_of_being_apart(pair);
+                let difference = match (family, chance) {
+                    (TestFamily::Others, Some(chance)) if chance <= level => {
+                        difference.told_apart(samples.metric, margin)
+                    }
+                    _ => difference,
+                };
                 row.differences
                     .push(difference.checked_against_control(row.control.as_ref(), margin));
             }
@@ -566,6 +573,22 @@ impl ArmSamples {
         if self.missing(pair).is_some() { 1.0 } else { self.ranks(pair).p_value() }
     }
 
+    /// If every run of one arm is beyond every run of the other, the chance of that among equal
+    /// arms: 2 of all ways in which the runs can be ordered, `(2n)! / n!²` (Mann and Whitney).
+    fn chance_of_being_apart(&self, pair: ArmPair) -> Option<f64> {
+        let blocks = 0..self.blocks.len();
+        let values = |arm: usize| {
+            blocks.clone().map(|block| self.value(block, arm)).collect::<Option<Vec<f64>>>()
+        };
+        let [base, arm] = [values(pair.base)?, values(pair.arm)?];
+        let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let are_apart = most(&base) < least(&arm) || most(&arm) < least(&base);
+        let runs = base.len() as u32;
+        let orders: f64 = (1..=runs).map(|n| f64::from(runs + n) / f64::from(n)).product();
+        are_apart.then_some(2.0 / orders)
+    }
+
     /// Why runs of either arm have no figure, and how many.
     fn missing(&self, ArmPair { base, arm }: ArmPair) -> Option<ComparisonDoubt> {
         let runs = self
@@ -630,6 +653,18 @@ fn rounded(value: f64, parts: f64) -> f64 {
 }
 
 impl Difference {
+    /// With too few blocks for its test a difference is told all the same, if every run of one arm is
+    /// beyond every run of the other.
+    fn told_apart(self, metric: Metric, margin: f64) -> Difference {
+        let has_few = matches!(self.doubt, Some(ComparisonDoubt::FewBlocks { .. }));
+        let Some(estimate) = self.estimate.filter(|part| has_few && part.abs() > margin) else {
+            return self;
+        };
+        let is_worse = (estimate < 0.0) == metric.is_worse_when_less();
+        let verdict = if is_worse { ComparisonVerdict::Worse } else { ComparisonVerdict::Better };
+        Difference { verdict, doubt: None, ..self }
+    }
+
     /// Takes into account what the throughputs show of a difference of means: if they disagree by
     /// more than half of the interval, it is widened to what they show, and the conclusion must hold
     /// for both. `unexplained`: the logarithm of what they do not show.

@@ -274,6 +274,22 @@ fn the_best_of_equal_arms_is_rarely_ahead_of_any() {
 }
 
 #[test]
+fn too_few_blocks_tell_of_other_metrics_where_all_runs_are_apart() {
+    // Eight blocks are too few for the signed ranks of so many metrics and pairs.
+    let plan = in_pairs(ComparisonBlocks::Fixed(8));
+    let verdict = |effect| {
+        let found = conducted(&plan, Law { noise: 0.02, effect, ..EQUAL }, 1);
+        let p99 = found.metric(Metric::P99).unwrap().difference("A", "B").unwrap().clone();
+        (p99.verdict, p99.doubt.is_some())
+    };
+    assert_eq!(verdict(-0.5), (ComparisonVerdict::Better, false));
+    assert_eq!(verdict(1.0), (ComparisonVerdict::Worse, false));
+    assert_eq!(verdict(0.02), (ComparisonVerdict::CannotTell, true));
+    let alarms = share(200, |seed| has_alarm(&conducted(&plan, EQUAL, seed)));
+    assert!(alarms <= 0.05, "{alarms} of equal arms");
+}
+
+#[test]
 fn among_pairs_only_those_with_the_base_decide_the_result() {
     // B is 20 % faster than A and C, so that C is worse than B, and as good as the base.
     let plan = in_pairs(ComparisonBlocks::Fixed(12));

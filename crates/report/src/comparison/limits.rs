@@ -42,7 +42,7 @@ pub(super) fn in_column(limits: &[&str]) -> String {
 }
 
 /// The limit that more than half of an arm's runs have.
-fn of_most_runs(study: &ComparisonStudy, arm: usize) -> Option<&'static str> {
+pub(super) fn of_most_runs(study: &ComparisonStudy, arm: usize) -> Option<&'static str> {
     let limit = |run: &ComparisonRun| match run.run.limit()? {
         Limit::NotKnown { .. } => None,
         known => Some(judge::limits::name(known)),

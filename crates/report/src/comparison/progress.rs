@@ -1,17 +1,21 @@
-//! What is known of a comparison while it goes on.
+//! What is known of a comparison while it goes on, in a line for each block.
 
 use model::ComparisonStudy;
-use model::comparison::{ComparedMetric, ComparisonFindings, Difference};
+use model::comparison::{
+    ComparedMetric, ComparisonFindings, ComparisonPlan, ComparisonQuestion, Difference,
+};
 
 use crate::number;
 
-/// What is known of the deciding metrics after a block: how far each arm is from the base, or from
-/// the best so far, with intervals once there are enough blocks; for the terminal, while it goes on.
+/// What is known of the deciding metrics after a block: how far each arm is from the base, with intervals once there are enough blocks; for the terminal, while it goes on.
 pub fn progress(study: &ComparisonStudy, block: usize) -> String {
     let plan = &study.plan;
     let found = ComparisonFindings::of(plan, &study.runs);
-    let best = found.ranking.as_ref().map(|ranking| ranking.best.clone());
-    let base = best.unwrap_or_else(|| plan.letter(0));
+    let begin = format!("block {block} of at most {}", plan.blocks.most());
+    if plan.question == ComparisonQuestion::Best {
+        return format!("{begin}{}", figures_of_arms(plan, &found));
+    }
+    let base = plan.letter(0);
     let percent = number::deviation;
     let distance = |arm: usize, difference: &Difference| {
         let interval = difference
@@ -30,5 +34,20 @@ pub fn progress(study: &ComparisonStudy, block: usize) -> String {
     let deciding = found.metrics.iter().filter(|row| row.decides);
     let known: Vec<String> = deciding.filter_map(of_metric).collect();
     let colon = if known.is_empty() { "" } else { ": " };
-    format!("block {block} of at most {}{colon}{}", plan.blocks.most(), known.join("; "))
+    format!("{begin}{colon}{}", known.join("; "))
+}
+
+/// `: throughput, /s: 2 x 1 44.0, 2 x 3 76.5`: the medians so far of the metric that decides which arm
+/// is best. Figures can be compared from block to block, whichever arm is ahead.
+fn figures_of_arms(plan: &ComparisonPlan, found: &ComparisonFindings) -> String {
+    let Some(row) = found.metrics.iter().find(|row| row.decides) else { return String::new() };
+    let figure = |arm: usize| {
+        let median = row.median(&plan.letter(arm))?;
+        Some(format!("{} {}", plan.called(arm), number::significant(median)))
+    };
+    let figures: Vec<String> = (0..plan.arms.len()).filter_map(figure).collect();
+    if figures.is_empty() {
+        return String::new();
+    }
+    format!(": {}, {}: {}", row.metric, row.unit, figures.join(", "))
 }

@@ -2,10 +2,8 @@
 //! runs show it, and what their differences cannot tell.
 
 use judge::words::listed;
-use model::comparison::{
-    ComparisonQuestion, ComparisonRun, ComparisonVerdict, Difference, Metric, median,
-};
-use model::{ComparisonStudy, Diagnostic, MaskedText, ServiceTime};
+use model::comparison::{ComparisonQuestion, ComparisonRun, ComparisonVerdict, Difference, Metric};
+use model::{ComparisonStudy, Diagnostic, MaskedText};
 
 use super::summary::{self, SummaryComparison};
 use super::{limits, pairs, words};
@@ -56,7 +54,7 @@ pub(super) fn of(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<St
         limits::cpus(study, summary),
         limits::ruby_lock(study, summary),
         extra_cpu(study, summary),
-        accepts_late(study, summary),
+        waits_before_accepting(study, summary),
         first_run(summary),
         lost,
         left_out_pairs(summary),
@@ -69,7 +67,7 @@ pub(super) fn of(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<St
 fn left_out_pairs(summary: &SummaryComparison) -> Option<String> {
     pairs::are_combinations(summary).then(|| {
         format!(
-            "Arms that differ in more than one setting ({}) are not compared here: their difference cannot be given to one of them. --json has them.",
+            "Not compared, as more than one setting differs: {}. --json has them.",
             pairs::in_several_settings(summary).join(", ")
         )
     })
@@ -228,40 +226,38 @@ fn cpu_of_pair(
     }
 }
 
-/// Says so where an arm does less than another, and its threads are free while requests wait in the
-/// accept queue: it accepts late. The runs themselves show that, so the difference needs no test.
-fn accepts_late(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
+/// Says so where a Puma 6 does less without keep-alive because it waits before it accepts: each request
+/// takes a thread's place for a few ms more than with keep-alive, and the threads are the limit.
+fn waits_before_accepting(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
+    /// Between these two, in ms, is what the longest wait of 5 ms comes to.
+    const WAIT_MS: [f64; 2] = [2.0, 6.0];
     let arm_of =
         |letter: &str| (0..study.plan.arms.len()).find(|arm| study.plan.letter(*arm) == *letter);
-    let does_less = |pair: &&Difference| pair.estimate.is_some_and(|part| part <= -summary.margin);
-    let mut told = pairs::told(summary, summary.metric(Metric::Throughput)?).into_iter();
-    let slower = told.find(does_less).and_then(|pair| arm_of(&pair.arm))?;
-    let working = working_threads(study, slower)?;
-    let server = study.server(slower)?;
-    let name = study.plan.called(slower);
-    let keep_alive = study.plan.arm(slower).stream.keep_alive;
-    let why = if server.puma_major() == Some(6) && !keep_alive {
-        " Puma 6 waits up to 5 ms before it accepts a connection (wait_for_less_busy_worker); without keep-alive each request pays for that."
-    } else {
-        ""
+    let keeps_alive = |arm: usize| study.plan.arm(arm).stream.keep_alive;
+    let has_busy_threads = |arm: usize| limits::of_most_runs(study, arm) == Some("threads");
+    let throughput = summary.metric(Metric::Throughput)?;
+    // How long a request takes the place of a thread, in ms.
+    let held_ms = |arm: usize| {
+        let rate = throughput.median(&study.plan.letter(arm))?;
+        Some(f64::from(study.server(arm)?.slots()) / rate * 1e3)
     };
-    Some(words::sentence_of(format!(
-        "{name} probably accepts late: by Little's law {} of its {} threads work, while requests wait in the accept queue.{why}",
-        number::fixed(working, 1),
-        server.slots()
-    )))
-}
-
-/// How many threads of an arm work on average, if in most of its runs some are free while requests
-/// wait in the accept queue.
-fn working_threads(study: &ComparisonStudy, arm: usize) -> Option<f64> {
-    let alone = study.plan.arm(arm).stream.delay.map(ServiceTime::given)?;
-    let slots = study.server(arm)?.slots();
-    let runs: Vec<&ComparisonRun> =
-        study.runs.iter().filter(|run| run.arm == arm && run.is_sound()).collect();
-    let inside = runs.iter().filter_map(|run| judge::free_threads::inside(&run.run, &alone, slots));
-    let inside: Vec<f64> = inside.collect();
-    median(inside.iter().copied()).filter(|_| 2 * inside.len() > runs.len())
+    pairs::told(summary, throughput).into_iter().find_map(|pair| {
+        let [with, without] = [arm_of(&pair.base)?, arm_of(&pair.arm)?];
+        let is_puma_6 = study.server(without)?.puma_major() == Some(6);
+        let is_of_keep_alive = keeps_alive(with) && !keeps_alive(without);
+        let are_threads = has_busy_threads(with) && has_busy_threads(without);
+        let [kept, new] = [held_ms(with)?, held_ms(without)?];
+        let is_the_wait = (WAIT_MS[0]..=WAIT_MS[1]).contains(&(new - kept));
+        (is_puma_6 && is_of_keep_alive && are_threads && is_the_wait).then(|| {
+            words::sentence_of(format!(
+                "{} holds a thread for {} ms a request, {} for {}: probably because Puma 6 waits up to 5 ms before it accepts a connection (wait_for_less_busy_worker), and without keep-alive each request needs one.",
+                study.plan.called(without),
+                number::significant(new),
+                study.plan.called(with),
+                number::significant(kept),
+            ))
+        })
+    })
 }
 
 /// CPU time accounts for a lower throughput if it explains at least this share of what was lost.
@@ -352,18 +348,29 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_are_free_while_requests_wait_are_named() {
-        // 6.6.1 -k is slower than 6.6.1; here its requests wait in the accept queue, and take as long
-        // as alone once they are accepted.
+    fn puma_6_waits_before_it_accepts() {
+        // 10 slots: 474 requests per second are 21.1 ms each, 430 are 23.2 ms.
         let mut study = testkit::comparison::combinations();
-        let said = |study: &ComparisonStudy| accepts_late(study, &summary_of(study));
-        assert_eq!(said(&study), None, "the accept queue was not watched");
-        testkit::comparison::wait_in_accept_queue(&mut study, 1);
-        let facts = study.servers[1].as_mut().unwrap();
-        facts.version = Some("6.6.1".to_owned());
         study.plan.arms[1].stream.keep_alive = false;
-        let late = said(&study).unwrap_or_default();
-        assert!(late.starts_with("6.6.1 -k probably accepts late: by Little's law "), "{late}");
-        assert!(late.ends_with("without keep-alive each request pays for that."), "{late}");
+        let said = |study: &ComparisonStudy| waits_before_accepting(study, &summary_of(study));
+        assert_eq!(said(&study), None, "what limits it is not known");
+        for run in &mut study.runs {
+            let busy = Limit::Threads {
+                slots: 10,
+                connections: 20,
+                at_once: None,
+                busy: Some(10.0),
+                unhindered: None,
+                strength: model::Strength::default(),
+                computes: None,
+            };
+            run.run.judgement.as_mut().unwrap().limit = Some(busy);
+        }
+        let waits = said(&study).unwrap_or_default();
+        let begin =
+            "6.6.1 -k holds a thread for 23.3 ms a request, 6.6.1 for 21.1: probably because";
+        assert!(waits.starts_with(begin), "{waits}");
+        study.servers[1].as_mut().unwrap().version = Some("8.0.2".to_owned());
+        assert_eq!(said(&study), None, "only Puma 6 does so by default");
     }
 }

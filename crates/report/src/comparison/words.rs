@@ -117,15 +117,21 @@ fn of_settings(summary: &SummaryComparison) -> Option<String> {
 /// What a setting changes: `-k on 8.0.2: p99 203 → 253 ms; mean and p50 the same within 5 %.`
 fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::ArmChange) -> String {
     let rows = rows_between(summary, &pair.base, &pair.arm);
-    let decides_or_fails = |it: &&ComparedRow<'_>| {
-        it.row.decides
-            || it.row.metric == Metric::Failed && it.verdict() == ComparisonVerdict::Worse
+    let has_changed = |it: &ComparedRow<'_>| {
+        matches!(it.verdict(), ComparisonVerdict::Worse | ComparisonVerdict::Better)
+    };
+    // A mean may hide that few requests wait long, or all of them.
+    let is_told = |it: &&ComparedRow<'_>| match it.row.metric {
+        _ if it.row.decides => true,
+        Metric::P50 | Metric::P99 => has_changed(it),
+        Metric::Failed => it.verdict() == ComparisonVerdict::Worse,
+        _ => false,
     };
     let (mut changed, mut same, mut open, mut unclear) = (vec![], vec![], vec![], vec![]);
-    for it in rows.iter().filter(decides_or_fails) {
+    for it in rows.iter().filter(is_told) {
         let name = name(it.row.metric);
         match it.verdict() {
-            ComparisonVerdict::Worse | ComparisonVerdict::Better => changed.push(it.short_change()),
+            ComparisonVerdict::Worse | ComparisonVerdict::Better => changed.push(it),
             ComparisonVerdict::Same => same.push(name),
             ComparisonVerdict::CannotTell => match certain_change(it.row.metric, it.difference) {
                 Some((word, by)) => open.push(format!("{name} {word} {by}")),
@@ -133,6 +139,9 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
             },
         }
     }
+    // The largest change first.
+    changed.sort_by(|a, b| b.size().total_cmp(&a.size()));
+    let changed: Vec<String> = changed.into_iter().map(ComparedRow::short_change).collect();
     let margin = plain_percent(summary.margin);
     let changed = labels::listed(changed);
     let same = (!same.is_empty()).then(|| format!("{} the same within {margin}", listed(&same)));
@@ -154,7 +163,7 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
     let subject = change.in_sentence(summary.called(&pair.base));
     let mut sentences = vec![sentence_of(format!("{subject}: {}.", said.join("; ")))];
     sentences.extend(untested(summary, &pair.base, &pair.arm));
-    sentences.extend(other_changes(&rows, false, Some(&shown_of_arms(summary))));
+    sentences.extend(other_changes(&rows, true, Some(&shown_of_arms(summary))));
     sentences.join(" ")
 }
 
@@ -376,6 +385,11 @@ struct ComparedRow<'a> {
 impl ComparedRow<'_> {
     fn verdict(&self) -> ComparisonVerdict {
         self.difference.verdict
+    }
+
+    /// How large the change is, in either direction: 0 is none, and twice as much counts as half.
+    fn size(&self) -> f64 {
+        self.difference.estimate.map_or(0.0, |part| part.ln_1p().abs())
     }
 
     /// `p99 3225 → 406 ms (-87 %)`
@@ -614,22 +628,12 @@ fn to_take(
         let margin = plain_percent(summary.margin);
         parts.push(format!("The same within {margin}: {}.", listed(&level)));
     }
-    let estimates = |letters: &[&String]| {
-        listed(
-            &letters.iter().map(|it| with_estimate(summary, ranking, row, it)).collect::<Vec<_>>(),
-        )
-    };
     if !others.is_empty() {
         let best = summary.called(&ranking.best);
-        parts.push(format!("{} cannot be told from {best}.", estimates(&others)));
+        let others = estimates(summary, ranking, row, &others);
+        parts.push(format!("{others} cannot be told from {best}."));
     }
-    if !smaller.is_empty() {
-        let do_as_much = if smaller.len() == 1 { "does as much" } else { "do as much" };
-        parts.push(format!(
-            "Whether {}, with fewer threads, {do_as_much} cannot be told.",
-            estimates(&smaller)
-        ));
-    }
+    parts.extend(of_smaller(summary, ranking, row, &smaller));
     parts
 }
 
@@ -658,12 +662,45 @@ fn best_of_equal_sizes(
             plain_percent(summary.margin)
         ));
     }
-    let unclear: Vec<String> =
-        ranking.unclear.iter().map(|it| with_estimate(summary, ranking, row, it)).collect();
-    if !unclear.is_empty() {
-        parts.push(format!("{} cannot be told from it.", listed(&unclear)));
+    let slots = |letter: &str| summary.arms.iter().find(|arm| arm.letter == letter)?.slots;
+    let is_smaller = |other: &&String| {
+        slots(other).zip(slots(&ranking.best)).is_some_and(|(other, best)| other < best)
+    };
+    let (smaller, others): (Vec<&String>, Vec<&String>) =
+        ranking.unclear.iter().partition(is_smaller);
+    if !others.is_empty() {
+        let others = estimates(summary, ranking, row, &others);
+        parts.push(format!("{others} cannot be told from it."));
     }
+    parts.extend(of_smaller(summary, ranking, row, &smaller));
     parts
+}
+
+/// Of smaller sizes, that they may do as much.
+fn of_smaller(
+    summary: &SummaryComparison,
+    ranking: &ArmRanking,
+    row: &ComparedMetric,
+    smaller: &[&String],
+) -> Option<String> {
+    let do_as_much = if smaller.len() == 1 { "does as much" } else { "do as much" };
+    (!smaller.is_empty()).then(|| {
+        format!(
+            "Whether {}, with fewer threads, {do_as_much} cannot be told.",
+            estimates(summary, ranking, row, smaller)
+        )
+    })
+}
+
+/// `2 x 5 (-1.2 %) and 2 x 8 (-0.4 %)`: how far arms are from the best.
+fn estimates(
+    summary: &SummaryComparison,
+    ranking: &ArmRanking,
+    row: &ComparedMetric,
+    letters: &[&String],
+) -> String {
+    let each = letters.iter().map(|it| with_estimate(summary, ranking, row, it));
+    listed(&each.collect::<Vec<_>>())
 }
 
 /// `2 x 5 (-1.2 %)`: how far an arm is from the best.
@@ -722,7 +759,7 @@ mod tests {
         let said = sentence(&crate::comparison::summary(&study));
         let few = "-k on 8.0.2: whether mean and p99 differ cannot be told (5 blocks tell nothing, 8 could).";
         assert!(said.contains(few), "{said}");
-        assert!(said.starts_with("-k on 6.6.1: mean 42.4 → 46.7 ms"), "{said}");
+        assert!(said.starts_with("-k on 6.6.1: p50 42.1 → 46.4 ms, mean 42.4 → 46.7 ms"), "{said}");
     }
 
     #[test]
