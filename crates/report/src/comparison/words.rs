@@ -164,6 +164,7 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
     let mut sentences = vec![sentence_of(format!("{subject}: {}.", said.join("; ")))];
     sentences.extend(untested(summary, &pair.base, &pair.arm));
     sentences.extend(other_changes(&rows, true, Some(&shown_of_arms(summary))));
+    sentences.extend(may_differ(summary, &rows));
     sentences.join(" ")
 }
 
@@ -360,8 +361,7 @@ fn may_differ(summary: &SummaryComparison, rows: &[ComparedRow<'_>]) -> Option<S
         return None;
     }
     let is_large = |it: &&ComparedRow<'_>| {
-        let estimate = it.difference.estimate.filter(|_| it.difference.interval.is_some());
-        estimate.is_some_and(|estimate| estimate.abs() > summary.margin)
+        it.difference.estimate.is_some_and(|estimate| estimate.abs() > summary.margin)
     };
     let matters = |metric| {
         matches!(metric, Metric::Throughput | Metric::P50 | Metric::P95 | Metric::P99 | Metric::Cpu)
