@@ -273,10 +273,20 @@ fn figure(condition: &Objective, result: &ThresholdResult) -> String {
         Some((Some(low), None)) => format!(" (at least {})", in_unit(condition, low)),
         _ => String::new(),
     };
-    if result.includes_generator {
-        return format!("{}{range}, longtail's own delay included", in_unit(condition, value));
-    }
-    format!("{}{range}", in_unit(condition, value))
+    let generator = match condition.figure {
+        _ if !result.includes_generator => "",
+        ObjectiveFigure::ResponseTime(_)
+        | ObjectiveFigure::ServiceTime(_)
+        | ObjectiveFigure::Mean
+        | ObjectiveFigure::Max => ", longtail's own delay included",
+        ObjectiveFigure::ErrorShare
+        | ObjectiveFigure::Errors
+        | ObjectiveFigure::SentShare
+        | ObjectiveFigure::Completed => {
+            ", and longtail, though late, made the load that was asked for"
+        }
+    };
+    format!("{}{range}{generator}", in_unit(condition, value))
 }
 
 fn in_unit(condition: &Objective, value: f64) -> String {

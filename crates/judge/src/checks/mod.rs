@@ -45,7 +45,7 @@ mod quantiles_hidden;
 mod queue_exceeds_wait;
 mod queued_in_generator;
 mod read_lag;
-mod sent_in_time;
+pub(crate) mod sent_in_time;
 mod served_for_nobody;
 mod served_in_turns;
 mod shared_cpus;
