@@ -7,8 +7,8 @@
 //!   responses alone (hey: of all, a 503 too); a percentile that too few responses support is left
 //!   out, as hey leaves out one that it does not have;
 //! - `Total` is the measured window, and `Requests/sec` the good responses per second in it;
-//! - `Total data` includes heads and unmeasured requests (hey: bodies alone); `Size/request` is
-//!   `Total data` divided by the number of responses;
+//! - `Total data` is the bodies of all responses, as in hey, those to unmeasured requests included;
+//!   `Size/request` is `Total data` divided by their number;
 //! - `DNS+dialup` has its own fastest and slowest (hey prints those of the whole request), 0 for a
 //!   connection that was kept; with TLS the slowest is the slowest connect plus the slowest
 //!   handshake, an upper bound;
@@ -31,7 +31,7 @@ const BAR: u64 = 40;
 /// How the last line begins.
 pub const BY_LONGTAIL: &str = "By longtail, in hey's layout:";
 /// How it goes on.
-const WHAT_IS_COUNTED: &str = "Requests/sec is of good responses that ended in the Total, statuses are of requests due in it, bytes of the whole run";
+const WHAT_IS_COUNTED: &str = "Requests/sec is of good responses that ended in the Total, statuses are of requests due in it, bytes are bodies of the whole run";
 
 /// The whole report.
 pub fn whole(study: &LoadStudy) -> String {
@@ -47,8 +47,11 @@ pub fn whole(study: &LoadStudy) -> String {
         }
     }
     _ = writeln!(text, "  Requests/sec:\t{}\n", number::fixed(run.completed_rate(), 4));
-    if let Some(size) = tally.received_bytes.checked_div(tally.all_responses()) {
-        let total = tally.received_bytes;
+    // Without any body hey leaves both lines out.
+    let total = tally.body_bytes;
+    if total > 0
+        && let Some(size) = total.checked_div(tally.all_responses())
+    {
         _ = write!(text, "  Total data:\t{total} bytes\n  Size/request:\t{size} bytes\n\n");
     }
     if tally.counts.good() > 0 {

@@ -55,6 +55,21 @@ fn heys_layout_is_heys() {
 }
 
 #[test]
+fn hey_counts_bodies_and_wrk_all_bytes() {
+    let mut study = study::open_poisson();
+    let responses = study.run.tally.all_responses();
+    let line = |text: &str, name: &str| {
+        text.lines().find(|line| line.contains(name)).map(|line| line.trim().to_owned())
+    };
+    assert_eq!(line(&hey::whole(&study), "Size/request").unwrap(), "Size/request:\t12 bytes");
+    study.run.tally.received_bytes = responses << 20;
+    assert_eq!(line(&hey::whole(&study), "Size/request").unwrap(), "Size/request:\t12 bytes");
+    assert!(line(&wrk::whole(&study), " requests in ").unwrap().ends_with("GB read"));
+    study.run.tally.body_bytes = 0;
+    assert_eq!(line(&hey::whole(&study), "Total data"), None, "hey leaves it out");
+}
+
+#[test]
 fn wrks_layout_is_wrks() {
     let report = wrk::whole(&study::closed());
     let theirs: Vec<&str> = WRK.lines().skip(1).collect();

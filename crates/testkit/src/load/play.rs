@@ -174,12 +174,15 @@ impl SimulatedLoad<'_> {
             }
             _ => sent + Nanos::from_secs_f64(0.000_4 + 0.002 * uniform(SERVICE, number)),
         };
-        let received_bytes = if matches!(outcome, Outcome::Answered(_)) { 120 } else { 0 };
+        // A head of 108 bytes and a body of 12.
+        let [received_bytes, body_bytes] =
+            if matches!(outcome, Outcome::Answered(_)) { [120, 12] } else { [0, 0] };
         let exchange = Exchange { due, sent, ended, received_bytes, outcome };
         let tally = &mut self.recorder.tally;
         tally.connections_opened += u64::from(opens);
         tally.sent_bytes += 64;
         tally.received_bytes += u64::from(received_bytes);
+        tally.body_bytes += u64::from(body_bytes);
         if outcome == Outcome::Answered(200) {
             self.slot_free[slot] = ended;
             note_good_response(tally, &exchange, opening);
