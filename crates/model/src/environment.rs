@@ -249,7 +249,7 @@ pub enum LaneCountReason {
     #[error("")]
     Asked,
     /// The highest rate needs no more, at `TRUSTED_RATE` a lane.
-    #[error("{TRUSTED_RATE} req/s a thread")]
+    #[error("enough for this rate")]
     Rate,
     /// Half of the CPUs, because the server needs some.
     #[error("half of the CPUs")]

@@ -257,8 +257,16 @@ fn generator(study: &LoadStudy) -> Option<ReportSection> {
     if lag.count() == 0 {
         return None;
     }
-    let includes = if queued.count > 0 { "includes the wait for a connection" } else { "" };
-    let mut rows = vec![distribution("send lag", lag).noted(includes)];
+    let [own, with_waits] = [&tally.generator_lag, lag]
+        .map(|lag| lag.quantile(0.99).map(number::milliseconds).unwrap_or_default());
+    let waits = if own != with_waits && !own.is_empty() {
+        format!("includes the wait for a connection; without it p99 is {own}")
+    } else if queued.count > 0 {
+        "includes the wait for a connection".to_owned()
+    } else {
+        String::new()
+    };
+    let mut rows = vec![distribution("send lag", lag).noted(waits)];
     if tally.read_lag.count() > 0 {
         rows.push(
             distribution("read lag", &tally.read_lag)
@@ -405,7 +413,8 @@ pub(crate) const WORDS: [(&str, &str); 7] = [
     ),
     (
         "send lag",
-        "from due to first byte sent: what the generator adds, the wait for a connection included",
+        "from due to first byte sent: what the generator adds, and the wait for a connection; \
+         \"own lag\" and Trust are without that wait",
     ),
     ("submit failures", "never sent; wait failures: sent, and no good response came"),
     (

@@ -339,7 +339,7 @@ fn generator(stream: &StreamPlan, placement: Option<&Placement>, with: Option<&s
     listed([maker, format!("responses given up after {}", number::span(stream.timeout))])
 }
 
-/// `1 generator thread (20000 req/s a thread) on CPU 1, the server on CPU 0`: how many, why so
+/// `1 generator thread (enough for this rate) on CPU 1, the server on CPU 0`: how many, why so
 /// many, and on which CPUs.
 fn lanes(lanes: u32, by: Option<LaneCountReason>, placement: Option<&Placement>) -> String {
     let why =
