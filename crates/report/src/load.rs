@@ -66,7 +66,7 @@ fn rates(study: &LoadStudy) -> ReportSection {
     let unsent = run.tally.due() - sent - unfinished.not_sent;
     let failed = (sent - run.tally.counts.good()).saturating_sub(unfinished.in_flight);
     let words = format!(
-        "requested: {requested} - achieved: {achieved}, submit failures: {unsent}, wait failures: {failed}"
+        "requested: {requested} - achieved: {achieved}, submit failures: {unsent} (never sent), wait failures: {failed} (sent, no good response)"
     );
     let unfinished = (!unfinished.is_empty()).then(|| {
         format!(
@@ -406,7 +406,7 @@ fn traffic(study: &LoadStudy) -> ReportSection {
 }
 
 /// What the words of a load's report mean.
-pub(crate) const WORDS: [(&str, &str); 7] = [
+pub(crate) const WORDS: [(&str, &str); 6] = [
     (
         "service time",
         "from its first byte sent to its last byte back: what server and network take",
@@ -416,7 +416,6 @@ pub(crate) const WORDS: [(&str, &str); 7] = [
         "from due to first byte sent: what the generator adds, and the wait for a connection; \
          \"own lag\" and Trust are without that wait",
     ),
-    ("submit failures", "never sent; wait failures: sent, and no good response came"),
     (
         "95 % interval",
         "where the percentile of many such runs would be; responses near in time are not independent, and count for less",

@@ -146,7 +146,7 @@ fn every_planned_request_is_in_the_line_of_rates() {
         let line = text.lines().find(|line| line.starts_with("  requested: ")).unwrap();
         let after = |word: &str| -> u64 {
             let rest = &line[line.find(word).unwrap() + word.len()..];
-            rest.split(',').next().unwrap().trim().parse().unwrap()
+            rest.split(' ').next().unwrap().parse().unwrap()
         };
         let counts = &study.run.tally.counts;
         assert_eq!(
