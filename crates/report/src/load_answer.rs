@@ -159,18 +159,21 @@ fn bars(times: &Histogram, width: Width) -> String {
 }
 
 /// The run in a few slices of time, by the second in which a request ended: mean and longest
-/// response times, and in a full report also responses and failures.
+/// response times, and in a full report also responses, failures, and the requests that ended after
+/// the window. Slow ones are many among these: beside the slices they look like a server that
+/// slows down at the end.
 fn over_time(study: &LoadStudy, width: Width, is_full: bool) -> String {
     let seconds = &study.run.tally.series.seconds;
-    if seconds.len() < 2 {
-        return String::new();
-    }
     let room = width
         .columns()
         .map_or(PARTS, |columns| columns.saturating_sub(NAME + 2) / CELL)
         .clamp(1, PARTS);
     let window = MeasuredSeconds::of(study.run.measured, seconds.len());
     let (inside, later) = seconds.split_at(window.seconds);
+    let later = if is_full { later } else { &[] };
+    if inside.len() + later.len() < 2 {
+        return String::new();
+    }
     let room = room.saturating_sub(later.len().min(1)).max(1);
     let each = slice_length(study, inside.len(), room).max(1);
     let slices = inside.chunks(each).chain(Some(later).filter(|later| !later.is_empty()));
@@ -194,8 +197,16 @@ fn over_time(study: &LoadStudy, width: Width, is_full: bool) -> String {
         text += &line("failed", &|at| sum(at, |second| second.failed).to_string());
     }
     text += &line("mean, ms", &|at| or_none(mean(at), number::milliseconds));
-    text + &line("slowest, ms", &|at| or_none(longest(at), number::milliseconds))
+    text += &line("slowest, ms", &|at| or_none(longest(at), number::milliseconds));
+    if !later.is_empty() {
+        wrap(&mut text, width, "  ", LATER);
+    }
+    text
 }
+
+/// What the last slice is.
+const LATER: &str =
+    "later: requests that were due before the end and ended after it: the last, and slow ones";
 
 /// The measured window among the seconds of a run; the last requests end after it.
 struct MeasuredSeconds {

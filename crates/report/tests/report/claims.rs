@@ -158,6 +158,15 @@ fn every_planned_request_is_in_the_line_of_rates() {
 }
 
 #[test]
+fn requests_that_ended_after_the_load_are_no_slice_of_the_answer() {
+    let study = load_study::steep();
+    let full = full(study.clone());
+    assert!(full.contains("  20   later\n") && full.contains("\n  later: requests that were due"));
+    let answer = report::answer::whole(&study.into(), None, Width::of(100));
+    assert!(answer.contains("until second") && !answer.contains("later"), "{answer}");
+}
+
+#[test]
 fn the_rows_of_bodies_are_in_the_order_of_the_plan_and_not_of_the_runs() {
     let study = body_study::sockets();
     let order: Vec<(Socket, Body, u32)> =
