@@ -56,6 +56,10 @@ const OLD_PUMA: KeepAliveLimit = KeepAliveLimit {
     hint: "a Puma before 7 does that if other connections wait to be accepted (max_fast_inline): their next requests include a connect; use -k to compare without keep-alive",
 };
 
+/// The same where the numbers of responses differ: it counts those that it gave in a row, and begins
+/// anew whenever the connection was idle. Other servers send no `Server` header either.
+const MAYBE_OLD_PUMA: &str = "if it is a Puma before 7, it does that after ten responses in a row while other connections wait to be accepted (max_fast_inline): their next requests include a connect; use -k to compare without keep-alive";
+
 /// Closings are rare where there were at least this many times as many requests.
 const RARE: u64 = 1000;
 
@@ -109,6 +113,9 @@ pub(super) fn assess(
             "the next request on each includes a connect; a server also closes connections that are \
              idle for long",
         ),
+        None if are_announced && announced_after.is_none() && server.is_none() => {
+            Assessment::new(Grade::Doubtful, sentence, MAYBE_OLD_PUMA)
+        }
         None => Assessment::new(
             Grade::Doubtful,
             sentence,
@@ -154,6 +161,19 @@ mod tests {
             let said = assess(5, Some(100), None, announced_after, None, server);
             assert!(said.hint.contains(hint), "{}", said.hint);
         }
+    }
+
+    #[test]
+    fn a_puma_is_named_where_each_closing_was_announced_by_a_server_without_a_name() {
+        let names_puma = |announced_after, announced, server| {
+            let said = assess(5, Some(100), None, announced_after, announced, server);
+            assert!(said.hint.contains("use -k"), "{}", said.hint);
+            said.hint.contains("Puma")
+        };
+        assert!(names_puma(None, Some(5), None));
+        assert!(!names_puma(None, Some(5), Some("nginx/1.22.1")));
+        assert!(!names_puma(None, Some(4), None), "Puma announces each");
+        assert!(!names_puma(Some(12), Some(5), None), "a limit of another server");
     }
 
     #[test]
