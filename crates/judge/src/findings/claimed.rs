@@ -27,12 +27,14 @@ impl Claimed {
     pub(super) fn sentence(&self) -> String {
         let Claimed { by, audit } = self;
 
-        let (these, what) = match audit {
-            Believable::Possible => ("These", "; checked against each other, they are possible"),
-            Believable::Doubtful => ("These", "; checked against each other, they are doubtful"),
-            Believable::Impossible => ("IMPOSSIBLE: these", ", and no run can have produced them"),
-            Believable::Unchecked => ("These", "; none of them could be checked"),
+        let what = match audit {
+            Believable::Possible => "checked against each other, they are possible",
+            Believable::Doubtful => "checked against each other, they are doubtful",
+            Believable::Impossible => {
+                return format!("IMPOSSIBLE: {by}'s own figures contradict each other.");
+            }
+            Believable::Unchecked => "none of them could be checked",
         };
-        format!("{these} are {by}'s own figures{what}.")
+        format!("These are {by}'s own figures; {what}.")
     }
 }
