@@ -83,6 +83,9 @@ const ENDINGS: [(&str, OutputFormat); 8] = [
 impl OutputFile {
     /// The format of the file by its ending.
     fn of(path: PathBuf) -> Result<OutputFile, String> {
+        if path == Path::new("-") {
+            return Err("--json, --markdown, --csv and --full print it; a file has a name, such as out.html".to_owned());
+        }
         let name = path
             .file_name()
             .map(|name| name.to_string_lossy().to_ascii_lowercase())
@@ -119,7 +122,7 @@ pub(crate) struct OutputArgs {
     #[arg(long, group = "printed")]
     csv: bool,
     /// Write a page with plots into this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(page))]
     html: Option<PathBuf>,
     /// Also write .study.json (for report), .json, .html, .md, .csv or .txt
     #[arg(short = 'o', long = "output", value_name = "FILE", value_parser = PathBufValueParser::new().try_map(OutputFile::of))]
@@ -136,6 +139,14 @@ pub(crate) struct OutputArgs {
     /// Print the figures of an invalid run all the same
     #[arg(long, help_heading = ADVANCED)]
     force: bool,
+}
+
+/// Reads `--html`: a page is for a browser, and is not printed.
+fn page(path: PathBuf) -> Result<PathBuf, String> {
+    if path == Path::new("-") {
+        return Err("a page is written into a file: name it, such as page.html".to_owned());
+    }
+    Ok(path)
 }
 
 /// Reads `--width`.
@@ -406,6 +417,8 @@ mod tests {
         ] {
             assert_eq!(OutputFile::of(name.into()).map(|file| file.format), Ok(format), "{name}");
         }
+        assert!(OutputFile::of("-".into()).unwrap_err().contains("--json"));
+        assert!(page("-".into()).unwrap_err().contains("page.html"));
         for name in ["x", "x.pdf", "json", "/", ""] {
             assert!(OutputFile::of(name.into()).unwrap_err().contains(".study.json"), "{name}");
         }
