@@ -109,10 +109,22 @@ fn missing_loads(study: &SweepStudy) -> Option<String> {
 
 fn command(line: impl Into<String>, why: &str) -> NextCommand {
     let command = line.into();
+    let words = shlex::split(&command).unwrap_or_default();
     // Secrets are not kept in a study and have to be typed again.
-    let missing = what_to_put(&shlex::split(&command).unwrap_or_default());
-    let missing = missing.map(|what| format!("; {what}")).unwrap_or_default();
-    NextCommand { command, why: format!("{why}{missing}") }
+    let secrets = what_to_put(&words).map(|what| format!("; {what}")).unwrap_or_default();
+    let stdin = if reads_stdin(&words) { "; give it the same input again" } else { "" };
+    NextCommand { command, why: format!("{why}{stdin}{secrets}") }
+}
+
+/// Flags of which `-` is stdin.
+const FROM_STDIN: [&str; 5] = ["--requests", "--mix", "--replay", "--body-file", "-D"];
+
+/// Whether a command reads stdin, which a study does not keep.
+fn reads_stdin(words: &[String]) -> bool {
+    let of_command = words.split(|word| word == "--").next().unwrap_or_default();
+    let with_value = |flag: &str, word: &str| word.strip_prefix(flag).is_some_and(|it| it == "=-");
+    of_command.windows(2).any(|pair| FROM_STDIN.contains(&&*pair[0]) && pair[1] == "-")
+        || of_command.iter().any(|word| FROM_STDIN.iter().any(|flag| with_value(flag, word)))
 }
 
 /// A study's own command line, to be changed in one place.
@@ -691,6 +703,19 @@ mod tests {
                 given.split(" | ").collect::<Vec<_>>().try_into().expect(given);
             edited(line, flags, &dropped.split(' ').collect::<Vec<_>>())
         });
+    }
+
+    #[test]
+    fn a_command_that_reads_stdin_says_so() {
+        let why = |line: &str| command(line, "why").why;
+        for line in
+            ["longtail load --requests - -c 5", "longtail load --mix=-", "longtail load -D - URL"]
+        {
+            assert_eq!(why(line), "why; give it the same input again", "{line}");
+        }
+        for line in ["longtail load --log - URL", "longtail sweep --url URL -- server --mix -"] {
+            assert_eq!(why(line), "why", "{line}");
+        }
     }
 
     #[test]

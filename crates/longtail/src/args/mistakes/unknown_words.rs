@@ -1,5 +1,6 @@
 //! Words of a command line that its command does not know: what was meant.
 
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
 use clap::Command;
@@ -597,6 +598,12 @@ pub(crate) fn forgotten_url(command: &Command, words: &[String]) -> Option<Argum
     if !names_socket && !lacks_url(words) {
         return None;
     }
+    if !names_socket && has_piped_input() {
+        let why = "load needs <URL>, or --requests - to read requests from stdin".to_owned();
+        let inserted = ["--requests", "-"].map(str::to_owned).to_vec();
+        let fault = ArgumentFault::of_ours(why, "longtail load -h has examples".to_owned());
+        return Some(fault.mended_by(Edit { at: words.len(), removed: 0, inserted }));
+    }
     let fault = if names_socket {
         ArgumentFault::of_ours(
             "the URL is missing, which says host and path of the requests".to_owned(),
@@ -614,6 +621,12 @@ pub(crate) fn forgotten_url(command: &Command, words: &[String]) -> Option<Argum
     let url = if names_socket { "http://localhost/" } else { URL };
     let inserted = vec![url.to_owned()];
     Some(fault.mended_by(Edit { at: words.len(), removed: 0, inserted }))
+}
+
+/// Whether stdin is a pipe or a file: a terminal and /dev/null are devices.
+fn has_piped_input() -> bool {
+    let stdin = std::fs::metadata("/dev/stdin");
+    stdin.is_ok_and(|it| it.is_file() || it.file_type().is_fifo())
 }
 
 /// Whether neither a URL nor a file of requests is among the words of a load.
