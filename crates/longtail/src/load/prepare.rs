@@ -63,7 +63,7 @@ fn plan(
         times.say_how_long(&load, args.run_length(&load))?;
     }
     Ok(LoadPlan {
-        url: to_send.target.to_string().into(),
+        url: to_send.where_to().to_string().into(),
         endpoints: Vec::new(),
         tls: to_send.target.tls,
         requests: to_send.described.clone(),

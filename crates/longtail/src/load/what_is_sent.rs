@@ -47,6 +47,15 @@ impl RequestsToSend {
         let RenderedRequests { target, mix, keep_alive, .. } = read;
         RequestsToSend { target, mix, described, keep_alive, times: None }
     }
+
+    /// The URL of the only request; of several the server, because their paths differ.
+    pub(super) fn where_to(&self) -> TargetUrl {
+        let mut target = self.target.clone();
+        if self.mix.requests().len() > 1 {
+            "/".clone_into(&mut target.path);
+        }
+        target
+    }
 }
 
 /// The requests that the flags ask for.
