@@ -235,6 +235,16 @@ fn a_report_with_something_piped_into_it_says_that_it_shows_the_last_study() {
 }
 
 #[test]
+fn a_load_with_requests_piped_into_it_and_no_url_names_the_flag_that_reads_them() {
+    let lab = Lab::new();
+    let said = |stdin: Stdio| end(lab.program(LONGTAIL).args(["load", "-c", "5"]).stdin(stdin));
+    let piped = said(Stdio::piped());
+    assert!(piped.is_refusal("type longtail load -c 5 --requests -"), "{piped:?}");
+    let alone = said(Stdio::null());
+    assert!(alone.is_refusal("type longtail load -c 5 URL"), "{alone:?}");
+}
+
+#[test]
 fn a_requests_file_reads_bodies_only_below_its_folder_or_the_named_root() {
     let lab = Lab::new();
     let receiver = Receiver::start();
