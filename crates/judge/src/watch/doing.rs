@@ -51,6 +51,17 @@ pub(super) fn sentence(seen: &WatchEvidence) -> Option<String> {
     Some(format!("Of {}, by the kernel, {}.", count_of(slots, "thread"), listed(&parts)))
 }
 
+/// What the threads of all workers do; `None` if those of one of them are not visible.
+pub(super) fn parts(seen: &WatchEvidence) -> Option<WaitsSeen> {
+    let all = of_workers(seen)?;
+    Some(WaitsSeen {
+        timed: sum(&all, |waits| waits.timed),
+        socket: sum(&all, |waits| waits.socket),
+        runnable: sum(&all, |waits| waits.runnable),
+        ..WaitsSeen::default()
+    })
+}
+
 /// How many threads do this, and the words for one and for several.
 type Part = (f64, [&'static str; 2]);
 
@@ -143,7 +154,7 @@ fn inside_a_call(seen: &WatchEvidence, locked: &LockWaiters) -> Option<f64> {
 }
 
 /// `an answer from 127.0.0.1:5432`, if it is known where the sockets lead.
-fn answer_from(seen: &WatchEvidence) -> String {
+pub(super) fn answer_from(seen: &WatchEvidence) -> String {
     match backends(seen) {
         Some(places) => format!("an answer from {places}"),
         None => "an answer from elsewhere (a database, an API, a child process)".to_owned(),

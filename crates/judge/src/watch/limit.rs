@@ -4,7 +4,8 @@
 
 use model::{CpuUsage, Limit, LockWaiters, Nanos, ProcessCpu, ServerCpu, Strength};
 
-use super::evidence::{ENOUGH_REPORTS, WatchEvidence, WatchedWorker};
+use super::evidence::{ENOUGH_REPORTS, WaitsSeen, WatchEvidence, WatchedWorker};
+use super::idle::{self, Held};
 use super::{standstill, uneven};
 use crate::limits::{cpus, threads};
 
@@ -17,13 +18,15 @@ const ENOUGH_LOOKS: usize = 10;
 /// wait for Ruby's lock, which looks like any other lock.
 const COMPUTES: f64 = 0.5;
 /// With this many requests per process or more, one waits for another.
-const TWO_EACH: u32 = 2;
+pub(super) const TWO_EACH: u32 = 2;
 
 /// What is concluded of the limit.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Found {
     /// Nothing waits and threads are free, as far as can be seen.
     NoneSeen,
+    /// The same, and it is seen what the requests in flight wait for.
+    Idle(Held),
     /// This is the limit, certainly or probably.
     Known(Limit),
     /// This may be the limit.
@@ -64,7 +67,7 @@ pub(super) fn of(seen: &WatchEvidence) -> Found {
         return Found::Known(limit);
     }
     if !waits && !is_full {
-        return Found::NoneSeen;
+        return idle::of(seen).map_or(Found::NoneSeen, Found::Idle);
     }
     if let Some(locked) = locked(seen) {
         return Found::Known(inside_app(seen, locked));
@@ -181,17 +184,22 @@ fn locked(seen: &WatchEvidence) -> Option<LockWaiters> {
     let mut waiting = 0.0;
     let mut on_files = 0.0;
     for worker in seen.workers.iter().filter(|worker| worker.busy() >= Some(TWO_EACH)) {
-        let waits = worker.waits.filter(|waits| waits.looks >= ENOUGH_LOOKS)?;
-        if waits.locked_share < ALWAYS || worker.runnable()? > COMPUTES {
-            return None;
-        }
+        let waits = always_locked(worker)?;
         waiting += waits.lock + waits.file_lock;
         on_files += waits.file_lock;
     }
     (waiting > 0.0).then_some(LockWaiters { busy, waiting, is_on_file: on_files > waiting / 2.0 })
 }
 
-fn inside_app(seen: &WatchEvidence, locked: LockWaiters) -> Limit {
+/// What the worker's threads do, if some of them wait for a lock other than Ruby's at nearly every
+/// look.
+pub(super) fn always_locked(worker: &WatchedWorker) -> Option<WaitsSeen> {
+    let waits = worker.waits.filter(|waits| waits.looks >= ENOUGH_LOOKS)?;
+    let is_locked = waits.locked_share >= ALWAYS && worker.runnable()? <= COMPUTES;
+    is_locked.then_some(waits)
+}
+
+pub(super) fn inside_app(seen: &WatchEvidence, locked: LockWaiters) -> Limit {
     Limit::InsideApp {
         slots: seen.slots().unwrap_or(locked.busy),
         workers: seen.workers.len() as u32,

@@ -5,6 +5,7 @@
 
 mod doing;
 mod evidence;
+mod idle;
 mod limit;
 mod standstill;
 mod tries;
@@ -67,6 +68,7 @@ impl Diagnosis {
         let (limit, guess) = match &found {
             Found::Known(limit) => (Some(limit.clone()), None),
             Found::Guess(limit) => (None, Some(limit.clone())),
+            Found::Idle(held) => (None, idle::guess(seen, held)),
             Found::NoneSeen
             | Found::Uneven
             | Found::Standstill
@@ -93,6 +95,7 @@ fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
     let is_old = seen.major().is_some_and(|major| major <= 6);
     Some(match found {
         Found::NoneSeen => return doing::of_requests(seen),
+        Found::Idle(held) => idle::sentence(seen, held),
         Found::Known(limit @ Limit::InsideApp { .. }) if uneven::is_so(seen) => {
             format!("{} {}", of_limit(seen, limit), uneven::sentence(seen))
         }

@@ -3,6 +3,7 @@
 use model::{CpuUsage, Limit, Nanos, number};
 
 use super::evidence::{WatchEvidence, WatchedWorker};
+use super::idle::{self, Held};
 use super::limit::{Found, Unseen};
 use super::{doing, uneven};
 use crate::next::cpus_in_words;
@@ -15,11 +16,25 @@ pub(super) fn of(seen: &WatchEvidence, found: &Found) -> Vec<String> {
         Found::NoneSeen | Found::Full | Found::NotKnown(Unseen::Threads | Unseen::Cpu) => {
             Vec::new()
         }
+        Found::Idle(held) => for_idle(seen, held),
         Found::Uneven => vec![uneven::attempt(seen)],
         Found::Standstill => vec![stacks(seen)],
         Found::NotKnown(Unseen::FreeThreads | Unseen::OneReport) => longer(),
         Found::Guess(_) => settle(seen),
         Found::Known(limit) => against(seen, limit),
+    }
+}
+
+/// What would help requests that are slow although threads are free.
+fn for_idle(seen: &WatchEvidence, held: &Held) -> Vec<String> {
+    match held {
+        Held::Locks(_) => {
+            idle::guess(seen, held).map(|limit| against(seen, &limit)).unwrap_or_default()
+        }
+        Held::Elsewhere(_) | Held::Timed(_) => vec![stacks(seen)],
+        Held::Computing(_) => {
+            vec!["less work a request: a profiler in the app shows where it computes.".to_owned()]
+        }
     }
 }
 

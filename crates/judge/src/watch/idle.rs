@@ -1,0 +1,202 @@
+//! Requests are in flight although threads are free and nothing waits for one: more threads would
+//! change nothing. What those requests wait for is told all the same, since a slow server is more
+//! often like this than full.
+
+use model::{Limit, LockWaiters};
+
+use super::doing;
+use super::evidence::{WatchEvidence, WatchedWorker};
+use super::limit::{self, TWO_EACH};
+use crate::limits::threads;
+use crate::words::{brief_count, capitalised, count_of, listed};
+
+/// With fewer requests than this that don't wait, one gets through, and another is between two
+/// requests now and then.
+const ONE_AT_A_TIME: f64 = 1.6;
+/// More workers than this are not named one by one.
+const MOST_NAMED: usize = 3;
+
+/// What the requests in flight wait for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Held {
+    /// In these workers some wait for a lock or a pool at nearly every look.
+    Locks(Vec<LockedWorker>),
+    /// Nearly all wait for a socket or a pipe: so many.
+    Elsewhere(f64),
+    /// Nearly all compute, or want to: so many.
+    Computing(f64),
+    /// Nearly all wait with a time limit: so many.
+    Timed(f64),
+}
+
+/// A worker in which requests wait for a lock or a pool.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct LockedWorker {
+    name: String,
+    requests: u32,
+    waiting: f64,
+    is_on_file: bool,
+}
+
+impl LockedWorker {
+    /// Its requests that get through the lock or the pool.
+    fn passing(&self) -> f64 {
+        (f64::from(self.requests) - self.waiting).max(0.0)
+    }
+
+    fn counts(&self) -> String {
+        of_requests(self.waiting, self.requests)
+    }
+}
+
+/// What they wait for, if it is clear how many requests there are: a free thread looks like one
+/// that waits for a lock.
+pub(super) fn of(seen: &WatchEvidence) -> Option<Held> {
+    let out = clear_requests(seen)?;
+    let locked: Vec<LockedWorker> = seen.workers.iter().filter_map(locked_worker).collect();
+    if !locked.is_empty() {
+        return Some(Held::Locks(locked));
+    }
+    let parts = doing::parts(seen)?;
+    let is_most = |threads: f64| out >= TWO_EACH && threads::are_busy(threads, out);
+    // Threads of Puma 6 and older also wait for a client's next request, at a socket: there only
+    // those count of which it is known where that leads.
+    let is_old = seen.major().is_none_or(|major| major <= 6);
+    let known: f64 = seen.backends.iter().map(|backend| backend.threads).sum();
+    let asking = if is_old { known.min(parts.socket) } else { parts.socket };
+    if is_most(asking) {
+        Some(Held::Elsewhere(asking))
+    } else if is_most(parts.runnable) {
+        Some(Held::Computing(parts.runnable))
+    } else if is_most(parts.timed) {
+        Some(Held::Timed(parts.timed))
+    } else {
+        None
+    }
+}
+
+/// How many requests are in flight, if that is clear and was the same at every look.
+fn clear_requests(seen: &WatchEvidence) -> Option<u32> {
+    let out = seen.requests_out().filter(|out| *out > 0)?;
+    let is_clear = Some(out) == seen.requests_out_at_most();
+    is_clear.then_some(out).filter(|out| seen.slots() > Some(*out))
+}
+
+/// The worker, if some of its requests wait for a lock at nearly every look.
+fn locked_worker(worker: &WatchedWorker) -> Option<LockedWorker> {
+    /// So near to a whole number, the requests were as many at every look.
+    const NEARLY_WHOLE: f64 = 0.1;
+    let out = worker.requests_out.filter(|out| (out - out.round()).abs() <= NEARLY_WHOLE)?;
+    let requests = out.round() as u32;
+    let waits = limit::always_locked(worker)?;
+    let waiting = waits.lock + waits.file_lock;
+    (requests >= TWO_EACH && waiting < f64::from(requests)).then(|| LockedWorker {
+        name: worker.name.clone(),
+        requests,
+        waiting,
+        is_on_file: waits.file_lock > waiting / 2.0,
+    })
+}
+
+/// What they wait for, and that threads are free.
+pub(super) fn sentence(seen: &WatchEvidence, held: &Held) -> String {
+    let out = seen.requests_out().unwrap_or(0);
+    let most = |threads: f64, one: &str, several: &str| {
+        let (of, verb) = match brief_count(threads) {
+            count if count == "2" && out == 2 => ("Both".to_owned(), several),
+            count if count == out.to_string() => (format!("All {out}"), several),
+            count if count == "1" => (format!("1 of {out}"), one),
+            count => (format!("{count} of {out}"), several),
+        };
+        format!("{of} requests in flight {verb}, by the kernel's account")
+    };
+    let what = match held {
+        Held::Locks(workers) => of_locks(workers, seen.workers.len()),
+        Held::Elsewhere(threads) => format!(
+            "{}: probably {} takes the time.",
+            most(*threads, "waits for a socket or a pipe", "wait for a socket or a pipe"),
+            doing::answer_from(seen)
+        ),
+        Held::Computing(threads) => {
+            most(*threads, "uses or wants a CPU", "use or want a CPU") + "."
+        }
+        Held::Timed(threads) => format!(
+            "{}: a sleep, or a pool that gives up after a while.",
+            most(*threads, "waits with a time limit", "wait with a time limit")
+        ),
+    };
+    format!("{what}{}", free_threads(seen))
+}
+
+/// ` No request waits for a thread (2 of 10 are free): more threads would change nothing.`
+fn free_threads(seen: &WatchEvidence) -> String {
+    let free = seen.slots().zip(seen.requests_out()).map(|(slots, out)| (slots, slots - out));
+    free.map_or(String::new(), |(slots, free)| {
+        let are = if free == 1 { "is" } else { "are" };
+        format!(
+            " No request waits for a thread ({free} of {slots} {are} free): more threads would \
+             change nothing."
+        )
+    })
+}
+
+/// `In worker 1, 2 of 5 requests wait for a lock or a pool, by the kernel's account, while 3 get
+/// through: it may be a pool of 3, or a lock that a request holds for part of its time.` `of`: how
+/// many workers there are.
+fn of_locks(workers: &[LockedWorker], of: usize) -> String {
+    let on_file = workers.iter().all(|worker| worker.is_on_file);
+    let lock = if on_file { "a lock on a file" } else { "a lock or a pool" };
+    let passing: Vec<u32> = workers.iter().map(|worker| worker.passing().round() as u32).collect();
+    let is_same = passing.iter().all(|count| *count == passing[0]);
+    let is_one = workers.iter().all(|worker| worker.passing() < ONE_AT_A_TIME);
+    let each = if workers.len() > 1 { " in each worker" } else { "" };
+    let guess = if is_one {
+        format!("it may be one request at a time{each}")
+    } else if on_file || !is_same {
+        "it may be a lock, or a pool".to_owned()
+    } else {
+        format!(
+            "it may be a pool of {}{each}, or a lock that a request holds for part of its time",
+            passing[0]
+        )
+    };
+    let is_alike = workers.iter().all(|worker| worker.counts() == workers[0].counts());
+    let where_they_wait = if is_alike && workers.len() > 1 && workers.len() == of {
+        format!("in each worker, {}", workers[0].counts())
+    } else if workers.len() <= MOST_NAMED {
+        let each = workers.iter().map(|worker| format!("in {}, {}", worker.name, worker.counts()));
+        listed(&each.collect::<Vec<_>>())
+    } else {
+        let waiting = workers.iter().map(|worker| worker.waiting).sum();
+        let requests = workers.iter().map(|worker| worker.requests).sum();
+        let count = count_of(workers.len() as u32, "worker");
+        format!("in {count}, {}", of_requests(waiting, requests))
+    };
+    let is_single = workers.len() == 1 || is_alike;
+    let wait = if is_single && brief_count(workers[0].waiting) == "1" { "waits" } else { "wait" };
+    let get = if passing[0] == 1 { "gets" } else { "get" };
+    let in_each = if workers.len() > 1 && !is_alike { " in each" } else { "" };
+    let through = if is_same {
+        format!(", while {} {get} through{in_each}", passing[0])
+    } else {
+        String::new()
+    };
+    let place = capitalised(&where_they_wait);
+    format!("{place} {wait} for {lock}, by the kernel's account{through}: {guess}.")
+}
+
+/// `2 of 5 requests`
+fn of_requests(waiting: f64, requests: u32) -> String {
+    format!("{} of {requests} requests", brief_count(waiting))
+}
+
+/// What may be the limit, as for a server whose threads are all busy.
+pub(super) fn guess(seen: &WatchEvidence, held: &Held) -> Option<Limit> {
+    let Held::Locks(workers) = held else { return None };
+    let locked = LockWaiters {
+        busy: workers.iter().map(|worker| worker.requests).sum(),
+        waiting: workers.iter().map(|worker| worker.waiting).sum(),
+        is_on_file: workers.iter().all(|worker| worker.is_on_file),
+    };
+    Some(limit::inside_app(seen, locked))
+}
