@@ -307,6 +307,7 @@ impl WatchBoard {
             // A mean over more time than passes between two of these would turn a jump into a slope.
             let queue = self.series.get(&(SERVER, Quantity::AcceptQueue));
             let kernel = queue.and_then(QuantitySeries::latest);
+            self.waiting.is_reported = self.last(SERVER, Quantity::Backlog).is_some();
             self.waiting.take(at, kernel, self.inside());
         }
     }

@@ -15,9 +15,10 @@ const RECENT: f64 = 5.0;
 /// How many samples of the number of waiting requests are kept: at one a second, the trend is that
 /// of the last two minutes.
 const MOST_SAMPLES: usize = 120;
-/// The trend of fewer samples, or of a shorter time in seconds, is chance.
+/// The trend of fewer samples, or of a shorter time in seconds, is chance. Six samples a second apart
+/// may span a few milliseconds less than five seconds.
 const LEAST_SAMPLES: usize = 6;
-const LEAST_SPAN: f64 = 5.0;
+const LEAST_SPAN: f64 = 4.9;
 /// The workers of a cluster report every five seconds: what they say has no trend before the third
 /// report.
 const LEAST_SPAN_OF_REPORTS: f64 = 12.0;
@@ -231,6 +232,8 @@ pub(crate) struct WaitingHistory {
     /// these are the queues that are seen.
     queues: [Option<f64>; 2],
     same_queues_since: Nanos,
+    /// Whether the server reports its own queue now and then; else the kernel shows it at each look.
+    pub(crate) is_reported: bool,
 }
 
 impl WaitingHistory {
@@ -291,7 +294,11 @@ impl WaitingHistory {
             .filter(|(at, _)| *at >= since.max(self.same_queues_since))
             .map(|(at, waiting)| TrendPoint { seconds: at.as_secs_f64(), waiting: *waiting });
         let points: Vec<TrendPoint> = points.collect();
-        let least = if self.queues[1] > Some(0.0) { LEAST_SPAN_OF_REPORTS } else { LEAST_SPAN };
+        let least = if self.is_reported && self.queues[1] > Some(0.0) {
+            LEAST_SPAN_OF_REPORTS
+        } else {
+            LEAST_SPAN
+        };
         let mut points = &points[..];
         loop {
             let span = points.last()?.seconds - points.first()?.seconds;
@@ -421,7 +428,7 @@ mod tests {
     fn span(
         samples: impl IntoIterator<Item = [Option<f64>; 2]>,
     ) -> Option<(f64, bool, Option<f64>)> {
-        let mut history = WaitingHistory::default();
+        let mut history = WaitingHistory { is_reported: true, ..WaitingHistory::default() };
         for (second, [kernel, inside]) in samples.into_iter().enumerate() {
             history.take(seconds(second as u64), kernel, inside);
         }
@@ -502,5 +509,12 @@ mod tests {
             reported(8).is_none() && reported(15) > Some(0.0),
             "of two reports there is no trend"
         );
+        // What the kernel shows at each look has a trend sooner, also if the looks are a little
+        // less than a second apart.
+        let mut history = WaitingHistory::default();
+        for look in 0..6 {
+            history.take(Nanos::from_millis(999 * look), Some(0.0), Some(15.0));
+        }
+        assert_eq!(history.span().unwrap().trend, Some(0.0));
     }
 }

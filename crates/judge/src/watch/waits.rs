@@ -233,12 +233,12 @@ pub(super) fn since(seen: &WatchEvidence, wait: Option<Nanos>) -> Option<String>
         return None;
     }
     let length = brief(span.length);
-    let is_all_along = span.is_from_start
-        && span.length <= seen.watched
-        && seen.watched <= span.length + LAST_LOOK;
+    // The first looks may not have shown yet what waited.
+    let is_early = span.length <= seen.watched && seen.watched <= span.length + LAST_LOOK;
+    let is_all_along = span.is_from_start && is_early;
     let since = if is_all_along {
         format!("there was a queue at every look in the {} watched", brief(seen.watched))
-    } else if span.is_from_start {
+    } else if span.is_from_start || is_early {
         format!("there was a queue at every look for {length}, perhaps longer")
     } else {
         format!("there has been a queue for {length}")
