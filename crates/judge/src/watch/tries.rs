@@ -121,7 +121,9 @@ fn stacks(seen: &WatchEvidence) -> String {
         _ if pids.is_empty() => "see the app's log: which requests began last?".to_owned(),
         Some(_) => format!(
             "see what each thread is doing: with the gem sigdump in the app (`require \
-             \"sigdump/setup\"`), `kill -CONT {pids}` writes it to /tmp/sigdump-PID.log."
+             \"sigdump/setup\"`, which needs a deploy), `kill -CONT {pids}` writes it to \
+             /tmp/sigdump-PID.log. Without a deploy: `strace -f -p PID` shows what they send and \
+             read, and slows them meanwhile."
         ),
         None => format!("see what each thread is doing, by a stack dump of: {pids}."),
     }
