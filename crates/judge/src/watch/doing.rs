@@ -116,6 +116,16 @@ pub(super) fn takes_the_time(seen: &WatchEvidence) -> Option<String> {
     elsewhere(seen, &all, slots).or_else(|| pool(seen, &all, slots))
 }
 
+/// Whether what the threads do looks like a pool around a backend.
+pub(super) fn may_be_pool(seen: &WatchEvidence) -> bool {
+    let all = of_workers(seen).filter(|all| !all.is_empty());
+    let is_pool = all.zip(seen.slots()).and_then(|(all, slots)| {
+        let is_elsewhere = elsewhere(seen, &all, slots).is_some();
+        pool(seen, &all, slots).filter(|_| !is_elsewhere && !may_wait_for_clients(seen, slots))
+    });
+    is_pool.is_some()
+}
+
 /// Whether threads that wait for a socket may wait for a client's next request.
 fn may_wait_for_clients(seen: &WatchEvidence, slots: u32) -> bool {
     let out = seen.requests_out().unwrap_or(0);

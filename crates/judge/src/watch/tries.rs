@@ -50,7 +50,15 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
     }
     let are_waits_seen = seen.workers.iter().all(|worker| worker.waits.is_some());
     if are_waits_seen || seen.may_see_all || seen.is_elsewhere {
-        if doing::wait_with_a_limit(seen) {
+        // What settles which it is, then the remedies in the order of the reasons.
+        lines.push(stacks(seen));
+        if doing::may_be_pool(seen) {
+            lines.push(
+                "if it is a pool: as many connections as threads (`pool:` in database.yml); more \
+                 threads would only wait for it. If each request sleeps: more threads (`-t`)."
+                    .to_owned(),
+            );
+        } else if doing::wait_with_a_limit(seen) {
             lines.push(
                 "if each request sleeps or waits: more threads (`-t`), since they cost no CPU \
                  meanwhile. If it is a pool: as many connections as threads (`pool:` in \
@@ -58,7 +66,6 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
                     .to_owned(),
             );
         }
-        lines.push(stacks(seen));
         lines.extend(prediction(seen));
     } else {
         lines.push(format!(
