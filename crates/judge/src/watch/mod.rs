@@ -96,7 +96,7 @@ fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
     Some(match found {
         Found::NoneSeen => return doing::of_requests(seen),
         Found::Idle(held) => idle::sentence(seen, held),
-        Found::Known(limit @ Limit::InsideApp { .. }) if uneven::is_so(seen) => {
+        Found::Known(limit) if uneven::is_so(seen) => {
             format!("{} {}", of_limit(seen, limit), uneven::sentence(seen))
         }
         Found::Known(limit @ Limit::InsideApp { locked: Some(locked), .. }) => {

@@ -21,6 +21,13 @@ pub(super) fn of(seen: &WatchEvidence, found: &Found) -> Vec<String> {
         Found::Standstill => vec![stacks(seen)],
         Found::NotKnown(Unseen::FreeThreads | Unseen::OneReport) => longer(),
         Found::Guess(_) => settle(seen),
+        Found::Known(limit @ (Limit::RubyLock { .. } | Limit::OneCpuEach { .. }))
+            if uneven::is_so(seen) =>
+        {
+            let mut lines = vec![uneven::attempt(seen)];
+            lines.extend(against(seen, limit));
+            lines
+        }
         Found::Known(limit) => against(seen, limit),
     }
 }

@@ -13,20 +13,60 @@ pub(super) fn is_so(seen: &WatchEvidence) -> bool {
     seen.workers.iter().any(is_behind) && seen.workers.iter().any(has_room)
 }
 
-pub(super) fn sentence(seen: &WatchEvidence) -> String {
+/// `19 of them in worker 0 with its 5 threads: probably 14 wait there, while 4 threads of others are
+/// free`
+pub(super) fn where_they_wait(seen: &WatchEvidence) -> String {
+    let behind = || seen.workers.iter().filter(|worker| worker.inside() > Some(0));
+    let requests: f64 = behind().filter_map(|worker| worker.requests_out).sum();
+    let threads: u32 = behind().filter_map(|worker| worker.threads).sum();
+    let waiting: u32 = behind().filter_map(WatchedWorker::inside).sum();
+    let place = match behind().collect::<Vec<_>>().as_slice() {
+        [one] => one.name.clone(),
+        several => count_of(several.len() as u32, "worker"),
+    };
+    let wait = if waiting == 1 { "waits" } else { "wait" };
+    let all = seen.requests_out().map(f64::from) == Some(requests.round());
+    let requests = if all { "all".to_owned() } else { format!("{requests:.0}") };
+    format!(
+        "{requests} of them in {place} with {}: probably {waiting} {wait} there, while {}",
+        count_of(threads, "thread"),
+        free(seen)
+    )
+}
+
+/// `4 threads of others are free`
+fn free(seen: &WatchEvidence) -> String {
     let free: u32 = seen.workers.iter().filter_map(WatchedWorker::free).sum();
     let are = if free == 1 { "is" } else { "are" };
-    let free = count_of(free, "thread");
+    format!("{} of others {are} free", count_of(free, "thread"))
+}
+
+pub(super) fn sentence(seen: &WatchEvidence) -> String {
     format!(
-        "Requests wait in one worker while {free} of others {are} free: Puma does not move them."
+        "Requests wait in one worker while {}: a connection stays with the worker that accepted \
+         it{}.",
+        free(seen),
+        spread(seen)
     )
+}
+
+/// `; they are spread 19 : 1`, where each worker's are known.
+fn spread(seen: &WatchEvidence) -> String {
+    /// The numbers of more workers are not read.
+    const MOST: usize = 8;
+    let each = seen.workers.iter().map(|worker| worker.connections.map(|n| format!("{n:.0}")));
+    let each: Option<Vec<String>> = each.collect();
+    let is_uneven = |each: &Vec<String>| each.iter().any(|count| *count != each[0]);
+    let each = each.filter(|each| each.len() <= MOST && is_uneven(each));
+    each.map_or(String::new(), |each| format!("; they are spread {}", each.join(" : ")))
 }
 
 pub(super) fn attempt(seen: &WatchEvidence) -> String {
     let setting = if seen.major() == Some(5) {
-        "`wait_for_less_busy_worker 0.005` in config/puma.rb"
+        "`wait_for_less_busy_worker 0.005` in config/puma.rb, for new connections; for kept ones a \
+         shorter keep-alive of the clients or the proxy, or fewer workers with more threads each"
     } else {
-        "fewer workers with more threads each, or a shorter keep-alive"
+        "a shorter keep-alive of the clients or the proxy, or fewer workers with more threads each"
     };
     format!("{setting} (not measured here).")
 }

@@ -4,6 +4,7 @@ use model::{Limit, Nanos, number};
 
 use super::evidence::{EarlierWaits, WatchEvidence, WatchedWorker};
 use super::limit::Found;
+use super::uneven;
 use crate::words::{brief, capitalised, count_of};
 
 /// Processes that the server starts are mentioned if they use at least this share of its CPU time.
@@ -136,6 +137,9 @@ fn by_kernel(seen: &WatchEvidence, queue: u32) -> String {
         None => format!(
             "{requests} in flight{idle}; how many the server can serve at once is not visible. {in_queue}."
         ),
+        Some(_) if inside > 0 && uneven::is_so(seen) => {
+            format!("{requests} in flight{idle}, {}. {in_queue}.", uneven::where_they_wait(seen))
+        }
         Some(slots) if inside > 0 => format!(
             "{requests} in flight on {}{idle}: probably {} inside. {in_queue}.",
             count_of(slots, "thread"),
