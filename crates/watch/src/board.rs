@@ -109,6 +109,11 @@ impl WatchBoard {
         WatchBoard { seen, ..WatchBoard::default() }
     }
 
+    /// Whether no control server is known that could be asked for statistics.
+    pub(crate) fn is_unasked(&self) -> bool {
+        self.seen.no_statistics.as_deref() == Some("")
+    }
+
     /// Whether the server has ended.
     pub fn has_ended(&self) -> bool {
         self.seen.ended.is_some()
@@ -285,7 +290,7 @@ impl WatchBoard {
 
     /// Requests that wait inside the server: by its own statistics, else as many as are out beyond
     /// its number of threads.
-    fn inside(&self) -> Option<f64> {
+    pub(crate) fn inside(&self) -> Option<f64> {
         let beyond = |pid: u32| {
             let threads = f64::from(self.pool_threads(pid)?);
             Some((self.last(Some(pid), Quantity::RequestsOut)? - threads).max(0.0))

@@ -42,11 +42,30 @@ const LINE: [(LineFigure, &str); 8] = [
     (LineFigure::Of(Quantity::ListenOverflows), "overfl/s"),
 ];
 
+/// The columns where no control server says how many threads are busy: what the kernel tells in place
+/// of it.
+const LINE_BY_KERNEL: [(LineFigure, &str); 7] = [
+    (LineFigure::Of(Quantity::AcceptQueue), "queue"),
+    (LineFigure::Of(Quantity::Connections), "open"),
+    (LineFigure::Of(Quantity::RequestsOut), "flight"),
+    (LineFigure::Inside, "inside"),
+    (LineFigure::Of(Quantity::Cpu), "CPU %"),
+    (LineFigure::Of(Quantity::RunQueueWait), "wait %"),
+    (LineFigure::Of(Quantity::ListenOverflows), "overfl/s"),
+];
+
+/// The columns for this server, the same for the whole watch.
+fn line_of(board: &WatchBoard) -> &'static [(LineFigure, &'static str)] {
+    if board.is_unasked() { &LINE_BY_KERNEL } else { &LINE }
+}
+
 /// A figure of a sample's line.
 #[derive(Clone, Copy)]
 enum LineFigure {
     /// What the last sample found.
     Of(Quantity),
+    /// Requests beyond the threads, which wait inside.
+    Inside,
     /// How old the oldest of the workers' reports is that `busy` and `backlog` are from. The other
     /// figures are new in each line.
     AgeOfReports,
@@ -57,14 +76,15 @@ const TIME: usize = 8;
 const FIGURE: usize = 9;
 
 /// The head over the lines.
-pub fn sample_line_head(width: Width) -> String {
-    columns("s", LINE.iter().map(|(_, name)| (*name).to_owned()), width)
+pub fn sample_line_head(board: &WatchBoard, width: Width) -> String {
+    columns("s", line_of(board).iter().map(|(_, name)| (*name).to_owned()), width)
 }
 
 /// The last sample in a line.
 pub fn sample_line(board: &WatchBoard, width: Width) -> String {
-    let cells = LINE.iter().map(|(figure, _)| match figure {
+    let cells = line_of(board).iter().map(|(figure, _)| match figure {
         LineFigure::Of(quantity) => quantity.written(board.last(None, *quantity)),
+        LineFigure::Inside => number::or_none(board.inside(), |inside| number::fixed(inside, 0)),
         LineFigure::AgeOfReports => {
             let ages = board.evidence().workers.into_iter().filter_map(|it| it.staleness_ns);
             number::or_none(ages.max(), |age| number::fixed(age.as_secs_f64().floor(), 0))
@@ -79,7 +99,7 @@ pub fn stands_at(board: &WatchBoard) -> Option<String> {
 }
 
 fn columns(first: &str, cells: impl Iterator<Item = String>, width: Width) -> String {
-    let room = width.columns().map_or(LINE.len(), |columns| (columns - TIME) / FIGURE);
+    let room = width.columns().map_or(usize::MAX, |columns| (columns - TIME) / FIGURE);
     let cells: Vec<String> = cells.take(room).map(|cell| format!("{cell:>FIGURE$}")).collect();
     format!("{first:>TIME$}{}\n", cells.concat())
 }
@@ -253,11 +273,21 @@ mod tests {
         testkit::golden::expect(&golden, &text);
     }
 
+    #[test]
+    fn without_a_control_server_a_line_has_what_the_kernel_tells() {
+        let head = |is_asked| {
+            let board = WatchBoard::of(&crate::target::tests::target(), is_asked);
+            sample_line_head(&board, Width::ANY)
+        };
+        assert!(head(false).contains("flight   inside") && !head(false).contains("backlog"));
+        assert!(head(true).contains("backlog") && !head(true).contains("flight"));
+    }
+
     fn described(board: &WatchBoard) -> String {
         let seen = board.evidence();
         let why = seen.no_statistics.as_ref();
         let why = why.map(|why| format!("  no statistics: {why}\n")).unwrap_or_default();
-        let lines = [sample_line_head(Width::ANY), sample_line(board, Width::ANY)].concat();
+        let lines = [sample_line_head(board, Width::ANY), sample_line(board, Width::ANY)].concat();
         format!(
             "{}\n{why}{lines}{}",
             table(&seen, Width::ANY).join("\n"),

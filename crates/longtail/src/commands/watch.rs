@@ -209,7 +209,7 @@ impl Viewer<'_> {
         let below = match self.lines_below_head {
             Some(below) if !is_full(below) => below,
             Some(_) | None => {
-                ui::print(&watch::sample_line_head(width));
+                ui::print(&watch::sample_line_head(board, width));
                 0
             }
         };
