@@ -59,11 +59,7 @@ pub(super) fn of(seen: &WatchEvidence) -> Option<Held> {
     }
     let parts = doing::parts(seen)?;
     let is_most = |threads: f64| out >= TWO_EACH && threads::are_busy(threads, out);
-    // Threads of Puma 6 and older also wait for a client's next request, at a socket: there only
-    // those count of which it is known where that leads.
-    let is_old = seen.major().is_none_or(|major| major <= 6);
-    let known: f64 = seen.backends.iter().map(|backend| backend.threads).sum();
-    let asking = if is_old { known.min(parts.socket) } else { parts.socket };
+    let asking = parts.socket - may_wait_for_clients(seen, parts.socket);
     if is_most(asking) {
         Some(Held::Elsewhere(asking))
     } else if is_most(parts.runnable) {
@@ -73,6 +69,18 @@ pub(super) fn of(seen: &WatchEvidence) -> Option<Held> {
     } else {
         None
     }
+}
+
+/// How many of the threads that wait for a socket may wait for a client's next request, as threads of
+/// Puma 6 and older do: no more than there are connections without a request, and none of those of
+/// which it is known where the socket leads.
+fn may_wait_for_clients(seen: &WatchEvidence, waiting: f64) -> f64 {
+    if seen.major().is_some_and(|major| major >= 7) {
+        return 0.0;
+    }
+    let known: f64 = seen.backends.iter().map(|backend| backend.threads).sum();
+    let idle = seen.connections.zip(seen.out).map(|(open, out)| (open - out).max(0.0));
+    (waiting - known).max(0.0).min(idle.unwrap_or(waiting))
 }
 
 /// How many requests are in flight, if that is clear and was the same at every look.
@@ -160,20 +168,21 @@ fn of_locks(workers: &[LockedWorker], of: usize) -> String {
             passing[0]
         )
     };
-    let is_alike = workers.iter().all(|worker| worker.counts() == workers[0].counts());
+    let is_alike = is_same && workers.iter().all(|worker| worker.requests == workers[0].requests);
+    let all_waiting: f64 = workers.iter().map(|worker| worker.waiting).sum();
+    let waiting = all_waiting / workers.len() as f64;
     let where_they_wait = if is_alike && workers.len() > 1 && workers.len() == of {
-        format!("in each worker, {}", workers[0].counts())
+        format!("in each worker, {}", of_requests(waiting, workers[0].requests))
     } else if workers.len() <= MOST_NAMED {
         let each = workers.iter().map(|worker| format!("in {}, {}", worker.name, worker.counts()));
         listed(&each.collect::<Vec<_>>())
     } else {
-        let waiting = workers.iter().map(|worker| worker.waiting).sum();
         let requests = workers.iter().map(|worker| worker.requests).sum();
         let count = count_of(workers.len() as u32, "worker");
-        format!("in {count}, {}", of_requests(waiting, requests))
+        format!("in {count}, {}", of_requests(all_waiting, requests))
     };
     let is_single = workers.len() == 1 || is_alike;
-    let wait = if is_single && brief_count(workers[0].waiting) == "1" { "waits" } else { "wait" };
+    let wait = if is_single && brief_count(waiting) == "1" { "waits" } else { "wait" };
     let get = if passing[0] == 1 { "gets" } else { "get" };
     let in_each = if workers.len() > 1 && !is_alike { " in each" } else { "" };
     let through = if is_same {

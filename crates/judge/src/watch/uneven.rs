@@ -10,7 +10,10 @@ pub(super) fn is_so(seen: &WatchEvidence) -> bool {
         |worker: &WatchedWorker| worker.backlog.is_none() || worker.full_reports >= ENOUGH_REPORTS;
     let is_behind = |worker: &WatchedWorker| worker.inside() > Some(0) && is_settled(worker);
     let has_room = |worker: &WatchedWorker| worker.inside() == Some(0) && worker.free() > Some(0);
-    seen.workers.iter().any(is_behind) && seen.workers.iter().any(has_room)
+    // A worker with a free thread accepts: by the kernel's account alone, what waits to be accepted
+    // shows that none is free.
+    let none_is_free = seen.in_kernel() > Some(0) && seen.busy().is_none();
+    !none_is_free && seen.workers.iter().any(is_behind) && seen.workers.iter().any(has_room)
 }
 
 /// `19 of them in worker 0 with its 5 threads: probably 14 wait there, while 4 threads of others are
