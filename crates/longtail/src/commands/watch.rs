@@ -127,10 +127,17 @@ impl WatchAnswer<'_> {
         }
         let width = ui::terminal_width();
         let lines = self.lines(board, Some(end), width);
+        let rows = TerminalSize::of(io::stdout()).ok().map(|size| usize::from(size.rows));
+        // The prompt takes a line, too.
+        let scrolls_off = rows.is_some_and(|rows| rows > 0 && (args.full || lines.len() >= rows));
         let mut text: String = lines.into_iter().map(|line| line.text + "\n").collect();
         if args.full {
             text.push('\n');
             text.push_str(&watch::all_figures(board, width));
+        }
+        // On a small terminal the first lines are gone: say the answer once more.
+        if let Some(answer) = watch::stands_at(board).filter(|_| scrolls_off) {
+            report::wrap(&mut text, width, "  In short: ", &answer);
         }
         ui::print(&text);
     }
