@@ -293,8 +293,7 @@ fn confirmed(study: &CapacityStudy) -> Option<String> {
 
 fn closed_loop(study: &CapacityStudy) -> Option<String> {
     let rate = study.closed_loop_rate()?;
-    let run = study.closed_loop.as_ref()?;
-    let connections = number::count_of(run.connections, "connection");
+    let reached = closed_loop_reached(study.closed_loop.as_ref()?);
     let share = if study.bracket.low > 0.0 {
         format!(
             "; {}/s is {} % of that",
@@ -304,7 +303,16 @@ fn closed_loop(study: &CapacityStudy) -> Option<String> {
     } else {
         String::new()
     };
-    Some(format!("A closed loop of {connections} reached {}/s{share}.", number::significant(rate)))
+    Some(format!("{reached}{share}."))
+}
+
+/// `A closed loop of 30 connections reached 83.7/s`
+pub fn closed_loop_reached(run: &Run) -> String {
+    format!(
+        "A closed loop of {} reached {}/s",
+        number::count_of(run.connections, "connection"),
+        number::significant(run.completed_rate())
+    )
 }
 
 /// What an ideal queue with all threads would take, unless something else is known to be the limit,
@@ -543,8 +551,16 @@ fn why_it_ended(study: &CapacityStudy) -> Option<String> {
 /// That the user ended the search early. It comes first, so that nobody reads the figures without
 /// it.
 fn interrupted(study: &CapacityStudy) -> Option<TrustLine> {
+    let known = match study.trials.last() {
+        None => ", before the first trial".to_owned(),
+        Some(last) if last.result == TrialResult::BrokenOff => format!(
+            ", in a trial at {}/s, which does not count: this is what was known by then",
+            number::significant(last.rate)
+        ),
+        Some(_) => ": this is what was known by then".to_owned(),
+    };
     let sentence = format!(
-        "Interrupted after {} of {}: this is what was known by then",
+        "Interrupted after {} of {}{known}",
         number::minutes(study.total_time),
         number::minutes(study.plan.budget),
     );

@@ -8,7 +8,7 @@ pub fn is_cut_short(study: &Study) -> bool {
 }
 
 /// Whether the user, or the end of the server, ended this run early.
-pub(crate) fn is_shorter(run: &Run) -> bool {
+pub fn is_shorter(run: &Run) -> bool {
     run.warnings.iter().any(|warning| matches!(warning, Diagnostic::Interrupted { .. }))
 }
 

@@ -265,8 +265,8 @@ impl Experiment for CapacitySearch<'_> {
 }
 
 /// The closed loop on a server that was started, observed and judged as in a sweep: after one with a
-/// connection for each slot, and with what a request takes alone. `None` if the user interrupted, or
-/// the server ended.
+/// connection for each slot, and with what a request takes alone. If the user interrupted, or the
+/// server ended, the last of them that is whole; `None` if there is none.
 fn closed_loop_of_started(session: &mut Session<'_>) -> Result<Option<Run>, SweepError> {
     let alone = service_time_alone(session)?;
     let facts = &session.server.facts;
@@ -290,13 +290,21 @@ fn closed_loop_of_started(session: &mut Session<'_>) -> Result<Option<Run>, Swee
         may_end_early: false,
     };
     let at_slots = session.run(&job(1, 1, CLOSED_LOOP), alone)?.run;
-    if session.is_over() {
+    if judge::is_shorter(&at_slots) {
         return Ok(None);
+    }
+    session.observer.remark(&judge::capacity::closed_loop_reached(&at_slots));
+    if session.is_over() {
+        return Ok(Some(at_slots));
     }
     let saturating = job(2, CLOSED_LOOP_MULTIPLE, CLOSED_LOOP_OF_STARTED);
     let mut run = session.run(&saturating, alone)?.run;
+    if judge::is_shorter(&run) {
+        return Ok(Some(at_slots));
+    }
+    session.observer.remark(&judge::capacity::closed_loop_reached(&run));
     run.judgement = Some(verdict::of_highest_load(&run, &[at_slots], &server));
-    Ok((!session.is_over()).then_some(run))
+    Ok(Some(run))
 }
 
 /// How long a request takes alone, if that can be measured.
@@ -449,9 +457,12 @@ impl TrialConductor<'_> {
         let has_ended = self.has_ended;
         let mut ends = || stop_reason(context, has_ended);
         let observed = drive(&self.target, &spec, self.context, &progress, &mut ends, None)?;
-        let is_whole = observed.ended_by.is_none();
+        if observed.ended_by.is_some() {
+            return Ok(None);
+        }
+        self.observer.remark(&judge::capacity::closed_loop_reached(&observed.run));
         self.rest(&observed.run, None);
-        Ok(is_whole.then_some(observed.run))
+        Ok(Some(observed.run))
     }
 
     fn announce(&mut self, spec: &LoadSpec, what: String) -> Arc<RunProgress> {
