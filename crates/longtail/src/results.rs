@@ -21,6 +21,8 @@ pub(crate) struct Results<'a> {
     studies: Vec<PathBuf>,
     /// Files that are written when all is measured.
     files: Vec<OutputFile>,
+    /// The log of a load's requests, written while it goes on.
+    pub(crate) log: Option<PathBuf>,
 }
 
 impl<'a> Results<'a> {
@@ -43,7 +45,7 @@ impl<'a> Results<'a> {
         let own = study_files::new_study(command, started_at);
         let own = own.inspect_err(|why| ui::note(&format!("this will not be kept: {why}"))).ok();
         let studies = named.into_iter().map(|file| file.path).collect();
-        Ok(Results { output, own, studies, files })
+        Ok(Results { output, own, studies, files, log: None })
     }
 
     /// The files that the user named.
@@ -101,7 +103,8 @@ impl<'a> Results<'a> {
         }
         if judge::is_cut_short(study) {
             let studies = self.studies.iter().filter(|_| kept.is_ok()).map(PathBuf::as_path);
-            tell_partial(studies.chain(written.iter().map(|(file, _)| &*file.path)));
+            let written = written.iter().map(|(file, _)| &*file.path);
+            tell_partial(studies.chain(written).chain(self.log.as_deref()));
         }
         let failed = failed.into_iter().map(|(_, result)| result);
         let parts = [kept, printed].into_iter().chain(failed);

@@ -69,7 +69,11 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Mistake> {
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Mistake> {
     files::write(path, &*terminal::harmless(text)).map_err(|why| Mistake::Unwritten {
         path: path.to_owned(),
-        hint: "make room there, or name another place",
+        hint: if is_full(&why) {
+            "make room there, or name another place"
+        } else {
+            "name another place"
+        },
         why,
     })
 }
@@ -86,12 +90,16 @@ pub(crate) fn keep(path: &Path, text: &str) -> Result<(), Mistake> {
 }
 
 fn hint_for(why: &io::Error) -> &'static str {
-    match why.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "make room there, or name another place"
-        }
-        _ => "let this user write there, or set XDG_DATA_HOME to a folder that you can write",
+    if is_full(why) {
+        "make room there, or name another place"
+    } else {
+        "let this user write there, or set XDG_DATA_HOME to a folder that you can write"
     }
+}
+
+/// Whether room is what a place lacks.
+pub(crate) fn is_full(why: &io::Error) -> bool {
+    matches!(why.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// Whether two paths lead to the same file, whether it exists or not.

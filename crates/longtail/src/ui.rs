@@ -19,6 +19,7 @@ use serde::Serialize;
 use crate::exit::{Exit, LinesToType, Mistake};
 use crate::live_block;
 use crate::secrets;
+use crate::study_files::is_full;
 use crate::terminal::{LEFT_OUT, TerminalSize, harmless, takes_more, write_to_stderr};
 
 /// How often writing to stdout began or ended, so it is odd during a write.
@@ -47,7 +48,8 @@ fn write_out(text: &str) {
     if let Err(error) = written {
         let has_reader = error.kind() != io::ErrorKind::BrokenPipe;
         if has_reader {
-            note(&format!("stdout cannot be written ({error}): give it a place with room"));
+            let hint = if is_full(&error) { ": give it a place with room" } else { "" };
+            note(&format!("stdout cannot be written ({error}){hint}"));
         }
         let _ = STDOUT_LOST.set(Exit::Unwritten.if_so(has_reader));
     }

@@ -73,7 +73,7 @@ fn measure(
         None => None,
     };
     announce(&prepared);
-    let results = Results::open("load", &start.started_at, &args.output)?;
+    let mut results = Results::open("load", &start.started_at, &args.output)?;
     let variables = generators::settings(args.generator);
     let context = start.context(with_variables(variables, &secrets::command_line()), resolver);
     let mut recorder = Recorder::open(args.log.as_deref(), logs_to_stdout(args), &args.checks)?;
@@ -102,6 +102,8 @@ fn measure(
     } else {
         judge::findings::page_not_measured(&study)
     };
+    let has_log = recorder.as_ref().is_some_and(|recorder| recorder.failed.is_none());
+    results.log = args.log.clone().filter(|_| has_log && !logs_to_stdout(args));
     let published = publish(&results, &study);
     // On disk and printed first: whatever becomes of an export, the figures are safe.
     if let Study::Load(load) = &study {
