@@ -8,6 +8,7 @@ use model::{
 };
 
 use crate::checks::Grade;
+use crate::cut_short::{result_so_far, search_so_far};
 use crate::expectations::ExpectationResult;
 use crate::findings;
 use crate::limits;
@@ -695,7 +696,11 @@ pub fn expectations(study: &CapacityStudy) -> Vec<ExpectationResult> {
                 between_per_s: None,
                 expected: expected.to_string(),
                 result,
-                sentence: format!("{word} expect {expected}: {}", in_short(study)),
+                sentence: format!(
+                    "{} expect {expected}: {}",
+                    result_so_far(word, search_so_far(study).as_deref()),
+                    in_short(study)
+                ),
                 runs: Vec::new(),
             }
         })
@@ -825,7 +830,8 @@ mod tests {
         assert!(said[1].starts_with("longtail was the limit in 1 of 6 trials; it counts"));
         assert!(said[2].starts_with("1 of 6 trials cannot be trusted"), "{said:?}");
         // What was broken off decides nothing.
-        let interrupted = "Interrupted after 14:31 of 15:00: this is what was known by then";
+        let interrupted = "Interrupted after 14:31 of 15:00, in a trial at 540/s, which does not \
+                           count: this is what was known by then";
         assert_eq!(sentences(&testkit::capacity::stopped()), [interrupted]);
     }
 

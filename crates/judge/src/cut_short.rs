@@ -1,6 +1,6 @@
 //! Whether a study ended early.
 
-use model::{Diagnostic, Run, Study};
+use model::{CapacityStudy, Diagnostic, EndedBy, Nanos, Run, Study, SweepStudy, number};
 
 /// Whether the user, or the end of the server, cut the study short.
 pub fn is_cut_short(study: &Study) -> bool {
@@ -20,5 +20,63 @@ pub(crate) fn is_interrupted(study: &Study) -> bool {
         Study::Compare(study) => study.interrupted,
         Study::Capacity(study) => study.interrupted,
         Study::Load(_) => false,
+    }
+}
+
+/// How many of its runs a sweep has, where there are fewer than planned: `2 of 5 runs`.
+pub fn runs_so_far(study: &SweepStudy) -> Option<String> {
+    let made = study.runs.len();
+    let planned = study.plan.runs();
+    (made < planned).then(|| format!("{made} of {planned} runs"))
+}
+
+/// Whether a sweep ended early, and nobody noted why: it was killed, or still runs.
+pub fn is_unfinished(study: &SweepStudy) -> bool {
+    let is_by_server =
+        |warning: &Diagnostic| matches!(warning, Diagnostic::Interrupted { by: EndedBy::Server });
+    let mut warnings = study.runs.iter().flat_map(|run| &run.warnings);
+    !study.interrupted && runs_so_far(study).is_some() && !warnings.any(is_by_server)
+}
+
+/// How much of a study there is, if it ended early: `8 of 30 s`, `2 of 5 runs`, `0:42 of 3:00`; empty
+/// if there is no plan to compare it with. `None` if it did not end early.
+pub(crate) fn so_far(study: &Study) -> Option<String> {
+    match study {
+        Study::Sweep(sweep) if is_unfinished(sweep) => runs_so_far(sweep),
+        Study::Load(load) if load.interrupted => {
+            let measured = load.run.measured;
+            match load.plan.measured() {
+                Some(planned) if measured >= planned => None,
+                planned => Some(planned.map(|all| of_planned(measured, all)).unwrap_or_default()),
+            }
+        }
+        Study::Load(_) => None,
+        _ if !is_interrupted(study) => None,
+        Study::Sweep(sweep) => Some(runs_so_far(sweep).unwrap_or_default()),
+        Study::Capacity(search) => search_so_far(search),
+        Study::Bodies(_) | Study::Compare(_) => Some(String::new()),
+    }
+}
+
+/// The same of a search for a capacity.
+pub(crate) fn search_so_far(search: &CapacityStudy) -> Option<String> {
+    let [made, planned] = [search.total_time, search.plan.budget].map(number::minutes);
+    search.interrupted.then(|| {
+        if search.sizes.is_empty() { format!("{made} of {planned}") } else { String::new() }
+    })
+}
+
+/// `8.02 of 30 s`
+fn of_planned(measured: Nanos, planned: Nanos) -> String {
+    format!("{} of {}", number::length(measured), number::span(planned))
+}
+
+/// The result of a threshold, and how much of the study it is about, if that ended early: `PASS so
+/// far (2 of 5 runs)`.
+pub(crate) fn result_so_far(word: &str, so_far: Option<&str>) -> String {
+    match so_far {
+        None => word.to_owned(),
+        Some("") => format!("{word} so far"),
+        Some(part) => format!("{word} so far ({part})"),
     }
 }

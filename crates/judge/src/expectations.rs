@@ -5,6 +5,7 @@ use model::objective::{Compare, ObjectiveFigure};
 use model::{Nanos, Objective, Run, Study, Threshold, number};
 use serde::Serialize;
 
+use crate::cut_short::{result_so_far, so_far};
 use crate::named_runs::NamedRun;
 use crate::next::longer_by;
 use crate::steps::{self, HeldStep, StepsResult};
@@ -139,7 +140,11 @@ fn of_steps(
     ExpectationResult {
         expected: threshold.to_string(),
         result,
-        sentence: format!("{word} {}: {shown}", as_asked(threshold)),
+        sentence: format!(
+            "{} {}: {shown}",
+            result_so_far(word, so_far(study).as_deref()),
+            as_asked(threshold)
+        ),
         runs: results.iter().map(|it| in_short(condition, it)).collect(),
         between_per_s: Some(found.bracket()),
     }
@@ -213,7 +218,11 @@ fn result(study: &Study, threshold: &Threshold, runs: &[&NamedRun<'_>]) -> Expec
     ExpectationResult {
         expected: threshold.to_string(),
         result,
-        sentence: format!("{word} {}: {shown}", as_asked(threshold)),
+        sentence: format!(
+            "{} {}: {shown}",
+            result_so_far(word, so_far(study).as_deref()),
+            as_asked(threshold)
+        ),
         runs: results.iter().map(|it| in_short(condition, it)).collect(),
         between_per_s: None,
     }

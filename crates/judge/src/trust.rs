@@ -7,7 +7,7 @@ use model::{Diagnostic, Judgement, Nanos, Quantile, Run, Study, Verdict, number}
 use serde::Serialize;
 
 use crate::checks::{Grade, assess, machine_busy};
-use crate::cut_short::is_shorter;
+use crate::cut_short::{is_shorter, is_unfinished};
 use crate::event::{EventTrouble, trouble};
 use crate::named_runs::{NamedRun, diagnostics, is_hidden, name_in_sweep};
 use crate::verdict::troubles;
@@ -117,11 +117,17 @@ fn of_event(run: &NamedRun<'_>) -> Option<TrustLine> {
     Some(line)
 }
 
-/// That the user ended a sweep early. It comes first, so that nobody reads the figures without it.
+/// That a sweep ended early. It comes first, so that nobody reads the figures without it.
 fn cut_short(study: &Study) -> Option<TrustLine> {
     let Study::Sweep(sweep) = study else { return None };
     let planned = sweep.plan.runs();
     let made = sweep.runs.len();
+    if is_unfinished(sweep) {
+        let sentence = format!(
+            "Not finished: {made} of {planned} runs were made. It was killed, or still runs."
+        );
+        return Some(TrustLine::new(Grade::Doubtful, sentence));
+    }
     if !sweep.interrupted {
         return None;
     }

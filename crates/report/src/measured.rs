@@ -106,12 +106,8 @@ fn of_sweep(study: &SweepStudy) -> Vec<String> {
     let plan = &study.plan;
     let facts = &study.server;
     let placement = facts.placement.as_ref();
-    let planned = count_of(plan.runs() as u64, "run");
-    let runs = if study.interrupted && study.runs.len() < plan.runs() {
-        format!("{} of {planned}", study.runs.len())
-    } else {
-        planned
-    };
+    let planned = || count_of(plan.runs() as u64, "run");
+    let runs = judge::runs_so_far(study).unwrap_or_else(planned);
     let load = closed_loop(&plan.stream, &runs, &study.environment, placement);
     // Runs after the first find a warm server, and may warm it up for a shorter time.
     let warm_ups_vary = plan.runs() > 1 && matches!(plan.stream.stop, Stop::After(_));

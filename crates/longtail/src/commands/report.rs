@@ -64,8 +64,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
             note_unread_pipe(&study);
         }
         print(&study, Some(path), &args.output)?;
-        if let Some(note) = unfinished(&study, is_being_measured(path)) {
-            ui::note(&note);
+        if is_being_measured(path) {
+            ui::note(&still_running(&study));
         }
         exit = exit.and(ui::exit_of_part(write_all(&files, &study, Some(path), &args.output)));
         kinds.push(StudyKind::from(&study));
@@ -124,26 +124,10 @@ fn note_unread_pipe(study: &Study) {
     }
 }
 
-/// A study is saved after each run: says where more runs will follow, or should have.
-fn unfinished(study: &Study, is_being_measured: bool) -> Option<String> {
-    let made = study.runs().len();
-    let planned = match study {
-        Study::Sweep(sweep) if !sweep.interrupted => {
-            Some(sweep.plan.runs()).filter(|planned| made < *planned)
-        }
-        _ => None,
-    };
-    let so_far = match planned {
-        Some(planned) => format!("{made} of {planned} runs"),
-        None => number::count_of(made as u64, "run"),
-    };
-    match (is_being_measured, planned) {
-        (true, _) => Some(format!("it is still running: this is what is known after {so_far}")),
-        (false, Some(_)) => {
-            Some(format!("it is not finished (still running, or broken off): {so_far}"))
-        }
-        (false, None) => None,
-    }
+/// A study is saved after each run: says where more will follow.
+fn still_running(study: &Study) -> String {
+    let runs = number::count_of(study.runs().len() as u64, "run");
+    format!("it is still running: this is what is known after {runs}")
 }
 
 /// Whether the longtail that writes this study still runs: the file's name ends with its process.
@@ -225,7 +209,13 @@ fn listed(study: &Study, columns: usize) -> String {
     let summary = Summary::of(study, None);
     let minute = minute_of(&summary);
     let sentence = first_sentence(&summary.sentence).first;
-    let sentence = if sentence.is_empty() { "nothing was measured" } else { sentence };
+    // Runs are judged when all of them are done.
+    let runs = number::count_of(study.runs().len() as u64, "run");
+    let sentence = match sentence {
+        "" if study.runs().is_empty() => "nothing was measured",
+        "" => &runs,
+        sentence => sentence,
+    };
     // Without output flags, which do not tell studies apart; the URL, which does so best, comes first.
     let line = judge::next::edited(&summary.command_line, "", &[]);
     let typed = line.split_once("longtail").map_or("", |(_, typed)| typed);
@@ -238,8 +228,13 @@ fn listed(study: &Study, columns: usize) -> String {
     let typed = urls.chain(with_names_of_pumas(&flags)).collect::<Vec<_>>().join(" ");
     let measured = || summary.measured.first().cloned();
     let typed = if typed.is_empty() { measured() } else { Some(typed) };
-    let interrupted = summary.interrupted.then_some("interrupted");
-    let found = interrupted.into_iter().chain([sentence]).collect::<Vec<_>>().join(" · ");
+    let is_unfinished = matches!(study, Study::Sweep(sweep) if judge::is_unfinished(sweep));
+    let ended_early = if is_unfinished {
+        Some("not finished")
+    } else {
+        summary.interrupted.then_some("interrupted")
+    };
+    let found = ended_early.into_iter().chain([sentence]).collect::<Vec<_>>().join(" · ");
     let room = columns.saturating_sub(COLUMNS_BEFORE_TYPED);
     let before = format!("{minute}  {:<8}  ", summary.command);
     let typed = typed.unwrap_or_default();
@@ -279,22 +274,21 @@ fn keep(number: usize) -> Result<Exit, Mistake> {
 
 #[cfg(test)]
 mod tests {
+    use model::SweepStudy;
+
     use super::*;
 
     #[test]
-    fn a_study_with_fewer_runs_than_planned_is_not_finished() {
+    fn a_study_with_fewer_runs_than_planned_is_listed_as_not_finished() {
         let mut study = testkit::study::tiny();
-        let planned = study.plan.runs();
         let run = study.runs[0].clone();
-        study.runs = vec![run; planned];
-        assert_eq!(unfinished(&study.clone().into(), false), None);
-        study.runs.pop();
-        let made = planned - 1;
-        let note = unfinished(&study.clone().into(), false).unwrap();
-        assert!(note.ends_with(&format!("broken off): {made} of {planned} runs")), "{note}");
-        assert!(unfinished(&study.clone().into(), true).unwrap().contains("still running"));
+        study.runs = vec![run; study.plan.runs() - 1];
+        let row = |study: &SweepStudy| listed(&study.clone().into(), LIST_COLUMNS);
+        assert!(row(&study).contains(" · not finished · "), "{}", row(&study));
         study.interrupted = true;
-        assert_eq!(unfinished(&study.into(), false), None, "the answer says so");
+        assert!(row(&study).contains(" · interrupted · "), "{}", row(&study));
+        study.runs.clear();
+        assert!(row(&study).contains("nothing was measured"), "{}", row(&study));
     }
 
     #[test]
