@@ -2,6 +2,7 @@
 
 use model::{Limit, Nanos, Run, SweepStudy};
 
+use crate::cut_short::is_shorter;
 use crate::server_limit::{NEXT_LOAD, SAME_RATE};
 
 /// One load of a sweep, represented by the run with the median rate of its repeats.
@@ -25,14 +26,19 @@ impl SweepPoint<'_> {
     }
 }
 
-/// The loads of a sweep that have a valid run, the lowest first.
+/// The loads of a sweep that have a valid run, the lowest first. A run that was cut short is left out
+/// where there is a whole one: a second of it would be compared with the length of the others.
 pub(crate) fn of(study: &SweepStudy) -> Vec<SweepPoint<'_>> {
+    let has_whole = study.runs.iter().any(|run| !is_shorter(run));
     let mut loads: Vec<u32> = study.runs.iter().map(|run| run.connections).collect();
     loads.sort_unstable();
     loads.dedup();
     let median = |connections: &u32| {
         let is_good = |run: &&Run| {
-            run.connections == *connections && run.is_evidence() && run.completed_rate() > 0.0
+            run.connections == *connections
+                && run.is_evidence()
+                && run.completed_rate() > 0.0
+                && !(has_whole && is_shorter(run))
         };
         let mut runs: Vec<&Run> = study.runs.iter().filter(is_good).collect();
         runs.sort_by(|a, b| a.completed_rate().total_cmp(&b.completed_rate()));
