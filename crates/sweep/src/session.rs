@@ -216,7 +216,11 @@ impl<'a> Session<'a> {
         self.ledger.add_run(tally);
         self.body_bytes += tally.body_bytes;
         self.unanswered += tally.all_requests().saturating_sub(tally.all_responses());
-        let ended_by = observed.ended_by.filter(|_| observed.interrupted);
+        // Once the measured time is over, only the last responses are missing, and counted as such.
+        let is_shorter = shape.measured.is_none_or(|planned| observed.run.measured < planned);
+        let ended_by = observed
+            .ended_by
+            .filter(|by| observed.interrupted && (is_shorter || *by == EndedBy::Server));
         Ok(ObservedRun { ended_by, ..observed })
     }
 
