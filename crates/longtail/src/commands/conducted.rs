@@ -12,8 +12,8 @@ use launch::puma;
 use launch::{Addresses, LaunchError};
 use model::plan::quoted;
 use model::{
-    App, CapacityStudy, ComparisonStudy, MaskedText, Nanos, Probe, ServerKind, ServerPlan, Socket, Study,
-    SweepStudy, SystemClock,
+    App, CapacityStudy, ComparisonStudy, MaskedText, Nanos, Probe, ServerKind, ServerPlan, Socket,
+    Study, SweepStudy, SystemClock,
 };
 use sweep::{Context, FarGenerators, Observer, Phase, SweepError, TimeLeft};
 
