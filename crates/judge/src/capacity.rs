@@ -98,6 +98,17 @@ pub fn rate_up(rate: f64) -> String {
     shown(rounded(rate, f64::ceil))
 }
 
+/// The rate of a trial, at an end of the bracket in the digits of that end.
+pub fn rate_of_trial(rate: f64, bracket: CapacityBracket) -> String {
+    if rate.total_cmp(&bracket.low).is_eq() {
+        rate_down(rate)
+    } else if bracket.high.is_some_and(|high| rate.total_cmp(&high).is_eq()) {
+        rate_up(rate)
+    } else {
+        number::significant(rate)
+    }
+}
+
 fn shown(rate: f64) -> String {
     if rate > 0.0 { number::significant(rate) } else { "0".to_owned() }
 }
@@ -156,12 +167,12 @@ pub fn sentence(study: &CapacityStudy) -> String {
 /// What it seems to be, while it is not certain yet; `None` before two trials.
 pub fn provisional(study: &CapacityStudy) -> Option<String> {
     let seems = study.seems;
-    Some(match (seems.low > 0.0, seems.high) {
-        (true, Some(high)) => {
-            format!("{} to {} requests/s", rate_down(seems.low), rate_up(high))
-        }
-        (true, None) => format!("more than {} requests/s", rate_down(seems.low)),
-        (false, Some(high)) => format!("less than {} requests/s", rate_up(high)),
+    // It is no bound, so it has the digits that the trials have.
+    let low = number::significant(seems.low);
+    Some(match (seems.low > 0.0, seems.high.map(number::significant)) {
+        (true, Some(high)) => format!("{low} to {high} requests/s"),
+        (true, None) => format!("more than {low} requests/s"),
+        (false, Some(high)) => format!("less than {high} requests/s"),
         (false, None) => return None,
     })
 }
@@ -190,8 +201,8 @@ fn seems(study: &CapacityStudy) -> Option<String> {
     (is_wide && !is_said).then(|| {
         format!(
             "The trials point to {} to {}/s, which is not certain.",
-            rate_down(low),
-            rate_up(high)
+            number::significant(low),
+            number::significant(high)
         )
     })
 }
@@ -222,7 +233,7 @@ fn breaks(study: &CapacityStudy, trial: &CapacityTrial) -> Option<String> {
     let condition = study.plan.objectives.get(objective)?;
     let late = trial.late.get(objective)?;
     let share = late.late as f64 / (late.requests as f64).max(1.0);
-    let rate = number::significant(trial.rate);
+    let rate = rate_of_trial(trial.rate, study.bracket);
     let first = if study.plan.objectives.len() > 1 { " first" } else { "" };
     let low = study.bracket.low;
     let above = if low > 0.0 {

@@ -241,7 +241,9 @@ impl<'a> AnswerLayout<'a> {
         if let Some(legend) = legend(self.summary) {
             wrap(&mut text, self.width, "  ", &legend);
         }
-        text + "\n" + &self.sentence()
+        let sentence = self.sentence();
+        let gap = if text.ends_with("\n\n") || sentence.is_empty() { "" } else { "\n" };
+        text + gap + &sentence
     }
 
     /// A line for each threshold, those that are not met first: they decide the exit code.
@@ -292,7 +294,7 @@ impl<'a> AnswerLayout<'a> {
 
     fn main_table(&self, is_full: bool) -> String {
         let table = table(self.summary);
-        if table.rows.is_empty() && self.summary.command == "load" {
+        if table.rows.is_empty() && matches!(self.summary.command, "load" | "capacity") {
             return String::new();
         }
         let indent = if self.summary.comparison.is_some() { 0 } else { INDENT };

@@ -270,13 +270,7 @@ impl SummaryTrial {
                 }
             }
             (TrialResult::Passed, _) => "passes",
-            (TrialResult::Failed { .. }, _) => {
-                if judge::capacity::fails_once(self.rate_per_s, bracket) {
-                    FAILS_ONCE
-                } else {
-                    "fails"
-                }
-            }
+            (TrialResult::Failed { .. }, _) => "fails",
             (TrialResult::Undecided, TrialPurpose::Scout) => "scouting",
             (
                 TrialResult::Undecided,
@@ -288,15 +282,18 @@ impl SummaryTrial {
     }
 }
 
-/// The result of the only trial that failed at its rate or below.
-const FAILS_ONCE: &str = "fails once";
-
 /// Rows of the answer's table; the trials farthest from the bracket are left out first.
 const ROWS: usize = 9;
 
-/// The trials by rate.
+fn is_whole(trial: &&SummaryTrial) -> bool {
+    trial.result != TrialResult::BrokenOff
+}
+
+/// The trials by rate; in the answer, which has so many rows, without those that were broken off: of
+/// a few requests nothing is known.
 pub(crate) fn table(summary: &SummaryCapacity, rows: Option<usize>) -> DataTable {
-    let mut trials: Vec<&SummaryTrial> = summary.trials.iter().collect();
+    let is_shown = |trial: &&SummaryTrial| rows.is_none() || is_whole(trial);
+    let mut trials: Vec<&SummaryTrial> = summary.trials.iter().filter(is_shown).collect();
     let middle = summary.hi_per_s.map_or(summary.lo_per_s, |high| {
         if summary.lo_per_s > 0.0 { (summary.lo_per_s * high).sqrt() } else { high }
     });
@@ -322,7 +319,7 @@ pub(crate) fn table(summary: &SummaryCapacity, rows: Option<usize>) -> DataTable
             if is_known { number::significant(figure) } else { NONE.to_owned() }
         };
         let cells = [
-            number::significant(trial.rate_per_s),
+            judge::capacity::rate_of_trial(trial.rate_per_s, summary.bracket()),
             measured(trial.offered_per_s),
             measured(trial.completed_per_s),
             time(trial.p50_ms),
@@ -366,24 +363,29 @@ pub(crate) fn in_answer(summary: &SummaryCapacity) -> DataTable {
 /// What the columns are about, and how many trials the table of the answer leaves out; `None` where
 /// that is clear, or the table is of sizes.
 pub(crate) fn legend(summary: &SummaryCapacity) -> Option<String> {
+    let shown = || summary.trials.iter().filter(is_whole);
     let is_measured = |trial: &SummaryTrial| trial.seconds > 0.0;
-    if !summary.sizes.is_empty() || !summary.trials.iter().any(is_measured) {
+    if !summary.sizes.is_empty() || !shown().any(is_measured) {
         return None;
     }
     let mut parts = vec!["s: after a warm-up".to_owned()];
     let is_cut = |trial: &SummaryTrial| trial.requests < trial.measured_requests;
-    if summary.trials.iter().any(is_cut) {
+    if shown().any(is_cut) {
         parts.push("late: of those due early enough to tell".to_owned());
     }
     let works_off = |trial: &SummaryTrial| trial.completed_per_s > 1.01 * trial.offered_per_s;
-    if summary.trials.iter().any(works_off) {
+    if shown().any(works_off) {
         parts.push("completed: also of the warm-up".to_owned());
     }
-    let fails_once = |trial: &SummaryTrial| trial.words(summary.bracket()) == FAILS_ONCE;
-    if summary.trials.iter().any(fails_once) {
-        parts.push("fails once: two have to fail".to_owned());
+    let fails_once = |trial: &&SummaryTrial| {
+        matches!(trial.result, TrialResult::Failed { .. })
+            && judge::capacity::fails_once(trial.rate_per_s, summary.bracket())
+    };
+    if let Some(once) = summary.trials.iter().find(fails_once) {
+        let rate = judge::capacity::rate_of_trial(once.rate_per_s, summary.bracket());
+        parts.push(format!("{rate}/s fails once: two have to fail"));
     }
-    let more = summary.trials.len().saturating_sub(ROWS);
+    let more = shown().count().saturating_sub(ROWS);
     if more > 0 {
         let trials = number::count_of(more as u64, "more trial");
         parts.push(format!("{trials}, farther from the answer: longtail report --full"));
@@ -457,7 +459,7 @@ fn beyond(plan: &CapacityPlan) -> String {
 
 /// What is known after a trial: for the terminal, while the search goes on.
 pub fn progress(study: &CapacityStudy) -> Option<String> {
-    let trial = study.trials.last()?;
+    let trial = study.trials.last().filter(|trial| trial.result != TrialResult::BrokenOff)?;
     let short = SummaryTrial::of(trial);
     let late = short.late as f64 / (short.requests as f64).max(1.0);
     let known = if study.bracket.low > 0.0 {
@@ -472,7 +474,7 @@ pub fn progress(study: &CapacityStudy) -> Option<String> {
     let forecast = forecast.unwrap_or_default();
     Some(format!(
         "{}/s {words}: {} % late · {known}{forecast}",
-        number::significant(short.rate_per_s),
+        judge::capacity::rate_of_trial(short.rate_per_s, study.bracket),
         number::percent_tenths(late),
     ))
 }
