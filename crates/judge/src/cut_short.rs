@@ -68,7 +68,12 @@ pub(crate) fn search_so_far(search: &CapacityStudy) -> Option<String> {
 
 /// `8.02 of 30 s`
 fn of_planned(measured: Nanos, planned: Nanos) -> String {
-    format!("{} of {}", number::length(measured), number::span(planned))
+    let measured = number::length(measured);
+    let planned = number::span(planned);
+    // `8.02 of 30 s` rather than `8.02 s of 30 s`.
+    let is_in_seconds = planned.ends_with(" s");
+    let measured = measured.strip_suffix(" s").filter(|_| is_in_seconds).unwrap_or(&measured);
+    format!("{measured} of {planned}")
 }
 
 /// The result of a threshold, and how much of the study it is about, if that ended early: `PASS so
@@ -78,5 +83,40 @@ pub(crate) fn result_so_far(word: &str, so_far: Option<&str>) -> String {
         None => word.to_owned(),
         Some("") => format!("{word} so far"),
         Some(part) => format!("{word} so far ({part})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_says_how_much_of_the_study_it_is_about() {
+        let mut sweep = testkit::study::interrupted();
+        let word = |study: &Study| result_so_far("PASS", so_far(study).as_deref());
+        assert_eq!(word(&sweep.clone().into()), "PASS so far (2 of 5 runs)");
+        sweep.interrupted = false;
+        sweep.runs[1].warnings.clear();
+        assert_eq!(word(&sweep.into()), "PASS so far (2 of 5 runs)", "killed");
+        assert_eq!(word(&testkit::study::canonical().into()), "PASS");
+
+        let stopped = testkit::capacity::stopped();
+        assert_eq!(word(&stopped.into()), "PASS so far (14:31 of 15:00)");
+
+        let mut load = testkit::load::tiny();
+        load.plan.length = Some(Nanos::from_secs(30));
+        load.run.measured = Nanos::from_secs(8);
+        load.interrupted = true;
+        assert_eq!(word(&load.clone().into()), "PASS so far (8.00 of 30 s)");
+        load.run.measured = Nanos::from_secs(30);
+        assert_eq!(word(&load.into()), "PASS", "only its last responses are missing");
+    }
+
+    #[test]
+    fn sentences_come_from_whole_runs_if_there_is_one() {
+        let mut sweep = testkit::study::interrupted();
+        assert_eq!(crate::sweep_points::of(&sweep).len(), 1);
+        sweep.runs.remove(0);
+        assert_eq!(crate::sweep_points::of(&sweep).len(), 1, "better than nothing");
     }
 }
