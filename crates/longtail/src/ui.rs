@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_line_to_paste_stands_alone_unless_all_fits() {
-        let line = "longtail load --generator-threads 2 -c 10 --for 10s --timeout 2s URL";
+        let line = "longtail load --generator-threads 2 -c 10 --for 10s URL";
         let one = LinesToType::one("there is no command 'wrk': type ", line);
         let narrow = Width::of(80);
         let expected = format!("longtail: there is no command 'wrk': type\n{line}\n");

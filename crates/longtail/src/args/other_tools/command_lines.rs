@@ -330,13 +330,12 @@ impl Translation {
                 self.flags.extend(with_value(parts, value));
                 self.remarks.push(format!("{}'s {name} {difference}", tool.name));
             }
-            Counterpart::Nothing(why) if flag.takes_value() && name.len() == 2 => {
-                self.misses_value = true;
+            Counterpart::Nothing(why) => {
+                self.misses_value |= flag.takes_value() && name.len() == 2;
                 let is_number = is_number_or_time(typed_value);
                 let shown = if is_number { format!("{name} {typed_value}") } else { name.clone() };
-                self.remarks.push(format!("{shown}: {why}"));
+                self.remarks.push(format!("{shown}: {}", why.replace("{}", value)));
             }
-            Counterpart::Nothing(why) => self.remarks.push(format!("{name}: {why}")),
             Counterpart::Impossible(why) => {
                 self.left_out.push(format!("{}'s {name} cannot be done here: {why}", tool.name));
             }
@@ -1372,11 +1371,11 @@ mod tests {
         for (theirs, ours) in [
             (
                 "-t12 -c400 -d30s http://h/index.html",
-                "--generator-threads 12 -c 400 --for 30s --timeout 2s --style wrk http://h/index.html",
+                "--generator-threads 12 -c 400 --for 30s --style wrk http://h/index.html",
             ),
             (
-                "--timeout=5s --duration 3 -c 2k http://h/",
-                "--timeout 5s --for 3s -c 2000 --generator-threads 2 --style wrk http://h/",
+                "--duration 3 -c 2k http://h/",
+                "--for 3s -c 2000 --generator-threads 2 --style wrk http://h/",
             ),
         ] {
             assert_eq!(line("wrk", "", theirs), format!("no: type longtail load {ours}"));

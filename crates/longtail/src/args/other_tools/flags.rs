@@ -156,7 +156,7 @@ pub(crate) enum Counterpart {
     Words(&'static [&'static str]),
     /// The same, and how it differs.
     WordsBut(&'static [&'static str], &'static str),
-    /// Nothing, and why not.
+    /// Nothing, and why not, with the value where that has `{}`.
     Nothing(&'static str),
     /// It cannot be done, and why not or what is there instead.
     Impossible(&'static str),
@@ -244,6 +244,9 @@ const WAITS: &str = "waits for each connection's response; ours is an open loop 
 pub(crate) const FOR_EVER: &str =
     "vegeta goes on for ever; ours ends after 10 s unless --for says otherwise";
 const EVERY_HOST: &str = "is for one host; ours connects there whatever the host of a URL";
+/// wrk waits on for a slow response, where our `--timeout` closes its connection.
+const COUNTS_SLOW: &str =
+    "only counts slower responses, and gives none up; --expect 'max < {}' fails a run that has one";
 const NO_NAMES: &str = "a study has no title";
 
 const HEY: OtherTool = OtherTool {
@@ -299,7 +302,7 @@ const WRK_FLAGS: &[OthersFlag] = &[
     flag("d duration", TimeOrSeconds, Words(&["--for", "{}"])),
     flag("H header", Header, Words(&["-H", "{}"])),
     flag("L latency", No, Nothing(ALWAYS_PERCENTILES)),
-    flag("T timeout", TimeOrSeconds, Words(&["--timeout", "{}"])),
+    flag("T timeout", TimeOrSeconds, Nothing(COUNTS_SLOW)),
     flag("s script", Text, LuaScript),
     // wrk2, whose program is called wrk too.
     flag("R rate", Thousands, Words(&["--rate", "{}"])),
@@ -311,7 +314,6 @@ const WRK_DEFAULTS: &[OthersDefault] = &[
     default(&["connections"], &["-c", "10"]),
     default(&["length"], &["--for", "10s"]),
     default(&["generator_threads"], &["--generator-threads", "2"]),
-    default(&["timeout"], &["--timeout", "2s"]),
 ];
 
 const WRK: OtherTool = OtherTool {
