@@ -13,7 +13,7 @@ use super::{Cli, Command, definition, help};
 use crate::args::mistakes::argument_fault::ArgumentFault;
 use crate::args::mistakes::{mistaken_values, unknown_words};
 use crate::args::other_tools::command_lines::OthersReading;
-use crate::args::other_tools::flags::{BODY, METHOD, OtherTool, URL};
+use crate::args::other_tools::flags::{BODY, DURATION, METHOD, OtherTool, RATE, URL, VUS};
 use crate::args::other_tools::{command_lines, synonyms};
 use crate::args::{LoadArgs, overhead};
 use crate::exit::{LinesToType, Mistake, refuse_if, to_type, wrong};
@@ -88,8 +88,14 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocat
 
 /// Words that stand for what only the user knows, what each is, and the flags before it. The parser
 /// takes these words, since a text may be any.
-const PLACEHOLDERS: [(&str, &str, &[&str]); 3] =
-    [(URL, "URL", &[]), (METHOD, "method", &["-m", "--method"]), (BODY, "body", &["-d", "--data"])];
+const PLACEHOLDERS: [(&str, &str, &[&str]); 6] = [
+    (URL, "URL", &[]),
+    (METHOD, "method", &["-m", "--method"]),
+    (BODY, "body", &["-d", "--data", "--data-raw"]),
+    (RATE, "rate", &["--rate", "--steps", "--ramp"]),
+    (DURATION, "duration", &["--for", "-z"]),
+    (VUS, "number of virtual users", &["-c", "--connections"]),
+];
 
 /// Refuses a line of ours that was pasted with a word that stands for something unknown.
 fn refuse_placeholder(words: &[String]) -> Result<(), Mistake> {
@@ -104,7 +110,11 @@ fn refuse_placeholder(words: &[String]) -> Result<(), Mistake> {
     for (placeholder, what, flags) in PLACEHOLDERS {
         let is_there = words.iter().enumerate().any(|(at, word)| {
             let before = at.checked_sub(1).map_or("", |before| words[before].as_str());
-            word == placeholder && (flags.is_empty() || flags.contains(&before))
+            let (flag, value) = word.split_once('=').unwrap_or((before, word));
+            match flags {
+                [] => word == placeholder,
+                flags => flags.contains(&flag) && command_lines::stands_for(value, placeholder),
+            }
         });
         refuse_if(
             is_there,

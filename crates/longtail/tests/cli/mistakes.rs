@@ -57,6 +57,11 @@ fn files(lab: &Lab) {
             "post.lua",
             "wrk.method = \"POST\"\nwrk.body = \"a=1\"\nwrk.headers[\"Content-Type\"] = \"text/x\"\n",
         ),
+        (
+            "half.lua",
+            "wrk.path = \"/half\"\nwrk.method = \"PUT\"\nwrk.body = 'a=' .. n\nwrk.headers['A'] = os.time()\n",
+        ),
+        ("text.lua", "request = function() return 'GET / HTTP/1.1' end\n"),
         ("function.lua", "wrk.method = \"POST\"\nrequest = function() return wrk.format() end\n"),
         ("outside", "GET /x\n@/etc/hostname\n"),
         ("through-link", "GET /x\n@hosts\n"),

@@ -19,7 +19,9 @@ use super::flags::{
     is_script, truth_of, with_value,
 };
 use super::k6_script::K6Script;
-use super::{synonyms, wrk_script};
+use super::script_file::text_of;
+use super::synonyms;
+use super::wrk_script::WrkScript;
 use crate::args::mistakes::unknown_words;
 use crate::exit::{LineToType, LinesToType, Mistake, wrong};
 
@@ -209,6 +211,8 @@ struct Translation {
     remarks: Vec<String>,
     /// Flags of theirs that cannot be done, and why not.
     left_out: Vec<String>,
+    /// The path that wrk's script gives to its requests.
+    path_of_script: Option<String>,
     /// siege's requests of each connection.
     each_connection: Option<u64>,
     /// oha's time between bursts, and requests of each.
@@ -280,6 +284,7 @@ fn translate(
     }
     ours.end_bursts();
     ours.leave_out_words_of_script(tool, words);
+    ours.end_path_of_script();
     ours.take_file_of_urls();
     ours.count_all_requests();
     ours.end_stages();
@@ -379,18 +384,48 @@ impl Translation {
         }
     }
 
-    /// wrk's script: its texts, or words for what it sends, which only the user knows.
-    fn take_lua(&mut self, tool: &OtherTool, name: &str, script: &str) {
-        if let Some(words) = wrk_script::words_of(Path::new(script)) {
-            self.remarks.push(format!("{} is read, not run", quoted(script)));
-            self.flags.extend(words);
+    /// wrk's script: its texts, and words for what only the user knows.
+    fn take_lua(&mut self, tool: &OtherTool, name: &str, path: &str) {
+        let shown = quoted(path);
+        if !Path::new(path).exists() {
+            self.left_out
+                .push(format!("there is no file {shown}, and it would not be run: {NO_LUA}"));
             return;
         }
-        self.left_out.push(format!(
-            "{}'s {name} cannot be done here: {NO_LUA}; write its method and body in the place of {METHOD} and {BODY}",
-            tool.name
-        ));
-        self.flags.extend(["-m", METHOD, "-d", BODY].map(str::to_owned));
+        let Some(text) = text_of(Path::new(path)) else {
+            let words = ["-m", METHOD, "-d", BODY].map(str::to_owned);
+            let write = write_unknown(&words).unwrap_or_default();
+            self.left_out
+                .push(format!("{}'s {name} cannot be done here: {NO_LUA}; {write}", tool.name));
+            self.flags.extend(words);
+            return;
+        };
+        let script = WrkScript::in_text(&text);
+        let words = script.words();
+        let mut said = format!("{shown} is read, not run");
+        if let Some(write) = write_unknown(&words) {
+            said = format!("{said}: {write}");
+        }
+        let not_taken = script.not_taken();
+        if !not_taken.is_empty() {
+            said = format!("{said}; not taken: {}", listed(&not_taken));
+        }
+        self.remarks.push(said);
+        self.flags.extend(words);
+        self.path_of_script = script.path().map(str::to_owned);
+    }
+
+    /// Puts the path that wrk's script says in the place of the URL's.
+    fn end_path_of_script(&mut self) {
+        let Some(path) = self.path_of_script.take() else { return };
+        match self.operands.first_mut().filter(|url| is_url(url)) {
+            Some(url) if url != URL => {
+                let host = url.find("://").map_or(0, |at| at + "://".len());
+                let end = url[host..].find(['/', '?', '#']).map_or(url.len(), |at| host + at);
+                *url = format!("{}{path}", &url[..end]);
+            }
+            _ => self.remarks.push(format!("the path of its URL is {}", quoted(&path))),
+        }
     }
 
     /// oha's `--burst-delay 2s --burst-rate 4`: four requests every two seconds.
@@ -1000,7 +1035,7 @@ const UNKNOWN: [(&str, &str, &str); 6] = [
 ];
 
 /// Whether a word of a line has this one for something unknown: `RATE`, `RATE,RATE`.
-fn stands_for(word: &str, unknown: &str) -> bool {
+pub(crate) fn stands_for(word: &str, unknown: &str) -> bool {
     word.split(',').any(|part| part == unknown)
 }
 
@@ -1419,7 +1454,7 @@ mod tests {
             said.starts_with(&format!("no ({remarks}): type longtail load --for 1s")),
             "{said}"
         );
-        assert!(line("wrk", "", "-s x.lua http://h/").contains("wrk's -s cannot be done here"));
+        assert!(line("wrk", "", "-s x.lua http://h/").contains("there is no file x.lua"));
         assert!(line("hey", "", "-Z http://h/").contains("-Z is no flag of hey"));
     }
 }

@@ -1,77 +1,298 @@
-//! What a script of wrk says plainly: texts that it gives to `wrk.method`, `wrk.body` and
-//! `wrk.headers`. It is not run: a script with anything else in it, such as a function, says nothing
-//! that is known.
+//! What a script of wrk says plainly: texts that it gives to `wrk.method`, `wrk.path`, `wrk.body`,
+//! `wrk.headers`, and to `wrk.format` in its `request()`. Nothing is run, and nothing is guessed: a
+//! word stands for a method or body that is computed, and what else is not plain is named.
 
-use std::path::Path;
+use super::flags::{BODY, METHOD, with_value};
 
-use super::flags::with_value;
-use super::script_file::text_of;
-
-/// Our words for what a script sends; `None` if it cannot be read, or has more than texts.
-pub(super) fn words_of(script: &Path) -> Option<Vec<String>> {
-    words_in(&text_of(script)?)
+/// What a script says of its requests.
+#[derive(Debug, Default)]
+pub(super) struct WrkScript {
+    method: Option<Said>,
+    path: Option<Said>,
+    body: Option<Said>,
+    headers: Vec<(String, Said)>,
+    /// What it has that no words say, each with our flag for it.
+    not_taken: Vec<String>,
 }
 
-fn words_in(text: &str) -> Option<Vec<String>> {
-    let mut method = None;
-    let mut body = None;
-    let mut headers = Vec::new();
-    let mut rest = text;
-    loop {
-        rest = rest.trim_start_matches([' ', '\t', '\r', '\n', ';']);
-        if rest.is_empty() {
-            break;
+/// What stands in a script for a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Said {
+    Text(String),
+    /// A variable, a call, a sum, or several texts for several requests.
+    Computed,
+}
+
+impl Said {
+    fn word_or(self, word: &str) -> String {
+        match self {
+            Said::Text(text) => text,
+            Said::Computed => word.to_owned(),
         }
-        if let Some(comment) = rest.strip_prefix("--") {
-            // `--[[ … ]]` has several lines.
-            let (inside, end) = match comment.strip_prefix("[[") {
-                Some(inside) => (inside, "]]"),
-                None => (comment, "\n"),
+    }
+}
+
+/// Functions that wrk calls beside `request`.
+const HOOKS: [&str; 5] = ["setup", "init", "delay", "response", "done"];
+
+impl WrkScript {
+    pub(super) fn in_text(text: &str) -> WrkScript {
+        let mut script = WrkScript::default();
+        let mut has_request = false;
+        let mut formats = Vec::new();
+        // Of each block that is open: whether it is a function, which runs for all requests alike.
+        let mut blocks: Vec<bool> = Vec::new();
+        let mut rest = text;
+        let mut before = "";
+        while let Some(first) = rest.chars().next() {
+            if let Some(behind) = behind_comment(rest) {
+                rest = behind;
+                continue;
+            }
+            if !is_of_name(first) {
+                rest = quoted_text(rest).map_or(&rest[first.len_utf8()..], |(_, behind)| behind);
+                continue;
+            }
+            let (word, behind) = rest.split_at(rest.find(|c| !is_of_name(c)).unwrap_or(rest.len()));
+            rest = behind;
+            match word {
+                "function" | "if" | "do" | "repeat" => blocks.push(word == "function"),
+                "end" | "until" => _ = blocks.pop(),
+                "wrk.format" => formats.extend(arguments(rest)),
+                _ => {}
+            }
+            let is_function = before == "function"
+                || blocks.is_empty()
+                    && rest
+                        .trim_start()
+                        .strip_prefix('=')
+                        .is_some_and(|value| value.trim_start().starts_with("function"));
+            if is_function && word == "request" {
+                has_request = true;
+            } else if is_function && HOOKS.contains(&word) {
+                script.not_take(format!("its {word}()"));
+            }
+            before = word;
+            if let Some(place) = word.strip_prefix("wrk.") {
+                let is_steady = blocks.iter().all(|is_function| *is_function);
+                script.take_assignment(place, rest, is_steady);
+            }
+        }
+        script.take_formats(&formats);
+        if has_request && formats.is_empty() {
+            script.method = Some(Said::Computed);
+            script.body = Some(Said::Computed);
+            script.not_take("its request()".to_owned());
+        }
+        script
+    }
+
+    /// `wrk.method = "POST"`, where `behind` is what stands behind the `place` in `wrk`.
+    fn take_assignment(&mut self, place: &str, behind: &str, is_steady: bool) {
+        let (place, header) = match place.split_once('.') {
+            Some((place, name)) => (place, Some(Said::Text(name.to_owned()))),
+            None => (place, None),
+        };
+        let (header, behind) = match behind.trim_start().strip_prefix('[') {
+            Some(inside) if place == "headers" => match quoted_text(inside.trim_start()) {
+                Some((name, behind)) => {
+                    (Some(Said::Text(name)), behind.trim_start().strip_prefix(']').unwrap_or(""))
+                }
+                None => (Some(Said::Computed), inside.split_once(']').map_or("", |(_, b)| b)),
+            },
+            _ => (header, behind),
+        };
+        let value = behind.trim_start().strip_prefix('=').filter(|value| !value.starts_with('='));
+        let Some(value) = value.map(str::trim_start) else { return };
+        let said = if is_steady { whole_text(value) } else { Said::Computed };
+        match (place, header) {
+            ("method", _) => self.method = Some(said),
+            ("path", _) => self.path = Some(said),
+            ("body", _) => self.body = Some(said),
+            ("headers", Some(Said::Text(name))) => self.take_header(name, said),
+            ("headers", _) => self.take_headers(value, is_steady),
+            _ => self.not_take(format!("its wrk.{place}")),
+        }
+    }
+
+    fn take_header(&mut self, name: String, said: Said) {
+        self.headers.retain(|(known, _)| *known != name);
+        self.headers.push((name, said));
+    }
+
+    /// `{ ["Accept"] = "a/b", Host = "h" }`.
+    fn take_headers(&mut self, value: &str, is_steady: bool) {
+        let fields = value.strip_prefix('{').filter(|_| is_steady).and_then(parts);
+        let Some(fields) = fields else {
+            self.not_take("its headers (-H)".to_owned());
+            return;
+        };
+        for field in fields {
+            let Some((name, value)) = field_of_table(field) else {
+                self.not_take("its headers (-H)".to_owned());
+                continue;
             };
-            rest = inside.split_once(end).map_or("", |(_, behind)| behind);
-            continue;
-        }
-        let (place, value) = rest.split_once('=')?;
-        let (text, behind) = quoted_text(value.trim_start())?;
-        rest = behind;
-        // A text may be only a part of the value: "a" .. b
-        let is_whole = rest.trim_start_matches([' ', '\t', '\r']);
-        if !is_whole.is_empty() && !is_whole.starts_with(['\n', ';']) && !is_whole.starts_with("--")
-        {
-            return None;
-        }
-        match place.trim() {
-            "wrk.method" => method = Some(text),
-            "wrk.body" => body = Some(text),
-            place => headers.push((header_name(place)?, text)),
+            self.take_header(name, whole_text(value));
         }
     }
-    let mut words = Vec::new();
-    // wrk sends GET unless the script says otherwise, ours POST with a body.
-    let default = body.is_some().then(|| "GET".to_owned());
-    if let Some(method) = method.or(default) {
-        words.extend(with_value(&["-m", "{}"], &method));
+
+    /// What `wrk.format(method, path, headers, body)` says, where it says the same in each place.
+    fn take_formats(&mut self, formats: &[Vec<&str>]) {
+        let said = |at: usize| {
+            let mut all = formats.iter().map(|arguments| {
+                let argument = arguments.get(at).filter(|written| **written != "nil");
+                argument.map(|written| whole_text(written))
+            });
+            let first = all.next().flatten();
+            if all.any(|other| other != first) { Some(Said::Computed) } else { first }
+        };
+        for (at, name, place) in [
+            (0, "wrk.method", &mut self.method),
+            (1, "wrk.path", &mut self.path),
+            (3, "wrk.body", &mut self.body),
+        ] {
+            let is_own = formats.iter().all(|arguments| arguments.get(at) == Some(&name));
+            if let Some(said) = said(at).filter(|_| !is_own) {
+                *place = Some(said);
+            }
+        }
+        let headers = formats.iter().filter_map(|arguments| arguments.get(2).copied());
+        let headers: Vec<&str> =
+            headers.filter(|written| !["nil", "wrk.headers"].contains(written)).collect();
+        match headers[..] {
+            [] => {}
+            [one] if formats.len() == 1 => self.take_headers(one, true),
+            _ => self.not_take("its headers (-H)".to_owned()),
+        }
+        if formats.len() > 1 {
+            self.not_take("several requests (--mix or --requests FILE)".to_owned());
+        }
     }
-    if let Some(body) = body.filter(|body| !body.is_empty()) {
-        words.extend(with_value(&["-d", "{}"], &body));
+
+    fn not_take(&mut self, what: String) {
+        if !self.not_taken.contains(&what) {
+            self.not_taken.push(what);
+        }
     }
-    for (name, value) in headers {
-        words.extend(["-H".to_owned(), format!("{name}: {value}")]);
+
+    /// Our words for it, but for the path.
+    pub(super) fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let body = self.body.clone().filter(|body| *body != Said::Text(String::new()));
+        // wrk sends GET unless the script says otherwise, ours POST with a body.
+        let default = body.is_some().then(|| Said::Text("GET".to_owned()));
+        if let Some(method) = self.method.clone().or(default) {
+            words.extend(with_value(&["-m", "{}"], &method.word_or(METHOD)));
+        }
+        if let Some(body) = body {
+            words.extend(with_value(&["-d", "{}"], &body.word_or(BODY)));
+        }
+        for (name, value) in &self.headers {
+            if let Said::Text(value) = value {
+                words.extend(["-H".to_owned(), format!("{name}: {value}")]);
+            }
+        }
+        words
     }
-    Some(words)
+
+    /// The path that takes the place of the URL's.
+    pub(super) fn path(&self) -> Option<&str> {
+        match &self.path {
+            Some(Said::Text(path)) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// What is not in the words.
+    pub(super) fn not_taken(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        if self.path == Some(Said::Computed) {
+            all.push("its path (the URL, --mix or --requests FILE)".to_owned());
+        }
+        let computed = self.headers.iter().filter(|(_, value)| *value == Said::Computed);
+        all.extend(computed.map(|(name, _)| format!("its header {name} (-H)")));
+        all.extend(self.not_taken.iter().cloned());
+        all
+    }
 }
 
-/// The name in `wrk.headers["Content-Type"]` or `wrk.headers.Accept`.
-fn header_name(place: &str) -> Option<String> {
-    let name = place.strip_prefix("wrk.headers")?;
-    if let Some(name) = name.strip_prefix('.') {
-        let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '_');
-        return is_name.then(|| name.to_owned());
-    }
-    let (name, behind) = quoted_text(name.strip_prefix('[')?.trim())?;
-    (behind.trim() == "]").then_some(name)
+/// Of a name, with those before its dots.
+fn is_of_name(c: char) -> bool {
+    c.is_alphanumeric() || "_.".contains(c)
 }
 
+/// What is behind the comment that begins here: `-- …`, or `--[[ … ]]` of several lines.
+fn behind_comment(text: &str) -> Option<&str> {
+    let comment = text.strip_prefix("--")?;
+    let (inside, end) = match comment.strip_prefix("[[") {
+        Some(inside) => (inside, "]]"),
+        None => (comment, "\n"),
+    };
+    Some(inside.split_once(end).map_or("", |(_, behind)| behind))
+}
+
+/// The text that is the whole value written here.
+fn whole_text(written: &str) -> Said {
+    let Some((text, behind)) = quoted_text(written) else { return Said::Computed };
+    // A text may be only a part of the value: "a" .. b, ("a"):rep(2)
+    let mut behind = behind.trim_start();
+    while let Some(next) = behind_comment(behind) {
+        behind = next.trim_start();
+    }
+    let goes_on = behind.starts_with(|c: char| !is_of_name(c) && !";},)".contains(c))
+        || behind.starts_with('.')
+        || ["or", "and"].iter().any(|word| {
+            behind.strip_prefix(word).is_some_and(|rest| !rest.starts_with(is_of_name))
+        });
+    if goes_on { Said::Computed } else { Said::Text(text) }
+}
+
+/// `["Content-Type"] = "a/b"` or `Accept = "a/b"`: the name, and what is written behind it.
+fn field_of_table(field: &str) -> Option<(String, &str)> {
+    if let Some(inside) = field.strip_prefix('[') {
+        let (name, behind) = quoted_text(inside.trim_start())?;
+        let value = behind.trim_start().strip_prefix(']')?.trim_start().strip_prefix('=')?;
+        return Some((name, value.trim_start()));
+    }
+    let (name, value) = field.split_once('=')?;
+    let name = name.trim();
+    name.chars().all(is_of_name).then(|| (name.to_owned(), value.trim_start()))
+}
+
+/// The arguments of a call whose parenthesis begins here.
+fn arguments(text: &str) -> Option<Vec<&str>> {
+    parts(text.trim_start().strip_prefix('(')?)
+}
+
+/// What stands between commas up to the bracket that closes what is open; `None` if none closes it.
+fn parts(text: &str) -> Option<Vec<&str>> {
+    let mut parts = Vec::new();
+    let mut depth = 0_u32;
+    let mut begin = 0;
+    let mut at = 0;
+    loop {
+        let rest = &text[at..];
+        let first = rest.chars().next()?;
+        let is_end = depth == 0 && ['}', ']', ')'].contains(&first);
+        if is_end || depth == 0 && [',', ';'].contains(&first) {
+            let part = text[begin..at].trim();
+            if !part.is_empty() {
+                parts.push(part);
+            }
+            begin = at + 1;
+        }
+        if is_end {
+            return Some(parts);
+        }
+        match first {
+            '{' | '[' | '(' => depth += 1,
+            '}' | ']' | ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        let behind = behind_comment(rest).or(quoted_text(rest).map(|(_, behind)| behind));
+        at += behind.map_or(first.len_utf8(), |behind| rest.len() - behind.len());
+    }
+}
 /// The text in quotes that begins here, and what is behind it; `None` if none does, or it has an
 /// escape that is not known.
 fn quoted_text(text: &str) -> Option<(String, &str)> {
@@ -105,27 +326,50 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_texts_are_taken_from_a_script() {
+    fn plain_texts_are_taken_and_the_rest_is_named() {
         for (script, expected) in [
             (
                 "wrk.method = \"POST\"\nwrk.body   = \"a=1\"\nwrk.headers[\"Content-Type\"] = \"application/json\"\n",
-                Some("-m POST -d a=1 -H Content-Type: application/json"),
+                "-m POST -d a=1 -H Content-Type: application/json",
             ),
             (
                 "-- a remark = 1\n--[[ wrk.method = 'PUT' ]]\nwrk.body = '{\"a\":\\'b\\'}'; wrk.headers.Accept = 'x' -- y",
-                Some("-m GET -d {\"a\":'b'} -H Accept: x"),
+                "-m GET -d {\"a\":'b'} -H Accept: x",
             ),
-            ("wrk.method = 'POST'\nwrk.body = [[@file]]", Some("-m POST --data-raw @file")),
-            ("wrk.method = 'PUT'", Some("-m PUT")),
-            ("wrk.method = METHOD", None),
-            ("wrk.body = 'a=' .. n", None),
-            ("wrk.body = 'a'\nrequest = function() return wrk.format() end", None),
-            ("function request() return 'x' end", None),
-            ("wrk.path = '/a'", None),
-            ("wrk.headers[NAME] = 'x'", None),
+            (
+                "wrk.headers = { ['A'] = 'b', Host = 'h', C = d }",
+                "-H A: b -H Host: h not its header C (-H)",
+            ),
+            ("wrk.method = 'POST'\nwrk.body = [[@file]]", "-m POST --data-raw @file"),
+            ("wrk.method = 'PUT'", "-m PUT"),
+            ("wrk.method = METHOD\nwrk.body = 'a'", "-m METHOD -d a"),
+            ("wrk.method = 'PUT'\nwrk.body = 'a=' .. n", "-m PUT -d BODY"),
+            ("wrk.path = '/a'\nwrk.headers['A'] = os.time()", "at /a not its header A (-H)"),
+            ("wrk.headers[NAME] = 'x'", "not its headers (-H)"),
+            (
+                "wrk.body = 'a'\nrequest = function() return wrk.format('POST', '/b') end",
+                "-m POST -d a at /b",
+            ),
+            (
+                "local n = 0\nfunction request()\n  n = n + 1\n  return wrk.format(nil, '/a?n=' .. n)\nend",
+                "not its path (the URL, --mix or --requests FILE)",
+            ),
+            (
+                "request = function()\n  wrk.body = 'x'\n  return wrk.format('POST', wrk.path, wrk.headers, wrk.body)\nend\ndone = function(s) print('wrk.method = 1') end",
+                "-m POST -d x not its done()",
+            ),
+            ("if x then wrk.method = 'PUT' end\nwrk.body = 'a'", "-m METHOD -d a"),
+            (
+                "local a = { wrk.format('GET', '/a'), wrk.format('GET', '/b', nil, 'c') }\nrequest = function() return a[1] end",
+                "-m GET -d BODY not its path (the URL, --mix or --requests FILE) not several requests (--mix or --requests FILE)",
+            ),
+            ("function request() return 'x' end", "-m METHOD -d BODY not its request()"),
         ] {
-            let words = words_in(script).map(|words| words.join(" "));
-            assert_eq!(words.as_deref(), expected, "{script}");
+            let found = WrkScript::in_text(script);
+            let mut words = found.words();
+            words.extend(found.path().map(|path| format!("at {path}")));
+            words.extend(found.not_taken().iter().map(|what| format!("not {what}")));
+            assert_eq!(words.join(" "), expected, "{script}");
         }
     }
 }
