@@ -648,7 +648,6 @@ pub(crate) fn answer(
     let words = found.whole_line(whole, tool, beside);
     if let Some(flag) = tool.redirects
         && !tool.has_typed(flag, theirs)
-        && may_be_redirected(whole, &words)
     {
         found.remarks.push(format!("{} follows redirects, ours does not", tool.name));
     }
@@ -852,17 +851,6 @@ fn with_remarks(refusal: &str, remarks: &[String], left_out: &[String]) -> Strin
         }
     }
     if all.is_empty() { refusal.to_owned() } else { format!("{refusal} ({})", all.join("; ")) }
-}
-
-/// Whether a response to this load may well be a redirect to follow: one to GET or HEAD.
-fn may_be_redirected(whole: &Command, words: &[String]) -> bool {
-    let Some(load) = parsed_load(whole, with_values(words).iter()) else { return true };
-    let has_body =
-        BODY_FLAGS.into_iter().any(|id| load.value_source(id) == Some(ValueSource::CommandLine));
-    match load.get_one::<String>("method") {
-        Some(method) => ["GET", "HEAD"].contains(&method.as_str()),
-        None => !has_body,
-    }
 }
 
 /// The definition of `load`, in all of longtail's.
@@ -1378,7 +1366,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_have_the_type_that_the_tool_gives_them_and_follow_no_redirect() {
+    fn bodies_have_the_type_that_the_tool_gives_them() {
         for (tool, theirs, ours) in [
             (
                 "hey",
@@ -1397,7 +1385,10 @@ mod tests {
             ),
             ("ab", "-p body http://h/", "-D body -k -c 1 -n 1 -T text/plain http://h/"),
         ] {
-            assert_eq!(line(tool, "", theirs), format!("no: type longtail load {ours}"));
+            let follows =
+                if tool == "hey" { " (hey follows redirects, ours does not)" } else { "" };
+            let said = line(tool, "", theirs);
+            assert_eq!(said, format!("no{follows}: type longtail load {ours}"));
         }
     }
 

@@ -216,6 +216,8 @@ const ALWAYS_PERCENTILES: &str = "percentiles are always printed";
 const NO_PROXY: &str = "longtail never uses a proxy";
 const HTTP_1_ONLY: &str = "longtail speaks HTTP/1.1 only";
 const NO_REDIRECTS: &str = "redirects are never followed";
+const REDIRECT_FAILS: &str =
+    "a redirect is a failure to vegeta; ours does not follow it, and counts it as a response";
 const NO_PROGRESS: &str = "a pipe and --json show no progress";
 const NO_COLOR: &str = "--color never does that";
 const NO_DECODING: &str = "no compressed response is asked for";
@@ -687,11 +689,9 @@ const VEGETA: OtherTool = OtherTool {
         flag("unix-socket", Text, Words(&["--unix", "{}"])),
         flag("cpus", Count, Words(&["--generator-threads", "{}"])),
         flag("workers connections", Count, Nothing("there are as many connections as it takes")),
-        flag(
-            "redirects max-body",
-            Text,
-            Nothing("redirects are never followed, bodies never kept"),
-        ),
+        flag("redirects", OneOf(&["0"]), Nothing(REDIRECT_FAILS)),
+        flag("redirects", Text, Nothing(NO_REDIRECTS)),
+        flag("max-body", Text, Nothing("bodies are read whole and not kept")),
         flag("http2", OneOf(FALSE), Nothing(HTTP_1_ONLY)),
         flag("output", Text, Nothing(KEPT)),
         flag("name", Text, Nothing(NO_NAMES)),
