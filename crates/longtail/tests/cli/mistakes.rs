@@ -48,6 +48,11 @@ fn files(lab: &Lab) {
         ("token", "hunter2\n"),
         ("plain.js", "export const options = { vus: 7, duration: '20s' };\n"),
         ("staged.js", "export const options = { stages: [{ duration: '1m', target: 9 }] };\n"),
+        ("once.js", "export default function () { http.get('http://127.0.0.1:1/'); }\n"),
+        (
+            "ramps.js",
+            "export const options = { scenarios: { a: { executor: 'ramping-arrival-rate', startRate: 10, stages: [{ duration: '2s', target: 100 }, { duration: '5s', target: 100 }] } } };\nexport default function () { http.get('http://127.0.0.1:1/'); }\n",
+        ),
         ("rate.js", OPEN_K6_SCRIPT),
         (
             "computed.js",

@@ -222,6 +222,7 @@ pub(crate) fn k6_condition(value: &str) -> Option<String> {
         ("http_req_failed", "rate") => {
             return Some(format!("failed {sign} {}%", (limit * 1e6).round() / 1e4));
         }
+        ("http_reqs", "rate") => return Some(format!("throughput {sign} {limit}/s")),
         ("http_req_duration", _) => {}
         _ => return None,
     }

@@ -841,10 +841,13 @@ impl Settings {
         let said = [&self.words[..], line].concat();
         let is_said = |flag: &str| tool.has_typed(flag, &said);
         let has_length = ["duration", "iterations", "stage"].into_iter().any(is_said);
+        let runs_once =
+            script.runs_once && script.shape.is_none() && !has_length && !is_said("vus");
         let mut taken = Vec::new();
         for (flag, value) in script.flags {
             let is_length = ["duration", "iterations"].contains(&flag);
-            if is_said(flag) || is_length && has_length {
+            // k6 ignores `vus` in a script that it runs once.
+            if is_said(flag) || is_length && has_length || flag == "vus" && runs_once {
                 continue;
             }
             self.words.push(format!("--{flag}"));
@@ -855,7 +858,11 @@ impl Settings {
                 self.words.push(value);
             }
         }
-        if script.has_one_user && !is_said("vus") {
+        if runs_once {
+            self.words.extend(["--iterations", "1"].map(str::to_owned));
+            self.remarks.push("k6 runs a script once unless it is told otherwise".to_owned());
+        }
+        if (script.has_one_user || runs_once) && !is_said("vus") {
             self.words.extend(["--vus", "1"].map(str::to_owned));
         }
         if !taken.is_empty() {

@@ -230,6 +230,7 @@ pub(crate) const NO_LUA: &str =
     "longtail runs no Lua: -m, -H, -d and --requests FILE say what to send";
 pub(crate) const K6_OUTPUT: &str =
     "--log FILE.csv has a line a request; --metrics, --otlp and --statsd-to export figures";
+const OTHER_SCHEMA: &str = "has another schema than our JSON, which docs/FORMAT.md describes";
 const NO_SCRIPT: &str = "longtail runs no script";
 const NO_TAGS: &str = "figures have no tags; -o NAME.study.json keeps a run under a name";
 const KEPT: &str =
@@ -611,7 +612,7 @@ const K6: OtherTool = OtherTool {
         flag("user-agent", Text, Words(&["-H", "User-Agent: {}"])),
         flag("insecure-skip-tls-verify", No, Words(&["--insecure"])),
         flag("no-connection-reuse no-vu-connection-reuse", No, Words(&["-k"])),
-        flag("summary-export", Text, Words(&["-o", "{}"])),
+        flag("summary-export", Text, WordsBut(&["-o", "{}"], OTHER_SCHEMA)),
         flag("q quiet no-color no-usage-report no-summary", No, Nothing(NO_PROGRESS)),
         flag("v verbose", No, Nothing("--full prints more")),
         flag("max-redirects", Count, Nothing(NO_REDIRECTS)),

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use judge::words::listed;
 use model::Nanos;
 
 use super::flags::{BODY, DURATION, METHOD, RATE, VUS, in_five_digits, with_value};
@@ -42,6 +43,8 @@ pub(super) struct K6Script {
     pub(super) flags: Vec<(&'static str, String)>,
     /// Whether its options do not say how many virtual users there are: k6's default is one.
     pub(super) has_one_user: bool,
+    /// Whether its options say neither how long nor how often: k6 then runs it once.
+    pub(super) runs_once: bool,
     /// What its scenarios or stages say; beside them k6 ignores its `vus` and `duration`.
     pub(super) shape: Option<LoadShape>,
     /// Our words for its thresholds.
@@ -87,7 +90,10 @@ impl K6Script {
             None if has_options => {
                 script.not_taken.push("its options, which are no plain literals".to_owned());
             }
-            None => script.has_one_user = true,
+            None => {
+                script.has_one_user = true;
+                script.runs_once = true;
+            }
         }
         if let Some(body) = body {
             script.take_requests(&calls(&code), &calls(body));
@@ -106,6 +112,8 @@ impl K6Script {
                 ("rps", count("rps")),
             ];
             self.flags.extend(found.into_iter().filter_map(|(name, value)| Some((name, value?))));
+            self.runs_once =
+                ["duration", "iterations"].iter().all(|name| options.field(name).is_none());
             self.has_one_user = options.field("vus").is_none();
         }
         for (option, flag) in SWITCHES {
@@ -282,13 +290,14 @@ fn time(value: &JsValue) -> Option<Nanos> {
 /// Targets of stages with their times; `None` if one of them is no literal.
 struct Stages {
     targets: Vec<f64>,
+    lengths: Vec<Nanos>,
     total: Nanos,
 }
 
 impl Stages {
     fn of(value: &JsValue) -> Option<Stages> {
         let JsValue::List(stages) = value else { return None };
-        let mut found = Stages { targets: Vec::new(), total: Nanos::ZERO };
+        let mut found = Stages { targets: Vec::new(), lengths: Vec::new(), total: Nanos::ZERO };
         for stage in stages {
             found.targets.push(stage.field("target")?.number()?);
             let length = match stage.field("duration")? {
@@ -296,6 +305,7 @@ impl Stages {
                 JsValue::Text(text) => text.parse().ok()?,
                 number => time(number)?,
             };
+            found.lengths.push(length);
             found.total = Nanos(found.total.0.saturating_add(length.0));
         }
         (found.total > Nanos::ZERO).then_some(found)
@@ -350,6 +360,7 @@ impl LoadShape {
         };
         let per_second =
             |number: f64| Some(number / unit?.as_secs_f64()).filter(|rate| *rate > 0.0);
+        let mut others = None;
         let words = match executor {
             "constant-arrival-rate" => {
                 let rate = scenario.field("rate").and_then(JsValue::number).and_then(per_second);
@@ -358,7 +369,9 @@ impl LoadShape {
             "ramping-arrival-rate" => {
                 let from = scenario.field("startRate").and_then(JsValue::number);
                 let stages = scenario.field("stages").and_then(Stages::of);
-                ramp(from.and_then(per_second), stages.as_ref(), per_second, most)
+                let (words, behind) = ramp(from, stages.as_ref(), per_second, most);
+                others = behind;
+                words
             }
             "constant-vus" => with_users(count("vus", 1), length),
             "shared-iterations" | "per-vu-iterations" => {
@@ -389,12 +402,13 @@ impl LoadShape {
         };
         let is_open = executor.ends_with("-arrival-rate");
         let model = if is_open { "an open loop" } else { "a closed loop" };
-        LoadShape { words, said: format!("its {executor} is {model}"), is_open }
+        let said = [format!("its {executor} is {model}")].into_iter().chain(others);
+        LoadShape { words, said: said.collect::<Vec<_>>().join("; "), is_open }
     }
 
     /// Stages of virtual users, of which there are `least` at the start.
     fn of_stages(stages: &JsValue, least: Option<u32>, name: &str) -> LoadShape {
-        let Some(Stages { targets, total }) = Stages::of(stages) else {
+        let Some(Stages { targets, total, .. }) = Stages::of(stages) else {
             let said = format!("its {name} change the number of connections, ours stays");
             return LoadShape { words: with_users(None, None), said, is_open: false };
         };
@@ -420,26 +434,50 @@ fn at_rate(per_second: Option<f64>, length: Option<Nanos>, most: Option<u32>) ->
     [&words[..], &lasting(length), &of_most(most)].concat()
 }
 
-/// A rate that changes: one ramp is ours, too; else somebody has to choose rates.
+/// A rate that changes: the first stages that are one ramp, or one rate, of ours, and what to say of
+/// the others. If that is not plain, somebody has to choose rates.
 fn ramp(
     from: Option<f64>,
     stages: Option<&Stages>,
     per_second: impl Fn(f64) -> Option<f64>,
     most: Option<u32>,
-) -> Vec<String> {
-    let total = stages.map(|stages| stages.total);
-    let to = match stages.map(|stages| &stages.targets[..]) {
-        Some([to]) => per_second(*to),
-        _ => None,
-    };
-    let words = match from.zip(to) {
-        Some((from, to)) => {
-            let [from, to] = [from, to].map(in_five_digits);
-            ["--ramp".to_owned(), format!("{from}/s..{to}/s")]
+) -> (Vec<String>, Option<String>) {
+    let lines =
+        stages.zip(from).and_then(|(stages, from)| lines_of_stages(from, stages, per_second));
+    if let Some([first, others @ ..]) = lines.as_deref() {
+        let others: Vec<String> = others.iter().map(|line| line.join(" ")).collect();
+        let said = format!("behind its first stage: {}", listed(&others));
+        let words = [&first[..], &of_most(most)].concat();
+        (words, (!others.is_empty()).then_some(said))
+    } else {
+        let words = ["--steps".to_owned(), format!("{RATE},{RATE}")];
+        let total = stages.map(|stages| stages.total);
+        ([&words[..], &lasting(total), &of_most(most)].concat(), None)
+    }
+}
+
+/// Our words for each stage: a ramp, or a rate where the target is the one before. A stage of no
+/// length changes the rate at once. `None` if a rate is 0, at which nothing is sent.
+fn lines_of_stages(
+    from: f64,
+    stages: &Stages,
+    per_second: impl Fn(f64) -> Option<f64>,
+) -> Option<Vec<Vec<String>>> {
+    let mut rate = in_five_digits(per_second(from)?);
+    let mut lines = Vec::new();
+    for (target, length) in stages.targets.iter().zip(&stages.lengths) {
+        let target = in_five_digits(per_second(*target)?);
+        if *length > Nanos::ZERO {
+            let words = if target == rate {
+                ["--rate".to_owned(), format!("{rate}/s")]
+            } else {
+                ["--ramp".to_owned(), format!("{rate}/s..{target}/s")]
+            };
+            lines.push([words, lasting(Some(*length))].concat());
         }
-        None => ["--steps".to_owned(), format!("{RATE},{RATE}")],
-    };
-    [&words[..], &lasting(total), &of_most(most)].concat()
+        rate = target;
+    }
+    Some(lines)
 }
 
 fn with_users(users: Option<u32>, length: Option<Nanos>) -> Vec<String> {
@@ -535,6 +573,18 @@ mod tests {
                 "--ramp 10/s..90/s --for 60s",
             ),
             (
+                "executor: 'ramping-arrival-rate', startRate: 10, stages: [{ target: 10, duration: '1m' }]",
+                "--rate 10/s --for 60s",
+            ),
+            (
+                "executor: 'ramping-arrival-rate', startRate: 10, stages: [{ target: 90, duration: '0s' }, { target: 90, duration: '5s' }, { target: 9, duration: '1m' }]",
+                "--rate 90/s --for 5s",
+            ),
+            (
+                "executor: 'ramping-arrival-rate', startRate: 10, stages: [{ target: 0, duration: '1m' }]",
+                "--steps RATE,RATE --for 60s",
+            ),
+            (
                 "executor: 'ramping-arrival-rate', stages: [{ target: 90, duration: '1m' }]",
                 "--steps RATE,RATE --for 60s",
             ),
@@ -563,6 +613,7 @@ mod tests {
                 "http_req_duration: [{ threshold: 'med<5', abortOnFail: true }]",
                 "--expect p50 < 5ms not abortOnFail (--stop-if)",
             ),
+            ("http_reqs: ['rate>10']", "--expect throughput > 10/s"),
             ("checks: ['rate>0.9']", "not its threshold on checks"),
             (
                 "'http_req_duration{kind:a}': ['p(95)<200']",
