@@ -239,9 +239,9 @@ pub fn what_to_put(words: &[String]) -> Option<String> {
         let what = if rest.starts_with('@') {
             "user and password of the URL".to_owned()
         } else if let Some(head) = head.strip_suffix([' ', ':']) {
-            name_of(head.trim_end_matches([' ', ':']))
+            format!("the value of {}", name_of(head.trim_end_matches([' ', ':'])))
         } else if let Some(head) = head.strip_suffix('=').filter(|head| !head.starts_with('-')) {
-            name_of(head)
+            format!("the value of {}", name_of(head))
         } else if flag.starts_with("--auth") || !flag.starts_with("--") && flag.ends_with('a') {
             "USER:PASSWORD".to_owned()
         } else if flag.starts_with("--data") || !flag.starts_with("--") && flag.ends_with('d') {
@@ -745,14 +745,15 @@ mod tests {
                 ),
             ),
             ("load http://(secret)@h/", Some("for (secret) put user and password of the URL")),
-            ("load http://h/?a=b&api_key=(secret)", Some("for (secret) put api_key")),
-            ("sweep -- env TOKEN=(secret)", Some("for (secret) put TOKEN")),
+            ("load http://h/?a=b&api_key=(secret)", Some("for (secret) put the value of api_key")),
+            ("sweep -- env TOKEN=(secret)", Some("for (secret) put the value of TOKEN")),
         ] {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             assert_eq!(what_to_put(&words).as_deref(), expected, "{line}");
         }
         let header = ["-H", "X-Api-Key: (secret)"].map(str::to_owned);
-        let expected = "for (secret) put X-Api-Key, or the headers in a file: -H @FILE";
+        let expected =
+            "for (secret) put the value of X-Api-Key, or the headers in a file: -H @FILE";
         assert_eq!(what_to_put(&header).as_deref(), Some(expected));
     }
 

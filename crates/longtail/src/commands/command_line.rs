@@ -833,8 +833,7 @@ mod tests {
         let missing = "-d '(secret)' -c 50 --timeout 20s -n 200 -T text/html --style hey -H 'Accept-Encoding: gzip' http://h/; for (secret) put the body (-D FILE";
         assert!(hey.contains(missing) && !hey.contains("hunter2"), "{hey}");
         let hey = said("hey -a me:hunter2 -H 'X-Api-Key: hunter2' http://h/");
-        let missing =
-            "; for (secret) put USER:PASSWORD and X-Api-Key, or the headers in a file: -H @FILE";
+        let missing = "; for (secret) put USER:PASSWORD and the value of X-Api-Key, or the headers in a file: -H @FILE";
         assert!(hey.ends_with(missing), "{hey}");
     }
 

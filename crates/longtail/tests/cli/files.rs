@@ -205,8 +205,7 @@ fn a_suggested_command_says_what_to_put_in_place_of_a_secret() {
     let next = summary["next"].as_array().unwrap();
     let line = next.iter().find(|next| next["command"].as_str().unwrap().contains("(secret)"));
     let why = line.expect("one of them repeats the load")["why"].as_str().unwrap();
-    let expected =
-        "for (secret) put USER:PASSWORD and X-Api-Key, or the headers in a file: -H @FILE";
+    let expected = "for (secret) put USER:PASSWORD and the value of X-Api-Key, or the headers in a file: -H @FILE";
     assert!(why.contains(expected), "{why}");
 }
 
