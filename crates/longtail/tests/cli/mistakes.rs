@@ -48,6 +48,7 @@ fn files(lab: &Lab) {
         ("token", "hunter2\n"),
         ("plain.js", "export const options = { vus: 7, duration: '20s' };\n"),
         ("staged.js", "export const options = { stages: [{ duration: '1m', target: 9 }] };\n"),
+        ("two-hosts", "GET http://127.0.0.1:1/a\n\nGET http://127.0.0.1:2/b\n"),
         ("once.js", "export default function () { http.get('http://127.0.0.1:1/'); }\n"),
         (
             "ramps.js",

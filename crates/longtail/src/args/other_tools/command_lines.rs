@@ -4,7 +4,7 @@
 //! has no meaning here is named, because a flag that is silently ignored would make two results
 //! look comparable that are not.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
@@ -12,6 +12,7 @@ use judge::words::listed;
 use model::Nanos;
 use model::plan::quoted;
 use model::secret::{is_number_or_time, masked_word};
+use requests::{FileDefaults, RequestError, RequestsFormat, TargetUrl};
 
 use super::flags::{
     BODY, Compression, Counterpart, DURATION, FOR_EVER, KeepAlive, METHOD, NO_LUA, OtherTool,
@@ -706,6 +707,7 @@ pub(crate) fn answer(
     let is_said = says_encoding(&found.flags) || says_encoding(beside);
     found.accepts = tool.asks_for(theirs).filter(|_| !is_said);
     let words = found.whole_line(whole, tool, beside);
+    check_requests_file(whole, &words).map_err(|why| wrong(format!("{refusal}: {why}")))?;
     if let Some(flag) = tool.redirects
         && !tool.has_typed(flag, theirs)
     {
@@ -918,6 +920,23 @@ fn with_remarks(refusal: &str, remarks: &[String], left_out: &[String]) -> Strin
         }
     }
     if all.is_empty() { refusal.to_owned() } else { format!("{refusal} ({})", all.join("; ")) }
+}
+
+/// Reads the requests file of our line, if it is there: what is wrong with it, such as a second
+/// host, is said now and not by the line when it is pasted.
+fn check_requests_file(whole: &Command, words: &[String]) -> Result<(), RequestError> {
+    let Some(load) = parsed_load(whole, with_values(words).iter()) else { return Ok(()) };
+    let Some(path) = load.get_one::<PathBuf>("requests").filter(|path| path.is_file()) else {
+        return Ok(());
+    };
+    let url = load.get_one::<String>("url");
+    let given = FileDefaults {
+        format: load.get_one::<RequestsFormat>("requests_format").copied(),
+        target: url.map(|url| TargetUrl::parse(url)).transpose()?,
+        ..FileDefaults::default()
+    };
+    let root = load.get_one::<PathBuf>("requests_root");
+    requests::read_file(path, &given, root.map(PathBuf::as_path)).map(drop)
 }
 
 /// The definition of `load`, in all of longtail's.
