@@ -249,6 +249,38 @@ pub(super) fn exported_object(code: &str, name: &str) -> Option<JsValue> {
     object(&fields)
 }
 
+/// The text of a value: a literal, a constant of the script that is one, or a text in backticks
+/// with such constants in it. `None` if anything else is in it.
+pub(super) fn text_with_constants(code: &str, written: &str) -> Option<String> {
+    let written = written.trim();
+    if let JsValue::Text(text) = JsValue::of(written) {
+        return Some(text);
+    }
+    let Some(inside) = written.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')) else {
+        return constant(code, written);
+    };
+    let mut parts = inside.split("${");
+    let mut text = parts.next()?.to_owned();
+    for part in parts {
+        let (name, behind) = part.split_once('}')?;
+        text += &constant(code, name.trim())?;
+        text += behind;
+    }
+    (!text.contains(['`', '\\'])).then_some(text)
+}
+
+/// The text that `const NAME = '…';` declares, if nothing else is declared under that name.
+fn constant(code: &str, name: &str) -> Option<String> {
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_$".contains(c));
+    let declaration = format!("const {name} = ");
+    let mut declared = code.split(&declaration).skip(1);
+    let value = declared.next().filter(|_| is_name && declared.next().is_none())?;
+    let length = length_of_quoted(value)?;
+    let behind = value[length..].trim_start_matches([' ', '\t']);
+    let is_whole = behind.is_empty() || behind.starts_with([';', '\n', '\r']);
+    text(&value[..length]).filter(|_| is_whole)
+}
+
 /// What stands between the braces of `export default function (…) { … }`, or of such an arrow
 /// function.
 pub(super) fn body_of_default_function(code: &str) -> Option<&str> {

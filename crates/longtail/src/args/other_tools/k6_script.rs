@@ -9,7 +9,8 @@ use model::Nanos;
 
 use super::flags::{BODY, DURATION, METHOD, RATE, VUS, in_five_digits, with_value};
 use super::js_literals::{
-    JsCall, JsValue, body_of_default_function, calls, exported_object, without_comments,
+    JsCall, JsValue, body_of_default_function, calls, exported_object, text_with_constants,
+    without_comments,
 };
 use super::script_file::text_of;
 use crate::args::mistakes::mistaken_values::k6_condition;
@@ -96,7 +97,7 @@ impl K6Script {
             }
         }
         if let Some(body) = body {
-            script.take_requests(&calls(&code), &calls(body));
+            script.take_requests(&code, &calls(&code), &calls(body));
         }
         Some(script)
     }
@@ -166,7 +167,7 @@ impl K6Script {
     }
 
     /// Reads the request, if there is one: all calls of the script, and those of its default function.
-    fn take_requests(&mut self, all: &[JsCall<'_>], of_body: &[JsCall<'_>]) {
+    fn take_requests(&mut self, code: &str, all: &[JsCall<'_>], of_body: &[JsCall<'_>]) {
         let requests = all.iter().filter(|call| method_of(call).is_some()).count();
         let is_batch = all.iter().any(|call| call.name == "http.batch");
         let is_control = |call: &JsCall<'_>| {
@@ -175,7 +176,7 @@ impl K6Script {
         let only = of_body.iter().find(|call| method_of(call).is_some());
         let only = only.filter(|call| requests == 1 && call.depth == 0 && !is_batch);
         match only.filter(|_| !of_body.iter().any(is_control)) {
-            Some(request) => self.take_request(request),
+            Some(request) => self.take_request(code, request),
             None if requests > 1 || is_batch => {
                 self.not_take("several requests (--mix or --requests FILE)".to_owned());
             }
@@ -206,8 +207,10 @@ impl K6Script {
     }
 
     /// The method, URL, body and headers of its one request.
-    fn take_request(&mut self, call: &JsCall<'_>) {
-        let mut arguments = call.arguments.iter().map(|written| JsValue::of(written));
+    fn take_request(&mut self, code: &str, call: &JsCall<'_>) {
+        let mut arguments = call.arguments.iter().map(|written| {
+            text_with_constants(code, written).map_or_else(|| JsValue::of(written), JsValue::Text)
+        });
         let method = match method_of(call) {
             Some("request") => match arguments.next() {
                 Some(JsValue::Text(method)) => method,
@@ -640,6 +643,9 @@ mod tests {
             ("http.post('http://h/', JSON.stringify(x));", "-m POST -d BODY http://h/"),
             ("http.request(verb, 'http://h/', '@x');", "-m METHOD --data-raw @x http://h/"),
             ("http.get(BASE + '/a'); sleep(1)", "--think 1s"),
+            ("const URL = 'http://h/a'; http.get(URL);", "http://h/a"),
+            ("const BASE = 'http://h';\n  http.get(`${BASE}/x`);", "http://h/x"),
+            ("const BASE = 'http://h' + PORT; http.get(`${BASE}/x`);", ""),
             (
                 "http.get('http://h/a'); http.get('http://h/b'); sleep(1);",
                 "not several requests (--mix or --requests FILE) not its sleep() (--think)",
