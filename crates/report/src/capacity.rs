@@ -285,7 +285,7 @@ impl SummaryTrial {
 /// Rows of the answer's table; the trials farthest from the bracket are left out first.
 const ROWS: usize = 9;
 
-fn is_whole(trial: &&SummaryTrial) -> bool {
+fn is_whole(trial: &SummaryTrial) -> bool {
     trial.result != TrialResult::BrokenOff
 }
 
@@ -363,7 +363,7 @@ pub(crate) fn in_answer(summary: &SummaryCapacity) -> DataTable {
 /// What the columns are about, and how many trials the table of the answer leaves out; `None` where
 /// that is clear, or the table is of sizes.
 pub(crate) fn legend(summary: &SummaryCapacity) -> Option<String> {
-    let shown = || summary.trials.iter().filter(is_whole);
+    let shown = || summary.trials.iter().filter(|trial| is_whole(trial));
     let is_measured = |trial: &SummaryTrial| trial.seconds > 0.0;
     if !summary.sizes.is_empty() || !shown().any(is_measured) {
         return None;
