@@ -6,7 +6,7 @@ use model::{Limit, LockWaiters};
 
 use super::doing;
 use super::evidence::{WatchEvidence, WatchedWorker};
-use super::limit::{self, TWO_EACH};
+use super::locks::{self, TWO_EACH};
 use crate::limits::threads;
 use crate::words::{brief_count, capitalised, count_of, listed};
 
@@ -96,7 +96,7 @@ fn locked_worker(worker: &WatchedWorker) -> Option<LockedWorker> {
     const NEARLY_WHOLE: f64 = 0.1;
     let out = worker.requests_out.filter(|out| (out - out.round()).abs() <= NEARLY_WHOLE)?;
     let requests = out.round() as u32;
-    let waits = limit::always_locked(worker)?;
+    let waits = locks::always_locked(worker)?;
     let waiting = waits.lock + waits.file_lock;
     (requests >= TWO_EACH && waiting < f64::from(requests)).then(|| LockedWorker {
         name: worker.name.clone(),
@@ -207,5 +207,5 @@ pub(super) fn guess(seen: &WatchEvidence, held: &Held) -> Option<Limit> {
         waiting: workers.iter().map(|worker| worker.waiting).sum(),
         is_on_file: workers.iter().all(|worker| worker.is_on_file),
     };
-    Some(limit::inside_app(seen, locked))
+    Some(locks::inside_app(seen, locked))
 }

@@ -7,6 +7,7 @@ mod doing;
 mod evidence;
 mod idle;
 mod limit;
+mod locks;
 mod standstill;
 mod tries;
 mod uneven;

@@ -1,0 +1,38 @@
+//! Locks and pools inside the app, by the threads of each worker that wait for one.
+
+use model::{Limit, LockWaiters, Nanos};
+
+use super::evidence::{WaitsSeen, WatchEvidence, WatchedWorker};
+
+/// If a thread waits for a lock in at least this share of the samples, the lock is never free. A
+/// lock that is free now and then is not the limit.
+const ALWAYS: f64 = 0.9;
+/// Fewer samples show only a moment.
+const ENOUGH_LOOKS: usize = 10;
+/// If a process's threads run, or are ready to, for more than this share of the time, they also
+/// wait for Ruby's lock, which looks like any other lock.
+const COMPUTES: f64 = 0.5;
+/// With this many requests per process or more, one waits for another.
+pub(super) const TWO_EACH: u32 = 2;
+
+/// What the worker's threads do, if some of them wait for a lock other than Ruby's at nearly every
+/// look.
+pub(super) fn always_locked(worker: &WatchedWorker) -> Option<WaitsSeen> {
+    let waits = worker.waits.filter(|waits| waits.looks >= ENOUGH_LOOKS)?;
+    let is_locked = waits.locked_share >= ALWAYS && worker.runnable()? <= COMPUTES;
+    is_locked.then_some(waits)
+}
+
+/// A lock, a pool or a backend inside the app, whichever these threads wait for.
+pub(super) fn inside_app(seen: &WatchEvidence, locked: LockWaiters) -> Limit {
+    Limit::InsideApp {
+        slots: seen.slots().unwrap_or(locked.busy),
+        workers: seen.workers.len() as u32,
+        at_once: None,
+        held: seen.settled_rate().map(|rate| Nanos::from_secs_f64(1.0 / rate)),
+        locked: Some(locked),
+        hindered: None,
+        busy: None,
+        computes: None,
+    }
+}
