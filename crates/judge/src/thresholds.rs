@@ -296,8 +296,12 @@ pub fn times_as_long(run: &Run, threshold: &Threshold) -> Option<f64> {
 /// A run without any interval has to be about this many times as long to have one.
 const TIMES_WITHOUT_INTERVAL: u64 = 4;
 
+/// The chance with which a 95 % interval may miss.
+const MAY_MISS: f64 = 0.05;
+
 /// The range in which a figure lies. If too few responses leave an end open, the extreme of these
-/// responses closes it, since nearly all take about as long.
+/// responses closes it, since nearly all take about as long: the upper end only if they are not so
+/// few that all may well be below the percentile, which `n` responses are with a chance of `q^n`.
 fn bounds(run: &Run, figure: ObjectiveFigure) -> Option<ThresholdInterval> {
     let known = interval(run, figure);
     let range = match figure {
@@ -311,7 +315,9 @@ fn bounds(run: &Run, figure: ObjectiveFigure) -> Option<ThresholdInterval> {
         | ObjectiveFigure::Completed => None,
     };
     let Some(range) = range else { return known };
-    let [low, high] = [range.low, range.high].map(|end| Some(end.0 as f64));
+    let may_all_be_below = range.quantile.powf(run.tally.population() as f64) > MAY_MISS;
+    let low = Some(range.low.0 as f64);
+    let high = Some(range.high.0 as f64).filter(|_| !may_all_be_below);
     let known = known.unwrap_or(ThresholdInterval { low: None, high: None });
     Some(ThresholdInterval { low: known.low.or(low), high: known.high.or(high) })
 }
@@ -397,8 +403,8 @@ mod tests {
             (doubt("expect p80 < 460ms"), doubt("expect p30 < 540ms")),
             ((false, None), (true, None))
         );
-        // By these responses, the percentile is between 999 ms and a second.
-        assert_eq!(doubt("expect p99.99 < 2s"), (true, None));
+        // All of these responses may well be shorter than the percentile.
+        assert_eq!(doubt("expect p99.99 < 2s"), (true, too_few));
         assert_eq!(doubt("expect p99.99 < 1s"), (false, Some(ThresholdDoubt::TooFewAnswers)));
         assert!(!result(&run, "expect p50 < 520ms").is_shown());
         assert!(result(&run, "expect p50 < 540ms").is_shown());
