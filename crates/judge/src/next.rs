@@ -221,7 +221,7 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
         let blocks =
             needed.max().filter(|blocks| (found.blocks + 1..=MOST_BLOCKS).contains(blocks));
         // Of a comparison without a whole block nothing is known.
-        let more_blocks = blocks.filter(|_| found.blocks > 0).map(|blocks| {
+        let more_blocks = blocks.filter(|_| study.whole_blocks() > 0).map(|blocks| {
             own.with(
                 format!("--blocks {blocks}"),
                 &BLOCKS,

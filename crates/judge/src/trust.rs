@@ -122,9 +122,10 @@ fn cut_short(study: &Study) -> Option<TrustLine> {
     let Study::Sweep(sweep) = study else { return None };
     let planned = sweep.plan.runs();
     let made = sweep.runs.len();
+    let were = if made == 1 { "was" } else { "were" };
     if is_unfinished(sweep) {
         let sentence = format!(
-            "Not finished: {made} of {planned} runs were made. It was killed, or still runs."
+            "Not finished: {made} of {planned} runs {were} made. It was killed, or still runs."
         );
         return Some(TrustLine::new(Grade::Doubtful, sentence));
     }
@@ -137,7 +138,7 @@ fn cut_short(study: &Study) -> Option<TrustLine> {
         format!(", the last of them ({load}) for {} only", brief(run.measured))
     });
     let sentence =
-        format!("Interrupted: {made} of {planned} runs were made{}.", last.unwrap_or_default());
+        format!("Interrupted: {made} of {planned} runs {were} made{}.", last.unwrap_or_default());
     Some(TrustLine::new(Grade::Doubtful, sentence))
 }
 

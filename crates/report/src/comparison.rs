@@ -114,12 +114,17 @@ fn by_metric(summary: &SummaryComparison) -> DataTable {
         let Some(difference) = row.difference(base, arm) else { return TableRow::new(cells) };
         cells.extend(change(difference));
         cells.extend(row.control.as_ref().map(|control| change(control)[1].clone()));
-        TableRow::new(cells).noted(match difference.doubt {
-            Some(ComparisonDoubt::FewBlocks { least }) => format!("needs {least} blocks"),
-            _ => summary::verdict(difference.verdict).to_owned(),
-        })
+        TableRow::new(cells).noted(verdict_of(difference))
     });
     DataTable { notes: "verdict".to_owned(), ..DataTable::of_columns(columns, rows) }
+}
+
+/// The verdict in a word, or how many blocks it needs.
+fn verdict_of(difference: &Difference) -> String {
+    match difference.doubt {
+        Some(ComparisonDoubt::FewBlocks { least }) => format!("needs {least} blocks"),
+        _ => summary::verdict(difference.verdict).to_owned(),
+    }
 }
 
 /// The metrics that are columns where each arm is a row: those that decide, and the usual ones.
@@ -172,8 +177,9 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
         let is_best =
             summary.ranking.as_ref().is_some_and(|it| it.is_decided() && it.best == arm.letter);
         match deciding.and_then(|row| row.seen_from(base, &arm.letter)) {
-            Some(difference) => TableRow::new(cells.chain(change(&difference)))
-                .noted(summary::verdict(difference.verdict)),
+            Some(difference) => {
+                TableRow::new(cells.chain(change(&difference))).noted(verdict_of(&difference))
+            }
             None if is_best => {
                 TableRow::new(cells.chain(["", ""].map(str::to_owned))).noted("best")
             }

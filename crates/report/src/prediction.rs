@@ -83,10 +83,11 @@ fn enough_threads(prediction: &Prediction, lock: &RubyLock) -> Option<String> {
     let workers = prediction.workers;
     let scatter =
         if least == most { String::new() } else { format!(", {most} where times scatter") };
-    let sizes = [least, most.max(least + 1), most.max(least + 1) * 2];
+    let larger = |threads: u32| (threads * 8).div_ceil(5);
+    let sizes = [most, larger(most), larger(larger(most))];
     let sizes = sizes.map(|threads| format!("{workers}x{threads}")).join(",");
     Some(format!(
-        "at least {least} for each worker{scatter}; a server does less than theory and may gain from more, as a thread waits for the lock after each query and each response, too: measure it (longtail sweep --try {sizes})"
+        "at least {least} for each worker{scatter}; a server often does a quarter less than theory and gains from more, as a thread waits for the lock after each query and each response, too: measure it (longtail sweep --try {sizes})"
     ))
 }
 

@@ -120,6 +120,10 @@ pub struct ComparedMetric {
     pub medians: BTreeMap<String, Option<f64>>,
     /// The differences from the base, or between all pairs; empty if the metric is not tested.
     pub differences: Vec<Difference>,
+    /// If it is not tested, the pairs of which every run of one arm is beyond every run of the other:
+    /// the letters of base and arm.
+    #[serde(skip)]
+    pub apart: Vec<[String; 2]>,
     /// How far the control is from the base.
     pub control: Option<Difference>,
     /// How far the first run of each block was above the others, if it was; this was subtracted.
@@ -293,6 +297,17 @@ impl ComparisonFindings {
                 };
                 row.differences
                     .push(difference.checked_against_control(row.control.as_ref(), margin));
+            }
+        }
+        let tests = (plan.pairs().len() * metrics.len()).max(1) as f64;
+        for (row, samples) in metrics.iter_mut().zip(&samples) {
+            let is_apart = |pair: &ArmPair| {
+                samples.chance_of_being_apart(*pair).is_some_and(|chance| chance <= LEVEL / tests)
+            };
+            if row.differences.is_empty() {
+                let pairs = plan.pairs().into_iter().filter(is_apart);
+                row.apart =
+                    pairs.map(|pair| [plan.letter(pair.base), plan.letter(pair.arm)]).collect();
             }
         }
         let deciding = metrics.iter().find(|row| plan.deciding().first() == Some(&row.metric));
@@ -551,6 +566,7 @@ impl ArmSamples {
             decides: plan.deciding().contains(&self.metric),
             medians: self.letters.iter().cloned().zip(self.medians.iter().copied()).collect(),
             differences: Vec::new(),
+            apart: Vec::new(),
             control: None,
             first_run: self.first_run.map(|shift| rounded(self.metric.relative(shift), 1e5)),
         }

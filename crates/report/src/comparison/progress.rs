@@ -37,17 +37,17 @@ pub fn progress(study: &ComparisonStudy, block: usize) -> String {
     format!("{begin}{colon}{}", known.join("; "))
 }
 
-/// `: throughput, /s: 2 x 1 44.0, 2 x 3 76.5`: the medians so far of the metric that decides which arm
+/// `: throughput so far, /s, 2 x 1: 44.0, 2 x 3: 76.5`: the medians so far of the metric that decides which arm
 /// is best. Figures can be compared from block to block, whichever arm is ahead.
 fn figures_of_arms(plan: &ComparisonPlan, found: &ComparisonFindings) -> String {
     let Some(row) = found.metrics.iter().find(|row| row.decides) else { return String::new() };
     let figure = |arm: usize| {
         let median = row.median(&plan.letter(arm))?;
-        Some(format!("{} {}", plan.called(arm), number::significant(median)))
+        Some(format!("{}: {}", plan.called(arm), number::significant(median)))
     };
     let figures: Vec<String> = (0..plan.arms.len()).filter_map(figure).collect();
     if figures.is_empty() {
         return String::new();
     }
-    format!(": {}, {}: {}", row.metric, row.unit, figures.join(", "))
+    format!(": {} so far, {}, {}", row.metric, row.unit, figures.join(", "))
 }

@@ -36,6 +36,9 @@ pub struct SummaryComparison {
     /// Whether the best is the largest of the sizes, so that a larger one may do better still.
     #[serde(skip)]
     pub(super) is_largest_best: bool,
+    /// The connections of a closed loop.
+    #[serde(skip)]
+    pub(super) connections: Option<u32>,
     /// The connections, if an arm has more threads than that, which it cannot show then.
     #[serde(skip)]
     pub(super) few_connections: Option<u32>,
@@ -129,6 +132,7 @@ impl SummaryComparison {
                 .ranking
                 .as_ref()
                 .is_some_and(|ranking| largest_is_best(study, ranking).is_some()),
+            connections: connections(study),
             few_connections: few_connections(study, &arms),
             recommended: found.ranking.as_ref().and_then(|ranking| recommended(ranking, &arms)),
             arms,
@@ -168,10 +172,15 @@ impl SummaryComparison {
     }
 }
 
-/// The connections of a closed loop, if the arms are of different sizes and one has more threads.
-fn few_connections(study: &ComparisonStudy, arms: &[SummaryArm]) -> Option<u32> {
+/// The connections of a closed loop.
+fn connections(study: &ComparisonStudy) -> Option<u32> {
     let ComparisonLoad::Closed { .. } = study.plan.load else { return None };
-    let connections = study.runs.iter().map(|run| run.run.connections).max()?;
+    study.runs.iter().map(|run| run.run.connections).max()
+}
+
+/// The same, if the arms are of different sizes and one has more threads.
+fn few_connections(study: &ComparisonStudy, arms: &[SummaryArm]) -> Option<u32> {
+    let connections = connections(study)?;
     let slots = || arms.iter().filter_map(|arm| arm.slots);
     let differ = slots().min() != slots().max();
     (differ && slots().max()? > connections).then_some(connections)
