@@ -51,7 +51,7 @@ pub struct RubyLock {
     /// Whether threads wait for the lock, or for a CPU, so much that only rates are known.
     pub binds: bool,
     /// How many threads of a worker do nearly all that lock and CPUs allow; null if that takes more
-    /// than [`MOST_THREADS`].
+    /// than 64.
     pub enough: Option<EnoughThreads>,
     /// A line for each number of threads.
     pub by_threads: Vec<ThreadsUnderLock>,
