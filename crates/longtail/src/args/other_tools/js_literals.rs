@@ -1,6 +1,8 @@
 //! Literals and calls in the text of a script in JavaScript, which is not run. What is computed is
 //! known to be that, and no more.
 
+use super::script_file;
+
 /// A value as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum JsValue {
@@ -168,32 +170,7 @@ fn length_of_quoted(text: &str) -> Option<usize> {
 /// What stands between commas up to the bracket that closes what is open, and what is behind that
 /// bracket; `None` if none closes it.
 pub(super) fn parts(text: &str) -> Option<(Vec<&str>, &str)> {
-    let mut parts = Vec::new();
-    let mut depth = 0_u32;
-    let mut begin = 0;
-    let mut at = 0;
-    loop {
-        let rest = &text[at..];
-        let first = rest.chars().next()?;
-        let is_end = depth == 0 && ['}', ']', ')'].contains(&first);
-        match first {
-            '{' | '[' | '(' => depth += 1,
-            '}' | ']' | ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if is_end || first == ',' && depth == 0 {
-            let part = text[begin..at].trim();
-            // A comma may stand behind the last one.
-            if !part.is_empty() {
-                parts.push(part);
-            }
-            begin = at + 1;
-        }
-        if is_end {
-            return Some((parts, &rest[1..]));
-        }
-        at += length_of_quoted(rest).unwrap_or(first.len_utf8());
-    }
+    script_file::parts(text, &[','], length_of_quoted)
 }
 
 /// A call of a function, or a word such as `if` before a condition in parentheses.

@@ -1,4 +1,5 @@
-//! The text of a script of another tool, which is read and never run.
+//! The text of a script of another tool, which is read and never run, and the parts between its
+//! brackets.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -15,4 +16,40 @@ pub(super) fn text_of(script: &Path) -> Option<String> {
     let mut text = String::new();
     file.take(LONGEST).read_to_string(&mut text).ok()?;
     Some(text)
+}
+
+/// What stands between these separators up to the bracket that closes what is open, and what is behind
+/// that bracket; `None` if none closes it. `length_of_quoted`: of the quoted text or the comment that
+/// begins there, if one does; brackets and separators in it do not count.
+pub(super) fn parts<'t>(
+    text: &'t str,
+    separators: &[char],
+    length_of_quoted: impl Fn(&str) -> Option<usize>,
+) -> Option<(Vec<&'t str>, &'t str)> {
+    let mut parts = Vec::new();
+    let mut depth = 0_u32;
+    let mut begin = 0;
+    let mut at = 0;
+    loop {
+        let rest = &text[at..];
+        let first = rest.chars().next()?;
+        let is_end = depth == 0 && ['}', ']', ')'].contains(&first);
+        match first {
+            '{' | '[' | '(' => depth += 1,
+            '}' | ']' | ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if is_end || depth == 0 && separators.contains(&first) {
+            let part = text[begin..at].trim();
+            // A separator may stand behind the last one.
+            if !part.is_empty() {
+                parts.push(part);
+            }
+            begin = at + 1;
+        }
+        if is_end {
+            return Some((parts, &rest[1..]));
+        }
+        at += length_of_quoted(rest).unwrap_or(first.len_utf8());
+    }
 }

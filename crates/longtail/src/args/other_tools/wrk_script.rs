@@ -3,6 +3,7 @@
 //! word stands for a method or body that is computed, and what else is not plain is named.
 
 use super::flags::{BODY, METHOD, with_value};
+use super::script_file;
 
 /// What a script says of its requests.
 #[derive(Debug, Default)]
@@ -264,35 +265,16 @@ fn arguments(text: &str) -> Option<Vec<&str>> {
     parts(text.trim_start().strip_prefix('(')?)
 }
 
-/// What stands between commas up to the bracket that closes what is open; `None` if none closes it.
+/// What stands between commas or semicolons up to the bracket that closes what is open; `None` if none
+/// closes it.
 fn parts(text: &str) -> Option<Vec<&str>> {
-    let mut parts = Vec::new();
-    let mut depth = 0_u32;
-    let mut begin = 0;
-    let mut at = 0;
-    loop {
-        let rest = &text[at..];
-        let first = rest.chars().next()?;
-        let is_end = depth == 0 && ['}', ']', ')'].contains(&first);
-        if is_end || depth == 0 && [',', ';'].contains(&first) {
-            let part = text[begin..at].trim();
-            if !part.is_empty() {
-                parts.push(part);
-            }
-            begin = at + 1;
-        }
-        if is_end {
-            return Some(parts);
-        }
-        match first {
-            '{' | '[' | '(' => depth += 1,
-            '}' | ']' | ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
+    let length_of_quoted = |rest: &str| {
         let behind = behind_comment(rest).or(quoted_text(rest).map(|(_, behind)| behind));
-        at += behind.map_or(first.len_utf8(), |behind| rest.len() - behind.len());
-    }
+        behind.map(|behind| rest.len() - behind.len())
+    };
+    script_file::parts(text, &[',', ';'], length_of_quoted).map(|(parts, _)| parts)
 }
+
 /// The text in quotes that begins here, and what is behind it; `None` if none does, or it has an
 /// escape that is not known.
 fn quoted_text(text: &str) -> Option<(String, &str)> {
