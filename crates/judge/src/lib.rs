@@ -25,6 +25,7 @@ mod outcome;
 mod server_limit;
 mod server_seen;
 pub mod signals;
+pub mod size_search;
 mod steps;
 mod sweep_points;
 pub mod thresholds;

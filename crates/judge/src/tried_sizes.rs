@@ -1,7 +1,7 @@
 //! The sizes of `sweep --try`, workers x threads: what each of them uses up, and whether a larger one
 //! than those that were tried may do better.
 
-use model::comparison::{ArmRanking, median};
+use model::comparison::{ArmRanking, SizeLook, median};
 use model::{ComparisonRun, ComparisonStudy, CpuUsage, Limit, ServerFacts};
 
 /// A process that computes for at least this share of the time is near what Ruby's lock allows: a
@@ -24,8 +24,8 @@ pub fn used_up(study: &ComparisonStudy, arm: usize) -> Option<CpuUsage> {
     limited.clone().next().copied().filter(|_| 2 * limited.count() > used.len())
 }
 
-/// The best arm, if all smaller sizes are behind it, none is larger, and CPUs are left: then a larger
-/// one may do better still.
+/// The best arm, if all smaller sizes are behind it, none is larger, none that a single run looked at
+/// before either, and CPUs are left: then a larger one may do better still.
 pub fn largest_is_best(study: &ComparisonStudy, ranking: &ArmRanking) -> Option<usize> {
     let arms = || 0..study.plan.arms.len();
     let best = arms().find(|arm| study.plan.letter(*arm) == ranking.best)?;
@@ -35,6 +35,10 @@ pub fn largest_is_best(study: &ComparisonStudy, ranking: &ArmRanking) -> Option<
         |arm: usize| slots(arm) == slots(best) || slots(arm) < slots(best) && is_behind(arm);
     let is_largest = arms().all(|arm| arm == best || is_smaller(arm));
     let has_smaller = arms().any(|arm| slots(arm) < slots(best));
+    let is_larger = |look: &SizeLook| Some(look.size.slots()) > slots(best);
+    if study.plan.looked_at.iter().any(is_larger) {
+        return None;
+    }
     (is_largest && has_smaller && used_up(study, best).is_none()).then_some(best)
 }
 

@@ -16,6 +16,13 @@ pub struct ServerSize {
     pub keep_alive: bool,
 }
 
+impl ServerSize {
+    /// Requests that it processes at a time.
+    pub fn slots(self) -> u32 {
+        self.workers.max(1).saturating_mul(self.threads)
+    }
+}
+
 impl FromStr for ServerSize {
     type Err = String;
 

@@ -83,11 +83,8 @@ fn enough_threads(prediction: &Prediction, lock: &RubyLock) -> Option<String> {
     let workers = prediction.workers;
     let scatter =
         if least == most { String::new() } else { format!(", {most} where times scatter") };
-    let larger = |threads: u32| (threads * 8).div_ceil(5);
-    let sizes = [most, larger(most), larger(larger(most))];
-    let sizes = sizes.map(|threads| format!("{workers}x{threads}")).join(",");
     Some(format!(
-        "at least {least} for each worker{scatter}; a server often does a quarter less than theory and gains from more, as a thread waits for the lock after each query and each response, too: measure it (longtail sweep --try {sizes})"
+        "at least {least} for each worker{scatter}. A server often does a quarter less than theory and gains from more, as a thread waits for the lock after each query and each response, too: measure it (longtail sweep -w{workers} --try auto)"
     ))
 }
 

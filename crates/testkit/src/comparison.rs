@@ -287,6 +287,7 @@ fn played(arms: &[(&str, &[&str], ArmLaw)], blocks: u32) -> ComparisonStudy {
         cool_down: true,
         calibrate: true,
         thresholds: Vec::new(),
+        looked_at: Vec::new(),
     };
     let mut runs = Vec::new();
     for block in 1..=blocks {

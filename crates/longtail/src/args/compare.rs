@@ -99,7 +99,7 @@ pub(crate) struct CompareArgs {
 
     /// Closed loop with N connections [default: 2 x the largest arm's threads]
     #[arg(short, long, value_name = "N", help_heading = "Load", value_parser = from_1_to(CONNECTIONS))]
-    connections: Option<u32>,
+    pub(crate) connections: Option<u32>,
     /// Open loop at this rate, in place of -c
     #[arg(long, value_name = "RATE", conflicts_with = "connections", help_heading = "Load")]
     rate: Option<Rate>,
@@ -140,6 +140,9 @@ pub(crate) struct CompareArgs {
     /// Find the best arm, by comparing each with each other, not only with the base
     #[arg(long, hide = true)]
     best: bool,
+    /// Find the sizes that are worth comparing first: `sweep --try auto`
+    #[arg(long, hide = true, conflicts_with = "arms")]
+    pub(crate) find_threads: bool,
     /// All words of the command line, the command's name first.
     #[arg(skip)]
     pub(crate) words: Vec<String>,
@@ -213,9 +216,16 @@ impl CompareArgs {
                 }
             }));
         }
-        let arms: Result<Vec<_>, _> =
-            texts.iter().map(|text| ArmRequest::read(text, &self.words)).collect();
+        let arms: Result<Vec<_>, _> = texts.iter().map(|text| self.arm(text)).collect();
         self.with_base_first(arms?)
+    }
+
+    /// An arm of these options, beside the common ones.
+    ///
+    /// # Errors
+    /// If they cannot be understood.
+    pub(crate) fn arm(&self, text: &str) -> Result<ArmRequest, Mistake> {
+        ArmRequest::read(text, &self.words)
     }
 
     /// `--puma 6.6.1,8.0.2 --arm '' --arm -k`: four arms.
@@ -252,7 +262,24 @@ impl CompareArgs {
     /// # Errors
     /// If the comparison could never come to a decision.
     pub(crate) fn plan(&self, arms: Vec<ArmPlan>) -> Result<ComparisonPlan, Mistake> {
-        let plan = ComparisonPlan {
+        let plan = self.unchecked_plan(arms);
+        self.check_thresholds(&plan)?;
+        plan.feasible().map_err(|never| wrong(never.to_string()))?;
+        Ok(plan)
+    }
+
+    /// A single run of this arm.
+    pub(crate) fn plan_of_one_run(&self, arm: Vec<ArmPlan>) -> ComparisonPlan {
+        ComparisonPlan {
+            blocks: ComparisonBlocks::Fixed(1),
+            calibrate: false,
+            thresholds: Vec::new(),
+            ..self.unchecked_plan(arm)
+        }
+    }
+
+    fn unchecked_plan(&self, arms: Vec<ArmPlan>) -> ComparisonPlan {
+        ComparisonPlan {
             question: match (self.best, self.pairs) {
                 (true, _) => ComparisonQuestion::Best,
                 (false, true) => ComparisonQuestion::Pairs,
@@ -273,10 +300,8 @@ impl CompareArgs {
             cool_down: false,
             calibrate: !self.no_calibrate,
             thresholds: self.thresholds.all(),
-        };
-        self.check_thresholds(&plan)?;
-        plan.feasible().map_err(|never| wrong(never.to_string()))?;
-        Ok(plan)
+            looked_at: Vec::new(),
+        }
     }
 }
 

@@ -71,7 +71,7 @@ pub(crate) struct SweepArgs {
     /// Steps of response bodies: array, chunked, string, i (file); sizes in kB
     #[arg(short, long, value_name = "LIST", help_heading = "Load")]
     pub(crate) bodies: Option<Bodies>,
-    /// Which is best? Workers x threads, such as 2x3,4x5,4x5k (k is -k)
+    /// How many threads? auto, or sizes to compare: 2x3,4x5,4x5k (k is -k)
     #[arg(long = "try", value_name = "LIST",
           conflicts_with_all = ["multiples", "repeat", "bodies", "generator", "requests_per_connection", "probe_discipline"],
           help_heading = "Load")]
@@ -143,8 +143,20 @@ impl SweepArgs {
     /// If its list cannot be read.
     pub(crate) fn as_comparison(&self, words: &[String]) -> Result<Option<Vec<String>>, Mistake> {
         let Some(list) = &self.tries else { return self.as_comparison_of_events(words) };
-        let arms = try_list(list)?;
         let own = ["--best", "--no-control"].map(str::to_owned);
+        if list == "auto" {
+            refuse_if(
+                self.server.puma.has_threads(),
+                "--try auto finds the threads of a worker: leave out -t (-w sets the workers)",
+            )?;
+            refuse_if(
+                self.server.url.is_some() || !self.server.command.is_empty(),
+                "--try auto starts Puma with other numbers of threads: compare another server's commands, longtail compare --url URL --arm '-- COMMAND' --arm '-- COMMAND'",
+            )?;
+            let own = own.into_iter().chain(["--find-threads".to_owned()]);
+            return Ok(Some(comparison(words, "--try", None, own)));
+        }
+        let arms = try_list(list)?;
         let arms = arms.iter().map(|arm| as_arm(arm));
         Ok(Some(comparison(words, "--try", None, own.into_iter().chain(arms))))
     }
@@ -231,12 +243,14 @@ pub(crate) fn as_bodies(command: clap::Command) -> clap::Command {
 /// # Errors
 /// If one of them is not a size.
 fn try_list(list: &str) -> Result<Vec<String>, Mistake> {
-    let arm = |size: &ServerSize| {
-        let ServerSize { workers, threads, keep_alive } = size;
-        let no_keep_alive = if *keep_alive { "" } else { " -k" };
-        format!("{size}=-w{workers} -t{threads}:{threads}{no_keep_alive}")
-    };
-    Ok(tried_sizes(list)?.iter().map(arm).collect())
+    Ok(tried_sizes(list)?.into_iter().map(size_arm).collect())
+}
+
+/// The arm for a size, called by it.
+pub(crate) fn size_arm(size: ServerSize) -> String {
+    let ServerSize { workers, threads, keep_alive } = size;
+    let no_keep_alive = if keep_alive { "" } else { " -k" };
+    format!("{size}=-w{workers} -t{threads}:{threads}{no_keep_alive}")
 }
 
 impl SweepArgs {

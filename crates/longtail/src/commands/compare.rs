@@ -6,15 +6,16 @@ use std::sync::atomic::Ordering;
 
 use engine::Resolver;
 use launch::{Build, GuardCommand, LaunchError, Revision, puma_gem};
-use model::comparison::ArmPlan;
+use model::comparison::{ArmPlan, ComparisonPlan};
 use model::{MaskedText, ServerKind};
 use report::{StudyFile, side_by_side};
-use sweep::{Context, conduct_comparison};
+use sweep::{Context, Observer, conduct_comparison};
 
 use super::conducted::{
     BlocksAhead, StudyStart, TerminalObserver, bind_for_remote_generators, check_probe_available,
     fall_back_to_builtin,
 };
+use super::size_search;
 use crate::args::CompareArgs;
 use crate::args::compare::{ArmRequest, PumaSource};
 use crate::args::output::StudyKind;
@@ -34,13 +35,11 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
         return saved(args);
     }
     args.output.check(StudyKind::Compare)?;
-    let requests = args.requested_arms()?;
-    let mut arms = requests.iter().map(ArmRequest::plan).collect::<Result<Vec<_>, _>>()?;
-    args.plan(arms.clone())?;
+    let requests =
+        if args.find_threads { size_search::usual_arms(args)? } else { args.requested_arms()? };
+    args.plan(requests.iter().map(ArmRequest::plan).collect::<Result<_, _>>()?)?;
     let addresses = addresses()?;
     let mut here = StudyStart::now()?;
-    let guard = GuardCommand::this_program(GUARD);
-    let is_interrupted = || here.interrupt.load(Ordering::Relaxed);
     let data = folder_for_builds(&requests)?;
     let mut said = BTreeSet::new();
     let mut say = |line: String| {
@@ -48,38 +47,42 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
             ui::note(&line);
         }
     };
-    for (request, arm) in requests.iter().zip(&mut arms) {
-        let env = arm.env.exposed().clone();
-        let build = Build {
-            guard: &guard,
-            clock: &here.clock,
-            is_interrupted: &is_interrupted,
-            data: &data,
-            env,
-        };
-        match find(request, arm, &build, &mut say) {
-            Err(Mistake::Launch(LaunchError::Interrupted)) => {
-                let files: Vec<_> = args.output.files().map(|file| file.path).collect();
-                let named = files.iter().map(|path| &**path);
-                nothing_to_report("interrupted before the first run", named);
-                return Ok(Exit::Interrupted);
-            }
-            found => found.map_err(|mistake| request.wrong(mistake))?,
-        }
-        fall_back_to_builtin(&mut arm.server)?;
-        check_probe_available(arm.probe)?;
-    }
+    let Some(mut arms) = find_all(&requests, &here, &data, &mut say)? else {
+        return Ok(interrupted_before_the_first_run(args));
+    };
     here.start_far(&args.own.server.from)?;
-    for arm in &mut arms {
-        bind_for_remote_generators(&mut arm.server, here.far.as_ref());
-    }
-    let plan = args.plan(arms)?;
+    let bind = |arms: &mut Vec<ArmPlan>| {
+        let servers = arms.iter_mut().map(|arm| &mut arm.server);
+        servers.for_each(|server| bind_for_remote_generators(server, here.far.as_ref()));
+    };
     let results = Results::open("compare", &here.started_at, &args.output)?;
     let context = Context {
         addresses,
         boot_timeout: args.own.server.puma.boot_timeout,
         ..here.context(with_environment(&command_line(args), None), resolver)
     };
+    signals::begin();
+    let mut looked_at = Vec::new();
+    if args.find_threads {
+        let run_once = |request: ArmRequest, observer: &mut dyn Observer| {
+            let Some(mut arm) = find_all(&[request], &here, &data, &mut say)? else {
+                return Ok(None);
+            };
+            bind(&mut arm);
+            let study = conduct_comparison(&args.plan_of_one_run(arm), &context, observer);
+            Ok(Some(study?).filter(|study| !study.interrupted))
+        };
+        let Some(looks) = size_search::look(args, run_once)? else {
+            return Ok(Exit::Interrupted);
+        };
+        let requests = size_search::arms_to_compare(args, &looks)?;
+        let Some(found) = find_all(&requests, &here, &data, &mut say)? else {
+            return Ok(interrupted_before_the_first_run(args));
+        };
+        (arms, looked_at) = (found, looks);
+    }
+    bind(&mut arms);
+    let plan = ComparisonPlan { looked_at, ..args.plan(arms)? };
     let mut observer = TerminalObserver::new(&results, None);
     observer.blocks_ahead = Some(BlocksAhead {
         least: plan.fewest_that_decide().unwrap_or(plan.blocks.most()),
@@ -88,9 +91,41 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
         are_announced: false,
     });
     observer.is_strict = args.strict;
-    signals::begin();
     let study = conduct_comparison(&plan, &context, &mut observer);
     observer.publish(study)
+}
+
+fn interrupted_before_the_first_run(args: &CompareArgs) -> Exit {
+    let files: Vec<_> = args.output.files().map(|file| file.path).collect();
+    nothing_to_report("interrupted before the first run", files.iter().map(|path| &**path));
+    Exit::Interrupted
+}
+
+/// Finds the server that each arm names, and builds it if that is needed; `None` if the user
+/// interrupts. `say` tells the user.
+fn find_all(
+    requests: &[ArmRequest],
+    here: &StudyStart,
+    data: &Path,
+    say: &mut dyn FnMut(String),
+) -> Result<Option<Vec<ArmPlan>>, Mistake> {
+    let guard = GuardCommand::this_program(GUARD);
+    let is_interrupted = || here.interrupt.load(Ordering::Relaxed);
+    let mut arms = Vec::new();
+    for request in requests {
+        let mut arm = request.plan()?;
+        let env = arm.env.exposed().clone();
+        let build =
+            Build { guard: &guard, clock: &here.clock, is_interrupted: &is_interrupted, data, env };
+        match find(request, &mut arm, &build, say) {
+            Err(Mistake::Launch(LaunchError::Interrupted)) => return Ok(None),
+            found => found.map_err(|mistake| request.wrong(mistake))?,
+        }
+        fall_back_to_builtin(&mut arm.server)?;
+        check_probe_available(arm.probe)?;
+        arms.push(arm);
+    }
+    Ok(Some(arms))
 }
 
 /// The command line that repeats a comparison.

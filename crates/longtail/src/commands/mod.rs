@@ -20,6 +20,7 @@ mod predict;
 mod report;
 mod signals;
 mod sink;
+mod size_search;
 mod sweep;
 mod watch;
 

@@ -13,7 +13,7 @@ use crate::bodies::shuffled;
 use crate::number::count_of;
 use crate::pace::uniform;
 use crate::secret::{MaskedText, Private};
-use crate::{PlannedEvent, Probe, ServerPlan, StreamPlan, Threshold};
+use crate::{PlannedEvent, Probe, ServerPlan, ServerSize, StreamPlan, Threshold};
 
 /// What `longtail compare` was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,6 +43,18 @@ pub struct ComparisonPlan {
     /// `--expect`, `--fail-if`: what each run must keep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Threshold>,
+    /// `sweep --try auto`: the sizes that ran once each before, from which the arms were chosen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub looked_at: Vec<SizeLook>,
+}
+
+/// One run of a server of one size, in a closed loop of twice its slots.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SizeLook {
+    /// The size.
+    pub size: ServerSize,
+    /// Requests that were completed per second.
+    pub rate_per_s: f64,
 }
 
 /// The question that a comparison answers.
@@ -386,6 +398,7 @@ pub(super) mod tests {
             cool_down: true,
             calibrate: true,
             thresholds: Vec::new(),
+            looked_at: Vec::new(),
         }
     }
 

@@ -126,6 +126,21 @@ impl PumaArgs {
         self.rackup.is_some() || self.config.is_some() || self.yjit || self.puma.is_some()
     }
 
+    /// The workers that were given.
+    pub(crate) fn workers(&self) -> Option<u32> {
+        self.workers
+    }
+
+    /// Whether a config file was given, which may set workers and threads.
+    pub(crate) fn has_config(&self) -> bool {
+        self.config.is_some()
+    }
+
+    /// Whether threads were given.
+    pub(crate) fn has_threads(&self) -> bool {
+        self.threads.is_some()
+    }
+
     /// Workers x threads, where one of them was given; the other is 1 by default.
     pub(crate) fn size(&self) -> Option<u32> {
         let is_given = self.workers.is_some() || self.threads.is_some();
