@@ -28,7 +28,7 @@ pub fn used_up(study: &ComparisonStudy, arm: usize) -> Option<CpuUsage> {
 /// before either, and CPUs are left: then a larger one may do better still.
 pub fn largest_is_best(study: &ComparisonStudy, ranking: &ArmRanking) -> Option<usize> {
     let arms = || 0..study.plan.arms.len();
-    let best = arms().find(|arm| study.plan.letter(*arm) == ranking.best)?;
+    let best = study.plan.arm_of(&ranking.best)?;
     let slots = |arm: usize| study.server(arm).map(ServerFacts::slots);
     let is_behind = |arm: usize| ranking.ahead_of.contains(&study.plan.letter(arm));
     let is_smaller =

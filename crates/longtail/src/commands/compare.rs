@@ -73,6 +73,7 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
             Ok(Some(study?).filter(|study| !study.interrupted))
         };
         let Some(looks) = size_search::look(args, run_once)? else {
+            results.tell_unwritten();
             return Ok(Exit::Interrupted);
         };
         let requests = size_search::arms_to_compare(args, &looks)?;

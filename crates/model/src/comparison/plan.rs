@@ -242,9 +242,14 @@ impl ComparisonPlan {
         }
     }
 
+    /// The arm with this letter, the control included.
+    pub fn arm_of(&self, letter: &str) -> Option<usize> {
+        (0..self.arms_of_a_block()).find(|arm| self.letter(*arm) == letter)
+    }
+
     /// What the arm with this letter is called in a sentence.
     pub fn called_by_letter(&self, letter: &str) -> String {
-        let arm = (0..self.arms_of_a_block()).find(|arm| self.letter(*arm) == letter);
+        let arm = self.arm_of(letter);
         arm.map_or_else(|| letter.to_owned(), |arm| self.called(arm))
     }
 

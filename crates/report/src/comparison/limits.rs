@@ -98,8 +98,7 @@ pub(super) fn threads(study: &ComparisonStudy, summary: &SummaryComparison) -> O
 /// The arm to take, or the best, where that is decided.
 fn best_to_take(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<usize> {
     let ranking = summary.ranking.as_ref().filter(|ranking| ranking.is_decided())?;
-    let letter = summary.recommended.as_ref().unwrap_or(&ranking.best);
-    (0..study.plan.arms.len()).find(|arm| study.plan.letter(*arm) == *letter)
+    study.plan.arm_of(summary.recommended.as_ref().unwrap_or(&ranking.best))
 }
 
 /// Whether CPUs, or a lock that lets one thread compute at a time, are the limit of more than half of
@@ -107,8 +106,7 @@ fn best_to_take(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<
 pub(super) fn are_computing(study: &ComparisonStudy, letters: [&String; 2]) -> bool {
     let is_computing = |run: &ComparisonRun| run.run.limit().is_some_and(Limit::is_computing);
     letters.into_iter().all(|letter| {
-        let arm = (0..study.plan.arms.len()).find(|arm| study.plan.letter(*arm) == *letter);
-        arm.is_some_and(|arm| {
+        study.plan.arm_of(letter).is_some_and(|arm| {
             2 * sound(study, arm).filter(|run| is_computing(run)).count()
                 > sound(study, arm).count()
         })

@@ -248,8 +248,6 @@ fn cpu_of_pair(
 fn waits_before_accepting(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
     /// Between these two, in ms, is what the longest wait of 5 ms comes to.
     const WAIT_MS: [f64; 2] = [2.0, 6.0];
-    let arm_of =
-        |letter: &str| (0..study.plan.arms.len()).find(|arm| study.plan.letter(*arm) == *letter);
     let keeps_alive = |arm: usize| study.plan.arm(arm).stream.keep_alive;
     let has_busy_threads = |arm: usize| limits::of_most_runs(study, arm) == Some("threads");
     let throughput = summary.metric(Metric::Throughput)?;
@@ -259,7 +257,7 @@ fn waits_before_accepting(study: &ComparisonStudy, summary: &SummaryComparison) 
         Some(f64::from(study.server(arm)?.slots()) / rate * 1e3)
     };
     pairs::told(summary, throughput).into_iter().find_map(|pair| {
-        let [with, without] = [arm_of(&pair.base)?, arm_of(&pair.arm)?];
+        let [with, without] = [study.plan.arm_of(&pair.base)?, study.plan.arm_of(&pair.arm)?];
         let is_puma_6 = study.server(without)?.puma_major() == Some(6);
         let is_of_keep_alive = keeps_alive(with) && !keeps_alive(without);
         let are_threads = has_busy_threads(with) && has_busy_threads(without);
