@@ -8,7 +8,7 @@ use model::{
 };
 
 use crate::checks::Grade;
-use crate::cut_short::{result_so_far, search_so_far};
+use crate::cut_short::{is_shorter, result_so_far, search_so_far};
 use crate::expectations::ExpectationResult;
 use crate::findings;
 use crate::limits;
@@ -320,8 +320,13 @@ fn closed_loop(study: &CapacityStudy) -> Option<String> {
 
 /// `A closed loop of 30 connections reached 83.7/s`
 pub fn closed_loop_reached(run: &Run) -> String {
+    let cut_short = if is_shorter(run) {
+        format!(" in the {} that it lasted", number::length(run.measured))
+    } else {
+        String::new()
+    };
     format!(
-        "A closed loop of {} reached {}/s",
+        "A closed loop of {} reached {}/s{cut_short}",
         number::count_of(run.connections, "connection"),
         number::significant(run.completed_rate())
     )
@@ -564,6 +569,9 @@ fn why_it_ended(study: &CapacityStudy) -> Option<String> {
 /// it.
 fn interrupted(study: &CapacityStudy) -> Option<TrustLine> {
     let known = match study.trials.last() {
+        None if study.closed_loop.as_deref().is_some_and(is_shorter) => {
+            ", in the closed loop before the first trial".to_owned()
+        }
         None => ", before the first trial".to_owned(),
         Some(last) if last.result == TrialResult::BrokenOff => format!(
             ", in a trial at {}/s, which does not count: this is what was known by then",
@@ -720,7 +728,7 @@ pub fn expectations(study: &CapacityStudy) -> Vec<ExpectationResult> {
 
 #[cfg(test)]
 mod tests {
-    use model::{GeneratorFacts, ProcessCpu, ServerCpu};
+    use model::{EndedBy, GeneratorFacts, ProcessCpu, ServerCpu};
 
     use super::*;
 
@@ -844,6 +852,20 @@ mod tests {
         let interrupted = "Interrupted after 14:31 of 15:00, in a trial at 540/s, which does not \
                            count: this is what was known by then";
         assert_eq!(sentences(&testkit::capacity::stopped()), [interrupted]);
+    }
+
+    #[test]
+    fn a_closed_loop_that_was_interrupted_says_how_far_it_came() {
+        let mut study = testkit::capacity::stopped();
+        study.trials.clear();
+        let run = study.closed_loop.as_mut().unwrap();
+        run.measured = Nanos::from_secs(2);
+        run.tally.completed_in_window = 180;
+        run.warnings.push(Diagnostic::Interrupted { by: EndedBy::User });
+        let reached = closed_loop(&study).unwrap();
+        assert!(reached.ends_with(" reached 90.0/s in the 2.00 s that it lasted."), "{reached}");
+        let trust = interrupted(&study).unwrap();
+        assert!(trust.sentence.ends_with(", in the closed loop before the first trial"));
     }
 
     #[test]

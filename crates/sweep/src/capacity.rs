@@ -18,9 +18,9 @@ use model::study::SCHEMA;
 use model::theory::ServiceTime;
 use model::{
     Arrivals, BeyondRun, CapacityBracket, CapacityPlan, CapacityStudy, CapacityTarget,
-    CapacityTheory, CapacityTrial, Clock, EndOfBeyond, Exchange, Histogram, Nanos, Objective, Pace,
-    Placement, Probe, Profile, Rate, RetryPolicy, Run, SearchEnd, ServerSize, SizeSearch, Stop,
-    StreamPlan, Study, TrialResult,
+    CapacityTheory, CapacityTrial, Clock, Diagnostic, EndOfBeyond, EndedBy, Exchange, Histogram,
+    Nanos, Objective, Pace, Placement, Probe, Profile, Rate, RetryPolicy, Run, SearchEnd,
+    ServerSize, SizeSearch, Stop, StreamPlan, Study, TrialResult,
 };
 use probe::host;
 use queueing::mdc::ConstantServiceQueue;
@@ -266,7 +266,8 @@ impl Experiment for CapacitySearch<'_> {
 
 /// The closed loop on a server that was started, observed and judged as in a sweep: after one with a
 /// connection for each slot, and with what a request takes alone. If the user interrupted, or the
-/// server ended, the last of them that is whole; `None` if there is none.
+/// server ended, the last of them that is whole, else the first as far as it went; `None` if it
+/// measured nothing.
 fn closed_loop_of_started(session: &mut Session<'_>) -> Result<Option<Run>, SweepError> {
     let alone = service_time_alone(session)?;
     let facts = &session.server.facts;
@@ -291,7 +292,7 @@ fn closed_loop_of_started(session: &mut Session<'_>) -> Result<Option<Run>, Swee
     };
     let at_slots = session.run(&job(1, 1, CLOSED_LOOP), alone)?.run;
     if judge::is_shorter(&at_slots) {
-        return Ok(None);
+        return Ok(as_far_as_it_went(at_slots));
     }
     session.observer.remark(&judge::capacity::closed_loop_reached(&at_slots));
     if session.is_over() {
@@ -305,6 +306,11 @@ fn closed_loop_of_started(session: &mut Session<'_>) -> Result<Option<Run>, Swee
     session.observer.remark(&judge::capacity::closed_loop_reached(&run));
     run.judgement = Some(verdict::of_highest_load(&run, &[at_slots], &server));
     Ok(Some(run))
+}
+
+/// A closed loop that ended early, if it got that far that it says something.
+fn as_far_as_it_went(run: Run) -> Option<Run> {
+    (run.completed_rate() > 0.0).then_some(run)
 }
 
 /// How long a request takes alone, if that can be measured.
@@ -379,7 +385,7 @@ impl TrialConductor<'_> {
         let objectives = plan.objectives.iter().map(|condition| RateObjective::new(*condition));
         let objectives: Vec<RateObjective> =
             objectives.collect::<Result<_, _>>().map_err(SweepError::Unusable)?;
-        if study.closed_loop.is_none() {
+        if study.closed_loop.is_none() && self.stop_reason().is_none() {
             study.closed_loop = self.closed_loop()?.map(Box::new);
         }
         let mut search = RateSearch::new(SearchSettings {
@@ -390,8 +396,10 @@ impl TrialConductor<'_> {
             highest_rate: HIGHEST_RATE,
             seed: plan.seed,
         });
-        study.theory = theory(plan, study);
-        if let Some(needed) = search.shortest_budget().filter(|needed| *needed > plan.budget) {
+        let is_whole = !study.closed_loop.as_deref().is_some_and(judge::is_shorter);
+        study.theory = if is_whole { theory(plan, study) } else { None };
+        let needed = search.shortest_budget().filter(|needed| is_whole && *needed > plan.budget);
+        if let Some(needed) = needed {
             let closed_loop = study.closed_loop_rate().unwrap_or_default();
             self.observer.remark(&judge::capacity::too_short(plan, closed_loop, needed));
         }
@@ -442,8 +450,8 @@ impl TrialConductor<'_> {
         self.observer.run_done(&known, &known);
     }
 
-    /// The closed loop that shows what the server does at most; `None` if the user interrupted, or
-    /// the server ended.
+    /// The closed loop that shows what the server does at most. If the user interrupted, or the
+    /// server ended, as far as it went; `None` if it measured nothing.
     fn closed_loop(&mut self) -> Result<Option<Run>, SweepError> {
         let connections = self.target.closed_loop_connections;
         let spec = self.target.spec.clone().with(|load| {
@@ -457,8 +465,14 @@ impl TrialConductor<'_> {
         let has_ended = self.has_ended;
         let mut ends = || stop_reason(context, has_ended);
         let observed = drive(&self.target, &spec, self.context, &progress, &mut ends, None)?;
-        if observed.ended_by.is_some() {
-            return Ok(None);
+        if let Some(stop) = observed.ended_by {
+            let by = match stop {
+                TrialStop::Server => EndedBy::Server,
+                TrialStop::User | TrialStop::Decided => EndedBy::User,
+            };
+            let mut run = observed.run;
+            run.warnings.push(Diagnostic::Interrupted { by });
+            return Ok(as_far_as_it_went(run));
         }
         self.observer.remark(&judge::capacity::closed_loop_reached(&observed.run));
         self.rest(&observed.run, None);
