@@ -66,8 +66,8 @@ pub(crate) struct PlotMark {
     /// The class of its colour in the page's style sheet.
     pub(crate) class: String,
     pub(crate) shape: PlotShape,
-    /// The name at the right end of a line, or a word's text; for other shapes what a pointer
-    /// shows.
+    /// The name at the right end of a line, or the text of a word or label; for other shapes what a
+    /// pointer shows.
     pub(crate) title: String,
 }
 
@@ -82,6 +82,12 @@ pub(crate) enum PlotShape {
     Cells(Vec<PlotCell>),
     /// A word in a bar.
     Word(PlotPoint),
+    /// A text at a corner of this point: at the opposite one where the plot has no room for it.
+    Label {
+        at: PlotPoint,
+        is_right: bool,
+        is_below: bool,
+    },
     /// A line over the whole height.
     Upright(f64),
     /// A line over the whole width.
@@ -114,7 +120,7 @@ impl PlotMark {
             }
             PlotShape::Dot(at) => vec![at.y],
             PlotShape::Level(y) => vec![*y],
-            PlotShape::Word(_) | PlotShape::Upright(_) => Vec::new(),
+            PlotShape::Word(_) | PlotShape::Label { .. } | PlotShape::Upright(_) => Vec::new(),
         }
     }
 }
@@ -257,6 +263,9 @@ impl Plot {
                 let place = PlotPoint { x: self.x(at.x) + 5.0, y: self.y(at.y) + 4.0 };
                 text(svg, "word", place, title);
             }
+            PlotShape::Label { at, is_right, is_below } => {
+                self.label(svg, mark, *at, [*is_right, *is_below]);
+            }
             PlotShape::Upright(x) => {
                 let upright = format!("M{} {TOP}V{}", short(self.x(*x)), short(self.bottom()));
                 path(svg, "line", class, &upright, title);
@@ -313,6 +322,20 @@ impl Plot {
             "<circle class=\"dot {class}\" cx=\"{x}\" cy=\"{y}\" r=\"3.5\">{}</circle>",
             hover(title)
         );
+    }
+
+    fn label(&self, svg: &mut String, mark: &PlotMark, at: PlotPoint, corner: [bool; 2]) {
+        let x = self.x(at.x);
+        let y = self.y(at.y);
+        let width = mark.title.chars().count() as f64 * CHARACTER;
+        let [is_right, is_below] = corner;
+        let fits_beside = if is_right { x + width < WIDTH } else { x - width > self.left };
+        let fits_in_height = !is_below || y + LINE < self.bottom();
+        let is_opposite = !fits_beside || !fits_in_height;
+        let baseline = if is_below == is_opposite { y - 6.0 } else { y + LINE };
+        let (anchor, x) = if is_right == is_opposite { (" end", x - 6.0) } else { ("", x + 6.0) };
+        let class = format!("name {}{anchor}", mark.class);
+        text(svg, &class, PlotPoint { x, y: baseline }, &mark.title);
     }
 
     /// The names of the lines, each right of its line's last point, moved apart where they would
@@ -441,9 +464,11 @@ impl AxisScale {
         if decades < 0.6 {
             return steps(low, high, wanted);
         }
+        // As many as have room on an axis of 120 units.
         let digits: &[f64] = match decades {
-            ..1.6 => &[1.0, 2.0, 5.0],
-            ..2.6 => &[1.0, 3.0],
+            ..1.1 => &[1.0, 2.0, 3.0, 5.0, 7.0],
+            ..2.4 => &[1.0, 2.0, 5.0],
+            ..3.6 => &[1.0, 3.0],
             _ => &[1.0],
         };
         let exponents = low.log10().floor() as i32..=high.log10().ceil() as i32;
@@ -550,7 +575,9 @@ mod tests {
         assert_eq!(labels(AxisScale::from_zero([99.0])), "0 50 100");
         assert_eq!(labels(AxisScale::from_zero([0.93])), "0.0 0.5 1.0");
         assert_eq!(labels(AxisScale::from_zero([])), "0.0 0.2 0.4 0.6 0.8 1.0");
-        assert_eq!(labels(AxisScale::around([101.0, 3957.0])), "100 300 1000 3000");
+        assert_eq!(labels(AxisScale::around([101.0, 3957.0])), "100 200 500 1000 2000");
+        assert_eq!(labels(AxisScale::around([20.0, 100.0])), "20 30 50 70 100");
+        assert_eq!(labels(AxisScale::around([2.0, 900.0])), "3 10 30 100 300 1000");
         assert_eq!(labels(AxisScale::around([0.02, 900.0])), "0.1 1 10 100 1000");
         assert_eq!(labels(AxisScale::around([100.0, 101.0])), "80 100 120 140");
     }

@@ -63,6 +63,8 @@ fn spread_of_times(study: &LoadStudy, summary: &Summary<'_>) -> Result<PageFigur
     }
     // Drawn last, so that no other line hides it.
     lines.push(spread("p99", |q| run.response_time(q).time()));
+    let mut labelled = vec![0.99];
+    let mut labels = Vec::new();
     for threshold in &study.plan.thresholds {
         let condition = threshold.condition;
         let is_of_all = threshold.class.is_none() && condition.part.is_none();
@@ -70,19 +72,45 @@ fn spread_of_times(study: &LoadStudy, summary: &Summary<'_>) -> Result<PageFigur
         if let Some(measured) = run.response_time(quantile).time().filter(|_| is_of_all) {
             lines.push(limit("ideal", quantile, condition.limit / 1e6, measured));
             key.push(KeyEntry::new("ideal", threshold.to_string()));
+            let name =
+                if threshold.is_expected { threshold.asked() } else { threshold.to_string() };
+            labels.push(label_of_limit(quantile, condition.limit / 1e6, measured, name));
+            labelled.push(quantile);
         }
     }
-    let (plot, last) = spread_plot(lines).ok_or(match summary.verdict {
+    let (mut plot, last) = spread_plot(lines).ok_or(match summary.verdict {
         SummaryVerdict::Overloaded => {
             "more was offered than the server can do: a percentile would only say how long the run was"
         }
         _ => "too few good responses for two percentiles",
     })?;
+    labelled.sort_by(f64::total_cmp);
+    labelled.dedup();
+    plot.marks.extend(labels);
+    plot.marks.extend(labelled.into_iter().flat_map(|quantile| label_of_time(quantile, summary)));
     let sentence = format!(
         "Read up from a percentile: that share of all responses took at most that long. The lines \
          end at {last}, the last percentile for which there are enough responses."
     );
     Ok(PageFigure { key, plots: vec![plot], sentence })
+}
+
+/// A dot at a percentile of the response time, with its figure; nothing if it is not known.
+fn label_of_time(quantile: f64, summary: &Summary<'_>) -> Vec<PlotMark> {
+    let Some(run) = summary.runs.first() else { return Vec::new() };
+    let Some(time) = run.percentile(quantile) else { return Vec::new() };
+    let at = PlotPoint { x: 1.0 / (1.0 - quantile), y: time.as_millis_f64() };
+    let mark = if run.is_uncertain(quantile) { "?" } else { "" };
+    let figure = format!("{}: {}{mark}", number::percentile(quantile), number::time(time));
+    let label = PlotShape::Label { at, is_right: true, is_below: true };
+    vec![PlotMark::new("p99", PlotShape::Dot(at), ""), PlotMark::new("p99", label, figure)]
+}
+
+/// The name of a limit, left of where its line turns to what was measured.
+fn label_of_limit(quantile: f64, limit_ms: f64, measured: Nanos, name: String) -> PlotMark {
+    let at = PlotPoint { x: 1.0 / (1.0 - quantile), y: limit_ms };
+    let is_below = limit_ms < measured.as_millis_f64();
+    PlotMark::new("ideal", PlotShape::Label { at, is_right: false, is_below }, name)
 }
 
 /// Completed and failed requests of each second, next to what was offered.
@@ -583,5 +611,8 @@ mod tests {
             .map(|entry| entry.meaning.as_str())
             .collect();
         assert_eq!(limits, ["expect p99 < 200ms"]);
+        let labels = figure.plots[0].marks.iter().filter(|mark| !mark.title.is_empty());
+        let labels: Vec<&str> = labels.map(|mark| mark.title.as_str()).collect();
+        assert_eq!(labels, ["p99 < 200ms", "p99: 70.3 ms"]);
     }
 }
