@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use crate::number;
+use crate::run_columns::MARKS;
 use crate::text::{self, right};
 use crate::text::{Width, columns_of};
 use crate::tree::{DataTable, ListItem, ReportSection, ReportTree, SectionBlock};
@@ -11,11 +12,26 @@ use crate::tree::{DataTable, ListItem, ReportSection, ReportTree, SectionBlock};
 /// The whole report.
 pub(crate) fn whole(report: &ReportTree) -> String {
     let mut parts = vec![fenced("sh", &report.command_line)];
-    parts.extend((!report.table.rows.is_empty()).then(|| pipe_table(&report.table)));
+    if !report.table.rows.is_empty() {
+        parts.push(pipe_table(&report.table));
+        parts.extend(meaning_of_marks(report));
+    }
     parts.extend(report.sections.iter().filter(|section| !section.is_detail).map(section));
     parts.push(fenced("text", text::facts(&report.facts, Width::ANY).trim_end()));
     parts.push(format!("total time {}\n", number::elapsed(report.total_time)));
     parts.join("\n")
+}
+
+/// What the marks in the table of runs mean, if there are any.
+fn meaning_of_marks(report: &ReportTree) -> Option<String> {
+    let cells = || report.table.rows.iter().flat_map(|row| &row.cells);
+    let stands = |mark: &str| cells().any(|cell| cell.text.trim().ends_with(mark));
+    let marks = report.glossary.iter().filter(|(word, _)| MARKS.iter().any(|(it, _)| it == word));
+    let meanings: Vec<String> = marks
+        .filter(|(mark, _)| stands(mark))
+        .map(|(mark, meaning)| format!("`{mark}` {}", escaped(meaning)))
+        .collect();
+    (!meanings.is_empty()).then(|| meanings.join("<br>\n") + "\n")
 }
 
 fn section(section: &ReportSection) -> String {
