@@ -265,7 +265,8 @@ impl<'a> AnswerLayout<'a> {
     /// The table, and for a comparison those below it. In a full report all columns stay, in parts
     /// one below the other.
     fn table(&self, is_full: bool) -> String {
-        let below = self.summary.comparison.iter().flat_map(comparison::tables_below);
+        let comparison = self.summary.comparison.iter();
+        let below = comparison.flat_map(|it| comparison::tables_below(it, !is_full));
         let below = below.map(|table| format!("\n{}", self.fitted(&table, 0, is_full)));
         self.main_table(is_full) + &below.collect::<String>()
     }
@@ -482,7 +483,8 @@ pub(crate) fn unfolded_markdown(summary: &Summary<'_>) -> Vec<String> {
     }
     if !table.rows.is_empty() {
         parts.push(crate::markdown::pipe_table(&table));
-        let below = summary.comparison.iter().flat_map(comparison::tables_below);
+        let comparison = summary.comparison.iter();
+        let below = comparison.flat_map(|it| comparison::tables_below(it, false));
         parts.extend(below.map(|table| crate::markdown::pipe_table(&table)));
         match &summary.comparison {
             Some(summary) => parts.extend(comparison::meaning_of_names(summary).map(line)),

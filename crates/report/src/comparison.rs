@@ -53,10 +53,11 @@ pub(crate) fn table(summary: &SummaryComparison) -> DataTable {
     }
 }
 
-/// The tables below it: of the events of arms, and of the differences that it has no room for.
-pub(crate) fn tables_below(summary: &SummaryComparison) -> Vec<DataTable> {
+/// The tables below it: of the events of arms, and of the differences that it has no room for; in a
+/// short answer without those that differ in several settings.
+pub(crate) fn tables_below(summary: &SummaryComparison, is_short: bool) -> Vec<DataTable> {
     let is_by_arm = summary.question != ComparisonQuestion::Best && summary.compared().count() > 2;
-    let others = pairs::table(summary).filter(|_| is_by_arm);
+    let others = pairs::table(summary, !is_short).filter(|_| is_by_arm);
     events::table(&summary.events).into_iter().chain(others).collect()
 }
 

@@ -123,27 +123,29 @@ pub(super) fn told<'a>(
     row.differences.iter().filter(is_told).collect()
 }
 
-/// `D against A`: the pairs that differ in several settings.
-pub(super) fn in_several_settings(summary: &SummaryComparison) -> Vec<String> {
+/// The pairs that differ in several settings.
+pub(super) fn in_several_settings(summary: &SummaryComparison) -> Vec<(&Difference, ArmChange)> {
     let pairs = summary.deciding().next().into_iter().flat_map(|row| &row.differences);
-    let is_in_several =
-        |pair: &&Difference| arm_change(summary, pair).is_some_and(|change| change.count() > 1);
-    pairs.filter(is_in_several).map(letters).collect()
+    let changes = pairs.filter_map(|pair| Some((pair, arm_change(summary, pair)?)));
+    changes.filter(|(_, change)| change.count() > 1).collect()
 }
 
-fn letters(difference: &Difference) -> String {
+/// `D against A`
+pub(super) fn letters(difference: &Difference) -> String {
     format!("{} against {}", difference.arm, difference.base)
 }
 
 /// A row for each pair, with what decides: of pairs that the main table does not have or, if several
-/// metrics decide, of all. Where the arms combine settings, of those that differ in one of them.
-pub(super) fn table(summary: &SummaryComparison) -> Option<DataTable> {
+/// metrics decide, of all. Where the arms combine settings, of those that differ in one of them, and
+/// with `has_all` of the others below them.
+pub(super) fn table(summary: &SummaryComparison, has_all: bool) -> Option<DataTable> {
     let are_combinations = are_combinations(summary);
     let deciding: Vec<&ComparedMetric> = summary.deciding().collect();
     let base = &summary.arms[0].letter;
     let is_shown = |pair: &&Difference| deciding.len() > 1 || pair.base != *base;
     let pairs: Vec<(&Difference, Option<ArmChange>)> = if are_combinations {
-        let pairs = in_one_setting(summary).into_iter();
+        let others = if has_all { in_several_settings(summary) } else { Vec::new() };
+        let pairs = in_one_setting(summary).into_iter().chain(others);
         pairs.map(|(pair, change)| (pair, Some(change))).collect()
     } else {
         let pairs = deciding.first()?.differences.iter().filter(is_shown);
@@ -220,7 +222,7 @@ mod tests {
     #[test]
     fn what_names_a_pair_stays_in_a_narrow_table() {
         let summary = crate::comparison::summary(&testkit::comparison::combinations());
-        let table = table(&summary).unwrap();
+        let table = table(&summary, false).unwrap();
         let at = |columns| text::narrowed(&table, 0, Width::of(columns));
         let lead = |it: &text::NarrowedTable| {
             let lead = it.table.columns.iter().take(it.table.lead);
@@ -242,20 +244,22 @@ mod tests {
     }
 
     #[test]
-    fn only_arms_that_combine_settings_have_pairs_left_out() {
+    fn only_an_answer_of_arms_that_combine_settings_leaves_pairs_out() {
         let shown = |study: &model::ComparisonStudy| {
             let summary = crate::comparison::summary(study);
-            let rows = table(&summary).unwrap().rows;
-            let pairs = rows.into_iter().map(|row| row.cells[0].text.clone()).collect::<Vec<_>>();
-            (pairs.join(", "), in_several_settings(&summary).join(", "))
+            [false, true].map(|has_all| {
+                let rows = table(&summary, has_all).unwrap().rows;
+                let pairs = rows.into_iter().map(|row| row.cells[0].text.clone());
+                pairs.collect::<Vec<_>>().join(", ")
+            })
         };
-        let (pairs, left_out) = shown(&testkit::comparison::combinations());
-        assert_eq!(pairs, "B against A, D against C, C against A, D against B");
-        assert_eq!(left_out, "D against A, C against B");
-        assert_eq!(shown(&testkit::comparison::pairs()).0, "C against B");
+        let [in_answer, all] = shown(&testkit::comparison::combinations());
+        assert_eq!(in_answer, "B against A, D against C, C against A, D against B");
+        assert_eq!(all, format!("{in_answer}, D against A, C against B"));
+        assert_eq!(shown(&testkit::comparison::pairs()), ["C against B"; 2]);
         // A second metric has its place here, of the pairs with the base, too.
         let mut two = testkit::comparison::three();
         two.plan.gates = vec![Metric::Mean, Metric::P99];
-        assert_eq!(shown(&two).0, "B against A, C against A");
+        assert_eq!(shown(&two), ["B against A, C against A"; 2]);
     }
 }

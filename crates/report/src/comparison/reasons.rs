@@ -80,12 +80,14 @@ fn looked_at(study: &ComparisonStudy) -> Option<String> {
         .then(|| format!("Not compared, after one run of each: {}.", left_out.join(", ")))
 }
 
-/// Where arms combine settings, which pairs the table leaves out.
+/// Where arms combine settings, which pairs differ in several, so that no sentence is about them.
 fn left_out_pairs(summary: &SummaryComparison) -> Option<String> {
     pairs::are_combinations(summary).then(|| {
+        let several = pairs::in_several_settings(summary).into_iter();
+        let several: Vec<String> = several.map(|(pair, _)| pairs::letters(pair)).collect();
         format!(
-            "Not compared, as more than one setting differs: {}. --json has them.",
-            pairs::in_several_settings(summary).join(", ")
+            "{} differ in more than one setting: longtail report --full has them.",
+            several.join(", ")
         )
     })
 }

@@ -204,7 +204,7 @@ fn table_of_answer(summary: &Summary<'_>) -> String {
     let legend = answer::legend(summary).filter(|_| summary.comparison.is_none());
     let legend = legend.map(|legend| format!("<small>{}</small>", escaped(&legend)));
     let shown = if answer.rows.is_empty() { String::new() } else { table(&answer) };
-    let below = summary.comparison.iter().flat_map(comparison::tables_below);
+    let below = summary.comparison.iter().flat_map(|it| comparison::tables_below(it, false));
     let below: String = below.map(|below| table(&below)).collect();
     let classes = answer::classes(summary).map(|classes| {
         let below = classes.below.map(|line| format!("<p>{}</p>", escaped(&line)));
