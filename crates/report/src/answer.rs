@@ -81,10 +81,12 @@ pub fn painted(
     // Leave out doubts and commands, one at a time, until the answer fits.
     let mut doubts = DOUBTS;
     let mut commands = COMMANDS;
+    // What was interrupted always says how to go on.
+    let least = usize::from(summary.interrupted);
     loop {
         let ending = layout.ending(doubts, commands) + &more;
         let ending = if ending.is_empty() { ending } else { format!("\n{ending}") };
-        if ending.lines().count() <= room || doubts + commands == 0 {
+        if ending.lines().count() <= room || doubts + commands <= least {
             return text + &ending;
         }
         // The first command settles what the conclusion leaves open, so it is left out last.

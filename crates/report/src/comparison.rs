@@ -319,8 +319,9 @@ fn how(study: &ComparisonStudy) -> String {
     } else {
         String::new()
     };
+    let cut_short = if study.interrupted { ", then interrupted" } else { "" };
     format!(
-        "{load} · {}: each arm once{control}, {length}{warm_up}, a fresh server each time, in balanced order · {} {verb} (*){pairs}, margin {} %",
+        "{load} · {}{cut_short}: each arm once{control}, {length}{warm_up}, a fresh server each time, in balanced order · {} {verb} (*){pairs}, margin {} %",
         count_of(study.whole_blocks(), "block"),
         judge::words::listed(&deciding),
         number::shortest((plan.margin * 1e4).round() / 100.0),
@@ -361,7 +362,10 @@ pub(crate) fn sound_runs(study: &ComparisonStudy) -> Vec<NamedRun<'_>> {
 
 /// What speaks for the figures and against them, besides what holds for every run.
 pub(crate) fn trust(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<TrustLine> {
-    let mut lines = Vec::new();
+    let mut lines: Vec<TrustLine> = missing_blocks(study)
+        .map(|sentence| TrustLine::new(Grade::Doubtful, sentence))
+        .into_iter()
+        .collect();
     let unsound = study.runs.iter().filter(|run| !run.is_sound()).count();
     if unsound > 0 {
         let all = count_of(study.runs.len() as u64, "run");
@@ -376,7 +380,6 @@ pub(crate) fn trust(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec
     lines.extend(idle_threads(summary));
     lines.extend(whole_rounds(study, summary));
     lines.extend(busy_machine(study));
-    lines.extend(missing_blocks(study).map(|sentence| TrustLine::new(Grade::Doubtful, sentence)));
     lines
 }
 
@@ -556,7 +559,11 @@ mod tests {
     #[test]
     fn a_block_that_was_broken_off_is_not_counted() {
         let mut study = testkit::comparison::broken_off();
-        assert!(how(&study).contains("· 3 blocks: each arm once"), "{}", how(&study));
+        assert!(
+            how(&study).contains("· 3 blocks, then interrupted: each arm once"),
+            "{}",
+            how(&study)
+        );
         let missing = |study: &ComparisonStudy| missing_blocks(study);
         assert_eq!(missing(&study).as_deref(), Some("Interrupted: 3 of 8 blocks are whole."));
         study.plan.blocks = ComparisonBlocks::UntilDecided;
