@@ -26,7 +26,7 @@ Examples:
   longtail compare -w2 -t5:5 --arm main --arm my-branch     two branches of this folder's repository
   longtail compare a.study.json b.study.json                two results that are saved already
   longtail compare -w2 --arm -t3:3 --arm -t5:5 -r config.ru --path /posts    3 threads or 5?
-  longtail compare -w2 -t5:5 --puma 6.6.1,7.2.1             two versions of Puma, installed where they are missing
+  longtail compare -w2 -t5:5 --puma 6.6.1,7.2.1             two versions (or paths) of Puma, installed where they are missing
   longtail compare -w2 -t5:5 --puma 6.6.1,7.2.1,8.0.2 --pairs    three, each with each other
   longtail compare -w2 -t5:5 --puma 6.6.1,8.0.2 --arm '' --arm -k --pairs    each version with and without keep-alive
   longtail compare -w2 -t5:5 --arm 'old=--puma ~/puma6' --arm 'new=--puma ~/puma7'    two checkouts, with names
@@ -40,7 +40,9 @@ Examples:
 An arm is options of the server and of its requests, added to the common ones; '' adds nothing. A word without
 a dash is a branch, tag or commit, of the checkout that --puma names or of this folder; NAME=OPTIONS gives it a name. The first arm is
 the base, unless --base names another; it runs once more in each block as a control.
-The exit code is 1 if an arm is worse, so that a script can tell.";
+The exit code is 1 if an arm is worse, so that a script can tell.
+How long it takes: blocks x (arms + control) x (--for, --warm-up and a start of the server); the first line says it
+before any load. Less: --for 2s, --no-control, --blocks 6 (with --pairs three arms need 7, four 8).";
 
 /// What an arm can set.
 #[derive(Debug, Args)]
@@ -110,7 +112,7 @@ pub(crate) struct CompareArgs {
     #[arg(short = 'z', long = "for", short_alias = 'D', id = "length", value_name = "TIME", default_value = "4s", value_parser = above_zero, help_heading = "Load")]
     length: Nanos,
 
-    /// Blocks, each with every arm once [default: 8 to 20, until it is clear]
+    /// Blocks, 6 at least, with every arm once [default: 8 to 20, until clear]
     #[arg(long, alias = "rounds", value_name = "N", help_heading = "Answer", value_parser = from_1_to(1000))]
     blocks: Option<u32>,
     /// What decides: throughput, mean, p50, p95, p99, cpu [default: mean]
@@ -166,7 +168,7 @@ fn share(word: &str) -> Result<f64, String> {
 /// The help of `compare` on a screen, and the arms' options as [`overriding`].
 pub(crate) fn as_compare(command: clap::Command) -> clap::Command {
     let inspect = "Read: none, proc, kernel (CAP_BPF, CAP_PERFMON), app [default: none]";
-    let puma = "Version (6.6.1), checkout or command of Puma [default: as found]";
+    let puma = "Version, checkout or command of Puma; a list (6.6.1,8.0.2) is the arms";
     let rare =
         ["socket", "from", "mix", "url", "command", "config", "csv", "html", "inspect", "expect"];
     let command = rare
@@ -208,6 +210,9 @@ impl CompareArgs {
         };
         if texts.len() < 2 {
             return Err(wrong(match texts.len() {
+                0 if self.own.server.puma.puma.is_some() => {
+                    "compare wants two arms or more: --puma with several, such as --puma 6.6.1,8.0.2, or --arm '' --arm -k"
+                }
                 0 => {
                     "compare wants two arms or more, such as --arm '' --arm -k, or two saved studies"
                 }
@@ -217,7 +222,9 @@ impl CompareArgs {
             }));
         }
         let arms: Result<Vec<_>, _> = texts.iter().map(|text| self.arm(text)).collect();
-        self.with_base_first(arms?)
+        let mut arms = arms?;
+        call_by_pumas(&mut arms);
+        self.with_base_first(arms)
     }
 
     /// An arm of these options, beside the common ones.
@@ -314,6 +321,24 @@ fn puma_arms(pumas: &[&str], options: &[String]) -> Vec<String> {
     pumas.iter().zip(names).flat_map(of_puma).collect()
 }
 
+/// Calls arms that have a Puma of their own, and no name, by what tells these Pumas apart.
+fn call_by_pumas(arms: &mut [ArmRequest]) {
+    let distinct: BTreeSet<&str> = arms.iter().filter_map(ArmRequest::own_puma).collect();
+    let pumas: Vec<String> = distinct.into_iter().map(str::to_owned).collect();
+    let pumas: Vec<&str> = pumas.iter().map(String::as_str).collect();
+    let names = names_of_pumas(&pumas);
+    let different: BTreeSet<&str> = names.iter().copied().flatten().collect();
+    if different.len() < 2 || different.len() < pumas.len() {
+        return;
+    }
+    for arm in arms {
+        let at = arm.own_puma().and_then(|puma| pumas.iter().position(|it| *it == puma));
+        if let Some(name) = at.and_then(|at| names[at]) {
+            arm.call_by_puma(name);
+        }
+    }
+}
+
 /// What each value of `--puma` is called: a version by itself, a path or command by the last part
 /// that tells all of them apart (`6.6.1` and `8.0.2` of `/src/6.6.1/bin/puma` and
 /// `/src/8.0.2/bin/puma`).
@@ -347,6 +372,21 @@ fn puma_arm(puma: &str, name: Option<&str>, options: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arms_without_a_name_are_called_by_what_tells_their_pumas_apart() {
+        let words = ["compare", "-t5:5"].map(str::to_owned);
+        let names = |arms: &[&str]| -> Vec<String> {
+            let read = |text: &&str| ArmRequest::read(text, &words).unwrap();
+            let mut arms: Vec<ArmRequest> = arms.iter().map(read).collect();
+            call_by_pumas(&mut arms);
+            arms.iter().map(ArmRequest::name).collect()
+        };
+        let [old, new] = ["--puma /src/6.6.1/bin/puma", "--puma /src/8.0.2/bin/puma -k"];
+        assert_eq!(names(&[old, new]), ["6.6.1", "8.0.2 -k"]);
+        assert_eq!(names(&[old, "mine=--puma /src/8.0.2/bin/puma"]), [old, "mine"]);
+        assert_eq!(names(&["", old]), ["default", old], "one Puma is told apart from nothing");
+    }
 
     #[test]
     fn pumas_are_called_by_what_tells_their_paths_apart() {

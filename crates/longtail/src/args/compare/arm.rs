@@ -92,7 +92,22 @@ impl ArmRequest {
         }
         let words: Vec<&str> =
             self.reference.iter().chain(&self.settings).map(String::as_str).collect();
-        if words.is_empty() { "default".to_owned() } else { words.join(" ") }
+        if words.is_empty() { "default".to_owned() } else { with_tilde(words.join(" ")) }
+    }
+
+    /// The Puma among its own options, if it has no name.
+    pub(crate) fn own_puma(&self) -> Option<&str> {
+        if self.name.is_some() || self.reference.is_some() {
+            return None;
+        }
+        self.settings.iter().find_map(|setting| puma_in(setting))
+    }
+
+    /// Calls it by its Puma's name, and its other options.
+    pub(crate) fn call_by_puma(&mut self, puma: &str) {
+        let others = self.settings.iter().filter(|setting| puma_in(setting).is_none());
+        let words: Vec<&str> = std::iter::once(puma).chain(others.map(String::as_str)).collect();
+        self.name = Some(with_tilde(words.join(" ")));
     }
 
     /// Whether this is the arm that `--base` names: by what it is called, or as it was typed.
@@ -174,7 +189,7 @@ impl ArmRequest {
         )?;
         Ok(ArmPlan {
             name: self.name().into(),
-            settings: self.settings.iter().map(|setting| setting.as_str().into()).collect(),
+            settings: self.settings.iter().cloned().map(|it| with_tilde(it).into()).collect(),
             server: started,
             stream: server.stream(Stop::After(self.args.length), Some(self.args.warm_up))?,
             env: env.into(),
@@ -207,6 +222,19 @@ fn expand_home(word: String) -> String {
         (Some(rest), Ok(home)) => format!("{home}/{rest}"),
         _ => word,
     }
+}
+
+/// The home folder as `~`: what an arm is called goes into reports for others.
+fn with_tilde(name: String) -> String {
+    match std::env::var("HOME") {
+        Ok(home) if home.len() > 1 => name.replace(&format!("{home}/"), "~/"),
+        _ => name,
+    }
+}
+
+/// The value of `--puma` in a setting.
+fn puma_in(setting: &str) -> Option<&str> {
+    setting.strip_prefix("--puma")?.strip_prefix([' ', '='])
 }
 
 /// Refuses what is no option of a server.
