@@ -262,7 +262,9 @@ fn is_said_elsewhere(diagnostic: &Diagnostic, has_turns: bool) -> bool {
 struct Doubt<'a> {
     diagnostic: &'a Diagnostic,
     grade: Grade,
-    labels: Vec<String>,
+    /// The names of these runs, and how many of each name there are: in a comparison the runs of an
+    /// arm have the same name.
+    labels: Vec<(String, usize)>,
     /// Whether it decided the verdict of its run.
     decides: bool,
 }
@@ -295,32 +297,58 @@ fn doubts(runs: &[NamedRun<'_>], is_cut_short: bool) -> Vec<TrustLine> {
             {
                 // Name only the runs with the worst grade, with the evidence of the first.
                 Some(doubt) if grade > doubt.grade => {
-                    *doubt = Doubt { diagnostic, grade, labels: vec![name.clone()], decides };
+                    *doubt = Doubt { diagnostic, grade, labels: vec![(name.clone(), 1)], decides };
                 }
                 Some(doubt) => {
                     doubt.decides |= decides && grade == doubt.grade;
-                    if grade == doubt.grade && doubt.labels.last() != Some(name) {
-                        doubt.labels.push(name.clone());
+                    if grade == doubt.grade {
+                        doubt.add(name);
                     }
                 }
                 None => {
-                    doubts.push(Doubt { diagnostic, grade, labels: vec![name.clone()], decides });
+                    let labels = vec![(name.clone(), 1)];
+                    doubts.push(Doubt { diagnostic, grade, labels, decides });
                 }
             }
         }
     }
     doubts.sort_by_key(|doubt| std::cmp::Reverse(doubt.grade));
-    doubts.iter().map(|doubt| doubt.line(runs.len())).collect()
+    doubts.iter().map(|doubt| doubt.line(runs)).collect()
 }
 
 impl Doubt<'_> {
-    /// The line about it, in a study with this number of runs.
-    fn line(&self, runs: usize) -> TrustLine {
-        let at = match self.labels.as_slice() {
-            _ if runs == 1 => String::new(),
-            labels if labels.len() == runs => " (in all runs)".to_owned(),
-            labels => format!(" (at {})", listed(labels)),
-        };
+    /// One more run that has it.
+    fn add(&mut self, name: &str) {
+        match self.labels.iter_mut().find(|(label, _)| label == name) {
+            Some((_, count)) => *count += 1,
+            None => self.labels.push((name.to_owned(), 1)),
+        }
+    }
+
+    /// Which of these runs have it.
+    fn at(&self, runs: &[NamedRun<'_>]) -> String {
+        let having: usize = self.labels.iter().map(|(_, count)| count).sum();
+        let called = |label: &str| runs.iter().filter(|run| run.name == label).count();
+        if runs.len() == 1 {
+            String::new()
+        } else if having == runs.len() {
+            " (in all runs)".to_owned()
+        } else if self.labels.iter().all(|(label, _)| called(label) == 1) {
+            let labels: Vec<String> = self.labels.iter().map(|(label, _)| label.clone()).collect();
+            format!(" (at {})", listed(&labels))
+        } else {
+            let of_label = |(label, count): &(String, usize)| match called(label) {
+                all if all == *count => format!("all runs of {label}"),
+                all => format!("{count} of {all} runs of {label}"),
+            };
+            let labels: Vec<String> = self.labels.iter().map(of_label).collect();
+            format!(" (in {})", listed(&labels))
+        }
+    }
+
+    /// The line about it, in a study with these runs.
+    fn line(&self, runs: &[NamedRun<'_>]) -> TrustLine {
+        let at = self.at(runs);
         let is_failure = self.grade == Grade::Failed || self.decides;
         let mark = if is_failure { Grade::Failed } else { Grade::Doubtful };
         let assessment = assess(self.diagnostic);
@@ -504,4 +532,30 @@ fn lowest<'r>(
         let what = format!("{name}{at}");
         (!lacking.is_empty()).then_some(LackingRuns { what, quantile: *quantile, runs: lacking })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_doubt_about_few_of_an_arms_runs_says_how_many() {
+        let mut run = testkit::study::canonical().runs.remove(0);
+        run.warnings.clear();
+        let mut doubtful = run.clone();
+        doubtful.warnings.push(Diagnostic::WorkersChanged { new: 1 });
+        let said = |runs: &[(&str, &Run)]| {
+            let named: Vec<NamedRun<'_>> =
+                runs.iter().map(|(name, run)| NamedRun { name: (*name).to_owned(), run }).collect();
+            let lines = doubts(&named, false);
+            let at = lines.iter().find_map(|line| line.sentence.split_once(" (").map(|it| it.1));
+            at.unwrap_or_default().to_owned()
+        };
+        assert_eq!(said(&[("1x", &doubtful), ("2x", &run)]), "at 1x).");
+        assert_eq!(said(&[("1x", &doubtful), ("2x", &doubtful)]), "in all runs).");
+        let of_arms = [("main", &run), ("-k", &doubtful), ("-k", &run), ("main", &run)];
+        assert_eq!(said(&of_arms), "in 1 of 2 runs of -k).");
+        let of_arms = [("main", &doubtful), ("-k", &doubtful), ("-k", &doubtful), ("main", &run)];
+        assert_eq!(said(&of_arms), "in 1 of 2 runs of main and all runs of -k).");
+    }
 }
