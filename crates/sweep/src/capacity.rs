@@ -81,6 +81,7 @@ pub fn conduct_capacity_of(
     context: &Context<'_>,
     observer: &mut dyn Observer,
 ) -> Result<CapacityStudy, SweepError> {
+    announce(plan, observer);
     let mut study = new_study(plan, context);
     let target = TrialTarget::running(prepared);
     let begun = context.clock.now();
@@ -100,6 +101,24 @@ pub fn conduct_capacity_of(
 /// If a condition cannot be an objective, or the server cannot be started or does not serve what is
 /// requested.
 pub fn conduct_capacity(
+    plan: &CapacityPlan,
+    context: &Context<'_>,
+    observer: &mut dyn Observer,
+) -> Result<CapacityStudy, SweepError> {
+    announce(plan, observer);
+    search_started(plan, context, observer)
+}
+
+/// Says how long a search may take, before any load.
+fn announce(plan: &CapacityPlan, observer: &mut dyn Observer) {
+    let budget = model::number::minutes(plan.budget);
+    observer.remark(&format!(
+        "the search takes at most {budget} (--budget), less if the bracket is narrow enough before"
+    ));
+}
+
+/// Searches on a server that is started for it.
+fn search_started(
     plan: &CapacityPlan,
     context: &Context<'_>,
     observer: &mut dyn Observer,
@@ -132,7 +151,7 @@ pub fn conduct_sizes(
             break;
         }
         let mut of_size = SizeObserver { size: *size, whole: &mut whole, observer: &mut *observer };
-        let search = conduct_capacity(&plan.of_size(*size), context, &mut of_size)?;
+        let search = search_started(&plan.of_size(*size), context, &mut of_size)?;
         of_size.keep(search);
     }
     (whole.total_time, whole.interrupted) = context.time_taken(begun);
