@@ -161,9 +161,9 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
     // Where several metrics decide, the verdict of a row is that of the first.
     let notes = deciding.map(|row| format!("verdict of {}", summary::name(row.metric)));
     let against = ColumnBand::new(against, of);
-    // What limits each size stands beside its name.
+    // What limits each size stands beside its name, and leaves as late as p99: sizes are tried for it.
     let has_limits = summary.arms.iter().any(|arm| !arm.limits.is_empty());
-    let limit = has_limits.then(|| TableColumn::new("limit").leaving(4));
+    let limit = has_limits.then(|| TableColumn::new("limit").leaving(1));
     let columns = ["", ""].map(TableColumn::new).into_iter().chain(limit);
     let columns = columns.chain(rows.iter().map(column));
     let change_columns = [("change", 0), ("interval, %", 3)];

@@ -28,7 +28,7 @@ fn of_arm(study: &ComparisonStudy, throughput: &ComparedMetric, arm: usize) -> V
     names
 }
 
-/// The limits in a column; two of them are shortened.
+/// The limits in a column; two of them are shortened, and `-` is none that is known.
 pub(super) fn in_column(limits: &[&str]) -> String {
     let short = |name: &&str| match *name {
         "CPU" | "shared CPUs" => "CPUs".to_owned(),
@@ -36,6 +36,7 @@ pub(super) fn in_column(limits: &[&str]) -> String {
         other => other.to_owned(),
     };
     match limits {
+        [] => number::NONE.to_owned(),
         [one] => (*one).to_owned(),
         several => several.iter().map(short).collect::<Vec<_>>().join(", "),
     }
