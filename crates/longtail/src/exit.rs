@@ -162,8 +162,8 @@ impl Mistake {
     }
 }
 
-/// What is wrong with a line, and lines to type in its place. A terminal shows each alone, and breaks
-/// it only as a shell reads it, so that it can be pasted.
+/// What is wrong with a line, and lines to type in its place. Each stands alone, unless all of it is
+/// one short line; a terminal breaks it only as a shell reads it, so that it can be pasted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LinesToType {
     pub(crate) lines: Vec<LineToType>,
@@ -177,12 +177,14 @@ pub(crate) struct LineToType {
     /// What is said before it.
     pub(crate) before: String,
     pub(crate) line: String,
+    /// What it does otherwise than what was typed: a sentence each, the most consequential first.
+    pub(crate) notes: Vec<String>,
 }
 
 impl LinesToType {
     /// One line, and what is said before it.
     pub(crate) fn one(before: impl Into<String>, line: impl Into<String>) -> LinesToType {
-        let line = LineToType { before: before.into(), line: line.into() };
+        let line = LineToType { before: before.into(), line: line.into(), notes: Vec::new() };
         LinesToType { lines: vec![line], rest: String::new() }
     }
 
@@ -210,10 +212,13 @@ impl LinesToType {
 
 impl std::fmt::Display for LinesToType {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for LineToType { before, line } in &self.lines {
-            write!(f, "{before}{line}")?;
+        // What is said of all lines is said of a single one first.
+        let is_one = self.lines.len() == 1;
+        for LineToType { before, line, notes } in &self.lines {
+            write!(f, "{before}{line}{}", if is_one { &self.rest } else { "" })?;
+            notes.iter().try_for_each(|note| write!(f, "; {note}"))?;
         }
-        f.write_str(&self.rest)
+        f.write_str(if is_one { "" } else { &self.rest })
     }
 }
 

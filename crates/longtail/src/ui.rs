@@ -166,29 +166,39 @@ pub(crate) fn complain(mistake: &Mistake) {
         say(&format!("  | {}", secrets::masked_line(line)));
     }
     match mistake {
-        Mistake::ToType(lines) if io::stderr().is_terminal() => {
+        Mistake::ToType(lines) => {
             say_as_broken(&harmless(&secrets::without_ours(&laid_out(lines, width_of_stderr()))));
         }
         _ => note(&mistake.to_string()),
     }
 }
 
-/// Lines to paste as a terminal shows them: each alone, and one that is too wide broken for a shell.
-/// A single one that fits stands behind its sentence.
-fn laid_out(lines: &LinesToType, width: Width) -> String {
+/// Columns of sentences about lines to paste where no terminal says how many there are.
+const COLUMNS_OF_SENTENCES: usize = 100;
+
+/// Lines to paste: each alone, with what is said of it below, and one that is too wide for a terminal
+/// broken for a shell. A single one of which there is nothing to say stands behind its sentence if
+/// both fit.
+fn laid_out(lines: &LinesToType, terminal: Width) -> String {
+    let width = if terminal == Width::ANY { Width::of(COLUMNS_OF_SENTENCES) } else { terminal };
     let whole = format!("longtail: {lines}");
-    if lines.lines.len() == 1 && width.fits(whole.chars().count()) {
+    let is_alone = matches!(&lines.lines[..], [line] if line.notes.is_empty());
+    if is_alone && width.fits(whole.chars().count()) {
         return whole + "\n";
     }
+    let rest = lines.rest.trim_start_matches([',', ';', ' ']);
     let mut text = String::new();
     for (at, line) in lines.lines.iter().enumerate() {
         let before = line.before.trim_start_matches("; ").trim_end();
         let before = if at == 0 { format!("longtail: {before}") } else { before.to_owned() };
         text += &broken(&before, width);
-        text += &broken_command(&line.line, width);
+        text += &broken_command(&line.line, terminal);
+        let rest = Some(rest).filter(|rest| lines.lines.len() == 1 && !rest.is_empty());
+        for note in rest.into_iter().chain(line.notes.iter().map(String::as_str)) {
+            report::wrap(&mut text, width, "", &format!("  {note}"));
+        }
     }
-    let rest = lines.rest.trim_start_matches([',', ';', ' ']);
-    if !rest.is_empty() {
+    if lines.lines.len() > 1 && !rest.is_empty() {
         text += &broken(rest, width);
     }
     text
@@ -235,20 +245,23 @@ mod tests {
 
     #[test]
     fn a_line_to_paste_stands_alone_unless_all_fits() {
-        let line = "longtail load --generator-threads 2 -c 10 --for 10s URL";
+        let line = "longtail load --generator-threads 2 -c 10 --for 10s --style wrk URL --json";
         let one = LinesToType::one("there is no command 'wrk': type ", line);
         let narrow = Width::of(80);
         let expected = format!("longtail: there is no command 'wrk': type\n{line}\n");
         assert_eq!(laid_out(&one, narrow), expected);
+        assert_eq!(laid_out(&one, Width::ANY), expected);
         let wide = laid_out(&one, Width::of(200));
         assert_eq!(wide, format!("longtail: there is no command 'wrk': type {line}\n"));
-        let other = LineToType { before: "; as ab's line, ".to_owned(), line: line.to_owned() };
+        let before = "; as ab's line, ".to_owned();
+        let notes = vec!["it differs".to_owned()];
+        let other = LineToType { before, line: line.to_owned(), notes };
         let two = LinesToType {
             lines: vec![one.lines[0].clone(), other],
             rest: ", or --data 10".to_owned(),
         };
         let expected = format!(
-            "longtail: there is no command 'wrk': type\n{line}\nas ab's line,\n{line}\nor --data 10\n"
+            "longtail: there is no command 'wrk': type\n{line}\nas ab's line,\n{line}\n  it differs\nor --data 10\n"
         );
         assert_eq!(laid_out(&two, Width::of(200)), expected);
     }

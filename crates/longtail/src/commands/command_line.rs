@@ -16,7 +16,7 @@ use crate::args::other_tools::command_lines::OthersReading;
 use crate::args::other_tools::flags::{BODY, DURATION, METHOD, OtherTool, RATE, URL, VUS};
 use crate::args::other_tools::{command_lines, synonyms};
 use crate::args::{LoadArgs, overhead};
-use crate::exit::{LinesToType, Mistake, refuse_if, to_type, wrong};
+use crate::exit::{LineToType, LinesToType, Mistake, refuse_if, to_type, wrong};
 use crate::secrets::{self, MaskedWords};
 use crate::ui;
 
@@ -630,7 +630,11 @@ fn pasted(answer: Result<command_lines::PastedLine, Mistake>) -> Mistake {
         Err(mistake) => return mistake,
     };
     match understood_line(&command_lines::with_values(&line.words)) {
-        Ok(_) => to_type(format!("{}: type ", line.refusal), shown(&line.words)),
+        Ok(_) => {
+            let before = format!("{}: type ", line.refusal);
+            let line = LineToType { before, line: shown(&line.words), notes: line.notes };
+            Mistake::ToType(LinesToType { lines: vec![line], rest: String::new() })
+        }
         Err(mistake) => mistake,
     }
 }
@@ -834,7 +838,7 @@ mod tests {
         assert!(hey.contains(missing) && !hey.contains("hunter2"), "{hey}");
         let hey = said("hey -a me:hunter2 -H 'X-Api-Key: hunter2' http://h/");
         let missing = "; for (secret) put USER:PASSWORD and the value of X-Api-Key, or the headers in a file: -H @FILE";
-        assert!(hey.ends_with(missing), "{hey}");
+        assert!(hey.contains(missing), "{hey}");
     }
 
     #[test]

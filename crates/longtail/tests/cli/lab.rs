@@ -426,19 +426,21 @@ impl Ended {
     /// nothing else may have been printed.
     #[track_caller]
     pub(crate) fn refused(self, part: &str) -> String {
-        assert!(
-            self.is_refusal(part),
-            "it does not name '{part}' in one line, or not with 2: {self:?}"
-        );
+        assert!(self.is_refusal(part), "it does not name '{part}', or not with 2: {self:?}");
         self.stderr
     }
 
-    /// Whether it is what `refused` asks for.
+    /// Whether it is what `refused` asks for: one line, but that lines to paste stand alone, with
+    /// what is said of them.
     pub(crate) fn is_refusal(&self, part: &str) -> bool {
+        let stderr = &self.stderr;
+        let has_line_to_paste = stderr.lines().any(|line| line.starts_with("longtail "));
+        let said: Vec<&str> = stderr.split_whitespace().collect();
+        let part: Vec<&str> = part.split_whitespace().collect();
         self.status.code() == Some(2)
-            && self.stderr.lines().count() == 1
+            && (stderr.lines().count() == 1 || has_line_to_paste)
             && self.stdout.is_empty()
-            && self.stderr.contains(part)
+            && said.join(" ").contains(&part.join(" "))
     }
 
     /// Its lines on stderr, without those that say which run begins.

@@ -56,6 +56,10 @@ fn files(lab: &Lab) {
         ),
         ("rate.js", OPEN_K6_SCRIPT),
         (
+            "two.js",
+            "export const options = { scenarios: { a: { executor: 'per-vu-iterations', vus: 4, iterations: 25 } }, maxRedirects: 0 };\nexport default function () {\n  http.get('http://127.0.0.1:1/a', { timeout: '5s' });\n  http.post('http://127.0.0.1:1/b', JSON.stringify({ c: 1 }), { timeout: '5s' });\n}\n",
+        ),
+        (
             "computed.js",
             "export const options = { scenarios: { a: { executor: 'constant-arrival-rate', rate: R, duration: '2s' } } };\nexport default () => { http.post(BASE, JSON.stringify(x)); }\n",
         ),
@@ -95,8 +99,8 @@ fn a_line_of_another_tool_is_answered_with_the_whole_line_of_ours() {
     refuse_all(table);
 }
 
-/// Checks that each row of a table is refused in one line, which has all parts that stand behind
-/// the row's arrow, and that no request is sent.
+/// Checks that each row of a table is refused, in one line but for lines to paste, that all parts
+/// that stand behind the row's arrow are said, and that no request is sent.
 fn refuse_all(table: &str) {
     let receiver = Receiver::start();
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -208,10 +208,14 @@ struct Translation {
     flags: Vec<String>,
     /// The URL.
     operands: Vec<String>,
-    /// Flags of theirs that change nothing here, and why.
-    remarks: Vec<String>,
+    /// What is to be done before the line can be pasted.
+    to_fill: Vec<String>,
     /// Flags of theirs that cannot be done, and why not.
     left_out: Vec<String>,
+    /// What ours does otherwise.
+    differs: Vec<String>,
+    /// Flags of theirs that change nothing here, and why; where a value comes from.
+    harmless: Vec<String>,
     /// The path that wrk's script gives to its requests.
     path_of_script: Option<String>,
     /// siege's requests of each connection.
@@ -303,14 +307,14 @@ impl Translation {
             && flag.is_called(keeping)
         {
             self.keeps_connections = true;
-            self.remarks.push(format!("{name} of {} is keep-alive, the default here", tool.name));
+            self.harmless.push(format!("{name} of {} is keep-alive, the default here", tool.name));
         }
         if let Some(ignored) = &tool.ignored
             && flag.is_called(ignored.flag)
             && tool.has_typed(ignored.beside, words)
         {
             let beside = ignored.beside;
-            self.remarks.push(format!("{} ignores {name} beside -{beside}", tool.name));
+            self.harmless.push(format!("{} ignores {name} beside -{beside}", tool.name));
             return;
         }
         if is_time_for_text(typed) {
@@ -323,7 +327,7 @@ impl Translation {
             Counterpart::Words(parts) if flag.takes == Takes::ListenAddress => {
                 self.flags.extend(with_value(parts, value));
                 if value != typed_value {
-                    self.remarks.push(format!(
+                    self.differs.push(format!(
                         "{name} {typed_value} is open to every network; ours listens at {value}"
                     ));
                 }
@@ -334,13 +338,13 @@ impl Translation {
             Counterpart::Words(parts) => self.flags.extend(with_value(parts, value)),
             Counterpart::WordsBut(parts, difference) => {
                 self.flags.extend(with_value(parts, value));
-                self.remarks.push(format!("{}'s {name} {difference}", tool.name));
+                self.differs.push(format!("{}'s {name} {difference}", tool.name));
             }
             Counterpart::Nothing(why) => {
                 self.misses_value |= flag.takes_value() && name.len() == 2;
                 let is_number = is_number_or_time(typed_value);
                 let shown = if is_number { format!("{name} {typed_value}") } else { name.clone() };
-                self.remarks.push(format!("{shown}: {}", why.replace("{}", value)));
+                self.harmless.push(format!("{shown}: {}", why.replace("{}", value)));
             }
             Counterpart::Impossible(why) => {
                 self.left_out.push(format!("{}'s {name} cannot be done here: {why}", tool.name));
@@ -348,7 +352,7 @@ impl Translation {
             Counterpart::RandomPause => {
                 let most = value.parse().unwrap_or(Nanos::ZERO);
                 if most > Nanos::ZERO {
-                    self.remarks.push(format!("{name} is a random pause of up to {most}"));
+                    self.differs.push(format!("{name} is a random pause of up to {most}"));
                     self.flags.extend(["--think".to_owned(), (most / 2).to_string()]);
                 }
             }
@@ -366,7 +370,7 @@ impl Translation {
         if !has_workers {
             self.flags.extend(["-c", "50"].map(str::to_owned));
         }
-        self.remarks.push(format!("{name} {rate} is a closed loop: no --rate"));
+        self.harmless.push(format!("{name} {rate} is a closed loop: no --rate"));
     }
 
     /// k6's `30s:20,1m:50`: how long each stage is, and how many connections it ends with.
@@ -403,15 +407,15 @@ impl Translation {
         };
         let script = WrkScript::in_text(&text);
         let words = script.words();
-        let mut said = format!("{shown} is read, not run");
-        if let Some(write) = write_unknown(&words) {
-            said = format!("{said}: {write}");
+        let said = format!("{shown} is read, not run");
+        match write_unknown(&words) {
+            Some(write) => self.to_fill.push(format!("{said}: {write}")),
+            None => self.harmless.push(said),
         }
         let not_taken = script.not_taken();
         if !not_taken.is_empty() {
-            said = format!("{said}; not taken: {}", listed(&not_taken));
+            self.left_out.push(format!("not taken: {}", listed(&not_taken)));
         }
-        self.remarks.push(said);
         self.flags.extend(words);
         self.path_of_script = script.path().map(str::to_owned);
     }
@@ -425,7 +429,7 @@ impl Translation {
                 let end = url[host..].find(['/', '?', '#']).map_or(url.len(), |at| host + at);
                 *url = format!("{}{path}", &url[..end]);
             }
-            _ => self.remarks.push(format!("the path of its URL is {}", quoted(&path))),
+            _ => self.to_fill.push(format!("the path of its URL is {}", quoted(&path))),
         }
     }
 
@@ -435,13 +439,13 @@ impl Translation {
         let Some(delay) = self.burst_delay.filter(|delay| *delay > Nanos::ZERO) else {
             if self.burst_size.is_some() {
                 let why = "oha's --burst-rate does nothing without --burst-delay";
-                self.remarks.push(why.to_owned());
+                self.harmless.push(why.to_owned());
             }
             return;
         };
         if let Some(at) = self.flags.iter().position(|flag| flag == "--rate") {
             self.flags.drain(at..(at + 2).min(self.flags.len()));
-            self.remarks.push("oha ignores -q beside --burst-delay".to_owned());
+            self.harmless.push("oha ignores -q beside --burst-delay".to_owned());
         }
         let rate = in_five_digits(f64::from(size) / delay.as_secs_f64());
         self.flags.extend(["--rate".to_owned(), rate]);
@@ -460,7 +464,7 @@ impl Translation {
         let folder = self.flags.get(at + 1).and_then(|file| Path::new(file).parent());
         if folder.is_some_and(|folder| !["", "."].map(Path::new).contains(&folder)) {
             self.flags.extend(["--requests-root", "."].map(str::to_owned));
-            self.remarks.push("--requests-root . is where bodies (@FILE) may be".to_owned());
+            self.harmless.push("--requests-root . is where bodies (@FILE) may be".to_owned());
         }
     }
 
@@ -510,8 +514,23 @@ impl Translation {
         if given.is_none() {
             self.flags.extend(["-c".to_owned(), connections.to_string()]);
         }
-        self.remarks.push(format!("-r {each} is of each of {connections} connections"));
+        self.harmless.push(format!("-r {each} is of each of {connections} connections"));
         self.flags.extend(["-n".to_owned(), each.saturating_mul(connections).to_string()]);
+    }
+
+    /// k6 counts iterations, each of which may send several requests.
+    fn count_requests_of_iterations(&mut self, each: u32) {
+        if each < 2 {
+            return;
+        }
+        let counts = 1..self.flags.len();
+        for at in counts.filter(|at| self.flags[at - 1] == "-n").collect::<Vec<_>>() {
+            let Ok(iterations) = self.flags[at].parse::<u64>() else { continue };
+            self.flags[at] = iterations.saturating_mul(each.into()).to_string();
+        }
+        self.differs.push(format!(
+            "--mix draws its {each} requests at random, as many of each; k6 sends them in their order, and counts iterations, -n and --rate count requests"
+        ));
     }
 
     /// wrk gives each thread as many connections as the others, and hey each connection as many
@@ -537,14 +556,14 @@ impl Translation {
             // What was typed stays.
             let (flag, value) = if is_typed(whole) { (each, all) } else { (whole, parts) };
             self.set(flag, value);
-            self.remarks.push(format!(
+            self.differs.push(format!(
                 "{tool} refuses fewer {what} ({all}) than {name} ({parts}): {flag} is {value} here"
             ));
         } else if all % parts != 0 {
             let even = all - all % parts;
             self.set(whole, even);
             let makes = if whole == "-n" { "sends" } else { "opens" };
-            self.remarks.push(format!(
+            self.harmless.push(format!(
                 "{tool} {makes} {even} of {all} {what}, as many for each of {parts} {name}"
             ));
         }
@@ -666,6 +685,8 @@ pub(crate) struct PastedLine {
     pub(crate) refusal: String,
     /// The words of the line, without the program.
     pub(crate) words: Vec<String>,
+    /// What it does otherwise, the most consequential first.
+    pub(crate) notes: Vec<String>,
 }
 
 /// What to say of a command line of another tool: `refusal` is what is wrong with it, `beside` the
@@ -689,13 +710,15 @@ pub(crate) fn answer(
     let script = script_of(tool, &theirs);
     let theirs = &[settings.words, theirs].concat();
     let mut found = translate(tool, load, theirs, UnknownFlags::LeftOut).map_err(wrong)?;
-    found.remarks.extend(settings.remarks);
+    found.harmless.extend(settings.harmless);
+    found.differs.extend(settings.differs);
     found.flags.extend(settings.ours);
+    found.count_requests_of_iterations(settings.requests_each);
     if tool.name == "siege" {
         found.take_siege_post();
     }
     if tool.name == "vegeta" && !tool.has_typed("duration", theirs) {
-        found.remarks.push(format!("without -duration {FOR_EVER}"));
+        found.differs.push(format!("without -duration {FOR_EVER}"));
     }
     find_url(tool, beside, &mut found);
     if let Some(url) = settings.url
@@ -708,28 +731,87 @@ pub(crate) fn answer(
     found.accepts = tool.asks_for(theirs).filter(|_| !is_said);
     let words = found.whole_line(whole, tool, beside);
     check_requests_file(whole, &words).map_err(|why| wrong(format!("{refusal}: {why}")))?;
+    found.note_lateness(tool, theirs, &words);
     if let Some(flag) = tool.redirects
         && !tool.has_typed(flag, theirs)
+        && !settings.follows_nothing
     {
-        found.remarks.push(format!("{} follows redirects, ours does not", tool.name));
+        found.differs.push(format!("{} follows redirects, ours does not", tool.name));
     }
+    found.note_unasked(tool, beside, &words);
     // A URL in the place of the script leaves nothing to say of one.
     if let UrlPlace::Script(_) = tool.url
         && script.as_deref().is_none_or(|word| found.operands != [word])
     {
-        found.remarks.push(of_script(script.as_deref(), &words));
+        let said = of_script(script.as_deref(), &words);
+        if write_unknown(&words).is_some() || settings.not_taken.is_none() {
+            found.to_fill.push(said);
+        } else {
+            found.harmless.push(said);
+        }
         match settings.not_taken {
             Some(what) if what.is_empty() => {}
-            Some(what) => found.remarks.push(format!("not taken: {}", listed(&what))),
-            None => found.remarks.push(OF_SCRIPT.to_owned()),
+            Some(what) => found.left_out.push(format!("not taken: {}", listed(&what))),
+            None => found.harmless.push(OF_SCRIPT.to_owned()),
         }
     }
-    let is_get = |word: &String| word == "GET";
-    if words.iter().any(is_get) && !found.flags.iter().chain(beside).any(is_get) {
-        found.remarks.push(format!("{} sends GET unless -m says otherwise", tool.name));
+    Ok(PastedLine { refusal: refusal.to_owned(), words, notes: found.notes() })
+}
+
+/// The most notes below a line; what is less important stands together in the last one.
+const MOST_NOTES: usize = 3;
+
+impl Translation {
+    /// What is said below our line, the most consequential first.
+    fn notes(&self) -> Vec<String> {
+        let kinds = [&self.to_fill, &self.left_out, &self.differs, &self.harmless];
+        let mut notes: Vec<String> = Vec::new();
+        for note in kinds.into_iter().flatten() {
+            // Of a flag that is given twice.
+            if !notes.contains(note) {
+                notes.push(note.clone());
+            }
+        }
+        if notes.len() > MOST_NOTES {
+            let others = notes.split_off(MOST_NOTES - 1).join("; ");
+            notes.push(others);
+        }
+        notes
     }
-    let refusal = with_remarks(refusal, &found.remarks, &found.left_out);
-    Ok(PastedLine { refusal, words })
+
+    /// What becomes of requests for which no connection is free when they are due: most tools send
+    /// them late and forget since when they waited.
+    fn note_lateness(&mut self, tool: &'static OtherTool, theirs: &[String], words: &[String]) {
+        let is_open = words.iter().any(|word| word == "--rate");
+        let note = match tool.name {
+            "vegeta" if is_open && tool.has_typed("max-workers", theirs) => {
+                "with all -max-workers busy, vegeta's times count from the sending, ours from the due time"
+            }
+            "oha" if is_open && !tool.has_typed("latency-correction", theirs) => {
+                "oha's times count from the sending (without --latency-correction), ours from the due time"
+            }
+            _ => return,
+        };
+        self.differs.push(note.to_owned());
+    }
+
+    /// What a tool sends unasked, and a server may answer otherwise without: the method of a body,
+    /// and headers. `words` is our line, `beside` are words of ours in it that were typed.
+    fn note_unasked(&mut self, tool: &OtherTool, beside: &[String], words: &[String]) {
+        let typed = [&self.flags[..], beside].concat();
+        let has = |words: &[String], word: &str| words.iter().any(|one| one == word);
+        if has(words, "GET") && !has(&typed, "GET") {
+            self.differs.push(format!("{} sends GET unless -m says otherwise", tool.name));
+        }
+        let encodings = self.accepts.map(|_| "asks for compressed responses (Accept-Encoding)");
+        let body_type = tool.body_type.filter(|_| has(words, "-T") && !has(&typed, "-T"));
+        let body_type = body_type.map(|name| format!("calls a body {name} (-T)"));
+        let unasked: Vec<String> =
+            encodings.map(str::to_owned).into_iter().chain(body_type).collect();
+        if !unasked.is_empty() {
+            self.differs.push(format!("{} itself {}", tool.name, listed(&unasked)));
+        }
+    }
 }
 
 impl Translation {
@@ -807,7 +889,14 @@ struct Settings {
     /// Flags of ours for what no flag of it says.
     ours: Vec<String>,
     url: Option<String>,
-    remarks: Vec<String>,
+    /// What ours does otherwise.
+    differs: Vec<String>,
+    /// Where values come from.
+    harmless: Vec<String>,
+    /// Whether its script has it follow no redirect.
+    follows_nothing: bool,
+    /// How many requests an iteration of its script sends; 0 if that is not known.
+    requests_each: u32,
     /// What its script has, and no flag here says; `None` if the script is not read.
     not_taken: Option<Vec<String>>,
 }
@@ -825,7 +914,7 @@ fn k6_settings(tool: &'static OtherTool, line: &[String]) -> Settings {
             continue;
         }
         settings.words.push(format!("--{flag}"));
-        settings.remarks.push(format!("{variable}={} is in the environment", masked_word(&value)));
+        settings.harmless.push(format!("{variable}={} is in the environment", masked_word(&value)));
         if known.takes_value() {
             settings.words.push(value);
         }
@@ -862,18 +951,18 @@ impl Settings {
         }
         if runs_once {
             self.words.extend(["--iterations", "1"].map(str::to_owned));
-            self.remarks.push("k6 runs a script once unless it is told otherwise".to_owned());
+            self.harmless.push("k6 runs a script once unless it is told otherwise".to_owned());
         }
         if (script.has_one_user || runs_once) && !is_said("vus") {
             self.words.extend(["--vus", "1"].map(str::to_owned));
         }
         if !taken.is_empty() {
-            self.remarks.push(format!("its options say {}", listed(&taken)));
+            self.harmless.push(format!("its options say {}", listed(&taken)));
         }
         let mut is_open = false;
         if let Some(shape) = script.shape.filter(|_| !has_length) {
             is_open = shape.is_open;
-            self.remarks.push(shape.said);
+            self.differs.extend(shape.said);
             let mut words = shape.words;
             if is_said("vus") {
                 words = without_pair(words, "-c");
@@ -888,6 +977,8 @@ impl Settings {
         }
         self.ours.extend(script.request);
         self.url = script.url;
+        self.follows_nothing = script.follows_nothing;
+        self.requests_each = script.requests_each;
         self.not_taken = Some(script.not_taken);
     }
 }
@@ -908,18 +999,6 @@ pub(crate) fn are_k6s(words: &[String]) -> bool {
         matches!(read, Some(Ok(TypedWord::Flags { .. }))) && words[at].starts_with("--")
     };
     words.iter().any(|word| is_script(word)) || (0..words.len()).any(flag)
-}
-
-/// What is wrong with a line, with what its flags are here.
-fn with_remarks(refusal: &str, remarks: &[String], left_out: &[String]) -> String {
-    let mut all: Vec<&str> = Vec::new();
-    for one in left_out.iter().chain(remarks).map(String::as_str) {
-        // Of a flag that is given twice.
-        if !all.contains(&one) {
-            all.push(one);
-        }
-    }
-    if all.is_empty() { refusal.to_owned() } else { format!("{refusal} ({})", all.join("; ")) }
 }
 
 /// Reads the requests file of our line, if it is there: what is wrong with it, such as a second
@@ -1069,7 +1148,7 @@ fn find_url(tool: &OtherTool, beside: &[String], found: &mut Translation) {
                 found.operands.push(URL.to_owned());
             }
             if found.operands.iter().any(|word| word == URL) {
-                found.remarks.push(PUT_YOURS.to_owned());
+                found.to_fill.push(PUT_YOURS.to_owned());
             }
         }
         UrlPlace::Script(_)
@@ -1082,7 +1161,7 @@ fn find_url(tool: &OtherTool, beside: &[String], found: &mut Translation) {
         }
         UrlPlace::Targets(_) => {
             if found.operands.is_empty() && !found.flags.iter().any(|flag| flag == "--requests") {
-                found.remarks.push("targets are read from stdin".to_owned());
+                found.to_fill.push("targets are read from stdin".to_owned());
                 found.flags.extend(["--requests", "-"].map(str::to_owned));
             }
             found.allow_bodies_outside_folder();
@@ -1234,9 +1313,10 @@ pub(crate) struct OthersReading {
     pub(crate) tool: &'static OtherTool,
     /// `load` and our words.
     pub(crate) words: Vec<String>,
-    /// What its flags are here, and what cannot be done.
-    remarks: Vec<String>,
-    left_out: Vec<String>,
+    /// What they do otherwise, the most consequential first.
+    notes: Vec<String>,
+    /// Whether something cannot be done.
+    leaves_out: bool,
     /// Whether none of its flags could be taken.
     asks_nothing: bool,
     /// Whether another tool more probably means something by a value of it.
@@ -1273,8 +1353,8 @@ pub(crate) fn readings(whole: &Command, words: &[String]) -> Vec<OthersReading> 
     if let Some(sure) = readings.iter().position(|reading| is_surely(reading.tool, words)) {
         return vec![readings.swap_remove(sure)];
     }
-    if readings.iter().any(|reading| reading.left_out.is_empty()) {
-        readings.retain(|reading| reading.left_out.is_empty());
+    if readings.iter().any(|reading| !reading.leaves_out) {
+        readings.retain(|reading| !reading.leaves_out);
     }
     if readings.iter().any(|reading| !reading.misses_value) {
         readings.retain(|reading| !reading.misses_value);
@@ -1283,7 +1363,7 @@ pub(crate) fn readings(whole: &Command, words: &[String]) -> Vec<OthersReading> 
         readings.retain(|reading| reading.tool.makes_load);
     }
     // A reading that leaves out everything but the URL is none.
-    readings.retain(|reading| reading.left_out.is_empty() || !reading.asks_nothing);
+    readings.retain(|reading| !reading.leaves_out || !reading.asks_nothing);
     readings
 }
 
@@ -1315,8 +1395,10 @@ fn reading(
     } else {
         translated
     };
-    let Translation { remarks, left_out, misses_value, .. } = found;
-    Some(OthersReading { tool, words, remarks, left_out, asks_nothing, misses_value, meaning })
+    let notes = found.notes();
+    let leaves_out = !found.left_out.is_empty();
+    let misses_value = found.misses_value;
+    Some(OthersReading { tool, words, notes, leaves_out, asks_nothing, misses_value, meaning })
 }
 
 impl OthersReading {
@@ -1382,9 +1464,7 @@ pub(crate) fn other_readings(whole: &Command, words: &[String]) -> Vec<OthersRea
     let load: Vec<String> = ["load".to_owned()].into_iter().chain(words.iter().cloned()).collect();
     let Some(ours) = meaning(whole, &load) else { return Vec::new() };
     let mut all = readings(whole, words);
-    all.retain(|reading| {
-        reading.tool.makes_load && reading.left_out.is_empty() && reading.meaning != ours
-    });
+    all.retain(|reading| reading.tool.makes_load && !reading.leaves_out && reading.meaning != ours);
     all
 }
 
@@ -1400,9 +1480,9 @@ pub(crate) fn say_readings(
     let mut lines = Vec::new();
     for (at, reading) in readings.iter().take(MOST_READINGS).enumerate() {
         let whose = format!("as {}'s line", reading.tool.name);
-        let whose = with_remarks(&whose, &reading.remarks, &reading.left_out);
         let before = if at == 0 { format!("{whose}, type ") } else { format!("; {whose}, ") };
-        lines.push(LineToType { before, line: shown(&reading.words) });
+        let notes = reading.notes.clone();
+        lines.push(LineToType { before, line: shown(&reading.words), notes });
     }
     if lines.is_empty() { None } else { Some(LinesToType { lines, rest: String::new() }) }
 }
@@ -1417,12 +1497,31 @@ mod tests {
         let tool = OtherTool::of(tool).unwrap();
         let answered = answer(&definition(), tool, "no", &words(beside), &words(theirs));
         match answered {
-            Ok(PastedLine { refusal, words }) => {
+            Ok(PastedLine { refusal, words, notes }) => {
                 let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-                format!("{refusal}: type longtail {}", words.join(" "))
+                let notes: Vec<String> = notes.iter().map(|note| format!("; {note}")).collect();
+                format!("{refusal}: type longtail {}{}", words.join(" "), notes.concat())
             }
             Err(mistake) => mistake.to_string(),
         }
+    }
+
+    /// What is said of each line of hey that has no more to it.
+    const HEYS: &str = "; hey follows redirects, ours does not; hey itself asks for compressed responses (Accept-Encoding)";
+
+    /// The three notes that may change the figures most come first, others together behind them.
+    #[test]
+    fn at_most_three_notes_stand_below_a_line() {
+        let tool = OtherTool::of("hey").unwrap();
+        let theirs = "-h2 -n 52 -c 5 -q 3 -d a=1 -disable-compression URL".split(' ');
+        let theirs: Vec<String> = theirs.map(str::to_owned).collect();
+        let said = answer(&definition(), tool, "no", &[], &theirs);
+        let notes = said.map(|line| line.notes).unwrap_or_default();
+        assert_eq!(notes.len(), 3);
+        assert_eq!(notes[0], "put your URL in the place of URL");
+        assert_eq!(notes[1], "hey's -h2 cannot be done here: longtail speaks HTTP/1.1 only");
+        let of_requests = notes[2].find("hey's -q waits").unwrap();
+        assert!(of_requests < notes[2].find("hey sends 50 of 52 requests").unwrap());
     }
 
     #[test]
@@ -1445,10 +1544,7 @@ mod tests {
                 "-c 20 -n 2000 --generator-threads 16 --disable-keepalive --timeout 20s --style hey -H 'Accept-Encoding: gzip' http://h/sleep0.2",
             ),
         ] {
-            assert_eq!(
-                line("hey", "", theirs),
-                format!("no (hey follows redirects, ours does not): type longtail load {ours}")
-            );
+            assert_eq!(line("hey", "", theirs), format!("no: type longtail load {ours}{HEYS}"));
         }
     }
 
@@ -1472,10 +1568,13 @@ mod tests {
             ),
             ("ab", "-p body http://h/", "-D body -k -c 1 -n 1 -T text/plain http://h/"),
         ] {
-            let follows =
-                if tool == "hey" { " (hey follows redirects, ours does not)" } else { "" };
             let said = line(tool, "", theirs);
-            assert_eq!(said, format!("no{follows}: type longtail load {ours}"));
+            let begins = said.starts_with(&format!("no: type longtail load {ours}"));
+            let says_type = said.contains(" calls a body ");
+            assert!(
+                begins && says_type == (ours.contains(" -T ") && !theirs.contains("-T")),
+                "{said}"
+            );
         }
     }
 
@@ -1492,7 +1591,7 @@ mod tests {
             ),
         ] {
             let said = line("wrk", "", theirs);
-            assert!(said.ends_with(&format!(": type longtail load {ours}")), "{said}");
+            assert!(said.contains(&format!(": type longtail load {ours}")), "{said}");
         }
     }
 
@@ -1513,26 +1612,18 @@ mod tests {
             ),
         ] {
             let said = line("hey", beside, "http://h/");
-            assert_eq!(
-                said,
-                format!("no (hey follows redirects, ours does not): type longtail load {ours}")
-            );
+            assert_eq!(said, format!("no: type longtail load {ours}{HEYS}"));
         }
     }
 
     #[test]
     fn what_has_no_counterpart_is_named() {
         let said = line("wrk", "", "-c4 -d1s --latency http://h/");
-        assert!(
-            said.starts_with("no (--latency: percentiles are always printed): type longtail load"),
-            "{said}"
-        );
+        assert!(said.ends_with(" http://h/; --latency: percentiles are always printed"), "{said}");
         let said = line("hey", "", "-n 5 -z 1s -disable-compression http://h/");
-        let remarks = "hey ignores -n beside -z; -disable-compression: no compressed response is asked for; hey follows redirects, ours does not";
-        assert!(
-            said.starts_with(&format!("no ({remarks}): type longtail load --for 1s")),
-            "{said}"
-        );
+        let notes = "; hey follows redirects, ours does not; hey ignores -n beside -z; -disable-compression: no compressed response is asked for";
+        assert!(said.starts_with("no: type longtail load --for 1s"), "{said}");
+        assert!(said.ends_with(notes), "{said}");
         assert!(line("wrk", "", "-s x.lua http://h/").contains("there is no file x.lua"));
         assert!(line("hey", "", "-Z http://h/").contains("-Z is no flag of hey"));
     }

@@ -243,7 +243,7 @@ const FALSE: &[&str] = &["false", "f", "F", "0", "False", "FALSE"];
 const HEYS_TYPE: &str = "text/html";
 const FORM_TYPE: &str = "application/x-www-form-urlencoded";
 const NO_RATE: &str = "no rate, a closed loop";
-const WAITS: &str = "waits for each connection's response; ours is an open loop that stays on schedule (--late skip leaves out what is late) and uses as few of the -c connections as it needs; -c with --think PAUSE uses all of them";
+const WAITS: &str = "waits for each connection's response; ours is an open loop that stays on schedule (--late skip leaves out what is late) and uses as few of the -c connections as it needs";
 pub(crate) const FOR_EVER: &str =
     "vegeta goes on for ever; ours ends after 10 s unless --for says otherwise";
 const EVERY_HOST: &str = "is for one host; ours connects there whatever the host of a URL";

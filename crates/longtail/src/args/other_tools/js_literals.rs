@@ -181,8 +181,6 @@ pub(super) struct JsCall<'c> {
     /// How many braces are open around it.
     pub(super) depth: usize,
     pub(super) arguments: Vec<&'c str>,
-    /// What is behind its closing parenthesis.
-    pub(super) behind: &'c str,
 }
 
 /// All calls in a script without comments, also those among the arguments of others.
@@ -200,9 +198,9 @@ pub(super) fn calls(code: &str) -> Vec<JsCall<'_>> {
         let length = if is_of_name(first) {
             let length = rest.find(|c| !is_of_name(c)).unwrap_or(rest.len());
             if let Some(inside) = rest[length..].trim_start().strip_prefix('(')
-                && let Some((arguments, behind)) = parts(inside)
+                && let Some((arguments, _)) = parts(inside)
             {
-                calls.push(JsCall { name: &rest[..length], depth, arguments, behind });
+                calls.push(JsCall { name: &rest[..length], depth, arguments });
             }
             length
         } else {
@@ -226,9 +224,85 @@ pub(super) fn exported_object(code: &str, name: &str) -> Option<JsValue> {
     object(&fields)
 }
 
+/// A value as it is written in a script: a literal, `JSON.stringify` of one, a constant of the script
+/// that is one of these, or a text in backticks with constants in it.
+pub(super) fn value_with_constants(code: &str, written: &str) -> JsValue {
+    let known = text_with_constants(code, written)
+        .map(JsValue::Text)
+        .or_else(|| Some(JsValue::of(written)).filter(|value| value != &JsValue::Computed))
+        .or_else(|| stringified(code, written).map(JsValue::Text));
+    known.or_else(|| value_of_constant(code, written.trim())).unwrap_or(JsValue::Computed)
+}
+
+/// The value of a constant that is an object, or `JSON.stringify` of one. None of its fields may be
+/// changed elsewhere.
+fn value_of_constant(code: &str, name: &str) -> Option<JsValue> {
+    let changes = [format!("{name}."), format!("{name}["), format!("Object.assign({name}")];
+    let declared = declared_once(code, name)?;
+    let opening = declared.find(['{', '('])?;
+    let (_, behind) = parts(&declared[opening + 1..])?;
+    let written = &declared[..declared.len() - behind.len()];
+    if !ends_there(behind) || changes.iter().any(|change| code.contains(change)) {
+        return None;
+    }
+    match JsValue::of(written) {
+        JsValue::Computed => stringified(code, written).map(JsValue::Text),
+        value => Some(value),
+    }
+}
+
+/// The text that `JSON.stringify` makes of a literal, or of a constant that is an object.
+fn stringified(code: &str, written: &str) -> Option<String> {
+    let (arguments, behind) = parts(written.trim().strip_prefix("JSON.stringify(")?)?;
+    let [argument] = arguments[..] else { return None };
+    if !behind.is_empty() {
+        return None;
+    }
+    match JsValue::of(argument) {
+        // Not that of a text that is made of itself.
+        JsValue::Computed if !declared_once(code, argument)?.starts_with('{') => None,
+        JsValue::Computed => json(&value_of_constant(code, argument)?),
+        value => json(&value),
+    }
+}
+
+/// The JSON of a value as JavaScript writes it; `None` if something in it is computed, or may be
+/// written otherwise.
+fn json(value: &JsValue) -> Option<String> {
+    let text = |text: &str| serde_json::to_string(text).ok();
+    match value {
+        JsValue::Text(value) => text(value),
+        JsValue::Bool(value) => Some(value.to_string()),
+        JsValue::Number(number) => {
+            let number: f64 = number.parse().ok()?;
+            let is_plain = number == 0.0 || (1e-6..1e15).contains(&number);
+            is_plain.then(|| number.to_string())
+        }
+        JsValue::List(values) => {
+            let values: Option<Vec<String>> = values.iter().map(json).collect();
+            Some(format!("[{}]", values?.join(",")))
+        }
+        JsValue::Object(fields) => {
+            let mut written: Vec<String> = Vec::new();
+            for (at, (name, value)) in fields.iter().enumerate() {
+                // Names that are numbers come first, and of two the last one counts.
+                let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
+                let is_repeated = fields[..at].iter().any(|(other, _)| other == name);
+                if is_number || is_repeated || name.starts_with('[') {
+                    return None;
+                }
+                written.push(format!("{}:{}", text(name)?, json(value)?));
+            }
+            Some(format!("{{{}}}", written.join(",")))
+        }
+        // `null` is written, and `undefined` is not.
+        JsValue::Nothing | JsValue::Computed => None,
+    }
+}
+
 /// The text of a value: a literal, a constant of the script that is one, or a text in backticks
 /// with such constants in it. `None` if anything else is in it.
-pub(super) fn text_with_constants(code: &str, written: &str) -> Option<String> {
+fn text_with_constants(code: &str, written: &str) -> Option<String> {
     let written = written.trim();
     if let JsValue::Text(text) = JsValue::of(written) {
         return Some(text);
@@ -248,14 +322,23 @@ pub(super) fn text_with_constants(code: &str, written: &str) -> Option<String> {
 
 /// The text that `const NAME = '…';` declares, if nothing else is declared under that name.
 fn constant(code: &str, name: &str) -> Option<String> {
+    let value = declared_once(code, name)?;
+    let length = length_of_quoted(value)?;
+    text(&value[..length]).filter(|_| ends_there(&value[length..]))
+}
+
+/// The script behind `const NAME = `, if nothing else is declared under that name.
+fn declared_once<'c>(code: &'c str, name: &str) -> Option<&'c str> {
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_$".contains(c));
     let declaration = format!("const {name} = ");
-    let mut declared = code.split(&declaration).skip(1);
-    let value = declared.next().filter(|_| is_name && declared.next().is_none())?;
-    let length = length_of_quoted(value)?;
-    let behind = value[length..].trim_start_matches([' ', '\t']);
-    let is_whole = behind.is_empty() || behind.starts_with([';', '\n', '\r']);
-    text(&value[..length]).filter(|_| is_whole)
+    let (_, value) = code.split_once(&declaration)?;
+    (is_name && !value.contains(&declaration)).then_some(value)
+}
+
+/// Whether a declaration ends before this.
+fn ends_there(behind: &str) -> bool {
+    let behind = behind.trim_start_matches([' ', '\t']);
+    behind.is_empty() || behind.starts_with([';', '\n', '\r'])
 }
 
 /// What stands between the braces of `export default function (…) { … }`, or of such an arrow

@@ -1,5 +1,5 @@
 //! What a script of k6 says plainly of its load: literals in `export const options = { … }` and in
-//! its one request. Nothing is run, and nothing is guessed: whatever is computed or imported is not
+//! its requests. Nothing is run, and nothing is guessed: whatever is computed or imported is not
 //! known, and a word stands for it.
 
 use std::path::Path;
@@ -9,7 +9,7 @@ use model::Nanos;
 
 use super::flags::{BODY, DURATION, METHOD, RATE, VUS, in_five_digits, with_value};
 use super::js_literals::{
-    JsCall, JsValue, body_of_default_function, calls, exported_object, text_with_constants,
+    JsCall, JsValue, body_of_default_function, calls, exported_object, value_with_constants,
     without_comments,
 };
 use super::script_file::text_of;
@@ -50,10 +50,14 @@ pub(super) struct K6Script {
     pub(super) shape: Option<LoadShape>,
     /// Our words for its thresholds.
     pub(super) thresholds: Vec<String>,
-    /// Our words for its one request, but for the URL.
+    /// Our words for its requests, but for the URL.
     pub(super) request: Vec<String>,
-    /// The URL of its one request, if it is plain.
+    /// The URL of its requests, if it is plain.
     pub(super) url: Option<String>,
+    /// How many requests each iteration sends, if that is known; else 0.
+    pub(super) requests_each: u32,
+    /// Whether it follows no redirect.
+    pub(super) follows_nothing: bool,
     /// The pause behind each request.
     pub(super) pause: Option<Nanos>,
     /// What it has that none of these says, each with our flag for it.
@@ -65,11 +69,14 @@ pub(super) struct K6Script {
 pub(super) struct LoadShape {
     /// Our words, some of which may stand for what is not known.
     pub(super) words: Vec<String>,
-    /// What it is, for a person.
-    pub(super) said: String,
-    /// Whether requests come at a rate, however slow the server is.
+    /// What it is, for a person: a sentence each.
+    pub(super) said: Vec<String>,
+    /// Whether iterations come at a rate, however slow the server is.
     pub(super) is_open: bool,
 }
+
+/// What becomes of an iteration of an arrival rate that comes too early.
+const DROPS: &str = "k6 drops an iteration for which no VU is free (dropped_iterations), ours waits and counts from when it was due (--late skip drops it)";
 
 impl K6Script {
     /// That of a file; `None` if it cannot be read, or is no script of k6.
@@ -86,8 +93,15 @@ impl K6Script {
             return None;
         }
         let mut script = K6Script::default();
+        // An iteration may send several requests, and a rate of ours is of requests.
+        let mut requests = K6Script::default();
+        let all = calls(&code);
+        if let Some(body) = body {
+            requests.take_requests(&code, &all, &calls(body));
+        }
+        let each = requests.requests_each.max(1);
         match options {
-            Some(options) => script.take_options(&options),
+            Some(options) => script.take_options(&options, each),
             None if has_options => {
                 script.not_taken.push("its options, which are no plain literals".to_owned());
             }
@@ -97,13 +111,14 @@ impl K6Script {
             }
         }
         if let Some(body) = body {
-            script.take_requests(&code, &calls(&code), &calls(body));
+            script.take_requests(&code, &all, &calls(body));
         }
         Some(script)
     }
 
-    fn take_options(&mut self, options: &JsValue) {
-        self.shape = LoadShape::of(options);
+    /// `each`: how many requests an iteration sends.
+    fn take_options(&mut self, options: &JsValue, each: u32) {
+        self.shape = LoadShape::of(options, each);
         if self.shape.is_none() {
             let count = |name: &str| Some((options.field(name)?.count()?).to_string());
             let found = [
@@ -122,6 +137,8 @@ impl K6Script {
                 self.flags.push((flag, String::new()));
             }
         }
+        self.follows_nothing =
+            options.field("maxRedirects").and_then(JsValue::number).is_some_and(|most| most == 0.0);
         if let Some(agent) = options.field("userAgent").and_then(JsValue::text) {
             self.flags.push(("user-agent", agent.to_owned()));
         }
@@ -166,24 +183,25 @@ impl K6Script {
         }
     }
 
-    /// Reads the request, if there is one: all calls of the script, and those of its default function.
+    /// Reads the requests: all calls of the script, and those of its default function.
     fn take_requests(&mut self, code: &str, all: &[JsCall<'_>], of_body: &[JsCall<'_>]) {
-        let requests = all.iter().filter(|call| method_of(call).is_some()).count();
         let is_batch = all.iter().any(|call| call.name == "http.batch");
-        let is_control = |call: &JsCall<'_>| {
-            CONTROL.contains(&call.name) || LOOPS.iter().any(|name| call.name.ends_with(name))
+        let count = all.iter().filter(|call| method_of(call).is_some()).count();
+        let requests = ScriptRequest::all_in(code, all, of_body);
+        let is_read = match &requests[..] {
+            [] => false,
+            [request] => {
+                self.take_request(request);
+                true
+            }
+            several => self.take_mix(several),
         };
-        let only = of_body.iter().find(|call| method_of(call).is_some());
-        let only = only.filter(|call| requests == 1 && call.depth == 0 && !is_batch);
-        match only.filter(|_| !of_body.iter().any(is_control)) {
-            Some(request) => self.take_request(code, request),
-            None if requests > 1 || is_batch => {
-                self.not_take("several requests (--mix or --requests FILE)".to_owned());
-            }
-            None if requests == 1 => {
-                self.not_take("a request that is not sent once in each iteration".to_owned());
-            }
-            None => self.not_take("its requests".to_owned()),
+        if !is_read {
+            self.not_take(match count {
+                0 if !is_batch => "its requests".to_owned(),
+                1 if !is_batch => "a request that is not sent once in each iteration".to_owned(),
+                _ => "several requests (--mix or --requests FILE)".to_owned(),
+            });
         }
         if all.iter().any(|call| call.name == "check") {
             self.not_take("its checks (--check)".to_owned());
@@ -192,13 +210,7 @@ impl K6Script {
         if sleeps == 0 {
             return;
         }
-        let last = of_body.iter().find(|call| {
-            let is_last = call.behind.trim_start_matches([';', ' ', '\n', '\r', '\t']).is_empty();
-            call.name == "sleep" && call.depth == 0 && is_last
-        });
-        let seconds = last.filter(|_| sleeps == 1 && only.is_some());
-        let seconds = seconds.and_then(|call| JsValue::of(call.arguments.first()?).number());
-        self.pause = seconds.map(Nanos::from_secs_f64).filter(|pause| *pause > Nanos::ZERO);
+        self.pause = if is_read { pause_behind_each(of_body, sleeps) } else { None };
         // At a rate it delays no request.
         let is_open = self.shape.as_ref().is_some_and(|shape| shape.is_open);
         if self.pause.is_none() && !is_open {
@@ -207,43 +219,168 @@ impl K6Script {
     }
 
     /// The method, URL, body and headers of its one request.
-    fn take_request(&mut self, code: &str, call: &JsCall<'_>) {
-        let mut arguments = call.arguments.iter().map(|written| {
-            text_with_constants(code, written).map_or_else(|| JsValue::of(written), JsValue::Text)
-        });
-        let method = match method_of(call) {
-            Some("request") => match arguments.next() {
-                Some(JsValue::Text(method)) => method,
-                _ => METHOD.to_owned(),
-            },
-            Some(method) => method.to_owned(),
-            None => return,
+    fn take_request(&mut self, request: &ScriptRequest) {
+        self.url.clone_from(&request.url);
+        match &request.method {
+            None => self.request.extend(["-m", METHOD].map(str::to_owned)),
+            Some(method) if method == "GET" => {}
+            Some(method) => self.request.extend(["-m".to_owned(), method.clone()]),
+        }
+        match &request.body {
+            ScriptBody::None => {}
+            ScriptBody::Text(body) => self.request.extend(with_value(&["-d", "{}"], body)),
+            ScriptBody::Computed => self.request.extend(["-d", BODY].map(str::to_owned)),
+        }
+        for header in &request.headers {
+            self.request.extend(["-H".to_owned(), header.clone()]);
+        }
+        self.take_rest(std::slice::from_ref(request));
+    }
+
+    /// What stands in no line of a mix: how long requests may take, and what is not taken.
+    fn take_rest(&mut self, requests: &[ScriptRequest]) {
+        self.follows_nothing |= requests.iter().all(|request| request.follows_nothing);
+        let timeout = requests.first().and_then(|request| request.timeout);
+        if requests.iter().any(|request| request.timeout != timeout) {
+            self.not_take("the timeouts of its requests (--timeout)".to_owned());
+        } else if let Some(timeout) = timeout {
+            self.request.extend(["--timeout".to_owned(), timeout.to_string()]);
+        }
+        for what in requests.iter().flat_map(|request| &request.not_taken) {
+            self.not_take(what.clone());
+        }
+    }
+
+    /// Several requests as a mix; `false` if one of them is not plain, or goes elsewhere.
+    fn take_mix(&mut self, requests: &[ScriptRequest]) -> bool {
+        let lines: Option<Vec<MixLine>> = requests.iter().map(ScriptRequest::mix_line).collect();
+        let Some(lines) = lines else { return false };
+        let Some(first) = lines.first() else { return false };
+        if lines.iter().any(|line| line.origin != first.origin) {
+            return false;
+        }
+        let mix: Vec<&str> = lines.iter().map(|line| line.line.as_str()).collect();
+        self.request.extend(["--mix".to_owned(), mix.join(", ")]);
+        self.url = Some(format!("{}/", first.origin));
+        self.requests_each = requests.len() as u32;
+        self.take_rest(requests);
+        true
+    }
+}
+
+/// The pause behind each request, if there is the same one behind each.
+fn pause_behind_each(of_body: &[JsCall<'_>], sleeps: usize) -> Option<Nanos> {
+    let mut pause = None;
+    let mut pauses = 0;
+    let mut is_due = false;
+    for call in of_body.iter().filter(|call| call.depth == 0) {
+        if method_of(call).is_some() {
+            if is_due {
+                return None;
+            }
+            is_due = true;
+        } else if call.name == "sleep" {
+            let length = JsValue::of(call.arguments.first()?).number().map(Nanos::from_secs_f64);
+            if !is_due || pauses > 0 && length != pause {
+                return None;
+            }
+            pause = length;
+            pauses += 1;
+            is_due = false;
+        }
+    }
+    pause.filter(|pause| !is_due && pauses == sleeps && *pause > Nanos::ZERO)
+}
+
+/// The body of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ScriptBody {
+    None,
+    Text(String),
+    Computed,
+}
+
+/// A request as a script has it.
+#[derive(Clone, Debug)]
+struct ScriptRequest {
+    /// `None` if it is computed.
+    method: Option<String>,
+    /// `None` if it is computed.
+    url: Option<String>,
+    body: ScriptBody,
+    /// `Name: value`.
+    headers: Vec<String>,
+    timeout: Option<Nanos>,
+    /// Whether it follows no redirect.
+    follows_nothing: bool,
+    /// What it has beyond that.
+    not_taken: Vec<String>,
+}
+
+/// A request as a line of `--mix`.
+struct MixLine {
+    /// `http://host:port`
+    origin: String,
+    line: String,
+}
+
+impl ScriptRequest {
+    /// The requests of the default function, if each is sent exactly once in every iteration, and
+    /// there are no others in the script; else none.
+    fn all_in(code: &str, all: &[JsCall<'_>], of_body: &[JsCall<'_>]) -> Vec<ScriptRequest> {
+        let is_control = |call: &JsCall<'_>| {
+            CONTROL.contains(&call.name)
+                || call.name == "http.batch"
+                || LOOPS.iter().any(|name| call.name.ends_with(name))
+        };
+        let is_request = |call: &&JsCall<'_>| method_of(call).is_some();
+        let sent: Vec<&JsCall<'_>> =
+            of_body.iter().filter(is_request).filter(|call| call.depth == 0).collect();
+        if of_body.iter().any(is_control) || sent.len() != all.iter().filter(is_request).count() {
+            return Vec::new();
+        }
+        sent.into_iter().filter_map(|call| ScriptRequest::of(code, call)).collect()
+    }
+
+    fn of(code: &str, call: &JsCall<'_>) -> Option<ScriptRequest> {
+        let mut arguments =
+            call.arguments.iter().map(|written| value_with_constants(code, written));
+        let method = match method_of(call)? {
+            "request" => arguments.next().and_then(|method| method.text().map(str::to_owned)),
+            method => Some(method.to_owned()),
         };
         let is_url = |url: &String| url.starts_with("http://") || url.starts_with("https://");
-        self.url = arguments.next().and_then(|url| url.text().map(str::to_owned)).filter(is_url);
-        if method != "GET" {
-            self.request.extend(["-m".to_owned(), method]);
-        }
+        let url = arguments.next().and_then(|url| url.text().map(str::to_owned)).filter(is_url);
         // http.get(url, parameters), http.post(url, body, parameters)
-        if !["http.get", "http.head"].contains(&call.name) {
+        let body = if ["http.get", "http.head"].contains(&call.name) {
+            ScriptBody::None
+        } else {
             match arguments.next().unwrap_or(JsValue::Nothing) {
-                JsValue::Nothing => {}
-                JsValue::Text(body) if body.is_empty() => {}
-                JsValue::Text(body) => {
-                    self.request.extend(with_value(&["-d", "{}"], &body));
-                }
-                _ => self.request.extend(["-d", BODY].map(str::to_owned)),
+                JsValue::Nothing => ScriptBody::None,
+                JsValue::Text(body) if body.is_empty() => ScriptBody::None,
+                JsValue::Text(body) => ScriptBody::Text(body),
+                _ => ScriptBody::Computed,
             }
-        }
+        };
+        let mut request = ScriptRequest {
+            method,
+            url,
+            body,
+            headers: Vec::new(),
+            timeout: None,
+            follows_nothing: false,
+            not_taken: Vec::new(),
+        };
         match arguments.next() {
             None | Some(JsValue::Nothing) => {}
             Some(JsValue::Object(parameters)) => {
                 for (name, value) in parameters {
-                    self.take_parameter(&name, &value);
+                    request.take_parameter(&name, &value);
                 }
             }
-            Some(_) => self.not_take("the headers of its request (-H)".to_owned()),
+            Some(_) => request.not_taken.push("the headers of its request (-H)".to_owned()),
         }
+        Some(request)
     }
 
     fn take_parameter(&mut self, name: &str, value: &JsValue) {
@@ -251,18 +388,55 @@ impl K6Script {
             ("headers", JsValue::Object(headers)) => {
                 for (name, value) in headers {
                     match value {
-                        JsValue::Text(value) => {
-                            self.request.extend(["-H".to_owned(), format!("{name}: {value}")]);
-                        }
-                        _ => self.not_take(format!("its header {name} (-H)")),
+                        JsValue::Text(value) => self.headers.push(format!("{name}: {value}")),
+                        _ => self.not_taken.push(format!("its header {name} (-H)")),
                     }
                 }
             }
-            ("headers", _) => self.not_take("the headers of its request (-H)".to_owned()),
+            ("headers", _) => self.not_taken.push("the headers of its request (-H)".to_owned()),
+            ("timeout", value) if time(value).is_some() => self.timeout = time(value),
+            ("timeout", _) => self.not_taken.push("timeout of its request (--timeout)".to_owned()),
+            ("redirects", JsValue::Number(most)) => self.follows_nothing = most == "0",
             ("tags" | "responseType" | "responseCallback" | "redirects", _) => {}
-            _ => self.not_take(format!("{name} of its request")),
+            _ => self.not_taken.push(format!("{name} of its request")),
         }
     }
+
+    /// It as a line of `--mix`; `None` if something in it is computed, or would be read otherwise
+    /// there.
+    fn mix_line(&self) -> Option<MixLine> {
+        let url = self.url.as_deref()?;
+        let host = url.find("://")? + "://".len();
+        let end = url[host..].find(['/', '?', '#']).map_or(url.len(), |at| host + at);
+        let path = url[end..].split('#').next().unwrap_or_default().replace(',', "%2C");
+        let path = if path.starts_with('/') { path } else { format!("/{path}") };
+        if path.contains(|c: char| c.is_whitespace() || "{}'\"".contains(c)) {
+            return None;
+        }
+        let mut line = format!("{} {path}", self.method.as_deref()?);
+        match &self.body {
+            ScriptBody::None => {}
+            ScriptBody::Text(body) => line.extend([" -d ", &quoted_in_mix(body)?]),
+            ScriptBody::Computed => return None,
+        }
+        for header in &self.headers {
+            line.extend([" -H ", &quoted_in_mix(header)?]);
+        }
+        Some(MixLine { origin: url[..end].to_owned(), line })
+    }
+}
+
+/// A text in quotes, as a line of `--mix` reads it; `None` if it has what begins a value that varies
+/// there, such as `{1..9}`, or a control character.
+fn quoted_in_mix(text: &str) -> Option<String> {
+    let may_vary = text.split('{').skip(1).any(|behind| {
+        let inside = behind.split_once('}').map_or("", |(inside, _)| inside);
+        !inside.is_empty() && !inside.contains('"')
+    });
+    if may_vary || text.contains(char::is_control) {
+        return None;
+    }
+    Some(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
 }
 
 /// `http.get` and the like: the method, or `request`, whose first argument says it.
@@ -322,18 +496,18 @@ fn or_word(value: Option<impl ToString>, word: &str) -> String {
 
 impl LoadShape {
     /// What options say with scenarios or stages; `None` if they have neither.
-    fn of(options: &JsValue) -> Option<LoadShape> {
+    fn of(options: &JsValue, each: u32) -> Option<LoadShape> {
         if let Some(scenarios) = options.field("scenarios") {
-            return Some(LoadShape::of_scenarios(scenarios));
+            return Some(LoadShape::of_scenarios(scenarios, each));
         }
         let stages = options.field("stages")?;
         let least = options.field("vus").and_then(JsValue::count);
         Some(LoadShape::of_stages(stages, least, "stages"))
     }
 
-    fn of_scenarios(scenarios: &JsValue) -> LoadShape {
+    fn of_scenarios(scenarios: &JsValue, each: u32) -> LoadShape {
         if let [(_, scenario)] = scenarios.fields() {
-            return LoadShape::of_scenario(scenario);
+            return LoadShape::of_scenario(scenario, each);
         }
         let is_open = |scenario: &JsValue| executor(scenario).ends_with("-arrival-rate");
         let all = scenarios.fields();
@@ -344,10 +518,10 @@ impl LoadShape {
             format!("its {} scenarios are as many loads: a line for each", all.len())
         };
         let words = if is_open { at_rate(None, None, None) } else { with_users(None, None) };
-        LoadShape { words, said, is_open }
+        LoadShape { words, said: vec![said], is_open }
     }
 
-    fn of_scenario(scenario: &JsValue) -> LoadShape {
+    fn of_scenario(scenario: &JsValue, each: u32) -> LoadShape {
         let executor = executor(scenario);
         // k6's default, where nothing is written, or nothing where something unknown is.
         let count = |name: &str, default: u32| match scenario.field(name) {
@@ -361,8 +535,9 @@ impl LoadShape {
             None => Some(Nanos::from_secs(1)),
             Some(unit) => time(unit),
         };
-        let per_second =
-            |number: f64| Some(number / unit?.as_secs_f64()).filter(|rate| *rate > 0.0);
+        let per_second = |number: f64| {
+            Some(number * f64::from(each) / unit?.as_secs_f64()).filter(|rate| *rate > 0.0)
+        };
         let mut others = None;
         let words = match executor {
             "constant-arrival-rate" => {
@@ -399,28 +574,36 @@ impl LoadShape {
             }
             "" => {
                 let said = "the executor of its scenario is no plain literal".to_owned();
-                return LoadShape { words: with_users(None, None), said, is_open: false };
+                return LoadShape {
+                    words: with_users(None, None),
+                    said: vec![said],
+                    is_open: false,
+                };
             }
             _ => with_users(None, None),
         };
         let is_open = executor.ends_with("-arrival-rate");
-        let model = if is_open { "an open loop" } else { "a closed loop" };
-        let said = [format!("its {executor} is {model}")].into_iter().chain(others);
-        LoadShape { words, said: said.collect::<Vec<_>>().join("; "), is_open }
+        let is_loop = if is_open {
+            format!("its {executor} is an open loop: {DROPS}")
+        } else {
+            format!("its {executor} is a closed loop")
+        };
+        let said = others.into_iter().chain([is_loop]).collect();
+        LoadShape { words, said, is_open }
     }
 
     /// Stages of virtual users, of which there are `least` at the start.
     fn of_stages(stages: &JsValue, least: Option<u32>, name: &str) -> LoadShape {
         let Some(Stages { targets, total, .. }) = Stages::of(stages) else {
             let said = format!("its {name} change the number of connections, ours stays");
-            return LoadShape { words: with_users(None, None), said, is_open: false };
+            return LoadShape { words: with_users(None, None), said: vec![said], is_open: false };
         };
         let most = targets.into_iter().fold(f64::from(least.unwrap_or(1)), f64::max);
         LoadShape {
             words: with_users(Some(most as u32), Some(total)),
-            said: format!(
+            said: vec![format!(
                 "its {name} change the number of connections, ours stays: -c is the most of them, --for as long as all"
-            ),
+            )],
             is_open: false,
         }
     }
@@ -638,9 +821,29 @@ mod tests {
             ),
             (
                 "check(http.post('http://h/', 'a=1', { timeout: '5s' }), {});",
-                "-m POST -d a=1 http://h/ not timeout of its request not its checks (--check)",
+                "-m POST -d a=1 --timeout 5s http://h/ not its checks (--check)",
             ),
             ("http.post('http://h/', JSON.stringify(x));", "-m POST -d BODY http://h/"),
+            (
+                "const body = JSON.stringify({ a: [1, 2.50, true], 'b': 'c\"' });\n  const params = { headers: { A: 'b' }, timeout: 500 };\n  http.post('http://h/', body, params);",
+                "-m POST -d {\"a\":[1,2.5,true],\"b\":\"c\\\"\"} -H A: b --timeout 500ms http://h/",
+            ),
+            (
+                "const of = { a: 1 };\n  http.post('http://h/', JSON.stringify(of));",
+                "-m POST -d {\"a\":1} http://h/",
+            ),
+            // What may be something else when it is sent.
+            (
+                "const of = { a: 1 };\n  of.a = n; http.post('http://h/', JSON.stringify(of));",
+                "-m POST -d BODY http://h/",
+            ),
+            ("http.post('http://h/', JSON.stringify({ a: n }));", "-m POST -d BODY http://h/"),
+            ("http.post('http://h/', JSON.stringify({ a: null }));", "-m POST -d BODY http://h/"),
+            ("http.post('http://h/', JSON.stringify(b, 2));", "-m POST -d BODY http://h/"),
+            (
+                "const a = JSON.stringify(a);\n  http.post('http://h/', JSON.stringify(a));",
+                "-m POST -d BODY http://h/",
+            ),
             ("http.request(verb, 'http://h/', '@x');", "-m METHOD --data-raw @x http://h/"),
             ("http.get(BASE + '/a'); sleep(1)", "--think 1s"),
             ("const URL = 'http://h/a'; http.get(URL);", "http://h/a"),
@@ -648,7 +851,23 @@ mod tests {
             ("const BASE = 'http://h' + PORT; http.get(`${BASE}/x`);", ""),
             (
                 "http.get('http://h/a'); http.get('http://h/b'); sleep(1);",
-                "not several requests (--mix or --requests FILE) not its sleep() (--think)",
+                "--mix GET /a, GET /b http://h/ not its sleep() (--think)",
+            ),
+            (
+                "http.get('http://h/a,b?c=1#d'); sleep(1); http.post('http://h', '{\"a\":1}', { headers: { B: 'c' } }); sleep(1);",
+                "--think 1s --mix GET /a%2Cb?c=1, POST / -d \"{\\\"a\\\":1}\" -H \"B: c\" http://h/",
+            ),
+            (
+                "http.get('http://h/a'); http.get('http://other/b');",
+                "not several requests (--mix or --requests FILE)",
+            ),
+            (
+                "http.get('http://h/a'); http.post('http://h/b', '{1..9}');",
+                "not several requests (--mix or --requests FILE)",
+            ),
+            (
+                "http.get('http://h/a'); if (x) { http.get('http://h/b'); }",
+                "not several requests (--mix or --requests FILE)",
             ),
             (
                 "for (const i of all) { http.get('http://h/'); }",
@@ -660,6 +879,11 @@ mod tests {
             let script = format!("export default function () {{\n  {body}\n}}\n");
             assert_eq!(taken(&script).unwrap(), expected, "{body}");
         }
+        let rate = "export const options = { scenarios: { a: { executor: 'constant-arrival-rate', rate: 10, duration: '5s' } }, maxRedirects: 0 };\nexport default function () { http.get('http://h/a'); http.get('http://h/b'); }";
+        let found = K6Script::in_text(rate).unwrap();
+        assert!(found.requests_each == 2 && found.follows_nothing);
+        let expected = "--rate 20/s --for 5s --mix GET /a, GET /b http://h/";
+        assert_eq!(taken(rate).unwrap(), expected, "a rate of ours is of requests");
         let arrow =
             "export const options = { ...all };\nexport default () => { http.get('http://h/'); }";
         let expected = "http://h/ not its options, which are no plain literals";
