@@ -36,7 +36,9 @@ mod two_studies;
 
 use details::details;
 pub use formats::csv::csv;
-pub use formats::{hey, html, json, request_logs, text, with_valid_figures, wrk};
+pub use formats::{
+    hey, html, json, request_logs, text, with_valid_figures, with_verdict_first, wrk,
+};
 pub(crate) use formats::{markdown, plot, puma};
 use model::Study;
 pub use model::number;

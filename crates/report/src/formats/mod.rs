@@ -22,10 +22,27 @@ pub fn with_valid_figures(load: &LoadStudy, layout: fn(&LoadStudy) -> String) ->
     let judgement = load.run.judgement.as_ref();
     if judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
     {
-        let findings = judge::findings(&Study::from(load.clone()));
-        let conclusions = findings.iter().filter(|it| it.role() == FindingRole::Conclusion);
-        let why: Vec<String> = conclusions.map(Finding::sentence).collect();
-        return format!("{} The figures are not shown (--force shows them).\n", why.join(" "));
+        return format!("{} The figures are not shown (--force shows them).\n", conclusion(load));
     }
     layout(load)
+}
+
+/// The same for another tool's layout, in which people look at the first lines: where the figures are
+/// not the server's, the first line says so.
+pub fn with_verdict_first(load: &LoadStudy, layout: fn(&LoadStudy) -> String) -> String {
+    let text = with_valid_figures(load, layout);
+    let judgement = load.run.judgement.as_ref();
+    let is_shown_all_the_same = judgement.is_some_and(|judgement| match judgement.verdict {
+        Verdict::GeneratorBound => true,
+        Verdict::Invalid => judgement.forced,
+        _ => false,
+    });
+    if is_shown_all_the_same { format!("{}\n{text}", conclusion(load)) } else { text }
+}
+
+/// What is concluded of a load, in a line.
+fn conclusion(load: &LoadStudy) -> String {
+    let findings = judge::findings(&Study::from(load.clone()));
+    let conclusions = findings.iter().filter(|it| it.role() == FindingRole::Conclusion);
+    conclusions.map(Finding::sentence).collect::<Vec<_>>().join(" ")
 }

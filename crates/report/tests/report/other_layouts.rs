@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram as Buckets;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
-use model::Nanos;
+use model::{Nanos, Verdict};
 use report::{hey, request_logs, wrk};
 use testkit::load as study;
 
@@ -52,6 +52,21 @@ fn heys_layout_is_heys() {
         ours,
         HEY.trim_end().lines().skip(2).map(|line| shape(line.trim_end())).collect::<Vec<_>>()
     );
+}
+
+#[test]
+fn the_first_line_says_that_figures_are_not_the_servers() {
+    let mut study = study::open_poisson();
+    for layout in [hey::whole, wrk::whole] {
+        assert_eq!(report::with_verdict_first(&study, layout), layout(&study));
+    }
+    study.run.judgement.as_mut().unwrap().verdict = Verdict::GeneratorBound;
+    for layout in [hey::whole, wrk::whole] {
+        let text = report::with_verdict_first(&study, layout);
+        let (first, rest) = text.split_once('\n').unwrap();
+        assert!(first.starts_with("GENERATOR-BOUND: longtail was "), "{first}");
+        assert_eq!(rest, layout(&study));
+    }
 }
 
 #[test]
