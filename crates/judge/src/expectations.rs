@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use crate::cut_short::{result_so_far, so_far};
 use crate::named_runs::NamedRun;
-use crate::next::longer_by;
+use crate::next::{longer_by, two_digits_up};
 use crate::steps::{self, HeldStep, StepsResult};
-use crate::thresholds::{ThresholdDoubt, ThresholdResult, held_against, times_as_long};
+use crate::thresholds::{ThresholdDoubt, ThresholdResult, held_against, of_class, times_as_long};
 
 /// A sentence names at most this many runs; the others are counted.
 const NAMED: usize = 3;
@@ -109,12 +109,7 @@ fn of_steps(
     let results: Vec<NamedResult<'_>> = names
         .iter()
         .zip(steps)
-        .map(|(label, held)| NamedResult {
-            label,
-            result: held.result,
-            longer: times_as_long(&held.run, threshold).and_then(|times| longer_by(study, times)),
-            exit_code: exit_code(&held.run),
-        })
+        .map(|(label, held)| NamedResult::of(study, threshold, label, &held.run, held.result))
         .collect();
     let figure_name = figure_in_words(condition);
     let mut shown = found.in_words(&figure_name, &in_unit(condition, condition.limit));
@@ -173,14 +168,42 @@ fn as_asked(threshold: &Threshold) -> String {
     }
 }
 
+/// About how many good responses there are in a run that is this many times as long, of those that a
+/// threshold is about.
+fn responses_in(run: &Run, threshold: &Threshold, times: f64) -> u64 {
+    let good = of_class(run, threshold).map_or(0, |run| run.tally.counts.good());
+    two_digits_up((good as f64 * times).ceil() as u64)
+}
+
 /// A result with the name of its run.
 struct NamedResult<'a> {
     label: &'a str,
     result: ThresholdResult,
     /// What to type for a run that is long enough to decide; `None` if there is no such run.
     longer: Option<String>,
+    /// About how many responses would decide, if that can be told.
+    needs: Option<u64>,
     /// The exit code of the event's command.
     exit_code: Option<i32>,
+}
+
+impl<'a> NamedResult<'a> {
+    fn of(
+        study: &Study,
+        threshold: &Threshold,
+        label: &'a str,
+        run: &Run,
+        result: ThresholdResult,
+    ) -> NamedResult<'a> {
+        let times = times_as_long(run, threshold);
+        NamedResult {
+            label,
+            result,
+            longer: times.and_then(|times| longer_by(study, times)),
+            needs: times.map(|times| responses_in(run, threshold, times)),
+            exit_code: exit_code(run),
+        }
+    }
 }
 
 impl NamedResult<'_> {
@@ -196,12 +219,8 @@ impl NamedResult<'_> {
 
 fn result(study: &Study, threshold: &Threshold, runs: &[&NamedRun<'_>]) -> ExpectationResult {
     let held = runs.iter().filter_map(|run| {
-        Some(NamedResult {
-            label: &run.name,
-            result: held_against(run.run, threshold)?,
-            longer: times_as_long(run.run, threshold).and_then(|times| longer_by(study, times)),
-            exit_code: exit_code(run.run),
-        })
+        let result = held_against(run.run, threshold)?;
+        Some(NamedResult::of(study, threshold, &run.name, run.run, result))
     });
     let results: Vec<NamedResult<'_>> = held.collect();
     let [missed, doubtful] = ["missed", "cannot_tell"]
@@ -343,7 +362,10 @@ fn doubt(it: &NamedResult<'_>) -> String {
     };
     let advice = match &it.longer {
         Some(flag) => format!("run longer ({flag})"),
-        None => "no run of reasonable length would decide, so leave a margin".to_owned(),
+        None => match it.needs {
+            Some(needed) => format!("about {needed} responses would decide, so leave a margin"),
+            None => "no run of reasonable length would decide, so leave a margin".to_owned(),
+        },
     };
     format!(", but {why}: {advice}")
 }

@@ -39,6 +39,10 @@ const MOST_OF_FINDINGS: usize = 2;
 /// A run this many times as long would be a different experiment.
 const LONGEST: f64 = 100.0;
 
+/// A load this short, or of so few requests, may be advised whatever the first one was.
+const SHORT: Nanos = Nanos::from_secs(60);
+const FEW: f64 = 2000.0;
+
 /// A run is at most this many times as long where only rates are unclear.
 const MUCH_LONGER: f64 = 20.0;
 
@@ -454,7 +458,7 @@ fn more_answers(
 
 /// What to type for runs that are this many times as long; `None` if that is too long.
 pub fn longer_by(study: &Study, times: f64) -> Option<String> {
-    if times > LONGEST {
+    if times > LONGEST && !is_short_all_the_same(study, times) {
         return None;
     }
     let times = times.ceil() as u64;
@@ -471,8 +475,18 @@ pub fn longer_by(study: &Study, times: f64) -> Option<String> {
     })
 }
 
+/// Whether a load is short even if it is this many times as long: one of two requests tells nothing.
+fn is_short_all_the_same(study: &Study, times: f64) -> bool {
+    let Study::Load(study) = study else { return false };
+    match (study.plan.length, study.plan.load.requests_total) {
+        (Some(length), _) => length.as_secs_f64() * times <= SHORT.as_secs_f64(),
+        (None, Some(total)) => total as f64 * times <= FEW,
+        (None, None) => false,
+    }
+}
+
 /// Rounded up to two digits: nobody plans for 3689 responses.
-fn two_digits_up(n: u64) -> u64 {
+pub(crate) fn two_digits_up(n: u64) -> u64 {
     let unit = 10u64.pow(n.max(1).ilog10().saturating_sub(1));
     n.div_ceil(unit) * unit
 }

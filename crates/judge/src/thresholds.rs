@@ -96,7 +96,7 @@ pub fn held_against(run: &Run, threshold: &Threshold) -> Option<ThresholdResult>
 }
 
 /// The requests that a threshold is about, as a run of their own; `None` if there is no such class.
-fn of_class<'r>(run: &'r Run, threshold: &Threshold) -> Option<Cow<'r, Run>> {
+pub(crate) fn of_class<'r>(run: &'r Run, threshold: &Threshold) -> Option<Cow<'r, Run>> {
     if threshold.class.is_none() {
         return Some(Cow::Borrowed(run));
     }
