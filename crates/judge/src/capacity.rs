@@ -9,7 +9,7 @@ use model::{
 
 use crate::checks::Grade;
 use crate::cut_short::{is_shorter, result_so_far, search_so_far};
-use crate::expectations::ExpectationResult;
+use crate::expectations::{ExpectationResult, ExpectedLimit};
 use crate::findings;
 use crate::limits;
 use crate::next::rounded_up;
@@ -714,6 +714,14 @@ pub fn expectations(study: &CapacityStudy) -> Vec<ExpectationResult> {
             ExpectationResult {
                 between_per_s: None,
                 expected: expected.to_string(),
+                limit: ExpectedLimit {
+                    class: None,
+                    part: None,
+                    figure: "capacity".to_owned(),
+                    must_be: "above",
+                    limit: expected.above.per_second(),
+                    unit: "per_s",
+                },
                 result,
                 sentence: format!(
                     "{} expect {expected}: {}",

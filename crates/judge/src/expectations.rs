@@ -19,6 +19,9 @@ const NAMED: usize = 3;
 pub struct ExpectationResult {
     /// As it was typed.
     pub expected: String,
+    /// The same for a script.
+    #[serde(flatten)]
+    pub limit: ExpectedLimit,
     /// `met`, `missed` or `cannot_tell`.
     pub result: &'static str,
     /// The figure in words, and why the result is unknown if it is.
@@ -29,6 +32,47 @@ pub struct ExpectationResult {
     /// it is missed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between_per_s: Option<[Option<f64>; 2]>,
+}
+
+/// What an expectation asks, for a script that does not take `expected` apart.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExpectedLimit {
+    /// The class of requests; `None` is all.
+    pub class: Option<String>,
+    /// The part of a run with an event, such as `during`; `None` is all of it.
+    pub part: Option<String>,
+    /// `p99`, `service p99`, `mean`, `max`, `failed`, `sent`, `throughput`, or `capacity`.
+    pub figure: String,
+    /// `below` or `above`: where the figure must be, whether that was said by `--expect` or
+    /// `--fail-if`.
+    pub must_be: &'static str,
+    /// The limit, in the unit of the values.
+    pub limit: f64,
+    /// `ms`, `per_s`, `share` or `count`.
+    pub unit: &'static str,
+}
+
+impl ExpectedLimit {
+    fn of(threshold: &Threshold) -> ExpectedLimit {
+        let condition = &threshold.condition;
+        let is_below = (condition.compare == Compare::Below) == threshold.is_expected;
+        ExpectedLimit {
+            class: threshold.class.clone(),
+            part: condition.part.map(|part| part.to_string()),
+            figure: condition.figure.to_string(),
+            must_be: if is_below { "below" } else { "above" },
+            limit: in_units_of_json(condition.figure, condition.limit),
+            unit: match condition.figure {
+                ObjectiveFigure::ErrorShare | ObjectiveFigure::SentShare => "share",
+                ObjectiveFigure::Errors => "count",
+                ObjectiveFigure::Completed => "per_s",
+                ObjectiveFigure::ResponseTime(_)
+                | ObjectiveFigure::ServiceTime(_)
+                | ObjectiveFigure::Mean
+                | ObjectiveFigure::Max => "ms",
+            },
+        }
+    }
 }
 
 /// The result of an expectation in one run.
@@ -134,6 +178,7 @@ fn of_steps(
     }
     ExpectationResult {
         expected: threshold.to_string(),
+        limit: ExpectedLimit::of(threshold),
         result,
         sentence: format!(
             "{} {}: {shown}",
@@ -236,6 +281,7 @@ fn result(study: &Study, threshold: &Threshold, runs: &[&NamedRun<'_>]) -> Expec
     };
     ExpectationResult {
         expected: threshold.to_string(),
+        limit: ExpectedLimit::of(threshold),
         result,
         sentence: format!(
             "{} {}: {shown}",
@@ -370,11 +416,16 @@ fn doubt(it: &NamedResult<'_>) -> String {
     format!(", but {why}: {advice}")
 }
 
-fn in_short(condition: &Objective, it: &NamedResult<'_>) -> ExpectedRun {
+/// A value of a figure in the unit that it has in JSON: times in ms.
+fn in_units_of_json(figure: ObjectiveFigure, value: f64) -> f64 {
     use ObjectiveFigure::{Completed, ErrorShare, Errors, SentShare};
-    let is_time = !matches!(condition.figure, ErrorShare | SentShare | Errors | Completed);
+    let is_time = !matches!(figure, ErrorShare | SentShare | Errors | Completed);
     let scale = if is_time { 1e6 } else { 1.0 };
-    let scaled = |value: f64| (value.is_finite()).then(|| (value / scale * 1e6).round() / 1e6);
+    (value / scale * 1e6).round() / 1e6
+}
+
+fn in_short(condition: &Objective, it: &NamedResult<'_>) -> ExpectedRun {
+    let scaled = |value: f64| value.is_finite().then(|| in_units_of_json(condition.figure, value));
     ExpectedRun {
         label: it.label.to_owned(),
         result: it.word(),

@@ -176,9 +176,9 @@ fn plain(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-impl fmt::Display for Objective {
+impl fmt::Display for ObjectiveFigure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.figure {
+        match self {
             ObjectiveFigure::ResponseTime(q) => write!(out, "p{}", plain(q * 100.0)),
             ObjectiveFigure::ServiceTime(q) => write!(out, "service p{}", plain(q * 100.0)),
             ObjectiveFigure::Mean => out.write_str("mean"),
@@ -186,7 +186,13 @@ impl fmt::Display for Objective {
             ObjectiveFigure::ErrorShare | ObjectiveFigure::Errors => out.write_str("failed"),
             ObjectiveFigure::SentShare => out.write_str("sent"),
             ObjectiveFigure::Completed => out.write_str("throughput"),
-        }?;
+        }
+    }
+}
+
+impl fmt::Display for Objective {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}", self.figure)?;
         if self.is_none_failed() {
             out.write_str(" = 0")?;
         } else {
