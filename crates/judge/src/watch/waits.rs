@@ -5,7 +5,7 @@ use model::{Limit, Nanos, number};
 use super::evidence::{EarlierWaits, WatchEvidence, WatchedWorker};
 use super::limit::Found;
 use super::uneven;
-use crate::words::{brief, capitalised, count_of};
+use crate::words::{brief, brief_count, capitalised, count_of};
 
 /// Processes that the server starts are mentioned if they use at least this share of its CPU time.
 const CHILDREN: f64 = 0.1;
@@ -14,8 +14,10 @@ const OTHERS: f64 = 0.1;
 /// Other processes slow the server if they use at least this share of the CPUs.
 const NEARLY_ALL: f64 = 0.8;
 /// The wait for a CPU is mentioned if it takes at least this share of the time in which threads
-/// could run.
+/// could run, and this share of the time of the threads in use: threads that sleep nearly all the
+/// time lose nothing by it, however long they wait when they wake.
 const LONG_CPU_WAIT: f64 = 0.2;
+const NOTABLE_CPU_WAIT: f64 = 0.05;
 /// If requests have been waiting for less than this, the time is not mentioned.
 const LEAST_SPAN: Nanos = Nanos::from_secs(1);
 /// If there was a queue at the first look and at the last, not longer ago than this, there was one
@@ -213,19 +215,29 @@ pub(super) fn cpu(seen: &WatchEvidence, found: &Found) -> Option<String> {
     let children = children
         .map(|children| format!(", {} of it by processes that it starts", written(children)));
     let of = if cpus.fract() == 0.0 { number::fixed(cpus, 0) } else { number::significant(cpus) };
-    let slowed = if are_taken {
-        " Other processes use nearly all CPUs: what the server computes takes longer."
-    } else {
-        ""
-    };
-    let wait =
-        seen.cpu_wait_share().filter(|wait| *wait >= LONG_CPU_WAIT && (are_cpus || are_taken));
-    let wait = wait.map(|wait| {
-        let percent = number::fixed(wait * 100.0, 0);
-        format!(" Threads that could run wait for a CPU {percent} % of that time.")
+    let wait = long_cpu_wait(seen).filter(|_| are_cpus || are_taken).map(|waiting| {
+        let count = brief_count(waiting);
+        let wait = if count == "1" { "waits" } else { "wait" };
+        format!(" On average {count} of its threads {wait} for a CPU.")
     });
+    let slowed = match wait {
+        _ if !are_taken => "",
+        None if seen.cpu_wait.is_some() => {
+            " Other processes use nearly all CPUs, but its threads hardly wait for one."
+        }
+        Some(_) | None => {
+            " Other processes use nearly all CPUs: what the server computes takes longer."
+        }
+    };
     let [children, all, wait] = [children, all, wait].map(Option::unwrap_or_default);
     Some(format!("CPU {} of {of}{children}{all}.{slowed}{wait}", written(cpu)))
+}
+
+/// How many threads wait for a CPU, on average, if that is notable.
+fn long_cpu_wait(seen: &WatchEvidence) -> Option<f64> {
+    let in_use = f64::from(seen.busy_or_taken().unwrap_or(0).max(1));
+    let is_long = seen.cpu_wait_share()? >= LONG_CPU_WAIT;
+    seen.cpu_wait.filter(|waiting| is_long && *waiting >= NOTABLE_CPU_WAIT * in_use)
 }
 
 /// Since when there is a queue; if nothing waits now, since when that is so. `wait`: how long a
