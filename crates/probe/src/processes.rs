@@ -36,6 +36,13 @@ pub fn this_process_cpu() -> Nanos {
     time_of(ClockId::ProcessCPUTime)
 }
 
+/// How long ago a process started. `started`: in ticks since the machine's boot.
+pub(crate) fn time_since_start(started: u64) -> Nanos {
+    let ticks_per_second = rustix::param::clock_ticks_per_second() as f64;
+    let started = Nanos::from_secs_f64(started as f64 / ticks_per_second);
+    time_of(ClockId::Boottime).saturating_sub(started)
+}
+
 /// The reading of one of the kernel's clocks.
 fn time_of(clock: ClockId) -> Nanos {
     let time = clock_gettime(clock);
@@ -278,10 +285,7 @@ impl ServerProcesses {
 
     /// The age of the oldest of its first processes.
     pub(crate) fn age(&self) -> Option<Nanos> {
-        let started = self.roots.iter().map(|root| root.started).min()?;
-        let started =
-            Nanos::from_secs_f64(started as f64 / rustix::param::clock_ticks_per_second() as f64);
-        Some(time_of(ClockId::Boottime).saturating_sub(started))
+        self.roots.iter().map(|root| root.started).min().map(time_since_start)
     }
 
     /// How many of its processes are not followed because there are too many.

@@ -6,14 +6,23 @@
 //! (`/proc/PID/task/TID/syscall`) may be read by root and by users who may trace the process. A
 //! thread that waits on a futex without a time limit waits for another thread of its process: for a
 //! lock, a queue, or the next request. A sleep, or a wait for a pool with a timeout, has a time
-//! limit.
+//! limit. But Ruby up to 3.2 also waits on a futex for a command to end (`system`), so the processes
+//! that a thread has started are looked at, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 
+use model::Nanos;
+use proctree::ProcessStat;
+
 use crate::peers::Peers;
+use crate::processes::time_since_start;
+
+/// A process that a thread started longer ago than this is a service that stays, such as a browser or
+/// a daemon, and not a command that a request waits for.
+const LONGEST_COMMAND: Nanos = Nanos::from_secs(60);
 
 /// How many of a process's threads that serve requests do what, at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +33,8 @@ pub struct ThreadWaits {
     pub file_lock: u32,
     /// They sleep, or wait for another thread with a time limit.
     pub timed: u32,
-    /// They wait for a socket or a pipe: for a backend, a child process or a client.
+    /// They wait for a socket or a pipe, for a backend or a client; or for a command that they have
+    /// started.
     pub socket: u32,
     /// They run, or wait for a CPU.
     pub runnable: u32,
@@ -43,6 +53,17 @@ pub struct PoolLook {
     pub waits: Option<ThreadWaits>,
     /// Where the sockets lead that they wait for, one for each thread for which that is known.
     pub backends: Vec<String>,
+    /// The names of the commands for which they wait, one for each thread.
+    pub commands: Vec<String>,
+}
+
+/// What threads wait for outside of their process.
+#[derive(Debug, Default)]
+struct WaitedFor {
+    /// The inodes of sockets.
+    sockets: Vec<u64>,
+    /// The names of commands.
+    commands: Vec<String>,
 }
 
 /// Follows the threads of some processes.
@@ -76,10 +97,11 @@ impl ThreadPools {
     pub fn look(&mut self) -> Vec<PoolLook> {
         let pools = self.pools.iter().filter(|(_, pool)| !pool.is_empty());
         let look = |(pid, pool): (&u32, &BTreeSet<u32>)| {
-            let mut sockets = Vec::new();
-            let waits = waits_of(*pid, pool, &mut sockets);
-            let backends = self.peers.of(*pid, &sockets);
-            PoolLook { pid: *pid, threads: pool.len() as u32, waits, backends }
+            let mut waited_for = WaitedFor::default();
+            let waits = waits_of(*pid, pool, &mut waited_for);
+            let backends = self.peers.of(*pid, &waited_for.sockets);
+            let commands = waited_for.commands;
+            PoolLook { pid: *pid, threads: pool.len() as u32, waits, backends, commands }
         };
         pools.map(look).collect()
     }
@@ -113,21 +135,47 @@ fn serves(name: &str) -> bool {
     }
 }
 
-/// `None` if the file of one of them may not be read. A thread that is just ending is left out. The
-/// inodes of the sockets that they wait for are added to `sockets`.
-fn waits_of(pid: u32, pool: &BTreeSet<u32>, sockets: &mut Vec<u64>) -> Option<ThreadWaits> {
+/// `None` if the file of one of them may not be read. A thread that is just ending is left out. What
+/// they wait for outside of the process is added to `waited_for`.
+fn waits_of(pid: u32, pool: &BTreeSet<u32>, waited_for: &mut WaitedFor) -> Option<ThreadWaits> {
     let mut waits = ThreadWaits::default();
     for thread in pool {
         match fs::read_to_string(file_of(pid, *thread, "syscall")) {
             Ok(text) => {
-                *waits.count_of(&text)? += 1;
-                sockets.extend(socket_of(pid, &text));
+                let socket = socket_of(pid, &text);
+                let may_be_command = socket.is_none() && may_wait_for_command(&text);
+                if let Some(command) = may_be_command.then(|| command_of(pid, *thread)).flatten() {
+                    waits.socket += 1;
+                    waited_for.commands.push(command);
+                } else {
+                    *waits.count_of(&text)? += 1;
+                    waited_for.sockets.extend(socket);
+                }
             }
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return None,
             Err(_) => {}
         }
     }
     Some(waits)
+}
+
+/// Whether a thread in this system call may wait for a process that it started: for its end, or for
+/// what it writes into a pipe.
+fn may_wait_for_command(text: &str) -> bool {
+    let mut waits = ThreadWaits::default();
+    let is_known = waits.count_of(text).map(|count| *count += 1).is_some();
+    is_known && waits.lock + waits.socket + waits.other > 0
+}
+
+/// The name of a process that this thread has started not long ago and that still runs.
+fn command_of(pid: u32, thread: u32) -> Option<String> {
+    let children = fs::read_to_string(file_of(pid, thread, "children")).ok()?;
+    let mut children = children.split_ascii_whitespace().filter_map(|child| child.parse().ok());
+    let command = children.find_map(|child| {
+        ProcessStat::of(child)
+            .filter(|child| !child.is_dead && time_since_start(child.started) <= LONGEST_COMMAND)
+    })?;
+    Some(command.name)
 }
 
 /// The inode of the one socket for which a thread waits in this system call.
@@ -292,6 +340,37 @@ mod tests {
         assert_eq!(of("0 0x7fffffff 0x7f 0x1 0x0 0x0 0x0 0x7f 0x7f"), None);
         assert_eq!(of(&format!("202 {descriptor:#x} 0x189 0x0 0x0 0x0 0x0 0x7f 0x7f")), None);
         assert_eq!(of("running"), None);
+    }
+
+    #[test]
+    fn a_thread_waits_for_the_command_that_it_has_started() {
+        let command = || {
+            let pid = std::process::id();
+            command_of(pid, rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned())
+        };
+        assert_eq!(command(), None);
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        // Where the kernel does not list children, nobody knows.
+        let seen = command();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(seen.is_none_or(|name| name == "sleep"));
+        assert_eq!(command(), None, "it has ended");
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn a_thread_that_runs_or_sleeps_waits_for_no_command() {
+        for (text, may) in [
+            ("202 0x7f21 0x189 0x0 0x0 0x0 0x0 0x7f 0x7f", true),
+            ("61 0x7f21 0x7f 0x0 0x0 0x0 0x0 0x7f 0x7f", true),
+            ("0 0x9 0x7f 0x10000 0x0 0x0 0x0 0x7f 0x7f", true),
+            ("202 0x7f21 0x189 0x0 0x7ffc 0x0 0x0 0x7f 0x7f", false),
+            ("73 0x9 0x2 0x0 0x0 0x0 0x0 0x7f 0x7f", false),
+            ("running", false),
+        ] {
+            assert_eq!(may_wait_for_command(text), may, "{text}");
+        }
     }
 
     #[test]

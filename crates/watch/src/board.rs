@@ -269,21 +269,23 @@ impl WatchBoard {
         })
     }
 
-    /// Where the sockets lead that threads wait for, by the last looks.
+    /// Where the sockets lead that threads wait for, and the commands that they wait for, by the last
+    /// looks.
     fn backends(&self) -> Vec<Backend> {
-        let mut threads: BTreeMap<&str, f64> = BTreeMap::new();
+        let mut threads: BTreeMap<(&str, bool), f64> = BTreeMap::new();
         for looks in self.looks.values() {
-            let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
-            for place in looks.iter().flat_map(|look| &look.backends) {
-                *seen.entry(place).or_default() += 1;
-            }
-            for (place, times) in seen {
-                *threads.entry(place).or_default() += f64::from(times) / looks.len() as f64;
+            let places = looks.iter().flat_map(|look| &look.backends).map(|place| (place, false));
+            let commands = looks.iter().flat_map(|look| &look.commands).map(|name| (name, true));
+            for (place, is_command) in places.chain(commands) {
+                *threads.entry((place, is_command)).or_default() += 1.0 / looks.len() as f64;
             }
         }
-        let all = threads.into_iter();
-        let mut all: Vec<Backend> =
-            all.map(|(place, threads)| Backend { place: place.to_owned(), threads }).collect();
+        let backend = |((place, is_command), threads): ((&str, bool), f64)| Backend {
+            place: place.to_owned(),
+            is_command,
+            threads,
+        };
+        let mut all: Vec<Backend> = threads.into_iter().map(backend).collect();
         all.sort_by(|a, b| b.threads.total_cmp(&a.threads));
         all
     }
@@ -781,14 +783,15 @@ mod tests {
             threads: 5,
             waits: None,
             backends: places.iter().map(|place| (*place).to_owned()).collect(),
+            commands: vec!["convert".to_owned()],
         };
         for places in [&["db", "db", "/redis"][..], &["db"]] {
             board.take(Observation::Threads { pools: vec![look(11, places), look(12, &["db"])] });
         }
         let seen = board.evidence().backends;
-        let seen: Vec<(&str, f64)> =
-            seen.iter().map(|one| (one.place.as_str(), one.threads)).collect();
-        assert_eq!(seen, [("db", 2.5), ("/redis", 0.5)]);
+        let seen: Vec<(&str, bool, f64)> =
+            seen.iter().map(|one| (one.place.as_str(), one.is_command, one.threads)).collect();
+        assert_eq!(seen, [("db", false, 2.5), ("convert", true, 2.0), ("/redis", false, 0.5)]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use model::LockWaiters;
 
-use super::evidence::{WaitsSeen, WatchEvidence};
+use super::evidence::{Backend, WaitsSeen, WatchEvidence};
 use crate::limits::threads;
 use crate::words::{brief_count, count_of, listed};
 
@@ -44,7 +44,9 @@ pub(super) fn sentence(seen: &WatchEvidence) -> Option<String> {
     let locked = sum(&all, |waits| waits.lock + waits.file_lock);
     let has_locks = locked >= A_FEW * f64::from(slots);
     let locks = (locked, ["waits for a lock or a pool", "wait for a lock or a pool"]);
-    let mut parts = in_words(std::iter::once(locks).chain(but_for_locks(&all)), slots);
+    let timed = if has_locks { TIMED_BESIDE_LOCKS } else { TIMED };
+    let others = but_for_locks(seen, &all, timed);
+    let mut parts = in_words(std::iter::once(locks).chain(others), slots);
     if !has_locks {
         parts.push("none waits for a lock".to_owned());
     }
@@ -65,21 +67,39 @@ pub(super) fn parts(seen: &WatchEvidence) -> Option<WaitsSeen> {
 /// How many threads do this, and the words for one and for several.
 type Part = (f64, [&'static str; 2]);
 
-/// What the threads do that do not wait for a lock.
-fn but_for_locks(all: &[WaitsSeen]) -> [Part; 4] {
+/// The words for a wait with a time limit. A pool is in one group alone: where some wait for a lock or
+/// a pool without a limit, those with one are told apart from them; and those that such a pool lets
+/// through do not wait for it.
+const TIMED: [&str; 2] =
+    ["waits with a time limit (a sleep, a pool)", "wait with a time limit (a sleep, a pool)"];
+const TIMED_BESIDE_LOCKS: [&str; 2] = [
+    "waits with a time limit (a sleep, or a pool that gives up after a while)",
+    "wait with a time limit (a sleep, or a pool that gives up after a while)",
+];
+const TIMED_INSIDE: [&str; 2] = [
+    "waits with a time limit (a sleep, or another pool)",
+    "wait with a time limit (a sleep, or another pool)",
+];
+
+/// The words for a wait for something outside of the process.
+pub(super) fn outside(seen: &WatchEvidence) -> [&'static str; 2] {
+    let commands = seen.backends.iter().filter(|backend| backend.is_command).count();
+    match commands {
+        0 => ["waits for a socket or a pipe", "wait for a socket or a pipe"],
+        _ if commands == seen.backends.len() => [
+            "waits for a command that the app has started",
+            "wait for a command that the app has started",
+        ],
+        _ => ["waits for a socket, a pipe or a command", "wait for a socket, a pipe or a command"],
+    }
+}
+
+/// What the threads do that do not wait for a lock. `timed`: the words for a wait with a time limit.
+fn but_for_locks(seen: &WatchEvidence, all: &[WaitsSeen], timed: [&'static str; 2]) -> [Part; 4] {
     let sum = |part| sum(all, part);
     [
-        (
-            sum(|waits| waits.timed),
-            [
-                "waits with a time limit (a sleep, a pool)",
-                "wait with a time limit (a sleep, a pool)",
-            ],
-        ),
-        (
-            sum(|waits| waits.socket),
-            ["waits for a socket or a pipe", "wait for a socket or a pipe"],
-        ),
+        (sum(|waits| waits.timed), timed),
+        (sum(|waits| waits.socket), outside(seen)),
         (sum(|waits| waits.runnable), ["uses or wants a CPU", "use or want a CPU"]),
         (sum(|waits| waits.other), ["is in another system call", "are in other system calls"]),
     ]
@@ -126,22 +146,33 @@ pub(super) fn may_be_pool(seen: &WatchEvidence) -> bool {
     is_pool.is_some()
 }
 
-/// Whether threads that wait for a socket may wait for a client's next request.
+/// Whether nearly all threads wait for an answer from elsewhere, or for a command.
+pub(super) fn wait_elsewhere(seen: &WatchEvidence) -> bool {
+    let waits = of_workers(seen).zip(seen.slots()).and_then(|(all, slots)| {
+        elsewhere(seen, &all, slots).filter(|_| !may_wait_for_clients(seen, slots))
+    });
+    waits.is_some()
+}
+
+/// Whether threads that wait for a socket may wait for a client's next request. Those of which it is
+/// known where the socket leads do not.
 fn may_wait_for_clients(seen: &WatchEvidence, slots: u32) -> bool {
-    let out = seen.requests_out().unwrap_or(0);
-    seen.major().is_none_or(|major| major <= 6) && f64::from(out) < IN_FLIGHT * f64::from(slots)
+    let known: f64 = seen.backends.iter().map(|backend| backend.threads).sum();
+    let in_flight = f64::from(seen.requests_out().unwrap_or(0)).max(known);
+    seen.major().is_none_or(|major| major <= 6) && in_flight < IN_FLIGHT * f64::from(slots)
 }
 
 /// What those do that a lock or a pool lets through.
 pub(super) fn of_those_inside(seen: &WatchEvidence, locked: &LockWaiters) -> Option<String> {
     if let Some(waiting) = inside_a_call(seen, locked) {
         return Some(format!(
-            "Those that get through wait themselves: {}, probably for {}, which takes the time.",
-            threads_that(waiting, ["for a socket or a pipe", "for a socket or a pipe"]),
+            "Of those that get through, {}: probably {} takes the time.",
+            threads_that(waiting, outside(seen)),
             answer_from(seen)
         ));
     }
-    let others = in_words(but_for_locks(&of_workers(seen)?), seen.slots()?);
+    let others = but_for_locks(seen, &of_workers(seen)?, TIMED_INSIDE);
+    let others = in_words(others, seen.slots()?);
     (!others.is_empty()).then(|| format!("Of the others, {}.", listed(&others)))
 }
 
@@ -163,37 +194,54 @@ fn inside_a_call(seen: &WatchEvidence, locked: &LockWaiters) -> Option<f64> {
     (is_most && !may_wait_for_clients(seen, seen.slots()?)).then_some(waiting)
 }
 
-/// `an answer from 127.0.0.1:5432`, if it is known where the sockets lead.
+/// `an answer from 127.0.0.1:5432`, if it is known where the sockets lead; `the command convert`.
 pub(super) fn answer_from(seen: &WatchEvidence) -> String {
-    match backends(seen) {
-        Some(places) => format!("an answer from {places}"),
-        None => "an answer from elsewhere (a database, an API, a child process)".to_owned(),
+    let named = |are_commands: bool, written: fn(&str) -> String| {
+        let named = most_waited_for(seen).filter(|one| one.is_command == are_commands);
+        let named: Vec<String> = named.map(|one| written(&one.place)).collect();
+        (!named.is_empty()).then(|| listed(&named))
+    };
+    let places = named(false, str::to_owned).map(|places| format!("an answer from {places}"));
+    let commands = named(true, |name| format!("`{name}`"));
+    let commands = commands.map(|commands| format!("the command {commands}"));
+    match (places, commands) {
+        (Some(places), Some(commands)) => format!("{places} or {commands}"),
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => "an answer from elsewhere (a database, an API, a child process)".to_owned(),
     }
 }
 
-/// Where the sockets lead that most of the waiting threads wait for.
+/// Where the sockets lead that most of the waiting threads wait for, and commands.
 fn backends(seen: &WatchEvidence) -> Option<String> {
+    let named: Vec<String> = most_waited_for(seen).map(|one| one.place.clone()).collect();
+    (!named.is_empty()).then(|| listed(&named))
+}
+
+/// What most of the threads wait for outside of the process, as far as it is known.
+pub(super) fn most_waited_for(seen: &WatchEvidence) -> impl Iterator<Item = &Backend> {
     /// More are not named, nor those for which a smaller share waits.
     const MOST_NAMED: usize = 3;
     const LEAST: f64 = 0.1;
     let all: f64 = seen.backends.iter().map(|backend| backend.threads).sum();
-    let named = seen.backends.iter().filter(|backend| backend.threads >= LEAST * all);
-    let named: Vec<String> = named.take(MOST_NAMED).map(|one| one.place.clone()).collect();
-    (!named.is_empty()).then(|| listed(&named))
+    seen.backends.iter().filter(move |backend| backend.threads >= LEAST * all).take(MOST_NAMED)
 }
 
-/// Nearly all threads wait for a socket or a pipe.
+/// Nearly all threads wait for something outside of the process.
 fn elsewhere(seen: &WatchEvidence, all: &[WaitsSeen], slots: u32) -> Option<String> {
     let waiting = sum(all, |waits| waits.socket);
+    let [waits, wait] = outside(seen);
     let threads = match brief_count(waiting) {
-        _ if slots == 1 => "The only thread waits".to_owned(),
-        count if count == slots.to_string() => format!("All {slots} threads wait"),
-        count => format!("{count} of {slots} threads wait"),
+        _ if slots == 1 => format!("The only thread {waits}"),
+        count if count == slots.to_string() => format!("All {slots} threads {wait}"),
+        count => format!("{count} of {slots} threads {wait}"),
     };
+    let are_commands =
+        !seen.backends.is_empty() && seen.backends.iter().all(|backend| backend.is_command);
+    let more = if are_commands { "can run" } else { "can be asked there" };
     threads::are_busy(waiting, slots).then(|| {
         format!(
-            "{threads} for a socket or a pipe, by the kernel's account: probably {} takes the time. \
-             More threads help if more can be asked there at a time.",
+            "{threads}, by the kernel's account: probably {} takes the time. More threads help if \
+             more {more} at a time.",
             answer_from(seen)
         )
     })
@@ -217,7 +265,7 @@ fn pool(seen: &WatchEvidence, all: &[WaitsSeen], slots: u32) -> Option<String> {
         "It may be a pool of {size}{each}: of {}, by the kernel's account, {} ({backend}), and {} \
          (for their turn, if they do not sleep). Or the threads are the limit.",
         count_of(slots, "thread"),
-        threads_that(inside, ["waits for a socket or a pipe", "wait for a socket or a pipe"]),
+        threads_that(inside, outside(seen)),
         threads_that(in_turn, ["with a time limit", "with a time limit"]),
     ))
 }

@@ -77,7 +77,8 @@ pub struct WatchEvidence {
     pub busy_cpus: Option<f64>,
     /// Threads of the server that wait for a CPU, on average over the last seconds.
     pub cpu_wait: Option<f64>,
-    /// Where the sockets lead that its threads wait for, the one for which most wait first.
+    /// Where the sockets lead that its threads wait for, and the commands that they wait for; the one
+    /// for which most wait first.
     pub backends: Vec<Backend>,
     /// How long a connect to another machine takes.
     pub connect: Option<Nanos>,
@@ -138,7 +139,7 @@ pub struct WaitsSeen {
     pub file_lock: f64,
     /// Sleeping, or waiting for another thread with a time limit.
     pub timed: f64,
-    /// Waiting for a socket or a pipe.
+    /// Waiting for a socket or a pipe, or for a command that they have started.
     pub socket: f64,
     /// Running, or ready to run.
     pub runnable: f64,
@@ -150,11 +151,14 @@ pub struct WaitsSeen {
     pub looks: usize,
 }
 
-/// A place elsewhere whose answer threads wait for.
+/// A place elsewhere whose answer threads wait for, or a command that they have started.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Backend {
-    /// Its address and port, or the path of its Unix socket.
+    /// Its address and port, the path of its Unix socket, or the command's name.
     pub place: String,
+    /// Whether it is a command.
+    #[serde(default)]
+    pub is_command: bool,
     /// How many threads wait for it, averaged over the samples of the last seconds.
     pub threads: f64,
 }

@@ -21,7 +21,7 @@ const MOST_NAMED: usize = 3;
 pub(super) enum Held {
     /// In these workers some wait for a lock or a pool at nearly every look.
     Locks(Vec<LockedWorker>),
-    /// Nearly all wait for a socket or a pipe: so many.
+    /// Nearly all wait for a socket, a pipe or a command: so many.
     Elsewhere(f64),
     /// Nearly all compute, or want to: so many.
     Computing(f64),
@@ -118,11 +118,12 @@ pub(super) fn sentence(seen: &WatchEvidence, held: &Held) -> String {
         };
         format!("{of} requests in flight {verb}, by the kernel's account")
     };
+    let [waits, wait] = doing::outside(seen);
     let what = match held {
         Held::Locks(workers) => of_locks(workers, seen.workers.len()),
         Held::Elsewhere(threads) => format!(
             "{}: probably {} takes the time.",
-            most(*threads, "waits for a socket or a pipe", "wait for a socket or a pipe"),
+            most(*threads, waits, wait),
             doing::answer_from(seen)
         ),
         Held::Computing(threads) => {

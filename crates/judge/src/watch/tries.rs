@@ -2,17 +2,18 @@
 
 use model::{CpuUsage, Limit, Nanos, number};
 
-use super::evidence::{WatchEvidence, WatchedWorker};
+use super::evidence::{Backend, WatchEvidence, WatchedWorker};
 use super::idle::{self, Held};
 use super::limit::{Found, Unseen};
 use super::{doing, uneven};
 use crate::next::cpus_in_words;
-use crate::words::{brief, tenths};
+use crate::words::{brief, listed, tenths};
 
 /// One line each.
 pub(super) fn of(seen: &WatchEvidence, found: &Found) -> Vec<String> {
     let longer = || vec!["the same with --for 30s.".to_owned()];
     match found {
+        Found::Full if doing::wait_elsewhere(seen) => elsewhere(seen),
         Found::NoneSeen | Found::Full | Found::NotKnown(Unseen::Threads | Unseen::Cpu) => {
             Vec::new()
         }
@@ -38,7 +39,8 @@ fn for_idle(seen: &WatchEvidence, held: &Held) -> Vec<String> {
         Held::Locks(_) => {
             idle::guess(seen, held).map(|limit| against(seen, &limit)).unwrap_or_default()
         }
-        Held::Elsewhere(_) | Held::Timed(_) => vec![stacks(seen)],
+        Held::Elsewhere(_) => elsewhere(seen),
+        Held::Timed(_) => vec![stacks(seen)],
         Held::Computing(_) => {
             vec!["less work a request: a profiler in the app shows where it computes.".to_owned()]
         }
@@ -58,7 +60,11 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
     let are_waits_seen = seen.workers.iter().all(|worker| worker.waits.is_some());
     if are_waits_seen || seen.may_see_all || seen.is_elsewhere {
         // What settles which it is, then the remedies in the order of the reasons.
-        lines.push(stacks(seen));
+        if doing::wait_elsewhere(seen) {
+            lines.extend(elsewhere(seen));
+        } else {
+            lines.push(stacks(seen));
+        }
         if doing::may_be_pool(seen) {
             lines.push(
                 "if it is a pool: as many connections as threads (`pool:` in database.yml); more \
@@ -110,34 +116,78 @@ fn prediction(seen: &WatchEvidence) -> Option<String> {
     ))
 }
 
-/// How to see what each thread of each worker is doing. `rbspy dump` shows only the one that runs.
-fn stacks(seen: &WatchEvidence) -> String {
+/// How to see what takes the time where threads wait for an answer from elsewhere, or for a command;
+/// and what asks for it, where Puma tells.
+fn elsewhere(seen: &WatchEvidence) -> Vec<String> {
+    let (commands, places): (Vec<&Backend>, Vec<&Backend>) =
+        doing::most_waited_for(seen).partition(|one| one.is_command);
+    let pids = living_pids(seen);
+    let mut lines = Vec::new();
+    if !places.is_empty() {
+        let places: Vec<String> = places.iter().map(|one| one.place.clone()).collect();
+        lines.push(format!(
+            "see at {} what takes so long: its load, its log, its slow queries.",
+            listed(&places)
+        ));
+    }
+    if !commands.is_empty() {
+        lines.push(format!(
+            "`ps -o etime,args --ppid {}`: which commands run, and how long already.",
+            pids.join(",")
+        ));
+    }
+    if lines.is_empty() && !pids.is_empty() {
+        lines.push(format!(
+            "`ss -tnp | grep -E 'pid=({}),'`: where their connections lead.",
+            pids.join("|")
+        ));
+    }
+    lines.extend(printed_stacks(seen));
+    lines
+}
+
+/// The processes of the workers that have not ended.
+fn living_pids(seen: &WatchEvidence) -> Vec<String> {
+    let living = seen.workers.iter().filter(|worker| !worker.is_gone);
+    living.filter_map(|worker| Some(worker.pid?.to_string())).collect()
+}
+
+/// How to see what each thread of each worker is doing, if this Puma tells as it is.
+fn printed_stacks(seen: &WatchEvidence) -> Option<String> {
     /// The first Puma that traps SIGPWR; it ends an older one.
     const TRAPS_PWR: u32 = 8;
     /// The first Puma whose control server tells the threads' stacks: those of the process that was
     /// asked, which in a cluster is not a worker.
     const TELLS_STACKS: u32 = 5;
-    let pids: Vec<String> = seen
-        .workers
-        .iter()
-        .filter(|worker| !worker.is_gone)
-        .filter_map(|worker| Some(worker.pid?.to_string()))
-        .collect();
-    let pids = pids.join(" ");
+    let pids = living_pids(seen);
     let is_asked = seen.no_statistics.is_none() && !seen.is_cluster;
+    match seen.major()? {
+        TRAPS_PWR.. if !pids.is_empty() => Some(format!(
+            "`kill -PWR {}`: Puma writes what each thread is doing to its output.",
+            pids.join(" ")
+        )),
+        TELLS_STACKS.. if is_asked => Some(
+            "`pumactl -S STATE_FILE thread-backtraces`: shows what each thread is doing."
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
+/// How to see what each thread of each worker is doing. `rbspy dump` shows only the one that runs,
+/// and `strace` of a thread that waits for another not whom for; on Linux no signal makes a Puma older
+/// than 8 tell.
+fn stacks(seen: &WatchEvidence) -> String {
+    let pids = living_pids(seen).join(" ");
+    if let Some(line) = printed_stacks(seen) {
+        return line;
+    }
     match seen.major() {
-        Some(TRAPS_PWR..) if !pids.is_empty() => {
-            format!("`kill -PWR {pids}`: Puma writes what each thread is doing to its output.")
-        }
-        Some(TELLS_STACKS..) if is_asked => {
-            "`pumactl -S STATE_FILE thread-backtraces`: shows what each thread is doing.".to_owned()
-        }
         _ if pids.is_empty() => "see the app's log: which requests began last?".to_owned(),
         Some(_) => format!(
-            "see what each thread is doing: with the gem sigdump in the app (`require \
-             \"sigdump/setup\"`, which needs a deploy), `kill -CONT {pids}` writes it to \
-             /tmp/sigdump-PID.log. Without a deploy: `strace -f -p PID` shows what they send and \
-             read, and slows them meanwhile."
+            "see in the app's log which requests have begun and not ended. What each thread is doing, \
+             Puma itself tells from 8 on; before, the gem sigdump (`require \"sigdump/setup\"` in the \
+             app, which needs a deploy): `kill -CONT {pids}` writes it to /tmp/sigdump-PID.log."
         ),
         None => format!("see what each thread is doing, by a stack dump of: {pids}."),
     }
