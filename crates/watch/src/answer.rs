@@ -1,5 +1,4 @@
-//! The answer of a watch as text: at most 30 lines, and as wide as the terminal, up to 100
-//! columns.
+//! The answer of a watch as text: at most 30 lines.
 
 use judge::watch::{Diagnosis, WatchedWorker};
 use model::Nanos;
@@ -8,7 +7,8 @@ use report::{Width, number, text, wrap};
 
 use crate::{StatisticsSource, WatchEnd, WatchEvidence, WatchTarget};
 
-pub(crate) const COLUMNS: usize = 100;
+/// Longer lines are hard to read: as wide as this it is printed if nobody asks for another width.
+pub const COLUMNS: usize = 100;
 /// Indent of the table.
 const INDENT: usize = 2;
 /// The most rows of workers; the rest are summed up in one more row.
@@ -38,7 +38,6 @@ pub fn answer(
     end: Option<WatchEnd>,
     width: Width,
 ) -> Vec<AnswerLine> {
-    let width = width.at_most(COLUMNS);
     let Diagnosis { answer, since, why, tries, .. } = Diagnosis::of(seen);
     let mut lines = Vec::new();
     let mut put_line = |is_bold, before: &str, text: &str| {
@@ -270,7 +269,7 @@ mod tests {
         };
         let source = StatisticsSource { control, shown: "tmp/puma.state".to_owned() };
         let source = Some(source).filter(|_| seen.no_statistics.is_none());
-        answer(&target(), source.as_ref(), seen, end, Width::ANY)
+        answer(&target(), source.as_ref(), seen, end, Width::of(COLUMNS))
             .into_iter()
             .map(|line| line.text)
             .collect()

@@ -5,7 +5,6 @@ use report::tree::{DataTable, ReportSection, TableRow};
 use report::{Width, number, text};
 
 use crate::WatchBoard;
-use crate::answer::COLUMNS;
 use crate::series::Quantity;
 
 /// All figures: of the server, then of each of its processes.
@@ -27,7 +26,7 @@ pub fn all_figures(board: &WatchBoard, width: Width) -> String {
     let processes =
         board.living().map(|(pid, title)| section(Some(pid), format!("{pid}: {title}")));
     let sections: Vec<ReportSection> = std::iter::once(server).chain(processes).flatten().collect();
-    text::sections(&sections, width.at_most(COLUMNS))
+    text::sections(&sections, width)
 }
 
 /// The columns of a sample's line, the most important first: a narrow terminal has as many as fit.

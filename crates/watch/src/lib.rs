@@ -26,7 +26,7 @@ mod target;
 use serde::Serialize;
 use thiserror::Error;
 
-pub use self::answer::{AnswerLine, answer};
+pub use self::answer::{AnswerLine, COLUMNS, answer};
 pub use self::board::WatchBoard;
 pub use self::figures::{all_figures, sample_line, sample_line_head, stands_at};
 pub use self::json::watch_json;

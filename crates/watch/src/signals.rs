@@ -8,7 +8,7 @@ use report::{Width, number, text, wrap};
 use serde_json::{Value, json};
 
 use crate::WatchBoard;
-use crate::answer::{AnswerLine, COLUMNS};
+use crate::answer::AnswerLine;
 
 /// A signal's value now, beside its threshold.
 struct SignalNow<'t> {
@@ -47,7 +47,6 @@ pub fn signal_lines(
     thresholds: &SignalThresholds,
     width: Width,
 ) -> Vec<AnswerLine> {
-    let width = width.at_most(COLUMNS);
     let signals = signals_now(board, thresholds);
     let mut out = String::new();
     let head = format!(
@@ -200,7 +199,7 @@ mod tests {
     const SINGLE: &str = r#"{"backlog":0,"running":5,"pool_capacity":1,"max_threads":5}"#;
 
     fn text(board: &WatchBoard) -> String {
-        let lines = signal_lines(board, &thresholds(), Width::ANY);
+        let lines = signal_lines(board, &thresholds(), Width::of(crate::COLUMNS));
         lines.into_iter().map(|line| line.text + "\n").collect()
     }
 

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 use judge::signals::SignalThresholds;
 use model::Nanos;
+use report::Width;
 use watch::TargetName;
 
 use super::event::ControlArgs;
-use super::output::FormatArgs;
+use super::output::{FormatArgs, columns_to_fit, width_asked_for};
 use super::value_parsers::above_zero;
 use crate::exit::{Mistake, refuse_if, wrong};
-use crate::study_files;
+use crate::{study_files, ui};
 
 /// The shortest sampling interval: a shorter one would mostly measure the sampling itself.
 const SHORTEST: Nanos = Nanos::from_millis(100);
@@ -76,6 +77,9 @@ pub(crate) struct WatchArgs {
     /// All figures: least, mean, most, last, by process
     #[arg(long, help_heading = "Output")]
     pub(crate) full: bool,
+    /// Fit the text to this width; 0: however wide [default: the terminal's width, at most 100]
+    #[arg(long, value_name = "COLUMNS", value_parser = columns_to_fit, help_heading = "Output")]
+    width: Option<usize>,
     #[command(flatten)]
     pub(crate) output: FormatArgs,
 }
@@ -99,6 +103,12 @@ impl WatchArgs {
             return Err(wrong("--lines prints the answer so far: leave out --full"));
         }
         Ok(self.length.or((!is_drawn && !self.lines).then_some(SHORT_WATCH)))
+    }
+
+    /// The width of the text: what was asked for, or the terminal's.
+    pub(crate) fn width(&self) -> Width {
+        let asked = self.width.map(width_asked_for);
+        asked.unwrap_or_else(|| ui::terminal_width().at_most(watch::COLUMNS))
     }
 
     /// The thresholds that `longtail signals` found, where they are asked for.

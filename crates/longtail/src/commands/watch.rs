@@ -125,7 +125,7 @@ impl WatchAnswer<'_> {
             ui::print(&text);
             return;
         }
-        let width = ui::terminal_width();
+        let width = args.width();
         let lines = self.lines(board, Some(end), width);
         let rows = TerminalSize::of(io::stdout()).ok().map(|size| usize::from(size.rows));
         // The prompt takes a line, too.
@@ -210,7 +210,7 @@ impl Viewer<'_> {
     /// Prints the last sample in a line. The head comes first, and on a terminal again when it
     /// would scroll away.
     fn print_line(&mut self, board: &WatchBoard) {
-        let width = ui::terminal_width();
+        let width = self.args.width();
         let rows = TerminalSize::of(io::stdout()).ok().map(|size| usize::from(size.rows));
         let is_full = |below: usize| rows.is_some_and(|rows| rows > 2 && below + 2 >= rows);
         let below = match self.lines_below_head {
@@ -249,7 +249,7 @@ impl Viewer<'_> {
         // A terminal that takes no output now is drawn on later, so that keys and signals are not
         // held up.
         if screen.is_stale && terminal::takes_more(io::stdout(), Nanos::ZERO) {
-            let width = ui::terminal_width();
+            let width = self.args.width();
             let mut lines = self.answer.lines(board, None, width);
             if screen.is_full {
                 lines.push(AnswerLine::plain(""));

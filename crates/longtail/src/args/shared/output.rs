@@ -150,11 +150,16 @@ fn page(path: PathBuf) -> Result<PathBuf, String> {
 }
 
 /// Reads `--width`.
-fn columns_to_fit(word: &str) -> Result<usize, String> {
+pub(crate) fn columns_to_fit(word: &str) -> Result<usize, String> {
     match word.parse() {
         Ok(columns) if columns == 0 || columns >= Width::LEAST => Ok(columns),
         _ => Err(format!("{} columns or more, or 0 for all of it, however wide", Width::LEAST)),
     }
+}
+
+/// What `--width` asks for.
+pub(crate) fn width_asked_for(columns: usize) -> Width {
+    if columns == 0 { Width::ANY } else { Width::of(columns) }
 }
 
 /// Kinds of study, as far as they are printed differently.
@@ -285,11 +290,7 @@ impl OutputArgs {
 
     /// The width of the text: what was asked for, or the terminal's.
     pub(crate) fn width(&self) -> Width {
-        match self.width {
-            Some(0) => Width::ANY,
-            Some(columns) => Width::of(columns),
-            None => ui::terminal_width(),
-        }
+        self.width.map_or_else(ui::terminal_width, width_asked_for)
     }
 
     /// Refuses styles and formats that such a study does not have, before any load.
