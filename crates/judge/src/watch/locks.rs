@@ -25,9 +25,11 @@ pub(super) fn always_locked(worker: &WatchedWorker) -> Option<WaitsSeen> {
 
 /// A lock, a pool or a backend inside the app, whichever these threads wait for.
 pub(super) fn inside_app(seen: &WatchEvidence, locked: LockWaiters) -> Limit {
+    // A worker without a request lets none through.
+    let at_work = seen.workers.iter().filter(|worker| worker.busy() != Some(0));
     Limit::InsideApp {
         slots: seen.slots().unwrap_or(locked.busy),
-        workers: seen.workers.len() as u32,
+        workers: at_work.count() as u32,
         at_once: None,
         held: seen.settled_rate().map(|rate| Nanos::from_secs_f64(1.0 / rate)),
         locked: Some(locked),

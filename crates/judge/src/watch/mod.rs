@@ -98,14 +98,9 @@ fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
         Found::NoneSeen => return doing::of_requests(seen),
         Found::Idle(held) => idle::sentence(seen, held),
         Found::Known(limit) if uneven::is_so(seen) => {
-            format!("{} {}", of_limit(seen, limit), uneven::sentence(seen))
+            format!("{} {}", of_known(seen, limit), uneven::sentence(seen))
         }
-        Found::Known(limit @ Limit::InsideApp { locked: Some(locked), .. }) => {
-            let inside = doing::of_those_inside(seen, locked);
-            let inside = inside.map(|inside| format!(" {inside}")).unwrap_or_default();
-            of_limit(seen, limit) + &inside
-        }
-        Found::Known(limit) => of_limit(seen, limit),
+        Found::Known(limit) => of_known(seen, limit),
         Found::Guess(limit) => {
             let of_old = match seen.inside().filter(|_| is_old) {
                 Some(0) if seen.out.is_none() => {
@@ -156,6 +151,16 @@ fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
 fn with_threads(sentence: String, seen: &WatchEvidence) -> String {
     match doing::sentence(seen) {
         Some(waits) => format!("{sentence} {waits}"),
+        None => sentence,
+    }
+}
+
+/// The sentence about a limit that is certain or probable, and what those do that a lock lets through.
+fn of_known(seen: &WatchEvidence, limit: &Limit) -> String {
+    let sentence = of_limit(seen, limit);
+    let Limit::InsideApp { locked: Some(locked), .. } = limit else { return sentence };
+    match doing::of_those_inside(seen, locked) {
+        Some(inside) => format!("{sentence} {inside}"),
         None => sentence,
     }
 }

@@ -22,14 +22,30 @@ pub(super) fn of(seen: &WatchEvidence, found: &Found) -> Vec<String> {
         Found::Standstill => vec![stacks(seen)],
         Found::NotKnown(Unseen::FreeThreads | Unseen::OneReport) => longer(),
         Found::Guess(_) => settle(seen),
-        Found::Known(limit @ (Limit::RubyLock { .. } | Limit::OneCpuEach { .. }))
-            if uneven::is_so(seen) =>
-        {
+        Found::Known(limit) if uneven::is_so(seen) && others_would_do_more(seen, limit) => {
             let mut lines = vec![uneven::attempt(seen)];
             lines.extend(against(seen, limit));
             lines
         }
         Found::Known(limit) => against(seen, limit),
+    }
+}
+
+/// Whether workers with free threads would do more if they had more of the requests: they have a CPU or
+/// a lock of their own, and nobody waits for it there.
+fn others_would_do_more(seen: &WatchEvidence, limit: &Limit) -> bool {
+    match limit {
+        Limit::RubyLock { .. } | Limit::OneCpuEach { .. } => true,
+        Limit::InsideApp { workers, .. } => (*workers as usize) < seen.workers.len(),
+        Limit::Cpu(_)
+        | Limit::SharedCpus(_)
+        | Limit::Threads { .. }
+        | Limit::MoreThanStated { .. }
+        | Limit::Refusals { .. }
+        | Limit::AcceptQueue { .. }
+        | Limit::Network { .. }
+        | Limit::Generator { .. }
+        | Limit::NotKnown { .. } => false,
     }
 }
 
