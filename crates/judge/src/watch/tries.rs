@@ -259,7 +259,9 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
                 .to_owned()
         }
         Limit::RubyLock { processes, cpu, .. } => {
-            let more = format!("`workers {}` or more in config/puma.rb", processes + 1);
+            // Some may be there that have nothing to do.
+            let workers = (*processes).max(seen.workers.len() as u32);
+            let more = format!("`workers {}` or more in config/puma.rb", workers + 1);
             more_processes(&more, "a worker", cpu)
         }
         Limit::OneCpuEach { processes, cpu, .. } => {
