@@ -490,10 +490,14 @@ impl WatchBoard {
         worker.age(self.asked_at).filter(|_| !self.seen.is_elsewhere)
     }
 
-    /// The process that is there, where it is the only one.
+    /// The process that is there, where it is the only one, or the only one with threads that serve:
+    /// others are commands that it has started.
     fn only_process(&self) -> Option<u32> {
-        let mut there = self.living();
-        there.next().filter(|_| there.next().is_none()).map(|(pid, _)| pid)
+        let is_one = |pids: &[u32]| pids.first().copied().filter(|_| pids.len() == 1);
+        let there: Vec<u32> = self.living().map(|(pid, _)| pid).collect();
+        let serves = |pid: &u32| self.pool_threads(*pid).is_some();
+        let serving: Vec<u32> = there.iter().copied().filter(serves).collect();
+        is_one(&there).or_else(|| is_one(&serving))
     }
 
     /// Whether one of these workers is among the processes; unknown ones are taken for ours.
@@ -504,7 +508,8 @@ impl WatchBoard {
     }
 
     /// The workers that Puma names. For a server without statistics, the processes whose title says
-    /// that they are workers, or all processes if there is no such title.
+    /// that they are workers; if there is no such title, the only one with threads that serve, or all
+    /// processes.
     fn workers(&self) -> Vec<WatchedWorker> {
         if let Some(said) = &self.said {
             // A worker that took the place of another comes last there.
@@ -513,7 +518,9 @@ impl WatchBoard {
             return all.into_iter().map(|worker| self.worker_of_statistics(worker)).collect();
         }
         let is_cluster = self.living().any(|(_, title)| worker_in_title(title).is_some());
-        let all = self.living().filter_map(|(pid, title)| match worker_in_title(title) {
+        let only = self.only_process().filter(|_| !is_cluster);
+        let shown = self.living().filter(|(pid, _)| only.is_none_or(|only| only == *pid));
+        let all = shown.filter_map(|(pid, title)| match worker_in_title(title) {
             Some(index) => Some(self.worker_of_process(pid, format!("worker {index}"))),
             None if is_cluster => None,
             None => Some(self.worker_of_process(pid, format!("process {pid}"))),
@@ -773,6 +780,23 @@ mod tests {
         }
         assert_ne!(seen(20, 0, 0, 20), [0, 0, 20], "a moment without a request");
         assert_eq!(seen(21, 0, 0, 20), [0, 0, 20], "the connections of a proxy stay open");
+    }
+
+    #[test]
+    fn commands_of_a_puma_in_single_mode_are_none_of_its_workers() {
+        let process = |pid| ProcessSample { pid, ..ProcessSample::default() };
+        let mut board = WatchBoard::default();
+        board.take(Observation::Server(Box::new(ServerSample {
+            processes: vec![process(7), process(8)],
+            ..ServerSample::default()
+        })));
+        let pids = |board: &WatchBoard| -> Vec<Option<u32>> {
+            board.evidence().workers.iter().map(|worker| worker.pid).collect()
+        };
+        assert_eq!(pids(&board), [Some(7), Some(8)]);
+        let look = PoolLook { pid: 7, threads: 5, waits: None, backends: vec![], commands: vec![] };
+        board.take(Observation::Threads { pools: vec![look] });
+        assert_eq!(pids(&board), [Some(7)]);
     }
 
     #[test]
