@@ -541,11 +541,8 @@ mod tests {
         let wait = || Diagnostic::LaneRunQueue { share: 0.42 };
         let rate = |times| Diagnostic::Headroom { ceiling_per_s: 16_000.0 * times, times };
         // If the generator was late, the times are not the server's, whatever used the CPU.
-        let late = || Diagnostic::GeneratorLag {
-            p99: Nanos::from_millis(9),
-            of_response_time: 0.3,
-            at_least: None,
-        };
+        let late =
+            || Diagnostic::GeneratorLag { p99: Nanos::from_millis(9), of_response_time: 0.3 };
         let busy = || Diagnostic::LaneCpu { share: 0.97 };
         for (checks, keeps_up, verdict, limit) in [
             (vec![wait(), rate(9.9)], false, Verdict::SharedCpus, Some("shared CPUs")),

@@ -38,10 +38,6 @@ pub enum Diagnostic {
         p99: Nanos,
         /// That as a share of the 99th percentile of the response time.
         of_response_time: f64,
-        /// The least that share may be, with 97.5 %: of few requests one that is late is the 99th
-        /// percentile. `None` in studies of older versions.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        at_least: Option<f64>,
     },
     /// How late the generator read the responses, by the kernel's time stamps. This lag is not part
     /// of the times.
@@ -51,10 +47,6 @@ pub enum Diagnostic {
         p99: Nanos,
         /// That as a share of the 99th percentile of the response time.
         of_response_time: f64,
-        /// The least that share may be, with 97.5 %: of few requests one that is late is the 99th
-        /// percentile. `None` in studies of older versions.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        at_least: Option<f64>,
     },
     /// Open loop: whether the generator fell further and further behind.
     LagSlope {

@@ -73,11 +73,7 @@ mod tests {
 
     #[test]
     fn a_generator_that_hardly_works_and_waits_for_a_cpu_is_on_a_busy_machine() {
-        let late = Diagnostic::ReadLag {
-            p99: Nanos::from_millis(9),
-            of_response_time: 0.4,
-            at_least: None,
-        };
+        let late = Diagnostic::ReadLag { p99: Nanos::from_millis(9), of_response_time: 0.4 };
         let asked = |cpu: u64, waited: u64, check: &Diagnostic| {
             let ms = Nanos::from_millis;
             let lane = LaneFacts {
@@ -93,11 +89,7 @@ mod tests {
         assert!(asked(12, 180, &late));
         assert!(!asked(800, 180, &late), "it works, and more threads may help");
         assert!(!asked(12, 0, &late), "it never waited for a CPU");
-        let in_time = Diagnostic::ReadLag {
-            p99: Nanos::from_millis(9),
-            of_response_time: 0.01,
-            at_least: None,
-        };
+        let in_time = Diagnostic::ReadLag { p99: Nanos::from_millis(9), of_response_time: 0.01 };
         assert!(!asked(12, 180, &in_time));
     }
 }

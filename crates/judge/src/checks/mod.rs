@@ -62,11 +62,9 @@ mod unfair;
 mod unstamped;
 mod workers_changed;
 
-use model::statistics::ranks;
 use model::theory::ServiceTime;
 use model::{
-    Diagnostic, EndedBy, Histogram, LaneFacts, LoadPlan, Nanos, Pace, Placement, Run, ServerFacts,
-    Timing,
+    Diagnostic, EndedBy, LaneFacts, LoadPlan, Nanos, Pace, Placement, Run, ServerFacts, Timing,
 };
 use serde::Serialize;
 
@@ -129,12 +127,10 @@ pub fn assess(diagnostic: &Diagnostic) -> Assessment {
     match diagnostic {
         Diagnostic::Headroom { ceiling_per_s, times } => headroom::assess(*ceiling_per_s, *times),
         Diagnostic::SentInTime { sent, due } => sent_in_time::assess(*sent, *due),
-        Diagnostic::GeneratorLag { p99, of_response_time, at_least } => {
-            generator_lag::assess(*p99, *of_response_time, *at_least)
+        Diagnostic::GeneratorLag { p99, of_response_time } => {
+            generator_lag::assess(*p99, *of_response_time)
         }
-        Diagnostic::ReadLag { p99, of_response_time, at_least } => {
-            read_lag::assess(*p99, *of_response_time, *at_least)
-        }
+        Diagnostic::ReadLag { p99, of_response_time } => read_lag::assess(*p99, *of_response_time),
         Diagnostic::LagSlope { slope, in_errors, grown } => {
             lag_slope::assess(*slope, *in_errors, *grown)
         }
@@ -269,22 +265,9 @@ fn if_any(n: u64, otherwise: Grade) -> Grade {
     if n == 0 { Grade::Passed } else { otherwise }
 }
 
-/// The grade of a lag of the generator, relative to the response times. It fails only where the least
-/// that its 99th percentile may be does: one late request of fifty may be chance.
-fn lag(p99: Nanos, of_response_time: f64, at_least: Option<f64>) -> Grade {
-    let grade = |share: f64| by(share, 0.05, 0.20);
-    match grade(of_response_time) {
-        _ if p99 <= SMALL => Grade::Passed,
-        Grade::Failed if at_least.is_some_and(|least| grade(least) != Grade::Failed) => {
-            Grade::Doubtful
-        }
-        known => known,
-    }
-}
-
-/// The least that the 99th percentile of lags may be, with 97.5 %.
-fn least_p99(lags: &Histogram) -> Option<Nanos> {
-    lags.at_rank(ranks(0.99, lags.count(), 1.0).low?)
+/// The grade of a lag of the generator, relative to the response times.
+fn lag(p99: Nanos, of_response_time: f64) -> Grade {
+    if p99 <= SMALL { Grade::Passed } else { by(of_response_time, 0.05, 0.20) }
 }
 
 /// A time as a share of the 99th percentile of the response times.
