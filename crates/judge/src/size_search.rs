@@ -12,20 +12,31 @@ const THREADS: [u32; 9] = [1, 2, 3, 5, 8, 13, 21, 34, 55];
 /// A rate of at least this part of another is as good, as far as one run of each can tell.
 const AS_GOOD: f64 = 0.95;
 
-/// So many larger sizes in a row that bring nothing end the search.
-const ENOUGH_IN_VAIN: usize = 2;
+/// So many sizes in a row that bring nothing, or where nothing is left to gain, end the search: a
+/// single one may be wrong.
+const ENOUGH: usize = 2;
 
 /// The next number of threads to look at, after those of `looks`; `None` if more of them brought
-/// nothing, there are none left, or `connections` cannot keep so many busy.
+/// nothing or can bring nothing, there are none left, or `connections` cannot keep so many busy.
 pub fn next_threads(looks: &[SizeLook], workers: u32, connections: Option<u32>) -> Option<u32> {
     let rate = |looks: &[SizeLook]| looks.iter().map(|look| look.rate_per_s).fold(0.0, f64::max);
-    let (before, latest) = looks.split_at(looks.len().saturating_sub(ENOUGH_IN_VAIN));
-    if !before.is_empty() && rate(latest) * AS_GOOD <= rate(before) {
+    let (before, latest) = looks.split_at(looks.len().saturating_sub(ENOUGH));
+    let brought_nothing = !before.is_empty() && rate(latest) * AS_GOOD <= rate(before);
+    let can_bring_nothing = latest.len() == ENOUGH && latest.iter().all(|look| look.is_near_limit);
+    if brought_nothing || can_bring_nothing {
         return None;
     }
     let threads = *THREADS.get(looks.len())?;
     let size = ServerSize { workers, threads, keep_alive: true };
     connections.is_none_or(|connections| size.slots() <= connections).then_some(threads)
+}
+
+/// The connections of a look: twice the slots of this size, and no fewer than fill the smaller sizes
+/// alike. Where there are few, Puma's workers get uneven numbers of them, and a larger size would
+/// seem better because its connections are more.
+pub fn connections_for(size: ServerSize) -> u32 {
+    const FOR_EACH_WORKER: u32 = 16;
+    size.slots().saturating_mul(2).max(size.workers.max(1).saturating_mul(FOR_EACH_WORKER))
 }
 
 /// The sizes to compare, in ascending order: the smallest that was as good as the best, the best,
@@ -50,6 +61,7 @@ mod tests {
         let look = |(rate, threads): (&f64, u32)| SizeLook {
             size: ServerSize { workers: 2, threads, keep_alive: true },
             rate_per_s: *rate,
+            is_near_limit: false,
         };
         rates.iter().zip(THREADS).map(look).collect()
     }
@@ -71,6 +83,15 @@ mod tests {
         assert_eq!(next(&only_waits[..8]), Some(55));
         assert_eq!(next(&only_waits), None, "all were looked at");
         assert_eq!(next(&[0.0, 0.0, 0.0]), None, "nothing is completed");
+    }
+
+    #[test]
+    fn the_search_ends_where_nothing_is_left_to_gain() {
+        let mut looks = looks(&[44.0, 72.0, 90.0, 110.0]);
+        looks[3].is_near_limit = true;
+        assert_eq!(next_threads(&looks, 2, None), Some(8), "one run may be wrong");
+        looks[2].is_near_limit = true;
+        assert_eq!(next_threads(&looks, 2, None), None);
     }
 
     #[test]

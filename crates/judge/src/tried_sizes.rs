@@ -57,6 +57,12 @@ pub(crate) fn larger_sizes(study: &ComparisonStudy, arm: usize) -> Option<String
     Some(sizes.map(|(workers, threads)| format!("{workers}x{threads}{k}")).join(","))
 }
 
+/// Whether CPUs or Ruby's lock leave an arm hardly any room for more.
+pub fn is_near_limit(study: &ComparisonStudy, arm: usize) -> bool {
+    used_up(study, arm).is_some()
+        || computes(study, arm).is_some_and(|share| share >= NEAR_THE_LOCK)
+}
+
 /// The share of the time for which the busiest process of an arm computes, if it is Ruby's.
 pub fn computes(study: &ComparisonStudy, arm: usize) -> Option<f64> {
     median(sound(study, arm).filter_map(busiest_ruby_process))

@@ -276,8 +276,9 @@ impl CompareArgs {
     }
 
     /// A single run of this arm.
-    pub(crate) fn plan_of_one_run(&self, arm: Vec<ArmPlan>) -> ComparisonPlan {
+    pub(crate) fn plan_of_one_run(&self, arm: Vec<ArmPlan>, connections: u32) -> ComparisonPlan {
         ComparisonPlan {
+            load: ComparisonLoad::Closed { connections: Some(connections) },
             blocks: ComparisonBlocks::Fixed(1),
             calibrate: false,
             thresholds: Vec::new(),

@@ -64,12 +64,13 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
     signals::begin();
     let mut looked_at = Vec::new();
     if args.find_threads {
-        let run_once = |request: ArmRequest, observer: &mut dyn Observer| {
+        let run_once = |request: ArmRequest, connections: u32, observer: &mut dyn Observer| {
             let Some(mut arm) = find_all(&[request], &here, &data, &mut say)? else {
                 return Ok(None);
             };
             bind(&mut arm);
-            let study = conduct_comparison(&args.plan_of_one_run(arm), &context, observer);
+            let study =
+                conduct_comparison(&args.plan_of_one_run(arm, connections), &context, observer);
             Ok(Some(study?).filter(|study| !study.interrupted))
         };
         let Some(looks) = size_search::look(args, run_once)? else {

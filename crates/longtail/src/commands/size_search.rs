@@ -2,7 +2,8 @@
 //! more threads bring nothing. The sizes that are worth comparing are compared then, as those of a
 //! list are.
 
-use judge::size_search::{next_threads, to_compare};
+use judge::size_search::{connections_for, next_threads, to_compare};
+use judge::tried_sizes::is_near_limit;
 use model::comparison::SizeLook;
 use model::{ComparisonStudy, ServerSize, Study};
 use probe::server_cpu::CpuRoom;
@@ -36,14 +37,18 @@ pub(super) fn usual_arms(args: &CompareArgs) -> Result<Vec<ArmRequest>, Mistake>
         .collect()
 }
 
-/// Looks at one size after the other. `run_once` runs the server of an arm once; `None` if the user
-/// interrupts.
+/// Looks at one size after the other. `run_once` runs the server of an arm once, with so many
+/// connections; `None` if the user interrupts.
 ///
 /// # Errors
 /// If a server does not work.
 pub(super) fn look(
     args: &CompareArgs,
-    mut run_once: impl FnMut(ArmRequest, &mut dyn Observer) -> Result<Option<ComparisonStudy>, Mistake>,
+    mut run_once: impl FnMut(
+        ArmRequest,
+        u32,
+        &mut dyn Observer,
+    ) -> Result<Option<ComparisonStudy>, Mistake>,
 ) -> Result<Option<Vec<SizeLook>>, Mistake> {
     let mut workers = workers(args);
     let mut looks: Vec<SizeLook> = Vec::new();
@@ -51,7 +56,9 @@ pub(super) fn look(
     ui::note("--try auto: a run of each number of threads first, until more threads bring nothing");
     while let Some(threads) = next_threads(&looks, workers.unwrap_or(1), args.connections) {
         let arm = args.arm(&arm_of(args, workers, threads))?;
-        let Some(study) = run_once(arm, &mut observer)? else {
+        let size = size_of(args, workers.unwrap_or(1), threads);
+        let connections = args.connections.unwrap_or_else(|| connections_for(size));
+        let Some(study) = run_once(arm, connections, &mut observer)? else {
             tell_interrupted(&looks);
             return Ok(None);
         };
@@ -60,6 +67,7 @@ pub(super) fn look(
         let look = SizeLook {
             size: size_of(args, workers.unwrap_or(0), threads),
             rate_per_s: study.runs.last().map_or(0.0, |run| run.run.completed_rate()),
+            is_near_limit: is_near_limit(&study, 0),
         };
         ui::note(&format!("{}, one run", in_words(&look)));
         looks.push(look);

@@ -48,13 +48,15 @@ pub struct ComparisonPlan {
     pub looked_at: Vec<SizeLook>,
 }
 
-/// One run of a server of one size, in a closed loop of twice its slots.
+/// One run of a server of one size, in a closed loop.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SizeLook {
     /// The size.
     pub size: ServerSize,
     /// Requests that were completed per second.
     pub rate_per_s: f64,
+    /// Whether CPUs or Ruby's lock left hardly any room for more.
+    pub is_near_limit: bool,
 }
 
 /// The question that a comparison answers.
