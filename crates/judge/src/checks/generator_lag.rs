@@ -21,9 +21,9 @@ pub(super) fn assess(p99: Nanos, of_response_time: f64) -> Assessment {
         p99.as_millis_f64(),
         percent(of_response_time)
     );
-    // At a few requests a second its threads sleep, and more of them sleep as well.
-    let hint = "at a few requests a second its threads sleep and wake late: keep a CPU free for them \
-            (taskset, or --server-cpus), and run longer (--for), so that one late request is not the \
-            p99; at a high rate use more --generator-threads on cores of their own";
+    // At a few requests a second its threads sleep and wake late, and more of them do so as well.
+    let hint = "run longer (--for, -n), so that one late request is not the p99, and keep a CPU free \
+            for its threads (taskset, or --server-cpus); at a high rate use more \
+            --generator-threads on cores of their own";
     Assessment::new(grade, sentence, hint).of_the_generator()
 }

@@ -1,7 +1,7 @@
 //! The machine was too busy for the generator to be on time: the generator used hardly any CPU, but
 //! had to wait for one.
 
-use model::{CpuUsage, Diagnostic, LaneFacts, Run};
+use model::{CpuUsage, Diagnostic, LaneFacts, Nanos, Run};
 
 use super::{Assessment, Grade, busiest_lane};
 use crate::words::{percent, tenths};
@@ -11,8 +11,15 @@ const LIGHT: f64 = 0.3;
 /// Waits below this share of the time are too short to be noticed.
 const WAITS: f64 = 0.005;
 
+/// A run that is shorter says nothing of the machine: the kernel counts CPU time in steps of 10 ms,
+/// and a single wait is a large part of the time.
+const TELLS_SOMETHING: Nanos = Nanos::from_millis(200);
+
 /// Applies where one of these checks failed because the generator was delayed.
 pub(super) fn ask(run: &Run, checks: &[Diagnostic]) -> Option<Diagnostic> {
+    if run.elapsed < TELLS_SOMETHING {
+        return None;
+    }
     let is_late =
         checks.iter().any(|check| is_delay(check) && super::grade(check) == Grade::Failed);
     let generator = busiest_lane(run, LaneFacts::work)?;
@@ -69,13 +76,13 @@ pub(super) fn assess(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{GeneratorFacts, Nanos};
+    use model::GeneratorFacts;
 
     #[test]
     fn a_generator_that_hardly_works_and_waits_for_a_cpu_is_on_a_busy_machine() {
         let late = Diagnostic::ReadLag { p99: Nanos::from_millis(9), of_response_time: 0.4 };
-        let asked = |cpu: u64, waited: u64, check: &Diagnostic| {
-            let ms = Nanos::from_millis;
+        let ms = Nanos::from_millis;
+        let asked_of = |length: Nanos, cpu: u64, waited: u64, check: &Diagnostic| {
             let lane = LaneFacts {
                 cpu: ms(cpu),
                 run_queue: ms(waited),
@@ -83,9 +90,12 @@ mod tests {
                 ..LaneFacts::default()
             };
             let generator = GeneratorFacts { lanes: vec![lane], ..GeneratorFacts::default() };
-            let run = Run { generator, ..testkit::study::canonical().runs.remove(0) };
+            let mut run = Run { generator, ..testkit::study::canonical().runs.remove(0) };
+            run.elapsed = length;
             ask(&run, std::slice::from_ref(check)).is_some()
         };
+        let asked = |cpu, waited, check| asked_of(ms(1000), cpu, waited, check);
+        assert!(!asked_of(ms(3), 12, 180, &late), "3 ms say nothing of the machine");
         assert!(asked(12, 180, &late));
         assert!(!asked(800, 180, &late), "it works, and more threads may help");
         assert!(!asked(12, 0, &late), "it never waited for a CPU");
