@@ -229,7 +229,7 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
             own.with(
                 format!("--blocks {blocks}"),
                 &BLOCKS,
-                "with this many blocks the result would be clear",
+                "with this many blocks the result may be clear",
             )
         });
         let is_noisy = has(ComparisonDoubt::Noise) || has(ComparisonDoubt::Control);

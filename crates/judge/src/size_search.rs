@@ -3,8 +3,11 @@
 //! A single run says little: its rate differs by some percent from the next one's. It is enough to
 //! leave out what is far behind, and the comparison decides between the rest.
 
-use model::ServerSize;
 use model::comparison::SizeLook;
+use model::{ComparisonStudy, ServerSize};
+
+use crate::findings::others_above;
+use crate::tried_sizes::is_near_limit;
 
 /// Threads of a worker that are looked at, one after the other.
 const THREADS: [u32; 9] = [1, 2, 3, 5, 8, 13, 21, 34, 55];
@@ -15,6 +18,27 @@ const AS_GOOD: f64 = 0.95;
 /// So many sizes in a row that bring nothing, or where nothing is left to gain, end the search: a
 /// single one may be wrong.
 const ENOUGH: usize = 2;
+
+/// Other processes that use at least this share of CPUs that are used up make a rate too low to
+/// choose by.
+const DISTURBS: f64 = 0.1;
+
+/// What a run of a size shows: the only run of `study`.
+pub fn look_of(study: &ComparisonStudy, size: ServerSize) -> SizeLook {
+    let run = study.runs.last().map(|run| &run.run);
+    SizeLook {
+        size,
+        rate_per_s: run.map_or(0.0, model::Run::completed_rate),
+        is_near_limit: is_near_limit(study, 0),
+        others: run.and_then(|run| others_above(run, DISTURBS)),
+    }
+}
+
+/// Of two looks at one size, the one of which other processes took less.
+pub fn less_disturbed(one: SizeLook, other: SizeLook) -> SizeLook {
+    let others = |look: SizeLook| look.others.unwrap_or(0.0);
+    if others(one) <= others(other) { one } else { other }
+}
 
 /// The next number of threads to look at, after those of `looks`; `None` if more of them brought
 /// nothing or can bring nothing, there are none left, or `connections` cannot keep so many busy.
@@ -62,6 +86,7 @@ mod tests {
             size: ServerSize { workers: 2, threads, keep_alive: true },
             rate_per_s: *rate,
             is_near_limit: false,
+            others: None,
         };
         rates.iter().zip(THREADS).map(look).collect()
     }

@@ -488,10 +488,9 @@ pub(crate) fn unfolded_markdown(summary: &Summary<'_>) -> Vec<String> {
         let comparison = summary.comparison.iter();
         let below = comparison.flat_map(|it| comparison::tables_below(it, false));
         parts.extend(below.map(|table| crate::markdown::pipe_table(&table)));
-        match &summary.comparison {
-            Some(summary) => parts.extend(comparison::meaning_of_names(summary).map(line)),
-            None => parts.extend(legend(summary).map(|legend| line(&legend))),
-        }
+        let names = summary.comparison.as_ref().and_then(comparison::meaning_of_names);
+        parts.extend(names.map(line));
+        parts.extend(legend(summary).map(|legend| line(&legend)));
     }
     if let Some(classes) = classes(summary) {
         parts.push(crate::markdown::pipe_table(&classes.table));

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use judge::named_runs::NamedRun;
 use model::comparison::{
     ArmPlan, ComparedMetric, ComparisonBlocks, ComparisonDoubt, ComparisonLoad, ComparisonQuestion,
-    Difference, Metric, excludes_zero, median,
+    Difference, Metric, SizeLook, excludes_zero, median,
 };
 use model::{ComparisonStudy, MaskedText, Nanos, Stop};
 
@@ -305,7 +305,7 @@ fn how(study: &ComparisonStudy) -> String {
     };
     let load = labels::listed([pace(study), load_detail(study)]);
     let control = if plan.control {
-        format!(", {} once more as control", plan.called(0))
+        format!(", {} once more as control (A')", plan.called(0))
     } else {
         String::new()
     };
@@ -380,6 +380,7 @@ pub(crate) fn trust(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec
     lines.extend(idle_threads(summary));
     lines.extend(whole_rounds(study, summary));
     lines.extend(busy_machine(study));
+    lines.extend(disturbed_looks(study));
     lines
 }
 
@@ -449,7 +450,10 @@ fn whole_rounds(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<
 /// In which blocks other programs used the CPUs up: arms of a block may have had less of them than
 /// others.
 fn busy_machine(study: &ComparisonStudy) -> Option<TrustLine> {
-    let busy = study.runs.iter().filter_map(|run| Some((run, judge::busy_others(&run.run)?)));
+    /// What others take of CPUs that are used up, the server lacks: twice what does not matter.
+    const MARGINS: f64 = 2.0;
+    let others = |run| judge::others_above(run, MARGINS * study.plan.margin);
+    let busy = study.runs.iter().filter_map(|run| Some((run, others(&run.run)?)));
     let busy: Vec<(u32, f64, f64)> = busy
         .filter_map(|(run, others)| {
             Some((run.block, others, run.run.generator.server.as_ref()?.of))
@@ -464,6 +468,21 @@ fn busy_machine(study: &ComparisonStudy) -> Option<TrustLine> {
         blocks_in_words(&blocks, all)
     );
     let hint = "the arms then differ by what the others left: leave the machine alone meanwhile";
+    Some(TrustLine::new(Grade::Doubtful, sentence).hint(hint))
+}
+
+/// Of `sweep --try auto`: that sizes were left out by runs of which other programs took CPUs.
+fn disturbed_looks(study: &ComparisonStudy) -> Option<TrustLine> {
+    let disturbed: Vec<&SizeLook> =
+        study.plan.looked_at.iter().filter(|look| look.others.is_some()).collect();
+    let most = disturbed.iter().filter_map(|look| look.others).max_by(f64::total_cmp)?;
+    let sizes: Vec<String> = disturbed.iter().map(|look| look.size.to_string()).collect();
+    let sentence = format!(
+        "Other processes used up to {} CPUs in the single runs of {}: a better size may have been left out.",
+        number::fixed(most, 1),
+        listed(&sizes)
+    );
+    let hint = "leave the machine alone and try again, or name the sizes (--try 2x3,2x5)";
     Some(TrustLine::new(Grade::Doubtful, sentence).hint(hint))
 }
 
@@ -507,9 +526,8 @@ fn trust_by_control(study: &ComparisonStudy, summary: &SummaryComparison) -> Tru
             .hint("leave the machine alone meanwhile, and run longer (--for)");
     }
     let estimate = words::estimate_of(control).unwrap_or_default();
-    let sentence = format!(
-        "The control, {base} once more, cannot be told from {base}; it is at most {estimate} off ({name})."
-    );
+    let sentence =
+        format!("The control, {base} once more, cannot be told from {base} ({name} {estimate}).");
     TrustLine::new(Grade::Passed, sentence)
 }
 

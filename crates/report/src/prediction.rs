@@ -34,7 +34,7 @@ pub fn as_text(prediction: &Prediction, plot: Option<&[PredictedP99]>, width: Wi
         sections.push(lock_section(prediction, lock));
         if lock.binds {
             let hidden = "Percentiles are not known where threads wait for Ruby's lock or a CPU; without --cpu you see those of threads that never do.";
-            let left_out = "Only the app's Ruby is counted, on CPUs that do nothing else. Puma's own work and passing the lock on come on top: measured rates are lower.";
+            let left_out = "Only the app's Ruby is counted, on CPUs that do nothing else. Puma's own work and passing the lock on come on top, so no measured rate is above \"at most\".";
             let lines = [hidden, left_out].map(str::to_owned).into_iter();
             sections.push(ReportSection::new("").lines(lines.chain(prediction.notes.clone())));
         }
@@ -84,7 +84,7 @@ fn enough_threads(prediction: &Prediction, lock: &RubyLock) -> Option<String> {
     let scatter =
         if least == most { String::new() } else { format!(", {most} where times scatter") };
     Some(format!(
-        "at least {least} for each worker{scatter}. A server often does a quarter less than theory and gains from more, as a thread waits for the lock after each query and each response, too: measure it (longtail sweep -w{workers} --try auto)"
+        "at least {least} for each worker{scatter}. A server may need more, as a thread waits for the lock after each query and each response, too: measure it (longtail sweep -w{workers} --try auto)"
     ))
 }
 

@@ -33,7 +33,7 @@ pub(crate) const MARKS: [(&str, &str); 3] = [
         "?",
         "not known to ± 20 %: by its 95 % interval, by what may be the generator's, or a range because few responses tell",
     ),
-    ("!", "a number of this row may be spoiled: see the warnings"),
+    ("!", "a warning is about this row, and may be about one of its numbers"),
 ];
 
 const EVERYWHERE: &[RunTable] = &[Sweep, OtherGenerator, Bodies, Comparison, Load];

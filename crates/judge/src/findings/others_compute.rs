@@ -33,11 +33,16 @@ const NOTABLE_WAIT: f64 = 0.02;
 
 /// How many CPUs other processes use, if hardly any are left idle.
 pub fn busy_others(run: &Run) -> Option<f64> {
+    others_above(run, OTHERS_USE)
+}
+
+/// How many CPUs other processes use, if that is at least this share of them and hardly any are left
+/// idle.
+pub fn others_above(run: &Run, share: f64) -> Option<f64> {
     let server = run.generator.server.as_ref()?;
     let CpuUsage { others, of, .. } = CpuUsage::of(&run.generator)?;
-    others.filter(|others| {
-        *others >= OTHERS_USE * of && server.idle.is_some_and(|idle| idle <= IDLE * of)
-    })
+    others
+        .filter(|others| *others >= share * of && server.idle.is_some_and(|idle| idle <= IDLE * of))
 }
 
 /// Judges a run, unless its limit already says so. `slots`: requests that the server can process at

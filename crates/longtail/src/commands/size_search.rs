@@ -2,8 +2,7 @@
 //! more threads bring nothing. The sizes that are worth comparing are compared then, as those of a
 //! list are.
 
-use judge::size_search::{connections_for, next_threads, to_compare};
-use judge::tried_sizes::is_near_limit;
+use judge::size_search::{connections_for, less_disturbed, look_of, next_threads, to_compare};
 use model::comparison::SizeLook;
 use model::{ComparisonStudy, ServerSize, Study};
 use probe::server_cpu::CpuRoom;
@@ -16,6 +15,9 @@ use crate::args::compare::ArmRequest;
 use crate::args::sweep::size_arm;
 use crate::exit::{Mistake, refuse_if};
 use crate::ui;
+
+/// A look while other processes use the CPUs is repeated.
+const ATTEMPTS: u32 = 2;
 
 /// As many arms as may be compared: of them it can be said beforehand whether the comparison could
 /// come to a decision.
@@ -55,22 +57,25 @@ pub(super) fn look(
     let mut observer = LookObserver { shown: StudyDisplay::new() };
     ui::note("--try auto: a run of each number of threads first, until more threads bring nothing");
     while let Some(threads) = next_threads(&looks, workers.unwrap_or(1), args.connections) {
-        let arm = args.arm(&arm_of(args, workers, threads))?;
-        let size = size_of(args, workers.unwrap_or(1), threads);
-        let connections = args.connections.unwrap_or_else(|| connections_for(size));
-        let Some(study) = run_once(arm, connections, &mut observer)? else {
-            tell_interrupted(&looks);
-            return Ok(None);
-        };
-        // A config file's workers are known once the first server runs.
-        workers = workers.or_else(|| Some(study.server(0)?.workers));
-        let look = SizeLook {
-            size: size_of(args, workers.unwrap_or(0), threads),
-            rate_per_s: study.runs.last().map_or(0.0, |run| run.run.completed_rate()),
-            is_near_limit: is_near_limit(&study, 0),
-        };
-        ui::note(&format!("{}, one run", in_words(&look)));
-        looks.push(look);
+        let mut kept: Option<SizeLook> = None;
+        for _ in 0..ATTEMPTS {
+            let arm = args.arm(&arm_of(args, workers, threads))?;
+            let size = size_of(args, workers.unwrap_or(1), threads);
+            let connections = args.connections.unwrap_or_else(|| connections_for(size));
+            let Some(study) = run_once(arm, connections, &mut observer)? else {
+                tell_interrupted(&looks);
+                return Ok(None);
+            };
+            // A config file's workers are known once the first server runs.
+            workers = workers.or_else(|| Some(study.server(0)?.workers));
+            let look = look_of(&study, size_of(args, workers.unwrap_or(0), threads));
+            ui::note(&in_words(&look));
+            kept = Some(kept.map_or(look, |before| less_disturbed(before, look)));
+            if look.others.is_none() {
+                break;
+            }
+        }
+        looks.extend(kept);
     }
     Ok(Some(looks))
 }
@@ -110,7 +115,13 @@ fn arm_of(args: &CompareArgs, workers: Option<u32>, threads: u32) -> String {
 
 /// `2 x 5: 95.6/s`
 fn in_words(look: &SizeLook) -> String {
-    format!("{}: {}/s", look.size, number::significant(look.rate_per_s))
+    let rate = format!("{}: {}/s", look.size, number::significant(look.rate_per_s));
+    match look.others {
+        Some(others) => {
+            format!("{rate}, while other processes used {} CPUs", number::significant(others))
+        }
+        None => rate,
+    }
 }
 
 fn tell_interrupted(looks: &[SizeLook]) {

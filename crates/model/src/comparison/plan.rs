@@ -57,6 +57,8 @@ pub struct SizeLook {
     pub rate_per_s: f64,
     /// Whether CPUs or Ruby's lock left hardly any room for more.
     pub is_near_limit: bool,
+    /// How many CPUs other processes used meanwhile, if they took them from the server.
+    pub others: Option<f64>,
 }
 
 /// The question that a comparison answers.

@@ -96,9 +96,9 @@ pub(super) fn threads(study: &ComparisonStudy, summary: &SummaryComparison) -> O
     })
 }
 
-/// The arm to take, or the best, where that is decided.
+/// The arm to take, or the best, so far.
 fn best_to_take(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<usize> {
-    let ranking = summary.ranking.as_ref().filter(|ranking| ranking.is_decided())?;
+    let ranking = summary.ranking.as_ref()?;
     study.plan.arm_of(summary.recommended.as_ref().unwrap_or(&ranking.best))
 }
 

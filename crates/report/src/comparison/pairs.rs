@@ -2,7 +2,7 @@
 //! decides, and those of pairs without the base. Where arms combine settings (two versions, each
 //! with and without `-k`), the pairs that differ in one of them are shown, by what it changes.
 
-use model::comparison::{ComparedMetric, ComparisonQuestion, Difference};
+use model::comparison::{ComparedMetric, ComparisonQuestion, Difference, Metric};
 
 use super::change as change_of;
 use super::summary::{self, SummaryArm, SummaryComparison, shortened};
@@ -161,7 +161,10 @@ pub(super) fn table(summary: &SummaryComparison, has_all: bool) -> Option<DataTa
         [("change", 0), ("interval, %", 2), ("verdict", 1)]
             .map(|(name, leaves)| TableColumn::new(name).leaving(leaves).under(&band))
     });
-    let columns: Vec<TableColumn> = leading.chain(of_metrics).collect();
+    // The slowest requests are what many ask about, whatever decides.
+    let p99 = summary.metric(Metric::P99).filter(|row| !row.decides);
+    let of_p99 = p99.map(|_| TableColumn::new("p99, ms").leaving(3));
+    let columns: Vec<TableColumn> = leading.chain(of_metrics).chain(of_p99).collect();
     let rows = pairs.into_iter().map(|(pair, change)| {
         let of_settings = change.map(|change| [change.in_words(), change.common_in_words()]);
         let of_metrics = deciding.iter().flat_map(|row| {
@@ -172,8 +175,9 @@ pub(super) fn table(summary: &SummaryComparison, has_all: bool) -> Option<DataTa
             });
             cells.unwrap_or_default()
         });
+        let of_p99 = p99.map(|row| summary::medians(row, pair));
         let cells = [letters(pair)].into_iter().chain(of_settings.into_iter().flatten());
-        TableRow::new(cells.chain(of_metrics))
+        TableRow::new(cells.chain(of_metrics).chain(of_p99))
     });
     let table = DataTable { lead, ..DataTable::of_columns(columns, rows) };
     (!table.rows.is_empty()).then_some(table)
@@ -181,8 +185,6 @@ pub(super) fn table(summary: &SummaryComparison, has_all: bool) -> Option<DataTa
 
 #[cfg(test)]
 mod tests {
-    use model::comparison::Metric;
-
     use super::*;
     use crate::text::{self, Width};
 

@@ -86,8 +86,8 @@ fn left_out_pairs(summary: &SummaryComparison) -> Option<String> {
         let several = pairs::in_several_settings(summary).into_iter();
         let several: Vec<String> = several.map(|(pair, _)| pairs::letters(pair)).collect();
         format!(
-            "{} differ in more than one setting: longtail report --full has them.",
-            several.join(", ")
+            "{} differ in more than one setting, so no sentence is about them.",
+            listed(&several)
         )
     })
 }

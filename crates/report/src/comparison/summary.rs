@@ -4,11 +4,12 @@ use judge::tried_sizes::largest_is_best;
 use model::ComparisonStudy;
 use model::comparison::{
     ArmRanking, ComparedMetric, ComparisonFindings, ComparisonLoad, ComparisonQuestion,
-    ComparisonVerdict, Metric,
+    ComparisonVerdict, Difference, Metric,
 };
 use serde::Serialize;
 
 use crate::labels;
+use crate::number;
 
 /// The result of a comparison.
 #[derive(Clone, Debug, Serialize)]
@@ -223,6 +224,12 @@ pub(crate) fn name(metric: Metric) -> String {
         Metric::Workers => "worker deviation".to_owned(),
         as_typed => as_typed.to_string(),
     }
+}
+
+/// `3225 → 406`: the medians of both arms, as the table has them.
+pub(crate) fn medians(row: &ComparedMetric, difference: &Difference) -> String {
+    let shown = |letter: &str| number::or_none(row.median(letter), number::significant);
+    format!("{} → {}", shown(&difference.base), shown(&difference.arm))
 }
 
 /// The verdict in a word.

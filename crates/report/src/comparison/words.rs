@@ -56,10 +56,9 @@ pub(crate) fn plain_percent(part: f64) -> String {
 
 /// `3225 → 406 ms (-87 %)`
 fn figures(row: &ComparedMetric, difference: &Difference) -> String {
-    let shown = |letter: &str| number::or_none(row.median(letter), number::significant);
     let change = estimate_of(difference).unwrap_or_else(|| "not known".to_owned());
-    format!("{} → {} {} ({change})", shown(&difference.base), shown(&difference.arm), row.unit)
-        .replace(" /s", "/s")
+    let medians = summary::medians(row, difference);
+    format!("{medians} {} ({change})", row.unit).replace(" /s", "/s")
 }
 
 /// The conclusion; a line for each arm if several have an event.
@@ -342,7 +341,7 @@ fn other_changes(
         let changed = changed
             .into_iter()
             .filter(|it| !is_said(it.row.metric))
-            .map(|it| if is_shown(it.row.metric) { name(it.row.metric) } else { it.change() });
+            .map(|it| if is_shown(it.row.metric) { it.short_change() } else { it.change() });
         let changed = labels::listed(changed);
         if !changed.is_empty() {
             let also = if decided.is_empty() { "" } else { "also " };
@@ -370,7 +369,7 @@ fn may_differ(summary: &SummaryComparison, rows: &[ComparedRow<'_>]) -> Option<S
         .iter()
         .filter(|it| it.verdict() == ComparisonVerdict::CannotTell && matters(it.row.metric))
         .filter(is_large)
-        .filter_map(|it| Some(format!("{} ({})", name(it.row.metric), estimate_of(it.difference)?)))
+        .map(|it| format!("{} ({})", name(it.row.metric), it.medians()))
         .collect();
     let verb = if may.len() == 1 { "differs" } else { "differ" };
     (!may.is_empty()).then(|| format!("Whether {} {verb} cannot be told.", listed(&may)))
@@ -400,15 +399,16 @@ impl ComparedRow<'_> {
     /// `p99 3225 → 406 ms`, `throughput -8 %`
     fn short_change(&self) -> String {
         let name = name(self.row.metric);
-        let shown = |letter: &str| number::or_none(self.row.median(letter), number::significant);
         match estimate_of(self.difference) {
             Some(estimate) if self.row.unit != "ms" => format!("{name} {estimate}"),
-            _ => {
-                let [before, after] =
-                    [&self.difference.base, &self.difference.arm].map(|it| shown(it));
-                format!("{name} {before} → {after} {}", self.row.unit)
-            }
+            _ => format!("{name} {}", self.medians()),
         }
+    }
+
+    /// `3225 → 406 ms`: the medians of both arms, as the table has them.
+    fn medians(&self) -> String {
+        let medians = summary::medians(self.row, self.difference);
+        format!("{medians} {}", self.row.unit).replace(" /s", "/s")
     }
 }
 
@@ -588,7 +588,7 @@ fn best_so_far(summary: &SummaryComparison, ranking: &ArmRanking, row: &Compared
     let distance = |letter: &String| estimate_from_best(ranking, row, letter).abs();
     behind.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
     let behind: Vec<String> =
-        behind.into_iter().map(|it| with_estimate(summary, ranking, row, it)).collect();
+        behind.into_iter().map(|it| with_interval(summary, ranking, row, it)).collect();
     let are = if behind.len() == 1 { "is" } else { "are" };
     format!(
         "{begin}: so far {} has the best {}, {}; {} {are} behind.",
@@ -714,6 +714,24 @@ fn with_estimate(
 ) -> String {
     let estimate = estimate_from_best(ranking, row, letter);
     format!("{} ({} %)", summary.called(letter), percent(estimate, decimals([estimate])))
+}
+
+/// `2 x 5 (-1.2 % [-4.0, +1.1])`: the same with the interval, where there is one.
+fn with_interval(
+    summary: &SummaryComparison,
+    ranking: &ArmRanking,
+    row: &ComparedMetric,
+    letter: &str,
+) -> String {
+    let difference = row.seen_from(&ranking.best, letter);
+    let change = difference.as_ref().and_then(|it| {
+        let known = [estimate_of(it), interval_of(it)].into_iter().flatten();
+        Some(known.collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
+    });
+    match change {
+        Some(change) => format!("{} ({change})", summary.called(letter)),
+        None => summary.called(letter).to_owned(),
+    }
 }
 
 /// How far an arm is from the best.
