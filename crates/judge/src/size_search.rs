@@ -26,11 +26,13 @@ const DISTURBS: f64 = 0.1;
 /// What a run of a size shows: the only run of `study`.
 pub fn look_of(study: &ComparisonStudy, size: ServerSize) -> SizeLook {
     let run = study.runs.last().map(|run| &run.run);
+    let others = run.and_then(|run| others_above(run, DISTURBS));
     SizeLook {
         size,
         rate_per_s: run.map_or(0.0, model::Run::completed_rate),
-        is_near_limit: is_near_limit(study, 0),
-        others: run.and_then(|run| others_above(run, DISTURBS)),
+        // CPUs that others use up say nothing of the size.
+        is_near_limit: others.is_none() && is_near_limit(study, 0),
+        others,
     }
 }
 

@@ -450,10 +450,7 @@ fn whole_rounds(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<
 /// In which blocks other programs used the CPUs up: arms of a block may have had less of them than
 /// others.
 fn busy_machine(study: &ComparisonStudy) -> Option<TrustLine> {
-    /// What others take of CPUs that are used up, the server lacks: twice what does not matter.
-    const MARGINS: f64 = 2.0;
-    let others = |run| judge::others_above(run, MARGINS * study.plan.margin);
-    let busy = study.runs.iter().filter_map(|run| Some((run, others(&run.run)?)));
+    let busy = study.runs.iter().filter_map(|run| Some((run, summary::others_of(study, run)?)));
     let busy: Vec<(u32, f64, f64)> = busy
         .filter_map(|(run, others)| {
             Some((run.block, others, run.run.generator.server.as_ref()?.of))

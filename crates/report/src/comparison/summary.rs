@@ -1,11 +1,11 @@
 //! The result of a comparison, as figures: the arms, the metrics, and which arm is best.
 
 use judge::tried_sizes::largest_is_best;
-use model::ComparisonStudy;
 use model::comparison::{
     ArmRanking, ComparedMetric, ComparisonFindings, ComparisonLoad, ComparisonQuestion,
-    ComparisonVerdict, Difference, Metric,
+    ComparisonVerdict, Difference, Metric, median,
 };
+use model::{ComparisonRun, ComparisonStudy};
 use serde::Serialize;
 
 use crate::labels;
@@ -40,6 +40,9 @@ pub struct SummaryComparison {
     /// The connections of a closed loop.
     #[serde(skip)]
     pub(super) connections: Option<u32>,
+    /// How many CPUs other processes used, if they took them from the server in most of the runs.
+    #[serde(skip)]
+    pub(super) others: Option<f64>,
     /// The connections, if an arm has more threads than that, which it cannot show then.
     #[serde(skip)]
     pub(super) few_connections: Option<u32>,
@@ -134,6 +137,7 @@ impl SummaryComparison {
                 .as_ref()
                 .is_some_and(|ranking| largest_is_best(study, ranking).is_some()),
             connections: connections(study),
+            others: others_of_most(study),
             few_connections: few_connections(study, &arms),
             recommended: found.ranking.as_ref().and_then(|ranking| recommended(ranking, &arms)),
             arms,
@@ -171,6 +175,19 @@ impl SummaryComparison {
     pub(crate) fn deciding(&self) -> impl Iterator<Item = &ComparedMetric> {
         self.metrics.iter().filter(|row| row.decides)
     }
+}
+
+/// How many CPUs other processes used in a run, if that took them from the server: what others take
+/// of CPUs that are used up, the server lacks, and this is twice what does not matter.
+pub(super) fn others_of(study: &ComparisonStudy, run: &ComparisonRun) -> Option<f64> {
+    const MARGINS: f64 = 2.0;
+    judge::others_above(&run.run, MARGINS * study.plan.margin)
+}
+
+/// The median of that, if it is so in more than half of the runs.
+fn others_of_most(study: &ComparisonStudy) -> Option<f64> {
+    let others: Vec<f64> = study.runs.iter().filter_map(|run| others_of(study, run)).collect();
+    median(others.iter().copied()).filter(|_| 2 * others.len() > study.runs.len())
 }
 
 /// The connections of a closed loop.

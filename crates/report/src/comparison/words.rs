@@ -566,10 +566,21 @@ fn best(summary: &SummaryComparison) -> String {
     }
     // The p99 is that of so many connections, which the largest size decides where nobody else does.
     let best = parts.join(" ");
-    match summary.connections {
-        Some(of) => format!("With {}, {best}", count_of(u64::from(of), "connection")),
-        None => judge::words::capitalised(&best),
-    }
+    let with =
+        summary.connections.map(|of| format!("with {}", count_of(u64::from(of), "connection")));
+    let conditions: Vec<String> = [with, while_others(summary)].into_iter().flatten().collect();
+    let begin =
+        if conditions.is_empty() { String::new() } else { format!("{}, ", listed(&conditions)) };
+    judge::words::capitalised(&format!("{begin}{best}"))
+}
+
+/// `while other programs used 1.4 CPUs`, if they took them from the server.
+fn while_others(summary: &SummaryComparison) -> Option<String> {
+    let others = number::fixed(summary.others?, 1);
+    Some(format!(
+        "while other programs used {others} CPU{}",
+        if others == "1.0" { "" } else { "s" }
+    ))
 }
 
 /// Which arm is ahead, where nothing is certain: too few blocks were run, or they differ too much.
@@ -584,6 +595,7 @@ fn best_so_far(summary: &SummaryComparison, ranking: &ArmRanking, row: &Compared
         Some(least) => format!("Not certain after {blocks}, {least} could tell"),
         None => format!("Which is best cannot be told with {blocks}"),
     };
+    let shared = while_others(summary).map_or_else(String::new, |shared| format!(" {shared}"));
     let mut behind: Vec<&String> = ranking.unclear.iter().collect();
     let distance = |letter: &String| estimate_from_best(ranking, row, letter).abs();
     behind.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
@@ -591,7 +603,7 @@ fn best_so_far(summary: &SummaryComparison, ranking: &ArmRanking, row: &Compared
         behind.into_iter().map(|it| with_interval(summary, ranking, row, it)).collect();
     let are = if behind.len() == 1 { "is" } else { "are" };
     format!(
-        "{begin}: so far {} has the best {}, {}; {} {are} behind.",
+        "{begin}{shared}: so far {} has the best {}, {}; {} {are} behind.",
         summary.called(&ranking.best),
         name(row.metric),
         figures_of_size(summary, row, &ranking.best),
