@@ -212,7 +212,7 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
     let has = |doubt: ComparisonDoubt| asked().any(|it| it.doubt == Some(doubt));
     let next = if let Some(row) = thin {
         let why = format!("{} needs more responses per run", row.metric);
-        longer(study, row.metric).map(|length| own.with(format!("--for {length}"), &DURATION, &why))
+        longer(study, row.metric).map(|length| own.with(format!("--for {length}"), &LENGTH, &why))
     } else if has(ComparisonDoubt::ShortRuns) {
         longer_runs(5, "runs that are long against the longest requests")
     } else {
@@ -250,7 +250,7 @@ fn longer(study: &ComparisonStudy, metric: Metric) -> Option<Nanos> {
         .then(|| Nanos::from_secs((length.as_secs_f64() * times).ceil() as u64))
 }
 
-/// Flags that set the length of each load.
+/// Flags that set the length of each run of a sweep or comparison.
 const LENGTH: [&str; 5] = ["--for", "-z", "-D", "-R", "--requests-per-connection"];
 
 /// The flags for loads that are this many times as long.
@@ -533,10 +533,10 @@ fn in_millis(time: Nanos) -> String {
     format!("{}ms", number::significant(time.as_millis_f64()))
 }
 
-/// Flags that set how long a load lasts.
-const DURATION: [&str; 3] = ["--for", "-z", "-D"];
+/// Flags that set how long a load lasts. Its `-D` is the file with its body.
+const DURATION: [&str; 2] = ["--for", "-z"];
 /// Flags that set how many requests a load sends.
-const AMOUNT: [&str; 7] = ["--rate", "-q", "--for", "-z", "-D", "-n", "--number"];
+const AMOUNT: [&str; 6] = ["--rate", "-q", "--for", "-z", "-n", "--number"];
 /// Flags that set how many blocks a comparison has.
 const BLOCKS: [&str; 2] = ["--blocks", "--rounds"];
 /// Flags that change the rate during a load.
@@ -717,6 +717,20 @@ mod tests {
                 given.split(" | ").collect::<Vec<_>>().try_into().expect(given);
             edited(line, flags, &dropped.split(' ').collect::<Vec<_>>())
         });
+    }
+
+    #[test]
+    fn a_changed_amount_of_load_leaves_the_request_as_it_was() {
+        let request = "-m PUT -D body.json -T text/plain -H 'A: b' -a me:x -A a/b --data-raw c --body-file d \
+                       --requests r.txt --mix m.txt --timeout 5s --think 1s -k --insecure --host h -4 http://h/";
+        let line = format!("longtail load -n 60 -z5s -q 100 --rate=100 --for 5s {request}");
+        let own = OwnLine(&line);
+        for next in [ramp_from(&own, 100.0), most_of_rate(&own, 100.0, "")] {
+            let kept = next.command.strip_prefix("longtail load ").unwrap();
+            assert!(kept.starts_with(request), "{kept}");
+        }
+        let longer = own.with("--for 9s", &DURATION, "").command;
+        assert!(longer.contains(request), "{longer}");
     }
 
     #[test]
