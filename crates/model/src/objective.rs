@@ -73,9 +73,40 @@ impl FromStr for Objective {
     fn from_str(text: &str) -> Result<Objective, String> {
         let examples = "'p99 < 200ms', 'service p99 < 200ms', 'mean < 50ms', 'max < 1s', 'failed < 0.1%', 'failed < 5', 'failed = 0', \
                         'sent > 99%' or 'throughput > 100/s'";
-        parse(text)
-            .ok_or_else(|| format!("'{text}' is not a condition: write one such as {examples}"))
+        let no_condition = || format!("'{text}' is not a condition: write one such as {examples}");
+        parse(text).ok_or_else(|| what_to_write(text).unwrap_or_else(no_condition))
     }
+}
+
+/// What to write for a time without a unit, `<=`, or k6's words, in which a bare number is
+/// milliseconds; `None` if the text is something else.
+fn what_to_write(text: &str) -> Option<String> {
+    let (figure, limit) = text.split_at(text.find(['<', '>'])?);
+    let (sign, limit) = limit.split_at(1);
+    let figure = figure.trim();
+    let plain_limit = limit.trim_start_matches('=').trim();
+    let is_bare = plain_limit.parse::<f64>().is_ok();
+    let in_unit = |figure: &str, unit: &str| {
+        let condition = format!("{figure} {sign} {plain_limit}{unit}");
+        parse(&condition).is_some().then(|| format!("'{condition}'"))
+    };
+    let ours = match figure {
+        "avg" => Some("mean".to_owned()),
+        "med" => Some("p50".to_owned()),
+        _ => {
+            let percent = figure.strip_prefix("p(").and_then(|rest| rest.strip_suffix(')'));
+            percent.map(|percent| format!("p{}", percent.trim()))
+        }
+    };
+    if let Some(ours) = ours {
+        let condition = in_unit(&ours, if is_bare { "ms" } else { "" })?;
+        return Some(format!("{figure} is {ours} here: write {condition}"));
+    }
+    if is_bare && let Some((seconds, millis)) = in_unit(figure, "s").zip(in_unit(figure, "ms")) {
+        return Some(format!("{plain_limit} lacks a unit: write {seconds} or {millis}"));
+    }
+    let strict = in_unit(figure, "").filter(|_| limit.starts_with('='))?;
+    Some(format!("{sign}= is {sign} here: write {strict}"))
 }
 
 fn parse(text: &str) -> Option<Objective> {
@@ -103,8 +134,10 @@ fn parse(text: &str) -> Option<Objective> {
     let number = |value: &str| value.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
     // Without a unit, 200 could mean seconds or milliseconds.
     let has_unit = |value: &&str| value.ends_with(|c: char| c.is_ascii_alphabetic());
-    let time =
-        |value: &str| Some(value).filter(has_unit)?.parse::<Nanos>().ok().map(|time| time.0 as f64);
+    let time = |value: &str| {
+        let time = Some(value).filter(has_unit)?.replace(' ', "").parse::<Nanos>();
+        time.ok().map(|time| time.0 as f64)
+    };
     let quantile = |name: &str| {
         let share = hundredths(name.strip_prefix('p')?)?;
         (0.0..1.0).contains(&share).then_some(share)
@@ -121,7 +154,7 @@ fn parse(text: &str) -> Option<Objective> {
             share(value.strip_suffix("of offered").map_or(value, str::trim))?,
         ),
         "throughput" | "completed" => {
-            (ObjectiveFigure::Completed, number(value.strip_suffix("/s").unwrap_or(value))?)
+            (ObjectiveFigure::Completed, number(value.strip_suffix("/s").unwrap_or(value).trim())?)
         }
         name => match name.strip_prefix("service ") {
             Some(rest) => (ObjectiveFigure::ServiceTime(quantile(rest.trim())?), time(value)?),
@@ -231,7 +264,8 @@ impl Threshold {
             Err(why) => why,
         };
         let Some((class, condition)) = class_and_condition(text) else { return Err(of_all) };
-        let condition: Objective = condition.parse().map_err(|_| of_all)?;
+        let condition: Objective =
+            condition.parse().map_err(|_| what_to_write(condition).unwrap_or(of_all))?;
         if !condition.figure.is_known_by_class() || condition.part.is_some() {
             return Err(format!(
                 "'{text}': of a class of requests, percentiles, mean, max and failed are known, \
@@ -316,6 +350,40 @@ mod tests {
             ["service p99 < 1s during", "sent > 99% after", "p99 = 1s", "failed = 3", "during"]
         {
             assert!(wrong.parse::<Objective>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_limit_may_stand_apart_from_its_unit() {
+        for (text, shown) in [
+            ("p99 < 250 ms", "p99 < 250ms"),
+            ("max<1 s during", "max < 1s during"),
+            ("failed < 0.1 %", "failed < 0.1%"),
+            ("throughput > 100 /s", "throughput > 100/s"),
+        ] {
+            assert_eq!(text.parse::<Objective>().unwrap().to_string(), shown, "{text}");
+        }
+    }
+
+    #[test]
+    fn whoever_knows_k6_or_forgets_the_unit_is_told_what_to_write() {
+        for (text, told) in [
+            ("p99 < 0.25", "0.25 lacks a unit: write 'p99 < 0.25s' or 'p99 < 0.25ms'"),
+            ("service p99>=5", "5 lacks a unit: write 'service p99 > 5s' or 'service p99 > 5ms'"),
+            ("p(99) < 250ms", "p(99) is p99 here: write 'p99 < 250ms'"),
+            ("p(95)<500", "p(95) is p95 here: write 'p95 < 500ms'"),
+            ("avg<=200", "avg is mean here: write 'mean < 200ms'"),
+            ("med < 1 s", "med is p50 here: write 'p50 < 1 s'"),
+            ("p99 <= 1s", "<= is < here: write 'p99 < 1s'"),
+            ("failed<=1%", "<= is < here: write 'failed < 1%'"),
+        ] {
+            assert_eq!(text.parse::<Objective>(), Err(told.to_owned()), "{text}");
+        }
+        let told = "0.25 lacks a unit: write 'p99 < 0.25s' or 'p99 < 0.25ms'";
+        assert_eq!(Threshold::on("GET /a p99 < 0.25", true), Err(told.to_owned()));
+        for other in ["p(x) < 1", "p(101) < 1", "checks < 5", "p99 < fast", "p99"] {
+            let why = other.parse::<Objective>().unwrap_err();
+            assert!(why.contains("is not a condition"), "{why}");
         }
     }
 
