@@ -536,6 +536,15 @@ fn tool_behind_command(whole: &clap::Command, words: &[String]) -> Option<Mistak
         let tool = OtherTool::of("k6")?;
         return Some(pasted(command_lines::answer(whole, tool, &refusal, &[], &words[1..])));
     }
+    if let [command, attack, flags @ ..] = words
+        && command == "load"
+        && attack == "attack"
+        && command_lines::are_vegetas(flags)
+    {
+        let refusal = format!("{command} has no word attack, as vegeta has");
+        let tool = OtherTool::of("vegeta")?;
+        return Some(pasted(command_lines::answer(whole, tool, &refusal, &[], &words[1..])));
+    }
     let at = words.iter().position(|word| OtherTool::of(word).is_some())?;
     let tool = OtherTool::of(&words[at])?;
     let command_at = at.checked_sub(1)?;
