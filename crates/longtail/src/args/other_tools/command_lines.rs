@@ -16,8 +16,8 @@ use requests::{FileDefaults, RequestError, RequestsFormat, TargetUrl};
 
 use super::flags::{
     BODY, Compression, Counterpart, DURATION, FOR_EVER, KeepAlive, METHOD, NO_LUA, OtherTool,
-    OthersDefault, OthersFlag, RATE, Spelling, TOOLS, Takes, URL, UrlPlace, VUS, in_five_digits,
-    is_script, truth_of, with_value,
+    OthersDefault, OthersFlag, OwnType, RATE, Spelling, TOOLS, Takes, URL, UrlPlace, VUS,
+    in_five_digits, is_script, truth_of, with_value,
 };
 use super::k6_script::K6Script;
 use super::script_file::text_of;
@@ -804,10 +804,14 @@ impl Translation {
             self.differs.push(format!("{} sends GET unless -m says otherwise", tool.name));
         }
         let encodings = self.accepts.map(|_| "asks for compressed responses (Accept-Encoding)");
-        let body_type = tool.body_type.filter(|_| has(words, "-T") && !has(&typed, "-T"));
-        let body_type = body_type.map(|name| format!("calls a body {name} (-T)"));
+        let is_unasked = has(words, "-T") && !has(&typed, "-T");
+        let own_type = match tool.own_type {
+            OwnType::OfBodies(name) if is_unasked => Some(format!("calls a body {name} (-T)")),
+            OwnType::OfAll(name) if is_unasked => Some(format!("calls every request {name} (-T)")),
+            OwnType::None | OwnType::OfBodies(_) | OwnType::OfAll(_) => None,
+        };
         let unasked: Vec<String> =
-            encodings.map(str::to_owned).into_iter().chain(body_type).collect();
+            encodings.map(str::to_owned).into_iter().chain(own_type).collect();
         if !unasked.is_empty() {
             self.differs.push(format!("{} itself {}", tool.name, listed(&unasked)));
         }
@@ -1244,11 +1248,16 @@ fn defaults(tool: &OtherTool, load: &ArgMatches) -> Vec<String> {
     if tool.gets_with_body && has_body && !is_given("method") {
         words.extend(["-m", "GET"]);
     }
+    let own_type = match tool.own_type {
+        OwnType::OfBodies(name) if has_body => Some(name),
+        OwnType::OfAll(name) => Some(name),
+        OwnType::None | OwnType::OfBodies(_) => None,
+    };
     let is_type = |header: &String| header.to_ascii_lowercase().starts_with("content-type:");
     let says_type = is_given("content_type")
         || load.get_many::<String>("headers").is_some_and(|mut headers| headers.any(is_type));
-    if let Some(body_type) = tool.body_type.filter(|_| has_body && !says_type) {
-        words.extend(["-T", body_type]);
+    if let Some(name) = own_type.filter(|_| !says_type) {
+        words.extend(["-T", name]);
     }
     let is_tls = load.get_one::<String>("url").is_some_and(|url| url.starts_with("https://"));
     if is_tls && !tool.verifies_certificates && !is_given("insecure") {
@@ -1507,7 +1516,7 @@ mod tests {
     }
 
     /// What is said of each line of hey that has no more to it.
-    const HEYS: &str = "; hey follows redirects, ours does not; hey itself asks for compressed responses (Accept-Encoding)";
+    const HEYS: &str = "; hey follows redirects, ours does not; hey itself asks for compressed responses (Accept-Encoding) and calls every request text/html (-T)";
 
     /// The three notes that may change the figures most come first, others together behind them.
     #[test]
@@ -1529,19 +1538,19 @@ mod tests {
         for (theirs, ours) in [
             (
                 "-z 20s -m GET http://h/",
-                "--for 20s -m GET -c 50 --timeout 20s --style hey -H 'Accept-Encoding: gzip' http://h/",
+                "--for 20s -m GET -c 50 --timeout 20s -T text/html --style hey -H 'Accept-Encoding: gzip' http://h/",
             ),
             (
                 "http://h/",
-                "-c 50 --timeout 20s -n 200 --style hey -H 'Accept-Encoding: gzip' http://h/",
+                "-c 50 --timeout 20s -n 200 -T text/html --style hey -H 'Accept-Encoding: gzip' http://h/",
             ),
             (
                 "-c=4 -n=8 http://h/",
-                "-c 4 -n 8 --timeout 20s --style hey -H 'Accept-Encoding: gzip' http://h/",
+                "-c 4 -n 8 --timeout 20s -T text/html --style hey -H 'Accept-Encoding: gzip' http://h/",
             ),
             (
                 "-c 20 -n 2000 -cpus 16 -disable-keepalive http://h/sleep0.2",
-                "-c 20 -n 2000 --generator-threads 16 --disable-keepalive --timeout 20s --style hey -H 'Accept-Encoding: gzip' http://h/sleep0.2",
+                "-c 20 -n 2000 --generator-threads 16 --disable-keepalive --timeout 20s -T text/html --style hey -H 'Accept-Encoding: gzip' http://h/sleep0.2",
             ),
         ] {
             assert_eq!(line("hey", "", theirs), format!("no: type longtail load {ours}{HEYS}"));
@@ -1554,7 +1563,7 @@ mod tests {
             (
                 "hey",
                 "-n 1 -c 1 -m POST -T text/plain -U me/1 -d 'hello you' -t 0 https://h/",
-                "-n 1 -c 1 -m POST -T text/plain -H 'User-Agent: me/1' -d 'hello you' --timeout 24h --insecure --style hey -H 'Accept-Encoding: gzip' https://h/",
+                "-n 1 -c 1 -m POST -T text/plain -H 'User-Agent: me/1 hey/0.0.1' -d 'hello you' --timeout 24h --insecure --style hey -H 'Accept-Encoding: gzip' https://h/",
             ),
             (
                 "hey",
@@ -1570,7 +1579,7 @@ mod tests {
         ] {
             let said = line(tool, "", theirs);
             let begins = said.starts_with(&format!("no: type longtail load {ours}"));
-            let says_type = said.contains(" calls a body ");
+            let says_type = said.contains(" itself ") && said.contains(" calls ");
             assert!(
                 begins && says_type == (ours.contains(" -T ") && !theirs.contains("-T")),
                 "{said}"
@@ -1600,15 +1609,15 @@ mod tests {
         for (beside, ours) in [
             (
                 "-c 8 --rate 10/s",
-                "-c 8 --rate 10/s --timeout 20s -n 200 --style hey -H 'Accept-Encoding: gzip' http://h/",
+                "-c 8 --rate 10/s --timeout 20s -n 200 -T text/html --style hey -H 'Accept-Encoding: gzip' http://h/",
             ),
             (
                 "-kc8 --for=1s --json",
-                "-kc8 --for=1s --json --timeout 20s -H 'Accept-Encoding: gzip' http://h/",
+                "-kc8 --for=1s --json --timeout 20s -T text/html -H 'Accept-Encoding: gzip' http://h/",
             ),
             (
                 "--fail-if 'p99 > 1s' --generator hey",
-                "--fail-if 'p99 > 1s' --generator hey -c 50 --timeout 20s -n 200 -H 'Accept-Encoding: gzip' http://h/",
+                "--fail-if 'p99 > 1s' --generator hey -c 50 --timeout 20s -n 200 -T text/html -H 'Accept-Encoding: gzip' http://h/",
             ),
         ] {
             let said = line("hey", beside, "http://h/");
@@ -1621,7 +1630,7 @@ mod tests {
         let said = line("wrk", "", "-c4 -d1s --latency http://h/");
         assert!(said.ends_with(" http://h/; --latency: percentiles are always printed"), "{said}");
         let said = line("hey", "", "-n 5 -z 1s -disable-compression http://h/");
-        let notes = "; hey follows redirects, ours does not; hey ignores -n beside -z; -disable-compression: no compressed response is asked for";
+        let notes = "; hey follows redirects, ours does not; hey itself calls every request text/html (-T); hey ignores -n beside -z; -disable-compression: no compressed response is asked for";
         assert!(said.starts_with("no: type longtail load --for 1s"), "{said}");
         assert!(said.ends_with(notes), "{said}");
         assert!(line("wrk", "", "-s x.lua http://h/").contains("there is no file x.lua"));

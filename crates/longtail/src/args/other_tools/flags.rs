@@ -31,8 +31,8 @@ pub(crate) struct OtherTool {
     pub(crate) redirects: Option<&'static str>,
     /// Whether it sends GET where a body is given without a method.
     pub(crate) gets_with_body: bool,
-    /// The type that it gives to a body, unless a flag or a header says one.
-    pub(crate) body_type: Option<&'static str>,
+    /// The type that it gives to requests, unless a flag or a header says one.
+    pub(crate) own_type: OwnType,
     /// Whether a line without its name may be its own: it makes load, and has no other purpose.
     pub(crate) makes_load: bool,
 }
@@ -70,6 +70,16 @@ pub(crate) enum Compression {
     Unless(&'static str, &'static str),
     /// It does with this flag.
     With(&'static str, &'static str),
+}
+
+/// The `Content-Type` that a tool sends unasked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OwnType {
+    None,
+    /// With a body.
+    OfBodies(&'static str),
+    /// With every request.
+    OfAll(&'static str),
 }
 
 /// How a tool's flags are written.
@@ -239,7 +249,7 @@ const NO_DUMP: &str = "requests are not printed; --log FILE.csv has a line for e
 const OUR_COLUMNS: &str = "prints other columns, in seconds; ours are in ms";
 /// What Go takes for `false`.
 const FALSE: &[&str] = &["false", "f", "F", "0", "False", "FALSE"];
-/// What hey calls any body.
+/// hey gives it to a GET, too.
 const HEYS_TYPE: &str = "text/html";
 const FORM_TYPE: &str = "application/x-www-form-urlencoded";
 const NO_RATE: &str = "no rate, a closed loop";
@@ -247,6 +257,8 @@ const WAITS: &str = "waits for each connection's response; ours is an open loop 
 pub(crate) const FOR_EVER: &str =
     "vegeta goes on for ever; ours ends after 10 s unless --for says otherwise";
 const EVERY_HOST: &str = "is for one host; ours connects there whatever the host of a URL";
+/// It sets the header, then replaces all headers.
+const LOST_BY_HEY: &str = "sends no Authorization in hey up to 0.1.4, ours does";
 /// wrk waits on for a slow response, where our `--timeout` closes its connection.
 const COUNTS_SLOW: &str =
     "only counts slower responses, and gives none up; --expect 'max < {}' fails a run that has one";
@@ -265,12 +277,13 @@ const HEY: OtherTool = OtherTool {
         flag("d", Body, Words(&["-d", "{}"])),
         flag("D", Text, Words(&["-D", "{}"])),
         flag("T", Text, Words(&["-T", "{}"])),
-        flag("a", Credentials, Words(&["-a", "{}"])),
+        flag("a", Credentials, WordsBut(&["-a", "{}"], LOST_BY_HEY)),
         flag("z", Time, Words(&["--for", "{}"])),
         // 0 waits for ever; a day is as good.
         flag("t", OneOf(&["0"]), Words(&["--timeout", "24h"])),
         flag("t", Seconds, Words(&["--timeout", "{}"])),
-        flag("U", Text, Words(&["-H", "User-Agent: {}"])),
+        // hey puts its own name behind it.
+        flag("U", Text, Words(&["-H", "User-Agent: {} hey/0.0.1"])),
         flag("host", Text, Words(&["--host", "{}"])),
         flag("disable-keepalive", Switch, Words(&["--disable-keepalive"])),
         flag("disable-compression", Switch, Nothing(NO_DECODING)),
@@ -295,7 +308,7 @@ const HEY: OtherTool = OtherTool {
     compression: Compression::Unless("disable-compression", GZIP),
     redirects: Some("disable-redirects"),
     gets_with_body: true,
-    body_type: Some(HEYS_TYPE),
+    own_type: OwnType::OfAll(HEYS_TYPE),
     makes_load: true,
 };
 
@@ -332,7 +345,7 @@ const WRK: OtherTool = OtherTool {
     compression: Compression::Never,
     redirects: None,
     gets_with_body: false,
-    body_type: None,
+    own_type: OwnType::None,
     makes_load: true,
 };
 
@@ -381,7 +394,7 @@ const AB: OtherTool = OtherTool {
     compression: Compression::Never,
     redirects: None,
     gets_with_body: false,
-    body_type: Some("text/plain"),
+    own_type: OwnType::OfBodies("text/plain"),
     makes_load: true,
 };
 
@@ -450,7 +463,7 @@ const OHA: OtherTool = OtherTool {
     compression: Compression::Unless("disable-compression", "gzip, compress, deflate, br"),
     redirects: Some("redirect"),
     gets_with_body: true,
-    body_type: None,
+    own_type: OwnType::None,
     makes_load: true,
 };
 
@@ -494,7 +507,7 @@ const BOMBARDIER: OtherTool = OtherTool {
     compression: Compression::Never,
     redirects: None,
     gets_with_body: true,
-    body_type: None,
+    own_type: OwnType::None,
     makes_load: true,
 };
 
@@ -560,7 +573,7 @@ const AUTOCANNON: OtherTool = OtherTool {
     compression: Compression::Never,
     redirects: None,
     gets_with_body: true,
-    body_type: None,
+    own_type: OwnType::None,
     makes_load: true,
 };
 
@@ -597,7 +610,7 @@ const SIEGE: OtherTool = OtherTool {
     compression: Compression::Always(GZIP),
     redirects: Some("no-follow"),
     gets_with_body: false,
-    body_type: Some(FORM_TYPE),
+    own_type: OwnType::OfBodies(FORM_TYPE),
     makes_load: true,
 };
 
@@ -661,7 +674,7 @@ const K6: OtherTool = OtherTool {
     compression: Compression::Never,
     redirects: Some("max-redirects"),
     gets_with_body: false,
-    body_type: None,
+    own_type: OwnType::None,
     makes_load: true,
 };
 
@@ -719,7 +732,7 @@ const VEGETA: OtherTool = OtherTool {
     compression: Compression::Always(GZIP),
     redirects: Some("redirects"),
     gets_with_body: false,
-    body_type: None,
+    own_type: OwnType::None,
     makes_load: true,
 };
 
@@ -755,7 +768,7 @@ const H2LOAD: OtherTool = OtherTool {
     compression: Compression::Never,
     redirects: None,
     gets_with_body: false,
-    body_type: None,
+    own_type: OwnType::None,
     makes_load: true,
 };
 
@@ -821,7 +834,7 @@ const CURL: OtherTool = OtherTool {
     compression: Compression::With("compressed", "deflate, gzip"),
     redirects: None,
     gets_with_body: false,
-    body_type: Some(FORM_TYPE),
+    own_type: OwnType::OfBodies(FORM_TYPE),
     makes_load: false,
 };
 
