@@ -975,6 +975,7 @@ impl Settings {
         }
         if let Some(pause) = script.pause.filter(|_| !is_open && !is_said("rps")) {
             self.ours.extend(["--think".to_owned(), pause.to_string()]);
+            self.differs.extend(script.pause_said);
         }
         if !is_said("no-thresholds") {
             self.ours.extend(script.thresholds);

@@ -341,16 +341,72 @@ fn ends_there(behind: &str) -> bool {
     behind.is_empty() || behind.starts_with([';', '\n', '\r'])
 }
 
-/// What stands between the braces of `export default function (…) { … }`, or of such an arrow
-/// function.
-pub(super) fn body_of_default_function(code: &str) -> Option<&str> {
+/// What stands between the braces of the function of that name, which may be `default`: `function
+/// NAME(…) { … }` or `const NAME = (…) => { … }`.
+pub(super) fn body_of_function<'c>(code: &'c str, name: &str) -> Option<&'c str> {
+    if name != "default" {
+        let declared =
+            code.split_once(&format!("function {name}(")).map(|(before, _)| before.len());
+        return match declared {
+            Some(at) => body_of(&code[at..]),
+            None => body_of(declared_once(code, name)?),
+        };
+    }
     let (_, declared) = code.split_once("export default")?;
-    let (_, parameters) = declared.split_once('(')?;
+    let declared = declared.trim_start();
+    let is_of_name = |c: char| c.is_alphanumeric() || "_$".contains(c);
+    let (word, behind) = declared.split_at(declared.find(|c| !is_of_name(c))?);
+    let is_elsewhere = !["", "default", "function", "async"].contains(&word)
+        && (behind.starts_with(';') || behind.starts_with('\n'));
+    if is_elsewhere { body_of_function(code, word) } else { body_of(declared) }
+}
+
+/// What stands between the braces of the function that begins here: `function (…) { … }`, or an arrow
+/// function.
+fn body_of(function: &str) -> Option<&str> {
+    let (_, parameters) = function.split_once('(')?;
     let (_, behind) = parts(parameters)?;
     let behind = behind.trim_start();
     let body = behind.strip_prefix("=>").unwrap_or(behind).trim_start().strip_prefix('{')?;
     let (_, rest) = parts(body)?;
     Some(&body[..body.len() - rest.len() - 1])
+}
+
+/// The body of a function in which what its groups do stands in the place of their callbacks:
+/// `group('name', () => { … })`.
+pub(super) fn with_groups_inline(body: &str) -> String {
+    let mut inline = body.to_owned();
+    for group in calls(body).iter().filter(|call| call.name == "group") {
+        if let [_, callback] = group.arguments[..]
+            && let Some(inside) = body_of(callback)
+        {
+            inline = inline.replacen(callback, inside, 1);
+        }
+    }
+    inline
+}
+
+/// The requests of `http.batch([…])`, as calls of `http.get` and `http.request`; `None` if they are no
+/// literal. Each is a URL, `[method, url, body, parameters]`, or an object of these.
+pub(super) fn calls_of_batch<'c>(batch: &JsCall<'c>) -> Option<Vec<JsCall<'c>>> {
+    let requests = whole(batch.arguments.first().filter(|list| list.starts_with('['))?)?;
+    let call = |written: &&'c str| {
+        let (name, arguments) = match written.chars().next()? {
+            '[' => ("http.request", whole(written)?),
+            '{' => {
+                let fields: Vec<_> = whole(written)?.into_iter().filter_map(split_field).collect();
+                let field =
+                    |name| fields.iter().find(|(field, _)| *field == name).map(|(_, it)| *it);
+                let or_nothing = |name| field(name).unwrap_or("null");
+                let method = field("method").unwrap_or("'GET'");
+                let others = [field("url")?, or_nothing("body"), or_nothing("params")];
+                ("http.request", [&[method][..], &others].concat())
+            }
+            _ => ("http.get", vec![*written]),
+        };
+        Some(JsCall { name, depth: batch.depth, arguments })
+    };
+    requests.iter().map(call).collect()
 }
 
 #[cfg(test)]

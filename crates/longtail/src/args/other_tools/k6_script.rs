@@ -9,8 +9,8 @@ use model::Nanos;
 
 use super::flags::{BODY, DURATION, METHOD, RATE, VUS, in_five_digits, with_value};
 use super::js_literals::{
-    JsCall, JsValue, body_of_default_function, calls, exported_object, value_with_constants,
-    without_comments,
+    JsCall, JsValue, body_of_function, calls, calls_of_batch, exported_object,
+    value_with_constants, with_groups_inline, without_comments,
 };
 use super::script_file::text_of;
 use crate::args::mistakes::mistaken_values::k6_condition;
@@ -58,8 +58,10 @@ pub(super) struct K6Script {
     pub(super) requests_each: u32,
     /// Whether it follows no redirect.
     pub(super) follows_nothing: bool,
-    /// The pause behind each request.
+    /// The pause behind each request; where it pauses otherwise, the mean of it.
     pub(super) pause: Option<Nanos>,
+    /// What is otherwise about that pause, for a person.
+    pub(super) pause_said: Option<String>,
     /// What it has that none of these says, each with our flag for it.
     pub(super) not_taken: Vec<String>,
 }
@@ -88,16 +90,29 @@ impl K6Script {
         let code = without_comments(text);
         let has_options = code.contains("options");
         let options = exported_object(&code, "options");
-        let body = body_of_default_function(&code);
+        let functions = functions_of(options.as_ref());
+        let body = match &functions[..] {
+            [one] => body_of_function(&code, one).map(with_groups_inline),
+            _ => None,
+        };
         if options.is_none() && body.is_none() {
             return None;
         }
         let mut script = K6Script::default();
+        let mut once: Vec<String> = Vec::new();
+        let mut repeated = code.clone();
+        for name in RUN_ONCE {
+            if let Some(body) = body_of_function(&code, name) {
+                repeated = repeated.replacen(body, "", 1);
+                once.push(format!("its {name}() (runs once)"));
+            }
+        }
+        let all = with_batches(calls(&repeated));
+        let of_body = body.as_deref().map(|body| with_batches(calls(body)));
         // An iteration may send several requests, and a rate of ours is of requests.
         let mut requests = K6Script::default();
-        let all = calls(&code);
-        if let Some(body) = body {
-            requests.take_requests(&code, &all, &calls(body));
+        if let Some(of_body) = &of_body {
+            requests.take_requests(&code, &all, of_body);
         }
         let each = requests.requests_each.max(1);
         match options {
@@ -110,8 +125,28 @@ impl K6Script {
                 script.runs_once = true;
             }
         }
-        if let Some(body) = body {
-            script.take_requests(&code, &all, &calls(body));
+        if let Some(of_body) = &of_body {
+            script.take_requests(&code, &all, of_body);
+        } else if functions == ["default"] {
+            if all.iter().any(|call| method_of(call).is_some() || call.name == "http.batch") {
+                script.not_take("its requests, headers, timeouts and sleep()".to_owned());
+            }
+        } else {
+            let names: Vec<String> = functions.iter().map(|name| format!("{name}()")).collect();
+            let each_of = if names.len() > 1 { "each of " } else { "" };
+            script.not_take(format!(
+                "what {each_of}{} does: requests, headers, timeouts and sleep()",
+                listed(&names)
+            ));
+        }
+        let batches = calls(&repeated).into_iter().filter(|call| call.name == "http.batch");
+        if let Some(most) = batches.filter_map(|it| Some(calls_of_batch(&it)?.len())).max() {
+            script.not_take(format!(
+                "that http.batch sends {most} requests at once (-c {most} times as many does)"
+            ));
+        }
+        for what in once {
+            script.not_take(what);
         }
         Some(script)
     }
@@ -183,10 +218,11 @@ impl K6Script {
         }
     }
 
-    /// Reads the requests: all calls of the script, and those of its default function.
+    /// Reads the requests: all calls of the script, and those of an iteration.
     fn take_requests(&mut self, code: &str, all: &[JsCall<'_>], of_body: &[JsCall<'_>]) {
-        let is_batch = all.iter().any(|call| call.name == "http.batch");
-        let count = all.iter().filter(|call| method_of(call).is_some()).count();
+        let has_batch = all.iter().any(|call| call.name == "http.batch");
+        let is_request = |call: &&JsCall<'_>| method_of(call).is_some();
+        let count = all.iter().filter(is_request).count();
         let requests = ScriptRequest::all_in(code, all, of_body);
         let is_read = match &requests[..] {
             [] => false,
@@ -196,25 +232,49 @@ impl K6Script {
             }
             several => self.take_mix(several),
         };
+        let sleeps = all.iter().filter(|call| call.name == "sleep").count();
+        if sleeps > 0 {
+            self.take_pauses(of_body, sleeps, if is_read { requests.len() } else { 0 });
+        }
         if !is_read {
             self.not_take(match count {
-                0 if !is_batch => "its requests".to_owned(),
-                1 if !is_batch => "a request that is not sent once in each iteration".to_owned(),
-                _ => "several requests (--mix or --requests FILE)".to_owned(),
+                0 if !has_batch => "its requests".to_owned(),
+                1 if !has_batch => "a request that is not sent once in each iteration: its URL, body and headers".to_owned(),
+                _ => "several requests, with their URLs, bodies and headers (--mix or --requests FILE)".to_owned(),
             });
+            let unread = all.iter().filter(is_request);
+            let unread: Vec<_> = unread.filter_map(|call| ScriptRequest::of(code, call)).collect();
+            if !unread.is_empty() {
+                self.take_rest(&unread);
+            }
         }
         if all.iter().any(|call| call.name == "check") {
             self.not_take("its checks (--check)".to_owned());
         }
-        let sleeps = all.iter().filter(|call| call.name == "sleep").count();
-        if sleeps == 0 {
+    }
+
+    /// Takes the pauses of an iteration of so many requests, 0 if they are not known. `sleeps`: how
+    /// many the script has.
+    fn take_pauses(&mut self, of_body: &[JsCall<'_>], sleeps: usize, requests: usize) {
+        let pauses = Pause::all_in(of_body);
+        let all: f64 = pauses.iter().map(|pause| pause.mean).sum();
+        if requests == 0 || pauses.len() != sleeps || all <= 0.0 {
+            // At a rate it delays no request.
+            if !self.shape.as_ref().is_some_and(|shape| shape.is_open) {
+                let what = "its sleep(): without --think the load is many times as high";
+                self.not_taken.insert(0, what.to_owned());
+            }
             return;
         }
-        self.pause = if is_read { pause_behind_each(of_body, sleeps) } else { None };
-        // At a rate it delays no request.
-        let is_open = self.shape.as_ref().is_some_and(|shape| shape.is_open);
-        if self.pause.is_none() && !is_open {
-            self.not_take("its sleep() (--think)".to_owned());
+        let each = Nanos::from_secs_f64(all / requests as f64);
+        self.pause = Some(each);
+        let is_random = pauses.iter().any(|pause| pause.is_random);
+        if is_random || !is_same_behind_each(of_body) {
+            let mean = if is_random { " (a mean)" } else { "" };
+            let all = Nanos::from_secs_f64(all);
+            self.pause_said = Some(format!(
+                "its sleep() is {all}{mean} in each iteration: --think {each} behind each request is as much in all"
+            ));
         }
     }
 
@@ -268,28 +328,84 @@ impl K6Script {
     }
 }
 
-/// The pause behind each request, if there is the same one behind each.
-fn pause_behind_each(of_body: &[JsCall<'_>], sleeps: usize) -> Option<Nanos> {
-    let mut pause = None;
-    let mut pauses = 0;
-    let mut is_due = false;
-    for call in of_body.iter().filter(|call| call.depth == 0) {
-        if method_of(call).is_some() {
-            if is_due {
-                return None;
+/// A pause of an iteration.
+struct Pause {
+    /// In seconds.
+    mean: f64,
+    is_random: bool,
+}
+
+impl Pause {
+    /// The pauses that are made once in each iteration and have a plain length.
+    fn all_in(of_body: &[JsCall<'_>]) -> Vec<Pause> {
+        let sleeps = of_body.iter().filter(|call| call.depth == 0 && call.name == "sleep");
+        sleeps.filter_map(|call| Pause::of(call.arguments.first()?)).collect()
+    }
+
+    /// `1`, `Math.random() * 2` or `randomIntBetween(1, 3)`.
+    fn of(written: &str) -> Option<Pause> {
+        let number = |text: &str| JsValue::of(text).number();
+        if let Some(mean) = number(written) {
+            return Some(Pause { mean, is_random: false });
+        }
+        let bare: String = written.chars().filter(|c| !c.is_whitespace()).collect();
+        let most = bare.strip_prefix("Math.random()*").or(bare.strip_suffix("*Math.random()"));
+        let ends = bare.strip_prefix("randomIntBetween(").and_then(|rest| rest.strip_suffix(')'));
+        let mean = match (bare == "Math.random()", most, ends) {
+            (true, _, _) => 0.5,
+            (_, Some(most), _) => number(most)? / 2.0,
+            (_, _, Some(ends)) => {
+                let (least, most) = ends.split_once(',')?;
+                f64::midpoint(number(least)?, number(most)?)
             }
-            is_due = true;
-        } else if call.name == "sleep" {
-            let length = JsValue::of(call.arguments.first()?).number().map(Nanos::from_secs_f64);
-            if !is_due || pauses > 0 && length != pause {
-                return None;
-            }
-            pause = length;
-            pauses += 1;
-            is_due = false;
+            _ => return None,
+        };
+        Some(Pause { mean, is_random: true })
+    }
+}
+
+/// Whether the same pause is behind each request.
+fn is_same_behind_each(of_body: &[JsCall<'_>]) -> bool {
+    let top = of_body.iter().filter(|call| call.depth == 0);
+    let steps: Vec<&JsCall<'_>> =
+        top.filter(|call| method_of(call).is_some() || call.name == "sleep").collect();
+    let first = steps.get(1).map(|call| &call.arguments);
+    steps.chunks(2).all(|pair| {
+        matches!(pair, [request, sleep]
+            if method_of(request).is_some() && sleep.name == "sleep" && Some(&sleep.arguments) == first)
+    })
+}
+
+/// Functions that k6 runs once, around all iterations.
+const RUN_ONCE: [&str; 2] = ["setup", "teardown"];
+
+/// The functions that are iterations: those that scenarios name as `exec`.
+fn functions_of(options: Option<&JsValue>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let scenarios = options.and_then(|options| options.field("scenarios"));
+    for (_, scenario) in scenarios.map_or(&[][..], JsValue::fields) {
+        let name = match scenario.field("exec") {
+            None => "default",
+            Some(exec) => exec.text().unwrap_or("its exec"),
+        };
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
         }
     }
-    pause.filter(|pause| !is_due && pauses == sleeps && *pause > Nanos::ZERO)
+    if names.is_empty() { vec!["default".to_owned()] } else { names }
+}
+
+/// Calls in which plain requests of a batch stand in its place.
+fn with_batches(calls: Vec<JsCall<'_>>) -> Vec<JsCall<'_>> {
+    let mut expanded = Vec::new();
+    for call in calls {
+        let requests = if call.name == "http.batch" { calls_of_batch(&call) } else { None };
+        match requests {
+            Some(requests) => expanded.extend(requests),
+            None => expanded.push(call),
+        }
+    }
+    expanded
 }
 
 /// The body of a request.
@@ -515,7 +631,19 @@ impl LoadShape {
         let said = if all.is_empty() {
             "its scenarios are no plain literals".to_owned()
         } else {
-            format!("its {} scenarios are as many loads: a line for each", all.len())
+            let loads: Vec<String> = all
+                .iter()
+                .map(|(name, scenario)| {
+                    let load = LoadShape::of_scenario(scenario, each);
+                    let kind = if load.is_open { "an open loop" } else { "a closed loop" };
+                    format!("{name} is {kind}, {}", load.words.join(" "))
+                })
+                .collect();
+            format!(
+                "its {} scenarios are as many loads, a line for each: {}",
+                all.len(),
+                loads.join("; ")
+            )
         };
         let words = if is_open { at_rate(None, None, None) } else { with_users(None, None) };
         LoadShape { words, said: vec![said], is_open }
@@ -692,6 +820,7 @@ mod tests {
         words.extend(found.thresholds);
         words.extend(found.request);
         words.extend(found.url);
+        words.extend(found.pause_said.map(|said| format!("but {said}")));
         words.extend(found.not_taken.iter().map(|what| format!("not {what}")));
         Some(words.join(" "))
     }
@@ -851,7 +980,7 @@ mod tests {
             ("const BASE = 'http://h' + PORT; http.get(`${BASE}/x`);", ""),
             (
                 "http.get('http://h/a'); http.get('http://h/b'); sleep(1);",
-                "--mix GET /a, GET /b http://h/ not its sleep() (--think)",
+                "--think 500ms --mix GET /a, GET /b http://h/ but its sleep() is 1s in each iteration: --think 500ms behind each request is as much in all",
             ),
             (
                 "http.get('http://h/a,b?c=1#d'); sleep(1); http.post('http://h', '{\"a\":1}', { headers: { B: 'c' } }); sleep(1);",
@@ -859,26 +988,97 @@ mod tests {
             ),
             (
                 "http.get('http://h/a'); http.get('http://other/b');",
-                "not several requests (--mix or --requests FILE)",
+                "not several requests, with their URLs, bodies and headers (--mix or --requests FILE)",
             ),
             (
                 "http.get('http://h/a'); http.post('http://h/b', '{1..9}');",
-                "not several requests (--mix or --requests FILE)",
+                "not several requests, with their URLs, bodies and headers (--mix or --requests FILE)",
             ),
             (
                 "http.get('http://h/a'); if (x) { http.get('http://h/b'); }",
-                "not several requests (--mix or --requests FILE)",
+                "not several requests, with their URLs, bodies and headers (--mix or --requests FILE)",
             ),
             (
                 "for (const i of all) { http.get('http://h/'); }",
-                "not a request that is not sent once in each iteration",
+                "not a request that is not sent once in each iteration: its URL, body and headers",
             ),
-            ("sleep(1); http.get('http://h/');", "http://h/ not its sleep() (--think)"),
-            ("http.get('http://h/'); sleep(Math.random());", "http://h/ not its sleep() (--think)"),
+            (
+                "sleep(1); http.get('http://h/');",
+                "--think 1s http://h/ but its sleep() is 1s in each iteration: --think 1s behind each request is as much in all",
+            ),
+            (
+                "http.get('http://h/'); sleep(Math.random() * 2); sleep(randomIntBetween(1, 2));",
+                "--think 2.5s http://h/ but its sleep() is 2.5s (a mean) in each iteration: --think 2.5s behind each request is as much in all",
+            ),
+            (
+                "http.get('http://h/'); sleep(T);",
+                "http://h/ not its sleep(): without --think the load is many times as high",
+            ),
+            (
+                "group('a', () => { http.get('http://h/a'); group('b', function () { http.get('http://h/b'); sleep(1); }); });",
+                "--think 500ms --mix GET /a, GET /b http://h/ but its sleep() is 1s in each iteration: --think 500ms behind each request is as much in all",
+            ),
+            (
+                "const P = { headers: { A: 'b' } };\n  http.batch(['http://h/a', ['POST', 'http://h/b', 'c', P], { method: 'PUT', url: 'http://h/d' }]);",
+                "--mix GET /a, POST /b -d \"c\" -H \"A: b\", PUT /d http://h/ not that http.batch sends 3 requests at once (-c 3 times as many does)",
+            ),
+            (
+                "http.batch(all);",
+                "not several requests, with their URLs, bodies and headers (--mix or --requests FILE)",
+            ),
+            (
+                "if (x) { http.get(`http://h/${y}`, { timeout: '5s', redirects: 0 }); }",
+                "--timeout 5s not a request that is not sent once in each iteration: its URL, body and headers",
+            ),
         ] {
             let script = format!("export default function () {{\n  {body}\n}}\n");
             assert_eq!(taken(&script).unwrap(), expected, "{body}");
         }
+    }
+
+    #[test]
+    fn what_an_iteration_is_decides_what_is_read() {
+        let of_exec = "export const options = { scenarios: { a: { executor: 'constant-vus', vus: 5, duration: '2s', exec: 'b' } } };\n";
+        for (functions, expected) in [
+            (
+                "export function b() { http.get('http://h/', { redirects: 0 }); sleep(1); }",
+                "-c 5 --for 2s --think 1s http://h/",
+            ),
+            ("export const b = () => { http.get('http://h/'); };", "-c 5 --for 2s http://h/"),
+            (
+                "export { b } from './b.js';",
+                "-c 5 --for 2s not what b() does: requests, headers, timeouts and sleep()",
+            ),
+            (
+                "export function setup() { http.get('http://h/token'); }\nexport function b() { http.put('http://h/', 'x'); }\nexport function teardown() { http.del('http://h/'); }",
+                "-c 5 --for 2s -m PUT -d x http://h/ not its setup() (runs once) not its teardown() (runs once)",
+            ),
+        ] {
+            let found = taken(&format!("{of_exec}{functions}")).unwrap();
+            assert_eq!(found, expected, "{functions}");
+        }
+        let several = "export const options = { scenarios: { a: { executor: 'constant-arrival-rate', rate: 50, duration: '2s', exec: 'x' }, b: { executor: 'constant-vus', vus: 5, duration: '3s', exec: 'y' } } };\nexport function x() { http.get('http://h/x'); }\nexport function y() { http.get('http://h/y'); }";
+        assert_eq!(
+            taken(several).unwrap(),
+            "-c VUS --for DURATION not what each of x() and y() does: requests, headers, timeouts and sleep()"
+        );
+        assert_eq!(
+            K6Script::in_text(several).unwrap().shape.unwrap().said,
+            [
+                "its 2 scenarios are as many loads, a line for each: a is an open loop, --rate 50/s --for 2s; b is a closed loop, -c 5 --for 3s"
+            ]
+        );
+        let unread = "export const options = { vus: 2 };\nexport default data => { http.get('http://h/'); };";
+        assert_eq!(
+            taken(unread).unwrap(),
+            "--vus 2 not its requests, headers, timeouts and sleep()"
+        );
+        let elsewhere = "export default main;\nfunction main() { http.get('http://h/'); }";
+        assert_eq!(taken(elsewhere).unwrap(), "http://h/");
+    }
+
+    #[test]
+    fn a_rate_of_iterations_is_one_of_requests() {
         let rate = "export const options = { scenarios: { a: { executor: 'constant-arrival-rate', rate: 10, duration: '5s' } }, maxRedirects: 0 };\nexport default function () { http.get('http://h/a'); http.get('http://h/b'); }";
         let found = K6Script::in_text(rate).unwrap();
         assert!(found.requests_each == 2 && found.follows_nothing);
