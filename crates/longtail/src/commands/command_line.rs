@@ -93,7 +93,7 @@ const PLACEHOLDERS: [(&str, &str, &[&str]); 6] = [
     (METHOD, "method", &["-m", "--method"]),
     (BODY, "body", &["-d", "--data", "--data-raw"]),
     (RATE, "rate", &["--rate", "--steps", "--ramp"]),
-    (DURATION, "duration", &["--for", "-z"]),
+    (DURATION, "duration", &["--for", "-z", "--think", "--timeout"]),
     (VUS, "number of virtual users", &["-c", "--connections"]),
 ];
 
@@ -110,7 +110,12 @@ fn refuse_placeholder(words: &[String]) -> Result<(), Mistake> {
     for (placeholder, what, flags) in PLACEHOLDERS {
         let is_there = words.iter().enumerate().any(|(at, word)| {
             let before = at.checked_sub(1).map_or("", |before| words[before].as_str());
-            let (flag, value) = word.split_once('=').unwrap_or((before, word));
+            let letter = |flag: &&str| flag.len() == 2 && word.starts_with(*flag);
+            let (flag, value) = match flags.iter().copied().find(letter) {
+                // `-dBODY`
+                Some(flag) => (flag, word[flag.len()..].trim_start_matches('=')),
+                None => word.split_once('=').unwrap_or((before, word)),
+            };
             match flags {
                 [] => word == placeholder,
                 flags => flags.contains(&flag) && command_lines::stands_for(value, placeholder),

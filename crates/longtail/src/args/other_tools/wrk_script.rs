@@ -2,6 +2,9 @@
 //! `wrk.headers`, and to `wrk.format` in its `request()`. Nothing is run, and nothing is guessed: a
 //! word stands for a method or body that is computed, and what else is not plain is named.
 
+use judge::words::listed;
+use model::plan::quoted;
+
 use super::flags::{BODY, METHOD, with_value};
 use super::script_file;
 
@@ -11,6 +14,8 @@ pub(super) struct WrkScript {
     method: Option<Said>,
     path: Option<Said>,
     body: Option<Said>,
+    /// The file whose text is the body.
+    body_file: Option<String>,
     headers: Vec<(String, Said)>,
     /// What it has that no words say, each with our flag for it.
     not_taken: Vec<String>,
@@ -36,11 +41,17 @@ impl Said {
 /// Functions that wrk calls beside `request`.
 const HOOKS: [&str; 5] = ["setup", "init", "delay", "response", "done"];
 
+/// The only one of them that changes the load itself.
+const DELAY: &str = "its delay(): without --think the load is many times as high";
+
 impl WrkScript {
     pub(super) fn in_text(text: &str) -> WrkScript {
         let mut script = WrkScript::default();
         let mut has_request = false;
         let mut formats = Vec::new();
+        // Files whose text it reads, and those whose lines it reads.
+        let mut files: Vec<String> = Vec::new();
+        let mut lists: Vec<String> = Vec::new();
         // Of each block that is open: whether it is a function, which runs for all requests alike.
         let mut blocks: Vec<bool> = Vec::new();
         let mut rest = text;
@@ -60,6 +71,8 @@ impl WrkScript {
                 "function" | "if" | "do" | "repeat" => blocks.push(word == "function"),
                 "end" | "until" => _ = blocks.pop(),
                 "wrk.format" => formats.extend(arguments(rest)),
+                "io.open" => files.extend(named_file(rest)),
+                "io.lines" => lists.extend(named_file(rest)),
                 _ => {}
             }
             let is_function = before == "function"
@@ -71,7 +84,10 @@ impl WrkScript {
             if is_function && word == "request" {
                 has_request = true;
             } else if is_function && HOOKS.contains(&word) {
-                script.not_take(format!("its {word}()"));
+                script.not_take(match word {
+                    "delay" => DELAY.to_owned(),
+                    _ => format!("its {word}()"),
+                });
             }
             before = word;
             if let Some(place) = word.strip_prefix("wrk.") {
@@ -84,6 +100,28 @@ impl WrkScript {
             script.method = Some(Said::Computed);
             script.body = Some(Said::Computed);
             script.not_take("its request()".to_owned());
+        }
+        // One file that is read as a whole, and one body that is no literal: that is the file's text,
+        // unless something is put together.
+        let is_whole = text.matches(":read(").count() == 1
+            && [":read(\"*a", ":read('*a", ":read(\"a", ":read('a"]
+                .iter()
+                .any(|read| text.contains(read))
+            && !text.contains("..");
+        if script.body == Some(Said::Computed)
+            && is_whole
+            && lists.is_empty()
+            && let [file] = &files[..]
+        {
+            script.body_file = Some(file.clone());
+        } else {
+            let read = files.iter().chain(&lists).map(|file| quoted(file)).collect::<Vec<_>>();
+            if !read.is_empty() {
+                script.not_take(format!(
+                    "what it reads from {} (--requests FILE sends the paths of its lines)",
+                    listed(&read)
+                ));
+            }
         }
         script
     }
@@ -185,7 +223,9 @@ impl WrkScript {
         if let Some(method) = self.method.clone().or(default) {
             words.extend(with_value(&["-m", "{}"], &method.word_or(METHOD)));
         }
-        if let Some(body) = body {
+        if let Some(file) = &self.body_file {
+            words.extend(["-D".to_owned(), file.clone()]);
+        } else if let Some(body) = body {
             words.extend(with_value(&["-d", "{}"], &body.word_or(BODY)));
         }
         for (name, value) in &self.headers {
@@ -258,6 +298,20 @@ fn field_of_table(field: &str) -> Option<(String, &str)> {
     let (name, value) = field.split_once('=')?;
     let name = name.trim();
     name.chars().all(is_of_name).then(|| (name.to_owned(), value.trim_start()))
+}
+
+/// The file that a call of `io.open` or `io.lines` names, and does not write.
+fn named_file(behind: &str) -> Option<String> {
+    let arguments = arguments(behind)?;
+    let is_read = match arguments.get(1).map(|mode| whole_text(mode)) {
+        None => true,
+        Some(Said::Text(mode)) => mode.starts_with('r'),
+        Some(Said::Computed) => false,
+    };
+    match whole_text(arguments.first().filter(|_| is_read)?) {
+        Said::Text(file) => Some(file),
+        Said::Computed => None,
+    }
 }
 
 /// The arguments of a call whose parenthesis begins here.
@@ -344,6 +398,22 @@ mod tests {
             (
                 "local a = { wrk.format('GET', '/a'), wrk.format('GET', '/b', nil, 'c') }\nrequest = function() return a[1] end",
                 "-m GET -d BODY not its path (the URL, --mix or --requests FILE) not several requests (--mix or --requests FILE)",
+            ),
+            (
+                "wrk.method = 'PUT'\nlocal f = io.open('body.json', 'rb')\nwrk.body = f:read('*a')",
+                "-m PUT -D body.json",
+            ),
+            (
+                "local log = io.open('out', 'w')\nlocal b = io.open('b'):read('*a')\nfunction request() return wrk.format('POST', '/', nil, b) end",
+                "-m POST -D b at /",
+            ),
+            (
+                "wrk.body = 'n=' .. n .. io.open('b'):read('*a')",
+                "-m GET -d BODY not what it reads from b (--requests FILE sends the paths of its lines)",
+            ),
+            (
+                "for line in io.lines('paths.txt') do add(line) end\nfunction request() return wrk.format('GET', next()) end\nfunction delay() return 10 end",
+                "-m GET not its path (the URL, --mix or --requests FILE) not its delay(): without --think the load is many times as high not what it reads from paths.txt (--requests FILE sends the paths of its lines)",
             ),
             ("function request() return 'x' end", "-m METHOD -d BODY not its request()"),
         ] {
