@@ -240,10 +240,10 @@ pub(crate) fn render(
                 report::with_valid_figures(load, report::request_logs::hdr)
             }
             (Study::Load(load), TextStyle::Hey) => {
-                report::with_verdict_first(load, report::hey::whole)
+                report::with_verdict_first(load, report::hey::LAYOUT)
             }
             (Study::Load(load), TextStyle::Wrk) => {
-                report::with_verdict_first(load, report::wrk::whole)
+                report::with_verdict_first(load, report::wrk::LAYOUT)
             }
             (_, TextStyle::Puma) => report::puma(study, saved.as_deref(), output.width()),
             _ => report::full(study, saved.as_deref(), output.width()),

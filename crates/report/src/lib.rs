@@ -37,7 +37,7 @@ mod two_studies;
 use details::details;
 pub use formats::csv::csv;
 pub use formats::{
-    hey, html, json, request_logs, text, with_valid_figures, with_verdict_first, wrk,
+    ToolLayout, hey, html, json, request_logs, text, with_valid_figures, with_verdict_first, wrk,
 };
 pub(crate) use formats::{markdown, plot, puma};
 use model::Study;

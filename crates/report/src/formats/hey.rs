@@ -19,8 +19,9 @@
 
 use std::fmt::Write as _;
 
-use model::{DurationSummary, Histogram, LoadStudy, Nanos, Outcome, counts};
+use model::{DurationSummary, Histogram, LoadStudy, Nanos, Outcome};
 
+use super::ToolLayout;
 use crate::number;
 
 const PERCENTILES: [u32; 7] = [10, 25, 50, 75, 90, 95, 99];
@@ -32,6 +33,9 @@ const BAR: u64 = 40;
 pub const BY_LONGTAIL: &str = "By longtail, in hey's layout:";
 /// How it goes on.
 const WHAT_IS_COUNTED: &str = "Requests/sec is of good responses that ended in the Total, statuses are of requests due in it, bytes are bodies of the whole run";
+
+/// It, with all its parts.
+pub const LAYOUT: ToolLayout = ToolLayout { whole, counts };
 
 /// The whole report.
 pub fn whole(study: &LoadStudy) -> String {
@@ -64,13 +68,18 @@ pub fn whole(study: &LoadStudy) -> String {
         }
         text += &details(study);
     }
-    text += "Status code distribution:\n";
+    text + &counts(study) + &format!("{BY_LONGTAIL} {WHAT_IS_COUNTED}\n")
+}
+
+fn counts(study: &LoadStudy) -> String {
+    let tally = &study.run.tally;
+    let mut text = "Status code distribution:\n".to_owned();
     for (outcome, n) in tally.counts.iter() {
         if let Outcome::Answered(status) = outcome {
             _ = writeln!(text, "  [{status}]\t{n} responses");
         }
     }
-    text + "\n" + &errors(study) + &format!("{BY_LONGTAIL} {WHAT_IS_COUNTED}\n")
+    text + "\n" + &errors(study)
 }
 
 fn histogram(times: &Histogram) -> String {
@@ -147,7 +156,7 @@ fn errors(study: &LoadStudy) -> String {
     for (outcome, n) in
         tally.counts.iter().filter(|(outcome, _)| !matches!(outcome, Outcome::Answered(_)))
     {
-        let kind = counts::name(outcome).replace('_', " ");
+        let kind = model::counts::name(outcome).replace('_', " ");
         if outcome == Outcome::BadResponse {
             tally
                 .bad_responses

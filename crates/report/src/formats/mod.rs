@@ -19,25 +19,43 @@ use model::{LoadStudy, Study, Verdict};
 /// Lays out a load in a format that has no way to mark a run as invalid: for an invalid run it
 /// returns a line that says why, and no figures.
 pub fn with_valid_figures(load: &LoadStudy, layout: fn(&LoadStudy) -> String) -> String {
-    let judgement = load.run.judgement.as_ref();
-    if judgement.is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
-    {
+    if is_withheld(load) {
         return format!("{} The figures are not shown (--force shows them).\n", conclusion(load));
     }
     layout(load)
 }
 
+/// A layout of another tool.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolLayout {
+    /// The whole report.
+    pub whole: fn(&LoadStudy) -> String,
+    /// The lines that only count responses and errors.
+    pub counts: fn(&LoadStudy) -> String,
+}
+
 /// The same for another tool's layout, in which people look at the first lines: where the figures are
-/// not the server's, the first line says so.
-pub fn with_verdict_first(load: &LoadStudy, layout: fn(&LoadStudy) -> String) -> String {
-    let text = with_valid_figures(load, layout);
-    let judgement = load.run.judgement.as_ref();
-    let is_shown_all_the_same = judgement.is_some_and(|judgement| match judgement.verdict {
-        Verdict::GeneratorBound => true,
-        Verdict::Invalid => judgement.forced,
-        _ => false,
+/// not the server's, the first line says so. Of an invalid run it has what was counted, and neither
+/// times nor rates.
+pub fn with_verdict_first(load: &LoadStudy, layout: ToolLayout) -> String {
+    if is_withheld(load) {
+        let why = conclusion(load);
+        let counts = (layout.counts)(load);
+        return format!("{why} Times and rates are not shown (--force shows them).\n{counts}");
+    }
+    let text = (layout.whole)(load);
+    let is_shown_all_the_same = load.run.judgement.as_ref().is_some_and(|judgement| {
+        matches!(judgement.verdict, Verdict::GeneratorBound | Verdict::Invalid)
     });
     if is_shown_all_the_same { format!("{}\n{text}", conclusion(load)) } else { text }
+}
+
+/// Whether a load is invalid, and nobody asked for its figures all the same.
+fn is_withheld(load: &LoadStudy) -> bool {
+    load.run
+        .judgement
+        .as_ref()
+        .is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
 }
 
 /// What is concluded of a load, in a line.

@@ -19,6 +19,7 @@ use std::fmt::Write as _;
 
 use model::{Counts, Histogram, LoadStudy, Nanos, Outcome};
 
+use super::ToolLayout;
 use crate::number::{self, NONE, or_none};
 
 const PERCENTILES: [u32; 4] = [50, 75, 90, 99];
@@ -28,12 +29,14 @@ pub const BY_LONGTAIL: &str = "By longtail, in wrk's layout:";
 /// How it goes on.
 const WHAT_IS_COUNTED: &str = "requests are good responses in the measured time, bytes are of the whole run, no sample is added";
 
+/// It, with all its parts.
+pub const LAYOUT: ToolLayout = ToolLayout { whole, counts };
+
 /// The whole report.
 pub fn whole(study: &LoadStudy) -> String {
     let plan = &study.plan;
     let run = &study.run;
     let tally = &run.tally;
-    let counts = &tally.counts;
     let length = plan.length.unwrap_or(run.measured);
     let mut text = format!("Running {} test @ {}\n", seconds(length.as_secs_f64(), 0), plan.url);
     _ = writeln!(text, "  {} threads and {} connections", plan.load.lanes, plan.load.connections);
@@ -56,7 +59,27 @@ pub fn whole(study: &LoadStudy) -> String {
         time_text(run.measured),
         binary(tally.received_bytes as f64)
     );
-    text += &socket_errors(counts);
+    text += &errors(study);
+    let elapsed = run.elapsed.as_secs_f64();
+    let transfer = if elapsed > 0.0 { tally.received_bytes as f64 / elapsed } else { 0.0 };
+    _ = writeln!(text, "Requests/sec: {:>9}", number::fixed(run.completed_rate(), 2));
+    _ = writeln!(text, "Transfer/sec: {:>10}B", binary(transfer));
+    _ = writeln!(text, "{BY_LONGTAIL} {WHAT_IS_COUNTED}");
+    text
+}
+
+/// Responses and errors that are counted, without times and rates.
+fn counts(study: &LoadStudy) -> String {
+    let tally = &study.run.tally;
+    let good = tally.counts.good();
+    format!("  {good} good responses of {} requests\n{}", tally.counts.total(), errors(study))
+}
+
+/// The lines of errors.
+fn errors(study: &LoadStudy) -> String {
+    let tally = &study.run.tally;
+    let counts = &tally.counts;
+    let mut text = socket_errors(counts);
     let bad = counts.answered() - counts.good();
     if bad > 0 {
         _ = writeln!(text, "  Non-2xx or 3xx responses: {bad}");
@@ -64,11 +87,6 @@ pub fn whole(study: &LoadStudy) -> String {
     if let Some(reasons) = tally.reason(Outcome::BadResponse) {
         _ = writeln!(text, "  Bad responses: {reasons}");
     }
-    let elapsed = run.elapsed.as_secs_f64();
-    let transfer = if elapsed > 0.0 { tally.received_bytes as f64 / elapsed } else { 0.0 };
-    _ = writeln!(text, "Requests/sec: {:>9}", number::fixed(run.completed_rate(), 2));
-    _ = writeln!(text, "Transfer/sec: {:>10}B", binary(transfer));
-    _ = writeln!(text, "{BY_LONGTAIL} {WHAT_IS_COUNTED}");
     text
 }
 

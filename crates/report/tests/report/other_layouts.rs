@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram as Buckets;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
-use model::{Nanos, Verdict};
+use model::{Counts, Nanos, Outcome, Verdict};
 use report::{hey, request_logs, wrk};
 use testkit::load as study;
 
@@ -57,16 +57,35 @@ fn heys_layout_is_heys() {
 #[test]
 fn the_first_line_says_that_figures_are_not_the_servers() {
     let mut study = study::open_poisson();
-    for layout in [hey::whole, wrk::whole] {
-        assert_eq!(report::with_verdict_first(&study, layout), layout(&study));
+    for layout in [hey::LAYOUT, wrk::LAYOUT] {
+        assert_eq!(report::with_verdict_first(&study, layout), (layout.whole)(&study));
     }
     study.run.judgement.as_mut().unwrap().verdict = Verdict::GeneratorBound;
-    for layout in [hey::whole, wrk::whole] {
+    for layout in [hey::LAYOUT, wrk::LAYOUT] {
         let text = report::with_verdict_first(&study, layout);
         let (first, rest) = text.split_once('\n').unwrap();
         assert!(first.starts_with("GENERATOR-BOUND: longtail was "), "{first}");
-        assert_eq!(rest, layout(&study));
+        assert_eq!(rest, (layout.whole)(&study));
     }
+}
+
+#[test]
+fn of_an_invalid_run_only_counts_are_laid_out() {
+    let mut study = study::open_poisson();
+    study.run.tally.counts = Counts::default();
+    for outcome in [Outcome::Answered(500), Outcome::Answered(500), Outcome::TimedOut] {
+        study.run.tally.counts.record(outcome);
+    }
+    study.run.judgement.as_mut().unwrap().verdict = Verdict::Invalid;
+    let text = report::with_verdict_first(&study, hey::LAYOUT);
+    let (first, rest) = text.split_once('\n').unwrap();
+    assert!(first.ends_with("Times and rates are not shown (--force shows them)."), "{first}");
+    let counted = "Status code distribution:\n  [500]\t2 responses\n\nError distribution:\n  [1]\ttimed out\n\n";
+    assert_eq!(rest, counted);
+    let text = report::with_verdict_first(&study, wrk::LAYOUT);
+    let (_, rest) = text.split_once('\n').unwrap();
+    let counted = "  0 good responses of 3 requests\n  Socket errors: connect 0, read 0, write 0, timeout 1\n  Non-2xx or 3xx responses: 2\n";
+    assert_eq!(rest, counted);
 }
 
 #[test]
