@@ -11,7 +11,7 @@ use clap::{ArgMatches, Command};
 use judge::words::listed;
 use model::Nanos;
 use model::plan::quoted;
-use model::secret::{is_number_or_time, masked_word};
+use model::secret::{is_number_or_time, is_secret_body, masked_word};
 use requests::{FileDefaults, RequestError, RequestsFormat, TargetUrl};
 
 use super::flags::{
@@ -754,6 +754,15 @@ pub(crate) fn answer(
             Some(what) => found.left_out.push(format!("not taken: {}", listed(&what))),
             None => found.harmless.push(OF_SCRIPT.to_owned()),
         }
+    }
+    if words.windows(2).any(|pair| {
+        ["-d", "--data-raw"].contains(&pair[0].as_str())
+            && pair[1] != BODY
+            && is_secret_body(&pair[1])
+    }) {
+        found.to_fill.push(
+            "a body is shown only if it is JSON, XML or a form, with no secret in it".to_owned(),
+        );
     }
     Ok(PastedLine { refusal: refusal.to_owned(), words, notes: found.notes() })
 }
