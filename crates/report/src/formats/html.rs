@@ -61,7 +61,7 @@ pub fn whole(study: &Study, summary: &Summary<'_>) -> String {
         drawn = drawn(study, summary),
         runs = titled(heading, &(table_of_answer(summary) + &all), "\n"),
         trust = trust(summary),
-        command = escaped(&tree.command_line),
+        command = unbroken(&tree.command_line, |_| true),
         facts = facts(&tree.facts),
         details = titled("Details", &sections, "\n"),
     )
@@ -133,7 +133,7 @@ fn answer(summary: &Summary<'_>) -> String {
         escaped(first),
         list("arms", arms.into_iter().map(|line| arm(line))),
         list("ticks", expected),
-        list("findings", summary.reasons().map(|reason| format!("<li>{}</li>", escaped(reason)))),
+        list("findings", summary.reasons().map(|reason| format!("<li>{}</li>", prose(reason)))),
     )
 }
 
@@ -227,16 +227,20 @@ fn trust(summary: &Summary<'_>) -> String {
         };
         let hint = line
             .hint
-            .map(|hint| format!("<br><small>→ {}</small>", escaped(hint)))
+            .map(|hint| format!("<br><small>→ {}</small>", prose(hint)))
             .unwrap_or_default();
         format!(
             "<li><span class=\"{class}\">{}</span> {}{hint}</li>",
             line.mark.sign(),
-            escaped(&line.sentence)
+            prose(&line.sentence)
         )
     };
     let command = |it: &NextCommand| {
-        format!("<li><small>{}</small><pre>{}</pre></li>", escaped(&it.why), escaped(&it.command))
+        format!(
+            "<li><small>{}</small><pre>{}</pre></li>",
+            prose(&it.why),
+            unbroken(&it.command, |_| true)
+        )
     };
     let trust = list("ticks", summary.trust.iter().map(line));
     let next = list("next", summary.next.iter().map(command));
@@ -392,4 +396,39 @@ fn bands(columns: &[TableColumn], class: &str) -> String {
         let _ = write!(html, "<th{class} colspan=\"{}\">{}</th>", same.len(), escaped(title));
     }
     html + "</tr>"
+}
+
+/// A sentence in which no line breaks within a flag or before a percent sign.
+fn prose(text: &str) -> String {
+    unbroken(text, |word| word.contains("--")).replace(" %", "&nbsp;%")
+}
+
+/// A text in which no line breaks within these words, such as after the dashes of `--for`, unless a
+/// word is longer than a line.
+fn unbroken(text: &str, is_whole: impl Fn(&str) -> bool) -> String {
+    let words = text.split(' ').map(|word| {
+        let safe = escaped(word);
+        let has_hyphen = word.contains('-');
+        if has_hyphen && is_whole(word) {
+            format!("<span class=\"word\">{safe}</span>")
+        } else {
+            safe
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_breaks_within_a_flag_or_before_a_percent_sign() {
+        let flag = |word: &str| format!("<span class=\"word\">{word}</span>");
+        let said = prose("99 % of requests: --for 60s & one-sided");
+        assert_eq!(said, format!("99&nbsp;% of requests: {} 60s &amp; one-sided", flag("--for")));
+        let line = unbroken("longtail load -c 5 http://my-host/", |_| true);
+        let expected = ["longtail load", &flag("-c"), "5", &flag("http://my-host/")].join(" ");
+        assert_eq!(line, expected);
+    }
 }
