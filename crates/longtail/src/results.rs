@@ -101,10 +101,12 @@ impl<'a> Results<'a> {
             // Why it could not be saved is told below.
             (None, Some(_)) => {}
         }
+        let studies = self.studies.iter().filter(|_| kept.is_ok()).map(PathBuf::as_path);
+        let written = studies.chain(written.iter().map(|(file, _)| &*file.path));
         if judge::is_cut_short(study) {
-            let studies = self.studies.iter().filter(|_| kept.is_ok()).map(PathBuf::as_path);
-            let written = written.iter().map(|(file, _)| &*file.path);
-            tell_partial(studies.chain(written).chain(self.log.as_deref()));
+            tell_partial(written.chain(self.log.as_deref()));
+        } else {
+            tell_written(written);
         }
         let failed = failed.into_iter().map(|(_, result)| result);
         let parts = [kept, printed].into_iter().chain(failed);
@@ -144,6 +146,14 @@ fn tell_partial<'p>(files: impl Iterator<Item = &'p Path>) {
     if count > 0 {
         let has = if count == 1 { "has" } else { "have" };
         ui::note(&format!("{names} {has} what was measured until then"));
+    }
+}
+
+/// Says which files that the user named have the result.
+fn tell_written<'p>(files: impl Iterator<Item = &'p Path>) {
+    let (names, count) = names_of(files.filter(|path| !files::is_stream(path)));
+    if count > 0 {
+        ui::note(&format!("wrote {names}"));
     }
 }
 
