@@ -15,7 +15,7 @@ use crate::limits;
 use crate::next::rounded_up;
 use crate::trust::TrustLine;
 use crate::verdict;
-use crate::words::few_digits;
+use crate::words::{few_digits, tenths};
 
 /// Judges a trial. Returns the check that failed if the trial is worthless because of it: if it broke
 /// an objective, that may have been the fault of the generator, or of other programs that used the
@@ -127,9 +127,41 @@ pub(crate) fn objectives(study: &CapacityStudy) -> String {
     all.join(" and ")
 }
 
+/// The objectives, and with which other programs on its CPUs the server was seen to keep them.
+pub(crate) fn conditions(study: &CapacityStudy) -> String {
+    let beside = beside_others(study, deciding_runs(study)).unwrap_or_default();
+    format!("{}{beside}", objectives(study))
+}
+
+/// The runs that the answer rests on: the closed loop, and the trials that count, of each size.
+fn deciding_runs(study: &CapacityStudy) -> impl Iterator<Item = &Run> {
+    let searches = std::iter::once(study).chain(study.sizes.iter().map(|size| &size.search));
+    searches.flat_map(|search| {
+        let trials = search.trials.iter().filter(|trial| counts(trial)).map(|trial| &trial.run);
+        search.closed_loop.as_deref().into_iter().chain(trials)
+    })
+}
+
+/// ` beside other programs that used up to 1.2 of the 2 CPUs`; `None` if the server hardly waited for
+/// a CPU in any of these runs.
+fn beside_others<'a>(
+    study: &CapacityStudy,
+    runs: impl IntoIterator<Item = &'a Run>,
+) -> Option<String> {
+    let used = runs.into_iter().filter_map(|run| {
+        let taken = others_took_the_cpus(run, &study.plan.objectives)?;
+        let Diagnostic::CpusTaken { others, of } = taken else { return None };
+        Some((others, of))
+    });
+    let used: Vec<(f64, f64)> = used.collect();
+    let (others, of) = used.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let up_to = if used.len() > 1 { "up to " } else { "" };
+    Some(format!(" beside other programs that used {up_to}{} of the {of} CPUs", tenths(*others)))
+}
+
 /// The answer.
 pub fn sentence(study: &CapacityStudy) -> String {
-    let objectives = objectives(study);
+    let objectives = conditions(study);
     let bracket = study.bracket;
     match (bracket.low > 0.0, bracket.high) {
         (true, Some(high)) => format!(
@@ -305,7 +337,9 @@ fn confirmed(study: &CapacityStudy) -> Option<String> {
 
 fn closed_loop(study: &CapacityStudy) -> Option<String> {
     let rate = study.closed_loop_rate()?;
-    let reached = closed_loop_reached(study.closed_loop.as_ref()?);
+    let run = study.closed_loop.as_deref()?;
+    let reached = closed_loop_reached(run);
+    let beside = beside_others(study, [run]).unwrap_or_default();
     let share = if study.bracket.low > 0.0 {
         format!(
             "; {}/s is {} % of that",
@@ -315,7 +349,7 @@ fn closed_loop(study: &CapacityStudy) -> Option<String> {
     } else {
         String::new()
     };
-    Some(format!("{reached}{share}."))
+    Some(format!("{reached}{beside}{share}."))
 }
 
 /// `A closed loop of 30 connections reached 83.7/s`
@@ -610,17 +644,24 @@ pub fn trust(study: &CapacityStudy) -> Vec<TrustLine> {
     interrupted(study).into_iter().chain(evidence(study)).collect()
 }
 
+/// How many trials were not broken off.
+pub(crate) fn whole_trials(study: &CapacityStudy) -> u64 {
+    let is_whole = |trial: &&CapacityTrial| trial.result != TrialResult::BrokenOff;
+    study.trials.iter().filter(is_whole).count() as u64
+}
+
 /// What its trials say for the answer and against it.
 pub(crate) fn evidence(study: &CapacityStudy) -> Vec<TrustLine> {
     let mut lines = Vec::new();
     let doubted =
         study.trials.iter().filter(|trial| trial.result == TrialResult::NotTrusted).count() as u64;
-    let trials = number::count_of(study.trials.len() as u64, "trial");
+    let whole = whole_trials(study);
+    let trials = number::count_of(whole, "trial");
     let counting: Vec<&CapacityTrial> = study.trials.iter().filter(|it| counts(it)).collect();
     if !counting.is_empty() {
         let counted: u64 = counting.iter().map(|trial| judged_requests(trial)).sum();
         let counted = number::count_of(counted, "request");
-        let these = if counting.len() == study.trials.len() {
+        let these = if counting.len() as u64 == whole {
             trials.clone()
         } else {
             format!("{} of {trials} count", counting.len())
@@ -654,6 +695,15 @@ pub(crate) fn evidence(study: &CapacityStudy) -> Vec<TrustLine> {
                 ),
             )
             .hint("they may say nothing of the server: use a quieter machine, or make the load on another (--from)"),
+        );
+    }
+    if doubted == 0 && beside_others(study, deciding_runs(study)).is_some() {
+        lines.push(
+            TrustLine::new(
+                Grade::Doubtful,
+                "other programs used the server's CPUs meanwhile: alone it may take more",
+            )
+            .hint("wait until the machine is idle, or give the server CPUs of its own (taskset)"),
         );
     }
     lines.extend(study.beyond.iter().filter_map(doubt_beyond));
@@ -742,7 +792,7 @@ mod tests {
 
     /// A server that wanted few CPUs while other programs used both of them up: its requests waited
     /// this long for a CPU, and so many more were answered with status 503.
-    fn beside_others(waited: Nanos, errors: u64, status: u16) -> Run {
+    fn waiting_beside_others(waited: Nanos, errors: u64, status: u16) -> Run {
         let elapsed = Nanos::from_secs(10);
         let cpu = Nanos::from_millis(200);
         let server = ServerCpu {
@@ -764,14 +814,14 @@ mod tests {
     fn a_trial_is_only_doubted_for_other_programs_if_they_may_have_made_requests_late() {
         let objectives = ["p99 < 400ms".parse().unwrap()];
         let taken = |waited: u64, errors: u64, status: u16| {
-            let run = beside_others(Nanos::from_millis(waited), errors, status);
+            let run = waiting_beside_others(Nanos::from_millis(waited), errors, status);
             let is_servers = errors_break(&run, &objectives);
             others_took_the_cpus(&run, &objectives).is_some() && !is_servers
         };
         assert!(taken(50, 0, 500), "an eighth of the limit is waited for a CPU");
         assert!(!taken(1, 0, 500), "a request hardly waits for a CPU");
         // Without a wait that shows, a server that is ready to run all the time has too few CPUs.
-        let mut hello = beside_others(Nanos::from_millis(1), 0, 500);
+        let mut hello = waiting_beside_others(Nanos::from_millis(1), 0, 500);
         let server = hello.generator.server.as_mut().unwrap();
         server.requests = 10_000;
         server.processes[0].run_queue = Nanos::from_secs(10);
@@ -779,6 +829,50 @@ mod tests {
         let many = testkit::load::overloaded().run.tally.counts.total() / 20;
         assert!(!taken(50, many, 500), "it answers with 500, which other programs do not write");
         assert!(taken(50, many, 503), "a server without a CPU may refuse requests");
+    }
+
+    #[test]
+    fn the_answer_says_that_other_programs_used_the_cpus() {
+        let mut study = testkit::capacity::found();
+        study.trials[2].run = with_others(&study.trials[2].run, Nanos::from_millis(1));
+        assert!(!sentence(&study).contains("other programs"), "it hardly waited for a CPU");
+        let others = with_others(&study.trials[2].run, Nanos::from_millis(50));
+        study.trials[2].run = others.clone();
+        let beside = " beside other programs that used 2.0 of the 2 CPUs";
+        let said = sentence(&study);
+        assert_eq!(
+            said,
+            format!("It takes 500 to 572 requests/s with p99 < 200ms{beside} (95 %).")
+        );
+        let is_doubt = |line: &TrustLine| line.sentence.ends_with(": alone it may take more");
+        assert!(trust(&study).iter().any(is_doubt));
+        study.closed_loop = Some(Box::new(others));
+        assert!(sentence(&study).contains(" used up to 2.0 of the 2 CPUs"));
+        let reached = closed_loop(&study).unwrap();
+        assert!(reached.contains(&format!("/s{beside}; 500/s is ")), "{reached}");
+        // What the answer does not rest on says nothing about it.
+        study.closed_loop = None;
+        study.trials[2].result = TrialResult::NotTrusted;
+        assert!(!sentence(&study).contains("other programs"));
+        assert!(!trust(&study).iter().any(is_doubt), "the trial that does not count says it");
+    }
+
+    /// A run beside other programs that left no CPU idle, and for which requests waited so long.
+    fn with_others(run: &Run, waited: Nanos) -> Run {
+        let GeneratorFacts { server, .. } = waiting_beside_others(waited, 0, 200).generator;
+        let mut run = run.clone();
+        run.generator.server = server;
+        run
+    }
+
+    #[test]
+    fn a_trial_that_was_broken_off_is_no_trial_of_those_that_cannot_be_trusted() {
+        let mut study = testkit::capacity::found();
+        study.trials[0].result = TrialResult::NotTrusted;
+        study.trials[5].result = TrialResult::BrokenOff;
+        let said: Vec<String> = evidence(&study).into_iter().map(|line| line.sentence).collect();
+        assert!(said[0].starts_with("4 of 5 trials count, "), "{said:?}");
+        assert!(said.iter().any(|it| it.starts_with("1 of 5 trials cannot be trusted")));
     }
 
     #[test]

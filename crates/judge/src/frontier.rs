@@ -5,7 +5,7 @@
 
 use model::{CapacityBracket, CapacityStudy, Nanos, SizeSearch, number};
 
-use crate::capacity::{objectives, rate_down, rate_up};
+use crate::capacity::{conditions, rate_down, rate_up, whole_trials};
 use crate::checks::Grade;
 use crate::trust::TrustLine;
 use crate::words::listed;
@@ -49,7 +49,7 @@ fn named(sizes: &[&SizeSearch]) -> String {
 
 /// The answer.
 pub fn sentence(study: &CapacityStudy) -> String {
-    let objectives = objectives(study);
+    let objectives = conditions(study);
     let Frontier { best, below } = Frontier::of(study);
     let less = if below.is_empty() {
         String::new()
@@ -140,7 +140,7 @@ fn interrupted(study: &CapacityStudy) -> Option<TrustLine> {
 pub fn trust(study: &CapacityStudy) -> Vec<TrustLine> {
     let mut lines: Vec<TrustLine> = interrupted(study).into_iter().collect();
     let longest = study.sizes.iter().map(|size| size.search.total_time).max();
-    let whole = study.sizes.iter().map(|size| size.search.trials.len() as u64).sum::<u64>();
+    let whole = study.sizes.iter().map(|size| whole_trials(&size.search)).sum::<u64>();
     if whole > 0 {
         lines.push(TrustLine::new(
             Grade::Passed,

@@ -225,7 +225,7 @@ impl SignalsBase {
             BaseKnownBy::Search => capacity::sentence(search),
             BaseKnownBy::ShortTrials => {
                 let seems = capacity::provisional(search).unwrap_or_default();
-                let objectives = capacity::objectives(search);
+                let objectives = capacity::conditions(search);
                 format!("It seems to take {seems} with {objectives}: a longer --budget decides.")
             }
             BaseKnownBy::ClosedLoop => {
