@@ -76,7 +76,7 @@ impl Diagnosis {
             | Found::Full
             | Found::NotKnown(_) => (None, None),
         };
-        let since = waits::since(seen, wait);
+        let since = waits::since(seen, &found, wait);
         let why = why(seen, &found);
         let tries = tries::of(seen, &found);
         Diagnosis { limit, guess, wait, answer, since, why, tries }

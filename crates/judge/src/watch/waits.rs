@@ -49,7 +49,10 @@ pub(super) fn threads(seen: &WatchEvidence) -> Option<String> {
             " ({waits} of them with requests marked as waiting, for which Puma has added threads)"
         )
     });
-    let waits = waits.or_else(|| for_next_requests(seen, busy)).unwrap_or_default();
+    if let Some(remark) = for_next_requests(seen, busy).filter(|_| waits.is_none()) {
+        return Some(remark);
+    }
+    let waits = waits.unwrap_or_default();
     Some(match busy {
         0 => format!("None of {} is busy.", count_of(slots, "thread")),
         _ if busy >= slots && slots == 1 => format!("The only thread is busy{waits}."),
@@ -59,16 +62,23 @@ pub(super) fn threads(seen: &WatchEvidence) -> Option<String> {
     })
 }
 
-/// A remark about Puma 6 and older, if there are fewer requests in flight than busy threads.
+/// The count of Puma 6 and older, if there are fewer requests in flight than busy threads by it.
 fn for_next_requests(seen: &WatchEvidence, busy: u32) -> Option<String> {
     let out = seen.requests_out_at_most().filter(|out| *out < busy)?;
-    (seen.major()? <= 6).then(|| {
-        format!(
-            " ({} in flight: Puma 6 and older count a thread as busy that waits for a client's next \
-             request)",
-            are(out, "request")
-        )
-    })
+    let slots = seen.slots().filter(|_| seen.major().is_some_and(|major| major <= 6))?;
+    let counted = match slots {
+        1 => "its only thread".to_owned(),
+        _ if busy >= slots => format!("all {slots} threads"),
+        _ => format!("{busy} of {slots} threads"),
+    };
+    let in_flight = match out {
+        0 => "no request is".to_owned(),
+        _ => format!("only {}", are(out, "request")),
+    };
+    Some(format!(
+        "Puma counts {counted} as busy, but {in_flight} in flight: Puma 6 and older also count a \
+         thread that waits for a client's next request."
+    ))
 }
 
 /// What waits, and where.
@@ -243,7 +253,7 @@ fn long_cpu_wait(seen: &WatchEvidence) -> Option<f64> {
 /// Since when there is a queue; if nothing waits now, since when that is so. `wait`: how long a
 /// request waits, where that is known. It is said elsewhere; where it is not known this must say so,
 /// since how long there is a queue is easily taken for it.
-pub(super) fn since(seen: &WatchEvidence, wait: Option<Nanos>) -> Option<String> {
+pub(super) fn since(seen: &WatchEvidence, found: &Found, wait: Option<Nanos>) -> Option<String> {
     let Some(span) = seen.span else { return seen.earlier.and_then(before) };
     if span.length < LEAST_SPAN {
         return None;
@@ -268,14 +278,37 @@ pub(super) fn since(seen: &WatchEvidence, wait: Option<Nanos>) -> Option<String>
         }
     };
     let each = match wait {
-        Some(_) => "",
-        None if seen.no_statistics.is_none() => ". How long each request waits is not known",
-        None if seen.is_puma => {
-            ". How long each request waits cannot be seen without Puma's control server"
+        Some(_) => String::new(),
+        None if seen.no_statistics.is_none() => {
+            format!(". How long each request waits is not known: {}", why_no_wait(seen, found))
         }
-        None => ". How long each request waits cannot be seen here",
+        None if seen.is_puma => {
+            ". How long each request waits cannot be seen without Puma's control server".to_owned()
+        }
+        None => ". How long each request waits cannot be seen here".to_owned(),
     };
     Some(format!("{since}; {trend}{each}"))
+}
+
+/// Why it is not known how long a request waits, although the server's statistics are.
+fn why_no_wait(seen: &WatchEvidence, found: &Found) -> &'static str {
+    match (found, seen.rate) {
+        (Found::Uneven, _) => "some workers have free threads, and others a backlog",
+        (Found::Standstill, _) => "no request is begun any more",
+        _ if seen.waiting() == 0 => "on average, fewer than one waits at a time",
+        (_, None) if seen.major().is_some_and(|major| major < 5) => {
+            "Puma before 5 does not count its requests"
+        }
+        (_, None) if seen.is_cluster => {
+            "that takes two counts of its requests by each worker, which reports every 5 s"
+        }
+        (_, None) => "that takes two counts of its requests by Puma",
+        (_, Some(rate)) if rate.reaches_back => {
+            "Puma's counts of its requests reach back to before this watch; watch longer"
+        }
+        (_, Some(rate)) if rate.per_second <= 0.0 => "no request was begun in the last seconds",
+        (_, Some(_)) => "Puma's last counts of its requests may be from before they waited",
+    }
 }
 
 /// What waited earlier, where nothing waits now.
