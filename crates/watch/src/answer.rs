@@ -45,7 +45,9 @@ pub fn answer(
         wrap(&mut wrapped, width, before, text);
         lines.extend(wrapped.lines().map(|line| AnswerLine { is_bold, ..AnswerLine::plain(line) }));
     };
-    put_line(false, "", &head(target, seen));
+    for line in &head(target, seen, width) {
+        put_line(false, "", line);
+    }
     put_line(false, "", "");
     for line in &answer {
         put_line(true, "  ", line);
@@ -71,8 +73,9 @@ pub fn answer(
     lines
 }
 
-/// `Puma 5.6.5 on 127.0.0.1:9292 · 2 workers x 5 threads · up 3 min · 99 req/s`
-fn head(target: &WatchTarget, seen: &WatchEvidence) -> String {
+/// `Puma 5.6.5 on 127.0.0.1:9292 · 2 workers x 5 threads · up 3 min · 99 req/s`, on as many lines as
+/// its parts take.
+fn head(target: &WatchTarget, seen: &WatchEvidence, width: Width) -> Vec<String> {
     let name = match (&seen.version, &seen.program) {
         (Some(version), _) => format!("Puma {version}"),
         (None, _) if seen.is_puma => "Puma".to_owned(),
@@ -88,17 +91,29 @@ fn head(target: &WatchTarget, seen: &WatchEvidence) -> String {
         threads => threads.map(|threads| format!("single mode, {threads}")),
     };
     let rate = seen.rate.map(|rate| {
-        let ago = rate.age.filter(|_| rate.is_rough).map(|age| age.0 / 1_000_000_000);
-        let span = ago
-            .map(|to| format!(" ({:.0} to {to} s ago)", to as f64 + rate.seconds))
-            .unwrap_or_default();
-        format!("{} req/s{span}", rate.in_words())
+        // Over so little time that it matters, or from before the watch.
+        let over = Some(rate.seconds).filter(|_| rate.is_rough);
+        let over = over.map(|over| format!(" over {over:.0} s")).unwrap_or_default();
+        format!("{} req/s{over}", rate.in_words())
     });
     let rate = rate.or_else(|| seen.busy().map(|_| "req/s not known yet".to_owned()));
     let up = seen.age.map(|age| format!("up {}", rough(age)));
     let connect = seen.connect.map(|took| format!("connect {}", number::time(took)));
     let parts = [Some(format!("{name} on {}", target.place())), size, up, rate, connect];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+    lines_of_parts(parts.into_iter().flatten(), width)
+}
+
+/// The parts joined by ` · `, broken only between them.
+fn lines_of_parts(parts: impl Iterator<Item = String>, width: Width) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        let joined = lines.last().map(|line| format!("{line} · {part}"));
+        match (lines.last_mut(), joined.filter(|line| width.fits(line.chars().count()))) {
+            (Some(last), Some(joined)) => *last = joined,
+            _ => lines.push(part),
+        }
+    }
+    lines
 }
 
 /// `41 s`, `3 min`, `5 h`, `12 days`
@@ -299,6 +314,20 @@ mod tests {
             let widest = lines.iter().map(|line| line.chars().count()).max();
             assert!(lines.len() <= 30 && widest <= Some(COLUMNS), "{}", lines.join("\n"));
         }
+    }
+
+    #[test]
+    fn a_title_is_broken_between_its_parts() {
+        let mut seen = situation("the rate is from before the watch");
+        seen.age = Some(Nanos::from_secs(200));
+        let lines = |columns| head(&target(), &seen, Width::of(columns));
+        let server = "Puma 5.6.5 on 127.0.0.1:9292";
+        let whole = format!("{server} · 2 workers x 5 threads · up 3 min · ~99 req/s over 35 s");
+        assert_eq!(lines(100), [whole]);
+        assert_eq!(
+            lines(80),
+            [&*format!("{server} · 2 workers x 5 threads · up 3 min"), "~99 req/s over 35 s"]
+        );
     }
 
     #[test]
