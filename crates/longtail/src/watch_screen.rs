@@ -88,18 +88,18 @@ impl WatchScreen {
         write(&text).map_err(|why| unusable(&why))
     }
 
-    /// Handles the keys that were pressed, without waiting; returns whether one of them ends it.
+    /// Handles the keys that were pressed, without waiting; returns the one that ends it, if any.
     ///
     /// # Errors
     /// Where the terminal is gone.
-    pub(crate) fn wants_to_end(&mut self) -> Result<bool, Mistake> {
+    pub(crate) fn ending_key(&mut self) -> Result<Option<Key>, Mistake> {
         if size_now()? != self.size {
             self.is_stale = true;
         }
         for key in keys::pressed(&io::stdin()).map_err(|why| unusable(&why))? {
             self.is_stale = true;
             match key {
-                Key::ControlC | Key::Escape | Key::Character('q' | 'Q') => return Ok(true),
+                Key::ControlC | Key::Escape | Key::Character('q' | 'Q') => return Ok(Some(key)),
                 Key::Character('d' | 'D') => {
                     self.is_full = !self.is_full;
                     self.scroll = 0;
@@ -111,7 +111,7 @@ impl WatchScreen {
                 Key::Character(_) | Key::Other => {}
             }
         }
-        Ok(false)
+        Ok(None)
     }
 }
 

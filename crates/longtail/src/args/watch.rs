@@ -42,8 +42,7 @@ Sends no requests. Puma's statistics are read where its state file is found (tmp
 like) or named; reading them resets the maxima of Puma 7 and later. What waits, and where, any user
 sees; what the threads wait for, which is the reason, only root and the server's own user. The rate
 of requests and how long each waits need Puma's control server (activate_control_app, state_path).
-q, Esc and Ctrl-C end it, with exit code 0; but without a screen, Ctrl-C that cuts --for short ends
-it with 130.";
+q, Esc and Ctrl-C end it, with exit code 0; but Ctrl-C that cuts --for short ends it with 130.";
 
 /// Flags of `longtail watch`.
 #[derive(Debug, Args)]

@@ -15,6 +15,7 @@ use watch::{AnswerLine, StatisticsSource, WatchBoard, WatchEnd, WatchTarget};
 
 use crate::args::WatchArgs;
 use crate::exit::{Exit, Mistake};
+use crate::keys::Key;
 use crate::terminal::TerminalSize;
 use crate::watch_screen::{WatchScreen, is_a_terminal};
 use crate::{signals, terminal, ui};
@@ -64,8 +65,8 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
         board.close(clock.now());
     }
     answer.print(args, &board, end);
-    // A watch without a length, or on a screen, is meant to be ended by the user.
-    let is_early = args.length.is_some() && interrupt.load(Ordering::Relaxed) && !is_drawn;
+    // A watch without a length is meant to be ended by the user.
+    let is_early = args.length.is_some() && interrupt.load(Ordering::Relaxed);
     Ok(Exit::Interrupted.if_so(is_early))
 }
 
@@ -243,7 +244,9 @@ impl Viewer<'_> {
     /// Handles the keys that were pressed and draws what is new. Returns whether the user quits.
     fn update_screen(&mut self, board: &WatchBoard) -> Result<bool, Mistake> {
         let Some(screen) = &mut self.screen else { return Ok(false) };
-        if screen.wants_to_end()? {
+        if let Some(key) = screen.ending_key()? {
+            // On the screen it is a key and no signal.
+            self.interrupt.fetch_or(key == Key::ControlC, Ordering::Relaxed);
             return Ok(true);
         }
         // A terminal that takes no output now is drawn on later, so that keys and signals are not

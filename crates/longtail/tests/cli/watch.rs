@@ -182,17 +182,7 @@ fn q_ends_a_watch_and_restores_the_terminal() {
     let port = free_port();
     let mut server = lab.start(&format!("sink --listen 127.0.0.1:{port}"));
     server.until(|printed| printed.contains("listening"));
-    // Records the settings of the terminal that `script` made, before and after.
-    let line = format!(
-        "stty rows 40 cols 140; stty -a > before; {} watch :{port} --every 100ms; echo code $?; stty -a > after",
-        crate::lab::LONGTAIL
-    );
-    let mut command = lab.program("script");
-    command
-        .args(["-q", "-c", &line, "/dev/null"])
-        .env("TERM", "xterm")
-        .stdin(std::process::Stdio::piped());
-    let mut terminal = Running::start(&mut command);
+    let mut terminal = on_a_screen(&lab, port, "");
     // Blanks are not drawn on an empty screen.
     terminal.until(|printed| printed.contains("figures"));
     terminal.say("d");
@@ -212,4 +202,40 @@ fn q_ends_a_watch_and_restores_the_terminal() {
     assert!(settings("before").contains("icanon"));
     // The summary stays on the normal screen.
     assert!(ended.stdout.split(leave).last().unwrap().contains("Watched for"), "{}", ended.stdout);
+}
+
+/// Starts a watch on a terminal that `script` makes, and records the terminal's settings before and
+/// after.
+fn on_a_screen(lab: &Lab, port: u16, flags: &str) -> Running {
+    let line = format!(
+        "stty rows 40 cols 140; stty -a > before; {} watch :{port} --every 100ms {flags}; echo code $?; stty -a > after",
+        crate::lab::LONGTAIL
+    );
+    let mut command = lab.program("script");
+    command
+        .args(["-q", "-c", &line, "/dev/null"])
+        .env("TERM", "xterm")
+        .stdin(std::process::Stdio::piped());
+    Running::start(&mut command)
+}
+
+#[test]
+fn ctrl_c_on_a_screen_cuts_short_a_watch_that_was_given_a_time() {
+    if !has("script") || !has("stty") {
+        return;
+    }
+    let lab = Lab::new();
+    let port = free_port();
+    let mut server = lab.start(&format!("sink --listen 127.0.0.1:{port}"));
+    server.until(|printed| printed.contains("listening"));
+    let ctrl_c = "\x03";
+    for (flags, key, code) in
+        [("--for 60s", ctrl_c, "code 130"), ("--for 60s", "q", "code 0"), ("", ctrl_c, "code 0")]
+    {
+        let mut terminal = on_a_screen(&lab, port, flags);
+        terminal.until(|printed| printed.contains("figures"));
+        terminal.say(key);
+        let printed = terminal.end().with_code(0).stdout;
+        assert!(printed.contains(code), "{flags} {key:?}: {printed}");
+    }
 }
