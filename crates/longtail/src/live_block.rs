@@ -54,6 +54,12 @@ pub(crate) fn lift() {
     }
 }
 
+/// Whether lines are drawn now, so that the cursor is behind the last of them.
+pub(crate) fn is_drawn() -> bool {
+    // Whoever holds it is drawing.
+    DRAWN.try_lock().map_or(true, |drawn| !drawn.is_empty())
+}
+
 /// As much of a line as there is room for, where a terminal is narrower than any that we lay out for.
 fn cut(line: &str, columns: u16) -> String {
     line.chars().take(columns.into()).collect()

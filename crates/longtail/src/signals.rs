@@ -21,8 +21,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::exit::{Exit, Mistake, wrong};
-use crate::live_block;
-use crate::ui;
+use crate::{live_block, terminal, ui};
 
 /// If this variable is set, the end of stdin counts as Ctrl-C: a connection that started longtail is
 /// gone, or wants it to stop.
@@ -70,7 +69,9 @@ pub(crate) fn first_signal() -> Result<Arc<AtomicBool>, Mistake> {
     })?;
     spawn("signals", move || {
         let mut signals = signals.forever();
-        signals.next();
+        if signals.next() == Some(SIGINT) {
+            terminal::end_line_of_key();
+        }
         if !HAS_BEGUN.load(Ordering::SeqCst) {
             ui::note(
                 "interrupted before the first run: there is nothing to report, and no file is written",

@@ -156,6 +156,19 @@ fn after_ctrl_c_no_scrap_stays_and_no_line_was_too_wide() {
     assert!(torn.is_empty(), "{torn:?}\n{text}");
 }
 
+/// Where nothing is drawn, no room is left for the key.
+#[test]
+fn what_follows_ctrl_c_begins_on_a_line_of_its_own() {
+    let lab = Lab::new();
+    let mut sweep = OnTerminal::start(&lab, SWEEP, "dumb", 80);
+    sweep.until("run 3/4");
+    sweep.press_ctrl_c();
+    let (ended, screen) = sweep.end();
+    assert_eq!(ended.code(), 130);
+    let keys: Vec<&String> = screen.lines.iter().filter(|line| line.contains("^C")).collect();
+    assert_eq!(keys, ["^C"], "{}", screen.lines.join("\n"));
+}
+
 #[test]
 fn a_terminal_that_cannot_move_its_cursor_gets_lines() {
     let lab = Lab::new();
