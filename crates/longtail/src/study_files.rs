@@ -203,15 +203,34 @@ pub(crate) fn named(word: &Path) -> Result<PathBuf, Mistake> {
     if !KEPT_COMMANDS.contains(&text) {
         return Ok(word.to_owned());
     }
-    let is_of_command = |path: &&PathBuf| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().contains(&format!("-{text}-")))
-    };
-    kept()?.iter().find(is_of_command).cloned().ok_or_else(|| {
-        let comparison = if text == "sweep" { " (sweep --try is kept as compare)" } else { "" };
-        wrong(format!(
-            "no study of {text} is kept: longtail report --list shows what is{comparison}"
-        ))
+    kept()?.into_iter().find(|path| is_of_command(path, text)).ok_or_else(|| {
+        wrong(format!("no study of {text} is kept: longtail report --list shows what is"))
     })
+}
+
+/// Whether a command made the study in this file.
+fn is_of_command(path: &Path, command: &str) -> bool {
+    let is_kept_as = |command: &str| {
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().contains(&format!("-{command}-")))
+    };
+    // A sweep of bodies, and one that compares sizes, is kept as what it is.
+    let is_other_kind = || ["bodies", "compare"].into_iter().any(is_kept_as);
+    is_kept_as(command)
+        || command == "sweep"
+            && is_other_kind()
+            && read(path).is_ok_and(|it| is_typed_as_sweep(&it))
+}
+
+/// Whether `sweep` was typed for a comparison, or a study of bodies.
+fn is_typed_as_sweep(study: &Study) -> bool {
+    let line = match study {
+        Study::Compare(study) => &study.command_line,
+        Study::Bodies(study) => &study.command_line,
+        Study::Sweep(_) | Study::Load(_) | Study::Capacity(_) => return false,
+    };
+    let typed = line.split_once("longtail ");
+    typed.is_some_and(|(_, typed)| typed.split_whitespace().next() == Some("sweep"))
 }
 
 /// Removes a study that is kept.

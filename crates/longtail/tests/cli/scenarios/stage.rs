@@ -380,6 +380,8 @@ pub(super) fn made(name: &str) -> Study {
     match name {
         "judged" => testkit::study::judged().into(),
         "canonical" => testkit::study::canonical().into(),
+        "sizes" => testkit::comparison::enough_threads().into(),
+        "pairs" => testkit::comparison::pairs().into(),
         "bodies" => testkit::bodies::canonical().into(),
         "closed" => testkit::load::closed().into(),
         "failing" => testkit::load::failing().into(),
