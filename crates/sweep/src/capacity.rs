@@ -112,9 +112,8 @@ pub fn conduct_capacity(
 /// Says how long a search may take, before any load.
 fn announce(plan: &CapacityPlan, observer: &mut dyn Observer) {
     let budget = model::number::minutes(plan.budget);
-    observer.remark(&format!(
-        "the search takes at most {budget} (--budget), less if the bracket is narrow enough before"
-    ));
+    observer
+        .remark(&format!("the search ends after {budget} (--budget), or as soon as it is precise"));
 }
 
 /// Searches on a server that is started for it.
