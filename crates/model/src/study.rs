@@ -46,6 +46,15 @@ impl Study {
         }
     }
 
+    /// Whether there is nothing to report: no run, and of a search for a capacity no closed loop
+    /// either.
+    pub fn has_measured_nothing(&self) -> bool {
+        let has_closed_loop = |search: &CapacityStudy| search.closed_loop.is_some();
+        self.runs().is_empty()
+            && !matches!(self, Study::Capacity(search) if has_closed_loop(search)
+                || search.sizes.iter().any(|size| has_closed_loop(&size.search)))
+    }
+
     /// The runs that are checked against the thresholds: in a comparison the last attempt of each.
     pub fn held_runs(&self) -> Vec<&Run> {
         let Study::Compare(study) = self else { return self.runs() };

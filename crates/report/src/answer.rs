@@ -75,7 +75,7 @@ pub fn painted(
     let room = (lines + runs.saturating_sub(ROWS)).saturating_sub(text.lines().count());
     let mut more = String::new();
     // Without a saved study there is nothing more to see.
-    if !summary.runs.is_empty() && saved.is_some() {
+    if !study.has_measured_nothing() && saved.is_some() {
         wrap(&mut more, layout.width, "  More   ", MORE);
     }
     // Leave out doubts and commands, one at a time, until the answer fits.
@@ -512,6 +512,19 @@ mod tests {
     use model::{Histogram, Nanos};
 
     use super::*;
+
+    #[test]
+    fn a_search_that_ended_before_its_first_trial_has_more_to_show() {
+        let mut study = testkit::capacity::stopped();
+        study.trials.clear();
+        let shows_more = |study: &model::CapacityStudy| {
+            let answer = whole(&study.clone().into(), Some("x.json"), Width::ANY);
+            answer.contains("  More   longtail report")
+        };
+        assert!(shows_more(&study));
+        study.closed_loop = None;
+        assert!(!shows_more(&study), "nothing was measured");
+    }
 
     #[test]
     fn a_next_command_is_not_broken_inside_a_quoted_word() {

@@ -12,8 +12,8 @@ use launch::puma;
 use launch::{Addresses, LaunchError};
 use model::plan::quoted;
 use model::{
-    App, CapacityStudy, ComparisonStudy, MaskedText, Nanos, Probe, ServerKind, ServerPlan, Socket,
-    Study, SweepStudy, SystemClock,
+    App, ComparisonStudy, MaskedText, Nanos, Probe, ServerKind, ServerPlan, Socket, Study,
+    SweepStudy, SystemClock,
 };
 use sweep::{Context, FarGenerators, Observer, Phase, SweepError, TimeLeft};
 
@@ -292,7 +292,7 @@ impl<'a> TerminalObserver<'a> {
             }
         })?;
         let judged = Exit::strictly(&study, self.is_strict);
-        if has_measured_nothing(&study) && judged == Exit::Interrupted {
+        if study.has_measured_nothing() && judged == Exit::Interrupted {
             self.results.nothing_to_report("interrupted before anything was measured");
             return Ok(judged);
         }
@@ -338,14 +338,6 @@ impl<'a> TerminalObserver<'a> {
     }
 }
 
-/// Whether there is nothing to report: no run, and of a search for a capacity no closed loop either.
-fn has_measured_nothing(study: &Study) -> bool {
-    let has_closed_loop = |search: &CapacityStudy| search.closed_loop.is_some();
-    study.runs().is_empty()
-        && !matches!(study, Study::Capacity(search) if has_closed_loop(search)
-            || search.sizes.iter().any(|size| has_closed_loop(&size.search)))
-}
-
 impl Observer for TerminalObserver<'_> {
     fn phase(&mut self, phase: &Phase) {
         if let Phase::Running { may_end_early: true, left, .. } = phase {
@@ -374,7 +366,7 @@ impl Observer for TerminalObserver<'_> {
     }
 
     fn judged(&mut self, study: &Study) {
-        if has_measured_nothing(study) {
+        if study.has_measured_nothing() {
             return;
         }
         self.keep(study);
