@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use model::{Quantile, Study};
+use model::{Quantile, Study, number};
 
 use crate::class_table::{self, ShownClasses};
 use crate::load_answer;
@@ -204,8 +204,18 @@ pub(crate) fn legend(summary: &Summary<'_>) -> Option<String> {
     let too_few = (of_steps.is_empty() && shown().any(is_too_few))
         .then_some("- too few independent responses");
     let shared = shown().any(is_shared).then_some("~ on CPUs that others used, too");
-    let marks: Vec<&str> = [rough, too_few, shared].into_iter().flatten().collect();
-    (!marks.is_empty()).then(|| marks.join(" · "))
+    let marks = [rough, too_few, shared].into_iter().flatten().map(str::to_owned);
+    let notes: Vec<String> = marks.chain(cut_short(summary)).collect();
+    (!notes.is_empty()).then(|| notes.join(" · "))
+}
+
+/// Which rows are of a run that was cut short, and how long it took. In a row it would take the room
+/// of columns.
+fn cut_short(summary: &Summary<'_>) -> impl Iterator<Item = String> {
+    // A load has one run, and no row for it.
+    let runs = summary.runs.iter().filter(|run| summary.command != "load" && !run.is_hidden());
+    runs.filter(|run| judge::is_shorter(run.run))
+        .map(|run| format!("{} was cut short: {}", run.label, number::length(run.run.measured)))
 }
 
 /// A summary to lay out, and how.

@@ -1,11 +1,10 @@
 //! The columns of `run_columns` laid out: the table of a full report, the answer's table, and the
 //! JSON of a run. `formats/csv.rs` writes the same columns as CSV.
 
-use model::{Run, Study};
+use model::Study;
 use serde::{Serialize, Serializer};
 
 use crate::json_object::JsonObject;
-use crate::number;
 use crate::run_column::{ColumnPresence, FigureMark, RunColumn, RunTable};
 use crate::run_columns::{COLUMNS, IN_ANSWER, IN_JSON, P50};
 use crate::run_summary::{SummaryRun, SummaryVerdict};
@@ -73,17 +72,7 @@ fn answer_row(run: &SummaryRun<'_>, columns: &[&RunColumn]) -> TableRow {
             let known = columns.iter().take_while(|column| !std::ptr::eq(**column, &raw const P50));
             TableRow::new(known.map(|column| answer_cell(run, column))).noted(*word)
         }
-        None => TableRow::new(columns.iter().map(|column| answer_cell(run, column)))
-            .noted(note_of_length(run.run)),
-    }
-}
-
-/// How long a run took that was cut short; empty for a whole one.
-fn note_of_length(run: &Run) -> String {
-    if judge::is_shorter(run) {
-        format!("cut short: {}", number::length(run.measured))
-    } else {
-        String::new()
+        None => TableRow::new(columns.iter().map(|column| answer_cell(run, column))),
     }
 }
 

@@ -63,6 +63,16 @@ fn columns_that_leave_an_answer_are_named() {
     assert_eq!(head(40), "load req/s failed p99");
 }
 
+/// That its last run was cut short stands below the table, and takes no room from its columns.
+#[test]
+fn an_interrupted_sweep_has_the_columns_of_a_whole_one() {
+    let answer = |study: Study| report::answer::whole(&study, None, Width::of(80));
+    let head = |answer: &str| answer.lines().find(|line| line.contains("req/s")).map(str::to_owned);
+    let cut_short = answer(study::interrupted().into());
+    assert_eq!(head(&cut_short), head(&answer(study::canonical().into())));
+    assert!(cut_short.contains("1.5x was cut short: 31.1 s"), "{cut_short}");
+}
+
 #[test]
 fn a_table_longer_than_the_terminal_shows_its_last_rows() {
     let table = GrowingTable::of(&study::judged().into());
