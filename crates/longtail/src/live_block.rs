@@ -11,12 +11,15 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 use std::sync::{Mutex, PoisonError};
 
-use model::Nanos;
+use model::{Clock as _, Nanos, SystemClock};
+use rustix::termios::{LocalModes, tcgetattr};
 
 use crate::terminal::{self, TerminalSize};
 
 /// Room behind the last line, where a terminal shows `^C`, also if it is pressed twice.
 pub(crate) const ROOM_FOR_KEYS: usize = 5;
+/// After this long a terminal has shown a key whose signal has arrived.
+const KEY_IS_SHOWN: Nanos = Nanos::from_millis(10);
 /// Columns of each line that is drawn.
 static DRAWN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
@@ -55,9 +58,21 @@ pub(crate) fn lift() {
 }
 
 /// Whether lines are drawn now, so that the cursor is behind the last of them.
-pub(crate) fn is_drawn() -> bool {
+fn is_drawn() -> bool {
     // Whoever holds it is drawing.
     DRAWN.try_lock().map_or(true, |drawn| !drawn.is_empty())
+}
+
+/// Begins a new line where the terminal at stderr shows the `^C` of a key, so that what is printed
+/// next does not stand behind it. Lines that are drawn leave room for it and are taken away.
+pub(crate) fn end_line_of_key() {
+    let shown = LocalModes::ECHO | LocalModes::ECHOCTL;
+    let is_shown = tcgetattr(io::stderr()).is_ok_and(|modes| modes.local_modes.contains(shown));
+    if is_shown && !is_drawn() && terminal::takes_more(io::stderr(), Nanos::ZERO) {
+        // The kernel sends the signal first, and shows the key right after it.
+        SystemClock::start().sleep(KEY_IS_SHOWN);
+        terminal::write_to_stderr("\n");
+    }
 }
 
 /// As much of a line as there is room for, where a terminal is narrower than any that we lay out for.

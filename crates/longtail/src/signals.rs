@@ -21,7 +21,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::exit::{Exit, Mistake, wrong};
-use crate::{live_block, terminal, ui};
+use crate::{live_block, ui};
 
 /// If this variable is set, the end of stdin counts as Ctrl-C: a connection that started longtail is
 /// gone, or wants it to stop.
@@ -70,7 +70,7 @@ pub(crate) fn first_signal() -> Result<Arc<AtomicBool>, Mistake> {
     spawn("signals", move || {
         let mut signals = signals.forever();
         if signals.next() == Some(SIGINT) {
-            terminal::end_line_of_key();
+            live_block::end_line_of_key();
         }
         if !HAS_BEGUN.load(Ordering::SeqCst) {
             ui::note(

@@ -7,20 +7,15 @@ use std::io::{self, Write as _};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use model::{Clock as _, Nanos, SystemClock};
+use model::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::termios::{LocalModes, tcgetattr, tcgetwinsize};
-
-use crate::live_block;
+use rustix::termios::tcgetwinsize;
 
 /// How long to wait for the reader of stderr; after that not again until it reads on.
 pub(crate) const PATIENCE: Nanos = Nanos::from_secs(1);
 /// A pipe that is ready takes this many bytes without blocking (`PIPE_BUF`, pipe(7)).
 pub(crate) const PIECE: usize = 4096;
-
-/// After this long a terminal has shown a key whose signal has arrived.
-const KEY_IS_SHOWN: Nanos = Nanos::from_millis(10);
 
 /// Lines that were not written to stderr because nobody read it.
 pub(crate) static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
@@ -115,18 +110,6 @@ pub(crate) fn write_to_stderr(text: &str) -> bool {
         }
         is_read
     })
-}
-
-/// Begins a new line where the terminal at stderr shows the `^C` of a key, so that what is printed
-/// next does not stand behind it. Lines that are drawn leave room for it and are taken away.
-pub(crate) fn end_line_of_key() {
-    let shown = LocalModes::ECHO | LocalModes::ECHOCTL;
-    let is_shown = tcgetattr(io::stderr()).is_ok_and(|modes| modes.local_modes.contains(shown));
-    if is_shown && !live_block::is_drawn() && takes_more(io::stderr(), Nanos::ZERO) {
-        // The kernel sends the signal first, and shows the key right after it.
-        SystemClock::start().sleep(KEY_IS_SHOWN);
-        write_to_stderr("\n");
-    }
 }
 
 #[cfg(test)]

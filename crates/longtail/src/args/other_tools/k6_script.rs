@@ -313,7 +313,8 @@ impl K6Script {
 
     /// Several requests as a mix; `false` if one of them is not plain, or goes elsewhere.
     fn take_mix(&mut self, requests: &[ScriptRequest]) -> bool {
-        let lines: Option<Vec<MixLine>> = requests.iter().map(ScriptRequest::mix_line).collect();
+        let lines: Option<Vec<ScriptMixLine>> =
+            requests.iter().map(ScriptRequest::mix_line).collect();
         let Some(lines) = lines else { return false };
         let Some(first) = lines.first() else { return false };
         if lines.iter().any(|line| line.origin != first.origin) {
@@ -434,7 +435,7 @@ struct ScriptRequest {
 }
 
 /// A request as a line of `--mix`.
-struct MixLine {
+struct ScriptMixLine {
     /// `http://host:port`
     origin: String,
     line: String,
@@ -520,7 +521,7 @@ impl ScriptRequest {
 
     /// It as a line of `--mix`; `None` if something in it is computed, or would be read otherwise
     /// there.
-    fn mix_line(&self) -> Option<MixLine> {
+    fn mix_line(&self) -> Option<ScriptMixLine> {
         let url = self.url.as_deref()?;
         let host = url.find("://")? + "://".len();
         let end = url[host..].find(['/', '?', '#']).map_or(url.len(), |at| host + at);
@@ -538,7 +539,7 @@ impl ScriptRequest {
         for header in &self.headers {
             line.extend([" -H ", &quoted_in_mix(header)?]);
         }
-        Some(MixLine { origin: url[..end].to_owned(), line })
+        Some(ScriptMixLine { origin: url[..end].to_owned(), line })
     }
 }
 
