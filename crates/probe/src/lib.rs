@@ -10,7 +10,7 @@ pub mod host;
 pub mod http;
 mod last_word;
 pub mod owners;
-mod peers;
+pub mod peers;
 pub mod processes;
 pub mod puma_setup;
 pub mod puma_stats;

@@ -15,6 +15,16 @@ use crate::sockets::{LISTENING, address, columns};
 /// The most sockets that are remembered.
 const MOST: usize = 4096;
 
+/// A connection that a process made, and that it may share with others: the same socket has the same
+/// inode in each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackendConnection {
+    /// The socket's inode.
+    pub inode: u64,
+    /// The address or the path at its other end.
+    pub place: String,
+}
+
 /// Where sockets lead, by their inode. Each is looked up once, since connections to a backend stay.
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
@@ -24,11 +34,15 @@ pub(crate) struct Peers {
 impl Peers {
     /// Where these sockets of a process lead, one after the other. Left out are those that it accepted,
     /// whose other end is a client, and those of which it is not known.
-    pub(crate) fn of(&mut self, pid: u32, inodes: &[u64]) -> Vec<String> {
+    pub(crate) fn of(&mut self, pid: u32, inodes: &[u64]) -> Vec<BackendConnection> {
         if inodes.iter().any(|inode| !self.known.contains_key(inode)) {
             self.look_up(pid, inodes);
         }
-        inodes.iter().filter_map(|inode| self.known.get(inode)?.clone()).collect()
+        let known = |inode: &u64| {
+            let place = self.known.get(inode)?.clone()?;
+            Some(BackendConnection { inode: *inode, place })
+        };
+        inodes.iter().filter_map(known).collect()
     }
 
     fn look_up(&mut self, pid: u32, inodes: &[u64]) {
@@ -102,7 +116,10 @@ mod tests {
         let made = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (accepted, _) = listener.accept().unwrap();
         let mut peers = Peers::default();
-        let mut of = |socket| peers.of(std::process::id(), &[socket]);
+        let mut of = |socket| {
+            let found = peers.of(std::process::id(), &[socket]);
+            found.into_iter().map(|one| one.place).collect::<Vec<String>>()
+        };
         assert_eq!(of(inode_of(&made)), [listener.local_addr().unwrap().to_string()]);
         assert_eq!(of(inode_of(&accepted)), [""; 0]);
         assert_eq!(of(u64::MAX), [""; 0]);
@@ -115,7 +132,10 @@ mod tests {
         let made = UnixStream::connect(&path).unwrap();
         let (accepted, _) = listener.accept().unwrap();
         let mut peers = Peers::default();
-        let mut of = |socket| peers.of(std::process::id(), &[socket]);
+        let mut of = |socket| {
+            let found = peers.of(std::process::id(), &[socket]);
+            found.into_iter().map(|one| one.place).collect::<Vec<String>>()
+        };
         let found = of(inode_of(&made));
         // A kernel may lack unix_diag.
         assert!(found.is_empty() || found == [path.display().to_string()], "{found:?}");

@@ -6,7 +6,8 @@
 //! (`/proc/PID/task/TID/syscall`) may be read by root and by users who may trace the process. A
 //! thread that waits on a futex without a time limit waits for another thread of its process: for a
 //! lock, a queue, or the next request. A sleep, or a wait for a pool with a timeout, has a time
-//! limit. But Ruby up to 3.2 also waits on a futex for a command to end (`system`), so the processes
+//! limit; the kernel has it as the time at which the wait ends, so a wait that is over before was ended
+//! by another thread, and is no sleep. But Ruby up to 3.2 also waits on a futex for a command to end (`system`), so the processes
 //! that a thread has started are looked at, too.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,8 +17,9 @@ use std::path::PathBuf;
 
 use model::Nanos;
 use proctree::ProcessStat;
+use rustix::time::{ClockId, clock_gettime};
 
-use crate::peers::Peers;
+use crate::peers::{BackendConnection, Peers};
 use crate::processes::time_since_start;
 
 /// A process that a thread started longer ago than this is a service that stays, such as a browser or
@@ -42,8 +44,15 @@ pub struct ThreadWaits {
     pub other: u32,
 }
 
+impl ThreadWaits {
+    /// Those that do not wait with a time limit.
+    pub fn untimed(&self) -> u32 {
+        self.lock + self.file_lock + self.socket + self.runnable + self.other
+    }
+}
+
 /// The threads of one process that serve requests.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolLook {
     /// The process.
     pub pid: u32,
@@ -52,9 +61,27 @@ pub struct PoolLook {
     /// What they do; `None` if this user may not see it.
     pub waits: Option<ThreadWaits>,
     /// Where the sockets lead that they wait for, one for each thread for which that is known.
-    pub backends: Vec<String>,
+    pub backends: Vec<BackendConnection>,
     /// The names of the commands for which they wait, one for each thread.
     pub commands: Vec<String>,
+    /// How their waits with a time limit have ended since the look before.
+    pub ended: EndedWaits,
+}
+
+/// How waits with a time limit have ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EndedWaits {
+    /// Before the time was up: another thread ended them. A sleep does not end so.
+    pub early: u32,
+    /// When the time was up, as far as is known.
+    pub in_time: u32,
+}
+
+/// When a thread's wait ends if nobody ends it before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct TimeLimit {
+    at: Nanos,
+    is_wall_clock: bool,
 }
 
 /// What threads wait for outside of their process.
@@ -64,12 +91,16 @@ struct WaitedFor {
     sockets: Vec<u64>,
     /// The names of commands.
     commands: Vec<String>,
+    /// The time limits of those that have one and wait for another thread, or sleep.
+    limits: BTreeMap<u32, TimeLimit>,
 }
 
 /// Follows the threads of some processes.
 #[derive(Debug, Default)]
 pub struct ThreadPools {
     pools: BTreeMap<u32, BTreeSet<u32>>,
+    /// The time limits at the last look, by process and thread.
+    limits: BTreeMap<u32, BTreeMap<u32, TimeLimit>>,
     peers: Peers,
 }
 
@@ -78,6 +109,7 @@ impl ThreadPools {
     /// read again, because a thread gets its name after it has started.
     pub fn search(&mut self, pids: &[u32]) {
         self.pools.retain(|pid, _| pids.contains(pid));
+        self.limits.retain(|pid, _| pids.contains(pid));
         for pid in pids {
             let pool = self.pools.entry(*pid).or_default();
             let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
@@ -99,9 +131,12 @@ impl ThreadPools {
         let look = |(pid, pool): (&u32, &BTreeSet<u32>)| {
             let mut waited_for = WaitedFor::default();
             let waits = waits_of(*pid, pool, &mut waited_for);
+            let before = self.limits.remove(pid).unwrap_or_default();
+            let ended = EndedWaits::between(&before, &waited_for.limits, TimeLimit::now);
+            self.limits.insert(*pid, waited_for.limits);
             let backends = self.peers.of(*pid, &waited_for.sockets);
             let commands = waited_for.commands;
-            PoolLook { pid: *pid, threads: pool.len() as u32, waits, backends, commands }
+            PoolLook { pid: *pid, threads: pool.len() as u32, waits, backends, commands, ended }
         };
         pools.map(look).collect()
     }
@@ -150,6 +185,9 @@ fn waits_of(pid: u32, pool: &BTreeSet<u32>, waited_for: &mut WaitedFor) -> Optio
                 } else {
                     *waits.count_of(&text)? += 1;
                     waited_for.sockets.extend(socket);
+                    if let Some(limit) = TimeLimit::of(pid, &text) {
+                        waited_for.limits.insert(*thread, limit);
+                    }
                 }
             }
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return None,
@@ -189,15 +227,80 @@ fn socket_of(pid: u32, text: &str) -> Option<u64> {
         u32::try_from(first).ok()?
     } else if calls.polls.contains(&number) && argument()? == 1 {
         // struct pollfd begins with the descriptor, an int.
-        let mut descriptor = [0; 4];
-        let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
-        memory.read_exact_at(&mut descriptor, first).ok()?;
-        u32::from_ne_bytes(descriptor)
+        u32::from_ne_bytes(memory_of(pid, first)?)
     } else {
         return None;
     };
     let link = fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).ok()?;
     link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}
+
+/// So many bytes of a process's memory.
+fn memory_of<const N: usize>(pid: u32, address: u64) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    File::open(format!("/proc/{pid}/mem")).ok()?.read_exact_at(&mut bytes, address).ok()?;
+    Some(bytes)
+}
+
+impl TimeLimit {
+    /// The limit of a thread that waits in this system call. Known are limits that the call has as a
+    /// point in time, as the C library has them; a length of time does not tell when it began.
+    fn of(pid: u32, text: &str) -> Option<TimeLimit> {
+        /// `FUTEX_WAIT_BITSET`, without the bits `FUTEX_PRIVATE_FLAG` and `FUTEX_CLOCK_REALTIME`.
+        const UNTIL: u64 = 9;
+        const WALL_CLOCK: u64 = 256;
+        const FLAGS: u64 = WALL_CLOCK | 128;
+        /// The time is read a moment after the system call; a thread that has gone on meanwhile may
+        /// have written anything there.
+        const LONGEST: Nanos = Nanos::from_secs(3600);
+        let words: Vec<&str> = text.split_ascii_whitespace().collect();
+        let argument = |at: usize| u64::from_str_radix(words.get(at)?.strip_prefix("0x")?, 16).ok();
+        if words.first()?.parse::<i64>().ok()? != SYSTEM_CALLS?.futex {
+            return None;
+        }
+        let operation = argument(2)?;
+        let address = argument(4).filter(|address| *address > 0 && operation & !FLAGS == UNTIL)?;
+        // struct timespec: seconds, nanoseconds.
+        let seconds = u64::from_ne_bytes(memory_of(pid, address)?);
+        let nanos = u64::from_ne_bytes(memory_of(pid, address.checked_add(8)?)?);
+        let at = Nanos(seconds.checked_mul(1_000_000_000)?.checked_add(nanos)?);
+        let is_wall_clock = operation & WALL_CLOCK != 0;
+        let now = TimeLimit::now(is_wall_clock);
+        (now <= at && at <= now + LONGEST).then_some(TimeLimit { at, is_wall_clock })
+    }
+
+    /// The time now, by the clock that counts for a limit.
+    fn now(is_wall_clock: bool) -> Nanos {
+        let clock = if is_wall_clock { ClockId::Realtime } else { ClockId::Monotonic };
+        let now = clock_gettime(clock);
+        Nanos(now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned())
+    }
+}
+
+impl EndedWaits {
+    /// How the waits that were seen at one look and not at the next have ended. `now`: the time after
+    /// that look, by either clock.
+    fn between(
+        before: &BTreeMap<u32, TimeLimit>,
+        after: &BTreeMap<u32, TimeLimit>,
+        now: impl Fn(bool) -> Nanos,
+    ) -> EndedWaits {
+        /// Ruby may wake for a moment and wait on until the same time, which it computes anew.
+        const SAME: Nanos = Nanos::from_millis(10);
+        let mut ended = EndedWaits::default();
+        for (thread, limit) in before {
+            let is_same = |now: &TimeLimit| now.at.0.abs_diff(limit.at.0) <= SAME.0;
+            if after.get(thread).is_some_and(is_same) {
+                continue;
+            }
+            if now(limit.is_wall_clock) < limit.at {
+                ended.early += 1;
+            } else {
+                ended.in_time += 1;
+            }
+        }
+        ended
+    }
 }
 
 impl ThreadWaits {
@@ -270,6 +373,50 @@ const SYSTEM_CALLS: Option<SystemCalls> = None;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wait_that_ends_before_its_time_is_up_was_ended_by_another_thread() {
+        let limits = |all: &[(u32, u64)]| {
+            let of = |(thread, millis): &(u32, u64)| {
+                let at = Nanos::from_millis(*millis);
+                (*thread, TimeLimit { at, is_wall_clock: false })
+            };
+            all.iter().map(of).collect::<BTreeMap<u32, TimeLimit>>()
+        };
+        let at_1000 = |_| Nanos::from_millis(1000);
+        let ended = |before: &[(u32, u64)], after: &[(u32, u64)]| {
+            let EndedWaits { early, in_time } =
+                EndedWaits::between(&limits(before), &limits(after), at_1000);
+            [early, in_time]
+        };
+        assert_eq!(ended(&[(1, 1300), (2, 900)], &[(3, 1300)]), [1, 1]);
+        assert_eq!(ended(&[(1, 1300), (2, 1100)], &[(1, 1300), (2, 1101)]), [0, 0], "they wait on");
+        assert_eq!(
+            ended(&[(1, 5800), (2, 900)], &[(1, 6000), (2, 1200)]),
+            [1, 1],
+            "they wait anew"
+        );
+        assert_eq!(ended(&[], &[(1, 1300)]), [0, 0]);
+    }
+
+    #[cfg(all(target_os = "linux", target_pointer_width = "64", target_env = "gnu"))]
+    #[test]
+    fn the_time_limit_of_a_wait_is_in_the_memory_of_its_process() {
+        let seconds = |seconds: u64| {
+            let at = TimeLimit::now(false) + Nanos::from_secs(seconds);
+            [at.0 / 1_000_000_000, at.0 % 1_000_000_000]
+        };
+        let of = |until: &[u64; 2], operation: u64| {
+            let futex = SYSTEM_CALLS.unwrap().futex;
+            let address = until.as_ptr().addr();
+            let text = format!("{futex} 0x7f21 {operation:#x} 0x0 {address:#x} 0x0 0xffffffff");
+            TimeLimit::of(std::process::id(), &text).map(|limit| limit.at)
+        };
+        let soon = seconds(5);
+        assert_eq!(of(&soon, 0x89), Some(Nanos(soon[0] * 1_000_000_000 + soon[1])));
+        assert_eq!(of(&soon, 0x80), None, "a length of time");
+        assert_eq!(of(&seconds(100_000), 0x89), None, "something else");
+    }
 
     #[test]
     fn threads_that_serve_are_known_by_name() {

@@ -1,10 +1,12 @@
 //! Collects what a watch has seen, as series and last readings, and makes its evidence. Plain
 //! arithmetic; nothing is read here.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use judge::signals::{CPU_PRESSURE, SignalKind};
-use judge::watch::{Backend, StartRate, WaitsSeen, WatchEvidence, WatchedWorker};
+use judge::watch::{
+    Backend, SharedConnections, StartRate, WaitsSeen, WatchEvidence, WatchedWorker,
+};
 use model::Nanos;
 use probe::host::HostCounters;
 use probe::processes::{CpuShare, ProcessSample};
@@ -249,8 +251,8 @@ impl WatchBoard {
     /// a request just as others wait for a lock, so `free` of them are not counted as waiting for a
     /// lock.
     fn waits_seen(&self, pid: u32, free: u32) -> Option<WaitsSeen> {
-        let looks: Vec<ThreadWaits> =
-            self.looks.get(&pid)?.iter().map(|look| look.waits).collect::<Option<_>>()?;
+        let all = self.looks.get(&pid)?;
+        let looks: Vec<ThreadWaits> = all.iter().map(|look| look.waits).collect::<Option<_>>()?;
         let count = looks.len() as f64;
         let locked = |look: &ThreadWaits| look.lock.saturating_sub(free);
         let mean = |part: &dyn Fn(&ThreadWaits) -> u32| {
@@ -266,7 +268,33 @@ impl WatchBoard {
             other: mean(&|look| look.other),
             locked_share: looks.iter().filter(is_locked).count() as f64 / count,
             looks: looks.len(),
+            untimed_alike: alike(looks.iter().map(ThreadWaits::untimed)),
+            ended_early: all.iter().map(|look| look.ended.early).sum(),
+            ended_in_time: all.iter().map(|look| look.ended.in_time).sum(),
         })
+    }
+
+    /// Connections for which threads of several processes wait, by the place to which they lead.
+    fn shared(&self) -> Vec<SharedConnections> {
+        let mut holders: BTreeMap<(&str, u64), BTreeSet<u32>> = BTreeMap::new();
+        for (pid, looks) in &self.looks {
+            for one in looks.iter().flat_map(|look| &look.backends) {
+                holders.entry((&one.place, one.inode)).or_default().insert(*pid);
+            }
+        }
+        let mut shared: BTreeMap<&str, (u32, BTreeSet<u32>)> = BTreeMap::new();
+        for ((place, _), pids) in holders.into_iter().filter(|(_, pids)| pids.len() > 1) {
+            let (connections, workers) = shared.entry(place).or_default();
+            *connections += 1;
+            workers.extend(pids);
+        }
+        let in_words =
+            |(place, (connections, workers)): (&str, (u32, BTreeSet<u32>))| SharedConnections {
+                place: place.to_owned(),
+                connections,
+                workers: workers.len() as u32,
+            };
+        shared.into_iter().map(in_words).collect()
     }
 
     /// Where the sockets lead that threads wait for, and the commands that they wait for, by the last
@@ -274,7 +302,8 @@ impl WatchBoard {
     fn backends(&self) -> Vec<Backend> {
         let mut threads: BTreeMap<(&str, bool), f64> = BTreeMap::new();
         for looks in self.looks.values() {
-            let places = looks.iter().flat_map(|look| &look.backends).map(|place| (place, false));
+            let places =
+                looks.iter().flat_map(|look| &look.backends).map(|one| (&one.place, false));
             let commands = looks.iter().flat_map(|look| &look.commands).map(|name| (name, true));
             for (place, is_command) in places.chain(commands) {
                 *threads.entry((place, is_command)).or_default() += 1.0 / looks.len() as f64;
@@ -655,10 +684,19 @@ impl WatchBoard {
             busy_cpus: recent(Quantity::BusyCpus),
             cpu_wait: recent(Quantity::RunQueueWait),
             backends: board.backends(),
+            shared: board.shared(),
             connect: recent(Quantity::ConnectTime).map(|ms| Nanos::from_secs_f64(ms / 1e3)),
             ..board.seen.clone()
         }
     }
+}
+
+/// The share of these numbers that are the one that occurs most often.
+fn alike(numbers: impl Iterator<Item = u32>) -> f64 {
+    let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
+    numbers.for_each(|number| *counts.entry(number).or_default() += 1);
+    let all: u32 = counts.values().sum();
+    f64::from(counts.values().max().copied().unwrap_or(0)) / f64::from(all.max(1))
 }
 
 /// Requests begun between two reports of a worker, and the seconds between them.
@@ -721,6 +759,7 @@ mod tests {
     use probe::sockets::ServerSockets;
 
     use super::*;
+    use probe::peers::BackendConnection;
 
     #[test]
     fn a_puma_is_known_by_what_it_calls_itself() {
@@ -794,9 +833,29 @@ mod tests {
             board.evidence().workers.iter().map(|worker| worker.pid).collect()
         };
         assert_eq!(pids(&board), [Some(7), Some(8)]);
-        let look = PoolLook { pid: 7, threads: 5, waits: None, backends: vec![], commands: vec![] };
+        let look = PoolLook { pid: 7, threads: 5, ..PoolLook::default() };
         board.take(Observation::Threads { pools: vec![look] });
         assert_eq!(pids(&board), [Some(7)]);
+    }
+
+    fn connection(inode: u64, place: &str) -> BackendConnection {
+        BackendConnection { inode, place: place.to_owned() }
+    }
+
+    #[test]
+    fn a_socket_that_threads_of_several_workers_wait_for_is_shared() {
+        let mut board = WatchBoard::default();
+        let look = |pid, inodes: &[u64]| PoolLook {
+            pid,
+            threads: 5,
+            backends: inodes.iter().map(|inode| connection(*inode, "db")).collect(),
+            ..PoolLook::default()
+        };
+        board.take(Observation::Threads { pools: vec![look(11, &[1, 2]), look(12, &[3])] });
+        assert_eq!(board.evidence().shared, []);
+        board.take(Observation::Threads { pools: vec![look(11, &[1, 3]), look(12, &[2])] });
+        let shared = SharedConnections { place: "db".to_owned(), connections: 2, workers: 2 };
+        assert_eq!(board.evidence().shared, [shared]);
     }
 
     #[test]
@@ -806,8 +865,9 @@ mod tests {
             pid,
             threads: 5,
             waits: None,
-            backends: places.iter().map(|place| (*place).to_owned()).collect(),
+            backends: places.iter().map(|place| connection(u64::from(pid), place)).collect(),
             commands: vec!["convert".to_owned()],
+            ..PoolLook::default()
         };
         for places in [&["db", "db", "/redis"][..], &["db"]] {
             board.take(Observation::Threads { pools: vec![look(11, places), look(12, &["db"])] });

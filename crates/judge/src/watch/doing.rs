@@ -4,7 +4,7 @@ use model::LockWaiters;
 
 use super::evidence::{Backend, WaitsSeen, WatchEvidence};
 use crate::limits::threads;
-use crate::words::{brief_count, count_of, listed};
+use crate::words::{brief_count, capitalised, count_of, listed};
 
 /// A smaller share of the threads than this is not mentioned.
 const A_FEW: f64 = 0.05;
@@ -15,6 +15,48 @@ const IN_FLIGHT: f64 = 0.75;
 /// In a worker with a pool at least one thread has a connection, and one waits for its turn: on
 /// average a little less, since a thread is sometimes seen between two requests.
 const ABOUT_ONE: f64 = 0.8;
+
+/// How waits with a time limit end. Both a sleep and a wait for a turn in a pool have one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TimedWaits {
+    /// Another thread ends them before the time is up: they wait for something that it has.
+    Turns,
+    /// The time runs out.
+    Sleeps,
+    /// Both, or too few of them have ended.
+    Unclear,
+}
+
+impl TimedWaits {
+    fn of(all: &[WaitsSeen]) -> TimedWaits {
+        /// Fewer in a worker show only a moment.
+        const ENOUGH: u32 = 5;
+        /// A wait may be over by chance just when a look is late.
+        const NEARLY_ALL: f64 = 0.9;
+        let are = |part: fn(&WaitsSeen) -> u32| {
+            all.iter().all(|waits| {
+                let ended = waits.ended_early + waits.ended_in_time;
+                ended >= ENOUGH && f64::from(part(waits)) >= NEARLY_ALL * f64::from(ended)
+            })
+        };
+        if are(|waits| waits.ended_early) {
+            TimedWaits::Turns
+        } else if are(|waits| waits.ended_in_time) {
+            TimedWaits::Sleeps
+        } else {
+            TimedWaits::Unclear
+        }
+    }
+}
+
+/// Whether the threads that wait with a time limit sleep.
+pub(super) fn sleep(seen: &WatchEvidence) -> bool {
+    let with_such = |all: Vec<WaitsSeen>| {
+        let some: Vec<WaitsSeen> = all.into_iter().filter(|waits| waits.timed >= A_FEW).collect();
+        !some.is_empty() && TimedWaits::of(&some) == TimedWaits::Sleeps
+    };
+    of_workers(seen).is_some_and(with_such)
+}
 
 /// The waits of each worker; `None` if those of one of them are not visible.
 fn of_workers(seen: &WatchEvidence) -> Option<Vec<WaitsSeen>> {
@@ -44,7 +86,11 @@ pub(super) fn sentence(seen: &WatchEvidence) -> Option<String> {
     let locked = sum(&all, |waits| waits.lock + waits.file_lock);
     let has_locks = locked >= A_FEW * f64::from(slots);
     let locks = (locked, ["waits for a lock or a pool", "wait for a lock or a pool"]);
-    let timed = if has_locks { TIMED_BESIDE_LOCKS } else { TIMED };
+    let timed = match has_locks {
+        _ if sleep(seen) => SLEEPS,
+        true => TIMED_BESIDE_LOCKS,
+        false => TIMED,
+    };
     let others = but_for_locks(seen, &all, timed);
     let mut parts = in_words(std::iter::once(locks).chain(others), slots);
     if !has_locks {
@@ -76,6 +122,8 @@ const TIMED_BESIDE_LOCKS: [&str; 2] = [
     "waits with a time limit (a sleep, or a pool that gives up after a while)",
     "wait with a time limit (a sleep, or a pool that gives up after a while)",
 ];
+const SLEEPS: [&str; 2] =
+    ["sleeps (it waits until its time is up)", "sleep (they wait until their time is up)"];
 const TIMED_INSIDE: [&str; 2] = [
     "waits with a time limit (a sleep, or another pool)",
     "wait with a time limit (a sleep, or another pool)",
@@ -133,17 +181,16 @@ pub(super) fn takes_the_time(seen: &WatchEvidence) -> Option<String> {
     if may_wait_for_clients(seen, slots) {
         return None;
     }
-    elsewhere(seen, &all, slots).or_else(|| pool(seen, &all, slots))
+    elsewhere(seen, &all, slots)
+        .or_else(|| Some(in_a_pool(seen, &pool(&all, slots)?, all.len(), slots)))
 }
 
-/// Whether what the threads do looks like a pool around a backend.
-pub(super) fn may_be_pool(seen: &WatchEvidence) -> bool {
-    let all = of_workers(seen).filter(|all| !all.is_empty());
-    let is_pool = all.zip(seen.slots()).and_then(|(all, slots)| {
-        let is_elsewhere = elsewhere(seen, &all, slots).is_some();
-        pool(seen, &all, slots).filter(|_| !is_elsewhere && !may_wait_for_clients(seen, slots))
-    });
-    is_pool.is_some()
+/// A pool around a backend, if what the threads do looks like one, and nothing else takes the time.
+pub(super) fn likely_pool(seen: &WatchEvidence) -> Option<Pool> {
+    let all = of_workers(seen).filter(|all| !all.is_empty())?;
+    let slots = seen.slots()?;
+    let is_elsewhere = elsewhere(seen, &all, slots).is_some();
+    pool(&all, slots).filter(|_| !is_elsewhere && !may_wait_for_clients(seen, slots))
 }
 
 /// Whether nearly all threads wait for an answer from elsewhere, or for a command.
@@ -171,7 +218,8 @@ pub(super) fn of_those_inside(seen: &WatchEvidence, locked: &LockWaiters) -> Opt
             answer_from(seen)
         ));
     }
-    let others = but_for_locks(seen, &of_workers(seen)?, TIMED_INSIDE);
+    let timed = if sleep(seen) { SLEEPS } else { TIMED_INSIDE };
+    let others = but_for_locks(seen, &of_workers(seen)?, timed);
     let others = in_words(others, seen.slots()?);
     (!others.is_empty()).then(|| format!("Of the others, {}.", listed(&others)))
 }
@@ -247,25 +295,62 @@ fn elsewhere(seen: &WatchEvidence, all: &[WaitsSeen], slots: u32) -> Option<Stri
     })
 }
 
+/// What looks like a pool in each worker: so many threads have what it lends, and all others wait with
+/// a time limit, as Rails' threads do for a connection to the database.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Pool {
+    /// In each worker.
+    size: u32,
+    inside: f64,
+    /// How many wait with a time limit.
+    pub waiting: f64,
+    /// Whether these are seen to wait for their turn, and always as many; else they may sleep.
+    pub is_probable: bool,
+}
+
 /// In each worker the same number of threads waits for a backend, and all others wait with a time
-/// limit, as Rails' threads do for a connection to the database.
-fn pool(seen: &WatchEvidence, all: &[WaitsSeen], slots: u32) -> Option<String> {
+/// limit. Requests that sleep beside others that ask a backend look the same, but nobody ends a sleep
+/// before its time is up, and how many sleep is another number now and then.
+fn pool(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
+    /// At so many of the looks the pool was in use as a whole; at the others one that returned what
+    /// it had was seen on the way to its next turn.
+    const STEADY: f64 = 0.6;
     let inside = sum(all, |waits| waits.socket);
-    let in_turn = sum(all, |waits| waits.timed);
+    let waiting = sum(all, |waits| waits.timed);
     let size = (inside / all.len() as f64).round() as u32;
     let is_pool = |waits: &WaitsSeen| {
         waits.timed >= ABOUT_ONE && waits.socket >= ABOUT_ONE && waits.socket.round() as u32 == size
     };
-    if !threads::are_busy(inside + in_turn, slots) || !all.iter().all(is_pool) {
-        return None;
+    let timed = TimedWaits::of(all);
+    let is_like_one = threads::are_busy(inside + waiting, slots) && all.iter().all(is_pool);
+    let is_steady = all.iter().all(|waits| waits.untimed_alike >= STEADY);
+    (is_like_one && timed != TimedWaits::Sleeps).then_some(Pool {
+        size,
+        inside,
+        waiting,
+        is_probable: timed == TimedWaits::Turns && is_steady,
+    })
+}
+
+/// The sentence about a pool.
+fn in_a_pool(seen: &WatchEvidence, pool: &Pool, workers: usize, slots: u32) -> String {
+    let each = if workers > 1 { " in each worker" } else { "" };
+    let place = backends(seen).unwrap_or_else(|| "a backend".to_owned());
+    let asks = threads_that(pool.inside, outside(seen));
+    let asks =
+        format!("of {}, by the kernel's account, {asks} ({place})", count_of(slots, "thread"));
+    let size = pool.size;
+    if pool.is_probable {
+        let turns = threads_that(pool.waiting, ["for its turn", "for their turn"]);
+        return format!(
+            "Probably a pool of {size}{each}: {asks}, and {turns} (their waits have a time limit, \
+             and another thread ends them before)."
+        );
     }
-    let backend = backends(seen).unwrap_or_else(|| "a backend".to_owned());
-    let each = if all.len() > 1 { " in each worker" } else { "" };
-    Some(format!(
-        "It may be a pool of {size}{each}: of {}, by the kernel's account, {} ({backend}), and {} \
-         (for their turn, if they do not sleep). Or the threads are the limit.",
-        count_of(slots, "thread"),
-        threads_that(inside, outside(seen)),
-        threads_that(in_turn, ["with a time limit", "with a time limit"]),
-    ))
+    let limit = threads_that(pool.waiting, ["with a time limit", "with a time limit"]);
+    format!(
+        "Cannot be told: a pool of {size}{each}, or requests that sleep beside requests that ask \
+         {place}. {}, and {limit}.",
+        capitalised(&asks)
+    )
 }

@@ -80,6 +80,8 @@ pub struct WatchEvidence {
     /// Where the sockets lead that its threads wait for, and the commands that they wait for; the one
     /// for which most wait first.
     pub backends: Vec<Backend>,
+    /// Connections that several workers use at once.
+    pub shared: Vec<SharedConnections>,
     /// How long a connect to another machine takes.
     pub connect: Option<Nanos>,
     /// What else could not be read, one line each.
@@ -149,6 +151,15 @@ pub struct WaitsSeen {
     pub locked_share: f64,
     /// The number of samples.
     pub looks: usize,
+    /// The share of the samples in which the number of those without a time limit was its usual one.
+    #[serde(skip_serializing)]
+    pub untimed_alike: f64,
+    /// How many waits with a time limit another thread ended before the time was up.
+    #[serde(skip_serializing)]
+    pub ended_early: u32,
+    /// How many of them ended when the time was up, as a sleep does.
+    #[serde(skip_serializing)]
+    pub ended_in_time: u32,
 }
 
 /// A place elsewhere whose answer threads wait for, or a command that they have started.
@@ -161,6 +172,18 @@ pub struct Backend {
     pub is_command: bool,
     /// How many threads wait for it, averaged over the samples of the last seconds.
     pub threads: f64,
+}
+
+/// Connections to one place for which threads of several workers wait: the same sockets, as a process
+/// has them from the one that forked it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct SharedConnections {
+    /// Where they lead.
+    pub place: String,
+    /// How many there are.
+    pub connections: u32,
+    /// How many workers use them.
+    pub workers: u32,
 }
 
 /// The rate at which requests were begun, by the latest reports that agree with each other.

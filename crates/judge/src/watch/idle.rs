@@ -129,6 +129,9 @@ pub(super) fn sentence(seen: &WatchEvidence, held: &Held) -> String {
         Held::Computing(threads) => {
             most(*threads, "uses or wants a CPU", "use or want a CPU") + "."
         }
+        Held::Timed(threads) if doing::sleep(seen) => {
+            most(*threads, "sleeps until its time is up", "sleep until their time is up") + "."
+        }
         Held::Timed(threads) => format!(
             "{}: a sleep, or a pool that gives up after a while.",
             most(*threads, "waits with a time limit", "wait with a time limit")

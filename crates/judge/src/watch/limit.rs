@@ -7,7 +7,7 @@ use model::{CpuUsage, Limit, LockWaiters, Nanos, ProcessCpu, ServerCpu, Strength
 use super::evidence::{ENOUGH_REPORTS, WatchEvidence, WatchedWorker};
 use super::idle::{self, Held};
 use super::locks::{TWO_EACH, always_locked, inside_app};
-use super::{standstill, uneven};
+use super::{doing, standstill, uneven};
 use crate::limits::{cpus, threads};
 
 /// What is concluded of the limit.
@@ -88,6 +88,10 @@ pub(super) fn of(seen: &WatchEvidence) -> Found {
         return Found::NotKnown(Unseen::Cpu);
     }
     let slots = seen.slots().unwrap_or(busy);
+    if let Some(pool) = doing::likely_pool(seen).filter(|pool| pool.is_probable) {
+        let waiting = pool.waiting;
+        return Found::Guess(inside_app(seen, LockWaiters { busy, waiting, is_on_file: false }));
+    }
     Found::Guess(Limit::Threads {
         slots,
         connections: seen.requests_out().unwrap_or(busy + seen.waiting()),

@@ -14,8 +14,8 @@ mod uneven;
 mod waits;
 
 pub use self::evidence::{
-    Backend, EarlierWaits, LEAST_QUEUE, StartRate, WaitingSpan, WaitsSeen, WatchEvidence,
-    WatchedWorker,
+    Backend, EarlierWaits, LEAST_QUEUE, SharedConnections, StartRate, WaitingSpan, WaitsSeen,
+    WatchEvidence, WatchedWorker,
 };
 
 use model::{Limit, Nanos};

@@ -63,8 +63,15 @@ fn for_idle(seen: &WatchEvidence, held: &Held) -> Vec<String> {
     }
 }
 
+/// The remedy for a pool.
+const POOL: &str = "as many connections as threads (`pool:` in database.yml)";
+
 /// What would show whether the threads are the limit.
 fn settle(seen: &WatchEvidence) -> Vec<String> {
+    let pool = doing::likely_pool(seen);
+    if pool.is_some_and(|pool| pool.is_probable) {
+        return vec![format!("{POOL}; more threads would only wait, too."), stacks(seen)];
+    }
     let mut lines = Vec::new();
     if let Some((busy, rate)) = seen.busy().zip(seen.settled_rate()) {
         let held = brief(Nanos::from_secs_f64(f64::from(busy) / rate));
@@ -81,19 +88,19 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
         } else {
             lines.push(stacks(seen));
         }
-        if doing::may_be_pool(seen) {
-            lines.push(
-                "if it is a pool: as many connections as threads (`pool:` in database.yml); more \
-                 threads would only wait for it. If each request sleeps: more threads (`-t`)."
-                    .to_owned(),
-            );
-        } else if doing::wait_with_a_limit(seen) {
-            lines.push(
-                "if each request sleeps or waits: more threads (`-t`), since they cost no CPU \
-                 meanwhile. If it is a pool: as many connections as threads (`pool:` in \
-                 database.yml)."
-                    .to_owned(),
-            );
+        match pool {
+            Some(_) => lines.push(format!(
+                "if it is a pool: {POOL}; more threads would only wait, too. If requests sleep: \
+                 more threads (`-t`)."
+            )),
+            None if doing::sleep(seen) => {
+                lines.push("more threads (`-t`): one that sleeps costs no CPU.".to_owned());
+            }
+            None if doing::wait_with_a_limit(seen) => lines.push(format!(
+                "if requests sleep: more threads (`-t`), since they cost no CPU meanwhile. If it is \
+                 a pool: {POOL}."
+            )),
+            None => {}
         }
         lines.extend(prediction(seen));
     } else {
