@@ -8,6 +8,7 @@ mod evidence;
 mod idle;
 mod limit;
 mod locks;
+mod shared;
 mod standstill;
 mod tries;
 mod uneven;
@@ -77,7 +78,9 @@ impl Diagnosis {
             | Found::NotKnown(_) => (None, None),
         };
         let since = waits::since(seen, &found, wait);
-        let why = why(seen, &found);
+        let why: Vec<String> =
+            shared::sentence(seen).into_iter().chain(why(seen, &found)).collect();
+        let why = Some(why.join(" ")).filter(|why| !why.is_empty());
         let tries = tries::of(seen, &found);
         Diagnosis { limit, guess, wait, answer, since, why, tries }
     }

@@ -5,12 +5,17 @@ use model::{CpuUsage, Limit, Nanos, number};
 use super::evidence::{Backend, WatchEvidence, WatchedWorker};
 use super::idle::{self, Held};
 use super::limit::{Found, Unseen};
-use super::{doing, uneven};
+use super::{doing, shared, uneven};
 use crate::next::cpus_in_words;
-use crate::words::{brief, listed, tenths};
+use crate::words::{brief, capitalised, listed, tenths};
 
 /// One line each.
 pub(super) fn of(seen: &WatchEvidence, found: &Found) -> Vec<String> {
+    let lines = shared::attempt(seen).into_iter().chain(of_found(seen, found));
+    lines.map(|line| capitalised(&line)).collect()
+}
+
+fn of_found(seen: &WatchEvidence, found: &Found) -> Vec<String> {
     let longer = || vec!["the same with --for 30s.".to_owned()];
     match found {
         Found::Full if doing::wait_elsewhere(seen) => elsewhere(seen),
