@@ -2,6 +2,7 @@
 //! arithmetic; nothing is read here.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::Path;
 
 use judge::signals::{CPU_PRESSURE, SignalKind};
 use judge::watch::{
@@ -101,6 +102,7 @@ impl WatchBoard {
     pub fn of(target: &WatchTarget, is_asked: bool) -> WatchBoard {
         let no_statistics = if is_asked { NOT_YET } else { "" };
         let seen = WatchEvidence {
+            command: command_for_root(),
             place: target.typed(),
             is_elsewhere: target.elsewhere.is_some(),
             may_see_all: rights::sees_other_users(),
@@ -326,13 +328,16 @@ impl WatchBoard {
             let threads = f64::from(self.pool_threads(pid)?);
             Some((self.last(Some(pid), Quantity::RequestsOut)? - threads).max(0.0))
         };
+        let pools: Vec<u32> =
+            self.living().map(|(pid, _)| pid).filter(|pid| self.looks.contains_key(pid)).collect();
+        // Which worker has which request is not everybody's to see.
+        let beyond_all = || {
+            let threads = pools.iter().map(|pid| self.pool_threads(*pid)).sum::<Option<u32>>()?;
+            Some((self.last(SERVER, Quantity::RequestsOut)? - f64::from(threads)).max(0.0))
+        };
         let by_kernel = || {
-            let pools: Vec<u32> = self
-                .living()
-                .map(|(pid, _)| pid)
-                .filter(|pid| self.looks.contains_key(pid))
-                .collect();
-            pools.iter().map(|pid| beyond(*pid)).sum::<Option<f64>>().filter(|_| !pools.is_empty())
+            let each = pools.iter().map(|pid| beyond(*pid)).sum::<Option<f64>>();
+            each.or_else(beyond_all).filter(|_| !pools.is_empty())
         };
         self.last(SERVER, Quantity::Backlog).or_else(by_kernel)
     }
@@ -691,6 +696,21 @@ impl WatchBoard {
     }
 }
 
+/// longtail as root types it: as it was typed here if that was a path; its name if `sudo`, which has a
+/// search path of its own, finds it; else its whole path.
+fn command_for_root() -> String {
+    /// `secure_path` of sudoers(5), as distributions have it.
+    const SEARCHED: [&str; 6] =
+        ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+    let typed = std::env::args().next().filter(|typed| typed.contains('/'));
+    let found = || {
+        let path = std::env::current_exe().ok()?;
+        let is_searched = SEARCHED.iter().any(|folder| path.parent() == Some(Path::new(folder)));
+        (!is_searched).then(|| path.display().to_string())
+    };
+    typed.or_else(found).unwrap_or_default()
+}
+
 /// The share of these numbers that are the one that occurs most often.
 fn alike(numbers: impl Iterator<Item = u32>) -> f64 {
     let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
@@ -836,6 +856,24 @@ mod tests {
         let look = PoolLook { pid: 7, threads: 5, ..PoolLook::default() };
         board.take(Observation::Threads { pools: vec![look] });
         assert_eq!(pids(&board), [Some(7)]);
+    }
+
+    #[test]
+    fn without_the_right_to_see_who_has_which_request_those_beyond_all_threads_wait() {
+        let process = |pid| ProcessSample { pid, ..ProcessSample::default() };
+        let mut board = WatchBoard::default();
+        for seconds in 1..4 {
+            board.take(Observation::Server(Box::new(ServerSample {
+                at: Nanos::from_secs(seconds),
+                sockets: Some(ServerSockets { out: Some(20), ..ServerSockets::default() }),
+                processes: vec![process(11), process(12)],
+                ..ServerSample::default()
+            })));
+            let look = |pid| PoolLook { pid, threads: 5, ..PoolLook::default() };
+            board.take(Observation::Threads { pools: vec![look(11), look(12)] });
+        }
+        assert_eq!(board.inside(), Some(10.0));
+        assert!(board.evidence().span.is_some());
     }
 
     fn connection(inode: u64, place: &str) -> BackendConnection {

@@ -26,6 +26,8 @@ pub struct WatchEvidence {
     pub may_see_all: bool,
     /// Whether the server is on another machine, with a clock of its own.
     pub is_elsewhere: bool,
+    /// longtail, as root types it; empty if it has no other name.
+    pub command: String,
     /// Where it listens, as a user types it: `:9292`.
     pub place: String,
     /// The name of its program, if it is not a Puma.
