@@ -212,6 +212,11 @@ pub fn bytes(bytes: f64) -> String {
     }
 }
 
+/// The memory of a process: `40.6 MB` (a million bytes), as a column headed MB has it.
+pub fn memory(bytes: f64) -> String {
+    format!("{} MB", significant(bytes / 1e6))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -193,7 +193,7 @@ fn cells(worker: &WatchedWorker) -> [String; 7] {
         number::or_none(worker.backlog, |n| n.to_string()),
         number::or_none(worker.connections, |n| number::fixed(n, 0)),
         number::or_none(worker.cpu, |cpu| format!("{} %", number::fixed(cpu * 100.0, 0))),
-        number::or_none(worker.memory_bytes, number::bytes),
+        number::or_none(worker.memory_bytes, number::memory),
         number::or_none(worker.staleness_ns, |age| match age.0 / 1_000_000_000 {
             0 => "now".to_owned(),
             seconds => format!("{seconds} s old"),

@@ -84,7 +84,7 @@ impl Quantity {
     /// A number of it, as it is written.
     pub(crate) fn written(self, value: Option<f64>) -> String {
         number::or_none(value, |value| match self {
-            Quantity::ResidentMemory => number::bytes(value),
+            Quantity::ResidentMemory => number::memory(value),
             Quantity::Cpu
             | Quantity::ChildrenCpu
             | Quantity::BusyCpus
