@@ -35,39 +35,32 @@ pub(super) fn evidence(
 /// threads may also wait for each other because one works for all of them, as in a group commit.
 fn sentence_of_locks(workers: u32, locked: &LockWaiters) -> String {
     let LockWaiters { busy, waiting, is_on_file } = *locked;
-    let lock = if is_on_file { "a lock on a file" } else { "a lock or a pool" };
-    let first = format!(
-        "Probably not the threads: {busy} are busy, and by the kernel's account {} for {lock}. \
-         Something inside the app holds them up",
-        wait(waiting)
-    );
     let passing = f64::from(busy) - waiting;
     let per_worker = passing / f64::from(workers.max(1));
-    if per_worker < ONE_AT_A_TIME && workers > 1 && !is_on_file {
-        return format!("{first}: it may be one request at a time in each worker.");
-    }
-    if per_worker < ONE_AT_A_TIME {
-        return format!("{first}: it may be one request at a time.");
-    }
-    if is_on_file {
-        return format!("{first}: about {passing:.0} at a time get through.");
-    }
-    let each = per_worker.round();
-    let pool = if workers > 1 && (per_worker - each).abs() < NEARLY_WHOLE {
-        format!("a pool of {each:.0} in each worker")
+    let is_one = per_worker < ONE_AT_A_TIME;
+    let in_each = if workers > 1 && !is_on_file { " in each worker" } else { "" };
+    let whole = per_worker.round();
+    let pool = if workers > 1 && (per_worker - whole).abs() < NEARLY_WHOLE {
+        format!("a pool of {whole:.0} in each worker")
     } else {
         format!("a pool of {passing:.0}")
     };
+    let what = match (is_on_file, is_one) {
+        (true, _) => "a lock on a file".to_owned(),
+        (false, true) => format!("one request at a time{in_each}, by a lock or a pool"),
+        (false, false) => format!("{pool}, or a lock that a request holds for part of its time"),
+    };
+    let through = match is_one {
+        true if is_on_file => ", and one at a time gets through".to_owned(),
+        true => String::new(),
+        false => format!(", and about {passing:.0} at a time get through"),
+    };
+    let wait = if brief_count(waiting) == "1" { "waits" } else { "wait" };
     format!(
-        "{first}: about {passing:.0} at a time get through, so it may be {pool}, or a lock that a \
-         request holds for part of its time."
+        "Probably {what}: of {}, by the kernel's account, {} {wait} for it{through}.",
+        count_of(busy, "busy thread"),
+        brief_count(waiting)
     )
-}
-
-/// `1 of those waits`, `7.8 of those wait`.
-fn wait(threads: f64) -> String {
-    let count = brief_count(threads);
-    if count == "1" { "1 of those waits".to_owned() } else { format!("{count} of those wait") }
 }
 
 /// With fewer threads than this that don't wait, one is served, and another is between two requests

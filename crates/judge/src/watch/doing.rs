@@ -279,8 +279,8 @@ fn elsewhere(seen: &WatchEvidence, all: &[WaitsSeen], slots: u32) -> Option<Stri
     let waiting = sum(all, |waits| waits.socket);
     let [waits, wait] = outside(seen);
     let threads = match brief_count(waiting) {
-        _ if slots == 1 => format!("The only thread {waits}"),
-        count if count == slots.to_string() => format!("All {slots} threads {wait}"),
+        _ if slots == 1 => format!("the only thread {waits}"),
+        count if count == slots.to_string() => format!("all {slots} threads {wait}"),
         count => format!("{count} of {slots} threads {wait}"),
     };
     let are_commands =
@@ -288,7 +288,7 @@ fn elsewhere(seen: &WatchEvidence, all: &[WaitsSeen], slots: u32) -> Option<Stri
     let more = if are_commands { "can run" } else { "can be asked there" };
     threads::are_busy(waiting, slots).then(|| {
         format!(
-            "{threads}, by the kernel's account: probably {} takes the time. More threads help if \
+            "Probably {} takes the time: {threads}, by the kernel's account. More threads help if \
              more {more} at a time.",
             answer_from(seen)
         )

@@ -111,8 +111,8 @@ pub(super) fn sentence(seen: &WatchEvidence, held: &Held) -> String {
     let out = seen.requests_out().unwrap_or(0);
     let most = |threads: f64, one: &str, several: &str| {
         let (of, verb) = match brief_count(threads) {
-            count if count == "2" && out == 2 => ("Both".to_owned(), several),
-            count if count == out.to_string() => (format!("All {out}"), several),
+            count if count == "2" && out == 2 => ("both".to_owned(), several),
+            count if count == out.to_string() => (format!("all {out}"), several),
             count if count == "1" => (format!("1 of {out}"), one),
             count => (format!("{count} of {out}"), several),
         };
@@ -122,19 +122,20 @@ pub(super) fn sentence(seen: &WatchEvidence, held: &Held) -> String {
     let what = match held {
         Held::Locks(workers) => of_locks(workers, seen.workers.len()),
         Held::Elsewhere(threads) => format!(
-            "{}: probably {} takes the time.",
-            most(*threads, waits, wait),
-            doing::answer_from(seen)
+            "Probably {} takes the time: {}.",
+            doing::answer_from(seen),
+            most(*threads, waits, wait)
         ),
         Held::Computing(threads) => {
-            most(*threads, "uses or wants a CPU", "use or want a CPU") + "."
+            capitalised(&most(*threads, "uses or wants a CPU", "use or want a CPU")) + "."
         }
         Held::Timed(threads) if doing::sleep(seen) => {
-            most(*threads, "sleeps until its time is up", "sleep until their time is up") + "."
+            let sleep = ["sleeps until its time is up", "sleep until their time is up"];
+            capitalised(&most(*threads, sleep[0], sleep[1])) + "."
         }
         Held::Timed(threads) => format!(
             "{}: a sleep, or a pool that gives up after a while.",
-            most(*threads, "waits with a time limit", "wait with a time limit")
+            capitalised(&most(*threads, "waits with a time limit", "wait with a time limit"))
         ),
     };
     format!("{what}{}", free_threads(seen))
@@ -152,9 +153,9 @@ fn free_threads(seen: &WatchEvidence) -> String {
     })
 }
 
-/// `In worker 1, 2 of 5 requests wait for a lock or a pool, by the kernel's account, while 3 get
-/// through: it may be a pool of 3, or a lock that a request holds for part of its time.` `of`: how
-/// many workers there are.
+/// `It may be a pool of 3, or a lock that a request holds for part of its time: in worker 1, 2 of 5
+/// requests wait for a lock or a pool, by the kernel's account, while 3 get through.` `of`: how many
+/// workers there are.
 fn of_locks(workers: &[LockedWorker], of: usize) -> String {
     let on_file = workers.iter().all(|worker| worker.is_on_file);
     let lock = if on_file { "a lock on a file" } else { "a lock or a pool" };
@@ -194,8 +195,10 @@ fn of_locks(workers: &[LockedWorker], of: usize) -> String {
     } else {
         String::new()
     };
-    let place = capitalised(&where_they_wait);
-    format!("{place} {wait} for {lock}, by the kernel's account{through}: {guess}.")
+    format!(
+        "{}: {where_they_wait} {wait} for {lock}, by the kernel's account{through}.",
+        capitalised(&guess)
+    )
 }
 
 /// `2 of 5 requests`

@@ -63,7 +63,7 @@ fn for_idle(seen: &WatchEvidence, held: &Held) -> Vec<String> {
         Held::Elsewhere(_) => elsewhere(seen),
         Held::Timed(_) => vec![stacks(seen)],
         Held::Computing(_) => {
-            vec!["less work a request: a profiler in the app shows where it computes.".to_owned()]
+            vec![format!("less work a request. {}", code_that_computes(seen))]
         }
     }
 }
@@ -110,8 +110,9 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
         lines.extend(prediction(seen));
     } else {
         lines.push(format!(
-            "`sudo longtail watch {}`: as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, it sees whether \
-             the threads wait for a lock.",
+            "`sudo {} watch {}`: as root (or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH) it sees \
+             whether the threads wait for a lock.",
+            if seen.command.is_empty() { "longtail" } else { &seen.command },
             seen.place
         ));
     }
@@ -180,10 +181,11 @@ fn living_pids(seen: &WatchEvidence) -> Vec<String> {
     living.filter_map(|worker| Some(worker.pid?.to_string())).collect()
 }
 
+/// The first Puma that traps SIGPWR; it ends an older one.
+const TRAPS_PWR: u32 = 8;
+
 /// How to see what each thread of each worker is doing, if this Puma tells as it is.
 fn printed_stacks(seen: &WatchEvidence) -> Option<String> {
-    /// The first Puma that traps SIGPWR; it ends an older one.
-    const TRAPS_PWR: u32 = 8;
     /// The first Puma whose control server tells the threads' stacks: those of the process that was
     /// asked, which in a cluster is not a worker.
     const TELLS_STACKS: u32 = 5;
@@ -212,11 +214,9 @@ fn stacks(seen: &WatchEvidence) -> String {
     }
     match seen.major() {
         _ if pids.is_empty() => "see the app's log: which requests began last?".to_owned(),
-        Some(_) => format!(
-            "see in the app's log which requests have begun and not ended. What each thread is doing, \
-             Puma itself tells from 8 on; before, the gem sigdump (`require \"sigdump/setup\"` in the \
-             app, which needs a deploy): `kill -CONT {pids}` writes it to /tmp/sigdump-PID.log."
-        ),
+        Some(_) => "see in the app's log which requests have begun and not ended. (Puma 8 would \
+                    tell what each thread is doing.)"
+            .to_owned(),
         None => format!("see what each thread is doing, by a stack dump of: {pids}."),
     }
 }
@@ -264,7 +264,7 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
             } else {
                 "more CPUs"
             };
-            format!("{cpus}, or less work{less}")
+            format!("{cpus}, or less work{less} {}", code_that_computes(seen))
         }
         Limit::SharedCpus(_) => {
             "CPUs for this server alone: a machine or cpuset without the other processes."
@@ -282,8 +282,8 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
         Limit::InsideApp { locked: Some(locked), .. } if locked.is_on_file => {
             return vec![
                 stacks(seen),
-                "more threads or workers help only if those that wait are served together (a \
-                 group commit)."
+                "more threads or workers only wait for the file, too, unless one that has the lock \
+                 does the work of all that wait (a group commit)."
                     .to_owned(),
             ];
         }
@@ -300,10 +300,10 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
                 .into_iter()
                 .chain([
                 stacks(seen),
-                "if it is a pool: as many connections as threads (`pool:` in database.yml). If a \
-                 lock: more workers, where each has its own; more threads help only if those that \
-                 wait are served together (a group commit)."
-                    .to_owned(),
+                format!(
+                    "if it is a pool: {POOL}. If it is a lock: more workers, if each has a lock of \
+                     its own (a Mutex)."
+                ),
             ])
             .collect();
         }
@@ -315,5 +315,23 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
         | Limit::Generator { .. }
         | Limit::NotKnown { .. } => return Vec::new(),
     };
-    vec![line]
+    let is_of_code = matches!(limit, Limit::RubyLock { .. } | Limit::OneCpuEach { .. });
+    let code = is_of_code.then(|| format!("less work a request. {}", code_that_computes(seen)));
+    std::iter::once(line).chain(code).collect()
+}
+
+/// How to see which code uses the CPU.
+fn code_that_computes(seen: &WatchEvidence) -> String {
+    let pids = living_pids(seen);
+    match pids.first() {
+        Some(_) if seen.major() >= Some(TRAPS_PWR) => format!(
+            "`kill -PWR {}`, a few times: Puma writes to its output which code each thread is in.",
+            pids.join(" ")
+        ),
+        Some(pid) if seen.is_ruby => format!(
+            "A profiler shows which code computes: `rbspy record --pid {pid}`, or stackprof in the \
+             app."
+        ),
+        _ => "A profiler in the app shows which code computes.".to_owned(),
+    }
 }

@@ -90,9 +90,15 @@ pub(super) fn who(seen: &WatchEvidence) -> Option<String> {
         _ => format!("{n} requests wait {place}"),
     };
     Some(match (seen.inside(), seen.in_kernel()) {
+        (Some(0), Some(0)) if is_used(seen) => "Hardly anything waits.".to_owned(),
         (Some(0), Some(0)) => "Nothing waits.".to_owned(),
-        (Some(inside), Some(0)) => format!("{}, none in the accept queue.", requests(inside)),
-        (Some(0), Some(kernel)) => format!("{}, no request {place}.", in_accept_queue(kernel)),
+        (Some(inside), Some(0)) => {
+            let none = if is_used(seen) { "hardly any connection" } else { "none" };
+            format!("{}, {none} in the accept queue.", requests(inside))
+        }
+        (Some(0), Some(kernel)) => {
+            format!("{}, no request {place}.", in_accept_queue(seen, kernel))
+        }
         (Some(inside), Some(kernel)) => {
             let kernel = count_of(kernel, "connection");
             format!("{}, and {kernel} in the accept queue.", requests(inside))
@@ -114,18 +120,26 @@ fn uncapitalised(text: &str) -> String {
     letters.next().into_iter().flat_map(char::to_lowercase).chain(letters).collect()
 }
 
-fn in_accept_queue(connections: u32) -> String {
+/// `Nothing waits in the accept queue`. `connections`: the mean, as a whole number.
+fn in_accept_queue(seen: &WatchEvidence, connections: u32) -> String {
     match connections {
+        0 if is_used(seen) => "Hardly anything waits in the accept queue".to_owned(),
+        0 if seen.queue_most > Some(0.0) => "Nothing waits in the accept queue now".to_owned(),
         0 => "Nothing waits in the accept queue".to_owned(),
         1 => "1 connection waits in the accept queue".to_owned(),
         _ => format!("{connections} connections wait in the accept queue"),
     }
 }
 
+/// Whether a connection waited in the accept queue now and then in the last seconds.
+fn is_used(seen: &WatchEvidence) -> bool {
+    seen.queue > Some(0.0)
+}
+
 /// For a server that doesn't report how many requests wait inside it: by what the kernel knows
 /// about its connections. `queue`: connections in the accept queue.
 fn by_kernel(seen: &WatchEvidence, queue: u32) -> String {
-    let in_queue = in_accept_queue(queue);
+    let in_queue = in_accept_queue(seen, queue);
     let (Some(out), Some(most)) = (seen.requests_out(), seen.requests_out_at_most()) else {
         let whether = if seen.is_puma {
             "Whether requests wait inside Puma"
@@ -162,8 +176,9 @@ fn by_kernel(seen: &WatchEvidence, queue: u32) -> String {
             count_of(slots, "thread")
         ),
         Some(slots) if queue == 0 => {
+            let none = if is_used(seen) { "Hardly any" } else { "No" };
             format!(
-                "No connection waits to be accepted; {requests} in flight on {}{idle}.",
+                "{none} connection waits to be accepted; {requests} in flight on {}{idle}.",
                 count_of(slots, "thread")
             )
         }
