@@ -122,8 +122,8 @@ const TIMED_BESIDE_LOCKS: [&str; 2] = [
     "waits with a time limit (a sleep, or a pool that gives up after a while)",
     "wait with a time limit (a sleep, or a pool that gives up after a while)",
 ];
-const SLEEPS: [&str; 2] =
-    ["sleeps (it waits until its time is up)", "sleep (they wait until their time is up)"];
+/// Those whose time is seen to run out.
+const SLEEPS: [&str; 2] = ["sleeps", "sleep"];
 const TIMED_INSIDE: [&str; 2] = [
     "waits with a time limit (a sleep, or another pool)",
     "wait with a time limit (a sleep, or another pool)",
@@ -343,8 +343,8 @@ fn in_a_pool(seen: &WatchEvidence, pool: &Pool, workers: usize, slots: u32) -> S
     if pool.is_probable {
         let turns = threads_that(pool.waiting, ["for its turn", "for their turn"]);
         return format!(
-            "Probably a pool of {size}{each}: {asks}, and {turns} (their waits have a time limit, \
-             and another thread ends them before)."
+            "Probably a pool of {size}{each}: {asks}, and {turns} (with a time limit, but others \
+             end the waits before)."
         );
     }
     let limit = threads_that(pool.waiting, ["with a time limit", "with a time limit"]);

@@ -110,8 +110,7 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
         lines.extend(prediction(seen));
     } else {
         lines.push(format!(
-            "`sudo {} watch {}`: as root (or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH) it sees \
-             whether the threads wait for a lock.",
+            "`sudo {} watch {}`: root sees what the threads wait for.",
             if seen.command.is_empty() { "longtail" } else { &seen.command },
             seen.place
         ));
@@ -214,9 +213,7 @@ fn stacks(seen: &WatchEvidence) -> String {
     }
     match seen.major() {
         _ if pids.is_empty() => "see the app's log: which requests began last?".to_owned(),
-        Some(_) => "see in the app's log which requests have begun and not ended. (Puma 8 would \
-                    tell what each thread is doing.)"
-            .to_owned(),
+        Some(_) => "see in the app's log which requests have begun and not ended.".to_owned(),
         None => format!("see what each thread is doing, by a stack dump of: {pids}."),
     }
 }
@@ -292,7 +289,7 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
                 |place| {
                     format!(
                         "release the lock, or what the pool lends, before the app asks {place}, \
-                             unless the call itself needs it: the cheapest remedy."
+                         unless the call needs it."
                     )
                 },
             );
@@ -301,8 +298,7 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
                 .chain([
                 stacks(seen),
                 format!(
-                    "if it is a pool: {POOL}. If it is a lock: more workers, if each has a lock of \
-                     its own (a Mutex)."
+                    "for a pool: {POOL}. For a lock: more workers, if each has its own (a Mutex)."
                 ),
             ])
             .collect();
