@@ -95,18 +95,18 @@ impl<'a> Results<'a> {
                 }
             }
         }
-        match (saved, &self.own) {
-            (Some(path), _) => ui::note(&format!("saved as {}", for_terminal(path))),
-            (None, None) => ui::note("not kept; -o x.study.json keeps it for longtail report"),
-            // Why it could not be saved is told below.
-            (None, Some(_)) => {}
-        }
         let studies = self.studies.iter().filter(|_| kept.is_ok()).map(PathBuf::as_path);
         let written = studies.chain(written.iter().map(|(file, _)| &*file.path));
         if judge::is_cut_short(study) {
             tell_partial(written.chain(self.log.as_deref()));
         } else {
             tell_written(written);
+        }
+        match (saved, &self.own) {
+            (Some(path), _) => ui::note(&format!("saved as {}", for_terminal(path))),
+            (None, None) => ui::note("not kept; -o x.study.json keeps it for longtail report"),
+            // Why it could not be saved is told below.
+            (None, Some(_)) => {}
         }
         let failed = failed.into_iter().map(|(_, result)| result);
         let parts = [kept, printed].into_iter().chain(failed);
