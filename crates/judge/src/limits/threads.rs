@@ -110,8 +110,8 @@ pub(super) fn sentence(limit: &Limit) -> String {
             format!("The threads are probably the limit: the server has {slots}, and {worth}.")
         }
         (_, None, None) => format!(
-            "The threads may be the limit, or something that lets through fewer requests than there \
-             are threads: there are {slots}."
+            "The threads may be the limit, or something that lets through fewer requests than the \
+             {slots} threads."
         ),
     }
 }

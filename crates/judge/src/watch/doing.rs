@@ -96,7 +96,13 @@ pub(super) fn sentence(seen: &WatchEvidence) -> Option<String> {
     if !has_locks {
         parts.push("none waits for a lock".to_owned());
     }
-    Some(format!("Of {}, by the kernel, {}.", count_of(slots, "thread"), listed(&parts)))
+    let of = count_of(slots, "thread");
+    // In the middle of a list, a place would be read as that of all.
+    let place = backends(seen).filter(|_| sum(&all, |waits| waits.socket) >= ABOUT_ONE);
+    let place = place.map_or_else(String::new, |place| {
+        format!(" What they wait for outside of the process: {place}.")
+    });
+    Some(format!("Of {of}, by the kernel, {}.{place}", listed(&parts)))
 }
 
 /// What the threads of all workers do; `None` if those of one of them are not visible.

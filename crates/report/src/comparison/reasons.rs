@@ -2,9 +2,7 @@
 //! runs show it, and what their differences cannot tell.
 
 use judge::words::listed;
-use model::comparison::{
-    ComparisonQuestion, ComparisonRun, ComparisonVerdict, Difference, Metric, SizeLook,
-};
+use model::comparison::{ComparisonQuestion, ComparisonRun, ComparisonVerdict, Difference, Metric};
 use model::{ComparisonStudy, Diagnostic, MaskedText};
 
 use super::summary::{self, SummaryComparison};
@@ -58,26 +56,11 @@ pub(super) fn of(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<St
         extra_cpu(study, summary),
         waits_before_accepting(study, summary),
         first_run(summary),
-        looked_at(study),
         lost,
         left_out_pairs(summary),
     ];
     reasons.extend(others.into_iter().flatten());
     reasons
-}
-
-/// Of `sweep --try auto`: the sizes that a single run showed to be behind, and were not compared.
-fn looked_at(study: &ComparisonStudy) -> Option<String> {
-    let is_compared = |look: &&SizeLook| {
-        let size = look.size.to_string();
-        study.plan.arms.iter().any(|arm| arm.name.to_string() == size)
-    };
-    let left_out = study.plan.looked_at.iter().filter(|look| !is_compared(look));
-    let left_out: Vec<String> = left_out
-        .map(|look| format!("{} {}/s", look.size, number::significant(look.rate_per_s)))
-        .collect();
-    (!left_out.is_empty())
-        .then(|| format!("Not compared, after one run of each: {}.", left_out.join(", ")))
 }
 
 /// Where arms combine settings, which pairs differ in several, so that no sentence is about them.

@@ -3,7 +3,7 @@
 use judge::tried_sizes::largest_is_best;
 use model::comparison::{
     ArmRanking, ComparedMetric, ComparisonFindings, ComparisonLoad, ComparisonQuestion,
-    ComparisonVerdict, Difference, Metric, median,
+    ComparisonVerdict, Difference, Metric, SizeLook, median,
 };
 use model::{ComparisonRun, ComparisonStudy};
 use serde::Serialize;
@@ -43,6 +43,9 @@ pub struct SummaryComparison {
     /// How many CPUs other processes used, if they took them from the server in most of the runs.
     #[serde(skip)]
     pub(super) others: Option<f64>,
+    /// Of `sweep --try auto`: the sizes that only a single run looked at, with what it did.
+    #[serde(skip)]
+    pub(super) only_looked_at: Vec<String>,
     /// The connections, if an arm has more threads than that, which it cannot show then.
     #[serde(skip)]
     pub(super) few_connections: Option<u32>,
@@ -138,6 +141,7 @@ impl SummaryComparison {
                 .is_some_and(|ranking| largest_is_best(study, ranking).is_some()),
             connections: connections(study),
             others: others_of_most(study),
+            only_looked_at: only_looked_at(study),
             few_connections: few_connections(study, &arms),
             recommended: found.ranking.as_ref().and_then(|ranking| recommended(ranking, &arms)),
             arms,
@@ -175,6 +179,18 @@ impl SummaryComparison {
     pub(crate) fn deciding(&self) -> impl Iterator<Item = &ComparedMetric> {
         self.metrics.iter().filter(|row| row.decides)
     }
+}
+
+/// `2 x 5 93.0/s` for each size that a single run showed to be behind, and that was not compared.
+fn only_looked_at(study: &ComparisonStudy) -> Vec<String> {
+    let is_compared = |look: &&SizeLook| {
+        let size = look.size.to_string();
+        study.plan.arms.iter().any(|arm| arm.name.to_string() == size)
+    };
+    let left_out = study.plan.looked_at.iter().filter(|look| !is_compared(look));
+    left_out
+        .map(|look| format!("{} {}/s", look.size, number::significant(look.rate_per_s)))
+        .collect()
 }
 
 /// How many CPUs other processes used in a run, if that took them from the server: what others take

@@ -564,6 +564,9 @@ fn best(summary: &SummaryComparison) -> String {
     if !behind.is_empty() {
         parts.push(format!("Worse: {}.", listed(&behind)));
     }
+    if !summary.only_looked_at.is_empty() {
+        parts.push(format!("In one run each: {}.", listed(&summary.only_looked_at)));
+    }
     // The p99 is that of so many connections, which the largest size decides where nobody else does.
     let best = parts.join(" ");
     let with =
