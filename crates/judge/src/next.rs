@@ -1,7 +1,9 @@
 //! What to type next: commands that would answer the questions that a study leaves open. Each is
 //! the study's own command line with one thing changed.
 
-use model::comparison::{ComparisonDoubt, ComparisonFindings, Difference, Metric, MissingFigure};
+use model::comparison::{
+    ArmRanking, ComparisonDoubt, ComparisonFindings, Difference, Metric, MissingFigure,
+};
 use model::plan::quoted;
 use model::secret::what_to_put;
 use model::theory::ServiceTime;
@@ -200,6 +202,11 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
         let next = sizes.map(|sizes| own.with(sizes, &["--try"], "does a larger size do more?"));
         return next.into_iter().collect();
     }
+    if found.ranking.as_ref().is_some_and(ArmRanking::is_decided)
+        && let Some(next) = capacity_of_sizes(study)
+    {
+        return vec![next];
+    }
     let is_thin = |doubt| {
         matches!(doubt, ComparisonDoubt::Missing { figure: MissingFigure::TooFewAnswers, .. })
     };
@@ -237,6 +244,42 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
         more_blocks.or_else(|| is_noisy.then(longer).flatten())
     };
     next.into_iter().collect()
+}
+
+/// After `sweep --try auto`, which finds the most requests a second: the rate that the smallest sizes
+/// worth having take with short response times.
+fn capacity_of_sizes(study: &ComparisonStudy) -> Option<NextCommand> {
+    /// A size that does less than this part of the best is hardly wanted.
+    const WORTH: f64 = 0.7;
+    /// Each of them takes minutes.
+    const MOST: usize = 3;
+    const ONLY_OF_SWEEP: [&str; 11] = [
+        "--try",
+        "-w",
+        "--workers",
+        "-c",
+        "--connections",
+        "--for",
+        "-z",
+        "-D",
+        "--blocks",
+        "--warm-up",
+        "--expect",
+    ];
+    let looks = &study.plan.looked_at;
+    let most = looks.iter().map(|look| look.rate_per_s).fold(0.0, f64::max);
+    let sizes = looks.iter().filter(|look| look.rate_per_s >= WORTH * most).take(MOST);
+    let sizes: Vec<String> =
+        sizes.map(|look| format!("{}x{}", look.size.workers, look.size.threads)).collect();
+    let has_switch = ["--no-calibrate", "--no-cool-down", "--inspect"]
+        .iter()
+        .any(|flag| study.command_line.contains(flag));
+    if sizes.len() < 2 || has_switch {
+        return None;
+    }
+    let line = edited(&study.command_line, &format!("--try {}", sizes.join(",")), &ONLY_OF_SWEEP);
+    let line = line.replacen("longtail sweep ", "longtail capacity ", 1);
+    Some(command(line, "how many requests/s can each take with a p99 below --objective?"))
 }
 
 /// How long a run must be for three responses above the percentile.
@@ -708,6 +751,33 @@ pub const WHERE_TO: [&str; 4] = ["-o", "--output", "--html", "--log"];
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn after_a_search_for_threads_comes_the_capacity_of_the_sizes_worth_having() {
+        use model::ServerSize;
+        use model::comparison::SizeLook;
+
+        let mut study = testkit::comparison::best();
+        let said = |study: &ComparisonStudy| capacity_of_sizes(study).map(|next| next.command);
+        assert_eq!(said(&study), None, "the sizes were named");
+        let rates = [(1, 44.0), (2, 63.8), (5, 93.0), (8, 108.0), (13, 120.0), (21, 125.0)];
+        study.plan.looked_at = rates
+            .map(|(threads, rate_per_s)| SizeLook {
+                size: ServerSize { workers: 2, threads, keep_alive: true },
+                rate_per_s,
+                is_near_limit: false,
+                others: None,
+            })
+            .into();
+        study.command_line =
+            "longtail sweep -r config.ru --path /posts -w2 --try auto --for 2s".into();
+        assert_eq!(
+            said(&study).as_deref(),
+            Some("longtail capacity -r config.ru --path /posts --try 2x5,2x8,2x13")
+        );
+        study.command_line = "longtail sweep --try auto --no-calibrate".into();
+        assert_eq!(said(&study), None, "capacity has no such flag");
+    }
 
     #[test]
     fn flags_are_replaced_in_any_notation_but_the_servers_command_is_not_touched() {
