@@ -21,6 +21,7 @@ use crate::findings::{
 };
 use crate::named_runs::name_in_sweep;
 use crate::server_limit::SAME_RATE;
+use crate::size_search::worth_having;
 use crate::tried_sizes::{larger_sizes, largest_is_best};
 use crate::trust::UNCERTAIN;
 
@@ -249,11 +250,8 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
 /// After `sweep --try auto`, which finds the most requests a second: the rate that the smallest sizes
 /// worth having take with short response times.
 fn capacity_of_sizes(study: &ComparisonStudy) -> Option<NextCommand> {
-    /// A size that does less than this part of the best is hardly wanted.
-    const WORTH: f64 = 0.7;
-    /// Each of them takes minutes.
-    const MOST: usize = 3;
-    const ONLY_OF_SWEEP: [&str; 11] = [
+    const SWEEP: &str = "longtail sweep ";
+    const ONLY_OF_SWEEP: [&str; 12] = [
         "--try",
         "-w",
         "--workers",
@@ -265,20 +263,20 @@ fn capacity_of_sizes(study: &ComparisonStudy) -> Option<NextCommand> {
         "--blocks",
         "--warm-up",
         "--expect",
+        "--fail-if",
     ];
-    let looks = &study.plan.looked_at;
-    let most = looks.iter().map(|look| look.rate_per_s).fold(0.0, f64::max);
-    let sizes = looks.iter().filter(|look| look.rate_per_s >= WORTH * most).take(MOST);
+    let sizes = worth_having(&study.plan.looked_at);
     let sizes: Vec<String> =
-        sizes.map(|look| format!("{}x{}", look.size.workers, look.size.threads)).collect();
+        sizes.map(|size| format!("{}x{}", size.workers, size.threads)).collect();
     let has_switch = ["--no-calibrate", "--no-cool-down", "--inspect"]
         .iter()
         .any(|flag| study.command_line.contains(flag));
-    if sizes.len() < 2 || has_switch {
+    let is_plain = study.command_line.contains(SWEEP) && !has_switch;
+    if sizes.len() < 2 || !is_plain {
         return None;
     }
     let line = edited(&study.command_line, &format!("--try {}", sizes.join(",")), &ONLY_OF_SWEEP);
-    let line = line.replacen("longtail sweep ", "longtail capacity ", 1);
+    let line = line.replacen(SWEEP, "longtail capacity ", 1);
     Some(command(line, "how many requests/s can each take with a p99 below --objective?"))
 }
 

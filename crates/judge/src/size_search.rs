@@ -6,7 +6,7 @@
 use model::comparison::SizeLook;
 use model::{ComparisonStudy, ServerSize};
 
-use crate::findings::others_above;
+use crate::findings::others_beyond;
 use crate::tried_sizes::is_near_limit;
 
 /// Threads of a worker that are looked at, one after the other.
@@ -19,14 +19,10 @@ const AS_GOOD: f64 = 0.95;
 /// single one may be wrong.
 const ENOUGH: usize = 2;
 
-/// Other processes that use at least this share of CPUs that are used up make a rate too low to
-/// choose by.
-const DISTURBS: f64 = 0.1;
-
 /// What a run of a size shows: the only run of `study`.
 pub fn look_of(study: &ComparisonStudy, size: ServerSize) -> SizeLook {
     let run = study.runs.last().map(|run| &run.run);
-    let others = run.and_then(|run| others_above(run, DISTURBS));
+    let others = run.and_then(|run| others_beyond(run, study.plan.margin));
     SizeLook {
         size,
         rate_per_s: run.map_or(0.0, model::Run::completed_rate),
@@ -45,9 +41,9 @@ pub fn less_disturbed(one: SizeLook, other: SizeLook) -> SizeLook {
 /// The next number of threads to look at, after those of `looks`; `None` if more of them brought
 /// nothing or can bring nothing, there are none left, or `connections` cannot keep so many busy.
 pub fn next_threads(looks: &[SizeLook], workers: u32, connections: Option<u32>) -> Option<u32> {
-    let rate = |looks: &[SizeLook]| looks.iter().map(|look| look.rate_per_s).fold(0.0, f64::max);
     let (before, latest) = looks.split_at(looks.len().saturating_sub(ENOUGH));
-    let brought_nothing = !before.is_empty() && rate(latest) * AS_GOOD <= rate(before);
+    let brought_nothing =
+        !before.is_empty() && highest_rate(latest) * AS_GOOD <= highest_rate(before);
     let can_bring_nothing = latest.len() == ENOUGH && latest.iter().all(|look| look.is_near_limit);
     if brought_nothing || can_bring_nothing {
         return None;
@@ -70,12 +66,25 @@ pub fn connections_for(size: ServerSize) -> u32 {
 /// looked at.
 pub fn to_compare(looks: &[SizeLook]) -> Vec<ServerSize> {
     let rates = || looks.iter().map(|look| look.rate_per_s);
-    let most = rates().fold(0.0, f64::max);
+    let most = highest_rate(looks);
     let best = rates().position(|rate| rate >= most).unwrap_or_default();
     let smallest = rates().position(|rate| rate >= AS_GOOD * most).unwrap_or_default();
     let wanted = [smallest.saturating_sub(1), smallest, best, best + 1];
     let chosen = looks.iter().enumerate().filter(|(at, _)| wanted.contains(at));
     chosen.map(|(_, look)| look.size).collect()
+}
+
+/// The smallest sizes that do so much of what the best does that one may want them; each of them takes
+/// minutes to measure, so they are few.
+pub(crate) fn worth_having(looks: &[SizeLook]) -> impl Iterator<Item = ServerSize> {
+    const PART_OF_THE_BEST: f64 = 0.7;
+    const MOST: usize = 3;
+    let least = PART_OF_THE_BEST * highest_rate(looks);
+    looks.iter().filter(move |look| look.rate_per_s >= least).map(|look| look.size).take(MOST)
+}
+
+fn highest_rate(looks: &[SizeLook]) -> f64 {
+    looks.iter().map(|look| look.rate_per_s).fold(0.0, f64::max)
 }
 
 #[cfg(test)]

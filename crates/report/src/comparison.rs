@@ -450,7 +450,8 @@ fn whole_rounds(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<
 /// In which blocks other programs used the CPUs up: arms of a block may have had less of them than
 /// others.
 fn busy_machine(study: &ComparisonStudy) -> Option<TrustLine> {
-    let busy = study.runs.iter().filter_map(|run| Some((run, summary::others_of(study, run)?)));
+    let others = |run| judge::others_beyond(run, study.plan.margin);
+    let busy = study.runs.iter().filter_map(|run| Some((run, others(&run.run)?)));
     let busy: Vec<(u32, f64, f64)> = busy
         .filter_map(|(run, others)| {
             Some((run.block, others, run.run.generator.server.as_ref()?.of))

@@ -71,7 +71,7 @@ pub use never_served::NeverServed;
 pub use not_measured::NotMeasured;
 pub use one_load::OneLoad;
 pub use others_compute::OthersCompute;
-pub use others_compute::{busy_others, others_above};
+pub use others_compute::{busy_others, others_beyond};
 pub use overloaded::Overloaded;
 pub use peaked::Peaked;
 pub use rates_unclear::RatesUnclear;

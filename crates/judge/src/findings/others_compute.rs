@@ -36,9 +36,17 @@ pub fn busy_others(run: &Run) -> Option<f64> {
     others_above(run, OTHERS_USE)
 }
 
+/// How many CPUs other processes use, if they take more of them from a server than may not matter to
+/// a comparison of this margin: what others use of CPUs that are used up, the server lacks.
+pub fn others_beyond(run: &Run, margin: f64) -> Option<f64> {
+    /// As much more as the margin still happens in runs that nobody disturbs.
+    const MARGINS: f64 = 2.0;
+    others_above(run, MARGINS * margin)
+}
+
 /// How many CPUs other processes use, if that is at least this share of them and hardly any are left
 /// idle.
-pub fn others_above(run: &Run, share: f64) -> Option<f64> {
+fn others_above(run: &Run, share: f64) -> Option<f64> {
     let server = run.generator.server.as_ref()?;
     let CpuUsage { others, of, .. } = CpuUsage::of(&run.generator)?;
     others

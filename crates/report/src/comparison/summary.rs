@@ -1,11 +1,12 @@
 //! The result of a comparison, as figures: the arms, the metrics, and which arm is best.
 
+use judge::others_beyond;
 use judge::tried_sizes::largest_is_best;
+use model::ComparisonStudy;
 use model::comparison::{
     ArmRanking, ComparedMetric, ComparisonFindings, ComparisonLoad, ComparisonQuestion,
     ComparisonVerdict, Difference, Metric, SizeLook, median,
 };
-use model::{ComparisonRun, ComparisonStudy};
 use serde::Serialize;
 
 use crate::labels;
@@ -193,16 +194,11 @@ fn only_looked_at(study: &ComparisonStudy) -> Vec<String> {
         .collect()
 }
 
-/// How many CPUs other processes used in a run, if that took them from the server: what others take
-/// of CPUs that are used up, the server lacks, and this is twice what does not matter.
-pub(super) fn others_of(study: &ComparisonStudy, run: &ComparisonRun) -> Option<f64> {
-    const MARGINS: f64 = 2.0;
-    judge::others_above(&run.run, MARGINS * study.plan.margin)
-}
-
-/// The median of that, if it is so in more than half of the runs.
+/// How many CPUs other processes used, if they took them from the server in more than half of the
+/// runs: the median of those.
 fn others_of_most(study: &ComparisonStudy) -> Option<f64> {
-    let others: Vec<f64> = study.runs.iter().filter_map(|run| others_of(study, run)).collect();
+    let others: Vec<f64> =
+        study.runs.iter().filter_map(|run| others_beyond(&run.run, study.plan.margin)).collect();
     median(others.iter().copied()).filter(|_| 2 * others.len() > study.runs.len())
 }
 
