@@ -342,13 +342,17 @@ fn load_detail(study: &ComparisonStudy) -> String {
     }
 }
 
-/// `closed loop`, or `open loop, 54.7 requests/s`.
+/// `closed loop`, or `open loop, 54.7 requests/s, Poisson`.
 fn pace(study: &ComparisonStudy) -> String {
-    match (study.plan.load, study.rate_per_s()) {
-        (ComparisonLoad::Closed { .. }, _) => "closed loop".to_owned(),
-        (_, Some(rate)) => format!("open loop, {} requests/s", number::rate_in_words(rate)),
-        (_, None) => "open loop".to_owned(),
+    if let ComparisonLoad::Closed { .. } = study.plan.load {
+        return "closed loop".to_owned();
     }
+    let rate = study.rate_per_s().map(|rate| format!("{} requests/s", number::rate_in_words(rate)));
+    labels::listed([
+        "open loop".to_owned(),
+        rate.unwrap_or_default(),
+        labels::arrivals_in_words(study.plan.arrivals).to_owned(),
+    ])
 }
 
 /// The runs that count, each called by its arm.

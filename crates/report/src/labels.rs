@@ -133,8 +133,7 @@ fn load_for(plan: &LoadPlan, length: Option<String>) -> String {
             let law = match arrivals {
                 Arrivals::Constant if matches!(profile, Profile::Recorded { .. }) => "",
                 Arrivals::Constant => "constant",
-                Arrivals::Poisson => "Poisson",
-                Arrivals::Uniform => "uniform gaps",
+                uneven => arrivals_in_words(*uneven),
             };
             let ends_by_itself = profile.length().is_some() && profile.length() == plan.length;
             let length = length
@@ -159,6 +158,15 @@ fn load_for(plan: &LoadPlan, length: Option<String>) -> String {
                 format!("at most {connection_count}"),
             ])
         }
+    }
+}
+
+/// How uneven arrivals are spaced; empty for even ones, which go without saying.
+pub(crate) fn arrivals_in_words(arrivals: Arrivals) -> &'static str {
+    match arrivals {
+        Arrivals::Constant => "",
+        Arrivals::Poisson => "Poisson",
+        Arrivals::Uniform => "uniform gaps",
     }
 }
 

@@ -13,7 +13,7 @@ use model::comparison::{ComparisonLoad, Decision, LostRun, decision};
 use model::study::SCHEMA;
 use model::theory::ServiceTime;
 use model::{
-    Ceiling, Clock, ComparisonPlan, ComparisonRun, ComparisonStudy, Nanos, Pace, Probe, Rate, Stop,
+    Ceiling, Clock, ComparisonPlan, ComparisonRun, ComparisonStudy, Nanos, Pace, Probe, Profile, Rate, Stop,
     StreamPlan,
 };
 use probe::host;
@@ -116,7 +116,13 @@ impl Comparison<'_> {
 
     fn pace(&self) -> Pace {
         let rate = if self.is_trial() { None } else { self.study.rate_per_s() };
-        rate.and_then(|rate| Rate::new(rate).ok()).map_or(Pace::Closed, Pace::constant)
+        let Some(rate) = rate.and_then(|rate| Rate::new(rate).ok()) else { return Pace::Closed };
+        Pace::Open {
+            profile: Profile::Flat { rate },
+            arrivals: self.plan.arrivals,
+            seed: self.plan.seed.wrapping_add(u64::from(self.turn.block)),
+            burst: 1,
+        }
     }
 
     /// Connections, the same for all arms: in a closed loop twice the slots of the largest arm, so

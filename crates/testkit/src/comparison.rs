@@ -3,7 +3,7 @@
 
 use judge::{ServerSeen, verdict};
 use model::comparison::{ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonQuestion};
-use model::pace::uniform;
+use model::pace::{Arrivals, uniform};
 use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
@@ -280,6 +280,7 @@ fn played(arms: &[(&str, &[&str], ArmLaw)], blocks: u32) -> ComparisonStudy {
         arms: arms.iter().map(arm).collect(),
         control: true,
         load: ComparisonLoad::Closed { connections: None },
+        arrivals: Arrivals::Constant,
         blocks: ComparisonBlocks::Fixed(blocks),
         gates: Vec::new(),
         margin: 0.05,

@@ -11,14 +11,14 @@ use clap::Args;
 use model::comparison::{
     ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonPlan, ComparisonQuestion,
 };
-use model::{Metric, Nanos, PlannedEvent, Rate, quoted};
+use model::{Arrivals, Metric, Nanos, PlannedEvent, Rate, quoted};
 
 pub(crate) use self::arm::{ArmRequest, PumaSource};
 use super::event::check_parts;
 use super::server::ServerArgs;
-use super::value_parsers::{CONNECTIONS, above_zero, from_1_to};
+use super::value_parsers::{ARRIVALS, CONNECTIONS, above_zero, from_1_to, words};
 use super::{ADVANCED, OutputArgs, ThresholdArgs};
-use crate::exit::{Mistake, wrong};
+use crate::exit::{Mistake, refuse_if, wrong};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -108,6 +108,9 @@ pub(crate) struct CompareArgs {
     /// Open loop at this share of the slowest arm's maximum, such as 80%
     #[arg(long, value_name = "PERCENT", conflicts_with_all = ["connections", "rate"], value_parser = share, help_heading = "Load")]
     share: Option<f64>,
+    /// In an open loop: constant, poisson or uniform gaps, the same for all arms of a block
+    #[arg(long, value_name = "LAW", value_parser = words(ARRIVALS), default_value = "constant", help_heading = ADVANCED)]
+    arrivals: Arrivals,
     /// Length of each run, after its warm-up
     #[arg(short = 'z', long = "for", short_alias = 'D', id = "length", value_name = "TIME", default_value = "4s", value_parser = above_zero, help_heading = "Load")]
     length: Nanos,
@@ -269,6 +272,10 @@ impl CompareArgs {
     /// # Errors
     /// If the comparison could never come to a decision.
     pub(crate) fn plan(&self, arms: Vec<ArmPlan>) -> Result<ComparisonPlan, Mistake> {
+        refuse_if(
+            self.arrivals != Arrivals::Constant && self.rate.is_none() && self.share.is_none(),
+            "--arrivals belongs to an open loop: give --rate or --share",
+        )?;
         let plan = self.unchecked_plan(arms);
         self.check_thresholds(&plan)?;
         plan.feasible().map_err(|never| wrong(never.to_string()))?;
@@ -300,6 +307,7 @@ impl CompareArgs {
                 (None, Some(of_maximum)) => ComparisonLoad::Share { of_maximum },
                 (None, None) => ComparisonLoad::Closed { connections: self.connections },
             },
+            arrivals: self.arrivals,
             blocks: self.blocks.map_or(ComparisonBlocks::UntilDecided, ComparisonBlocks::Fixed),
             gates: self.gates.clone(),
             margin: self.margin,

@@ -16,7 +16,7 @@ use sweep::ResponseCheck;
 
 use super::event::EventArgs;
 use super::value_parsers::{
-    CONNECTIONS, TIMESTAMPS, WantedTimestamps, above_zero, from_1_to, load_tool, words,
+    ARRIVALS, CONNECTIONS, TIMESTAMPS, WantedTimestamps, above_zero, from_1_to, load_tool, words,
 };
 use super::{ADVANCED, OutletArgs, OutputArgs, ThresholdArgs};
 use crate::exit::{Mistake, refuse_if, wrong};
@@ -43,14 +43,6 @@ longtail hey -z 20s -c 50 URL, or wrk, ab, oha, k6, vegeta, siege, autocannon, b
 
 /// The most rates of `--steps`: each has figures of its own.
 const MOST_STEPS: usize = 200;
-
-/// Gaps between the requests of an open loop: equal; exponential, as of independent users; or
-/// anything from 0 to twice the mean.
-const ARRIVALS: &[(&str, Arrivals)] = &[
-    ("constant", Arrivals::Constant),
-    ("poisson", Arrivals::Poisson),
-    ("uniform", Arrivals::Uniform),
-];
 
 /// Late requests wait and keep their due time, or are counted and not sent.
 const LATE: &[(&str, LatePolicy)] = &[("queue", LatePolicy::Queue), ("skip", LatePolicy::Skip)];
@@ -394,9 +386,10 @@ impl LoadArgs {
         let profile = self.profile()?;
         let is_open = profile.is_some();
         let is_late_set = self.late == LatePolicy::Skip && self.replay.is_none();
-        if !is_open && (self.burst > 1 || is_late_set) {
+        let are_spaced = self.arrivals != Arrivals::Constant;
+        if !is_open && (self.burst > 1 || is_late_set || are_spaced) {
             return Err(wrong(
-                "--burst and --late belong to an open loop: give --rate, --ramp or --steps",
+                "--arrivals, --burst and --late belong to an open loop: give --rate, --ramp or --steps",
             ));
         }
         refuse_if(

@@ -11,7 +11,7 @@ use super::Metric;
 use super::ranks::least_blocks;
 use crate::bodies::shuffled;
 use crate::number::count_of;
-use crate::pace::uniform;
+use crate::pace::{Arrivals, uniform};
 use crate::secret::{MaskedText, Private};
 use crate::{PlannedEvent, Probe, ServerPlan, ServerSize, StreamPlan, Threshold};
 
@@ -27,6 +27,10 @@ pub struct ComparisonPlan {
     pub control: bool,
     /// The load on each arm.
     pub load: ComparisonLoad,
+    /// `--arrivals`: how the requests of an open loop are spaced. All arms of a block get the same
+    /// arrivals.
+    #[serde(default, skip_serializing_if = "is_evenly_spaced")]
+    pub arrivals: Arrivals,
     /// How many blocks.
     pub blocks: ComparisonBlocks,
     /// `--metric`: the deciding metrics. Empty means [`Metric::Mean`], or [`Metric::Throughput`] to
@@ -46,6 +50,10 @@ pub struct ComparisonPlan {
     /// `sweep --try auto`: the sizes that ran once each before, from which the arms were chosen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub looked_at: Vec<SizeLook>,
+}
+
+fn is_evenly_spaced(arrivals: &Arrivals) -> bool {
+    *arrivals == Arrivals::Constant
 }
 
 /// One run of a server of one size, in a closed loop.
@@ -400,6 +408,7 @@ pub(super) mod tests {
             arms: vec![arm("main"), arm("branch")],
             control: true,
             load: ComparisonLoad::Closed { connections: None },
+            arrivals: Arrivals::Constant,
             blocks: ComparisonBlocks::UntilDecided,
             gates: Vec::new(),
             margin: 0.05,

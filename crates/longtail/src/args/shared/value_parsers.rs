@@ -2,7 +2,7 @@
 
 use audit::LoadTool;
 use clap::builder::{PossibleValue, PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
-use model::{Nanos, Objective, Threads, Timestamps};
+use model::{Arrivals, Nanos, Objective, Threads, Timestamps};
 use queueing::prediction::TimeGoal;
 
 use crate::exit::{Mistake, wrong};
@@ -29,6 +29,14 @@ pub(crate) fn words<T: Copy + Send + Sync + 'static>(
         table.iter().find(|(word, _)| *word == typed).expect("clap takes no other word").1
     })
 }
+
+/// Gaps between the requests of an open loop: equal; exponential, as of independent users; or
+/// anything from 0 to twice the mean.
+pub(crate) const ARRIVALS: WordTable<Arrivals> = &[
+    ("constant", Arrivals::Constant),
+    ("poisson", Arrivals::Poisson),
+    ("uniform", Arrivals::Uniform),
+];
 
 /// Reads the name of a tool that can make the load.
 pub(crate) fn load_tool() -> impl TypedValueParser<Value = LoadTool> {
