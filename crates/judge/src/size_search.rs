@@ -1,10 +1,14 @@
-//! Which sizes `sweep --try auto` looks at, with one short run each, and which of them it compares.
+//! Which sizes `sweep --try auto` looks at, with single runs, and which of them it compares.
+//!
+//! A first run of each size, in a closed loop, says how much it can do. A second one, in an open loop
+//! at a rate below that, says how long requests take when users send no more than usual: there more
+//! threads bring little from some size on, and Ruby's lock lets requests wait for each other.
 //!
 //! A single run says little: its rate differs by some percent from the next one's. It is enough to
 //! leave out what is far behind, and the comparison decides between the rest.
 
-use model::comparison::SizeLook;
-use model::{ComparisonStudy, ServerSize};
+use model::comparison::{RateLook, SizeLook};
+use model::{ComparisonStudy, CpuUsage, Nanos, Run, ServerSize};
 
 use crate::findings::others_beyond;
 use crate::tried_sizes::is_near_limit;
@@ -19,7 +23,30 @@ const AS_GOOD: f64 = 0.95;
 /// single one may be wrong.
 const ENOUGH: usize = 2;
 
-/// What a run of a size shows: the only run of `study`.
+/// Ordinary traffic, where the user does not say what it is: this share of the most that any size
+/// does. Servers are rarely run nearer to their limit.
+const ORDINARY: f64 = 0.6;
+
+/// A 95th percentile up to so many times the least is as good, as far as one run of each can tell.
+const AS_SHORT: f64 = 1.25;
+
+/// The load of a single run.
+pub enum LookLoad {
+    /// A closed loop.
+    Closed {
+        /// Its connections.
+        connections: u32,
+    },
+    /// An open loop with Poisson arrivals.
+    Rate {
+        /// Requests per second.
+        per_s: f64,
+        /// How long it runs.
+        length: Nanos,
+    },
+}
+
+/// What a run of a size in a closed loop shows: the only run of `study`.
 pub fn look_of(study: &ComparisonStudy, size: ServerSize) -> SizeLook {
     let run = study.runs.last().map(|run| &run.run);
     let others = run.and_then(|run| others_beyond(run, study.plan.margin));
@@ -29,13 +56,53 @@ pub fn look_of(study: &ComparisonStudy, size: ServerSize) -> SizeLook {
         // CPUs that others use up say nothing of the size.
         is_near_limit: others.is_none() && is_near_limit(study, 0),
         others,
+        at_rate: None,
     }
 }
 
-/// Of two looks at one size, the one of which other processes took less.
-pub fn less_disturbed(one: SizeLook, other: SizeLook) -> SizeLook {
-    let others = |look: SizeLook| look.others.unwrap_or(0.0);
-    if others(one) <= others(other) { one } else { other }
+/// What a run of a size in an open loop at this rate shows: the only run of `study`.
+pub fn rate_look_of(study: &ComparisonStudy, per_s: f64) -> RateLook {
+    let run = study.runs.last().map(|run| &run.run);
+    let is_overloaded = |run: &Run| {
+        run.statistics.as_ref().is_some_and(|statistics| statistics.is_overload(&run.tally))
+    };
+    let at = |quantile: f64| {
+        let steady = run.filter(|run| !is_overloaded(run))?;
+        steady.tally.response_time_at(quantile).time()
+    };
+    // The server leaves CPUs idle, so whatever others use of them may make its requests wait.
+    let others = run.and_then(|run| CpuUsage::of(&run.generator)).and_then(|cpus| {
+        let least = 2.0 * study.plan.margin * cpus.of;
+        cpus.others.filter(|others| *others >= least)
+    });
+    RateLook { per_s, p50: at(0.50), p95: at(0.95), others }
+}
+
+/// The rate of ordinary traffic, where the user does not say it: a round number.
+pub fn ordinary_rate(looks: &[SizeLook]) -> Option<f64> {
+    let rate = ORDINARY * highest_rate(looks);
+    let step = 10f64.powf(rate.log10().floor() - 1.0);
+    (rate > 0.0).then(|| (rate / step).round() * step)
+}
+
+/// How long a run at this rate is: long enough for 40 responses above the 95th percentile, within
+/// what anybody waits for.
+pub fn length_at(per_s: f64) -> Nanos {
+    const RESPONSES: f64 = 800.0;
+    Nanos::from_secs((RESPONSES / per_s).clamp(5.0, 20.0).ceil() as u64)
+}
+
+/// The sizes that can do so many requests per second, by their place among the looks.
+pub fn that_can_do(looks: &[SizeLook], per_s: f64) -> Vec<usize> {
+    (0..looks.len()).filter(|at| looks[*at].rate_per_s >= per_s).collect()
+}
+
+/// The smallest size whose response times with ordinary traffic are as short as those of any other,
+/// as far as one run of each can tell.
+pub fn enough_for_rate(looks: &[SizeLook]) -> Option<&SizeLook> {
+    let p95 = |look: &SizeLook| Some(look.at_rate?.p95?.as_secs_f64());
+    let least = looks.iter().filter_map(p95).reduce(f64::min)?;
+    looks.iter().find(|look| p95(look).is_some_and(|time| time <= AS_SHORT * least))
 }
 
 /// The next number of threads to look at, after those of `looks`; `None` if more of them brought
@@ -98,6 +165,7 @@ mod tests {
             rate_per_s: *rate,
             is_near_limit: false,
             others: None,
+            at_rate: None,
         };
         rates.iter().zip(THREADS).map(look).collect()
     }
@@ -128,6 +196,32 @@ mod tests {
         assert_eq!(next_threads(&looks, 2, None), Some(8), "one run may be wrong");
         looks[2].is_near_limit = true;
         assert_eq!(next_threads(&looks, 2, None), None);
+    }
+
+    #[test]
+    fn ordinary_traffic_is_a_round_rate_that_most_sizes_can_do() {
+        let looks = looks(&[44.0, 63.8, 76.5, 93.0, 108.0, 120.0, 125.0]);
+        let rate = ordinary_rate(&looks).unwrap();
+        assert_eq!((rate, length_at(rate)), (75.0, Nanos::from_secs(11)));
+        assert_eq!(that_can_do(&looks, rate), [2, 3, 4, 5, 6]);
+        assert_eq!(ordinary_rate(&[]), None);
+        assert_eq!([1.0, 1e5].map(length_at), [20, 5].map(Nanos::from_secs));
+    }
+
+    #[test]
+    fn the_smallest_size_with_short_times_is_enough() {
+        let enough = |p95_ms: &[u64]| {
+            let mut looks = looks(&[76.5, 93.0, 108.0, 120.0][..p95_ms.len()]);
+            for (look, ms) in looks.iter_mut().zip(p95_ms) {
+                let p95 = (*ms > 0).then(|| Nanos::from_millis(*ms));
+                look.at_rate = Some(RateLook { per_s: 75.0, p50: p95, p95, others: None });
+            }
+            enough_for_rate(&looks).map(|look| look.size.threads)
+        };
+        assert_eq!(enough(&[4119, 101, 104, 109]), Some(2), "the largest are no better");
+        assert_eq!(enough(&[0, 190, 104, 109]), Some(3), "ever more waited at the first");
+        assert_eq!(enough(&[30, 31, 34]), Some(1));
+        assert_eq!((enough(&[0, 0]), enough(&[])), (None, None));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! than those that were tried may do better.
 
 use model::comparison::{ArmRanking, SizeLook, median};
-use model::{ComparisonRun, ComparisonStudy, CpuUsage, Limit, ServerFacts};
+use model::{ComparisonRun, ComparisonStudy, CpuUsage, Limit, ServerFacts, ServerSize};
 
 /// A process that computes for at least this share of the time is near what Ruby's lock allows: a
 /// sixth more at most.
@@ -53,8 +53,9 @@ pub(crate) fn larger_sizes(study: &ComparisonStudy, arm: usize) -> Option<String
     } else {
         [threads, more(threads), more(more(threads))].map(|threads| (workers, threads))
     };
-    let k = if study.plan.arm(arm).stream.keep_alive { "" } else { "k" };
-    Some(sizes.map(|(workers, threads)| format!("{workers}x{threads}{k}")).join(","))
+    let keep_alive = study.plan.arm(arm).stream.keep_alive;
+    let size = |(workers, threads)| ServerSize { workers, threads, keep_alive }.as_typed();
+    Some(sizes.map(size).join(","))
 }
 
 /// Whether CPUs or Ruby's lock leave an arm hardly any room for more.

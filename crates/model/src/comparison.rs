@@ -23,7 +23,7 @@ pub use self::analysis::{
 pub use self::metric::{Metric, MissingFigure};
 pub use self::plan::{
     ArmPair, ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonPlan, ComparisonQuestion,
-    Decision, Infeasible, SizeLook,
+    Decision, Infeasible, RateLook, SizeLook,
 };
 pub use self::ranks::{RankSum, SignedRanks, median};
 

@@ -17,6 +17,12 @@ pub struct ServerSize {
 }
 
 impl ServerSize {
+    /// As `--try` takes it: `2x3`, `4x5k`.
+    pub fn as_typed(self) -> String {
+        let k = if self.keep_alive { "" } else { "k" };
+        format!("{}x{}{k}", self.workers, self.threads)
+    }
+
     /// Requests that it processes at a time.
     pub fn slots(self) -> u32 {
         self.workers.max(1).saturating_mul(self.threads)

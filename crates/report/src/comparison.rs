@@ -22,6 +22,7 @@ mod limits;
 mod pairs;
 mod progress;
 mod reasons;
+mod sizes;
 pub(crate) mod summary;
 pub(crate) mod words;
 
@@ -53,12 +54,14 @@ pub(crate) fn table(summary: &SummaryComparison) -> DataTable {
     }
 }
 
-/// The tables below it: of the events of arms, and of the differences that it has no room for; in a
+/// The tables below it: of single runs of each size, of the events of
+/// arms, and of the differences that it has no room for; in a
 /// short answer without those that differ in several settings.
 pub(crate) fn tables_below(summary: &SummaryComparison, is_short: bool) -> Vec<DataTable> {
     let is_by_arm = summary.question != ComparisonQuestion::Best && summary.compared().count() > 2;
     let others = pairs::table(summary, !is_short).filter(|_| is_by_arm);
-    events::table(&summary.events).into_iter().chain(others).collect()
+    let looks = sizes::table(&summary.looks);
+    looks.into_iter().chain(events::table(&summary.events)).chain(others).collect()
 }
 
 /// What an arm's name means, for readers of an issue who do not know the flags.
@@ -473,19 +476,24 @@ fn busy_machine(study: &ComparisonStudy) -> Option<TrustLine> {
     Some(TrustLine::new(Grade::Doubtful, sentence).hint(hint))
 }
 
-/// Of `sweep --try auto`: that sizes were left out by runs of which other programs took CPUs.
-fn disturbed_looks(study: &ComparisonStudy) -> Option<TrustLine> {
-    let disturbed: Vec<&SizeLook> =
-        study.plan.looked_at.iter().filter(|look| look.others.is_some()).collect();
-    let most = disturbed.iter().filter_map(|look| look.others).max_by(f64::total_cmp)?;
-    let sizes: Vec<String> = disturbed.iter().map(|look| look.size.to_string()).collect();
-    let sentence = format!(
-        "Other processes used up to {} CPUs in the single runs of {}: a better size may have been left out.",
-        number::fixed(most, 1),
-        listed(&sizes)
-    );
-    let hint = "leave the machine alone and try again, or name the sizes (--try 2x3,2x5)";
-    Some(TrustLine::new(Grade::Doubtful, sentence).hint(hint))
+/// Of `sweep --try auto`: of which single runs other programs took CPUs, and what that may hide.
+fn disturbed_looks(study: &ComparisonStudy) -> Vec<TrustLine> {
+    let looks = &study.plan.looked_at;
+    let doubt = |others: &dyn Fn(&SizeLook) -> Option<f64>, hides: &str| {
+        let disturbed: Vec<&SizeLook> = looks.iter().filter(|it| others(it).is_some()).collect();
+        let most = disturbed.iter().filter_map(|it| others(it)).max_by(f64::total_cmp)?;
+        let sizes: Vec<String> = disturbed.iter().map(|look| look.size.to_string()).collect();
+        let sentence = format!(
+            "Other processes used up to {} CPUs in single runs of {}: {hides}.",
+            number::fixed(most, 1),
+            listed(&sizes)
+        );
+        let hint = "leave the machine alone and try again, or name the sizes (--try 2x3,2x5)";
+        Some(TrustLine::new(Grade::Doubtful, sentence).hint(hint))
+    };
+    let of_the_most = doubt(&|look| look.others, "a better size may have been left out");
+    let at_rate = doubt(&|look| look.at_rate?.others, "fewer threads may be enough");
+    of_the_most.into_iter().chain(at_rate).collect()
 }
 
 /// `blocks 5 to 8`, `4 of 8 blocks`.

@@ -13,8 +13,8 @@ use model::comparison::{ComparisonLoad, Decision, LostRun, decision};
 use model::study::SCHEMA;
 use model::theory::ServiceTime;
 use model::{
-    Ceiling, Clock, ComparisonPlan, ComparisonRun, ComparisonStudy, Nanos, Pace, Probe, Profile, Rate, Stop,
-    StreamPlan,
+    Ceiling, Clock, ComparisonPlan, ComparisonRun, ComparisonStudy, Nanos, Pace, Probe, Profile,
+    Rate, Stop, StreamPlan,
 };
 use probe::host;
 

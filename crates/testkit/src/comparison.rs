@@ -2,14 +2,16 @@
 //! tally.
 
 use judge::{ServerSeen, verdict};
-use model::comparison::{ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonQuestion};
+use model::comparison::{
+    ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonQuestion, RateLook, SizeLook,
+};
 use model::pace::{Arrivals, uniform};
 use model::run::PERCENTILES;
 use model::study::SCHEMA;
 use model::{
     ComparisonPlan, ComparisonRun, ComparisonStudy, CpuUsage, Limit, Metric, Nanos, Outcome,
-    Private, Probe, ProcessCpu, Run, ServerCpu, ServerFacts, ServerUse, Stop, StreamPlan,
-    Timestamps, Verdict, Window, WorkerShare, run,
+    Private, Probe, ProcessCpu, Run, ServerCpu, ServerFacts, ServerSize, ServerUse, Stop,
+    StreamPlan, Timestamps, Verdict, Window, WorkerShare, run,
 };
 
 use crate::events;
@@ -41,7 +43,7 @@ const PLAIN: ArmLaw =
     ArmLaw { usual: 40.0, slow: 44.0, one_in: 10, noise: 0.01, cpu: 1.9, fails_one_in: 0 };
 
 /// All of these comparisons.
-pub fn every() -> [ComparisonStudy; 13] {
+pub fn every() -> [ComparisonStudy; 14] {
     [
         keep_alive(),
         slower(),
@@ -54,6 +56,7 @@ pub fn every() -> [ComparisonStudy; 13] {
         combinations(),
         best(),
         enough_threads(),
+        searched_threads(),
         undecided(),
         restarts(),
     ]
@@ -212,6 +215,27 @@ pub fn enough_threads() -> ComparisonStudy {
         }
     }
     study.command_line = "longtail sweep --try 2x1,2x2,2x3,2x5 --seed=7".into();
+    study
+}
+
+/// The same sizes after a search for threads: a run of each in a closed loop, and one at 40/s.
+pub fn searched_threads() -> ComparisonStudy {
+    let mut study = enough_threads();
+    let looks = [(1, 22.2, None), (2, 44.4, Some((98, 1830))), (3, 64.5, Some((52, 91)))];
+    let look = |(threads, rate_per_s, times): (u32, f64, Option<(u64, u64)>)| SizeLook {
+        size: ServerSize { workers: 2, threads, keep_alive: true },
+        rate_per_s,
+        is_near_limit: threads > 2,
+        others: None,
+        at_rate: times.map(|(p50, p95)| RateLook {
+            per_s: 40.0,
+            p50: Some(Nanos::from_millis(p50)),
+            p95: Some(Nanos::from_millis(p95)),
+            others: None,
+        }),
+    };
+    study.plan.looked_at = looks.into_iter().chain([(5, 65.0, Some((51, 93)))]).map(look).collect();
+    study.command_line = "longtail sweep -w2 --try auto --seed=7".into();
     study
 }
 

@@ -85,7 +85,8 @@ pub fn every_study() -> Vec<model::Study> {
     let loads = load::every().into_iter().chain([claimed::wrk_load()]).map(model::Study::from);
     let searches = capacity::every().into_iter().map(model::Study::from);
     let bodies = bodies::every().into_iter().map(model::Study::from);
-    sweeps.chain(bodies).chain(loads).chain(searches).collect()
+    let comparisons = comparison::every().into_iter().map(model::Study::from);
+    sweeps.chain(bodies).chain(loads).chain(searches).chain(comparisons).collect()
 }
 
 /// A cache of studies by name: each is made once in a process, because hundreds of tests use the

@@ -8,10 +8,11 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use judge::size_search::LookLoad;
 use model::comparison::{
     ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonPlan, ComparisonQuestion,
 };
-use model::{Arrivals, Metric, Nanos, PlannedEvent, Rate, quoted};
+use model::{Arrivals, Metric, Nanos, PlannedEvent, Rate, Stop, quoted};
 
 pub(crate) use self::arm::{ArmRequest, PumaSource};
 use super::event::check_parts;
@@ -282,10 +283,25 @@ impl CompareArgs {
         Ok(plan)
     }
 
+    /// The rate that was given.
+    pub(crate) fn rate_per_s(&self) -> Option<f64> {
+        self.rate.map(Rate::per_second)
+    }
+
     /// A single run of this arm.
-    pub(crate) fn plan_of_one_run(&self, arm: Vec<ArmPlan>, connections: u32) -> ComparisonPlan {
+    pub(crate) fn plan_of_one_run(&self, mut arm: Vec<ArmPlan>, load: &LookLoad) -> ComparisonPlan {
+        let load = match *load {
+            LookLoad::Closed { connections } => {
+                ComparisonLoad::Closed { connections: Some(connections) }
+            }
+            LookLoad::Rate { per_s, length } => {
+                arm.iter_mut().for_each(|arm| arm.stream.stop = Stop::After(length));
+                ComparisonLoad::Rate { per_s }
+            }
+        };
         ComparisonPlan {
-            load: ComparisonLoad::Closed { connections: Some(connections) },
+            load,
+            arrivals: Arrivals::Poisson,
             blocks: ComparisonBlocks::Fixed(1),
             calibrate: false,
             thresholds: Vec::new(),
@@ -302,7 +318,8 @@ impl CompareArgs {
             },
             arms,
             control: !self.no_control,
-            load: match (self.rate, self.share) {
+            // The rate of a search for threads is that of its looks with ordinary traffic.
+            load: match (self.rate.filter(|_| !self.find_threads), self.share) {
                 (Some(rate), _) => ComparisonLoad::Rate { per_s: rate.per_second() },
                 (None, Some(of_maximum)) => ComparisonLoad::Share { of_maximum },
                 (None, None) => ComparisonLoad::Closed { connections: self.connections },

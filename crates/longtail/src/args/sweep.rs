@@ -85,7 +85,8 @@ pub(crate) struct SweepArgs {
           conflicts_with_all = ["tries", "multiples", "repeat", "bodies", "generator", "requests_per_connection", "probe_discipline"],
           help_heading = ADVANCED)]
     during: Vec<String>,
-    /// With --during: open loop at this rate, in place of -c
+    /// With --during and --try: open loop at this rate, in place of -c; with --try auto your
+    /// traffic [default: 60 % of the most that a size does]
     #[arg(long, value_name = "RATE", conflicts_with = "connections", help_heading = ADVANCED)]
     rate: Option<Rate>,
     /// wrk, hey, ab, h2load, oha or bombardier makes the load, and is audited
@@ -158,7 +159,9 @@ impl SweepArgs {
         }
         let arms = try_list(list)?;
         let arms = arms.iter().map(|arm| as_arm(arm));
-        Ok(Some(comparison(words, "--try", None, own.into_iter().chain(arms))))
+        let arrivals = self.rate.map(|_| "--arrivals=poisson".to_owned());
+        let own = own.into_iter().chain(arrivals).chain(arms);
+        Ok(Some(comparison(words, "--try", None, own)))
     }
 
     /// The same of `--during`: one arm without an event, and one with each. One block tells what an

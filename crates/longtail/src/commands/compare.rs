@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use engine::Resolver;
+use judge::size_search::LookLoad;
 use launch::{Build, GuardCommand, LaunchError, Revision, puma_gem};
 use model::comparison::{ArmPlan, ComparisonPlan};
 use model::{MaskedText, ServerKind};
@@ -64,16 +65,16 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
     signals::begin();
     let mut looked_at = Vec::new();
     if args.find_threads {
-        let run_once = |request: ArmRequest, connections: u32, observer: &mut dyn Observer| {
+        let mut run_once = |request: ArmRequest, load: LookLoad, observer: &mut dyn Observer| {
             let Some(mut arm) = find_all(&[request], &here, &data, &mut say)? else {
                 return Ok(None);
             };
             bind(&mut arm);
-            let study =
-                conduct_comparison(&args.plan_of_one_run(arm, connections), &context, observer);
+            let plan = args.plan_of_one_run(arm, &load);
+            let study = conduct_comparison(&plan, &context, observer);
             Ok(Some(study?).filter(|study| !study.interrupted))
         };
-        let Some(looks) = size_search::look(args, run_once)? else {
+        let Some(looks) = size_search::look(args, &mut run_once)? else {
             results.tell_unwritten();
             return Ok(Exit::Interrupted);
         };

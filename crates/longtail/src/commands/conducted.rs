@@ -156,6 +156,11 @@ impl StudyDisplay {
         self.display.phase(phase);
     }
 
+    /// Shows what is going on, in the caller's words.
+    pub(crate) fn working(&self, what: &str) {
+        self.display.working(what);
+    }
+
     pub(crate) fn remark(&mut self, text: &str) {
         if self.remarks.insert(text.to_owned()) {
             self.display.line(text);

@@ -1,12 +1,15 @@
 //! `longtail sweep --try auto`: a short run of each number of threads, one after the other, until
-//! more threads bring nothing. The sizes that are worth comparing are compared then, as those of a
-//! list are.
+//! more threads bring nothing, and one of each with ordinary traffic. The sizes that are worth
+//! comparing are compared then, as those of a list are.
 
-use judge::size_search::{connections_for, less_disturbed, look_of, next_threads, to_compare};
-use model::comparison::SizeLook;
+use judge::size_search::{
+    LookLoad, connections_for, length_at, look_of, next_threads, ordinary_rate, rate_look_of,
+    that_can_do, to_compare,
+};
+use model::comparison::{RateLook, SizeLook};
+use model::number::{self, count_of};
 use model::{ComparisonStudy, ServerSize, Study};
 use probe::server_cpu::CpuRoom;
-use report::number;
 use sweep::{Observer, Phase};
 
 use super::conducted::StudyDisplay;
@@ -39,45 +42,108 @@ pub(super) fn usual_arms(args: &CompareArgs) -> Result<Vec<ArmRequest>, Mistake>
         .collect()
 }
 
-/// Looks at one size after the other. `run_once` runs the server of an arm once, with so many
-/// connections; `None` if the user interrupts.
+/// Runs the server of an arm once; `None` if the user interrupts.
+type RunOnce<'a> = dyn FnMut(ArmRequest, LookLoad, &mut dyn Observer) -> Result<Option<ComparisonStudy>, Mistake>
+    + 'a;
+
+/// Looks at one size after the other: how much each can do, and how long its requests take with
+/// ordinary traffic.
 ///
 /// # Errors
 /// If a server does not work.
 pub(super) fn look(
     args: &CompareArgs,
-    mut run_once: impl FnMut(
-        ArmRequest,
-        u32,
-        &mut dyn Observer,
-    ) -> Result<Option<ComparisonStudy>, Mistake>,
+    run_once: &mut RunOnce<'_>,
 ) -> Result<Option<Vec<SizeLook>>, Mistake> {
+    let mut looks = Vec::new();
+    let is_whole = look_for_the_most(args, &mut looks, run_once)?
+        && look_at_a_rate(args, &mut looks, run_once)?;
+    if !is_whole {
+        tell_interrupted(&looks);
+    }
+    Ok(is_whole.then_some(looks))
+}
+
+/// A run of each size in a closed loop, until more threads bring nothing. `false` if the user
+/// interrupts.
+fn look_for_the_most(
+    args: &CompareArgs,
+    looks: &mut Vec<SizeLook>,
+    run_once: &mut RunOnce<'_>,
+) -> Result<bool, Mistake> {
     let mut workers = workers(args);
-    let mut looks: Vec<SizeLook> = Vec::new();
     let mut observer = LookObserver { shown: StudyDisplay::new() };
     ui::note("--try auto: a run of each number of threads first, until more threads bring nothing");
-    while let Some(threads) = next_threads(&looks, workers.unwrap_or(1), args.connections) {
-        let mut kept: Option<SizeLook> = None;
-        for _ in 0..ATTEMPTS {
+    while let Some(threads) = next_threads(looks, workers.unwrap_or(1), args.connections) {
+        let look = least_disturbed(|| {
             let arm = args.arm(&arm_of(args, workers, threads))?;
             let size = size_of(args, workers.unwrap_or(1), threads);
             let connections = args.connections.unwrap_or_else(|| connections_for(size));
-            let Some(study) = run_once(arm, connections, &mut observer)? else {
-                tell_interrupted(&looks);
-                return Ok(None);
-            };
+            let load = LookLoad::Closed { connections };
+            observer.shown.working(&format!("a run of {size}"));
+            let Some(study) = run_once(arm, load, &mut observer)? else { return Ok(None) };
             // A config file's workers are known once the first server runs.
             workers = workers.or_else(|| Some(study.server(0)?.workers));
             let look = look_of(&study, size_of(args, workers.unwrap_or(0), threads));
-            ui::note(&in_words(&look));
-            kept = Some(kept.map_or(look, |before| less_disturbed(before, look)));
-            if look.others.is_none() {
-                break;
-            }
-        }
-        looks.extend(kept);
+            ui::note(&with_others(in_words(&look), look.others));
+            Ok(Some((look, look.others)))
+        })?;
+        let Some(look) = look else { return Ok(false) };
+        looks.push(look);
     }
-    Ok(Some(looks))
+    Ok(true)
+}
+
+/// A run in an open loop of each size that can do the rate of ordinary traffic. `false` if the user
+/// interrupts.
+fn look_at_a_rate(
+    args: &CompareArgs,
+    looks: &mut [SizeLook],
+    run_once: &mut RunOnce<'_>,
+) -> Result<bool, Mistake> {
+    let Some(per_s) = args.rate_per_s().or_else(|| ordinary_rate(looks)) else { return Ok(true) };
+    let length = length_at(per_s);
+    let sizes = that_can_do(looks, per_s);
+    let mut observer = LookObserver { shown: StudyDisplay::new() };
+    ui::note(&format!(
+        "then {} at {}/s, with random arrivals, of {} that can do so much",
+        number::span(length),
+        number::rate_in_words(per_s),
+        count_of(sizes.len() as u64, "size")
+    ));
+    for at in sizes {
+        let look = least_disturbed(|| {
+            let arm = args.arm(&size_arm(looks[at].size))?;
+            let load = LookLoad::Rate { per_s, length };
+            observer.shown.working(&format!("a run of {}", looks[at].size));
+            let Some(study) = run_once(arm, load, &mut observer)? else { return Ok(None) };
+            let look = rate_look_of(&study, per_s);
+            ui::note(&with_others(rate_in_words(looks[at].size, &look), look.others));
+            Ok(Some((look, look.others)))
+        })?;
+        let Some(look) = look else { return Ok(false) };
+        looks[at].at_rate = Some(look);
+    }
+    Ok(true)
+}
+
+/// What a run says, which is repeated where other processes use the CPUs: then that of the run of
+/// which they took less. `None` if the user interrupts.
+fn least_disturbed<T>(
+    mut run: impl FnMut() -> Result<Option<(T, Option<f64>)>, Mistake>,
+) -> Result<Option<T>, Mistake> {
+    let mut kept: Option<(T, f64)> = None;
+    for _ in 0..ATTEMPTS {
+        let Some((look, others)) = run()? else { return Ok(None) };
+        let taken = others.unwrap_or(0.0);
+        if kept.as_ref().is_none_or(|(_, least)| taken < *least) {
+            kept = Some((look, taken));
+        }
+        if others.is_none() {
+            break;
+        }
+    }
+    Ok(kept.map(|(look, _)| look))
 }
 
 /// The arms that are worth comparing.
@@ -115,12 +181,28 @@ fn arm_of(args: &CompareArgs, workers: Option<u32>, threads: u32) -> String {
 
 /// `2 x 5: 95.6/s`
 fn in_words(look: &SizeLook) -> String {
-    let rate = format!("{}: {}/s", look.size, number::significant(look.rate_per_s));
-    match look.others {
+    format!("{}: {}/s", look.size, number::significant(look.rate_per_s))
+}
+
+/// `2 x 5 at 75/s: p50 59.3, p95 101 ms`
+fn rate_in_words(size: ServerSize, look: &RateLook) -> String {
+    let rate = number::rate_in_words(look.per_s);
+    match (look.p50, look.p95) {
+        (Some(p50), Some(p95)) => format!(
+            "{size} at {rate}/s: p50 {}, p95 {} ms",
+            number::milliseconds(p50),
+            number::milliseconds(p95)
+        ),
+        _ => format!("{size} at {rate}/s: ever more requests waited, or some failed"),
+    }
+}
+
+fn with_others(said: String, others: Option<f64>) -> String {
+    match others {
         Some(others) => {
-            format!("{rate}, while other processes used {} CPUs", number::significant(others))
+            format!("{said}, while other processes used {} CPUs", number::significant(others))
         }
-        None => rate,
+        None => said,
     }
 }
 

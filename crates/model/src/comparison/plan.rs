@@ -13,7 +13,7 @@ use crate::bodies::shuffled;
 use crate::number::count_of;
 use crate::pace::{Arrivals, uniform};
 use crate::secret::{MaskedText, Private};
-use crate::{PlannedEvent, Probe, ServerPlan, ServerSize, StreamPlan, Threshold};
+use crate::{Nanos, PlannedEvent, Probe, ServerPlan, ServerSize, StreamPlan, Threshold};
 
 /// What `longtail compare` was asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub struct ComparisonPlan {
     pub load: ComparisonLoad,
     /// `--arrivals`: how the requests of an open loop are spaced. All arms of a block get the same
     /// arrivals.
-    #[serde(default, skip_serializing_if = "is_evenly_spaced")]
+    #[serde(default)]
     pub arrivals: Arrivals,
     /// How many blocks.
     pub blocks: ComparisonBlocks,
@@ -52,19 +52,33 @@ pub struct ComparisonPlan {
     pub looked_at: Vec<SizeLook>,
 }
 
-fn is_evenly_spaced(arrivals: &Arrivals) -> bool {
-    *arrivals == Arrivals::Constant
-}
-
-/// One run of a server of one size, in a closed loop.
+/// What single runs of a server of one size did.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SizeLook {
     /// The size.
     pub size: ServerSize,
-    /// Requests that were completed per second.
+    /// Requests that were completed per second in a closed loop.
     pub rate_per_s: f64,
     /// Whether CPUs or Ruby's lock left hardly any room for more.
     pub is_near_limit: bool,
+    /// How many CPUs other processes used meanwhile, if they took them from the server.
+    pub others: Option<f64>,
+    /// Its response times with ordinary traffic, if it can do so much.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_rate: Option<RateLook>,
+}
+
+/// A run in an open loop, with Poisson arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RateLook {
+    /// Requests per second.
+    pub per_s: f64,
+    /// The median response time; not known if requests have no response, or if ever more wait.
+    #[serde(rename = "p50_ns")]
+    pub p50: Option<Nanos>,
+    /// The 95th percentile, by the same rules.
+    #[serde(rename = "p95_ns")]
+    pub p95: Option<Nanos>,
     /// How many CPUs other processes used meanwhile, if they took them from the server.
     pub others: Option<f64>,
 }
@@ -270,7 +284,11 @@ impl ComparisonPlan {
         match self.question {
             _ if !self.gates.is_empty() => self.gates.clone(),
             ComparisonQuestion::Change | ComparisonQuestion::Pairs => vec![Metric::Mean],
-            ComparisonQuestion::Best => vec![Metric::Throughput],
+            // At a rate, all sizes that can do it do the same.
+            ComparisonQuestion::Best => match self.load {
+                ComparisonLoad::Closed { .. } => vec![Metric::Throughput],
+                ComparisonLoad::Rate { .. } | ComparisonLoad::Share { .. } => vec![Metric::Mean],
+            },
         }
     }
 

@@ -1,16 +1,18 @@
 //! The result of a comparison, as figures: the arms, the metrics, and which arm is best.
 
 use judge::others_beyond;
+use judge::size_search::enough_for_rate;
 use judge::tried_sizes::largest_is_best;
 use model::ComparisonStudy;
 use model::comparison::{
     ArmRanking, ComparedMetric, ComparisonFindings, ComparisonLoad, ComparisonQuestion,
     ComparisonVerdict, Difference, Metric, SizeLook, median,
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::labels;
 use crate::number;
+use crate::run_summary::millis;
 
 /// The result of a comparison.
 #[derive(Clone, Debug, Serialize)]
@@ -44,9 +46,16 @@ pub struct SummaryComparison {
     /// How many CPUs other processes used, if they took them from the server in most of the runs.
     #[serde(skip)]
     pub(super) others: Option<f64>,
-    /// Of `sweep --try auto`: the sizes that only a single run looked at, with what it did.
-    #[serde(skip)]
-    pub(super) only_looked_at: Vec<String>,
+    /// Of `sweep --try auto`: what single runs of each size did.
+    #[serde(
+        rename = "single_runs",
+        serialize_with = "as_rows",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub(super) looks: Vec<SizeLook>,
+    /// Of these, the size that is probably enough for the rate of the open loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enough: Option<String>,
     /// The connections, if an arm has more threads than that, which it cannot show then.
     #[serde(skip)]
     pub(super) few_connections: Option<u32>,
@@ -79,6 +88,28 @@ pub struct SummaryArm {
     /// Requests that it processes at a time, if known.
     #[serde(skip)]
     pub(super) slots: Option<u32>,
+}
+
+/// The single runs of a size, as JSON has them. Times are in milliseconds.
+#[derive(Serialize)]
+struct SummaryLook {
+    size: String,
+    /// Of the closed loop.
+    throughput_per_s: f64,
+    /// The rate of the open loop, if the size can do it.
+    rate_per_s: Option<f64>,
+    p50_ms: Option<f64>,
+    p95_ms: Option<f64>,
+}
+
+fn as_rows<S: Serializer>(looks: &[SizeLook], out: S) -> Result<S::Ok, S::Error> {
+    out.collect_seq(looks.iter().map(|look| SummaryLook {
+        size: look.size.to_string(),
+        throughput_per_s: look.rate_per_s,
+        rate_per_s: look.at_rate.map(|at| at.per_s),
+        p50_ms: look.at_rate.and_then(|at| at.p50).map(millis),
+        p95_ms: look.at_rate.and_then(|at| at.p95).map(millis),
+    }))
 }
 
 /// The event of one arm. Times are in milliseconds.
@@ -142,7 +173,8 @@ impl SummaryComparison {
                 .is_some_and(|ranking| largest_is_best(study, ranking).is_some()),
             connections: connections(study),
             others: others_of_most(study),
-            only_looked_at: only_looked_at(study),
+            enough: enough_for_rate(&plan.looked_at).map(|look| look.size.to_string()),
+            looks: plan.looked_at.clone(),
             few_connections: few_connections(study, &arms),
             recommended: found.ranking.as_ref().and_then(|ranking| recommended(ranking, &arms)),
             arms,
@@ -180,18 +212,6 @@ impl SummaryComparison {
     pub(crate) fn deciding(&self) -> impl Iterator<Item = &ComparedMetric> {
         self.metrics.iter().filter(|row| row.decides)
     }
-}
-
-/// `2 x 5 93.0/s` for each size that a single run showed to be behind, and that was not compared.
-fn only_looked_at(study: &ComparisonStudy) -> Vec<String> {
-    let is_compared = |look: &&SizeLook| {
-        let size = look.size.to_string();
-        study.plan.arms.iter().any(|arm| arm.name.to_string() == size)
-    };
-    let left_out = study.plan.looked_at.iter().filter(|look| !is_compared(look));
-    left_out
-        .map(|look| format!("{} {}/s", look.size, number::significant(look.rate_per_s)))
-        .collect()
 }
 
 /// How many CPUs other processes used, if they took them from the server in more than half of the

@@ -1,7 +1,7 @@
 //! The sentences of a comparison: what it concludes, and no more than its figures say.
 
-use super::pairs;
 use super::summary::{self, SummaryArm, SummaryComparison, name};
+use super::{pairs, sizes};
 use crate::labels;
 use crate::number::{self, count_of};
 use judge::words::listed;
@@ -542,8 +542,15 @@ fn why(summary: &SummaryComparison, row: &ComparedMetric, difference: &Differenc
     }
 }
 
-/// Which arm is best.
+/// Which arm is best. After a search for threads first, how many ordinary traffic needs.
 fn best(summary: &SummaryComparison) -> String {
+    let at_rate = sizes::sentence(&summary.looks);
+    let parts: Vec<String> = at_rate.into_iter().chain([best_of_blocks(summary)]).collect();
+    parts.join(" ")
+}
+
+/// Which arm the runs in blocks show to be best.
+fn best_of_blocks(summary: &SummaryComparison) -> String {
     let Some((ranking, row)) = summary.ranking.as_ref().zip(summary.deciding().next()) else {
         return "Which is best cannot be told: no arm has a figure.".to_owned();
     };
@@ -558,19 +565,26 @@ fn best(summary: &SummaryComparison) -> String {
         .map(|letter| format!("{} ({} %)", summary.called(letter), percent(estimate(letter), 0)))
         .collect();
     let mut parts = match &summary.recommended {
+        // Ordinary traffic has said which to take.
+        Some(letter) if !summary.looks.is_empty() && ranking.unclear.is_empty() => {
+            let most = figure_with_unit(row, letter);
+            vec![format!(
+                "{} is the smallest with the full throughput: {most}.",
+                summary.called(letter)
+            )]
+        }
         Some(letter) => to_take(summary, ranking, row, letter),
         None => best_of_equal_sizes(summary, ranking, row),
     };
     if !behind.is_empty() {
         parts.push(format!("Worse: {}.", listed(&behind)));
     }
-    if !summary.only_looked_at.is_empty() {
-        parts.push(format!("In one run each: {}.", listed(&summary.only_looked_at)));
-    }
     // The p99 is that of so many connections, which the largest size decides where nobody else does.
     let best = parts.join(" ");
-    let with =
-        summary.connections.map(|of| format!("with {}", count_of(u64::from(of), "connection")));
+    let with = summary.connections.map(|of| {
+        let overload = if summary.looks.is_empty() { "" } else { "in overload, " };
+        format!("{overload}with {}", count_of(u64::from(of), "connection"))
+    });
     let conditions: Vec<String> = [with, while_others(summary)].into_iter().flatten().collect();
     let begin =
         if conditions.is_empty() { String::new() } else { format!("{}, ", listed(&conditions)) };

@@ -105,6 +105,7 @@ fn comparisons() {
     of("best", comparison::best(), "answer.txt");
     of("undecided", comparison::undecided(), "answer.txt");
     of("enough_threads", comparison::enough_threads(), "answer.txt");
+    of("searched_threads", comparison::searched_threads(), "answer.txt answer.md");
     of("largest", comparison::largest_is_best(false), "answer.txt");
     of("largest_holds_the_lock", comparison::largest_holds_the_lock(), "answer.txt");
     of("largest_uses_all_cpus", comparison::largest_is_best(true), "answer.txt");

@@ -1,0 +1,148 @@
+//! What the single runs of `sweep --try auto` say: the most that each size can do, and its response
+//! times with ordinary traffic.
+
+use judge::size_search::enough_for_rate;
+use model::comparison::{RateLook, SizeLook};
+use model::number;
+
+use crate::tree::{DataTable, TableColumn, TableRow};
+
+/// The smallest sizes leave a narrow table, down to so many.
+const STAY: usize = 6;
+
+/// A column for each size, so that the eye follows a figure from size to size.
+pub(super) fn table(looks: &[SizeLook]) -> Option<DataTable> {
+    if looks.is_empty() {
+        return None;
+    }
+    let leaves = |at: usize| (looks.len() - at).saturating_sub(STAY) as u8;
+    let size = |(at, look): (usize, &SizeLook)| {
+        TableColumn::new(look.size.to_string()).leaving(leaves(at))
+    };
+    let columns = std::iter::once(TableColumn::new("one run of each"))
+        .chain(looks.iter().enumerate().map(size));
+    let row = |name: String, figure: &dyn Fn(&SizeLook) -> Option<String>| {
+        let figures = looks.iter().map(|look| number::or_none(figure(look), |figure| figure));
+        TableRow::new(std::iter::once(name).chain(figures))
+    };
+    let mut rows =
+        vec![row("throughput, /s".to_owned(), &|look| Some(number::significant(look.rate_per_s)))];
+    if let Some(rate) = rate(looks) {
+        let rate = number::rate_in_words(rate);
+        let time = |time: Option<model::Nanos>| time.map(number::milliseconds);
+        rows.push(row(format!("p50 at {rate}/s, ms"), &|look| time(look.at_rate?.p50)));
+        rows.push(row(format!("p95 at {rate}/s, ms"), &|look| time(look.at_rate?.p95)));
+    }
+    Some(DataTable::of_columns(columns, rows))
+}
+
+/// How many threads ordinary traffic needs.
+pub(super) fn sentence(looks: &[SizeLook]) -> Option<String> {
+    let enough = enough_for_rate(looks)?;
+    let most = looks.iter().map(|look| look.rate_per_s).fold(0.0, f64::max);
+    let RateLook { per_s, p95, .. } = enough.at_rate?;
+    let at = looks.iter().position(|look| look.size == enough.size)?;
+    let times = |looks: &[SizeLook]| -> Vec<model::Nanos> {
+        looks.iter().filter_map(|look| look.at_rate?.p95).collect()
+    };
+    let more = times(&looks[at + 1..]);
+    let more = more.iter().min().zip(more.iter().max()).map(|(least, most)| {
+        let [least, most] = [*least, *most].map(number::milliseconds);
+        let range = if least == most { least } else { format!("{least} to {most}") };
+        format!(", with more threads {range} ms")
+    });
+    let fewer = at.checked_sub(1).map(|below| in_words_of_too_few(&looks[below]));
+    Some(format!(
+        "At {}/s, {} % of the most, {} is probably enough: p95 {} ms{}{} (one run of each).",
+        number::rate_in_words(per_s),
+        number::fixed(100.0 * per_s / most, 0),
+        enough.size,
+        number::milliseconds(p95?),
+        more.unwrap_or_default(),
+        fewer.unwrap_or_default(),
+    ))
+}
+
+/// `; 2 x 3: 4119 ms`, or why it has no time.
+fn in_words_of_too_few(look: &SizeLook) -> String {
+    let size = look.size;
+    match look.at_rate.map(|look| look.p95) {
+        Some(Some(p95)) => format!("; {size}: {} ms", number::milliseconds(p95)),
+        Some(None) => format!("; {size} cannot keep up"),
+        None => format!("; {size} does {}/s at most", number::significant(look.rate_per_s)),
+    }
+}
+
+/// The rate of the runs in an open loop.
+fn rate(looks: &[SizeLook]) -> Option<f64> {
+    looks.iter().find_map(|look| Some(look.at_rate?.per_s))
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Nanos, ServerSize};
+
+    use super::*;
+    use crate::Width;
+
+    /// Sizes with what each can do, and its 95th percentile at 75/s.
+    fn looks(rows: &[(u32, f64, Option<u64>)]) -> Vec<SizeLook> {
+        let look = |(threads, rate_per_s, p95): &(u32, f64, Option<u64>)| {
+            let p95 = p95.map(Nanos::from_millis);
+            SizeLook {
+                size: ServerSize { workers: 2, threads: *threads, keep_alive: true },
+                rate_per_s: *rate_per_s,
+                is_near_limit: false,
+                others: None,
+                at_rate: (*rate_per_s >= 75.0).then_some(RateLook {
+                    per_s: 75.0,
+                    p50: p95,
+                    p95,
+                    others: None,
+                }),
+            }
+        };
+        rows.iter().map(look).collect()
+    }
+
+    #[test]
+    fn the_sentence_says_what_more_and_fewer_threads_do() {
+        let usual =
+            [(2, 63.8, None), (3, 76.5, Some(4119)), (5, 93.0, Some(101)), (8, 125.0, Some(104))];
+        let said = |rows: &[(u32, f64, Option<u64>)]| sentence(&looks(rows)).unwrap_or_default();
+        assert_eq!(
+            said(&usual),
+            "At 75/s, 60 % of the most, 2 x 5 is probably enough: p95 101 ms, with more threads 104 ms; 2 x 3: 4119 ms (one run of each)."
+        );
+        assert_eq!(
+            said(&[
+                (2, 63.8, None),
+                (3, 125.0, Some(90)),
+                (5, 124.0, Some(95)),
+                (8, 125.0, Some(93))
+            ]),
+            "At 75/s, 60 % of the most, 2 x 3 is probably enough: p95 90.0 ms, with more threads 93.0 to 95.0 ms; 2 x 2 does 63.8/s at most (one run of each)."
+        );
+        assert_eq!(
+            said(&[(3, 76.0, None), (5, 80.0, Some(700))]),
+            "At 75/s, 94 % of the most, 2 x 5 is probably enough: p95 700 ms; 2 x 3 cannot keep up (one run of each)."
+        );
+        assert_eq!(said(&[(3, 70.0, None)]), "", "no size can do it");
+        assert_eq!(said(&[]), "", "no search");
+    }
+
+    #[test]
+    fn the_table_has_a_column_for_each_size() {
+        let table = table(&looks(&[(2, 63.8, None), (3, 76.5, Some(4119))])).unwrap();
+        assert_eq!(
+            crate::text::table(&table, 0, Width::ANY),
+            "\
+one run of each  2 x 2  2 x 3
+throughput, /s    63.8   76.5
+p50 at 75/s, ms      -   4119
+p95 at 75/s, ms      -   4119
+"
+        );
+        assert!(super::table(&[]).is_none());
+    }
+}
