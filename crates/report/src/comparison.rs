@@ -314,14 +314,15 @@ fn how(study: &ComparisonStudy) -> String {
     };
     let deciding: Vec<String> = plan.deciding().into_iter().map(summary::name).collect();
     let verb = if deciding.len() == 1 { "decides" } else { "decide" };
-    let pairs = if plan.question == ComparisonQuestion::Pairs {
-        format!(
-            " in each of {}, which share one chance of a false alarm (Holm)",
-            count_of(plan.pairs().len() as u64, "pair")
-        )
-    } else {
-        String::new()
+    let pairs = count_of(plan.pairs().len() as u64, "pair");
+    let pairs = match plan.question {
+        ComparisonQuestion::Change | ComparisonQuestion::Best => None,
+        ComparisonQuestion::Settings => Some(format!("{pairs} that differ in one setting")),
+        ComparisonQuestion::Pairs => Some(pairs),
     };
+    let pairs = pairs.map_or_else(String::new, |pairs| {
+        format!(" in each of {pairs}, which share one chance of a false alarm (Holm)")
+    });
     let cut_short = if study.interrupted { ", then interrupted" } else { "" };
     format!(
         "{load} · {}{cut_short}: each arm once{control}, {length}{warm_up}, a fresh server each time, in balanced order · {} {verb} (*){pairs}, margin {} %",

@@ -29,7 +29,7 @@ Examples:
   longtail compare -w2 --arm -t3:3 --arm -t5:5 -r config.ru --path /posts    3 threads or 5?
   longtail compare -w2 -t5:5 --puma 6.6.1,7.2.1             two versions (or paths) of Puma, installed where they are missing
   longtail compare -w2 -t5:5 --puma 6.6.1,7.2.1,8.0.2 --pairs    three, each with each other
-  longtail compare -w2 -t5:5 --puma 6.6.1,8.0.2 --arm '' --arm -k --pairs    each version with and without keep-alive
+  longtail compare -w2 -t5:5 --puma 6.6.1,8.0.2 --arm '' --arm -k    each version with and without keep-alive
   longtail compare -w2 -t5:5 --arm 'old=--puma ~/puma6' --arm 'new=--puma ~/puma7'    two checkouts, with names
   longtail compare -t5:5 -r config.ru --arm '' --arm '--env RUBY_YJIT_ENABLE=1'    a setting in the environment
   longtail compare -t5:5 --arm '' --arm '--ruby /opt/ruby-3.4/bin'    another Ruby
@@ -40,10 +40,11 @@ Examples:
 
 An arm is options of the server and of its requests, added to the common ones; '' adds nothing. A word without
 a dash is a branch, tag or commit, of the checkout that --puma names or of this folder; NAME=OPTIONS gives it a name. The first arm is
-the base, unless --base names another; it runs once more in each block as a control.
+the base, unless --base names another; it runs once more in each block as a control. Arms that combine settings, as
+--puma 6.6.1,8.0.2 --arm '' --arm -k does, are compared with those that differ in one of them, unless --base is given.
 The exit code is 1 if an arm is worse, so that a script can tell.
 How long it takes: blocks x (arms + control) x (--for, --warm-up and a start of the server); the first line says it
-before any load. Less: --for 2s, --no-control, --blocks 6 (with --pairs three arms need 7, four 8).";
+before any load. Less: --for 2s, --no-control, --blocks 6 (four arms, or three with --pairs, need 7 or 8).";
 
 /// What an arm can set.
 #[derive(Debug, Args)]
@@ -309,13 +310,24 @@ impl CompareArgs {
         }
     }
 
+    fn question(&self, arms: &[ArmPlan]) -> ComparisonQuestion {
+        let has_events = arms.iter().any(|arm| arm.during.is_some());
+        // Who names a base wants each arm compared with it.
+        let may_combine = self.base.is_none() && !has_events;
+        if self.best {
+            ComparisonQuestion::Best
+        } else if self.pairs {
+            ComparisonQuestion::Pairs
+        } else if may_combine && ComparisonPlan::are_combinations(arms) {
+            ComparisonQuestion::Settings
+        } else {
+            ComparisonQuestion::Change
+        }
+    }
+
     fn unchecked_plan(&self, arms: Vec<ArmPlan>) -> ComparisonPlan {
         ComparisonPlan {
-            question: match (self.best, self.pairs) {
-                (true, _) => ComparisonQuestion::Best,
-                (false, true) => ComparisonQuestion::Pairs,
-                (false, false) => ComparisonQuestion::Change,
-            },
+            question: self.question(&arms),
             arms,
             control: !self.no_control,
             // The rate of a search for threads is that of its looks with ordinary traffic.
@@ -398,6 +410,28 @@ fn puma_arm(puma: &str, name: Option<&str>, options: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn combined_settings_are_compared_one_at_a_time_unless_a_base_or_all_pairs_are_asked_for() {
+        use crate::commands::{Command, Invocation, parse};
+        let asked = |flags: &[&str]| {
+            let pumas = ["--puma", "6.6.1,8.0.2", "--arm", "", "--arm", "-k"];
+            let words = ["longtail", "compare"].into_iter().chain(pumas).chain(flags.to_vec());
+            let Ok(Invocation::Command(Command::Compare(args), _)) =
+                parse(words.map(std::ffi::OsString::from))
+            else {
+                panic!("{flags:?}")
+            };
+            let arms = args.requested_arms().unwrap();
+            let arms: Vec<ArmPlan> = arms.iter().map(|arm| arm.plan().unwrap()).collect();
+            args.question(&arms)
+        };
+        assert_eq!(asked(&[]), ComparisonQuestion::Settings);
+        assert_eq!(asked(&["--base", "8.0.2"]), ComparisonQuestion::Change);
+        assert_eq!(asked(&["--pairs"]), ComparisonQuestion::Pairs);
+        assert_eq!(asked(&["--arm", "-Y -t3:3"]), ComparisonQuestion::Settings);
+        assert_eq!(asked(&["--during", "restart"]), ComparisonQuestion::Change);
+    }
 
     #[test]
     fn arms_without_a_name_are_called_by_what_tells_their_pumas_apart() {

@@ -336,7 +336,9 @@ impl ComparisonFindings {
     pub(crate) fn is_decided(&self) -> bool {
         let is_told = |difference: &Difference| difference.verdict != ComparisonVerdict::CannotTell;
         match self.question {
-            ComparisonQuestion::Change | ComparisonQuestion::Pairs => {
+            ComparisonQuestion::Change
+            | ComparisonQuestion::Settings
+            | ComparisonQuestion::Pairs => {
                 self.deciding().count() > 0 && self.deciding().all(is_told)
             }
             ComparisonQuestion::Best => self.is_best_known(),
@@ -352,7 +354,9 @@ impl ComparisonFindings {
     /// where that is asked for.
     pub fn cannot_tell(&self) -> bool {
         match self.question {
-            ComparisonQuestion::Change | ComparisonQuestion::Pairs => self
+            ComparisonQuestion::Change
+            | ComparisonQuestion::Settings
+            | ComparisonQuestion::Pairs => self
                 .deciding()
                 .filter(|difference| difference.base == self.base)
                 .any(|difference| difference.verdict == ComparisonVerdict::CannotTell),

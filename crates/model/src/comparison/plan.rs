@@ -1,7 +1,7 @@
 //! What `longtail compare` was asked to do: the arms, the load, the number of blocks, and the order
 //! of the arms in a block.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -90,6 +90,9 @@ pub enum ComparisonQuestion {
     /// What differs from the base? `longtail compare`.
     #[default]
     Change,
+    /// What does each setting change? `longtail compare` of arms that combine settings: each is
+    /// compared with those that differ from it in one of them.
+    Settings,
     /// Which arms differ from which? `longtail compare --pairs`.
     Pairs,
     /// Which is best? `longtail sweep --try`: every arm against every other.
@@ -216,7 +219,8 @@ fn tests_in_words(metrics: u32, pairs: u32) -> String {
 /// What would need still more blocks, so that nobody adds it and is refused again.
 fn needs_more(question: ComparisonQuestion, metrics: u32, pairs: u32) -> &'static str {
     // Two arms are one pair, with --pairs or without.
-    let has_other_pairs = question == ComparisonQuestion::Change && pairs > 1;
+    let has_other_pairs =
+        matches!(question, ComparisonQuestion::Change | ComparisonQuestion::Settings) && pairs > 1;
     let may_have_a_second_metric = question != ComparisonQuestion::Best && metrics == 1;
     match (has_other_pairs, may_have_a_second_metric) {
         (true, true) => "; --pairs, or a second --metric, needs more",
@@ -283,7 +287,9 @@ impl ComparisonPlan {
     pub fn deciding(&self) -> Vec<Metric> {
         match self.question {
             _ if !self.gates.is_empty() => self.gates.clone(),
-            ComparisonQuestion::Change | ComparisonQuestion::Pairs => vec![Metric::Mean],
+            ComparisonQuestion::Change
+            | ComparisonQuestion::Settings
+            | ComparisonQuestion::Pairs => vec![Metric::Mean],
             // At a rate, all sizes that can do it do the same.
             ComparisonQuestion::Best => match self.load {
                 ComparisonLoad::Closed { .. } => vec![Metric::Throughput],
@@ -311,11 +317,26 @@ impl ComparisonPlan {
     /// The arms that are compared, each pair with its base first.
     pub fn pairs(&self) -> Vec<ArmPair> {
         let arms = self.arms.len();
-        let bases = match self.question {
-            ComparisonQuestion::Change => 1,
-            ComparisonQuestion::Pairs | ComparisonQuestion::Best => arms,
+        let all = (0..arms).flat_map(|base| (base + 1..arms).map(move |arm| ArmPair { base, arm }));
+        let combined = combined_settings(&self.arms);
+        let differ_in_one = |pair: &ArmPair| {
+            combined.as_ref().is_some_and(|parts| {
+                let [base, arm] = [&parts[pair.base], &parts[pair.arm]];
+                base[0] == arm[0] || base[1] == arm[1]
+            })
         };
-        (0..bases).flat_map(|base| (base + 1..arms).map(move |arm| ArmPair { base, arm })).collect()
+        let is_asked = |pair: &ArmPair| match self.question {
+            ComparisonQuestion::Change => pair.base == 0,
+            ComparisonQuestion::Settings => differ_in_one(pair),
+            ComparisonQuestion::Pairs | ComparisonQuestion::Best => true,
+        };
+        all.filter(is_asked).collect()
+    }
+
+    /// Whether the arms are all combinations of two settings, such as two versions, each with `-k`
+    /// and without.
+    pub fn are_combinations(arms: &[ArmPlan]) -> bool {
+        combined_settings(arms).is_some()
     }
 
     /// Whether the arms differ in `--inspect`, so that longtail's own CPU time matters.
@@ -390,6 +411,41 @@ impl ComparisonPlan {
     }
 }
 
+/// Where the arms are all combinations of two settings, or groups of them, both of each arm: the
+/// settings that one option gives, and the others.
+fn combined_settings(arms: &[ArmPlan]) -> Option<Vec<[BTreeSet<&str>; 2]>> {
+    let settings = || arms.iter().flat_map(|arm| &arm.settings);
+    let options: BTreeSet<&str> = settings().map(|setting| option_of(setting)).collect();
+    options.into_iter().find_map(|option| {
+        let parts: Vec<[BTreeSet<&str>; 2]> =
+            arms.iter().map(|arm| split_by_option(arm, option)).collect();
+        let [first, second] =
+            [0, 1].map(|at| parts.iter().map(|of| &of[at]).collect::<BTreeSet<_>>().len());
+        let different = parts.iter().collect::<BTreeSet<_>>().len();
+        let are_all = first * second == arms.len() && different == arms.len();
+        (first > 1 && second > 1 && are_all).then_some(parts)
+    })
+}
+
+/// The settings of an arm that this option gives, and the others.
+fn split_by_option<'a>(arm: &'a ArmPlan, option: &str) -> [BTreeSet<&'a str>; 2] {
+    let settings = arm.settings.iter().map(|setting| &**setting);
+    let (of_option, others) = settings.partition(|setting| option_of(setting) == option);
+    [of_option, others]
+}
+
+/// The option that a setting gives: `-t` of `-t5:5`, `--puma` of `--puma 6.6.1`, the variable of
+/// `A=1`; a commit has none.
+fn option_of(setting: &str) -> &str {
+    if setting.starts_with("--") {
+        setting.split([' ', '=']).next().unwrap_or(setting)
+    } else if setting.starts_with('-') {
+        setting.get(..2).unwrap_or(setting)
+    } else {
+        setting.split_once('=').map_or("", |(variable, _)| variable)
+    }
+}
+
 /// The name, without its middle if it is long: commands and paths differ at beginning and end.
 fn cut_in_the_middle(name: &str) -> String {
     const MOST: usize = 48;
@@ -461,6 +517,43 @@ pub(super) mod tests {
         };
         assert_eq!(orders(4), orders(4));
         assert_ne!(orders(4), orders(5));
+    }
+
+    #[test]
+    fn arms_that_combine_settings_are_compared_in_one_setting_at_a_time() {
+        let arm = |settings: &&[&str]| ArmPlan {
+            settings: settings.iter().map(|&setting| setting.into()).collect(),
+            ..plan().arms[0].clone()
+        };
+        let compared = |arms: &[&[&str]]| -> Option<Vec<(usize, usize)>> {
+            let arms: Vec<ArmPlan> = arms.iter().map(arm).collect();
+            let question = ComparisonQuestion::Settings;
+            let are_combinations = ComparisonPlan::are_combinations(&arms);
+            let pairs = ComparisonPlan { question, arms, ..plan() }.pairs();
+            are_combinations.then(|| pairs.iter().map(|pair| (pair.base, pair.arm)).collect())
+        };
+        let square = Some(vec![(0, 1), (0, 2), (1, 3), (2, 3)]);
+        let [old, new] = ["--puma /6.6.1", "--puma /8.0.2"];
+        assert_eq!(compared(&[&[old], &[old, "-k"], &[new], &[new, "-k"]]), square);
+        assert_eq!(compared(&[&[], &["-k"], &["A=1"], &["-k", "A=1"]]), square);
+        assert_eq!(compared(&[&["-t3:3"], &["-k", "-t3:3"], &["-t5:5"], &["-t5:5", "-k"]]), square);
+        // Settings that are always changed together count as one.
+        let both: &[&str] = &["--puma /8.0.2", "-k", "-t3:3"];
+        assert_eq!(compared(&[&[old], &[old, "-k", "-t3:3"], &[new], both]), square);
+        let branches: &[&[&str]] =
+            &[&["main 43b8"], &["main 43b8", "-k"], &["other 17c2"], &["other 17c2", "-k"]];
+        assert_eq!(compared(branches), square);
+        let six = compared(&[&[old], &[old, "-k"], &[new], &[new, "-k"], &["-k"], &[]]);
+        assert_eq!(six.map(|pairs| pairs.len()), Some(9));
+        for others in [
+            &[&[old][..], &[new], &["-k"]][..],
+            &[&[], &["-k"], &["-t3:3"], &["-t5:5"]],
+            &[&[old], &[old, "-k"], &[new], &[new, "-Y"]],
+            &[&[old], &[old, "-k"], &[new]],
+            &[&[old], &[old, "-k"], &[old], &[old, "-k"]],
+        ] {
+            assert_eq!(compared(others), None, "{others:?}");
+        }
     }
 
     #[test]

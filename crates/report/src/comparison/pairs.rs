@@ -36,7 +36,7 @@ impl ArmChange {
     }
 
     /// In how many settings they differ; one that takes the place of another counts once.
-    pub(super) fn count(&self) -> usize {
+    fn count(&self) -> usize {
         self.removed.len().max(self.added.len())
     }
 
@@ -46,6 +46,7 @@ impl ArmChange {
             ([], [added]) => shortened(added),
             ([removed], []) => format!("without {}", shortened(removed)),
             ([removed], [added]) => format!("{} → {}", shortened(removed), shortened(added)),
+            ([], added) => shortened(&added.join(" ")),
             _ => format!("{} settings", self.count()),
         }
     }
@@ -87,12 +88,38 @@ pub(super) fn arm_change(
 
 /// Whether the arms combine settings, so that some pairs differ in one of them and some in several.
 pub(super) fn are_combinations(summary: &SummaryComparison) -> bool {
+    let changes = || changes(summary).into_iter();
+    match summary.question {
+        ComparisonQuestion::Settings => true,
+        ComparisonQuestion::Pairs => {
+            let is_one = |(_, change): &(&Difference, ArmChange)| is_of_one(summary, change);
+            changes().any(|it| !is_one(&it)) && changes().filter(is_one).count() > 1
+        }
+        ComparisonQuestion::Change | ComparisonQuestion::Best => false,
+    }
+}
+
+/// The pairs that are compared, each with what its arm changes.
+fn changes(summary: &SummaryComparison) -> Vec<(&Difference, ArmChange)> {
     let pairs = summary.deciding().next().into_iter().flat_map(|row| &row.differences);
-    let counts: Vec<usize> =
-        pairs.filter_map(|pair| Some(arm_change(summary, pair)?.count())).collect();
-    summary.question == ComparisonQuestion::Pairs
-        && counts.iter().any(|count| *count > 1)
-        && counts.iter().filter(|count| **count == 1).count() > 1
+    pairs.filter_map(|pair| Some((pair, arm_change(summary, pair)?))).collect()
+}
+
+/// Whether this is the change of one setting. Settings that are only changed together are one.
+fn is_of_one(summary: &SummaryComparison, change: &ArmChange) -> bool {
+    summary.question == ComparisonQuestion::Settings || change.count() == 1
+}
+
+/// Whether the arms of this pair differ in one setting.
+pub(super) fn differ_in_one(summary: &SummaryComparison, pair: &Difference) -> bool {
+    arm_change(summary, pair).is_none_or(|change| is_of_one(summary, &change))
+}
+
+/// Whether the arm with this letter is compared with the base in one setting.
+pub(super) fn differs_in_one_from_base(summary: &SummaryComparison, arm: &str) -> bool {
+    let base = &summary.arms[0].letter;
+    let mut pairs = changes(summary).into_iter();
+    pairs.any(|(pair, change)| pair.base == *base && pair.arm == arm && is_of_one(summary, &change))
 }
 
 /// Where arms combine settings, the pairs that differ in one of them. Those that change the same stand
@@ -101,9 +128,8 @@ pub(super) fn in_one_setting(summary: &SummaryComparison) -> Vec<(&Difference, A
     if !are_combinations(summary) {
         return Vec::new();
     }
-    let pairs = summary.deciding().next().into_iter().flat_map(|row| &row.differences);
-    let changes = pairs.filter_map(|pair| Some((pair, arm_change(summary, pair)?)));
-    let mut pairs: Vec<_> = changes.filter(|(_, change)| change.count() == 1).collect();
+    let mut pairs = changes(summary);
+    pairs.retain(|(_, change)| is_of_one(summary, change));
     pairs.sort_by_cached_key(|(_, change)| change.in_words());
     pairs
 }
@@ -116,18 +142,17 @@ pub(super) fn told<'a>(
 ) -> Vec<&'a Difference> {
     let are_combinations = are_combinations(summary);
     let base = &summary.arms[0].letter;
-    let is_told = |pair: &&Difference| match arm_change(summary, pair) {
-        Some(change) if are_combinations => change.count() == 1,
-        _ => pair.base == *base,
+    let is_told = |pair: &&Difference| {
+        if are_combinations { differ_in_one(summary, pair) } else { pair.base == *base }
     };
     row.differences.iter().filter(is_told).collect()
 }
 
 /// The pairs that differ in several settings.
 pub(super) fn in_several_settings(summary: &SummaryComparison) -> Vec<(&Difference, ArmChange)> {
-    let pairs = summary.deciding().next().into_iter().flat_map(|row| &row.differences);
-    let changes = pairs.filter_map(|pair| Some((pair, arm_change(summary, pair)?)));
-    changes.filter(|(_, change)| change.count() > 1).collect()
+    let mut pairs = changes(summary);
+    pairs.retain(|(_, change)| !is_of_one(summary, change));
+    pairs
 }
 
 /// `D against A`
@@ -259,6 +284,9 @@ mod tests {
         assert_eq!(in_answer, "B against A, D against C, C against A, D against B");
         assert_eq!(all, format!("{in_answer}, D against A, C against B"));
         assert_eq!(shown(&testkit::comparison::pairs()), ["C against B"; 2]);
+        let mut settings = testkit::comparison::combinations();
+        settings.plan.question = ComparisonQuestion::Settings;
+        assert_eq!(shown(&settings), [&*in_answer; 2], "no other pairs are compared");
         // A second metric has its place here, of the pairs with the base, too.
         let mut two = testkit::comparison::three();
         two.plan.gates = vec![Metric::Mean, Metric::P99];

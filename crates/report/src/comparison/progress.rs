@@ -17,16 +17,29 @@ pub fn progress(study: &ComparisonStudy, block: usize) -> String {
     }
     let base = plan.letter(0);
     let percent = number::deviation;
-    let distance = |arm: usize, difference: &Difference| {
+    let distance = |name: String, difference: &Difference| {
         let interval = difference
             .interval
             .map(|[low, high]| format!(" [{}, {}]", percent(low), percent(high)))
             .unwrap_or_default();
-        Some(format!("{} {} %{interval}", plan.called(arm), percent(difference.estimate?)))
+        Some(format!("{name} {} %{interval}", percent(difference.estimate?)))
+    };
+    let of_pairs = |row: &ComparedMetric| {
+        let pairs = row.differences.iter().filter_map(|difference| {
+            let [base, arm] =
+                [&difference.base, &difference.arm].map(|it| plan.called_by_letter(it));
+            distance(format!("{arm} against {base}"), difference)
+        });
+        let pairs: Vec<String> = pairs.collect();
+        (!pairs.is_empty()).then(|| format!("{}: {}", row.metric, pairs.join(", ")))
     };
     let of_metric = |row: &ComparedMetric| {
-        let arms = (0..plan.arms.len())
-            .filter_map(|arm| distance(arm, &row.seen_from(&base, &plan.letter(arm))?));
+        if plan.question == ComparisonQuestion::Settings {
+            return of_pairs(row);
+        }
+        let arms = (0..plan.arms.len()).filter_map(|arm| {
+            distance(plan.called(arm), &row.seen_from(&base, &plan.letter(arm))?)
+        });
         let arms: Vec<String> = arms.collect();
         let base = plan.called_by_letter(&base);
         (!arms.is_empty()).then(|| format!("{} against {base}: {}", row.metric, arms.join(", ")))
@@ -50,4 +63,23 @@ fn figures_of_arms(plan: &ComparisonPlan, found: &ComparisonFindings) -> String 
         return String::new();
     }
     format!(": {} so far, {}, {}", row.metric, row.unit, figures.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_arms_combine_settings_each_pair_is_told() {
+        let mut study = testkit::comparison::combinations();
+        study.plan.question = ComparisonQuestion::Settings;
+        let said = progress(&study, 9);
+        let first = said.split(": ").nth(2).unwrap_or_default();
+        assert!(
+            said.starts_with("block 9 of at most 9: mean: 6.6.1 -k against 6.6.1 +10.5 % ["),
+            "{said}"
+        );
+        assert_eq!(first.matches(" against ").count(), 4, "{said}");
+        assert!(first.contains(", 8.0.2 -k against 8.0.2 +19.4 %"), "{said}");
+    }
 }

@@ -65,9 +65,9 @@ pub(super) fn of(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<St
 
 /// Where arms combine settings, which pairs differ in several, so that no sentence is about them.
 fn left_out_pairs(summary: &SummaryComparison) -> Option<String> {
-    pairs::are_combinations(summary).then(|| {
-        let several = pairs::in_several_settings(summary).into_iter();
-        let several: Vec<String> = several.map(|(pair, _)| pairs::letters(pair)).collect();
+    let several = pairs::in_several_settings(summary).into_iter();
+    let several: Vec<String> = several.map(|(pair, _)| pairs::letters(pair)).collect();
+    (pairs::are_combinations(summary) && !several.is_empty()).then(|| {
         format!(
             "{} differ in more than one setting, so no sentence is about them.",
             listed(&several)

@@ -17,8 +17,8 @@ use crate::run_summary::millis;
 /// The result of a comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct SummaryComparison {
-    /// Whether the arms are compared with the base (`change`) or each with each other (`pairs`), or
-    /// which is `best`.
+    /// Whether the arms are compared with the base (`change`), with those that differ in one setting
+    /// (`settings`) or each with each other (`pairs`), or which is `best`.
     pub question: ComparisonQuestion,
     /// The arms: the base first, the control last.
     pub arms: Vec<SummaryArm>,

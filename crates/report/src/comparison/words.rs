@@ -80,7 +80,7 @@ pub(crate) fn sentence(summary: &SummaryComparison) -> String {
     let are_combinations = pairs::are_combinations(summary);
     // Of an arm that differs in several settings, none can be said to make the difference.
     let is_told = |arm: &SummaryArm| {
-        let is_in_one = || pairs::ArmChange::of(&summary.arms[0], arm).count() <= 1;
+        let is_in_one = || pairs::differs_in_one_from_base(summary, &arm.letter);
         of_settings.is_none() && (!are_combinations || is_in_one())
     };
     let others = summary.compared().skip(1).filter(|arm| is_told(arm));
@@ -206,21 +206,18 @@ fn too_few_blocks(summary: &SummaryComparison) -> Option<String> {
 /// that says how many differ. The table has them all.
 fn of_other_pairs(summary: &SummaryComparison) -> Option<String> {
     const MOST: usize = 3;
-    if summary.question != ComparisonQuestion::Pairs {
+    if !matches!(summary.question, ComparisonQuestion::Settings | ComparisonQuestion::Pairs) {
         return None;
     }
     let base = &summary.arms[0].letter;
     let are_combinations = pairs::are_combinations(summary);
-    let changes_one = |difference: &Difference| {
-        pairs::arm_change(summary, difference).is_none_or(|change| change.count() == 1)
-    };
     let pairs: Vec<ComparedRow<'_>> = summary
         .deciding()
         .flat_map(|row| {
             row.differences.iter().map(move |difference| ComparedRow { row, difference })
         })
         .filter(|it| it.difference.base != *base)
-        .filter(|it| !are_combinations || changes_one(it.difference))
+        .filter(|it| !are_combinations || pairs::differ_in_one(summary, it.difference))
         .collect();
     if pairs.len() <= MOST {
         let each = pairs.iter().map(|it| of_deciding(summary, it.row, it.difference));
@@ -798,6 +795,22 @@ mod tests {
         study.plan.question = ComparisonQuestion::Change;
         assert!(said(&study).ends_with(" could."), "{}", said(&study));
         assert_eq!(said(&study).matches("cannot be told").count(), 1, "{}", said(&study));
+    }
+
+    #[test]
+    fn where_arms_combine_settings_each_pair_has_a_line() {
+        let mut study = testkit::comparison::combinations();
+        study.plan.question = ComparisonQuestion::Settings;
+        let summary = crate::comparison::summary(&study);
+        let said = sentence(&summary);
+        let begins: Vec<&str> = said.lines().filter_map(|line| line.split(':').next()).collect();
+        let on_each = ["-k on 6.6.1", "-k on 8.0.2"];
+        let with_each = ["8.0.2 instead of 6.6.1", "8.0.2 instead of 6.6.1, with -k"];
+        assert_eq!(begins, [on_each, with_each].concat());
+        let is_about_two = |reason: &String| reason.contains("more than one setting");
+        assert!(!summary.reasons.iter().any(is_about_two), "{:?}", summary.reasons);
+        let how = crate::comparison::how(&study);
+        assert!(how.contains("decide (*) in each of 4 pairs that differ in one setting"), "{how}");
     }
 
     #[test]

@@ -369,6 +369,7 @@ fn trials(summary: &SummaryCapacity) -> Result<PageFigure, String> {
 pub(crate) fn of_comparison(summary: &SummaryComparison) -> TitledFigure {
     let title = match summary.question {
         ComparisonQuestion::Change => "Difference from the base",
+        ComparisonQuestion::Settings => "What each setting changes",
         ComparisonQuestion::Pairs => "Differences between the arms",
         ComparisonQuestion::Best => "Difference from the best",
     };
@@ -526,10 +527,12 @@ fn bases<'a>(summary: &'a SummaryComparison, row: &ComparedMetric) -> Vec<&'a st
         ComparisonQuestion::Best => {
             vec![summary.ranking.as_ref().map_or(base, |ranking| ranking.best.as_str())]
         }
-        ComparisonQuestion::Pairs if row.decides => {
+        ComparisonQuestion::Settings | ComparisonQuestion::Pairs if row.decides => {
             summary.compared().map(|arm| arm.letter.as_str()).collect()
         }
-        ComparisonQuestion::Change | ComparisonQuestion::Pairs => vec![base],
+        ComparisonQuestion::Change | ComparisonQuestion::Settings | ComparisonQuestion::Pairs => {
+            vec![base]
+        }
     }
 }
 
@@ -543,7 +546,7 @@ fn differences_from<'a>(
     let is_pair = summary.compared().count() == 2;
     let difference = |arm: &str| match summary.question {
         ComparisonQuestion::Best => row.seen_from(base, arm).map(Cow::Owned),
-        ComparisonQuestion::Change | ComparisonQuestion::Pairs => {
+        ComparisonQuestion::Change | ComparisonQuestion::Settings | ComparisonQuestion::Pairs => {
             row.difference(base, arm).map(Cow::Borrowed)
         }
     };
