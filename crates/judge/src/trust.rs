@@ -357,7 +357,15 @@ impl Doubt<'_> {
         if self.decides && !hint.is_empty() {
             return TrustLine::new(mark, format!("{}{at}.", sentence_case(hint)));
         }
-        let sentence = format!("{}{at}.", sentence_case(assessment.sentence.trim_end_matches('.')));
+        let sentence = sentence_case(assessment.sentence.trim_end_matches('.'));
+        // Each run has figures of its own.
+        let has_figures = sentence.bytes().any(|byte| byte.is_ascii_digit());
+        let having: usize = self.labels.iter().map(|(_, count)| count).sum();
+        let at = match at.strip_suffix(')') {
+            Some(at) if has_figures && having > 1 => format!("{at}; figures of the first)"),
+            _ => at,
+        };
+        let sentence = format!("{sentence}{at}.");
         TrustLine {
             hint: Some(hint).filter(|hint| !hint.is_empty()),
             ..TrustLine::new(mark, sentence)
@@ -552,10 +560,16 @@ mod tests {
             at.unwrap_or_default().to_owned()
         };
         assert_eq!(said(&[("1x", &doubtful), ("2x", &run)]), "at 1x).");
-        assert_eq!(said(&[("1x", &doubtful), ("2x", &doubtful)]), "in all runs).");
+        assert_eq!(
+            said(&[("1x", &doubtful), ("2x", &doubtful)]),
+            "in all runs; figures of the first)."
+        );
         let of_arms = [("main", &run), ("-k", &doubtful), ("-k", &run), ("main", &run)];
         assert_eq!(said(&of_arms), "in 1 of 2 runs of -k).");
         let of_arms = [("main", &doubtful), ("-k", &doubtful), ("-k", &doubtful), ("main", &run)];
-        assert_eq!(said(&of_arms), "in 1 of 2 runs of main and all runs of -k).");
+        assert_eq!(
+            said(&of_arms),
+            "in 1 of 2 runs of main and all runs of -k; figures of the first)."
+        );
     }
 }
