@@ -9,10 +9,16 @@ use crate::text::{self, right};
 use crate::text::{Width, columns_of};
 use crate::tree::{DataTable, ListItem, ReportSection, ReportTree, SectionBlock};
 
+/// The most runs that have a row each; a longer table would fill a pull request.
+const ROWS: usize = 24;
+
 /// The whole report.
 pub(crate) fn whole(report: &ReportTree) -> String {
     let mut parts = vec![fenced("sh", &report.command_line)];
-    if !report.table.rows.is_empty() {
+    let runs = report.table.rows.len();
+    if runs > ROWS {
+        parts.push(format!("A row for each of the {runs} runs: `longtail report --full`\n"));
+    } else if runs > 0 {
         parts.push(pipe_table(&report.table));
         parts.extend(meaning_of_marks(report));
     }
