@@ -160,7 +160,7 @@ fn left_out(columns: &[String], width: Width) -> String {
 /// What the marks behind the table's figures mean, or which rows it leaves out, if there are any.
 pub(crate) fn legend(summary: &Summary<'_>) -> Option<String> {
     if let Some(summary) = &summary.comparison {
-        return comparison::legend(summary).map(str::to_owned);
+        return comparison::legend(summary);
     }
     if let Some(found) = &summary.capacity {
         return capacity::legend(found);

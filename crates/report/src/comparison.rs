@@ -70,8 +70,9 @@ pub(crate) fn meaning_of_names(summary: &SummaryComparison) -> Option<&'static s
     summary.arms.iter().any(is_without).then_some("-k: no keep-alive")
 }
 
-/// A note for readers who divide the medians and find another change.
-pub(crate) fn legend(summary: &SummaryComparison) -> Option<&'static str> {
+/// Notes for readers who divide the medians and find another change, or who find an interval of means
+/// wider than the runs differ.
+pub(crate) fn legend(summary: &SummaryComparison) -> Option<String> {
     let is_other = |row: &ComparedMetric| {
         row.differences.iter().any(|it| {
             match (row.median(&it.base), row.median(&it.arm), it.estimate) {
@@ -83,9 +84,21 @@ pub(crate) fn legend(summary: &SummaryComparison) -> Option<&'static str> {
         })
     };
     let differs = summary.metrics.iter().any(is_other);
-    differs.then_some(
-        "change is the typical ratio of two runs of one block, not the ratio of the medians of all",
-    )
+    let of_change = differs.then(|| {
+        "change is the typical ratio of two runs of one block, not the ratio of the medians of all"
+            .to_owned()
+    });
+    let means = summary.metric(Metric::Mean).into_iter().flat_map(|row| &row.differences);
+    let widened = means.filter(|it| it.reaches_throughput).map(pairs::letters);
+    let widened: Vec<String> = widened.collect();
+    let of_means = (!widened.is_empty()).then(|| {
+        format!(
+            "mean of {}: interval reaches to connections / throughput; longer runs (--for) narrow it",
+            listed(&widened)
+        )
+    });
+    let notes: Vec<String> = [of_change, of_means].into_iter().flatten().collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
 }
 
 /// A metric with its unit: `p99, ms`; a deciding metric has a star.
@@ -564,6 +577,17 @@ mod tests {
 
     #[test]
     fn intervals_that_look_exact_by_whole_rounds_are_said_to_be_none() {
+    #[test]
+    fn an_interval_of_means_that_reaches_to_the_throughputs_is_said_to() {
+        let mut summary = summary(&testkit::comparison::slower());
+        let said = |summary: &SummaryComparison| legend(summary).unwrap_or_default();
+        assert_eq!(said(&summary), "");
+        let mean = summary.metrics.iter_mut().find(|row| row.metric == Metric::Mean);
+        mean.unwrap().differences[0].reaches_throughput = true;
+        let begin = "mean of B against A: interval reaches to connections / throughput";
+        assert!(said(&summary).starts_with(begin), "{}", said(&summary));
+    }
+
         let mut study = testkit::comparison::slower();
         let said = |study: &ComparisonStudy| {
             let summary = summary(study);

@@ -96,6 +96,10 @@ pub struct Difference {
     pub interval: Option<[f64; 2]>,
     /// The chance that the interval misses the difference.
     pub level: f64,
+    /// Whether the interval was visibly widened to what the throughputs show of a difference of
+    /// means: by more than a fifth of the margin.
+    #[serde(skip)]
+    pub reaches_throughput: bool,
     /// The conclusion.
     pub verdict: ComparisonVerdict,
     /// Why it cannot be told; `None` if it can.
@@ -637,6 +641,7 @@ impl ArmSamples {
             estimate: estimate.map(part),
             interval: interval.map(|ends| ends.map(part)),
             level: part(level),
+            reaches_throughput: false,
             verdict: ComparisonVerdict::CannotTell,
             doubt: Some(ComparisonDoubt::Noise),
             smallest: None,
@@ -703,6 +708,7 @@ impl Difference {
         let is_told = verdict == other && verdict != ComparisonVerdict::CannotTell;
         Difference {
             interval: Some(interval.map(|end| rounded(end, 1e5))),
+            reaches_throughput: (low - interval[0]).max(interval[1] - high) > margin / 5.0,
             verdict: if is_told { verdict } else { ComparisonVerdict::CannotTell },
             doubt: (!is_told).then_some(ComparisonDoubt::ShortRuns),
             smallest: None,
