@@ -67,6 +67,13 @@ impl Exit {
             .and(Exit::Missed.if_so(outcome.is_missed))
     }
 
+    /// The exit code of a saved study that is held against thresholds: as its command would have
+    /// ended with them. That it was interrupted was said then.
+    pub(crate) fn of_expected(study: &Study) -> Exit {
+        let outcome = StudyOutcome { is_interrupted: false, ..StudyOutcome::of(study, false) };
+        Exit::Invalid.if_so(outcome.is_invalid).and(Exit::Missed.if_so(outcome.is_missed))
+    }
+
     /// The process's exit code.
     pub(crate) fn code(self) -> i32 {
         self as i32

@@ -168,7 +168,7 @@ const KEPT_COMMANDS: [&str; 5] = ["sweep", "load", "compare", "bodies", "capacit
 /// Commands that print their answer and keep nothing.
 const OTHER_COMMANDS: [&str; 5] = ["watch", "predict", "audit", "doctor", "fleet"];
 
-/// The study that a user means: a file, the number of a kept study as `report --list` counts them, or
+/// The study that a user means: a file, with its ending or without, the number of a kept study as `report --list` counts them, or
 /// a command, of which it is the last.
 ///
 /// # Errors
@@ -201,11 +201,28 @@ pub(crate) fn named(word: &Path) -> Result<PathBuf, Mistake> {
         )));
     }
     if !KEPT_COMMANDS.contains(&text) {
-        return Ok(word.to_owned());
+        return Ok(without_ending(text).unwrap_or_else(|| word.to_owned()));
     }
     kept()?.into_iter().find(|path| is_of_command(path, text)).ok_or_else(|| {
         wrong(format!("no study of {text} is kept: longtail report --list shows what is"))
     })
+}
+
+/// The study in a file of this name with an ending, here or among those that are kept.
+fn without_ending(name: &str) -> Option<PathBuf> {
+    if name.is_empty() {
+        return None;
+    }
+    let kept = folder().ok().map(|folder| folder.join(name));
+    let places = std::iter::once(PathBuf::from(name)).chain(kept);
+    let with_endings = places.flat_map(|place| {
+        ["", ".study.json", ".json"].map(|ending| {
+            let mut path = place.clone().into_os_string();
+            path.push(ending);
+            PathBuf::from(path)
+        })
+    });
+    with_endings.into_iter().find(|path| path.is_file())
 }
 
 /// Whether a command made the study in this file.

@@ -118,9 +118,11 @@ fn change(difference: &Difference) -> [String; 2] {
 }
 
 fn by_metric(summary: &SummaryComparison) -> DataTable {
-    let [base, arm] = [0, 1].map(|at| summary.arms[at].letter.as_str());
+    let base = summary.base().letter.as_str();
+    let arm = summary.others().next().map_or(base, |arm| arm.letter.as_str());
     let has_control = summary.metrics.iter().any(|row| row.control.is_some());
-    let against = ColumnBand::new("B against A", "B against A");
+    let against = format!("{arm} against {base}");
+    let against = ColumnBand::new(against.clone(), against);
     let control = ColumnBand::new("A against A", "A against A");
     let interval = || TableColumn::new("interval, %").leaving(1);
     let mut columns: Vec<TableColumn> = ["", base, arm].map(TableColumn::new).into();
@@ -170,7 +172,7 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
     let base = summary
         .ranking
         .as_ref()
-        .map_or(summary.arms[0].letter.as_str(), |ranking| ranking.best.as_str());
+        .map_or(summary.base().letter.as_str(), |ranking| ranking.best.as_str());
     let against = deciding
         .map_or_else(String::new, |row| format!("{} against {base}", summary::name(row.metric)));
     let of = if against.is_empty() { String::new() } else { format!("of {against}") };
@@ -540,7 +542,7 @@ fn trust_by_control(study: &ComparisonStudy, summary: &SummaryComparison) -> Tru
         return TrustLine::new(Grade::Uncertain, "Too few blocks for the control to say anything.");
     };
     let name = summary::name(row.metric);
-    let base = summary.base();
+    let base = summary.called_control();
     if differs(control) {
         let interval = words::interval_of(control).unwrap_or_default();
         let sentence = format!(
@@ -576,8 +578,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intervals_that_look_exact_by_whole_rounds_are_said_to_be_none() {
-    #[test]
     fn an_interval_of_means_that_reaches_to_the_throughputs_is_said_to() {
         let mut summary = summary(&testkit::comparison::slower());
         let said = |summary: &SummaryComparison| legend(summary).unwrap_or_default();
@@ -588,6 +588,8 @@ mod tests {
         assert!(said(&summary).starts_with(begin), "{}", said(&summary));
     }
 
+    #[test]
+    fn intervals_that_look_exact_by_whole_rounds_are_said_to_be_none() {
         let mut study = testkit::comparison::slower();
         let said = |study: &ComparisonStudy| {
             let summary = summary(study);

@@ -302,6 +302,7 @@ fn played(arms: &[(&str, &[&str], ArmLaw)], blocks: u32) -> ComparisonStudy {
     let plan = ComparisonPlan {
         question: ComparisonQuestion::Change,
         arms: arms.iter().map(arm).collect(),
+        base: 0,
         control: true,
         load: ComparisonLoad::Closed { connections: None },
         arrivals: Arrivals::Constant,

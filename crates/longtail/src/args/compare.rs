@@ -329,6 +329,7 @@ impl CompareArgs {
         ComparisonPlan {
             question: self.question(&arms),
             arms,
+            base: 0,
             control: !self.no_control,
             // The rate of a search for threads is that of its looks with ordinary traffic.
             load: match (self.rate.filter(|_| !self.find_threads), self.share) {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::OutputArgs;
+use super::{OutputArgs, ThresholdArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -15,6 +15,8 @@ Examples:
   longtail report --markdown                  the last study, for a pull request
   longtail report --repro                     the same for an issue, with app and command to run it
   longtail report x.study.json --style puma   a saved one, in Puma's own columns
+  longtail report --expect 'p99 < 200ms'      hold the last study against a limit: exit code 1 where it is missed
+  longtail report compare --pairs             the last comparison, each arm with each other
   longtail report -o page.html -o table.csv   a page with plots, and a line a run
 
 Studies are kept in $XDG_DATA_HOME/longtail/studies (~/.local/share/longtail/studies).";
@@ -42,6 +44,14 @@ pub(crate) struct ReportArgs {
     /// Print one block for an issue: what was seen, and the files and the command that show it again
     #[arg(long, conflicts_with_all = ["printed", "html", "files", "list", "keep"])]
     pub(crate) repro: bool,
+    /// Of a comparison: compare each arm with each other
+    #[arg(long, conflicts_with_all = ["list", "keep", "repro"])]
+    pub(crate) pairs: bool,
+    /// Of a comparison: the arm that the others are compared with, in place of the first
+    #[arg(long, value_name = "ARM", allow_hyphen_values = true, conflicts_with_all = ["list", "keep", "repro"])]
+    pub(crate) base: Option<String>,
+    #[command(flatten)]
+    pub(crate) thresholds: ThresholdArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

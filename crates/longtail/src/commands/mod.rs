@@ -69,7 +69,7 @@ pub(crate) enum Command {
     /// Two or more ways to run a server: is there a difference, or is it noise?
     Compare(Box<CompareArgs>),
     /// Show a saved result again
-    Report(ReportArgs),
+    Report(Box<ReportArgs>),
     /// What queueing theory says: rate, waiting time, number of threads
     Predict(PredictArgs),
     /// Is this machine fit to measure on?

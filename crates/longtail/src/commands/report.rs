@@ -1,5 +1,6 @@
 //! `longtail report`: saved studies, printed again.
 
+mod asked_anew;
 mod repro;
 
 use std::path::{Path, PathBuf};
@@ -52,7 +53,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
     let mut kinds = Vec::new();
     let mut exit = Exit::Fine;
     for (at, path) in paths.into_iter().enumerate() {
-        let study = study_files::read(path)?;
+        let study = asked_anew::asked_anew(study_files::read(path)?, args)?;
         if args.repro {
             ui::print(&::report::repro::block(&study, &repro::of(&study)));
             continue;
@@ -66,6 +67,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
         print(&study, Some(path), &args.output)?;
         if is_being_measured(path) {
             ui::note(&still_running(&study));
+        }
+        if !args.thresholds.all().is_empty() {
+            exit = exit.and(Exit::of_expected(&study));
         }
         exit = exit.and(ui::exit_of_part(write_all(&files, &study, Some(path), &args.output)));
         kinds.push(StudyKind::from(&study));

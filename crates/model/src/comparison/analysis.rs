@@ -319,7 +319,7 @@ impl ComparisonFindings {
         let ranking = deciding.filter(|_| is_asked).and_then(ArmRanking::of);
         ComparisonFindings {
             question: plan.question,
-            base: plan.letter(0),
+            base: plan.letter(plan.base),
             blocks,
             metrics,
             ranking,

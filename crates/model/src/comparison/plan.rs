@@ -20,8 +20,12 @@ use crate::{Nanos, PlannedEvent, Probe, ServerPlan, ServerSize, StreamPlan, Thre
 pub struct ComparisonPlan {
     /// The question to answer.
     pub question: ComparisonQuestion,
-    /// The arms, two or more. The first is the base.
+    /// The arms, two or more. The first is the one that runs again as the control.
     pub arms: Vec<ArmPlan>,
+    /// The arm that others are compared with, by its index: the first, unless a saved comparison is
+    /// looked at from another one (`longtail report --base`).
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub base: usize,
     /// Whether the base runs a second time in each block, as another arm: any difference between
     /// the two is noise.
     pub control: bool,
@@ -50,6 +54,11 @@ pub struct ComparisonPlan {
     /// `sweep --try auto`: the sizes that ran once each before, from which the arms were chosen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub looked_at: Vec<SizeLook>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_first(at: &usize) -> bool {
+    *at == 0
 }
 
 /// What single runs of a server of one size did.
@@ -318,6 +327,10 @@ impl ComparisonPlan {
     pub fn pairs(&self) -> Vec<ArmPair> {
         let arms = self.arms.len();
         let all = (0..arms).flat_map(|base| (base + 1..arms).map(move |arm| ArmPair { base, arm }));
+        let all = all.map(|pair| match pair {
+            ArmPair { base, arm } if arm == self.base => ArmPair { base: arm, arm: base },
+            pair => pair,
+        });
         let combined = combined_settings(&self.arms);
         let differ_in_one = |pair: &ArmPair| {
             combined.as_ref().is_some_and(|parts| {
@@ -326,7 +339,7 @@ impl ComparisonPlan {
             })
         };
         let is_asked = |pair: &ArmPair| match self.question {
-            ComparisonQuestion::Change => pair.base == 0,
+            ComparisonQuestion::Change => pair.base == self.base,
             ComparisonQuestion::Settings => differ_in_one(pair),
             ComparisonQuestion::Pairs | ComparisonQuestion::Best => true,
         };
@@ -480,6 +493,7 @@ pub(super) mod tests {
         ComparisonPlan {
             question: ComparisonQuestion::Change,
             arms: vec![arm("main"), arm("branch")],
+            base: 0,
             control: true,
             load: ComparisonLoad::Closed { connections: None },
             arrivals: Arrivals::Constant,
@@ -545,6 +559,9 @@ pub(super) mod tests {
         assert_eq!(compared(branches), square);
         let six = compared(&[&[old], &[old, "-k"], &[new], &[new, "-k"], &["-k"], &[]]);
         assert_eq!(six.map(|pairs| pairs.len()), Some(9));
+        let of_third = ComparisonPlan { arms: vec![arm(&&[][..]); 3], base: 2, ..plan() };
+        let pairs = of_third.pairs();
+        assert!(pairs.iter().map(|pair| (pair.base, pair.arm)).eq([(2, 0), (2, 1)]), "{pairs:?}");
         for others in [
             &[&[old][..], &[new], &["-k"]][..],
             &[&[], &["-k"], &["-t3:3"], &["-t5:5"]],

@@ -36,8 +36,15 @@ impl ArmChange {
     }
 
     /// In how many settings they differ; one that takes the place of another counts once.
-    fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.removed.len().max(self.added.len())
+    }
+
+    /// The settings that only the arm has, and those of the base that none of them replaces.
+    pub(super) fn differing(&self) -> Vec<String> {
+        let added = self.added.iter().map(|it| shortened(it));
+        let left_out = self.removed.iter().skip(self.added.len());
+        added.chain(left_out.map(|it| format!("without {}", shortened(it)))).collect()
     }
 
     /// `-k`, `without -k`, `6.6.1 → 8.0.2`.
@@ -117,7 +124,7 @@ pub(super) fn differ_in_one(summary: &SummaryComparison, pair: &Difference) -> b
 
 /// Whether the arm with this letter is compared with the base in one setting.
 pub(super) fn differs_in_one_from_base(summary: &SummaryComparison, arm: &str) -> bool {
-    let base = &summary.arms[0].letter;
+    let base = &summary.base().letter;
     let mut pairs = changes(summary).into_iter();
     pairs.any(|(pair, change)| pair.base == *base && pair.arm == arm && is_of_one(summary, &change))
 }
@@ -141,7 +148,7 @@ pub(super) fn told<'a>(
     row: &'a ComparedMetric,
 ) -> Vec<&'a Difference> {
     let are_combinations = are_combinations(summary);
-    let base = &summary.arms[0].letter;
+    let base = &summary.base().letter;
     let is_told = |pair: &&Difference| {
         if are_combinations { differ_in_one(summary, pair) } else { pair.base == *base }
     };
@@ -166,7 +173,7 @@ pub(super) fn letters(difference: &Difference) -> String {
 pub(super) fn table(summary: &SummaryComparison, has_all: bool) -> Option<DataTable> {
     let are_combinations = are_combinations(summary);
     let deciding: Vec<&ComparedMetric> = summary.deciding().collect();
-    let base = &summary.arms[0].letter;
+    let base = &summary.base().letter;
     let is_shown = |pair: &&Difference| deciding.len() > 1 || pair.base != *base;
     let pairs: Vec<(&Difference, Option<ArmChange>)> = if are_combinations {
         let others = if has_all { in_several_settings(summary) } else { Vec::new() };
@@ -235,6 +242,8 @@ mod tests {
         assert_eq!(in_words(&new, &both), "-k");
         assert_eq!(ArmChange::of(&new, &both).common, ["8.0.2"]);
         assert_eq!(in_words(&old, &both), "2 settings");
+        assert_eq!(ArmChange::of(&old, &both).differing(), ["8.0.2", "-k"]);
+        assert_eq!(ArmChange::of(&both, &old).differing(), ["6.6.1", "without -k"]);
         let in_sentence = |base: &SummaryArm, arm| ArmChange::of(base, arm).in_sentence(&base.name);
         assert_eq!(in_sentence(&new, &both), "-k on 8.0.2");
         assert_eq!(in_sentence(&both, &new), "8.0.2 -k without -k");

@@ -3,7 +3,7 @@
 
 use judge::words::listed;
 use model::comparison::{ComparisonQuestion, ComparisonRun, ComparisonVerdict, Difference, Metric};
-use model::{ComparisonStudy, Diagnostic, MaskedText};
+use model::{ComparisonStudy, Diagnostic};
 
 use super::summary::{self, SummaryComparison};
 use super::{limits, pairs, words};
@@ -14,8 +14,8 @@ use crate::number::count_of;
 pub(super) fn of(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<String> {
     let plan = &study.plan;
     let mut reasons = Vec::new();
-    let several: Vec<String> = (1..plan.arms.len())
-        .map(|arm| (arm, differing_settings(study, 0, arm)))
+    let several: Vec<String> = (0..plan.arms.len())
+        .map(|arm| (arm, pairs::ArmChange::of(summary.base(), &summary.arms[arm]).differing()))
         .filter(|(_, differing)| differing.len() > 1)
         .map(|(arm, differing)| {
             format!("{} in {} ({})", plan.called(arm), differing.len(), differing.join(", "))
@@ -26,9 +26,9 @@ pub(super) fn of(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<St
         && plan.question != ComparisonQuestion::Best
     {
         let several = several.join("; ");
-        let base = summary.base();
+        let base = &summary.base().called;
         let is_asked = plan.question == ComparisonQuestion::Change;
-        let pairs = others_in_one_setting(study).filter(|_| is_asked);
+        let pairs = others_in_one_setting(study, summary).filter(|_| is_asked);
         let pairs = pairs.map(|pairs| format!("; --pairs also compares {pairs}"));
         reasons.push(format!(
             "More than one setting differs from {base}: {several}. A difference cannot be given to one of them{}.",
@@ -77,30 +77,16 @@ fn left_out_pairs(summary: &SummaryComparison) -> Option<String> {
 
 /// `8.0.2 -k with 6.6.1 -k and 8.0.2`: an arm that differs from the base in several settings, and the
 /// arms from which it differs in one.
-fn others_in_one_setting(study: &ComparisonStudy) -> Option<String> {
-    let arms = || 1..study.plan.arms.len();
-    let differ = |one: usize, other: usize| differing_settings(study, one, other).len();
-    arms().filter(|arm| differ(0, *arm) > 1).find_map(|arm| {
+fn others_in_one_setting(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
+    let arms = || (0..study.plan.arms.len()).filter(|arm| *arm != study.plan.base);
+    let differ = |one: usize, other: usize| {
+        pairs::ArmChange::of(&summary.arms[one], &summary.arms[other]).count()
+    };
+    arms().filter(|arm| differ(study.plan.base, *arm) > 1).find_map(|arm| {
         let near = arms().filter(|other| *other != arm && differ(*other, arm) == 1);
         let near: Vec<String> = near.map(|other| study.plan.called(other)).collect();
         (!near.is_empty()).then(|| format!("{} with {}", study.plan.called(arm), listed(&near)))
     })
-}
-
-/// The settings that only the arm has, or those that only the base has, whichever are more.
-fn differing_settings(study: &ComparisonStudy, base: usize, arm: usize) -> Vec<String> {
-    let [base, arm] = [base, arm].map(|at| &study.plan.arms[at].settings);
-    let added = only_in_first(arm, base);
-    let removed = only_in_first(base, arm);
-    if added.len() >= removed.len() {
-        added
-    } else {
-        removed.iter().map(|setting| format!("without {setting}")).collect()
-    }
-}
-
-fn only_in_first(first: &[MaskedText], second: &[MaskedText]) -> Vec<String> {
-    first.iter().filter(|setting| !second.contains(setting)).map(ToString::to_string).collect()
 }
 
 /// Says so where some arms serve a keep-alive connection several times in a row, as Puma before 7
@@ -296,9 +282,12 @@ mod tests {
             ..arm.clone()
         };
         study.plan.arms = vec![with(&["6.6"]), with(&["6.6", "-k"]), with(&["8.0"])];
-        assert_eq!(others_in_one_setting(&study), None);
+        let others = |study: &ComparisonStudy| {
+            others_in_one_setting(study, &crate::comparison::summary(study))
+        };
+        assert_eq!(others(&study), None);
         study.plan.arms.push(with(&["8.0", "-k"]));
-        assert_eq!(others_in_one_setting(&study).as_deref(), Some("8.0 -k with 6.6 -k and 8.0"));
+        assert_eq!(others(&study).as_deref(), Some("8.0 -k with 6.6 -k and 8.0"));
     }
 
     #[test]

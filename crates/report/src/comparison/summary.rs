@@ -20,7 +20,7 @@ pub struct SummaryComparison {
     /// Whether the arms are compared with the base (`change`), with those that differ in one setting
     /// (`settings`) or each with each other (`pairs`), or which is `best`.
     pub question: ComparisonQuestion,
-    /// The arms: the base first, the control last.
+    /// The arms, the control last. The base is first, unless `report --base` names another.
     pub arms: Vec<SummaryArm>,
     /// Blocks that were begun.
     pub blocks: u32,
@@ -43,6 +43,9 @@ pub struct SummaryComparison {
     /// The connections of a closed loop.
     #[serde(skip)]
     pub(super) connections: Option<u32>,
+    /// The place of the base.
+    #[serde(skip)]
+    pub(super) base: usize,
     /// How many CPUs other processes used, if they took them from the server in most of the runs.
     #[serde(skip)]
     pub(super) others: Option<f64>,
@@ -172,6 +175,7 @@ impl SummaryComparison {
                 .as_ref()
                 .is_some_and(|ranking| largest_is_best(study, ranking).is_some()),
             connections: connections(study),
+            base: plan.base,
             others: others_of_most(study),
             enough: enough_for_rate(&plan.looked_at).map(|look| look.size.to_string()),
             looks: plan.looked_at.clone(),
@@ -200,8 +204,18 @@ impl SummaryComparison {
         arm.map_or(letter, |arm| arm.called.as_str())
     }
 
-    /// What sentences call the base.
-    pub(crate) fn base(&self) -> &str {
+    /// The arm that the others are compared with.
+    pub(crate) fn base(&self) -> &SummaryArm {
+        &self.arms[self.base]
+    }
+
+    /// All arms but the base and the control.
+    pub(crate) fn others(&self) -> impl Iterator<Item = &SummaryArm> {
+        self.compared().filter(|arm| arm.letter != self.base().letter)
+    }
+
+    /// What sentences call the arm that runs again as the control.
+    pub(crate) fn called_control(&self) -> &str {
         &self.arms[0].called
     }
 

@@ -69,9 +69,9 @@ pub(crate) fn sentence(summary: &SummaryComparison) -> String {
     if summary.question == ComparisonQuestion::Best {
         return best(summary);
     }
-    let base = summary.arms[0].letter.as_str();
+    let base = summary.base().letter.as_str();
     if let Some(few) = too_few_blocks(summary).filter(|_| summary.events.is_empty()) {
-        let others = summary.compared().skip(1).map(|arm| arm.letter.as_str());
+        let others = summary.others().map(|arm| arm.letter.as_str());
         let failures = others
             .filter_map(|arm| more_failures(summary, &rows_between(summary, base, arm), base, arm));
         return failures.chain([few]).collect::<Vec<_>>().join(" ");
@@ -83,7 +83,7 @@ pub(crate) fn sentence(summary: &SummaryComparison) -> String {
         let is_in_one = || pairs::differs_in_one_from_base(summary, &arm.letter);
         of_settings.is_none() && (!are_combinations || is_in_one())
     };
-    let others = summary.compared().skip(1).filter(|arm| is_told(arm));
+    let others = summary.others().filter(|arm| is_told(arm));
     let others: Vec<&str> = others.map(|arm| arm.letter.as_str()).collect();
     let is_short = others.len() > 1;
     // A few runs show what an event costs. That they are too few for a test goes without saying.
@@ -209,7 +209,7 @@ fn of_other_pairs(summary: &SummaryComparison) -> Option<String> {
     if !matches!(summary.question, ComparisonQuestion::Settings | ComparisonQuestion::Pairs) {
         return None;
     }
-    let base = &summary.arms[0].letter;
+    let base = &summary.base().letter;
     let are_combinations = pairs::are_combinations(summary);
     let pairs: Vec<ComparedRow<'_>> = summary
         .deciding()
@@ -516,7 +516,10 @@ fn why(summary: &SummaryComparison, row: &ComparedMetric, difference: &Differenc
         }
         Some(ComparisonDoubt::Control) => {
             let control = row.control.as_ref().and_then(interval_of).unwrap_or_default();
-            format!("it is {estimate}, and the control, {} once more, {control} %", summary.base())
+            format!(
+                "it is {estimate}, and the control, {} once more, {control} %",
+                summary.called_control()
+            )
         }
         Some(ComparisonDoubt::ShortRuns) if is_certain => "the runs are too short".to_owned(),
         Some(ComparisonDoubt::ShortRuns) => format!(
@@ -782,6 +785,7 @@ fn figure_with_unit(row: &ComparedMetric, letter: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::TableColumn;
 
     #[test]
     fn too_few_blocks_are_said_once() {
@@ -811,6 +815,22 @@ mod tests {
         assert!(!summary.reasons.iter().any(is_about_two), "{:?}", summary.reasons);
         let how = crate::comparison::how(&study);
         assert!(how.contains("decide (*) in each of 4 pairs that differ in one setting"), "{how}");
+    }
+
+    #[test]
+    fn a_saved_comparison_may_be_seen_from_another_arm() {
+        let mut study = testkit::comparison::three();
+        study.plan.base = 1;
+        let summary = crate::comparison::summary(&study);
+        let said = sentence(&summary);
+        assert!(said.starts_with("main is worse than one: mean "), "{said}");
+        assert!(said.contains(" two is worse than one: mean "), "{said}");
+        assert!(summary.worse && !said.contains("than main"), "{said}");
+        let mut two = testkit::comparison::slower();
+        two.plan.base = 1;
+        let table = crate::comparison::table(&crate::comparison::summary(&two));
+        let columns: Vec<String> = table.columns.iter().map(TableColumn::full_name).collect();
+        assert_eq!(columns[1..4], ["B", "A", "change A against B"], "{columns:?}");
     }
 
     #[test]

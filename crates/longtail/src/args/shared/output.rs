@@ -188,6 +188,11 @@ impl From<&Study> for StudyKind {
 }
 
 impl StudyKind {
+    /// Its name in a sentence.
+    pub(crate) fn name(self) -> &'static str {
+        self.styles().0
+    }
+
     /// Its name in a sentence, and the styles of text that it has.
     fn styles(self) -> (&'static str, &'static [TextStyle]) {
         match self {

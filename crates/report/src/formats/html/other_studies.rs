@@ -522,7 +522,7 @@ fn forest_rows(summary: &SummaryComparison) -> Vec<ForestRow<'_>> {
 /// The arms that others are compared with in a metric: the base, the best, or, if the metric
 /// decides a comparison of pairs, every arm.
 fn bases<'a>(summary: &'a SummaryComparison, row: &ComparedMetric) -> Vec<&'a str> {
-    let base = summary.arms[0].letter.as_str();
+    let base = summary.base().letter.as_str();
     match summary.question {
         ComparisonQuestion::Best => {
             vec![summary.ranking.as_ref().map_or(base, |ranking| ranking.best.as_str())]
@@ -568,7 +568,7 @@ fn control<'a>(
     row: &'a ComparedMetric,
 ) -> Option<ForestDifference<'a>> {
     let difference = row.control.as_ref().filter(|difference| difference.interval.is_some())?;
-    let what = format!("the control: {} against itself", summary.base());
+    let what = format!("the control: {} against itself", summary.called_control());
     Some(ForestDifference {
         label: "control".to_owned(),
         class: "rest".to_owned(),
