@@ -774,7 +774,7 @@ pub fn expectations(study: &CapacityStudy) -> Vec<ExpectationResult> {
                 },
                 result,
                 sentence: format!(
-                    "{} expect {expected}: {}",
+                    "{} {expected}: {}",
                     result_so_far(word, search_so_far(study).as_deref()),
                     in_short(study)
                 ),
@@ -927,14 +927,14 @@ mod tests {
             study.bracket = model::CapacityBracket { low, high };
             expectations(&study)[0].sentence.clone()
         };
-        let cannot_tell = "CANNOT TELL expect capacity > 450/s: ";
+        let cannot_tell = "CANNOT TELL capacity > 450/s: ";
         assert_eq!(
             of(0.0, None),
             format!("{cannot_tell}no trial has passed or failed with certainty")
         );
         assert_eq!(of(180.0, None), format!("{cannot_tell}it is at least 180/s"));
         assert_eq!(of(0.0, Some(572.0)), format!("{cannot_tell}it is less than 572/s"));
-        assert_eq!(of(0.0, Some(440.0)), "FAIL expect capacity > 450/s: it is less than 440/s");
+        assert_eq!(of(0.0, Some(440.0)), "FAIL capacity > 450/s: it is less than 440/s");
         assert_eq!(of(180.0, Some(572.0)), format!("{cannot_tell}it is 180 to 572/s"));
     }
 

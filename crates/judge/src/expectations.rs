@@ -204,10 +204,10 @@ fn figure_in_words(condition: &Objective) -> String {
     }
 }
 
-/// The threshold, to stand after PASS or FAIL: "PASS fail if …" would confuse.
+/// The threshold, to stand after PASS or FAIL: "PASS expect …" and "PASS fail if …" would confuse.
 fn as_asked(threshold: &Threshold) -> String {
     if threshold.is_expected {
-        threshold.to_string()
+        threshold.asked()
     } else {
         format!("--fail-if '{}'", threshold.asked())
     }

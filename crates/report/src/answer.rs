@@ -268,7 +268,7 @@ impl<'a> AnswerLayout<'a> {
                 _ => Emphasis::Doubtful,
             };
             let mut lines = String::new();
-            wrap(&mut lines, self.width, "", &without_expect(&expectation.sentence));
+            wrap(&mut lines, self.width, "", &expectation.sentence);
             lines.lines().for_each(|line| text += &((self.paint)(emphasis, line) + "\n"));
         }
         if text.is_empty() { text } else { text + "\n" }
@@ -387,11 +387,6 @@ fn label(at: usize, name: &'static str) -> &'static str {
     if at == 0 { name } else { "         " }
 }
 
-/// `PASS p99 < 200ms: …`: a condition behind PASS or FAIL needs no "expect".
-fn without_expect(sentence: &str) -> String {
-    sentence.replacen(" expect ", " ", 1)
-}
-
 /// The thresholds that are missed, then those that could not be judged, then those that are met.
 fn worst_first(expectations: &[ExpectationResult]) -> Vec<&ExpectationResult> {
     let mut sorted: Vec<&ExpectationResult> = expectations.iter().collect();
@@ -484,7 +479,7 @@ pub fn markdown(study: &Study, saved: Option<&str>) -> String {
 pub(crate) fn unfolded_markdown(summary: &Summary<'_>) -> Vec<String> {
     let line = |text: &str| format!("{}\n", crate::markdown::escaped(text));
     let expected = worst_first(&summary.expectations).into_iter();
-    let expected = expected.map(|it| without_expect(&it.sentence));
+    let expected = expected.map(|it| it.sentence.clone());
     let concluded = summary.sentence.lines().map(str::to_owned);
     let headlines = expected.chain(concluded).filter(|line| !line.is_empty());
     let mut parts: Vec<String> =
