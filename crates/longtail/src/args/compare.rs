@@ -296,7 +296,9 @@ impl CompareArgs {
                 ComparisonLoad::Closed { connections: Some(connections) }
             }
             LookLoad::Rate { per_s, length } => {
-                arm.iter_mut().for_each(|arm| arm.stream.stop = Stop::After(length));
+                for arm in &mut arm {
+                    arm.stream.stop = Stop::After(length);
+                }
                 ComparisonLoad::Rate { per_s }
             }
         };
