@@ -64,6 +64,22 @@ fn files(lab: &Lab) {
             "export const options = { scenarios: { a: { executor: 'constant-arrival-rate', rate: R, duration: '2s' } } };\nexport default () => { http.post(BASE, JSON.stringify(x)); }\n",
         ),
         (
+            "loop.js",
+            "export const options = { vus: 5, iterations: 50 };\nexport default function () {\n  for (let i = 0; i < 3; i++) { http.get('http://127.0.0.1:1/'); }\n}\n",
+        ),
+        (
+            "sleeps.js",
+            "export const options = { scenarios: { a: { executor: 'constant-arrival-rate', rate: __ENV.RATE || 50, duration: '2s', preAllocatedVUs: 20 } } };\nexport default function () { http.get('http://127.0.0.1:1/'); sleep(1); }\n",
+        ),
+        (
+            "environment.js",
+            "export const options = { vus: 5, duration: '10s' };\nconst BASE = __ENV.BASE || 'http://localhost:1';\nexport default function () { http.get(`${BASE}/a/${__ENV.ID}`); }\n",
+        ),
+        (
+            "reports.js",
+            "import { Trend } from 'k6/metrics';\nconst waiting = new Trend('waiting');\nexport default function () { check(http.get('http://127.0.0.1:1/'), { ok: (r) => r.status === 200 }); }\nexport function handleSummary() { return {}; }\n",
+        ),
+        (
             "post.lua",
             "wrk.method = \"POST\"\nwrk.body = \"a=1\"\nwrk.headers[\"Content-Type\"] = \"text/x\"\n",
         ),

@@ -15,11 +15,11 @@ use model::secret::{is_number_or_time, is_secret_body, masked_word};
 use requests::{FileDefaults, RequestError, RequestsFormat, TargetUrl};
 
 use super::flags::{
-    BODY, Compression, Counterpart, DURATION, FOR_EVER, KeepAlive, METHOD, NO_LUA, OtherTool,
-    OthersDefault, OthersFlag, OwnType, RATE, Spelling, TOOLS, Takes, URL, UrlPlace, VUS,
-    in_five_digits, is_script, truth_of, with_value,
+    BODY, Compression, Counterpart, DURATION, FOR_EVER, KeepAlive, METHOD, NO_LUA, NO_SCRIPT,
+    OtherTool, OthersDefault, OthersFlag, OwnType, RATE, Spelling, TOOLS, Takes, URL, UrlPlace,
+    VUS, in_five_digits, is_script, truth_of, with_value,
 };
-use super::k6_script::K6Script;
+use super::k6_script::{K6Script, Pauses};
 use super::script_file::text_of;
 use super::synonyms;
 use super::wrk_script::WrkScript;
@@ -533,6 +533,22 @@ impl Translation {
         ));
     }
 
+    /// How k6's requests are sent, where that does not tell how many each iteration sends.
+    fn note_uncounted(&mut self, how: Option<&str>) {
+        let Some(how) = how else { return };
+        let counts = ["-n", "--rate", "--ramp", "--steps"].into_iter();
+        let counts: Vec<String> = counts
+            .filter_map(|flag| self.flags.iter().position(|word| word == flag))
+            .filter_map(|at| Some(self.flags.get(at..at + 2)?.join(" ")))
+            .collect();
+        // A rate of --rps is one of requests for k6, too.
+        if let [count] = &counts[..] {
+            self.left_out.push(format!(
+                "its requests are sent {how}: k6 counts iterations, {count} counts requests, so multiply it by the requests of an iteration"
+            ));
+        }
+    }
+
     /// wrk gives each thread as many connections as the others, and hey each connection as many
     /// requests; both leave out the rest of the division, and refuse to divide by more than there
     /// is. `beside` are words of ours.
@@ -714,6 +730,8 @@ pub(crate) fn answer(
     found.differs.extend(settings.differs);
     found.flags.extend(settings.ours);
     found.count_requests_of_iterations(settings.requests_each);
+    found.note_uncounted(settings.is_uncounted);
+    found.left_out.extend(settings.left_out);
     if tool.name == "siege" {
         found.take_siege_post();
     }
@@ -902,6 +920,8 @@ struct Settings {
     /// Flags of ours for what no flag of it says.
     ours: Vec<String>,
     url: Option<String>,
+    /// What cannot be done, and why not.
+    left_out: Vec<String>,
     /// What ours does otherwise.
     differs: Vec<String>,
     /// Where values come from.
@@ -910,6 +930,8 @@ struct Settings {
     follows_nothing: bool,
     /// How many requests an iteration of its script sends; 0 if that is not known.
     requests_each: u32,
+    /// Why that is not known: how they are sent.
+    is_uncounted: Option<&'static str>,
     /// What its script has, and no flag here says; `None` if the script is not read.
     not_taken: Option<Vec<String>>,
 }
@@ -940,8 +962,26 @@ impl Settings {
     /// What k6's script says. How long it runs counts only if nothing else says it: k6 then takes no
     /// notice of the script's length, count, stages or scenarios.
     fn take_script(&mut self, tool: &'static OtherTool, line: &[String]) {
-        let script = script_of(tool, line).and_then(|script| K6Script::of(Path::new(&script)));
-        let Some(script) = script else { return };
+        let text = script_of(tool, line).and_then(|script| text_of(Path::new(&script)));
+        let environment = given_environment(tool, line);
+        let given = |name: &str| {
+            let typed = environment.iter().rfind(|(typed, _)| typed == name);
+            typed.map(|(_, value)| value.clone()).or_else(|| std::env::var(name).ok())
+        };
+        let script = text.and_then(|text| K6Script::in_text(&text, &given));
+        let Some(mut script) = script else {
+            if !environment.is_empty() {
+                self.left_out.push(format!("k6's -e cannot be done here: {NO_SCRIPT}"));
+            }
+            return;
+        };
+        if let [first, ..] = &script.missing[..] {
+            let all: Vec<String> =
+                script.missing.iter().map(|name| format!("__ENV.{name}")).collect();
+            let are = if all.len() > 1 { "are" } else { "is" };
+            self.left_out
+                .push(format!("{} {are} not given: k6 run -e {first}=VALUE", listed(&all)));
+        }
         let said = [&self.words[..], line].concat();
         let is_said = |flag: &str| tool.has_typed(flag, &said);
         let has_length = ["duration", "iterations", "stage"].into_iter().any(is_said);
@@ -973,8 +1013,10 @@ impl Settings {
             self.harmless.push(format!("its options say {}", listed(&taken)));
         }
         let mut is_open = false;
+        let mut iterations = None;
         if let Some(shape) = script.shape.filter(|_| !has_length) {
             is_open = shape.is_open;
+            iterations = shape.iterations;
             self.differs.extend(shape.said);
             let mut words = shape.words;
             if is_said("vus") {
@@ -982,9 +1024,21 @@ impl Settings {
             }
             self.ours.extend(words);
         }
-        if let Some(pause) = script.pause.filter(|_| !is_open && !is_said("rps")) {
-            self.ours.extend(["--think".to_owned(), pause.to_string()]);
-            self.differs.extend(script.pause_said);
+        let is_at_rate = is_open || is_said("rps");
+        match script.pauses {
+            Pauses::None => {}
+            Pauses::Known { in_all, .. } if is_at_rate => {
+                self.differs.push(pause_at_rate(Some(in_all), iterations));
+            }
+            Pauses::Unknown if is_at_rate => self.differs.push(pause_at_rate(None, iterations)),
+            Pauses::Known { behind_each, said, .. } => {
+                self.ours.extend(["--think".to_owned(), behind_each.to_string()]);
+                self.differs.extend(said);
+            }
+            Pauses::Unknown => {
+                let what = "its sleep(): without --think the load is many times as high";
+                script.not_taken.insert(0, what.to_owned());
+            }
         }
         if !is_said("no-thresholds") {
             self.ours.extend(script.thresholds);
@@ -993,8 +1047,40 @@ impl Settings {
         self.url = script.url;
         self.follows_nothing = script.follows_nothing;
         self.requests_each = script.requests_each;
+        self.is_uncounted = script.is_uncounted;
         self.not_taken = Some(script.not_taken);
     }
+}
+
+/// What becomes of pauses at a rate, which delay no request. `pauses`: those of an iteration,
+/// `iterations`: how many a second begin, and the most virtual users for them.
+fn pause_at_rate(pauses: Option<Nanos>, iterations: Option<(f64, u32)>) -> String {
+    if let (Some(pauses), Some((rate, users))) = (pauses, iterations) {
+        let most = f64::from(users) / pauses.as_secs_f64();
+        if most < rate {
+            return format!(
+                "its sleep() holds each of {users} VUs for {pauses}, so that k6 begins at most {} of its {} iterations a second and drops the others; ours sends all",
+                in_five_digits(most),
+                in_five_digits(rate)
+            );
+        }
+    }
+    "its sleep() only holds a VU: at a rate it delays no request, and is left out".to_owned()
+}
+
+/// The variables that k6's `-e NAME=VALUE` gives to a script.
+fn given_environment(tool: &'static OtherTool, line: &[String]) -> Vec<(String, String)> {
+    let mut given = Vec::new();
+    for (at, word) in line.iter().enumerate() {
+        let next = line.get(at + 1).map(String::as_str);
+        let Ok(TypedWord::Flags { flags, .. }) = tool.read(word, next) else { continue };
+        for typed in flags.iter().filter(|typed| typed.flag.is_called("env")) {
+            if let Some((name, value)) = typed.value.split_once('=') {
+                given.push((name.to_owned(), value.to_owned()));
+            }
+        }
+    }
+    given
 }
 
 /// Words without a flag and its value.
@@ -1233,7 +1319,7 @@ fn write_unknown(words: &[String]) -> Option<String> {
 fn of_script(script: Option<&str>, words: &[String]) -> String {
     let first = match script {
         None => "its script is not run".to_owned(),
-        Some("-") => "no script is read from stdin".to_owned(),
+        Some("-") => "the script on stdin is not run".to_owned(),
         Some(script) if script.contains("://") || Path::new(script).exists() => {
             format!("{} is not run", quoted(script))
         }

@@ -241,7 +241,7 @@ pub(crate) const NO_LUA: &str =
 pub(crate) const K6_OUTPUT: &str =
     "--log FILE.csv has a line a request; --metrics, --otlp and --statsd-to export figures";
 const OTHER_SCHEMA: &str = "has another schema than our JSON, which docs/FORMAT.md describes";
-const NO_SCRIPT: &str = "longtail runs no script";
+pub(crate) const NO_SCRIPT: &str = "longtail runs no script";
 const NO_TAGS: &str = "figures have no tags; -o NAME.study.json keeps a run under a name";
 const KEPT: &str =
     "every run is kept: longtail report shows it again; --log FILE has a line a request";
@@ -636,7 +636,9 @@ const K6: OtherTool = OtherTool {
         flag("o out", Text, Impossible(K6_OUTPUT)),
         // k6's own -c is a config file, so one with a number is meant as ours.
         flag("c", Count, Words(&["-c", "{}"])),
-        flag("e env config c", Text, Impossible(NO_SCRIPT)),
+        // The script is read with them.
+        flag("e env", Text, Words(&[])),
+        flag("config c", Text, Impossible(NO_SCRIPT)),
         flag("include-system-env-vars", Text, Impossible(NO_SCRIPT)),
         flag("tag tags system-tags", Text, Impossible(NO_TAGS)),
         flag("t type compatibility-mode execution-segment", Text, Impossible(NO_SCRIPT)),

@@ -20,8 +20,8 @@ pub(super) enum JsValue {
 }
 
 impl JsValue {
-    /// The value of all of this text.
-    pub(super) fn of(written: &str) -> JsValue {
+    /// The literal that is all of this text. `of_part` says the value of a part of a list or an object.
+    fn literal(written: &str, of_part: &dyn Fn(&str) -> JsValue) -> JsValue {
         let written = written.trim();
         match written {
             "true" => return JsValue::Bool(true),
@@ -30,9 +30,10 @@ impl JsValue {
             _ => {}
         }
         let known = match written.chars().next() {
-            Some('{') => whole(written).and_then(|fields| object(&fields)),
-            Some('[') => whole(written)
-                .map(|parts| JsValue::List(parts.into_iter().map(JsValue::of).collect())),
+            Some('{') => whole(written).and_then(|fields| object(&fields, of_part)),
+            Some('[') => {
+                whole(written).map(|parts| JsValue::List(parts.into_iter().map(of_part).collect()))
+            }
             Some('\'' | '"' | '`') => text(written).map(JsValue::Text),
             _ => number(written).map(JsValue::Number),
         };
@@ -59,17 +60,20 @@ impl JsValue {
         }
     }
 
+    /// A number, or a text that is one, as an environment variable is.
     pub(super) fn number(&self) -> Option<f64> {
         match self {
-            JsValue::Number(number) => number.parse().ok(),
+            JsValue::Number(text) | JsValue::Text(text) => number(text)?.parse().ok(),
             _ => None,
         }
     }
 
-    /// A whole number above 0.
+    /// A whole number above 0, or a text that is one.
     pub(super) fn count(&self) -> Option<u32> {
         match self {
-            JsValue::Number(number) => number.parse().ok().filter(|count| *count > 0),
+            JsValue::Number(text) | JsValue::Text(text) => {
+                number(text)?.parse().ok().filter(|count| *count > 0)
+            }
             _ => None,
         }
     }
@@ -82,16 +86,16 @@ fn whole(written: &str) -> Option<Vec<&str>> {
 }
 
 /// `None` if it takes fields from elsewhere: `...base`.
-fn object(parts: &[&str]) -> Option<JsValue> {
+fn object(parts: &[&str], of_part: &dyn Fn(&str) -> JsValue) -> Option<JsValue> {
     let mut fields = Vec::new();
     for part in parts {
         if part.starts_with("...") {
             return None;
         }
         // `vus` alone is a variable of that name, `run() {}` a function.
-        let (name, value) = split_field(part).unwrap_or((part, ""));
+        let (name, value) = split_field(part).unwrap_or((part, part));
         let name = text(name).unwrap_or_else(|| name.to_owned());
-        fields.push((name, JsValue::of(value)));
+        fields.push((name, of_part(value)));
     }
     Some(JsValue::Object(fields))
 }
@@ -185,7 +189,7 @@ pub(super) struct JsCall<'c> {
 
 /// All calls in a script without comments, also those among the arguments of others.
 pub(super) fn calls(code: &str) -> Vec<JsCall<'_>> {
-    let is_of_name = |c: char| c.is_alphanumeric() || "_$.".contains(c);
+    let is_of_name = |c: char| is_of_name(c) || c == '.';
     let mut calls = Vec::new();
     let mut depth = 0_usize;
     let mut rest = code;
@@ -211,7 +215,8 @@ pub(super) fn calls(code: &str) -> Vec<JsCall<'_>> {
     calls
 }
 
-/// The object that `export const NAME = { … }` declares; `None` if it is no literal.
+/// The object that `export const NAME = { … }` declares, with the constants of the script that are in
+/// it; `None` if it is no literal.
 pub(super) fn exported_object(code: &str, name: &str) -> Option<JsValue> {
     let declared = ["const", "let", "var"].into_iter().find_map(|keyword| {
         let (_, behind) = code.split_once(&format!("export {keyword} {name}"))?;
@@ -221,49 +226,107 @@ pub(super) fn exported_object(code: &str, name: &str) -> Option<JsValue> {
         is_type.then_some(value)
     })?;
     let (fields, _) = parts(declared.trim_start().strip_prefix('{')?)?;
-    object(&fields)
+    object(&fields, &|part| value_with_constants(code, part))
 }
 
-/// A value as it is written in a script: a literal, `JSON.stringify` of one, a constant of the script
-/// that is one of these, or a text in backticks with constants in it.
+/// A value as it is written in a script: a literal, a constant of the script, `JSON.stringify` of one,
+/// a sum of texts, a text in backticks with such values in it, or one that is made a number.
 pub(super) fn value_with_constants(code: &str, written: &str) -> JsValue {
-    let known = text_with_constants(code, written)
-        .map(JsValue::Text)
-        .or_else(|| Some(JsValue::of(written)).filter(|value| value != &JsValue::Computed))
-        .or_else(|| stringified(code, written).map(JsValue::Text));
-    known.or_else(|| value_of_constant(code, written.trim())).unwrap_or(JsValue::Computed)
+    let written = written.trim();
+    let literal = JsValue::literal(written, &|part| value_with_constants(code, part));
+    if literal != JsValue::Computed {
+        return literal;
+    }
+    in_parentheses(code, written)
+        .or_else(|| made_a_number(code, written).map(JsValue::Number))
+        .or_else(|| stringified(code, written).map(JsValue::Text))
+        .or_else(|| in_backticks(code, written).map(JsValue::Text))
+        .or_else(|| sum(code, written).map(JsValue::Text))
+        .or_else(|| value_of_constant(code, written))
+        .unwrap_or(JsValue::Computed)
 }
 
-/// The value of a constant that is an object, or `JSON.stringify` of one. None of its fields may be
-/// changed elsewhere.
-fn value_of_constant(code: &str, name: &str) -> Option<JsValue> {
-    let changes = [format!("{name}."), format!("{name}["), format!("Object.assign({name}")];
-    let declared = declared_once(code, name)?;
-    let opening = declared.find(['{', '('])?;
-    let (_, behind) = parts(&declared[opening + 1..])?;
-    let written = &declared[..declared.len() - behind.len()];
-    if !ends_there(behind) || changes.iter().any(|change| code.contains(change)) {
-        return None;
-    }
-    match JsValue::of(written) {
-        JsValue::Computed => stringified(code, written).map(JsValue::Text),
-        value => Some(value),
+/// The one argument of a call that is all of this text.
+fn only_argument<'w>(written: &'w str, call: &str) -> Option<&'w str> {
+    match parts(written.strip_prefix(call)?)? {
+        (arguments, "") if arguments.len() == 1 => arguments.first().copied(),
+        _ => None,
     }
 }
 
-/// The text that `JSON.stringify` makes of a literal, or of a constant that is an object.
+fn in_parentheses(code: &str, written: &str) -> Option<JsValue> {
+    only_argument(written, "(").map(|inside| value_with_constants(code, inside))
+}
+
+/// `Number('5')`, `parseInt('5', 10)`, `parseFloat('.5')`, `+'5'`.
+fn made_a_number(code: &str, written: &str) -> Option<String> {
+    let argument = if let Some(argument) = written.strip_prefix('+') {
+        argument
+    } else {
+        let made = ["Number(", "parseFloat(", "parseInt("];
+        let inside = made.into_iter().find_map(|call| written.strip_prefix(call))?;
+        let (arguments, behind) = parts(inside)?;
+        match arguments[..] {
+            [argument] | [argument, "10"] if behind.is_empty() => argument,
+            _ => return None,
+        }
+    };
+    match value_with_constants(code, argument) {
+        JsValue::Number(text) | JsValue::Text(text) => number(&text),
+        _ => None,
+    }
+}
+
+/// The text that `JSON.stringify` makes of a value.
 fn stringified(code: &str, written: &str) -> Option<String> {
-    let (arguments, behind) = parts(written.trim().strip_prefix("JSON.stringify(")?)?;
-    let [argument] = arguments[..] else { return None };
-    if !behind.is_empty() {
+    json(&value_with_constants(code, only_argument(written, "JSON.stringify(")?))
+}
+
+/// A text in backticks with `${…}` in it.
+fn in_backticks(code: &str, written: &str) -> Option<String> {
+    let mut parts = written.strip_prefix('`')?.strip_suffix('`')?.split("${");
+    let mut text = parts.next()?.to_owned();
+    for part in parts {
+        let (value, behind) = part.split_once('}')?;
+        text += &as_text(value_with_constants(code, value))?;
+        text += behind;
+    }
+    (!text.contains(['`', '\\'])).then_some(text)
+}
+
+/// `'http://' + HOST + '/'`, which begins with a text.
+fn sum(code: &str, written: &str) -> Option<String> {
+    let closed = format!("{written})");
+    let (summands, _) = script_file::parts(&closed, &['+'], length_of_quoted)?;
+    if summands.len() < 2 {
         return None;
     }
-    match JsValue::of(argument) {
-        // Not that of a text that is made of itself.
-        JsValue::Computed if !declared_once(code, argument)?.starts_with('{') => None,
-        JsValue::Computed => json(&value_of_constant(code, argument)?),
-        value => json(&value),
+    let mut values = summands.into_iter().map(|summand| value_with_constants(code, summand));
+    let JsValue::Text(mut text) = values.next()? else { return None };
+    for value in values {
+        text += &as_text(value)?;
     }
+    Some(text)
+}
+
+/// A value as a part of a text.
+fn as_text(value: JsValue) -> Option<String> {
+    match value {
+        JsValue::Text(text) | JsValue::Number(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// The value of a constant. Of one that is an object or a list nothing may be changed elsewhere.
+fn value_of_constant(code: &str, name: &str) -> Option<JsValue> {
+    let (before, declared) = declared_once(code, name)?;
+    let written = declared[..end_of_statement(declared)].trim();
+    // What it is made of is declared before it.
+    let value = value_with_constants(before, written);
+    let changes = [format!("{name}."), format!("{name}["), format!("Object.assign({name}")];
+    let may_change = matches!(value, JsValue::Object(_) | JsValue::List(_))
+        && changes.iter().any(|change| code.contains(change));
+    (!may_change).then_some(value)
 }
 
 /// The JSON of a value as JavaScript writes it; `None` if something in it is computed, or may be
@@ -300,45 +363,171 @@ fn json(value: &JsValue) -> Option<String> {
     }
 }
 
-/// The text of a value: a literal, a constant of the script that is one, or a text in backticks
-/// with such constants in it. `None` if anything else is in it.
-fn text_with_constants(code: &str, written: &str) -> Option<String> {
-    let written = written.trim();
-    if let JsValue::Text(text) = JsValue::of(written) {
-        return Some(text);
-    }
-    let Some(inside) = written.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')) else {
-        return constant(code, written);
-    };
-    let mut parts = inside.split("${");
-    let mut text = parts.next()?.to_owned();
-    for part in parts {
-        let (name, behind) = part.split_once('}')?;
-        text += &constant(code, name.trim())?;
-        text += behind;
-    }
-    (!text.contains(['`', '\\'])).then_some(text)
-}
-
-/// The text that `const NAME = '…';` declares, if nothing else is declared under that name.
-fn constant(code: &str, name: &str) -> Option<String> {
-    let value = declared_once(code, name)?;
-    let length = length_of_quoted(value)?;
-    text(&value[..length]).filter(|_| ends_there(&value[length..]))
-}
-
-/// The script behind `const NAME = `, if nothing else is declared under that name.
-fn declared_once<'c>(code: &'c str, name: &str) -> Option<&'c str> {
-    let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_$".contains(c));
+/// The script before and behind `const NAME = `, if nothing else goes by that name.
+fn declared_once<'c>(code: &'c str, name: &str) -> Option<(&'c str, &'c str)> {
+    let is_name = !name.is_empty() && name.chars().all(is_of_name);
     let declaration = format!("const {name} = ");
-    let (_, value) = code.split_once(&declaration)?;
-    (is_name && !value.contains(&declaration)).then_some(value)
+    let (before, value) = code.split_once(&declaration)?;
+    let is_once = is_name && !value.contains(&declaration) && !is_parameter(code, name);
+    is_once.then_some((before, value))
 }
 
-/// Whether a declaration ends before this.
-fn ends_there(behind: &str) -> bool {
-    let behind = behind.trim_start_matches([' ', '\t']);
-    behind.is_empty() || behind.starts_with([';', '\n', '\r'])
+/// Whether a function or a loop of the script has a variable of that name.
+fn is_parameter(code: &str, name: &str) -> bool {
+    let has_name = |list: &str| {
+        list.split([',', '(', ')']).any(|one| one.split('=').next().unwrap_or(one).trim() == name)
+    };
+    let of_arrow = |before: &str| {
+        let before = before.trim_end();
+        let begin = if before.ends_with(')') {
+            before.rfind('(')
+        } else {
+            before.rfind(|c| !is_of_name(c))
+        };
+        has_name(before[begin.unwrap_or(0)..].trim_start_matches(|c| !is_of_name(c)))
+    };
+    let of_function = |behind: &str| {
+        let begin = behind.find('(').unwrap_or(behind.len());
+        let end = behind.find(')').unwrap_or(behind.len());
+        has_name(behind.get(begin..end).unwrap_or_default())
+    };
+    ["of", "in"].into_iter().any(|word| code.contains(&format!(" {name} {word} ")))
+        || code.match_indices("=>").any(|(at, _)| of_arrow(&code[..at]))
+        || code.match_indices("function").any(|(at, _)| of_function(&code[at..]))
+}
+
+/// Where the statement ends that begins here.
+fn end_of_statement(code: &str) -> usize {
+    let goes_on = |before: &str, behind: &str| {
+        before.trim().is_empty()
+            || before.trim_end().ends_with(['+', '|', '?', ':', '=', '*'])
+            || behind.trim_start().starts_with(['.', '+', '|', '?', ':', '*'])
+    };
+    end_of(code, |at, letter| letter == ';' || letter == '\n' && !goes_on(&code[..at], &code[at..]))
+}
+
+/// Where the first letter stands that ends what begins here, or a bracket that closes what was open
+/// before. Brackets and quoted texts do not count.
+fn end_of(code: &str, is_end: impl Fn(usize, char) -> bool) -> usize {
+    let mut depth = 0_u32;
+    let mut at = 0;
+    while let Some(letter) = code[at..].chars().next() {
+        let closes = ['}', ']', ')'].contains(&letter);
+        if depth == 0 && (closes || is_end(at, letter)) {
+            break;
+        }
+        match letter {
+            '{' | '[' | '(' => depth += 1,
+            _ if closes => depth -= 1,
+            _ => {}
+        }
+        at += length_of_quoted(&code[at..]).unwrap_or(letter.len_utf8());
+    }
+    at
+}
+
+fn is_of_name(letter: char) -> bool {
+    letter.is_alphanumeric() || "_$".contains(letter)
+}
+
+/// What a script reads from its environment.
+pub(super) struct WithEnvironment {
+    /// The script, in which values stand in the place of `__ENV.NAME`.
+    pub(super) code: String,
+    /// Names without a value, that have no default in the script.
+    pub(super) missing: Vec<String>,
+}
+
+/// A script in whose place of `__ENV.NAME` stands the value that `given` says, or the default that
+/// the script has: `__ENV.NAME || 'default'`.
+pub(super) fn with_environment(
+    code: &str,
+    given: &dyn Fn(&str) -> Option<String>,
+) -> WithEnvironment {
+    let mut written =
+        WithEnvironment { code: String::with_capacity(code.len()), missing: Vec::new() };
+    let mut rest = code;
+    while let Some(first) = rest.chars().next() {
+        if let Some((name, behind)) = variable(rest)
+            && !written.code.ends_with(|c| is_of_name(c) || c == '.')
+        {
+            rest = written.take_variable(name, given(name), behind, given);
+            continue;
+        }
+        // A text in backticks may have variables in it.
+        let length = if first == '`' { None } else { length_of_quoted(rest) };
+        let length = length.unwrap_or(first.len_utf8());
+        written.code.push_str(&rest[..length]);
+        rest = &rest[length..];
+    }
+    written
+}
+
+impl WithEnvironment {
+    /// Writes a variable of this value, and returns what is behind it and its default.
+    fn take_variable<'c>(
+        &mut self,
+        name: &str,
+        value: Option<String>,
+        behind: &'c str,
+        given: &dyn Fn(&str) -> Option<String>,
+    ) -> &'c str {
+        let next = behind.trim_start();
+        let ends = |_, letter| [',', ';', '\n'].contains(&letter);
+        let value = value.filter(|value| !value.is_empty());
+        let default = next.strip_prefix("||").or_else(|| next.strip_prefix("??"));
+        let condition = next.strip_prefix('?').filter(|rest| !rest.starts_with(['?', '.']));
+        match (value, default, condition) {
+            (Some(value), Some(default), _) => {
+                self.code.push_str(&in_quotes(&value));
+                let default = default.trim_start();
+                &default[end_of(default, ends)..]
+            }
+            (None, Some(default), _) => default.trim_start(),
+            // `__ENV.NAME ? Number(__ENV.NAME) : 5`
+            (value, None, Some(chosen)) => {
+                let colon = end_of(chosen, |_, letter| letter == ':');
+                let Some(default) = chosen[colon..].strip_prefix(':') else { return chosen };
+                if value.is_none() {
+                    return default.trim_start();
+                }
+                let chosen = with_environment(chosen[..colon].trim(), given);
+                self.code.push_str(&chosen.code);
+                let default = default.trim_start();
+                &default[end_of(default, ends)..]
+            }
+            (Some(value), None, None) => {
+                self.code.push_str(&in_quotes(&value));
+                behind
+            }
+            (None, None, None) => {
+                if !self.missing.iter().any(|known| known == name) {
+                    self.missing.push(name.to_owned());
+                }
+                self.code.push_str("__ENV.");
+                self.code.push_str(name);
+                behind
+            }
+        }
+    }
+}
+
+/// The name of the variable of the environment that begins here, and what is behind it:
+/// `__ENV.NAME`, `__ENV['NAME']`.
+fn variable(code: &str) -> Option<(&str, &str)> {
+    let behind = code.strip_prefix("__ENV")?;
+    if let Some(name) = behind.strip_prefix('.') {
+        let length = name.find(|c| !is_of_name(c)).unwrap_or(name.len());
+        return (length > 0).then(|| name.split_at(length));
+    }
+    let quoted = behind.strip_prefix('[')?;
+    let length = length_of_quoted(quoted)?;
+    Some((&quoted[1..length - 1], quoted[length..].strip_prefix(']')?))
+}
+
+/// A text as a script has it.
+fn in_quotes(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'").replace('\n', "\\n"))
 }
 
 /// What stands between the braces of the function of that name, which may be `default`: `function
@@ -349,12 +538,11 @@ pub(super) fn body_of_function<'c>(code: &'c str, name: &str) -> Option<&'c str>
             code.split_once(&format!("function {name}(")).map(|(before, _)| before.len());
         return match declared {
             Some(at) => body_of(&code[at..]),
-            None => body_of(declared_once(code, name)?),
+            None => body_of(declared_once(code, name)?.1),
         };
     }
     let (_, declared) = code.split_once("export default")?;
     let declared = declared.trim_start();
-    let is_of_name = |c: char| c.is_alphanumeric() || "_$".contains(c);
     let (word, behind) = declared.split_at(declared.find(|c| !is_of_name(c))?);
     let is_elsewhere = !["", "default", "function", "async"].contains(&word)
         && (behind.starts_with(';') || behind.starts_with('\n'));
@@ -428,7 +616,7 @@ mod tests {
             ("{ a }", JsValue::Object(vec![("a".to_owned(), JsValue::Computed)])),
             ("[null, 'a,b']", JsValue::List(vec![JsValue::Nothing, text("a,b")])),
         ] {
-            assert_eq!(JsValue::of(written), value, "{written}");
+            assert_eq!(value_with_constants("", written), value, "{written}");
         }
     }
 

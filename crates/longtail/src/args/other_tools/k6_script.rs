@@ -2,17 +2,14 @@
 //! its requests. Nothing is run, and nothing is guessed: whatever is computed or imported is not
 //! known, and a word stands for it.
 
-use std::path::Path;
-
 use judge::words::listed;
 use model::Nanos;
 
 use super::flags::{BODY, DURATION, METHOD, RATE, VUS, in_five_digits, with_value};
 use super::js_literals::{
     JsCall, JsValue, body_of_function, calls, calls_of_batch, exported_object,
-    value_with_constants, with_groups_inline, without_comments,
+    value_with_constants, with_environment, with_groups_inline, without_comments,
 };
-use super::script_file::text_of;
 use crate::args::mistakes::mistaken_values::k6_condition;
 
 /// Options that are switches of k6's command line, too.
@@ -32,12 +29,11 @@ const NOT_TAKEN: [&str; 8] = [
     "tlsAuth",
     "tlsVersion",
 ];
-/// Calls and words around a request that is not sent exactly once in each iteration.
-const CONTROL: [&str; 5] = ["for", "if", "switch", "while", "catch"];
+/// Calls around a request that is not sent exactly once in each iteration.
 const LOOPS: [&str; 3] = [".forEach", ".map", ".reduce"];
 
 /// What a script says of its load.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct K6Script {
     /// Flags of k6 that say the same as its options: each with its value, which is empty for a
     /// switch.
@@ -54,20 +50,37 @@ pub(super) struct K6Script {
     pub(super) request: Vec<String>,
     /// The URL of its requests, if it is plain.
     pub(super) url: Option<String>,
-    /// How many requests each iteration sends, if that is known; else 0.
+    /// How many requests each iteration sends, if that is known and more than one; else 0.
     pub(super) requests_each: u32,
+    /// Why that is not known: how its requests are sent.
+    pub(super) is_uncounted: Option<&'static str>,
     /// Whether it follows no redirect.
     pub(super) follows_nothing: bool,
-    /// The pause behind each request; where it pauses otherwise, the mean of it.
-    pub(super) pause: Option<Nanos>,
-    /// What is otherwise about that pause, for a person.
-    pub(super) pause_said: Option<String>,
+    pub(super) pauses: Pauses,
     /// What it has that none of these says, each with our flag for it.
     pub(super) not_taken: Vec<String>,
+    /// Variables of its environment without a value or a default.
+    pub(super) missing: Vec<String>,
+}
+
+/// The pauses of an iteration.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) enum Pauses {
+    #[default]
+    None,
+    /// There are some, of a length or number that is not plain.
+    Unknown,
+    Known {
+        /// The one behind each request; where it pauses otherwise, the mean of it.
+        behind_each: Nanos,
+        in_all: Nanos,
+        /// What is otherwise about that pause, for a person.
+        said: Option<String>,
+    },
 }
 
 /// How much load there is, and how long, as scenarios or stages say it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct LoadShape {
     /// Our words, some of which may stand for what is not known.
     pub(super) words: Vec<String>,
@@ -75,19 +88,19 @@ pub(super) struct LoadShape {
     pub(super) said: Vec<String>,
     /// Whether iterations come at a rate, however slow the server is.
     pub(super) is_open: bool,
+    /// How many iterations a second begin, and how many virtual users there are for them, if both
+    /// are plain.
+    pub(super) iterations: Option<(f64, u32)>,
 }
 
 /// What becomes of an iteration of an arrival rate that comes too early.
 const DROPS: &str = "k6 drops an iteration for which no VU is free (dropped_iterations), ours waits and counts from when it was due (--late skip drops it)";
 
 impl K6Script {
-    /// That of a file; `None` if it cannot be read, or is no script of k6.
-    pub(super) fn of(script: &Path) -> Option<K6Script> {
-        K6Script::in_text(&text_of(script)?)
-    }
-
-    fn in_text(text: &str) -> Option<K6Script> {
-        let code = without_comments(text);
+    /// That of a text; `None` if it is no script of k6. `given`: the variables of its environment.
+    pub(super) fn in_text(text: &str, given: &dyn Fn(&str) -> Option<String>) -> Option<K6Script> {
+        let environment = with_environment(&without_comments(text), given);
+        let code = environment.code;
         let has_options = code.contains("options");
         let options = exported_object(&code, "options");
         let functions = functions_of(options.as_ref());
@@ -98,7 +111,7 @@ impl K6Script {
         if options.is_none() && body.is_none() {
             return None;
         }
-        let mut script = K6Script::default();
+        let mut script = K6Script { missing: environment.missing, ..K6Script::default() };
         let mut once: Vec<String> = Vec::new();
         let mut repeated = code.clone();
         for name in RUN_ONCE {
@@ -148,6 +161,7 @@ impl K6Script {
         for what in once {
             script.not_take(what);
         }
+        script.name_additions(&code);
         Some(script)
     }
 
@@ -212,6 +226,21 @@ impl K6Script {
         }
     }
 
+    /// Names what it does beside its requests.
+    fn name_additions(&mut self, code: &str) {
+        let calls = calls(code);
+        let has_call = |names: &[&str]| calls.iter().any(|call| names.contains(&call.name));
+        if has_call(&["http.setResponseCallback"]) || code.contains("responseCallback:") {
+            self.not_take("which statuses it takes for good (--check status=200)".to_owned());
+        }
+        if code.contains("k6/metrics") && has_call(&["Trend", "Rate", "Counter", "Gauge"]) {
+            self.not_take("its own metrics".to_owned());
+        }
+        if code.contains("handleSummary") {
+            self.not_take("its handleSummary() (-o FILE)".to_owned());
+        }
+    }
+
     fn not_take(&mut self, what: String) {
         if !self.not_taken.contains(&what) {
             self.not_taken.push(what);
@@ -223,7 +252,11 @@ impl K6Script {
         let has_batch = all.iter().any(|call| call.name == "http.batch");
         let is_request = |call: &&JsCall<'_>| method_of(call).is_some();
         let count = all.iter().filter(is_request).count();
-        let requests = ScriptRequest::all_in(code, all, of_body);
+        let why_uncounted = why_uncounted(all, of_body);
+        let requests = match why_uncounted {
+            None => ScriptRequest::all_in(code, of_body),
+            Some(_) => Vec::new(),
+        };
         let is_read = match &requests[..] {
             [] => false,
             [request] => {
@@ -234,18 +267,24 @@ impl K6Script {
         };
         let sleeps = all.iter().filter(|call| call.name == "sleep").count();
         if sleeps > 0 {
-            self.take_pauses(of_body, sleeps, if is_read { requests.len() } else { 0 });
+            self.take_pauses(code, of_body, sleeps, if is_read { requests.len() } else { 0 });
         }
         if !is_read {
-            self.not_take(match count {
-                0 if !has_batch => "its requests".to_owned(),
-                1 if !has_batch => "a request that is not sent once in each iteration: its URL, body and headers".to_owned(),
-                _ => "several requests, with their URLs, bodies and headers (--mix or --requests FILE)".to_owned(),
-            });
+            self.is_uncounted = why_uncounted.filter(|_| count > 0 || has_batch);
             let unread = all.iter().filter(is_request);
             let unread: Vec<_> = unread.filter_map(|call| ScriptRequest::of(code, call)).collect();
-            if !unread.is_empty() {
-                self.take_rest(&unread);
+            match &unread[..] {
+                // However often it is sent, it is this one.
+                [request] if !has_batch => self.take_request(request),
+                _ => {
+                    self.not_take(match count {
+                        0 if !has_batch => "its requests".to_owned(),
+                        _ => "several requests, with their URLs, bodies and headers (--mix or --requests FILE)".to_owned(),
+                    });
+                    if !unread.is_empty() {
+                        self.take_rest(&unread);
+                    }
+                }
             }
         }
         if all.iter().any(|call| call.name == "check") {
@@ -255,27 +294,23 @@ impl K6Script {
 
     /// Takes the pauses of an iteration of so many requests, 0 if they are not known. `sleeps`: how
     /// many the script has.
-    fn take_pauses(&mut self, of_body: &[JsCall<'_>], sleeps: usize, requests: usize) {
-        let pauses = Pause::all_in(of_body);
+    fn take_pauses(&mut self, code: &str, of_body: &[JsCall<'_>], sleeps: usize, requests: usize) {
+        let pauses = Pause::all_in(code, of_body);
         let all: f64 = pauses.iter().map(|pause| pause.mean).sum();
         if requests == 0 || pauses.len() != sleeps || all <= 0.0 {
-            // At a rate it delays no request.
-            if !self.shape.as_ref().is_some_and(|shape| shape.is_open) {
-                let what = "its sleep(): without --think the load is many times as high";
-                self.not_taken.insert(0, what.to_owned());
-            }
+            self.pauses = Pauses::Unknown;
             return;
         }
-        let each = Nanos::from_secs_f64(all / requests as f64);
-        self.pause = Some(each);
+        let behind_each = Nanos::from_secs_f64(all / requests as f64);
+        let in_all = Nanos::from_secs_f64(all);
         let is_random = pauses.iter().any(|pause| pause.is_random);
-        if is_random || !is_same_behind_each(of_body) {
+        let said = (is_random || !is_same_behind_each(of_body)).then(|| {
             let mean = if is_random { " (a mean)" } else { "" };
-            let all = Nanos::from_secs_f64(all);
-            self.pause_said = Some(format!(
-                "its sleep() is {all}{mean} in each iteration: --think {each} behind each request is as much in all"
-            ));
-        }
+            format!(
+                "its sleep() is {in_all}{mean} in each iteration: --think {behind_each} behind each request is as much in all"
+            )
+        });
+        self.pauses = Pauses::Known { behind_each, in_all, said };
     }
 
     /// The method, URL, body and headers of its one request.
@@ -338,14 +373,14 @@ struct Pause {
 
 impl Pause {
     /// The pauses that are made once in each iteration and have a plain length.
-    fn all_in(of_body: &[JsCall<'_>]) -> Vec<Pause> {
+    fn all_in(code: &str, of_body: &[JsCall<'_>]) -> Vec<Pause> {
         let sleeps = of_body.iter().filter(|call| call.depth == 0 && call.name == "sleep");
-        sleeps.filter_map(|call| Pause::of(call.arguments.first()?)).collect()
+        sleeps.filter_map(|call| Pause::of(code, call.arguments.first()?)).collect()
     }
 
     /// `1`, `Math.random() * 2` or `randomIntBetween(1, 3)`.
-    fn of(written: &str) -> Option<Pause> {
-        let number = |text: &str| JsValue::of(text).number();
+    fn of(code: &str, written: &str) -> Option<Pause> {
+        let number = |text: &str| value_with_constants(code, text).number();
         if let Some(mean) = number(written) {
             return Some(Pause { mean, is_random: false });
         }
@@ -375,6 +410,33 @@ fn is_same_behind_each(of_body: &[JsCall<'_>]) -> bool {
         matches!(pair, [request, sleep]
             if method_of(request).is_some() && sleep.name == "sleep" && Some(&sleep.arguments) == first)
     })
+}
+
+/// Why it is not plain how many requests an iteration sends: how they are sent. `None` if each is
+/// sent once in every iteration, and there are no others in the script.
+fn why_uncounted(all: &[JsCall<'_>], of_body: &[JsCall<'_>]) -> Option<&'static str> {
+    let is_loop = |call: &JsCall<'_>| {
+        call.name == "for" || LOOPS.iter().any(|name| call.name.ends_with(name))
+    };
+    let is_request = |call: &&JsCall<'_>| method_of(call).is_some();
+    let sent = of_body.iter().filter(is_request).filter(|call| call.depth == 0).count();
+    // What begins behind the last request has none in it, but for the ends of statements.
+    let last = of_body.iter().rposition(|call| call.name.starts_with("http."));
+    let until_last = &of_body[..last.map_or(0, |last| last + 1)];
+    let has_end = |name: &str| of_body.iter().any(|call| call.name == name);
+    if until_last.iter().any(is_loop) || has_end("while") {
+        Some("in a loop")
+    } else if until_last.iter().any(|call| call.name == "http.batch") {
+        Some("in a batch")
+    } else if until_last.iter().any(|call| ["if", "switch"].contains(&call.name))
+        || has_end("catch")
+    {
+        Some("under a condition")
+    } else if sent != all.iter().filter(is_request).count() {
+        Some("in another function")
+    } else {
+        None
+    }
 }
 
 /// Functions that k6 runs once, around all iterations.
@@ -442,21 +504,10 @@ struct ScriptMixLine {
 }
 
 impl ScriptRequest {
-    /// The requests of the default function, if each is sent exactly once in every iteration, and
-    /// there are no others in the script; else none.
-    fn all_in(code: &str, all: &[JsCall<'_>], of_body: &[JsCall<'_>]) -> Vec<ScriptRequest> {
-        let is_control = |call: &JsCall<'_>| {
-            CONTROL.contains(&call.name)
-                || call.name == "http.batch"
-                || LOOPS.iter().any(|name| call.name.ends_with(name))
-        };
-        let is_request = |call: &&JsCall<'_>| method_of(call).is_some();
-        let sent: Vec<&JsCall<'_>> =
-            of_body.iter().filter(is_request).filter(|call| call.depth == 0).collect();
-        if of_body.iter().any(is_control) || sent.len() != all.iter().filter(is_request).count() {
-            return Vec::new();
-        }
-        sent.into_iter().filter_map(|call| ScriptRequest::of(code, call)).collect()
+    /// The requests of the default function, each of which is sent once in every iteration.
+    fn all_in(code: &str, of_body: &[JsCall<'_>]) -> Vec<ScriptRequest> {
+        let requests = of_body.iter().filter(|call| method_of(call).is_some());
+        requests.filter_map(|call| ScriptRequest::of(code, call)).collect()
     }
 
     fn of(code: &str, call: &JsCall<'_>) -> Option<ScriptRequest> {
@@ -647,7 +698,7 @@ impl LoadShape {
             )
         };
         let words = if is_open { at_rate(None, None, None) } else { with_users(None, None) };
-        LoadShape { words, said: vec![said], is_open }
+        LoadShape { words, said: vec![said], is_open, iterations: None }
     }
 
     fn of_scenario(scenario: &JsValue, each: u32) -> LoadShape {
@@ -668,9 +719,11 @@ impl LoadShape {
             Some(number * f64::from(each) / unit?.as_secs_f64()).filter(|rate| *rate > 0.0)
         };
         let mut others = None;
+        let mut iterations = None;
         let words = match executor {
             "constant-arrival-rate" => {
                 let rate = scenario.field("rate").and_then(JsValue::number).and_then(per_second);
+                iterations = rate.map(|rate| rate / f64::from(each));
                 at_rate(rate, length, most)
             }
             "ramping-arrival-rate" => {
@@ -707,6 +760,7 @@ impl LoadShape {
                     words: with_users(None, None),
                     said: vec![said],
                     is_open: false,
+                    iterations: None,
                 };
             }
             _ => with_users(None, None),
@@ -718,14 +772,19 @@ impl LoadShape {
             format!("its {executor} is a closed loop")
         };
         let said = others.into_iter().chain([is_loop]).collect();
-        LoadShape { words, said, is_open }
+        LoadShape { words, said, is_open, iterations: iterations.zip(most) }
     }
 
     /// Stages of virtual users, of which there are `least` at the start.
     fn of_stages(stages: &JsValue, least: Option<u32>, name: &str) -> LoadShape {
         let Some(Stages { targets, total, .. }) = Stages::of(stages) else {
             let said = format!("its {name} change the number of connections, ours stays");
-            return LoadShape { words: with_users(None, None), said: vec![said], is_open: false };
+            return LoadShape {
+                words: with_users(None, None),
+                said: vec![said],
+                is_open: false,
+                iterations: None,
+            };
         };
         let most = targets.into_iter().fold(f64::from(least.unwrap_or(1)), f64::max);
         LoadShape {
@@ -734,6 +793,7 @@ impl LoadShape {
                 "its {name} change the number of connections, ours stays: -c is the most of them, --for as long as all"
             )],
             is_open: false,
+            iterations: None,
         }
     }
 }
@@ -811,19 +871,37 @@ fn of_most(most: Option<u32>) -> Vec<String> {
 mod tests {
     use super::*;
 
+    /// A script without an environment.
+    fn script(text: &str) -> Option<K6Script> {
+        K6Script::in_text(text, &|_| None)
+    }
+
     /// What is taken from a script, in a line; `None` if it is no script.
-    fn taken(script: &str) -> Option<String> {
-        let found = K6Script::in_text(script)?;
+    fn taken(text: &str) -> Option<String> {
+        script(text).map(line)
+    }
+
+    fn line(found: K6Script) -> String {
         let mut words: Vec<String> =
             found.flags.iter().map(|(name, value)| format!("--{name} {value}")).collect();
         words.extend(found.shape.map(|shape| shape.words.join(" ")));
-        words.extend(found.pause.map(|pause| format!("--think {pause}")));
+        let (pause, said) = match &found.pauses {
+            Pauses::None => (None, None),
+            Pauses::Unknown => (None, Some("not its sleep()".to_owned())),
+            Pauses::Known { behind_each, said, .. } => (
+                Some(format!("--think {behind_each}")),
+                said.as_ref().map(|it| format!("but {it}")),
+            ),
+        };
+        words.extend(pause);
         words.extend(found.thresholds);
         words.extend(found.request);
         words.extend(found.url);
-        words.extend(found.pause_said.map(|said| format!("but {said}")));
+        words.extend(said);
+        words.extend(found.is_uncounted.map(|how| format!("sent {how}")));
         words.extend(found.not_taken.iter().map(|what| format!("not {what}")));
-        Some(words.join(" "))
+        words.extend(found.missing.iter().map(|name| format!("without {name}")));
+        words.join(" ")
     }
 
     fn with_options(options: &str) -> String {
@@ -845,7 +923,10 @@ mod tests {
             ("export const options = { // vus: 3\n /* vus: 4, */ vus: 5 };", Some("--vus 5")),
             // Of a nested object, a text, or a computed value nothing is taken.
             ("export const options = { ext: { vus: 3 }, tags: { a: 'vus: 4,' } };", Some("")),
-            ("export const options = { vus: __ENV.VUS || 10, duration: LENGTH };", Some("")),
+            (
+                "const VUS = 10;\nexport const options = { vus: VUS, duration: LENGTH };",
+                Some("--vus 10"),
+            ),
             ("export const options = { vus, duration: `${n}s` };", Some("")),
             ("export const options = { ...base, vus: 10 };", None),
             ("export const options = JSON.parse(open('./options.json'));", None),
@@ -980,6 +1061,10 @@ mod tests {
             ("const BASE = 'http://h';\n  http.get(`${BASE}/x`);", "http://h/x"),
             ("const BASE = 'http://h' + PORT; http.get(`${BASE}/x`);", ""),
             (
+                "const HOST = 'h'; const PORT = 80; const BASE = 'http://' + HOST\n  http.get(`${BASE}:${PORT}/x` + '?a=1');",
+                "http://h:80/x?a=1",
+            ),
+            (
                 "http.get('http://h/a'); http.get('http://h/b'); sleep(1);",
                 "--think 500ms --mix GET /a, GET /b http://h/ but its sleep() is 1s in each iteration: --think 500ms behind each request is as much in all",
             ),
@@ -996,14 +1081,6 @@ mod tests {
                 "not several requests, with their URLs, bodies and headers (--mix or --requests FILE)",
             ),
             (
-                "http.get('http://h/a'); if (x) { http.get('http://h/b'); }",
-                "not several requests, with their URLs, bodies and headers (--mix or --requests FILE)",
-            ),
-            (
-                "for (const i of all) { http.get('http://h/'); }",
-                "not a request that is not sent once in each iteration: its URL, body and headers",
-            ),
-            (
                 "sleep(1); http.get('http://h/');",
                 "--think 1s http://h/ but its sleep() is 1s in each iteration: --think 1s behind each request is as much in all",
             ),
@@ -1011,10 +1088,7 @@ mod tests {
                 "http.get('http://h/'); sleep(Math.random() * 2); sleep(randomIntBetween(1, 2));",
                 "--think 2.5s http://h/ but its sleep() is 2.5s (a mean) in each iteration: --think 2.5s behind each request is as much in all",
             ),
-            (
-                "http.get('http://h/'); sleep(T);",
-                "http://h/ not its sleep(): without --think the load is many times as high",
-            ),
+            ("http.get('http://h/'); sleep(T);", "http://h/ not its sleep()"),
             (
                 "group('a', () => { http.get('http://h/a'); group('b', function () { http.get('http://h/b'); sleep(1); }); });",
                 "--think 500ms --mix GET /a, GET /b http://h/ but its sleep() is 1s in each iteration: --think 500ms behind each request is as much in all",
@@ -1025,12 +1099,43 @@ mod tests {
             ),
             (
                 "http.batch(all);",
-                "not several requests, with their URLs, bodies and headers (--mix or --requests FILE)",
+                "sent in a batch not several requests, with their URLs, bodies and headers (--mix or --requests FILE)",
+            ),
+            (
+                "const r = http.get('http://h/', { responseCallback: expected }); waiting.add(r.timings.waiting);",
+                "http://h/ not which statuses it takes for good (--check status=200)",
+            ),
+        ] {
+            let script = format!("export default function () {{\n  {body}\n}}\n");
+            assert_eq!(taken(&script).unwrap(), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_request_may_be_sent_more_or_less_than_once_in_each_iteration() {
+        for (body, expected) in [
+            (
+                "const url = 'http://h/'; for (const url of all) { http.get(url); }",
+                "sent in a loop",
+            ),
+            ("const u = 'http://h/'; all.forEach((u) => http.get(u));", "sent in a loop"),
+            (
+                "http.get('http://h/a'); if (x) { http.get('http://h/b'); }",
+                "sent under a condition not several requests, with their URLs, bodies and headers (--mix or --requests FILE)",
+            ),
+            (
+                "for (const i of all) { http.get('http://h/'); sleep(1); }",
+                "http://h/ not its sleep() sent in a loop",
             ),
             (
                 "if (x) { http.get(`http://h/${y}`, { timeout: '5s', redirects: 0 }); }",
-                "--timeout 5s not a request that is not sent once in each iteration: its URL, body and headers",
+                "--timeout 5s sent under a condition",
             ),
+            (
+                "do { http.put('http://h/', 'a'); } while (x);",
+                "-m PUT -d a http://h/ sent in a loop",
+            ),
+            ("const r = http.get('http://h/'); if (r.status !== 200) { fail(); }", "http://h/"),
         ] {
             let script = format!("export default function () {{\n  {body}\n}}\n");
             assert_eq!(taken(&script).unwrap(), expected, "{body}");
@@ -1064,7 +1169,7 @@ mod tests {
             "-c VUS --for DURATION not what each of x() and y() does: requests, headers, timeouts and sleep()"
         );
         assert_eq!(
-            K6Script::in_text(several).unwrap().shape.unwrap().said,
+            script(several).unwrap().shape.unwrap().said,
             [
                 "its 2 scenarios are as many loads, a line for each: a is an open loop, --rate 50/s --for 2s; b is a closed loop, -c 5 --for 3s"
             ]
@@ -1081,7 +1186,7 @@ mod tests {
     #[test]
     fn a_rate_of_iterations_is_one_of_requests() {
         let rate = "export const options = { scenarios: { a: { executor: 'constant-arrival-rate', rate: 10, duration: '5s' } }, maxRedirects: 0 };\nexport default function () { http.get('http://h/a'); http.get('http://h/b'); }";
-        let found = K6Script::in_text(rate).unwrap();
+        let found = script(rate).unwrap();
         assert!(found.requests_each == 2 && found.follows_nothing);
         let expected = "--rate 20/s --for 5s --mix GET /a, GET /b http://h/";
         assert_eq!(taken(rate).unwrap(), expected, "a rate of ours is of requests");
@@ -1090,6 +1195,39 @@ mod tests {
         let expected = "http://h/ not its options, which are no plain literals";
         assert_eq!(taken(arrow).unwrap(), expected);
         let open = "export const options = { scenarios: { a: { executor: 'constant-arrival-rate' } } };\nexport default function () { http.get('http://h/'); sleep(T); }";
-        assert_eq!(taken(open).unwrap(), "--rate RATE --for DURATION http://h/");
+        assert_eq!(taken(open).unwrap(), "--rate RATE --for DURATION http://h/ not its sleep()");
+    }
+
+    #[test]
+    fn the_environment_gives_values_or_the_script_its_defaults() {
+        let options = "export const options = { vus: __ENV.VUS || 5, duration: __ENV.LENGTH ? __ENV.LENGTH : '10s' };";
+        let request = "const BASE = (__ENV.BASE ?? 'http://h') + '/a';\nexport default () => { http.get(`${BASE}/${__ENV['ID']}`, { headers: { A: `b ${__ENV.TOKEN || \"c\"}` } }); sleep(Number(__ENV.PAUSE || 1)); };";
+        let text = format!("{options}\n{request}");
+        assert_eq!(taken(&text).unwrap(), "--vus 5 --duration 10s --think 1s -H A: b c without ID");
+        let given = |name: &str| {
+            let value = match name {
+                "VUS" => "7",
+                "LENGTH" => "1m",
+                "BASE" => "http://it's",
+                "ID" => "3",
+                "TOKEN" => "d",
+                "PAUSE" => "0.5",
+                _ => return None,
+            };
+            Some(value.to_owned())
+        };
+        assert_eq!(
+            line(K6Script::in_text(&text, &given).unwrap()),
+            "--vus 7 --duration 60s --think 500ms -H A: b d http://it's/a/3"
+        );
+    }
+
+    #[test]
+    fn what_a_script_does_beside_its_requests_is_named_once() {
+        let text = "import { Trend, Rate } from 'k6/metrics';\nconst a = new Trend('a');\nconst b = new Rate('b');\nhttp.setResponseCallback(http.expectedStatuses(404));\nexport default function () { http.get('http://h/'); }\nexport function handleSummary(data) { return {}; }";
+        assert_eq!(
+            taken(text).unwrap(),
+            "http://h/ not which statuses it takes for good (--check status=200) not its own metrics not its handleSummary() (-o FILE)"
+        );
     }
 }

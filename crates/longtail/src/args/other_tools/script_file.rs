@@ -2,20 +2,36 @@
 //! brackets.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// Longer scripts are not read.
 const LONGEST: u64 = 1 << 20;
 
-/// The text of a script; `None` if it is no file, or too long.
+/// The text of a script, which `-` has on stdin; `None` if it is no file, or too long.
 pub(super) fn text_of(script: &Path) -> Option<String> {
+    if script == Path::new("-") {
+        static ON_STDIN: OnceLock<Option<String>> = OnceLock::new();
+        return ON_STDIN.get_or_init(text_on_stdin).clone();
+    }
     let file = File::open(script).ok().filter(|file| {
         file.metadata().is_ok_and(|about| about.is_file() && about.len() <= LONGEST)
     })?;
     let mut text = String::new();
     file.take(LONGEST).read_to_string(&mut text).ok()?;
     Some(text)
+}
+
+/// A script that is piped into stdin; nobody types one there.
+fn text_on_stdin() -> Option<String> {
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        return None;
+    }
+    let mut text = String::new();
+    stdin.lock().take(LONGEST).read_to_string(&mut text).ok()?;
+    (!text.is_empty()).then_some(text)
 }
 
 /// What stands between these separators up to the bracket that closes what is open, and what is behind
