@@ -15,9 +15,9 @@ use model::secret::{is_number_or_time, is_secret_body, masked_word};
 use requests::{FileDefaults, RequestError, RequestsFormat, TargetUrl};
 
 use super::flags::{
-    BODY, Compression, Counterpart, DURATION, FOR_EVER, KeepAlive, METHOD, NO_LUA, NO_SCRIPT,
-    OtherTool, OthersDefault, OthersFlag, OwnType, RATE, Spelling, TOOLS, Takes, URL, UrlPlace,
-    VUS, in_five_digits, is_script, truth_of, with_value,
+    BODY, Compression, Counterpart, DURATION, KeepAlive, METHOD, NO_LUA, NO_SCRIPT, OtherTool,
+    OthersDefault, OthersFlag, OwnType, RATE, Spelling, TOOLS, Takes, URL, UrlPlace, VUS,
+    in_five_digits, is_script, truth_of, with_value,
 };
 use super::k6_script::{K6Script, Pauses};
 use super::script_file::text_of;
@@ -335,6 +335,11 @@ impl Translation {
             Counterpart::Words(parts) if flag.takes == Takes::BodyOrFile => {
                 self.flags.extend(with_body_or_file(parts, value));
             }
+            Counterpart::Words(parts) if flag.takes == Takes::BodyOrText => {
+                self.note_line_breaks(tool, name, value);
+                self.flags.extend(with_body_or_file(parts, value));
+            }
+            Counterpart::Words(["{}"]) => self.operands.push(value.clone()),
             Counterpart::Words(parts) => self.flags.extend(with_value(parts, value)),
             Counterpart::WordsBut(parts, difference) => {
                 self.flags.extend(with_value(parts, value));
@@ -344,7 +349,7 @@ impl Translation {
                 self.misses_value |= flag.takes_value() && name.len() == 2;
                 let is_number = is_number_or_time(typed_value);
                 let shown = if is_number { format!("{name} {typed_value}") } else { name.clone() };
-                self.harmless.push(format!("{shown}: {}", why.replace("{}", value)));
+                self.take_nothing(&shown, &why.replace("{}", value));
             }
             Counterpart::Impossible(why) => {
                 self.left_out.push(format!("{}'s {name} cannot be done here: {why}", tool.name));
@@ -362,6 +367,91 @@ impl Translation {
             Counterpart::EachConnection => self.each_connection = value.parse().ok(),
             Counterpart::Stages => self.take_stages(tool, name, value),
             Counterpart::LuaScript => self.take_lua(tool, name, value),
+        }
+    }
+
+    /// A flag that changes nothing here; several for the same reason are named together.
+    fn take_nothing(&mut self, shown: &str, why: &str) {
+        let reason = format!(": {why}");
+        match self.harmless.iter_mut().find(|known| known.ends_with(&reason)) {
+            Some(known) => {
+                let names = known.len() - reason.len();
+                known.insert_str(names, &format!(", {shown}"));
+            }
+            None => self.harmless.push(format!("{shown}{reason}")),
+        }
+    }
+
+    /// curl's `-d @FILE`, which leaves out what breaks lines in the file.
+    fn note_line_breaks(&mut self, tool: &OtherTool, name: &str, value: &str) {
+        let Some(file) = value.strip_prefix('@') else { return };
+        let made = if file == "-" {
+            "tr -d '\\r\\n' before it makes the same body".to_owned()
+        } else {
+            let bytes = std::fs::read(file).unwrap_or_default();
+            if !bytes.iter().any(|byte| [b'\r', b'\n', 0].contains(byte)) {
+                return;
+            }
+            let file = quoted(file);
+            format!("tr -d '\\r\\n' <{file} makes the same body")
+        };
+        let tool = tool.name;
+        self.differs
+            .push(format!("{tool}'s {name} leaves line breaks out of a file, -D does not: {made}"));
+    }
+
+    /// curl sends several bodies as one, with `&` between them, and with `-G` as the URL's query.
+    fn join_bodies(&mut self, tool: &'static OtherTool, words: &[String]) {
+        let is_body = |word: &&String| ["-d", "--data-raw", "-D"].contains(&word.as_str());
+        let is_query = tool.has_typed("get", words);
+        if !is_query && self.flags.iter().filter(is_body).count() < 2 {
+            return;
+        }
+        let (place, texts) = self.take_values(&["-d", "--data-raw"]);
+        let (place_of_file, files) = self.take_values(&["-D"]);
+        if !texts.is_empty() && !files.is_empty() || files.len() > 1 {
+            self.left_out.push(
+                "curl's bodies are one, with & between them: write them all into the file of -D"
+                    .to_owned(),
+            );
+        }
+        let joined = texts.join("&");
+        if let Some(file) = files.first() {
+            let of_file = ["-D".to_owned(), file.clone()];
+            self.flags.splice(place_of_file..place_of_file, of_file);
+        } else if texts.is_empty() {
+        } else if !is_query {
+            self.flags.splice(place..place, with_value(&["-d", "{}"], &joined));
+        } else if let Some(url) = self.operands.first_mut().filter(|url| *url != URL) {
+            url.push(if url.contains('?') { '&' } else { '?' });
+            url.push_str(&joined);
+        } else {
+            self.to_fill.push(format!("the query of its URL is {}", quoted(&joined)));
+        }
+    }
+
+    /// Takes these flags of ours away: where the first one was, and the values of all.
+    fn take_values(&mut self, names: &[&str]) -> (usize, Vec<String>) {
+        let mut place = 0;
+        let mut values = Vec::new();
+        while let Some(at) = self.flags.iter().position(|flag| names.contains(&flag.as_str())) {
+            place = if values.is_empty() { at } else { place };
+            values.extend(self.flags.drain(at..(at + 2).min(self.flags.len())).nth(1));
+        }
+        (place, values)
+    }
+
+    /// Names files of our line that are not there.
+    fn note_missing_files(&mut self, words: &[String]) {
+        const FILES: [&str; 5] = ["--requests", "-D", "--cert", "--key", "--cacert"];
+        let missing: Vec<String> = words
+            .windows(2)
+            .filter(|pair| FILES.contains(&pair[0].as_str()))
+            .filter(|pair| pair[1] != "-" && !Path::new(&pair[1]).exists())
+            .map(|pair| quoted(&masked_word(&pair[1])))
+            .collect();
+        if !missing.is_empty() {
+            self.to_fill.insert(0, format!("there is no file {}", missing.join(" and no file ")));
         }
     }
 
@@ -735,9 +825,16 @@ pub(crate) fn answer(
     if tool.name == "siege" {
         found.take_siege_post();
     }
-    if tool.name == "vegeta" && !tool.has_typed("duration", theirs) {
-        found.differs.push(format!("without -duration {FOR_EVER}"));
+    if tool.name == "curl" {
+        found.join_bodies(tool, theirs);
     }
+    if tool.name == "locust" {
+        found.left_out.push(NO_PYTHON.to_owned());
+    }
+    if tool.name == "vegeta" && !tool.has_typed("output", theirs) {
+        found.harmless.push("longtail prints the answer itself, without vegeta report".to_owned());
+    }
+    found.note_endless(tool, theirs);
     find_url(tool, beside, &mut found);
     if let Some(url) = settings.url
         && found.operands == [URL]
@@ -749,6 +846,7 @@ pub(crate) fn answer(
     found.accepts = tool.asks_for(theirs).filter(|_| !is_said);
     let words = found.whole_line(whole, tool, beside);
     check_requests_file(whole, &words).map_err(|why| wrong(format!("{refusal}: {why}")))?;
+    found.note_missing_files(&words);
     found.note_lateness(tool, theirs, &words);
     if let Some(flag) = tool.redirects
         && !tool.has_typed(flag, theirs)
@@ -804,6 +902,23 @@ impl Translation {
             notes.push(others);
         }
         notes
+    }
+
+    /// A tool that goes on until it is interrupted, where ours ends.
+    fn note_endless(&mut self, tool: &'static OtherTool, theirs: &[String]) {
+        let ends: &[&str] = match tool.name {
+            "vegeta" => &["duration"],
+            "siege" => &["t", "r"],
+            "locust" => &["t"],
+            _ => return,
+        };
+        if !ends.iter().any(|flag| tool.has_typed(flag, theirs)) {
+            self.differs.push(format!(
+                "without -{} {} goes on for ever; ours ends after 10 s unless --for says otherwise",
+                ends.join(" or -"),
+                tool.name
+            ));
+        }
     }
 
     /// What becomes of requests for which no connection is free when they are due: most tools send
@@ -1261,13 +1376,19 @@ fn find_url(tool: &OtherTool, beside: &[String], found: &mut Translation) {
         }
         UrlPlace::Targets(_) => {
             if found.operands.is_empty() && !found.flags.iter().any(|flag| flag == "--requests") {
-                found.to_fill.push("targets are read from stdin".to_owned());
+                found
+                    .to_fill
+                    .push("targets are read from stdin: pipe the same into this line".to_owned());
                 found.flags.extend(["--requests", "-"].map(str::to_owned));
             }
             found.allow_bodies_outside_folder();
         }
     }
 }
+
+/// What of locust's file has flags here.
+const NO_PYTHON: &str =
+    "longtail runs no Python: --mix says the requests of its tasks, --think is their wait_time";
 
 /// What of k6's script has flags here.
 const OF_SCRIPT: &str = "its vus, duration, iterations and thresholds are -c, --for, -n and --expect; stages and executors with a rate are --rate, --ramp and --steps; sleep() is --think, headers are -H, methods and bodies -m and -d, checks --check";

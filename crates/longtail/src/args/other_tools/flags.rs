@@ -127,6 +127,10 @@ pub(crate) enum Takes {
     Body,
     /// The same for curl, where `@FILE` is a file.
     BodyOrFile,
+    /// The same, which leaves line breaks out of a file.
+    BodyOrText,
+    /// A field of a form whose value is to be encoded: `NAME=VALUE`.
+    FormField,
     /// A whole number.
     Count,
     /// A number above 0.
@@ -192,8 +196,9 @@ use Counterpart::{
 };
 use Spelling::{Getopt, Go};
 use Takes::{
-    Body, BodyOrFile, ConnectTo, Cookie, Count, Credentials, Header, ListenAddress, No, Number,
-    OneOf, Seconds, SiegeTime, StageList, Switch, Text, Thousands, Time, TimeOrSeconds, VegetaRate,
+    Body, BodyOrFile, BodyOrText, ConnectTo, Cookie, Count, Credentials, FormField, Header,
+    ListenAddress, No, Number, OneOf, Seconds, SiegeTime, StageList, Switch, Text, Thousands, Time,
+    TimeOrSeconds, VegetaRate,
 };
 
 /// What stands in a line for a URL that only the user knows.
@@ -254,8 +259,7 @@ const HEYS_TYPE: &str = "text/html";
 const FORM_TYPE: &str = "application/x-www-form-urlencoded";
 const NO_RATE: &str = "no rate, a closed loop";
 const WAITS: &str = "waits for each connection's response; ours is an open loop that stays on schedule (--late skip leaves out what is late) and uses as few of the -c connections as it needs";
-pub(crate) const FOR_EVER: &str =
-    "vegeta goes on for ever; ours ends after 10 s unless --for says otherwise";
+const FOR_EVER: &str = "vegeta goes on for ever; ours ends after 10 s unless --for says otherwise";
 const EVERY_HOST: &str = "is for one host; ours connects there whatever the host of a URL";
 /// It sets the header, then replaces all headers.
 const LOST_BY_HEY: &str = "sends no Authorization in hey up to 0.1.4, ours does";
@@ -449,6 +453,8 @@ const OHA: OtherTool = OtherTool {
         flag("burst-delay", Time, BurstDelay),
         flag("burst-rate", Count, BurstSize),
         flag("rand-regex-url", No, Impossible("--requests FILE --random takes URLs from a file")),
+        flag("Z", Text, Impossible("--requests FILE sends another body each time")),
+        flag("F form", Text, Impossible("-D FILE sends a body that is ready, -T says its type")),
     ],
     defaults: &[
         default(&["connections"], &["-c", "50"]),
@@ -583,6 +589,7 @@ const SIEGE: OtherTool = OtherTool {
         flag("c concurrent", Count, Words(&["-c", "{}"])),
         flag("t time", SiegeTime, Words(&["--for", "{}"])),
         flag("r reps", Count, EachConnection),
+        flag("r reps", OneOf(&["once"]), Impossible("-n is the number of requests in all")),
         flag("d delay", Seconds, RandomPause),
         flag("f file", Text, Words(&["--requests", "{}"])),
         flag("i internet", No, Words(&["--random"])),
@@ -780,8 +787,15 @@ const CURL: OtherTool = OtherTool {
     flags: &[
         flag("X request", Text, Words(&["-m", "{}"])),
         flag("H header", Header, Words(&["-H", "{}"])),
-        flag("d data data-ascii data-binary", BodyOrFile, Words(&["-d", "{}"])),
+        flag("d data data-ascii", BodyOrText, Words(&["-d", "{}"])),
+        flag("data-binary", BodyOrFile, Words(&["-d", "{}"])),
         flag("data-raw", Body, Words(&["--data-raw", "{}"])),
+        flag("data-urlencode", FormField, Words(&["-d", "{}"])),
+        flag("data-urlencode", Text, Impossible("-D FILE sends a body that is ready")),
+        // Its bodies are then the URL's query.
+        flag("G get", No, Words(&[])),
+        // It says no type of a file.
+        flag("T upload-file", Text, Words(&["-m", "PUT", "-H", "Content-Type:", "-D", "{}"])),
         flag(
             "json",
             BodyOrFile,
@@ -821,6 +835,13 @@ const CURL: OtherTool = OtherTool {
         flag("http1.1", No, Nothing(HTTP_1_ONLY)),
         flag("http2", No, Impossible(HTTP_1_ONLY)),
         flag("x proxy", Text, Impossible(NO_PROXY)),
+        flag(
+            "retry retry-delay retry-max-time",
+            Text,
+            Impossible("longtail capacity --retry 3:200ms sends a failed request again"),
+        ),
+        flag("Z parallel", No, Nothing("-c says how many requests are out at once")),
+        flag("parallel-max", Count, Words(&["-c", "{}"])),
         flag("F form", Text, Impossible("-D FILE sends a body that is ready, -T says its type")),
     ],
     defaults: &[
@@ -840,9 +861,59 @@ const CURL: OtherTool = OtherTool {
     makes_load: false,
 };
 
+/// What it sends is in a file of Python.
+const LOCUST: OtherTool = OtherTool {
+    name: "locust",
+    flags: &[
+        flag("u users", Count, Words(&["-c", "{}"])),
+        flag("t run-time", TimeOrSeconds, Words(&["--for", "{}"])),
+        flag("H host", Text, Words(&["{}"])),
+        flag("r spawn-rate", Number, Nothing("all connections are there from the start")),
+        flag("f locustfile", Text, Words(&[])),
+        flag("html", Text, Words(&["--html", "{}"])),
+        flag("csv", Text, WordsBut(&["-o", "{}.csv"], "writes other columns")),
+        flag("json", No, Words(&["--json"])),
+        flag("processes", Count, Words(&["--generator-threads", "{}"])),
+        flag(
+            "headless autostart only-summary print-stats csv-full-history",
+            No,
+            Nothing("there is no web page to start it from, and each run is kept"),
+        ),
+        flag("L loglevel logfile s stop-timeout", Text, Nothing("there is no such log")),
+        flag("T tags E exclude-tags", Text, Impossible("--mix says which requests are sent")),
+        flag("master worker", No, Impossible("--from 'ssh box2' makes the load elsewhere, too")),
+    ],
+    defaults: &[default(&["connections"], &["-c", "1"])],
+    ignored: None,
+    spelling: Getopt,
+    verifies_certificates: true,
+    style: None,
+    url: UrlPlace::Word,
+    keep_alive: KeepAlive::Always,
+    compression: Compression::Always("gzip, deflate"),
+    // No flag says otherwise.
+    redirects: Some(""),
+    gets_with_body: false,
+    own_type: OwnType::None,
+    makes_load: false,
+};
+
 /// All of them. Where a line may be of several, they are named in this order.
-pub(crate) const TOOLS: [&OtherTool; 12] =
-    [&WRK, &HEY, &AB, &SIEGE, &BOMBARDIER, &AUTOCANNON, &OHA, &K6, &VEGETA, &H2LOAD, &WRK2, &CURL];
+pub(crate) const TOOLS: [&OtherTool; 13] = [
+    &WRK,
+    &HEY,
+    &AB,
+    &SIEGE,
+    &BOMBARDIER,
+    &AUTOCANNON,
+    &OHA,
+    &K6,
+    &VEGETA,
+    &H2LOAD,
+    &WRK2,
+    &CURL,
+    &LOCUST,
+];
 
 impl OtherTool {
     /// The one of that name.
@@ -869,7 +940,7 @@ impl OthersFlag {
     /// Whether this value of it may be a secret.
     pub(crate) fn holds_secret(&self, value: &str) -> bool {
         match self.takes {
-            Body | BodyOrFile => is_secret_body(value),
+            Body | BodyOrFile | BodyOrText | FormField => is_secret_body(value),
             Credentials | Cookie => true,
             _ => false,
         }
@@ -886,7 +957,8 @@ impl Takes {
             No | Switch => None,
             // A masked value says nothing of its kind.
             _ if value.contains(SECRET) => Some(value.to_owned()),
-            Text | Body | BodyOrFile => Some(value.to_owned()),
+            Text | Body | BodyOrFile | BodyOrText => Some(value.to_owned()),
+            FormField => form_field(value),
             Count => is_count.then(|| value.to_owned()),
             Number => value.parse::<f64>().is_ok_and(|n| n > 0.0).then(|| value.to_owned()),
             Thousands => without_unit(value),
@@ -950,6 +1022,22 @@ fn header(value: &str) -> Option<String> {
     }
     let (name, value) = value.split_once('=')?;
     is_name(name).then(|| format!("{name}: {value}"))
+}
+
+/// `NAME=VALUE`, `=VALUE` or `VALUE` with the value encoded; not where it is in a file.
+fn form_field(value: &str) -> Option<String> {
+    let (name, plain) = match value.split_once('=') {
+        Some(("", plain)) => (String::new(), plain),
+        Some((name, plain)) => (format!("{name}="), plain),
+        None if value.contains('@') => return None,
+        None => (String::new(), value),
+    };
+    let encoded = plain.bytes().map(|byte| match byte {
+        b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    });
+    Some(name + &encoded.collect::<String>())
 }
 
 /// Requests per second; empty for no rate at all.
