@@ -438,9 +438,17 @@ fn of_load(study: &LoadStudy) -> Vec<String> {
         .queue_header
         .map(|header| format!("{} as {} writes it", QueueHeader::NAME, header.proxy()));
     vec![
-        joined([Some(requests_and_url(plan)), place, from(&plan.from)]),
+        joined([Some(requests_and_url(plan)), own_name(study), place, from(&plan.from)]),
         joined([Some(how), warm_up, Some(timeout), connect_timeout, queue_header]),
     ]
+}
+
+/// `nginx/1.22.1`: the first word of the `Server` header, as far as it is a plain name.
+fn own_name(study: &LoadStudy) -> Option<String> {
+    let is_of_name = |c: &char| c.is_ascii_alphanumeric() || "/._-".contains(*c);
+    let name: String =
+        study.run.tally.server_name.as_ref()?.chars().take_while(is_of_name).collect();
+    (!name.is_empty()).then_some(name)
 }
 
 /// `GET http://127.0.0.1:9292/`, or `51 requests of mix.txt, by weight · http://127.0.0.1:9292/`.
@@ -495,4 +503,24 @@ fn generator_of_load(study: &LoadStudy) -> String {
         timing.to_owned(),
         polled,
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_names_the_server_as_that_names_itself() {
+        let mut study = testkit::load::closed();
+        for (name, shown) in [
+            ("nginx/1.22.1", Some("nginx/1.22.1")),
+            ("Apache/2.4.41 (Ubuntu) mod_wsgi/4.6", Some("Apache/2.4.41")),
+            ("`x` | y", None),
+        ] {
+            study.run.tally.server_name = Some(name.to_owned());
+            assert_eq!(own_name(&study).as_deref(), shown, "{name}");
+        }
+        study.run.tally.server_name = Some("nginx".to_owned());
+        assert!(of_load(&study)[0].contains(" · nginx · "), "{:?}", of_load(&study));
+    }
 }
