@@ -420,9 +420,22 @@ fn with_commands(line: &str, fits: impl Fn(&str) -> bool) -> Vec<&str> {
     pieces
 }
 
-/// The pieces of a line that must not be broken: words, and numbers with their units as in `3 %`.
+/// The pieces of a line that must not be broken: words, numbers with their units as in `3 %`, and
+/// short parts of a line that has several, as in `closed loop · timeout 30 s`.
 fn unbroken(piece: &str) -> impl Iterator<Item = &str> {
-    let mut rest = piece.trim();
+    piece.trim().split(" · ").enumerate().flat_map(|(at, part)| {
+        let separator = (at > 0).then_some("·");
+        let is_short = at > 0 && columns_of(part) <= SHORT_PART;
+        let words = if is_short { vec![part] } else { words_with_units(part).collect() };
+        separator.into_iter().chain(words)
+    })
+}
+
+/// Columns of a part of a line that is not broken.
+const SHORT_PART: usize = 16;
+
+fn words_with_units(part: &str) -> impl Iterator<Item = &str> {
+    let mut rest = part.trim();
     std::iter::from_fn(move || {
         let is_end = |at: &usize| {
             let unit = rest[at + 1..].split(' ').next().unwrap_or_default();
@@ -437,7 +450,10 @@ fn unbroken(piece: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Units that stay on the line of their number.
-const UNITS: [&str; 6] = ["%", "s", "ms", "µs", "kB", "MB"];
+const UNITS: [&str; 17] = [
+    "%", "ns", "µs", "ms", "s", "min", "h", "B", "kB", "MB", "GB", "KiB", "MiB", "GiB", "MiB/s",
+    "CPU", "CPUs",
+];
 
 /// A shell comment, each line with its `#`.
 pub(crate) fn comment(indent: &str, words: &str, width: Width) -> String {
@@ -588,8 +604,11 @@ mod tests {
 
     #[test]
     fn a_number_keeps_its_unit() {
-        let parts: Vec<&str> = unbroken("p99 3251 → 418 ms (-87 %), at 5 s each").collect();
-        assert_eq!(parts, ["p99", "3251", "→", "418 ms", "(-87 %),", "at", "5 s", "each"]);
+        let parts: Vec<&str> =
+            unbroken("p99 3251 → 418 ms (-87 %), 5 min each: 23.0 KiB").collect();
+        assert_eq!(parts, ["p99", "3251", "→", "418 ms", "(-87 %),", "5 min", "each:", "23.0 KiB"]);
+        let parts: Vec<&str> = unbroken("50 connections, 50 requests · timeout 30 s").collect();
+        assert_eq!(parts, ["50", "connections,", "50", "requests", "·", "timeout 30 s"]);
     }
 
     #[test]
