@@ -96,18 +96,22 @@ pub(super) fn sentence(limit: &Limit) -> String {
     });
     let idle = idle.unwrap_or_default();
     let threads = count_of(*slots, "thread");
-    let first = format!(
-        "Probably not the threads: the server does {worth} of work at a time and \
-         has {threads}.{idle}{longer} Something inside the app holds them up"
-    );
-    let first = match computes {
+    let seen =
+        format!("the server does {worth} of work at a time and has {threads}.{idle}{longer}");
+    let held_up = what_holds_them_up(at_once, *slots, workers, *held);
+    match computes {
+        // If it is the lock, more threads do more: they wait while others compute.
         Some(computes) => format!(
-            "{first}: it may be Ruby's lock, since a process computes for {} of the time. Otherwise",
+            "It may be Ruby's lock, since a process computes for {} of the time: then more threads do \
+             more, though less and less. Otherwise something inside the app holds requests up, such as \
+             {held_up}: {seen}",
             share(*computes)
         ),
-        None => format!("{first}:"),
-    };
-    format!("{first} it may be {}.", what_holds_them_up(at_once, *slots, workers, *held))
+        None => format!(
+            "Probably not the threads: {seen} Something inside the app holds them up: it may be \
+             {held_up}."
+        ),
+    }
 }
 
 /// How long a request takes though a thread is free for it.
