@@ -75,8 +75,10 @@ pub struct WatchBoard {
     said: Option<PumaStats>,
     /// What it said before, where it does not answer any more.
     said_before: Option<PumaStats>,
-    /// When it was asked last, by the wall clock, and when it answered first.
+    /// When it was asked last, by the wall clock and by the clock of the watch, and when it answered
+    /// first.
     asked_at: Nanos,
+    asked_after: Nanos,
     first_asked_at: Option<Nanos>,
     /// The last reports of each worker, which come less often than the server is asked; in single
     /// mode of process 0.
@@ -86,6 +88,8 @@ pub struct WatchBoard {
     /// At how many samples in a row no request was seen, and whether there is a load.
     idle_samples: u32,
     has_load: bool,
+    /// When a load last began or ended while it was watched.
+    load_changed_at: Option<Nanos>,
     /// How many wait, over time.
     waiting: WaitingHistory,
     /// The CPUs that the server may use.
@@ -355,13 +359,15 @@ impl WatchBoard {
 
     /// Begins the means of the last seconds anew where a load has begun or ended, so that nothing of
     /// the time before is mixed into what is so now.
-    fn note_load(&mut self) {
+    fn note_load(&mut self, at: Nanos) {
         let has_none = |quantity| self.last(SERVER, quantity) == Some(0.0);
         let is_idle = has_none(Quantity::RequestsOutAtMost) && has_none(Quantity::AcceptQueue);
         let is_unused = has_none(Quantity::Connections);
         self.idle_samples = if is_idle { self.idle_samples + 1 } else { 0 };
         let has_load = !is_unused && self.idle_samples < ENOUGH_IDLE;
         if has_load != self.has_load {
+            // What the first sample finds may have begun long before.
+            self.load_changed_at = self.last_sample.map(|_| at);
             self.series.values_mut().for_each(QuantitySeries::forget_recent);
             for looks in self.looks.values_mut() {
                 looks.drain(..looks.len().saturating_sub(1));
@@ -401,7 +407,7 @@ impl WatchBoard {
         self.gauge(SERVER, Quantity::RequestsOut, at, out.map(f64::from));
         self.gauge(SERVER, Quantity::RequestsOutAtMost, at, out.map(|out| f64::from(out + maybe)));
         self.take_processes(at, processes);
-        self.note_load();
+        self.note_load(at);
         let overflows =
             self.last_sample.and_then(|(_, before)| host.listen_overflows_since(&before));
         self.rate(SERVER, Quantity::ListenOverflows, at, overflows.map(|n| n as f64));
@@ -494,6 +500,7 @@ impl WatchBoard {
             return;
         };
         self.asked_at = wall;
+        self.asked_after = at;
         self.first_asked_at.get_or_insert(wall);
         self.reports.retain(|pid, _| workers.iter().any(|worker| worker.pid.unwrap_or(0) == *pid));
         for worker in &workers {
@@ -524,6 +531,20 @@ impl WatchBoard {
         worker.age(self.asked_at).filter(|_| !self.seen.is_elsewhere)
     }
 
+    /// Whether a worker's figures are of another time than what the kernel tells: a load has begun or
+    /// ended since, or at each of the last looks more of its threads had a request than it counted.
+    fn is_out_of_date(&self, worker: &WorkerStats) -> bool {
+        // In single mode Puma counts when it is asked.
+        let Some(pid) = worker.pid.filter(|_| worker.last_checkin.is_some()) else { return false };
+        let reported_at =
+            self.age_of_report(worker).map(|age| self.asked_after.0.checked_sub(age.0));
+        let is_before =
+            |changed: Nanos| reported_at.is_some_and(|at| at.is_none_or(|at| at < changed.0));
+        let looks = || self.looks.get(&pid).and_then(least_at_work);
+        let is_busier = || looks().zip(worker.busy_threads()).is_some_and(|(now, then)| now > then);
+        self.load_changed_at.is_some_and(is_before) || is_busier()
+    }
+
     /// The process that is there, where it is the only one, or the only one with threads that serve:
     /// others are commands that it has started.
     fn only_process(&self) -> Option<u32> {
@@ -549,7 +570,10 @@ impl WatchBoard {
             // A worker that took the place of another comes last there.
             let mut all: Vec<&WorkerStats> = said.workers.iter().collect();
             all.sort_by_key(|worker| worker.index);
-            return all.into_iter().map(|worker| self.worker_of_statistics(worker)).collect();
+            // Counts of some workers alone would be taken for those of all.
+            let is_current = !all.iter().any(|worker| self.is_out_of_date(worker));
+            let of_statistics = |worker| self.worker_of_statistics(worker, is_current);
+            return all.into_iter().map(of_statistics).collect();
         }
         let is_cluster = self.living().any(|(_, title)| worker_in_title(title).is_some());
         let only = self.only_process().filter(|_| !is_cluster);
@@ -580,7 +604,9 @@ impl WatchBoard {
         }
     }
 
-    fn worker_of_statistics(&self, worker: &WorkerStats) -> WatchedWorker {
+    /// `is_current`: whether its count of busy threads and its backlog are of the same time as what the
+    /// kernel tells; otherwise they are left out.
+    fn worker_of_statistics(&self, worker: &WorkerStats, is_current: bool) -> WatchedWorker {
         let pid = worker.pid.or_else(|| self.only_process());
         let name = match (worker.index, pid) {
             (Some(index), _) => format!("worker {index}"),
@@ -596,11 +622,13 @@ impl WatchBoard {
             is_booting: !worker.ready,
             threads: worker.slots(),
             io_threads: worker.io_threads,
-            busy_threads: worker.busy_threads(),
-            backlog: worker.backlog,
+            busy_threads: worker.busy_threads().filter(|_| is_current),
+            backlog: worker.backlog.filter(|_| is_current),
             waits: pid.and_then(|pid| {
                 // A report may be older than the looks.
-                let by_report = self.pool_threads(pid)?.saturating_sub(worker.busy_threads()?);
+                let busy = worker.busy_threads()?;
+                let by_report = self.pool_threads(pid)?.saturating_sub(busy);
+                let by_report = if is_current { by_report } else { 0 };
                 self.waits_seen(pid, by_report.max(self.free_by_kernel(pid)))
             }),
             staleness_ns: self.age_of_report(worker),
@@ -709,6 +737,16 @@ fn command_for_root() -> String {
         (!is_searched).then(|| path.display().to_string())
     };
     typed.or_else(found).unwrap_or_default()
+}
+
+/// How many threads had a request at the look with the fewest of them, as far as is certain: one that
+/// waits for another thread without a time limit may be free. `None` if the looks are too few.
+fn least_at_work(looks: &VecDeque<PoolLook>) -> Option<u32> {
+    /// Those of one second.
+    const ENOUGH: usize = 5;
+    let at_work =
+        looks.iter().map(|look| look.waits.map(|waits| waits.untimed() + waits.timed - waits.lock));
+    at_work.min().flatten().filter(|_| looks.len() >= ENOUGH)
 }
 
 /// The share of these numbers that are the one that occurs most often.
@@ -874,6 +912,67 @@ mod tests {
         }
         assert_eq!(board.inside(), Some(10.0));
         assert!(board.evidence().span.is_some());
+    }
+
+    /// What a worker of five threads says at this second of the watch, that it reported at that one,
+    /// when so many were busy.
+    fn report(second: u64, reported: u64, busy: u32) -> Observation {
+        let text = format!(
+            r#"{{"workers":1,"worker_status":[{{"pid":11,"booted":true,
+            "last_checkin":"1970-01-01T00:01:{reported:02}Z","last_status":{{"backlog":0,
+            "running":5,"pool_capacity":{},"max_threads":5}}}}]}}"#,
+            5 - busy
+        );
+        let at = Nanos::from_secs(second);
+        let stats = probe::puma_stats::parse(text.as_bytes());
+        Observation::Statistics { at, wall: Nanos::from_secs(60) + at, cpu: Nanos::ZERO, stats }
+    }
+
+    fn with_requests(second: u64, out: u32) -> Observation {
+        let sockets =
+            ServerSockets { open: out, accepted: out, out: Some(out), ..ServerSockets::default() };
+        Observation::Server(Box::new(ServerSample {
+            at: Nanos::from_secs(second),
+            sockets: Some(sockets),
+            processes: vec![ProcessSample { pid: 11, ..ProcessSample::default() }],
+            ..ServerSample::default()
+        }))
+    }
+
+    #[test]
+    fn counts_from_before_a_load_began_or_ended_are_not_of_now() {
+        let mut board = WatchBoard::default();
+        let mut busy = |observations: [Observation; 2]| {
+            for seen in observations {
+                board.take(seen);
+            }
+            let seen = board.evidence();
+            (seen.busy(), seen.inside())
+        };
+        assert_eq!(busy([with_requests(10, 0), report(10, 8, 0)]), (Some(0), Some(0)));
+        assert_eq!(busy([with_requests(11, 9), report(11, 8, 0)]), (None, None), "it has begun");
+        assert_eq!(busy([with_requests(13, 9), report(13, 13, 5)]), (Some(5), Some(0)));
+        assert_eq!(busy([with_requests(14, 9), report(14, 13, 5)]), (Some(5), Some(0)));
+        assert_eq!(busy([with_requests(15, 0), report(15, 13, 5)]), (None, None), "it has ended");
+    }
+
+    #[test]
+    fn a_count_that_the_threads_contradict_at_every_look_is_none() {
+        let mut board = WatchBoard::default();
+        let busy = |board: &WatchBoard| board.evidence().busy();
+        board.take(with_requests(10, 5));
+        board.take(report(10, 6, 1));
+        let mut look = |timed| {
+            let waits = Some(ThreadWaits { timed, lock: 5 - timed, ..ThreadWaits::default() });
+            let look = PoolLook { pid: 11, threads: 5, waits, ..PoolLook::default() };
+            board.take(Observation::Threads { pools: vec![look] });
+            busy(&board)
+        };
+        for _ in 0..4 {
+            assert_eq!(look(5), Some(1), "too few looks");
+        }
+        assert_eq!(look(5), None);
+        assert_eq!(look(1), Some(1), "once there were as few");
     }
 
     fn connection(inode: u64, place: &str) -> BackendConnection {

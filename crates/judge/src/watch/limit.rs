@@ -36,6 +36,8 @@ pub(super) enum Found {
 pub(super) enum Unseen {
     /// It can't be seen which threads are busy.
     Threads,
+    /// The reports about threads are from before this load.
+    OldReports,
     /// Connections wait although threads are free, but the reports about threads are older than the
     /// queue.
     FreeThreads,
@@ -65,12 +67,14 @@ pub(super) fn of(seen: &WatchEvidence) -> Found {
     if uneven::is_so(seen) && !is_full {
         return Found::Uneven;
     }
-    let Some(busy) = busy else { return Found::NotKnown(Unseen::Threads) };
+    // Without reports only the kernel's account is known, by which a thread that waits for a client's
+    // next request is not busy.
+    let without_reports =
+        if seen.no_statistics.is_none() { Unseen::OldReports } else { Unseen::Threads };
+    let Some(busy) = busy else { return Found::NotKnown(without_reports) };
     if !is_full {
-        // Without reports only the kernel's account is known, by which a thread that waits for a
-        // client's next request is not busy.
         let is_reported = seen.busy().is_some();
-        return Found::NotKnown(if is_reported { Unseen::FreeThreads } else { Unseen::Threads });
+        return Found::NotKnown(if is_reported { Unseen::FreeThreads } else { without_reports });
     }
     // The kernel's figures are averages over some seconds; a report shows one moment.
     let out = seen.requests_out().zip(seen.slots());

@@ -140,6 +140,11 @@ fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
         Found::NotKnown(Unseen::FreeThreads) => {
             "Not clear: by the workers' last reports threads are free. Watch longer.".to_owned()
         }
+        Found::NotKnown(Unseen::OldReports) => {
+            "Not clear yet: the workers' last reports are from before this load. Workers report \
+             every 5 s."
+                .to_owned()
+        }
         Found::NotKnown(Unseen::OneReport) => {
             "Not clear yet: one report may be a moment's peak. Workers report every 5 s.".to_owned()
         }

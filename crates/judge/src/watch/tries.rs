@@ -25,7 +25,7 @@ fn of_found(seen: &WatchEvidence, found: &Found) -> Vec<String> {
         Found::Idle(held) => for_idle(seen, held),
         Found::Uneven => vec![uneven::attempt(seen)],
         Found::Standstill => vec![stacks(seen)],
-        Found::NotKnown(Unseen::FreeThreads | Unseen::OneReport) => longer(),
+        Found::NotKnown(Unseen::FreeThreads | Unseen::OneReport | Unseen::OldReports) => longer(),
         Found::Guess(_) => settle(seen),
         Found::Known(limit) if uneven::is_so(seen) && others_would_do_more(seen, limit) => {
             let mut lines = vec![uneven::attempt(seen)];
