@@ -47,7 +47,7 @@ fn sentence_of_locks(workers: u32, locked: &LockWaiters) -> String {
     };
     let what = match (is_on_file, is_one) {
         (true, _) => "a lock on a file".to_owned(),
-        (false, true) => format!("one request at a time{in_each}, by a lock or a pool"),
+        (false, true) => format!("one request at a time{in_each}, by a lock or a pool of one"),
         (false, false) => format!("{pool}, or a lock that a request holds for part of its time"),
     };
     let through = match is_one {

@@ -225,9 +225,16 @@ pub(super) fn of_those_inside(seen: &WatchEvidence, locked: &LockWaiters) -> Opt
         ));
     }
     let timed = if sleep(seen) { SLEEPS } else { TIMED_INSIDE };
-    let others = but_for_locks(seen, &of_workers(seen)?, timed);
-    let others = in_words(others, seen.slots()?);
-    (!others.is_empty()).then(|| format!("Of the others, {}.", listed(&others)))
+    let inside = but_for_locks(seen, &of_workers(seen)?, timed);
+    let inside = in_words(inside, seen.slots()?);
+    match inside.as_slice() {
+        [] => None,
+        [one] => match one.strip_prefix("1 ") {
+            Some(does) => Some(format!("The one that gets through {does}.")),
+            None => Some(format!("Of those that get through, {one}.")),
+        },
+        several => Some(format!("Of those that get through, {}.", listed(several))),
+    }
 }
 
 /// Where those ask that a lock or a pool lets through, if that takes the time.
