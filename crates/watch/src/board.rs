@@ -15,7 +15,7 @@ use probe::puma_stats::{PumaStats, WorkerStats};
 use probe::rights;
 use probe::sampler::{Observation, ServerSample};
 use probe::server_cpu::CpuRoom;
-use probe::threads::{PoolLook, ThreadWaits};
+use probe::threads::{EndedWaits, PoolLook, ThreadWaits};
 
 use crate::WatchTarget;
 use crate::series::{Quantity, QuantitySeries, WaitingHistory};
@@ -24,6 +24,8 @@ use crate::series::{Quantity, QuantitySeries, WaitingHistory};
 const MOST_REPORTS: usize = 8;
 /// How many of the last looks at each worker's threads are kept: those of five seconds.
 const MOST_LOOKS: usize = 25;
+/// Of so many looks it is known how waits with a time limit have ended: those of 30 s. Few end in five.
+const MOST_LOOKS_AT_ENDS: usize = 150;
 /// A load is over if at this many samples in a row no request was in flight and none waited. One
 /// alone may fall between two requests.
 const ENOUGH_IDLE: u32 = 2;
@@ -85,6 +87,8 @@ pub struct WatchBoard {
     reports: BTreeMap<u32, VecDeque<WorkerReport>>,
     /// The last looks at each process's threads that serve requests.
     looks: BTreeMap<u32, VecDeque<PoolLook>>,
+    /// How their waits with a time limit ended, for more looks.
+    ended_waits: BTreeMap<u32, VecDeque<EndedWaits>>,
     /// At how many samples in a row no request was seen, and whether there is a load.
     idle_samples: u32,
     has_load: bool,
@@ -228,11 +232,16 @@ impl WatchBoard {
     }
 
     fn take_looks(&mut self, pools: &[PoolLook]) {
-        self.looks.retain(|pid, _| pools.iter().any(|pool| pool.pid == *pid));
+        let is_there = |pid: &u32| pools.iter().any(|pool| pool.pid == *pid);
+        self.looks.retain(|pid, _| is_there(pid));
+        self.ended_waits.retain(|pid, _| is_there(pid));
         for pool in pools {
             let looks = self.looks.entry(pool.pid).or_default();
             looks.push_back(pool.clone());
             looks.drain(..looks.len().saturating_sub(MOST_LOOKS));
+            let ended = self.ended_waits.entry(pool.pid).or_default();
+            ended.push_back(pool.ended);
+            ended.drain(..ended.len().saturating_sub(MOST_LOOKS_AT_ENDS));
         }
     }
 
@@ -259,6 +268,7 @@ impl WatchBoard {
     fn waits_seen(&self, pid: u32, free: u32) -> Option<WaitsSeen> {
         let all = self.looks.get(&pid)?;
         let looks: Vec<ThreadWaits> = all.iter().map(|look| look.waits).collect::<Option<_>>()?;
+        let ended = || self.ended_waits.get(&pid).into_iter().flatten();
         let count = looks.len() as f64;
         let locked = |look: &ThreadWaits| look.lock.saturating_sub(free);
         let mean = |part: &dyn Fn(&ThreadWaits) -> u32| {
@@ -275,8 +285,8 @@ impl WatchBoard {
             locked_share: looks.iter().filter(is_locked).count() as f64 / count,
             looks: looks.len(),
             untimed_alike: alike(looks.iter().map(ThreadWaits::untimed)),
-            ended_early: all.iter().map(|look| look.ended.early).sum(),
-            ended_in_time: all.iter().map(|look| look.ended.in_time).sum(),
+            ended_early: ended().map(|ended| ended.early).sum(),
+            ended_in_time: ended().map(|ended| ended.in_time).sum(),
         })
     }
 
@@ -372,6 +382,7 @@ impl WatchBoard {
             for looks in self.looks.values_mut() {
                 looks.drain(..looks.len().saturating_sub(1));
             }
+            self.ended_waits.clear();
         }
         self.has_load = has_load;
     }

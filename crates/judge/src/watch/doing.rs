@@ -21,9 +21,12 @@ const ABOUT_ONE: f64 = 0.8;
 enum TimedWaits {
     /// Another thread ends them before the time is up: they wait for something that it has.
     Turns,
+    /// Another thread ends some of them; the time of most runs out, as in a pool that has too little
+    /// for all. Nobody ends a sleep.
+    SomeTurns,
     /// The time runs out.
-    Sleeps,
-    /// Both, or too few of them have ended.
+    RunOut,
+    /// Too few of them have ended, or too few of them early.
     Unclear,
 }
 
@@ -33,27 +36,42 @@ impl TimedWaits {
         const ENOUGH: u32 = 5;
         /// A wait may be over by chance just when a look is late.
         const NEARLY_ALL: f64 = 0.9;
+        /// Fewer may be threads that something else woke.
+        const SOME: u32 = 3;
+        let is_known = all.iter().all(|waits| waits.ended_early + waits.ended_in_time >= ENOUGH);
         let are = |part: fn(&WaitsSeen) -> u32| {
             all.iter().all(|waits| {
                 let ended = waits.ended_early + waits.ended_in_time;
-                ended >= ENOUGH && f64::from(part(waits)) >= NEARLY_ALL * f64::from(ended)
+                f64::from(part(waits)) >= NEARLY_ALL * f64::from(ended)
             })
         };
-        if are(|waits| waits.ended_early) {
+        let early: u32 = all.iter().map(|waits| waits.ended_early).sum();
+        if !is_known {
+            TimedWaits::Unclear
+        } else if are(|waits| waits.ended_early) {
             TimedWaits::Turns
+        } else if early >= SOME && all.iter().all(|waits| waits.ended_early > 0) {
+            TimedWaits::SomeTurns
         } else if are(|waits| waits.ended_in_time) {
-            TimedWaits::Sleeps
+            TimedWaits::RunOut
         } else {
             TimedWaits::Unclear
         }
     }
 }
 
-/// Whether the threads that wait with a time limit sleep.
+/// Whether the threads that wait with a time limit sleep: their time runs out, and none of the others
+/// asks a backend, as the threads do that have what a pool lends.
 pub(super) fn sleep(seen: &WatchEvidence) -> bool {
+    run_out(seen)
+        && of_workers(seen).is_some_and(|all| all.iter().all(|waits| waits.socket < ABOUT_ONE))
+}
+
+/// Whether the time of those that wait with a time limit runs out.
+fn run_out(seen: &WatchEvidence) -> bool {
     let with_such = |all: Vec<WaitsSeen>| {
         let some: Vec<WaitsSeen> = all.into_iter().filter(|waits| waits.timed >= A_FEW).collect();
-        !some.is_empty() && TimedWaits::of(&some) == TimedWaits::Sleeps
+        !some.is_empty() && TimedWaits::of(&some) == TimedWaits::RunOut
     };
     of_workers(seen).is_some_and(with_such)
 }
@@ -88,6 +106,7 @@ pub(super) fn sentence(seen: &WatchEvidence) -> Option<String> {
     let locks = (locked, ["waits for a lock or a pool", "wait for a lock or a pool"]);
     let timed = match has_locks {
         _ if sleep(seen) => SLEEPS,
+        _ if run_out(seen) => RUN_OUT,
         true => TIMED_BESIDE_LOCKS,
         false => TIMED,
     };
@@ -128,8 +147,12 @@ const TIMED_BESIDE_LOCKS: [&str; 2] = [
     "waits with a time limit (a sleep, or a pool that gives up after a while)",
     "wait with a time limit (a sleep, or a pool that gives up after a while)",
 ];
-/// Those whose time is seen to run out.
+/// Those whose time is seen to run out; the second where others ask a backend.
 const SLEEPS: [&str; 2] = ["sleeps", "sleep"];
+const RUN_OUT: [&str; 2] = [
+    "waits until its time is up (a sleep, or a pool that gives up after a while)",
+    "wait until their time is up (a sleep, or a pool that gives up after a while)",
+];
 const TIMED_INSIDE: [&str; 2] = [
     "waits with a time limit (a sleep, or another pool)",
     "wait with a time limit (a sleep, or another pool)",
@@ -319,6 +342,8 @@ pub(super) struct Pool {
     pub waiting: f64,
     /// Whether these are seen to wait for their turn, and always as many; else they may sleep.
     pub is_probable: bool,
+    /// How their waits end.
+    ends: TimedWaits,
 }
 
 /// In each worker the same number of threads waits for a backend, and all others wait with a time
@@ -328,21 +353,24 @@ fn pool(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
     /// At so many of the looks the pool was in use as a whole; at the others one that returned what
     /// it had was seen on the way to its next turn.
     const STEADY: f64 = 0.6;
+    /// Where most waits run out, this is the better part of the evidence.
+    const VERY_STEADY: f64 = 0.9;
     let inside = sum(all, |waits| waits.socket);
     let waiting = sum(all, |waits| waits.timed);
     let size = (inside / all.len() as f64).round() as u32;
     let is_pool = |waits: &WaitsSeen| {
         waits.timed >= ABOUT_ONE && waits.socket >= ABOUT_ONE && waits.socket.round() as u32 == size
     };
-    let timed = TimedWaits::of(all);
     let is_like_one = threads::are_busy(inside + waiting, slots) && all.iter().all(is_pool);
-    let is_steady = all.iter().all(|waits| waits.untimed_alike >= STEADY);
-    (is_like_one && timed != TimedWaits::Sleeps).then_some(Pool {
-        size,
-        inside,
-        waiting,
-        is_probable: timed == TimedWaits::Turns && is_steady,
-    })
+    let is_steady = |share: f64| all.iter().all(|waits| waits.untimed_alike >= share);
+    let ends = TimedWaits::of(all);
+    let is_probable = match ends {
+        TimedWaits::Turns => is_steady(STEADY),
+        TimedWaits::SomeTurns => is_steady(VERY_STEADY),
+        TimedWaits::RunOut | TimedWaits::Unclear => false,
+    };
+    let is_possible = ends != TimedWaits::RunOut || is_steady(VERY_STEADY);
+    (is_like_one && is_possible).then_some(Pool { size, inside, waiting, is_probable, ends })
 }
 
 /// The sentence about a pool.
@@ -354,16 +382,30 @@ fn in_a_pool(seen: &WatchEvidence, pool: &Pool, workers: usize, slots: u32) -> S
         format!("of {}, by the kernel's account, {asks} ({place})", count_of(slots, "thread"));
     let size = pool.size;
     if pool.is_probable {
-        let turns = threads_that(pool.waiting, ["for its turn", "for their turn"]);
-        return format!(
-            "Probably a pool of {size}{each}: {asks}, and {turns} (with a time limit, but others \
-             end the waits before)."
-        );
+        let turns = match pool.ends {
+            TimedWaits::SomeTurns => format!(
+                "{} with a time limit: others end some of these waits before, and the rest run out",
+                brief_count(pool.waiting)
+            ),
+            TimedWaits::Turns | TimedWaits::RunOut | TimedWaits::Unclear => {
+                let turns = threads_that(pool.waiting, ["for its turn", "for their turn"]);
+                format!("{turns} (with a time limit, but others end the waits before)")
+            }
+        };
+        return format!("Probably a pool of {size}{each}: {asks}, and {turns}.");
     }
-    let limit = threads_that(pool.waiting, ["with a time limit", "with a time limit"]);
+    let (whose, limit) = match pool.ends {
+        TimedWaits::RunOut => {
+            (" whose waits run out", ["until its time is up", "until their time is up"])
+        }
+        TimedWaits::Turns | TimedWaits::SomeTurns | TimedWaits::Unclear => {
+            ("", ["with a time limit", "with a time limit"])
+        }
+    };
+    let limit = threads_that(pool.waiting, limit);
     format!(
-        "Cannot be told: a pool of {size}{each}, or requests that sleep beside requests that ask \
-         {place}. {}, and {limit}.",
+        "Cannot be told: a pool of {size}{each}{whose}, or requests that sleep beside requests that \
+         ask {place}. {}, and {limit}.",
         capitalised(&asks)
     )
 }
