@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use model::Study;
+use report::answer::AnswerRoom;
 use report::summary::Summary;
 
 use crate::args::output::{OutputArgs, OutputFile, OutputFormat, StudyKind, TextStyle};
@@ -188,15 +189,17 @@ pub(crate) fn print(
     saved: Option<&Path>,
     output: &OutputArgs,
 ) -> Result<(), Mistake> {
-    let text = render(study, saved, output, output.printed())?;
-    if output.printed() == OutputFormat::Answer {
-        ui::print_painted(&text, |paint| {
-            let saved = saved.map(|path| path.display().to_string());
-            report::answer::painted(&output.forced(study), saved.as_deref(), output.width(), paint)
-        });
-    } else {
-        ui::print(&text);
+    if output.printed() != OutputFormat::Answer {
+        ui::print(&render(study, saved, output, output.printed())?);
+        return Ok(());
     }
+    let study: &Study = &output.forced(study);
+    output.check(StudyKind::from(study))?;
+    let saved = saved.map(|path| path.display().to_string());
+    let room = AnswerRoom { width: output.width(), rows: ui::rows_for_answer() };
+    ui::print_painted(&report::answer::whole(study, saved.as_deref(), room), |paint| {
+        report::answer::painted(study, saved.as_deref(), room, paint)
+    });
     Ok(())
 }
 

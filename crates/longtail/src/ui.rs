@@ -112,6 +112,18 @@ pub(crate) fn terminal_width() -> Width {
     size.map_or(Width::ANY, |size| Width::of(size.columns.into()))
 }
 
+/// How many lines an answer may have so that all of it is on the screen when the prompt is back; `None`
+/// if stdout is no terminal, or one that is too small for any answer.
+pub(crate) fn rows_for_answer() -> Option<usize> {
+    /// A smaller one has no room even for the table and the conclusion.
+    const LEAST: u16 = 20;
+    /// Below it are where it is saved, on two lines of 80 columns, a file that was written, and the
+    /// prompt.
+    const BELOW: u16 = 4;
+    let size = TerminalSize::of(io::stdout()).ok().filter(|size| size.rows >= LEAST)?;
+    Some(usize::from(size.rows - BELOW))
+}
+
 /// Each of these lines, broken at spaces where it is too wide.
 pub(crate) fn broken(text: &str, width: Width) -> String {
     let mut broken = String::new();

@@ -21,6 +21,7 @@ use judge::Grade;
 use judge::expectations::ExpectationResult;
 use judge::next::NextCommand;
 use judge::trust::{ShownPercentile, TrustLine, shown_percentiles};
+use judge::words::listed;
 
 /// The widest line, in columns.
 const COLUMNS: usize = 100;
@@ -51,9 +52,58 @@ pub enum Emphasis {
     Bad,
 }
 
+/// The room that an answer has.
+#[derive(Clone, Copy, Debug)]
+pub struct AnswerRoom {
+    /// The width of its lines.
+    pub width: Width,
+    /// How many lines a terminal shows at once; `None` if that does not matter, as in a pipe.
+    pub rows: Option<usize>,
+}
+
+impl From<Width> for AnswerRoom {
+    fn from(width: Width) -> AnswerRoom {
+        AnswerRoom { width, rows: None }
+    }
+}
+
+/// How much of an answer is shown.
+#[derive(Clone, Copy, Debug)]
+struct AnswerParts {
+    doubts: usize,
+    has_hints: bool,
+    /// Whether what speaks for the figures stands beside a doubt about them.
+    has_passed: bool,
+    commands: usize,
+    reasons: usize,
+    has_pictures: bool,
+}
+
+impl AnswerParts {
+    const ALL: AnswerParts = AnswerParts {
+        doubts: usize::MAX,
+        has_hints: true,
+        has_passed: true,
+        commands: COMMANDS,
+        reasons: usize::MAX,
+        has_pictures: true,
+    };
+
+    /// What leaves an answer that is longer than the terminal, the least important first. The table
+    /// and the conclusion stay, and one line of why, of trust and of what to type next.
+    const LEAVING: [fn(&mut AnswerParts); 6] = [
+        |parts| parts.doubts = parts.doubts.min(1),
+        |parts| parts.commands = parts.commands.min(1),
+        |parts| parts.reasons = 1,
+        |parts| parts.has_hints = false,
+        |parts| parts.has_pictures = false,
+        |parts| parts.has_passed = false,
+    ];
+}
+
 /// The answer of a study, without colour.
-pub fn whole(study: &Study, saved: Option<&str>, width: Width) -> String {
-    painted(study, saved, width, &plain)
+pub fn whole(study: &Study, saved: Option<&str>, room: impl Into<AnswerRoom>) -> String {
+    painted(study, saved, room, &plain)
 }
 
 /// The same, each part as `paint` shows it. What `paint` adds must take no columns, as colour codes
@@ -61,41 +111,35 @@ pub fn whole(study: &Study, saved: Option<&str>, width: Width) -> String {
 pub fn painted(
     study: &Study,
     saved: Option<&str>,
-    width: Width,
+    room: impl Into<AnswerRoom>,
     paint: &dyn Fn(Emphasis, &str) -> String,
 ) -> String {
+    let AnswerRoom { width, rows } = room.into();
     let summary = Summary::of(study, saved.map(str::to_owned));
     let layout = AnswerLayout::of(&summary, width, paint);
-    let text = layout.opening(study, false);
-    // A comparison has a row for each figure, not for each run.
-    let is_by_run = summary.comparison.is_none() && summary.capacity.is_none();
-    let runs = if is_by_run { summary.runs.len() } else { 0 };
-    // On a narrower terminal the same text takes more lines.
-    let lines = LINES * COLUMNS / layout.width.columns().unwrap_or(COLUMNS);
-    let room = (lines + runs.saturating_sub(ROWS)).saturating_sub(text.lines().count());
+    let opening = layout.opening(study, false, true);
     let mut more = String::new();
     // Without a saved study there is nothing more to see.
-    if !study.has_measured_nothing() && saved.is_some() {
+    let is_kept = !study.has_measured_nothing() && saved.is_some();
+    if is_kept {
         wrap(&mut more, layout.width, "  More   ", MORE);
     }
-    // Leave out doubts and commands, one at a time, until the answer fits.
-    let mut doubts = DOUBTS;
-    let mut commands = COMMANDS;
-    // What was interrupted always says how to go on.
-    let least = usize::from(summary.interrupted);
-    loop {
-        let ending = layout.ending(doubts, commands) + &more;
-        let ending = if ending.is_empty() { ending } else { format!("\n{ending}") };
-        if ending.lines().count() <= room || doubts + commands <= least {
-            return text + &ending;
+    let mut parts = layout.fitting_parts(&opening, &more);
+    let mut text = joined_by_gap(opening, &(layout.ending(parts) + &more));
+    for leave in AnswerParts::LEAVING {
+        if !is_kept || rows.is_none_or(|rows| text.lines().count() <= rows) {
+            break;
         }
-        // The first command settles what the conclusion leaves open, so it is left out last.
-        if commands > 1 && commands >= doubts || doubts == 0 {
-            commands -= 1;
-        } else {
-            doubts -= 1;
-        }
+        leave(&mut parts);
+        let opening = layout.opening(study, false, parts.has_pictures);
+        text = joined_by_gap(opening, &layout.ending_on_screen(parts));
     }
+    text
+}
+
+/// The parts of an answer with a blank line between them, if there are both.
+fn joined_by_gap(opening: String, ending: &str) -> String {
+    if ending.is_empty() { opening } else { opening + "\n" + ending }
 }
 
 /// A part of the answer without colour.
@@ -108,8 +152,8 @@ pub(crate) fn in_full(study: &Study, saved: Option<&str>, width: Width) -> Strin
     let summary = Summary::of(study, saved.map(str::to_owned));
     let layout = AnswerLayout::of(&summary, width, &plain);
     crate::text::joined([
-        layout.opening(study, true).trim_end().to_owned() + "\n",
-        layout.ending(usize::MAX, COMMANDS),
+        layout.opening(study, true, true).trim_end().to_owned() + "\n",
+        layout.ending(AnswerParts::ALL),
     ])
 }
 
@@ -117,7 +161,7 @@ pub(crate) fn in_full(study: &Study, saved: Option<&str>, width: Width) -> Strin
 pub(crate) fn conclusion(study: &Study, saved: Option<&str>, width: Width) -> String {
     let summary = Summary::of(study, saved.map(str::to_owned));
     let layout = AnswerLayout::of(&summary, width, &plain);
-    crate::text::joined([layout.sentence(), layout.ending(usize::MAX, COMMANDS)])
+    crate::text::joined([layout.sentence(), layout.ending(AnswerParts::ALL)])
 }
 
 /// The table alone, which a terminal shows while it grows.
@@ -235,7 +279,7 @@ impl<'a> AnswerLayout<'a> {
     }
 
     /// Whether the thresholds are met, what was measured, its figures, and the conclusion.
-    fn opening(&self, study: &Study, is_full: bool) -> String {
+    fn opening(&self, study: &Study, is_full: bool, has_pictures: bool) -> String {
         let mut text = self.thresholds();
         for line in &self.summary.measured {
             wrap(&mut text, self.width, "", &shortened(line, line.split(' ')));
@@ -245,7 +289,9 @@ impl<'a> AnswerLayout<'a> {
             text += &load_answer::rates_and_gap(&self.summary.runs[0], self.width);
             text += &self.table(is_full);
             text += &self.classes(is_full);
-            text += &load_answer::pictures(study, &self.summary.runs[0], self.width, is_full);
+            if has_pictures {
+                text += &load_answer::pictures(study, &self.summary.runs[0], self.width, is_full);
+            }
         } else {
             text += &self.table(is_full);
             text += &self.classes(is_full);
@@ -334,36 +380,99 @@ impl<'a> AnswerLayout<'a> {
         sentence.lines().map(|line| (self.paint)(emphasis, line) + "\n").collect()
     }
 
-    /// Why, whether to trust it, what to type next; with at most this many doubts and commands.
-    fn ending(&self, doubts: usize, commands: usize) -> String {
-        let mut text = String::new();
-        for (at, reason) in self.summary.reasons().enumerate() {
-            wrap(&mut text, self.width, label(at, "  Why    "), reason);
+    /// How many doubts and commands there is room for below this opening.
+    fn fitting_parts(&self, opening: &str, more: &str) -> AnswerParts {
+        // A comparison has a row for each figure, not for each run.
+        let is_by_run = self.summary.comparison.is_none() && self.summary.capacity.is_none();
+        let runs = if is_by_run { self.summary.runs.len() } else { 0 };
+        // On a narrower terminal the same text takes more lines.
+        let lines = LINES * COLUMNS / self.width.columns().unwrap_or(COLUMNS);
+        let room = (lines + runs.saturating_sub(ROWS)).saturating_sub(opening.lines().count());
+        let mut parts = AnswerParts { doubts: DOUBTS, ..AnswerParts::ALL };
+        // What was interrupted always says how to go on.
+        let least = usize::from(self.summary.interrupted);
+        // Leave out doubts and commands, one at a time, until the answer fits.
+        loop {
+            let ending = joined_by_gap(String::new(), &(self.ending(parts) + more));
+            if ending.lines().count() <= room || parts.doubts + parts.commands <= least {
+                return parts;
+            }
+            // The first command settles what the conclusion leaves open, so it is left out last.
+            if parts.commands > 1 && parts.commands >= parts.doubts || parts.doubts == 0 {
+                parts.commands -= 1;
+            } else {
+                parts.doubts -= 1;
+            }
         }
-        text += &self.trust(doubts);
-        for (at, next) in self.summary.next.iter().take(commands).enumerate() {
-            text += &continued(label(at, "  Next   "), next, self.width);
+    }
+
+    /// Why, whether to trust it, what to type next; of each at most as much as `parts` says.
+    fn ending(&self, parts: AnswerParts) -> String {
+        let hidden = self.doubts().saturating_sub(parts.doubts);
+        let mut trust = self.trust(parts);
+        if hidden > 0 {
+            let before = label(usize::from(!trust.is_empty()), "  Trust  ");
+            let more = format!("… {hidden} more: longtail report --full");
+            wrap(&mut trust, self.width, before, &more);
+        }
+        self.why(parts) + &trust + &self.next(parts)
+    }
+
+    /// The same for a terminal with too few rows; one line says what was left out, and where it is.
+    fn ending_on_screen(&self, parts: AnswerParts) -> String {
+        let reasons = self.summary.reasons().count().saturating_sub(parts.reasons);
+        let doubts = self.doubts().saturating_sub(parts.doubts);
+        let commands = self.summary.next.len().saturating_sub(parts.commands);
+        let hidden = [(reasons, "reason"), (doubts, "doubt"), (commands, "command")];
+        let hidden = hidden.iter().filter(|(count, _)| *count > 0);
+        let mut hidden: Vec<String> =
+            hidden.map(|(count, what)| number::count_of(*count as u64, what)).collect();
+        if !parts.has_pictures && self.summary.command == "load" {
+            hidden.push("1 picture".to_owned());
+        }
+        let more = match hidden.as_slice() {
+            [] => MORE.to_owned(),
+            hidden => format!("longtail report --full: {} more", listed(hidden)),
+        };
+        let mut text = self.why(parts) + &self.trust(parts) + &self.next(parts);
+        wrap(&mut text, self.width, "  More   ", &more);
+        text
+    }
+
+    fn why(&self, parts: AnswerParts) -> String {
+        let mut text = String::new();
+        for (at, reason) in self.summary.reasons().take(parts.reasons).enumerate() {
+            wrap(&mut text, self.width, label(at, "  Why    "), reason);
         }
         text
     }
 
-    /// What speaks for the figures, and at most this many doubts about them.
-    fn trust(&self, doubts: usize) -> String {
+    fn next(&self, parts: AnswerParts) -> String {
+        let next = self.summary.next.iter().take(parts.commands).enumerate();
+        next.map(|(at, next)| continued(label(at, "  Next   "), next, self.width)).collect()
+    }
+
+    /// How many lines of trust are doubts.
+    fn doubts(&self) -> usize {
+        self.summary.trust.iter().filter(|line| line.mark != Grade::Passed).count()
+    }
+
+    /// What speaks for the figures, and the first doubts about them.
+    fn trust(&self, parts: AnswerParts) -> String {
         let mut text = String::new();
         let mut shown = 0;
         let mut doubtful = 0;
-        for line in &self.summary.trust {
+        let is_shown = |line: &&TrustLine| {
+            parts.has_passed || line.mark != Grade::Passed || self.doubts() == 0
+        };
+        for line in self.summary.trust.iter().filter(is_shown) {
             doubtful += usize::from(line.mark != Grade::Passed);
-            if doubtful <= doubts {
-                let is_hinted = line.mark == Grade::Failed || doubtful == 1 || doubts == usize::MAX;
+            if doubtful <= parts.doubts {
+                let is_first = doubtful == 1 || parts.doubts == usize::MAX;
+                let is_hinted = parts.has_hints && (line.mark == Grade::Failed || is_first);
                 text += &self.trust_line(label(shown, "  Trust  "), line, is_hinted);
                 shown += 1;
             }
-        }
-        if doubtful > doubts {
-            let more = doubtful - doubts;
-            let before = label(shown, "  Trust  ");
-            wrap(&mut text, self.width, before, &format!("… {more} more: longtail report --full"));
         }
         text
     }

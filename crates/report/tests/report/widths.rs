@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use model::Study;
 use report::Width;
-use report::answer::GrowingTable;
+use report::answer::{AnswerRoom, GrowingTable};
 use testkit::study;
 
 const TERMINALS: [usize; 3] = [80, 100, 146];
@@ -61,6 +61,37 @@ fn columns_that_leave_an_answer_are_named() {
     assert_eq!(head(50), "load connections req/s failed p50 p99");
     assert!(answer(50).contains("Not shown in 50 columns: p95, max, FIFO"), "{}", answer(50));
     assert_eq!(head(40), "load req/s failed p99");
+}
+
+/// On a terminal that is not as high as the answer, the table and the conclusion stay, and what was
+/// left out is counted.
+#[test]
+fn an_answer_leaves_out_what_is_least_important_where_rows_are_few() {
+    for study in testkit::every_study() {
+        let answer = |rows| {
+            let room = AnswerRoom { width: Width::of(80), rows };
+            report::answer::whole(&study, Some("x.study.json"), room)
+        };
+        let whole = answer(None);
+        let lines = whole.lines().count();
+        assert_eq!(answer(Some(lines)), whole);
+        let short = answer(Some(20));
+        let is_left_out = |part: &str| whole.contains(part) && !short.contains(part);
+        let summary = report::summary::Summary::of(&study, None);
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for line in summary.sentence.lines() {
+            assert!(words(&short).contains(&words(line)), "{short}");
+        }
+        for part in ["  Why ", "  Trust ", "  Next ", "  More "] {
+            assert!(!is_left_out(part), "{part}: {short}\n{whole}");
+        }
+        assert!(short.lines().count() <= lines, "{short}\n{whole}");
+    }
+    let room = AnswerRoom { width: Width::of(80), rows: Some(20) };
+    let short = report::answer::whole(&study::judged().into(), Some("x.study.json"), room);
+    assert!(short.contains("  More   longtail report --full: "), "{short}");
+    let not_kept = report::answer::whole(&study::judged().into(), None, room);
+    assert!(!not_kept.contains("report --full: "), "{not_kept}");
 }
 
 /// That its last run was cut short stands below the table, and takes no room from its columns.
