@@ -137,14 +137,20 @@ impl Screen {
 
 const SWEEP: &str = "sweep --server builtin -t2:2 -d0.02 --for 1s --multiples 1,2,3,4";
 
-#[test]
-fn after_ctrl_c_no_scrap_stays_and_no_line_was_too_wide() {
+/// A sweep on such a terminal that Ctrl-C ends in its third run: what its screen shows.
+fn sweep_after_ctrl_c(kind: &str, columns: usize) -> Screen {
     let lab = Lab::new();
-    let mut sweep = OnTerminal::start(&lab, SWEEP, "xterm", 60);
+    let mut sweep = OnTerminal::start(&lab, SWEEP, kind, columns);
     sweep.until("run 3/4");
     sweep.press_ctrl_c();
     let (ended, screen) = sweep.end();
     assert_eq!(ended.code(), 130);
+    screen
+}
+
+#[test]
+fn after_ctrl_c_no_scrap_stays_and_no_line_was_too_wide() {
+    let screen = sweep_after_ctrl_c("xterm", 60);
     let text = screen.lines.join("\n");
     for scrap in ["run 3/4", "⠋", "⠙", "⠹", "^C"] {
         assert!(!text.contains(scrap), "{scrap} of what was drawn is left:\n{text}");
@@ -159,12 +165,7 @@ fn after_ctrl_c_no_scrap_stays_and_no_line_was_too_wide() {
 /// Where nothing is drawn, no room is left for the key.
 #[test]
 fn what_follows_ctrl_c_begins_on_a_line_of_its_own() {
-    let lab = Lab::new();
-    let mut sweep = OnTerminal::start(&lab, SWEEP, "dumb", 80);
-    sweep.until("run 3/4");
-    sweep.press_ctrl_c();
-    let (ended, screen) = sweep.end();
-    assert_eq!(ended.code(), 130);
+    let screen = sweep_after_ctrl_c("dumb", 80);
     let keys: Vec<&String> = screen.lines.iter().filter(|line| line.contains("^C")).collect();
     assert_eq!(keys, ["^C"], "{}", screen.lines.join("\n"));
 }

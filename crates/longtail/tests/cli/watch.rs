@@ -172,6 +172,14 @@ fn assert_a_replaced_worker_is_watched(lab: &Lab, port: u16, master: u32, worker
     }
 }
 
+/// A sink that listens, and its port.
+fn sink(lab: &Lab) -> (Running, u16) {
+    let port = free_port();
+    let mut server = lab.start(&format!("sink --listen 127.0.0.1:{port}"));
+    server.until(|printed| printed.contains("listening"));
+    (server, port)
+}
+
 /// On a terminal, watch draws on the alternate screen, ends on `q` and restores the terminal.
 #[test]
 fn q_ends_a_watch_and_restores_the_terminal() {
@@ -179,9 +187,7 @@ fn q_ends_a_watch_and_restores_the_terminal() {
         return;
     }
     let lab = Lab::new();
-    let port = free_port();
-    let mut server = lab.start(&format!("sink --listen 127.0.0.1:{port}"));
-    server.until(|printed| printed.contains("listening"));
+    let (_server, port) = sink(&lab);
     let mut terminal = on_a_screen(&lab, port, "");
     // Blanks are not drawn on an empty screen.
     terminal.until(|printed| printed.contains("figures"));
@@ -225,9 +231,7 @@ fn ctrl_c_on_a_screen_cuts_short_a_watch_that_was_given_a_time() {
         return;
     }
     let lab = Lab::new();
-    let port = free_port();
-    let mut server = lab.start(&format!("sink --listen 127.0.0.1:{port}"));
-    server.until(|printed| printed.contains("listening"));
+    let (_server, port) = sink(&lab);
     let ctrl_c = "\x03";
     for (flags, key, code) in
         [("--for 60s", ctrl_c, "code 130"), ("--for 60s", "q", "code 0"), ("", ctrl_c, "code 0")]
