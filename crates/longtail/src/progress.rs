@@ -244,7 +244,7 @@ struct ProgressPiece {
     leaves: u8,
 }
 
-/// As many of the pieces as there is room for; the last resort is to cut the text.
+/// As many of the pieces as there is room for; the last resort is to cut the text behind a word.
 fn fitted(mut pieces: Vec<ProgressPiece>, columns: usize) -> String {
     pieces.retain(|piece| !piece.text.is_empty());
     loop {
@@ -255,9 +255,20 @@ fn fitted(mut pieces: Vec<ProgressPiece>, columns: usize) -> String {
         }
         let next = pieces.iter().map(|piece| piece.leaves).max().unwrap_or(0);
         if next == 0 {
-            return text.chars().take(columns.saturating_sub(1)).chain(['…']).collect();
+            return cut_behind_word(&text, columns);
         }
         pieces.retain(|piece| piece.leaves != next);
+    }
+}
+
+/// As many whole words as there is room for; at least a part of the first.
+fn cut_behind_word(text: &str, columns: usize) -> String {
+    let room = columns.saturating_sub(1);
+    let fits = |end: &usize| text[..*end].chars().count() <= room;
+    let ends = text.match_indices(' ').map(|(end, _)| end);
+    match ends.take_while(fits).last() {
+        Some(end) => text[..end].trim_end_matches(',').to_owned() + "…",
+        None => text.chars().take(room).chain(['…']).collect(),
     }
 }
 
@@ -531,7 +542,9 @@ mod tests {
             (60, "run 2/5, 0:04 of 0:11, 71.8/s, p50 50.7 ms, about 0:38 left"),
             (40, "run 2/5, 71.8/s, about 0:38 left"),
             (24, "run 2/5, about 0:38 left"),
-            (12, "run 2/5, ab…"),
+            (18, "run 2/5, about…"),
+            (12, "run 2/5…"),
+            (3, "ru…"),
         ] {
             assert_eq!(fitted(pieces(), columns), expected);
         }

@@ -74,9 +74,15 @@ enum LineFigure {
 const TIME: usize = 8;
 const FIGURE: usize = 9;
 
-/// The head over the lines.
+/// The head over the lines, and which columns a narrow terminal has no room for.
 pub fn sample_line_head(board: &WatchBoard, width: Width) -> String {
-    columns("s", line_of(board).iter().map(|(_, name)| (*name).to_owned()), width)
+    let names = || line_of(board).iter().map(|(_, name)| (*name).to_owned());
+    let mut head = columns("s", names(), width);
+    let left: Vec<String> = names().skip(columns_in(width)).collect();
+    if !left.is_empty() {
+        report::wrap(&mut head, width, "  ", &format!("(no room for: {})", left.join(", ")));
+    }
+    head
 }
 
 /// The last sample in a line.
@@ -97,9 +103,14 @@ pub fn stands_at(board: &WatchBoard) -> Option<String> {
     Diagnosis::of(&board.evidence()).answer.into_iter().next()
 }
 
+/// For how many figures there is room beside the time.
+fn columns_in(width: Width) -> usize {
+    width.columns().map_or(usize::MAX, |columns| (columns - TIME) / FIGURE)
+}
+
 fn columns(first: &str, cells: impl Iterator<Item = String>, width: Width) -> String {
-    let room = width.columns().map_or(usize::MAX, |columns| (columns - TIME) / FIGURE);
-    let cells: Vec<String> = cells.take(room).map(|cell| format!("{cell:>FIGURE$}")).collect();
+    let cells: Vec<String> =
+        cells.take(columns_in(width)).map(|cell| format!("{cell:>FIGURE$}")).collect();
     format!("{first:>TIME$}{}\n", cells.concat())
 }
 
@@ -280,6 +291,18 @@ mod tests {
         };
         assert!(head(false).contains("flight   inside") && !head(false).contains("backlog"));
         assert!(head(true).contains("backlog") && !head(true).contains("flight"));
+    }
+
+    #[test]
+    fn columns_that_leave_a_narrow_line_are_named() {
+        let board = WatchBoard::of(&crate::target::tests::target(), true);
+        let head = |columns| sample_line_head(&board, Width::of(columns));
+        assert!(head(80).ends_with(" overfl/s\n") && !head(80).contains("no room"), "{}", head(80));
+        assert!(
+            head(70).ends_with("   CPU %\n  (no room for: wait %, overfl/s)\n"),
+            "{}",
+            head(70)
+        );
     }
 
     fn described(board: &WatchBoard) -> String {

@@ -217,8 +217,10 @@ impl Viewer<'_> {
         let below = match self.lines_below_head {
             Some(below) if !is_full(below) => below,
             Some(_) | None => {
-                ui::print(&watch::sample_line_head(board, width));
-                0
+                let head = watch::sample_line_head(board, width);
+                ui::print(&head);
+                // The first of its own lines is allowed for.
+                head.lines().count().saturating_sub(1)
             }
         };
         ui::print(&watch::sample_line(board, width));
