@@ -317,6 +317,21 @@ mod tests {
     }
 
     #[test]
+    fn text_and_json_say_the_same_sentences() {
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for (name, seen) in situations() {
+            let text = words(&lines(&seen, Some(WatchEnd::Time)).join("\n"));
+            let json = crate::watch_json(&target(), &seen, Some(WatchEnd::Time), None);
+            let sentences = ["answer", "since", "why", "try"].map(|key| &json[key]);
+            let lists = sentences.iter().flat_map(|one| one.as_array().into_iter().flatten());
+            let alone = sentences.iter().filter_map(|one| one.as_str());
+            for sentence in lists.filter_map(|one| one.as_str()).chain(alone) {
+                assert!(text.contains(&words(sentence)), "{name}: {sentence}: {text}");
+            }
+        }
+    }
+
+    #[test]
     fn a_title_is_broken_between_its_parts() {
         let mut seen = situation("the rate is from before the watch");
         seen.age = Some(Nanos::from_secs(200));
