@@ -336,6 +336,14 @@ fn about_limit(study: &SweepStudy, limit: &Limit) -> Option<NextCommand> {
         Limit::RubyLock { .. } if has_ruby_workers => {
             with(format!("-w{}", 2 * workers), &["-w", "--workers"], "twice as many workers")
         }
+        Limit::InsideApp { computes: Some(_), slots, .. } if has_ruby_workers => {
+            let threads = 2 * slots / workers;
+            with(
+                format!("-t{threads}:{threads}"),
+                &["-t", "--threads"],
+                "twice the threads: if they do more, it is the lock",
+            )
+        }
         Limit::InsideApp { .. } if has_ruby_workers => with(
             format!("-w{}", 2 * workers),
             &["-w", "--workers"],

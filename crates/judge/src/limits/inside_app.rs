@@ -96,20 +96,18 @@ pub(super) fn sentence(limit: &Limit) -> String {
     });
     let idle = idle.unwrap_or_default();
     let threads = count_of(*slots, "thread");
-    let seen =
-        format!("the server does {worth} of work at a time and has {threads}.{idle}{longer}");
+    let seen = format!("the server does {worth} of work at a time and has {threads}.{idle}");
     let held_up = what_holds_them_up(at_once, *slots, workers, *held);
     match computes {
         // If it is the lock, more threads do more: they wait while others compute.
         Some(computes) => format!(
             "It may be Ruby's lock, since a process computes for {} of the time: then more threads do \
-             more, though less and less. Otherwise something inside the app holds requests up, such as \
-             {held_up}: {seen}",
+             more, though less and less. Otherwise {held_up}: {seen}",
             share(*computes)
         ),
         None => format!(
-            "Probably not the threads: {seen} Something inside the app holds them up: it may be \
-             {held_up}."
+            "Probably not the threads: {seen}{longer} Something inside the app holds them up: it may \
+             be {held_up}."
         ),
     }
 }
