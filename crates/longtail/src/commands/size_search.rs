@@ -75,19 +75,22 @@ fn look_for_the_most(
     let mut observer = LookObserver { shown: StudyDisplay::new() };
     ui::note("--try auto: a run of each number of threads first, until more threads bring nothing");
     while let Some(threads) = next_threads(looks, workers.unwrap_or(1), args.connections) {
-        let look = least_disturbed(|| {
-            let arm = args.arm(&arm_of(args, workers, threads))?;
-            let size = size_of(args, workers.unwrap_or(1), threads);
-            let connections = args.connections.unwrap_or_else(|| connections_for(size));
-            let load = LookLoad::Closed { connections };
-            observer.shown.working(&format!("a run of {size}"));
-            let Some(study) = run_once(arm, load, &mut observer)? else { return Ok(None) };
-            // A config file's workers are known once the first server runs.
-            workers = workers.or_else(|| Some(study.server(0)?.workers));
-            let look = look_of(&study, size_of(args, workers.unwrap_or(0), threads));
-            ui::note(&with_others(in_words(&look), look.others));
-            Ok(Some((look, look.others)))
-        })?;
+        let look = least_disturbed(
+            |look: &SizeLook| look.others,
+            || {
+                let arm = args.arm(&arm_of(args, workers, threads))?;
+                let size = size_of(args, workers.unwrap_or(1), threads);
+                let connections = args.connections.unwrap_or_else(|| connections_for(size));
+                let load = LookLoad::Closed { connections };
+                observer.shown.working(&format!("a run of {size}"));
+                let Some(study) = run_once(arm, load, &mut observer)? else { return Ok(None) };
+                // A config file's workers are known once the first server runs.
+                workers = workers.or_else(|| Some(study.server(0)?.workers));
+                let look = look_of(&study, size_of(args, workers.unwrap_or(0), threads));
+                ui::note(&with_others(in_words(&look), look.others));
+                Ok(Some(look))
+            },
+        )?;
         let Some(look) = look else { return Ok(false) };
         looks.push(look);
     }
@@ -112,38 +115,43 @@ fn look_at_a_rate(
         count_of(sizes.len() as u64, "size")
     ));
     for at in sizes {
-        let look = least_disturbed(|| {
-            let arm = args.arm(&size_arm(looks[at].size))?;
-            let load = LookLoad::Rate { per_s, length };
-            observer.shown.working(&format!("a run of {}", looks[at].size));
-            let Some(study) = run_once(arm, load, &mut observer)? else { return Ok(None) };
-            let look = rate_look_of(&study, per_s);
-            ui::note(&with_others(rate_in_words(looks[at].size, &look), look.others));
-            Ok(Some((look, look.others)))
-        })?;
+        let look = least_disturbed(
+            |look: &RateLook| look.others,
+            || {
+                let arm = args.arm(&size_arm(looks[at].size))?;
+                let load = LookLoad::Rate { per_s, length };
+                observer.shown.working(&format!("a run of {}", looks[at].size));
+                let Some(study) = run_once(arm, load, &mut observer)? else { return Ok(None) };
+                let look = rate_look_of(&study, per_s);
+                ui::note(&with_others(rate_in_words(looks[at].size, &look), look.others));
+                Ok(Some(look))
+            },
+        )?;
         let Some(look) = look else { return Ok(false) };
         looks[at].at_rate = Some(look);
     }
     Ok(true)
 }
 
-/// What a run says, which is repeated where other processes use the CPUs: then that of the run of
-/// which they took less. `None` if the user interrupts.
+/// What a run says, which is repeated where other processes use the CPUs (`others`): then that of the
+/// run of which they took less. `None` if the user interrupts.
 fn least_disturbed<T>(
-    mut run: impl FnMut() -> Result<Option<(T, Option<f64>)>, Mistake>,
+    others: impl Fn(&T) -> Option<f64>,
+    mut run: impl FnMut() -> Result<Option<T>, Mistake>,
 ) -> Result<Option<T>, Mistake> {
-    let mut kept: Option<(T, f64)> = None;
+    let taken = |look: &T| others(look).unwrap_or(0.0);
+    let mut kept: Option<T> = None;
     for _ in 0..ATTEMPTS {
-        let Some((look, others)) = run()? else { return Ok(None) };
-        let taken = others.unwrap_or(0.0);
-        if kept.as_ref().is_none_or(|(_, least)| taken < *least) {
-            kept = Some((look, taken));
+        let Some(look) = run()? else { return Ok(None) };
+        let is_undisturbed = others(&look).is_none();
+        if kept.as_ref().is_none_or(|kept| taken(&look) < taken(kept)) {
+            kept = Some(look);
         }
-        if others.is_none() {
+        if is_undisturbed {
             break;
         }
     }
-    Ok(kept.map(|(look, _)| look))
+    Ok(kept)
 }
 
 /// The arms that are worth comparing.

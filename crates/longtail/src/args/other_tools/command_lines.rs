@@ -19,7 +19,7 @@ use super::flags::{
     OthersDefault, OthersFlag, OwnType, RATE, Spelling, TOOLS, Takes, URL, UrlPlace, VUS,
     in_five_digits, is_script, truth_of, with_value,
 };
-use super::k6_script::{K6Script, Pauses};
+use super::k6_script::{IterationRate, K6Script, Pauses};
 use super::script_file::text_of;
 use super::synonyms;
 use super::wrk_script::WrkScript;
@@ -1169,8 +1169,8 @@ impl Settings {
 
 /// What becomes of pauses at a rate, which delay no request. `pauses`: those of an iteration,
 /// `iterations`: how many a second begin, and the most virtual users for them.
-fn pause_at_rate(pauses: Option<Nanos>, iterations: Option<(f64, u32)>) -> String {
-    if let (Some(pauses), Some((rate, users))) = (pauses, iterations) {
+fn pause_at_rate(pauses: Option<Nanos>, iterations: Option<IterationRate>) -> String {
+    if let (Some(pauses), Some(IterationRate { per_s: rate, users })) = (pauses, iterations) {
         let most = f64::from(users) / pauses.as_secs_f64();
         if most < rate {
             return format!(

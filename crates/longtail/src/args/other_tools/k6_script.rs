@@ -90,7 +90,16 @@ pub(super) struct LoadShape {
     pub(super) is_open: bool,
     /// How many iterations a second begin, and how many virtual users there are for them, if both
     /// are plain.
-    pub(super) iterations: Option<(f64, u32)>,
+    pub(super) iterations: Option<IterationRate>,
+}
+
+/// An arrival rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct IterationRate {
+    /// How many iterations begin in a second.
+    pub(super) per_s: f64,
+    /// The most virtual users for them.
+    pub(super) users: u32,
 }
 
 /// What becomes of an iteration of an arrival rate that comes too early.
@@ -772,7 +781,12 @@ impl LoadShape {
             format!("its {executor} is a closed loop")
         };
         let said = others.into_iter().chain([is_loop]).collect();
-        LoadShape { words, said, is_open, iterations: iterations.zip(most) }
+        LoadShape {
+            words,
+            said,
+            is_open,
+            iterations: iterations.zip(most).map(|(per_s, users)| IterationRate { per_s, users }),
+        }
     }
 
     /// Stages of virtual users, of which there are `least` at the start.
