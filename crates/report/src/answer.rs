@@ -463,7 +463,7 @@ impl<'a> AnswerLayout<'a> {
         let mut shown = 0;
         let mut doubtful = 0;
         let is_shown = |line: &&TrustLine| {
-            parts.has_passed || line.mark != Grade::Passed || self.doubts() == 0
+            parts.has_passed || line.mark != Grade::Passed || parts.doubts.min(self.doubts()) == 0
         };
         for line in self.summary.trust.iter().filter(is_shown) {
             doubtful += usize::from(line.mark != Grade::Passed);
