@@ -86,10 +86,12 @@ pub fn ordinary_rate(looks: &[SizeLook]) -> Option<f64> {
 }
 
 /// How long a run at this rate is: long enough for 40 responses above the 95th percentile, within
-/// what anybody waits for.
-pub fn length_at(per_s: f64) -> Nanos {
+/// what somebody waits for who wants runs in blocks of `length`.
+pub fn length_at(per_s: f64, length: Nanos) -> Nanos {
     const RESPONSES: f64 = 800.0;
-    Nanos::from_secs((RESPONSES / per_s).clamp(5.0, 20.0).ceil() as u64)
+    const LEAST_S: f64 = 5.0;
+    const MOST: u64 = 5;
+    Nanos::from_secs((RESPONSES / per_s).max(LEAST_S).ceil() as u64).min(length * MOST)
 }
 
 /// The sizes that can do so many requests per second, by their place among the looks.
@@ -202,10 +204,11 @@ mod tests {
     fn ordinary_traffic_is_a_round_rate_that_most_sizes_can_do() {
         let looks = looks(&[44.0, 63.8, 76.5, 93.0, 108.0, 120.0, 125.0]);
         let rate = ordinary_rate(&looks).unwrap();
-        assert_eq!((rate, length_at(rate)), (75.0, Nanos::from_secs(11)));
+        let length = |rate| length_at(rate, Nanos::from_secs(4));
+        assert_eq!((rate, length(rate)), (75.0, Nanos::from_secs(11)));
         assert_eq!(that_can_do(&looks, rate), [2, 3, 4, 5, 6]);
         assert_eq!(ordinary_rate(&[]), None);
-        assert_eq!([1.0, 1e5].map(length_at), [20, 5].map(Nanos::from_secs));
+        assert_eq!([1.0, 1e5].map(length), [20, 5].map(Nanos::from_secs));
     }
 
     #[test]

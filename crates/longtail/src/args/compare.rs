@@ -115,7 +115,7 @@ pub(crate) struct CompareArgs {
     arrivals: Arrivals,
     /// Length of each run, after its warm-up
     #[arg(short = 'z', long = "for", short_alias = 'D', id = "length", value_name = "TIME", default_value = "4s", value_parser = above_zero, help_heading = "Load")]
-    length: Nanos,
+    pub(crate) length: Nanos,
 
     /// Blocks, 6 at least, with every arm once [default: 8 to 20, until clear]
     #[arg(long, alias = "rounds", value_name = "N", help_heading = "Answer", value_parser = from_1_to(1000))]

@@ -105,7 +105,7 @@ fn look_at_a_rate(
     run_once: &mut RunOnce<'_>,
 ) -> Result<bool, Mistake> {
     let Some(per_s) = args.rate_per_s().or_else(|| ordinary_rate(looks)) else { return Ok(true) };
-    let length = length_at(per_s);
+    let length = length_at(per_s, args.length);
     let sizes = that_can_do(looks, per_s);
     let mut observer = LookObserver { shown: StudyDisplay::new() };
     ui::note(&format!(
