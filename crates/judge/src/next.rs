@@ -21,7 +21,7 @@ use crate::findings::{
 };
 use crate::named_runs::name_in_sweep;
 use crate::server_limit::SAME_RATE;
-use crate::size_search::{enough_for_rate, worth_having};
+use crate::size_search::worth_having;
 use crate::tried_sizes::{larger_sizes, largest_is_best};
 use crate::trust::UNCERTAIN;
 
@@ -204,9 +204,9 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
         return next.into_iter().collect();
     }
     if found.ranking.as_ref().is_some_and(ArmRanking::is_decided)
-        && !study.plan.looked_at.is_empty()
+        && let Some(next) = capacity_of_sizes(study)
     {
-        return times_of_sizes(study).into_iter().chain(capacity_of_sizes(study)).collect();
+        return vec![next];
     }
     let is_thin = |doubt| {
         matches!(doubt, ComparisonDoubt::Missing { figure: MissingFigure::TooFewAnswers, .. })
@@ -245,25 +245,6 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
         more_blocks.or_else(|| is_noisy.then(longer).flatten())
     };
     next.into_iter().collect()
-}
-
-/// After `sweep --try auto`, which looks at the response times with ordinary traffic once: the same in
-/// blocks, for the size that seems enough and its neighbours.
-fn times_of_sizes(study: &ComparisonStudy) -> Option<NextCommand> {
-    let looks = &study.plan.looked_at;
-    let enough = enough_for_rate(looks)?;
-    let per_s = enough.at_rate?.per_s;
-    let at = looks.iter().position(|look| look.size == enough.size)?;
-    let near = &looks[at.saturating_sub(1)..looks.len().min(at + 2)];
-    let sizes: Vec<String> = near.iter().map(|look| look.size.as_typed()).collect();
-    if sizes.len() < 2 {
-        return None;
-    }
-    let rate = number::rate_in_words(per_s);
-    let with = format!("--try {} --rate {rate}/s", sizes.join(","));
-    let without = ["--try", "--rate", "-c", "--connections"];
-    let why = "which of them is enough for that, with intervals";
-    Some(OwnLine(&study.command_line).with(with, &without, why))
 }
 
 /// After `sweep --try auto`, which finds the most requests a second: the rate that the smallest sizes
@@ -777,8 +758,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn after_a_search_for_threads_come_times_and_capacities_of_the_sizes_worth_having() {
-        use model::comparison::{RateLook, SizeLook};
+    fn after_a_search_for_threads_comes_the_capacity_of_the_sizes_worth_having() {
+        use model::comparison::SizeLook;
 
         let mut study = testkit::comparison::best();
         let said = |study: &ComparisonStudy| capacity_of_sizes(study).map(|next| next.command);
@@ -789,6 +770,8 @@ mod tests {
                 size: ServerSize { workers: 2, threads, keep_alive: true },
                 rate_per_s,
                 is_near_limit: false,
+                cpus_used_up: None,
+                computes: None,
                 others: None,
                 at_rate: None,
             })
@@ -798,18 +781,6 @@ mod tests {
         assert_eq!(
             said(&study).as_deref(),
             Some("longtail capacity -r config.ru --path /posts --try 2x5,2x8,2x13")
-        );
-        let times = |study: &ComparisonStudy| times_of_sizes(study).map(|next| next.command);
-        assert_eq!(times(&study), None, "no size was looked at with ordinary traffic");
-        for (look, p95) in study.plan.looked_at.iter_mut().skip(2).zip([101, 104, 109, 109]) {
-            let p95 = Some(Nanos::from_millis(p95));
-            look.at_rate = Some(RateLook { per_s: 75.0, p50: p95, p95, others: None });
-        }
-        assert_eq!(
-            times(&study).as_deref(),
-            Some(
-                "longtail sweep -r config.ru --path /posts -w2 --for 2s --try 2x2,2x5,2x8 --rate 75/s"
-            )
         );
         study.command_line = "longtail sweep --try auto --no-calibrate".into();
         assert_eq!(said(&study), None, "capacity has no such flag");

@@ -11,7 +11,7 @@ use model::comparison::{RateLook, SizeLook};
 use model::{ComparisonStudy, CpuUsage, Nanos, Run, ServerSize};
 
 use crate::findings::others_beyond;
-use crate::tried_sizes::is_near_limit;
+use crate::tried_sizes::{computes, is_near_limit, used_up};
 
 /// Threads of a worker that are looked at, one after the other.
 const THREADS: [u32; 9] = [1, 2, 3, 5, 8, 13, 21, 34, 55];
@@ -55,6 +55,8 @@ pub fn look_of(study: &ComparisonStudy, size: ServerSize) -> SizeLook {
         rate_per_s: run.map_or(0.0, model::Run::completed_rate),
         // CPUs that others use up say nothing of the size.
         is_near_limit: others.is_none() && is_near_limit(study, 0),
+        cpus_used_up: used_up(study, 0).map(|cpus| cpus.of),
+        computes: computes(study, 0),
         others,
         at_rate: None,
     }
@@ -130,10 +132,38 @@ pub fn connections_for(size: ServerSize) -> u32 {
     size.slots().saturating_mul(2).max(size.workers.max(1).saturating_mul(FOR_EACH_WORKER))
 }
 
-/// The sizes to compare, in ascending order: the smallest that was as good as the best, the best,
-/// and their neighbours, because one run of each may be wrong by a step. Fewer than two if fewer were
-/// looked at.
-pub fn to_compare(looks: &[SizeLook]) -> Vec<ServerSize> {
+/// The sizes to compare, in ascending order, and at which rate.
+pub struct ComparedSizes {
+    /// The sizes; fewer than two if fewer were looked at.
+    pub sizes: Vec<ServerSize>,
+    /// Requests per second of an open loop with Poisson arrivals; `None` is a closed loop.
+    pub per_s: Option<f64>,
+}
+
+/// A size that a rate keeps busier than this is left out: requests may wait ever longer there, and
+/// then it has no response times to compare.
+const BUSY_AT_MOST: f64 = 0.9;
+
+/// The size that seems enough for ordinary traffic and its neighbours, at that rate. If fewer than
+/// two sizes can do it, those that do most, in a closed loop.
+pub fn to_compare(looks: &[SizeLook]) -> ComparedSizes {
+    let near = enough_for_rate(looks).and_then(|enough| {
+        let per_s = enough.at_rate?.per_s;
+        let at = looks.iter().position(|look| look.size == enough.size)?;
+        let has_room = |look: &&SizeLook| look.rate_per_s * BUSY_AT_MOST >= per_s;
+        let below = looks[..at].last().filter(has_room);
+        let above =
+            looks[at + 1..].iter().filter(has_room).take(if below.is_some() { 1 } else { 2 });
+        let sizes: Vec<ServerSize> =
+            below.into_iter().chain([enough]).chain(above).map(|look| look.size).collect();
+        (sizes.len() > 1).then_some(ComparedSizes { sizes, per_s: Some(per_s) })
+    });
+    near.unwrap_or_else(|| ComparedSizes { sizes: that_do_most(looks), per_s: None })
+}
+
+/// The smallest that was as good as the best in a closed loop, the best, and their neighbours, because
+/// one run of each may be wrong by a step.
+fn that_do_most(looks: &[SizeLook]) -> Vec<ServerSize> {
     let rates = || looks.iter().map(|look| look.rate_per_s);
     let most = highest_rate(looks);
     let best = rates().position(|rate| rate >= most).unwrap_or_default();
@@ -166,14 +196,28 @@ mod tests {
             size: ServerSize { workers: 2, threads, keep_alive: true },
             rate_per_s: *rate,
             is_near_limit: false,
+            cpus_used_up: None,
+            computes: None,
             others: None,
             at_rate: None,
         };
         rates.iter().zip(THREADS).map(look).collect()
     }
 
-    fn compared(rates: &[f64]) -> Vec<u32> {
-        to_compare(&looks(rates)).iter().map(|size| size.threads).collect()
+    fn threads(sizes: &[ServerSize]) -> Vec<u32> {
+        sizes.iter().map(|size| size.threads).collect()
+    }
+
+    /// Looks with these rates, and 95th percentiles in milliseconds at 75/s; 0 is none.
+    fn looks_at_rate(rows: &[(f64, u64)]) -> Vec<SizeLook> {
+        let rates: Vec<f64> = rows.iter().map(|(rate, _)| *rate).collect();
+        let mut looks = looks(&rates);
+        for (look, (rate, ms)) in looks.iter_mut().zip(rows) {
+            let p95 = (*ms > 0).then(|| Nanos::from_millis(*ms));
+            let at_rate = RateLook { per_s: 75.0, p50: p95, p95, others: None };
+            look.at_rate = (*rate >= 75.0).then_some(at_rate);
+        }
+        looks
     }
 
     #[test]
@@ -214,12 +258,9 @@ mod tests {
     #[test]
     fn the_smallest_size_with_short_times_is_enough() {
         let enough = |p95_ms: &[u64]| {
-            let mut looks = looks(&[76.5, 93.0, 108.0, 120.0][..p95_ms.len()]);
-            for (look, ms) in looks.iter_mut().zip(p95_ms) {
-                let p95 = (*ms > 0).then(|| Nanos::from_millis(*ms));
-                look.at_rate = Some(RateLook { per_s: 75.0, p50: p95, p95, others: None });
-            }
-            enough_for_rate(&looks).map(|look| look.size.threads)
+            let rates = [76.5, 93.0, 108.0, 120.0];
+            let rows: Vec<(f64, u64)> = rates.into_iter().zip(p95_ms.iter().copied()).collect();
+            enough_for_rate(&looks_at_rate(&rows)).map(|look| look.size.threads)
         };
         assert_eq!(enough(&[4119, 101, 104, 109]), Some(2), "the largest are no better");
         assert_eq!(enough(&[0, 190, 104, 109]), Some(3), "ever more waited at the first");
@@ -235,7 +276,23 @@ mod tests {
     }
 
     #[test]
-    fn the_best_sizes_and_their_neighbours_are_compared() {
+    fn the_size_that_is_enough_is_compared_with_its_neighbours_at_the_rate() {
+        let compared = |rows: &[(f64, u64)]| {
+            let ComparedSizes { sizes, per_s } = to_compare(&looks_at_rate(rows));
+            (threads(&sizes), per_s)
+        };
+        let most = [(110.0, 206), (117.0, 186), (124.0, 190)];
+        let after = |first: &[(f64, u64)]| compared(&[first, &most].concat());
+        assert_eq!(after(&[(43.8, 0), (94.8, 1166)]), (vec![2, 3, 5], Some(75.0)));
+        // The second is busy at that rate for 98 % of the time.
+        assert_eq!(after(&[(43.8, 0), (76.5, 1166)]), (vec![3, 5, 8], Some(75.0)));
+        assert_eq!(compared(&[(43.8, 0), (125.0, 90)]), (vec![1, 2], None), "only one can do it");
+        assert_eq!(compared(&[(43.8, 0), (60.0, 0)]), (vec![1, 2], None), "none can do it");
+    }
+
+    #[test]
+    fn the_best_sizes_and_their_neighbours_are_those_that_do_most() {
+        let compared = |rates: &[f64]| threads(&that_do_most(&looks(rates)));
         assert_eq!(
             compared(&[44.0, 72.0, 76.0, 96.0, 110.0, 117.0, 119.0, 118.0]),
             [8, 13, 21, 34]

@@ -218,23 +218,49 @@ pub fn enough_threads() -> ComparisonStudy {
     study
 }
 
-/// The same sizes after a search for threads: a run of each in a closed loop, and one at 40/s.
+/// After a search for threads, in which 2 x 3 seemed enough for 75/s: it and its neighbours in an open
+/// loop at that rate.
 pub fn searched_threads() -> ComparisonStudy {
-    let mut study = enough_threads();
-    let looks = [(1, 22.2, None), (2, 44.4, Some((98, 1830))), (3, 64.5, Some((52, 91)))];
-    let look = |(threads, rate_per_s, times): (u32, f64, Option<(u64, u64)>)| SizeLook {
-        size: ServerSize { workers: 2, threads, keep_alive: true },
-        rate_per_s,
-        is_near_limit: threads > 2,
-        others: None,
-        at_rate: times.map(|(p50, p95)| RateLook {
-            per_s: 40.0,
-            p50: Some(Nanos::from_millis(p50)),
-            p95: Some(Nanos::from_millis(p95)),
+    let of = |usual: f64| ArmLaw { usual, slow: usual * 1.9, noise: 0.01, ..PLAIN };
+    let arms = [
+        ("2 x 2", &["-w2 -t2:2"][..], of(130.0)),
+        ("2 x 3", &["-w2 -t3:3"], of(52.0)),
+        ("2 x 5", &["-w2 -t5:5"], of(51.5)),
+    ];
+    let mut study = played(&arms, 8);
+    study.runs.retain(|run| run.arm < arms.len());
+    for (facts, threads) in study.servers.iter_mut().flatten().zip([2, 3, 5]) {
+        (facts.workers, facts.threads) = (2, threads);
+    }
+    let rows = [
+        (1, 44.0, 0.68, None),
+        (2, 88.0, 0.66, Some((115, 830))),
+        (3, 120.0, 0.91, Some((52, 91))),
+        (5, 125.0, 0.95, Some((51, 93))),
+    ];
+    let look =
+        |(threads, rate_per_s, computes, times): (u32, f64, f64, Option<(u64, u64)>)| SizeLook {
+            size: ServerSize { workers: 2, threads, keep_alive: true },
+            rate_per_s,
+            is_near_limit: threads > 2,
+            cpus_used_up: (threads > 3).then_some(2.0),
+            computes: Some(computes),
             others: None,
-        }),
+            at_rate: times.map(|(p50, p95)| RateLook {
+                per_s: 75.0,
+                p50: Some(Nanos::from_millis(p50)),
+                p95: Some(Nanos::from_millis(p95)),
+                others: None,
+            }),
+        };
+    study.plan = ComparisonPlan {
+        question: ComparisonQuestion::Best,
+        control: false,
+        load: ComparisonLoad::Rate { per_s: 75.0 },
+        arrivals: Arrivals::Poisson,
+        looked_at: rows.map(look).into(),
+        ..study.plan
     };
-    study.plan.looked_at = looks.into_iter().chain([(5, 65.0, Some((51, 93)))]).map(look).collect();
     study.command_line = "longtail sweep -w2 --try auto --seed=7".into();
     study
 }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use engine::Resolver;
-use judge::size_search::LookLoad;
+use judge::size_search::{ComparedSizes, LookLoad, to_compare};
 use launch::{Build, GuardCommand, LaunchError, Revision, puma_gem};
-use model::comparison::{ArmPlan, ComparisonPlan};
-use model::{MaskedText, ServerKind};
+use model::comparison::{ArmPlan, ComparisonLoad, ComparisonPlan};
+use model::{Arrivals, MaskedText, ServerKind};
 use report::{StudyFile, side_by_side};
 use sweep::{Context, Observer, conduct_comparison};
 
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
         ..here.context(with_environment(&command_line(args), None), resolver)
     };
     signals::begin();
-    let mut looked_at = Vec::new();
+    let (mut looked_at, mut at_rate) = (Vec::new(), None);
     if args.find_threads {
         let mut run_once = |request: ArmRequest, load: LookLoad, observer: &mut dyn Observer| {
             let Some(mut arm) = find_all(&[request], &here, &data, &mut say)? else {
@@ -78,14 +78,19 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
             results.tell_unwritten();
             return Ok(Exit::Interrupted);
         };
-        let requests = size_search::arms_to_compare(args, &looks)?;
+        let ComparedSizes { sizes, per_s } = to_compare(&looks);
+        let requests = size_search::arms_of(args, &sizes)?;
         let Some(found) = find_all(&requests, &here, &data, &mut say)? else {
             return Ok(interrupted_before_the_first_run(args));
         };
-        (arms, looked_at) = (found, looks);
+        (arms, looked_at, at_rate) = (found, looks, per_s);
     }
     bind(&mut arms);
-    let plan = ComparisonPlan { looked_at, ..args.plan(arms)? };
+    let mut plan = ComparisonPlan { looked_at, ..args.plan(arms)? };
+    if let Some(per_s) = at_rate {
+        plan.load = ComparisonLoad::Rate { per_s };
+        plan.arrivals = Arrivals::Poisson;
+    }
     let mut observer = TerminalObserver::new(&results, None);
     observer.blocks_ahead = Some(BlocksAhead {
         least: plan.fewest_that_decide().unwrap_or(plan.blocks.most()),

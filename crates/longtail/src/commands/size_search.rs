@@ -1,10 +1,10 @@
 //! `longtail sweep --try auto`: a short run of each number of threads, one after the other, until
-//! more threads bring nothing, and one of each with ordinary traffic. The sizes that are worth
-//! comparing are compared then, as those of a list are.
+//! more threads bring nothing, and one of each with ordinary traffic. The size that seems enough for
+//! that and its neighbours are compared then, as those of a list are.
 
 use judge::size_search::{
     LookLoad, connections_for, length_at, look_of, next_threads, ordinary_rate, rate_look_of,
-    that_can_do, to_compare,
+    that_can_do,
 };
 use model::comparison::{RateLook, SizeLook};
 use model::number::{self, count_of};
@@ -158,11 +158,11 @@ fn least_disturbed<T>(
 ///
 /// # Errors
 /// If their options cannot be understood.
-pub(super) fn arms_to_compare(
+pub(super) fn arms_of(
     args: &CompareArgs,
-    looks: &[SizeLook],
+    sizes: &[ServerSize],
 ) -> Result<Vec<ArmRequest>, Mistake> {
-    to_compare(looks).into_iter().map(|size| args.arm(&size_arm(size))).collect()
+    sizes.iter().map(|size| args.arm(&size_arm(*size))).collect()
 }
 
 /// The workers of all sizes: those that were given, or one for each CPU. `None` if a config file may

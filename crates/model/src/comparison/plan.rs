@@ -70,6 +70,12 @@ pub struct SizeLook {
     pub rate_per_s: f64,
     /// Whether CPUs or Ruby's lock left hardly any room for more.
     pub is_near_limit: bool,
+    /// How many CPUs there were, if all were used up.
+    #[serde(default)]
+    pub cpus_used_up: Option<f64>,
+    /// The share of the time for which the busiest process of a Ruby server computed.
+    #[serde(default)]
+    pub computes: Option<f64>,
     /// How many CPUs other processes used meanwhile, if they took them from the server.
     pub others: Option<f64>,
     /// Its response times with ordinary traffic, if it can do so much.

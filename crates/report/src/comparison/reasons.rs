@@ -6,7 +6,7 @@ use model::comparison::{ComparisonQuestion, ComparisonRun, ComparisonVerdict, Di
 use model::{ComparisonStudy, Diagnostic};
 
 use super::summary::{self, SummaryComparison};
-use super::{limits, pairs, words};
+use super::{limits, pairs, sizes, words};
 use crate::number;
 use crate::number::count_of;
 
@@ -47,12 +47,15 @@ pub(super) fn of(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<St
             lost.reason.trim_end_matches('.')
         )
     });
+    // At a rate no size of a search shows what it can do at most; the runs before it did.
+    let what_limits_most =
+        sizes::what_limits(&summary.looks).filter(|_| summary.rate_per_s.is_some());
     let others = [
         turns(study),
         slots(study),
         limits::threads(study, summary),
-        limits::cpus(study, summary),
-        limits::ruby_lock(study, summary),
+        what_limits_most.clone().or_else(|| limits::cpus(study, summary)),
+        limits::ruby_lock(study, summary).filter(|_| what_limits_most.is_none()),
         extra_cpu(study, summary),
         waits_before_accepting(study, summary),
         first_run(summary),

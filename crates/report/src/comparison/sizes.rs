@@ -2,8 +2,11 @@
 //! times with ordinary traffic.
 
 use judge::size_search::enough_for_rate;
+use judge::tried_sizes::NEAR_THE_LOCK;
+use judge::words::{capitalised, share};
+use model::Nanos;
 use model::comparison::{RateLook, SizeLook};
-use model::number;
+use model::number::{self, count_of};
 
 use crate::tree::{DataTable, TableColumn, TableRow};
 
@@ -22,45 +25,89 @@ pub(super) fn table(looks: &[SizeLook]) -> Option<DataTable> {
     let columns = std::iter::once(TableColumn::new("one run of each"))
         .chain(looks.iter().enumerate().map(size));
     let row = |name: String, figure: &dyn Fn(&SizeLook) -> Option<String>| {
-        let figures = looks.iter().map(|look| number::or_none(figure(look), |figure| figure));
+        let figures = looks.iter().map(|look| figure(look).unwrap_or_else(|| "too few".to_owned()));
         TableRow::new(std::iter::once(name).chain(figures))
     };
     let mut rows =
         vec![row("throughput, /s".to_owned(), &|look| Some(number::significant(look.rate_per_s)))];
     if let Some(rate) = rate(looks) {
         let rate = number::rate_in_words(rate);
-        let time = |time: Option<model::Nanos>| time.map(number::milliseconds);
+        let time = |time: Option<Nanos>| time.map(number::milliseconds);
         rows.push(row(format!("p50 at {rate}/s, ms"), &|look| time(look.at_rate?.p50)));
         rows.push(row(format!("p95 at {rate}/s, ms"), &|look| time(look.at_rate?.p95)));
     }
     Some(DataTable::of_columns(columns, rows))
 }
 
-/// How many threads ordinary traffic needs.
-pub(super) fn sentence(looks: &[SizeLook]) -> Option<String> {
+/// How many threads ordinary traffic needs, as far as one run of each size tells.
+pub(super) fn enough_in_words(looks: &[SizeLook]) -> Option<String> {
     let enough = enough_for_rate(looks)?;
-    let most = looks.iter().map(|look| look.rate_per_s).fold(0.0, f64::max);
     let RateLook { per_s, p95, .. } = enough.at_rate?;
     let at = looks.iter().position(|look| look.size == enough.size)?;
-    let times = |looks: &[SizeLook]| -> Vec<model::Nanos> {
-        looks.iter().filter_map(|look| look.at_rate?.p95).collect()
-    };
-    let more = times(&looks[at + 1..]);
+    let more: Vec<Nanos> = looks[at + 1..].iter().filter_map(|look| look.at_rate?.p95).collect();
     let more = more.iter().min().zip(more.iter().max()).map(|(least, most)| {
         let [least, most] = [*least, *most].map(number::milliseconds);
         let range = if least == most { least } else { format!("{least} to {most}") };
         format!(", with more threads {range} ms")
     });
     let fewer = at.checked_sub(1).map(|below| in_words_of_too_few(&looks[below]));
-    Some(format!(
-        "At {}/s, {} % of the most, {} is probably enough: p95 {} ms{}{} (one run of each).",
-        number::rate_in_words(per_s),
-        number::fixed(100.0 * per_s / most, 0),
+    Some(capitalised(&format!(
+        "{}, {} is probably enough: p95 {} ms{}{} (one run of each).",
+        rate_in_words(looks, per_s),
         enough.size,
         number::milliseconds(p95?),
         more.unwrap_or_default(),
         fewer.unwrap_or_default(),
-    ))
+    )))
+}
+
+/// `at 75/s`; after a search `at 75/s, 60 % of the most`.
+pub(super) fn rate_in_words(looks: &[SizeLook], per_s: f64) -> String {
+    let share = best(looks).map(|best| {
+        format!(", {} % of the most", number::fixed(100.0 * per_s / best.rate_per_s, 0))
+    });
+    format!("at {}/s{}", number::rate_in_words(per_s), share.unwrap_or_default())
+}
+
+/// The size that did most.
+fn best(looks: &[SizeLook]) -> Option<&SizeLook> {
+    looks.iter().max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))
+}
+
+/// What the size that did most used up: with more threads than it has there is nothing to gain.
+pub(super) fn what_limits(looks: &[SizeLook]) -> Option<String> {
+    /// Where CPUs are left, the lock is told from this share of the time on.
+    const MOST_OF_THE_TIME: f64 = 0.6;
+    let best = best(looks)?;
+    let rate = best.rate_per_s;
+    let cpus = best.cpus_used_up.map(|of| {
+        if of > 1.0 {
+            format!("the {of} CPUs are used up")
+        } else {
+            "its CPU is used up".to_owned()
+        }
+    });
+    let least = if cpus.is_some() { NEAR_THE_LOCK } else { MOST_OF_THE_TIME };
+    let lock = best.computes.filter(|computes| *computes >= least).map(|computes| {
+        format!(
+            "a process computes for {} of the time, and Ruby's lock lets one of its threads compute at a time: {} can do about {} requests/s at most, with any number of threads",
+            share(computes),
+            count_of(u64::from(best.size.workers.max(1)), "worker"),
+            number::significant(rate / computes)
+        )
+    });
+    let is_largest = looks.last().is_some_and(|largest| largest.size == best.size);
+    let used_up = match (cpus, lock) {
+        (None, None) if is_largest => {
+            ": nothing is used up there, so more threads may do more".to_owned()
+        }
+        (None, None) => String::new(),
+        (cpus, lock) => {
+            format!(": {}", cpus.into_iter().chain(lock).collect::<Vec<_>>().join("; "))
+        }
+    };
+    let most = number::significant(rate);
+    Some(format!("In overload {} does most, {most}/s{used_up}.", best.size))
 }
 
 /// `; 2 x 3: 4119 ms`, or why it has no time.
@@ -80,7 +127,7 @@ fn rate(looks: &[SizeLook]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use model::{Nanos, ServerSize};
+    use model::ServerSize;
 
     use super::*;
     use crate::Width;
@@ -93,6 +140,8 @@ mod tests {
                 size: ServerSize { workers: 2, threads: *threads, keep_alive: true },
                 rate_per_s: *rate_per_s,
                 is_near_limit: false,
+                cpus_used_up: None,
+                computes: None,
                 others: None,
                 at_rate: (*rate_per_s >= 75.0).then_some(RateLook {
                     per_s: 75.0,
@@ -109,7 +158,8 @@ mod tests {
     fn the_sentence_says_what_more_and_fewer_threads_do() {
         let usual =
             [(2, 63.8, None), (3, 76.5, Some(4119)), (5, 93.0, Some(101)), (8, 125.0, Some(104))];
-        let said = |rows: &[(u32, f64, Option<u64>)]| sentence(&looks(rows)).unwrap_or_default();
+        let said =
+            |rows: &[(u32, f64, Option<u64>)]| enough_in_words(&looks(rows)).unwrap_or_default();
         assert_eq!(
             said(&usual),
             "At 75/s, 60 % of the most, 2 x 5 is probably enough: p95 101 ms, with more threads 104 ms; 2 x 3: 4119 ms (one run of each)."
@@ -132,15 +182,40 @@ mod tests {
     }
 
     #[test]
+    fn what_is_used_up_where_most_is_done_is_said() {
+        let said = |cpus_used_up, computes, rates: [f64; 2]| {
+            let mut looks = looks(&[(5, rates[0], None), (8, rates[1], None)]);
+            for look in &mut looks {
+                (look.cpus_used_up, look.computes) = (cpus_used_up, computes);
+            }
+            what_limits(&looks).unwrap_or_default()
+        };
+        assert_eq!(
+            said(Some(2.0), Some(0.96), [120.0, 125.0]),
+            "In overload 2 x 8 does most, 125/s: the 2 CPUs are used up; a process computes for 96 % of the time, and Ruby's lock lets one of its threads compute at a time: 2 workers can do about 130 requests/s at most, with any number of threads."
+        );
+        assert_eq!(
+            said(Some(1.0), Some(0.5), [126.0, 125.0]),
+            "In overload 2 x 5 does most, 126/s: its CPU is used up."
+        );
+        assert_eq!(
+            said(None, Some(0.2), [100.0, 160.0]),
+            "In overload 2 x 8 does most, 160/s: nothing is used up there, so more threads may do more."
+        );
+        assert_eq!(said(None, None, [160.0, 160.0]).matches(':').count(), 1);
+        assert_eq!(what_limits(&[]), None);
+    }
+
+    #[test]
     fn the_table_has_a_column_for_each_size() {
         let table = table(&looks(&[(2, 63.8, None), (3, 76.5, Some(4119))])).unwrap();
         assert_eq!(
             crate::text::table(&table, 0, Width::ANY),
             "\
-one run of each  2 x 2  2 x 3
-throughput, /s    63.8   76.5
-p50 at 75/s, ms      -   4119
-p95 at 75/s, ms      -   4119
+one run of each    2 x 2  2 x 3
+throughput, /s      63.8   76.5
+p50 at 75/s, ms  too few   4119
+p95 at 75/s, ms  too few   4119
 "
         );
         assert!(super::table(&[]).is_none());

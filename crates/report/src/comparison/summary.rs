@@ -46,6 +46,9 @@ pub struct SummaryComparison {
     /// The place of the base.
     #[serde(skip)]
     pub(super) base: usize,
+    /// The rate of an open loop.
+    #[serde(skip)]
+    pub(super) rate_per_s: Option<f64>,
     /// How many CPUs other processes used, if they took them from the server in most of the runs.
     #[serde(skip)]
     pub(super) others: Option<f64>,
@@ -176,6 +179,7 @@ impl SummaryComparison {
                 .is_some_and(|ranking| largest_is_best(study, ranking).is_some()),
             connections: connections(study),
             base: plan.base,
+            rate_per_s: study.rate_per_s(),
             others: others_of_most(study),
             enough: enough_for_rate(&plan.looked_at).map(|look| look.size.to_string()),
             looks: plan.looked_at.clone(),

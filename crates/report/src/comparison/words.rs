@@ -542,10 +542,13 @@ fn why(summary: &SummaryComparison, row: &ComparedMetric, difference: &Differenc
     }
 }
 
-/// Which arm is best. After a search for threads first, how many ordinary traffic needs.
+/// Which arm is best. After a search for threads, what the single runs say comes first where the
+/// blocks say less of ordinary traffic.
 fn best(summary: &SummaryComparison) -> String {
-    let at_rate = sizes::sentence(&summary.looks);
-    let parts: Vec<String> = at_rate.into_iter().chain([best_of_blocks(summary)]).collect();
+    let is_decided = summary.ranking.as_ref().is_some_and(ArmRanking::is_decided);
+    let of_looks = sizes::enough_in_words(&summary.looks)
+        .filter(|_| summary.connections.is_some() || !is_decided);
+    let parts: Vec<String> = of_looks.into_iter().chain([best_of_blocks(summary)]).collect();
     parts.join(" ")
 }
 
@@ -565,14 +568,6 @@ fn best_of_blocks(summary: &SummaryComparison) -> String {
         .map(|letter| format!("{} ({} %)", summary.called(letter), percent(estimate(letter), 0)))
         .collect();
     let mut parts = match &summary.recommended {
-        // Ordinary traffic has said which to take.
-        Some(letter) if !summary.looks.is_empty() && ranking.unclear.is_empty() => {
-            let most = figure_with_unit(row, letter);
-            vec![format!(
-                "{} is the smallest with the full throughput: {most}.",
-                summary.called(letter)
-            )]
-        }
         Some(letter) => to_take(summary, ranking, row, letter),
         None => best_of_equal_sizes(summary, ranking, row),
     };
@@ -585,7 +580,8 @@ fn best_of_blocks(summary: &SummaryComparison) -> String {
         let overload = if summary.looks.is_empty() { "" } else { "in overload, " };
         format!("{overload}with {}", count_of(u64::from(of), "connection"))
     });
-    let conditions: Vec<String> = [with, while_others(summary)].into_iter().flatten().collect();
+    let at = summary.rate_per_s.map(|rate| sizes::rate_in_words(&summary.looks, rate));
+    let conditions: Vec<String> = [with, at, while_others(summary)].into_iter().flatten().collect();
     let begin =
         if conditions.is_empty() { String::new() } else { format!("{}, ", listed(&conditions)) };
     judge::words::capitalised(&format!("{begin}{best}"))
