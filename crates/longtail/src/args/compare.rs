@@ -137,7 +137,7 @@ pub(crate) struct CompareArgs {
 
     /// Load before each run that is not measured
     #[arg(long, value_name = "TIME", default_value = "1s", help_heading = ADVANCED)]
-    warm_up: Nanos,
+    pub(crate) warm_up: Nanos,
     /// Chooses the order of the arms in each block
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = ADVANCED)]
     seed: u64,
@@ -282,6 +282,12 @@ impl CompareArgs {
         self.check_thresholds(&plan)?;
         plan.feasible().map_err(|never| wrong(never.to_string()))?;
         Ok(plan)
+    }
+
+    /// How many blocks there are at least, if they soon tell, and at most.
+    pub(crate) fn fewest_and_most_blocks(&self) -> [u32; 2] {
+        let blocks = self.blocks.map_or(ComparisonBlocks::UntilDecided, ComparisonBlocks::Fixed);
+        [blocks.fewest(), blocks.most()]
     }
 
     /// The rate that was given.

@@ -8,7 +8,7 @@ use judge::size_search::{
 };
 use model::comparison::{RateLook, SizeLook};
 use model::number::{self, count_of};
-use model::{ComparisonStudy, ServerSize, Study};
+use model::{ComparisonStudy, Nanos, ServerSize, Study};
 use probe::server_cpu::CpuRoom;
 use sweep::{Observer, Phase};
 
@@ -64,6 +64,17 @@ pub(super) fn look(
     Ok(is_whole.then_some(looks))
 }
 
+/// How long a search takes: if few sizes are looked at and the blocks soon tell, and if not.
+fn total_time(args: &CompareArgs) -> [Nanos; 2] {
+    /// To start a server, ask for its own count, and stop it.
+    const AROUND_A_RUN: Nanos = Nanos::from_secs(3);
+    /// A run at a rate is longer; about so many times.
+    const AT_A_RATE: u64 = 2;
+    let run = args.length + args.warm_up + AROUND_A_RUN;
+    let [few, many] = args.fewest_and_most_blocks().map(u64::from);
+    [3 + 2 * AT_A_RATE + 2 * few, 9 + 6 * AT_A_RATE + 3 * many].map(|runs| run * runs)
+}
+
 /// A run of each size in a closed loop, until more threads bring nothing. `false` if the user
 /// interrupts.
 fn look_for_the_most(
@@ -73,7 +84,10 @@ fn look_for_the_most(
 ) -> Result<bool, Mistake> {
     let mut workers = workers(args);
     let mut observer = LookObserver { shown: StudyDisplay::new() };
-    ui::note("--try auto: a run of each number of threads first, until more threads bring nothing");
+    let [shortest, longest] = total_time(args).map(number::minutes);
+    ui::note(&format!(
+        "--try auto: a run of each number of threads first, until more threads bring nothing; about {shortest} to {longest} in all"
+    ));
     while let Some(threads) = next_threads(looks, workers.unwrap_or(1), args.connections) {
         let look = least_disturbed(
             |look: &SizeLook| look.others,

@@ -183,6 +183,14 @@ pub(super) const LEVEL: f64 = 0.05;
 const LOOKS: [u32; 4] = [8, 12, 16, 20];
 
 impl ComparisonBlocks {
+    /// The fewest, if these tell.
+    pub fn fewest(self) -> u32 {
+        match self {
+            ComparisonBlocks::Fixed(blocks) => blocks,
+            ComparisonBlocks::UntilDecided => LOOKS[0],
+        }
+    }
+
     /// The most blocks.
     pub fn most(self) -> u32 {
         match self {
