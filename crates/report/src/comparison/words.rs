@@ -583,7 +583,7 @@ fn best_of_blocks(summary: &SummaryComparison) -> String {
     let at = summary.rate_per_s.map(|rate| sizes::rate_in_words(&summary.looks, rate));
     let conditions: Vec<String> = [with, at, while_others(summary)].into_iter().flatten().collect();
     let begin =
-        if conditions.is_empty() { String::new() } else { format!("{}, ", listed(&conditions)) };
+        if conditions.is_empty() { String::new() } else { format!("{}, ", conditions.join(", ")) };
     judge::words::capitalised(&format!("{begin}{best}"))
 }
 

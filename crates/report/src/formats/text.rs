@@ -440,7 +440,12 @@ fn words_with_units(part: &str) -> impl Iterator<Item = &str> {
         let is_end = |at: &usize| {
             let unit = rest[at + 1..].split(' ').next().unwrap_or_default();
             let unit = unit.trim_end_matches(|it: char| it.is_ascii_punctuation() && it != '%');
-            !(rest[..*at].ends_with(|it: char| it.is_ascii_digit()) && UNITS.contains(&unit))
+            let is_number = |text: &str| text.ends_with(|it: char| it.is_ascii_digit());
+            let before = &rest[..*at];
+            let is_of_number = is_number(before) && (UNITS.contains(&unit) || unit == "x");
+            // `2 x 5`
+            let is_of_size = before.strip_suffix(" x").is_some_and(is_number);
+            !(is_of_number || is_of_size)
         };
         let end = rest.match_indices(' ').map(|(at, _)| at).find(is_end).unwrap_or(rest.len());
         let (word, after) = rest.split_at(end);
