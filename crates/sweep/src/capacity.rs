@@ -122,9 +122,15 @@ fn search_started(
     context: &Context<'_>,
     observer: &mut dyn Observer,
 ) -> Result<CapacityStudy, SweepError> {
+    let begun = context.clock.now();
     let mut search = CapacitySearch { plan, study: new_study(plan, context), is_done: false };
     conduct(&mut search, context, observer)?;
-    Ok(search.study)
+    let mut study = search.study;
+    if study.end.is_none() {
+        // The user interrupted while the server started.
+        (study.total_time, study.interrupted) = context.time_taken(begun);
+    }
+    Ok(study)
 }
 
 /// Searches for the capacity of a server of each of the plan's sizes, one after the other.
