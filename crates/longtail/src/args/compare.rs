@@ -44,7 +44,8 @@ the base, unless --base names another; it runs once more in each block as a cont
 --puma 6.6.1,8.0.2 --arm '' --arm -k does, are compared with those that differ in one of them, unless --base is given.
 The exit code is 1 if an arm is worse, so that a script can tell.
 How long it takes: blocks x (arms + control) x (--for, --warm-up and a start of the server); the first line says it
-before any load. Less: --for 2s, --no-control, --blocks 6 (four arms, or three with --pairs, need 7 or 8).";
+before any load. It ends once a look after 8, 12, 16 or 20 blocks decides; with more arms or metrics the first look comes
+after 9 or 10. Less: --for 2s, --no-control, --blocks 6, which looks only once (more arms or metrics need 7 or 8).";
 
 /// What an arm can set.
 #[derive(Debug, Args)]
