@@ -217,17 +217,23 @@ pub(crate) struct BlocksAhead {
 }
 
 impl BlocksAhead {
-    /// What they are, and the least time that they take; `left` is the time that all of them take
-    /// by the lengths of their runs. How long a server needs for the last responses of a run is not
-    /// known yet: where clients wait in turns, it may be longer than the run.
+    /// What they are, and how long their load takes; `left` is the time that all of them take by the
+    /// lengths of their runs. How long a server needs to start, and for the last responses of a run,
+    /// is not known yet: where clients wait in turns, it may be longer than the run.
     fn at_first(&self, left: Option<&TimeLeft>) -> String {
         let BlocksAhead { least, most, runs, .. } = self;
         let blocks = if least == most { most.to_string() } else { format!("{least} to {most}") };
         let plural = if *most == 1 { "" } else { "s" };
         let time = left.map(|left| {
-            let time = left.time * u64::from(*least) / u64::from(*most);
+            let minutes = report::number::minutes;
+            let shortest = minutes(left.time * u64::from(*least) / u64::from(*most));
+            let time = if least == most {
+                format!("at least {shortest} in all")
+            } else {
+                format!("{shortest} to {} and the starts of the servers", minutes(left.time))
+            };
             let again = if *most == 1 { "" } else { " (the first block will tell)" };
-            format!(", at least {} in all{again}", report::number::minutes(time))
+            format!(", {time}{again}")
         });
         let time = time.unwrap_or_default();
         format!("{blocks} block{plural} of {runs} runs, each with a fresh server{time}")
@@ -398,7 +404,7 @@ mod tests {
         let blocks = |least, most| BlocksAhead { least, most, runs: 4, are_announced: false };
         assert_eq!(
             blocks(8, 20).at_first(Some(&left(400))),
-            "8 to 20 blocks of 4 runs, each with a fresh server, at least 2:40 in all (the first block will tell)"
+            "8 to 20 blocks of 4 runs, each with a fresh server, 2:40 to 6:40 and the starts of the servers (the first block will tell)"
         );
         assert_eq!(
             blocks(1, 1).at_first(Some(&left(20))),
