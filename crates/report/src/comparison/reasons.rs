@@ -126,14 +126,19 @@ fn turns(study: &ComparisonStudy) -> Option<String> {
     if with.is_empty() || without.is_empty() {
         return None;
     }
-    let [serve, others] = [&with, &without].map(|arms| {
+    let [these, others] = [&with, &without].map(|arms| {
         let names: Vec<String> = arms.iter().map(|arm| study.plan.called(*arm)).collect();
         listed(&names)
     });
-    let serve = format!("{serve} serve{}", if with.len() == 1 { "s" } else { "" });
-    let do_not = format!("{others} {} not", if without.len() == 1 { "does" } else { "do" });
+    let [serve, make] = if with.len() == 1 { ["serves", "makes"] } else { ["serve", "make"] };
+    let [do_not, let_each] = if without.len() == 1 {
+        ["does not", "the other lets each"]
+    } else {
+        ["do not", "the others let each"]
+    };
+    let slow = if with.len() == 1 && without.len() == 1 { "the one" } else { &*these };
     Some(words::sentence_of(format!(
-        "{serve} a keep-alive connection several times in a row while others wait, {do_not}: the one makes a few requests slow, the other lets each wait its turn."
+        "{these} {serve} a keep-alive connection several times in a row while others wait, {others} {do_not}: {slow} {make} a few requests slow, {let_each} wait its turn."
     )))
 }
 
