@@ -383,7 +383,13 @@ pub(crate) fn legend(summary: &SummaryCapacity) -> Option<String> {
     };
     if let Some(once) = summary.trials.iter().find(fails_once) {
         let rate = judge::capacity::rate_of_trial(once.rate_per_s, summary.bracket());
-        parts.push(format!("{rate}/s fails once: two have to fail"));
+        parts.push(match summary.bracket().high {
+            Some(high) => {
+                let high = judge::capacity::rate_of_trial(high, summary.bracket());
+                format!("two fail up to {high}/s, one at {rate}/s")
+            }
+            None => format!("{rate}/s fails once: two have to fail"),
+        });
     }
     let more = shown().count().saturating_sub(ROWS);
     if more > 0 {
