@@ -265,9 +265,9 @@ mod tests {
         let table = table(&summary, false).unwrap();
         for (columns, lead, left) in [
             (100, "pair | what changes | with", ""),
-            (80, "pair | what changes | with", "interval, %"),
-            (60, "pair | what changes | with", "interval, % | verdict"),
-            (40, "what changes | with", "pair | interval, % | verdict"),
+            (80, "pair | what changes | with", "interval"),
+            (60, "pair | what changes | with", "interval | verdict"),
+            (40, "what changes | with", "pair | interval | verdict"),
         ] {
             let narrowed = text::narrowed(&table, 0, Width::of(columns));
             let leading = narrowed.table.columns.iter().take(narrowed.table.lead);

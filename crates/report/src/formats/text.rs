@@ -183,11 +183,13 @@ fn names_of_leaving(columns: &[TableColumn], stays: &[bool]) -> Vec<String> {
     let mut names = Vec::new();
     for group in numbered.chunk_by(|(_, a), (_, b)| a.band == b.band) {
         match &group[0].1.band {
-            Some(band) if group.iter().all(|(at, _)| !stays[*at]) => names.push(band.title.clone()),
+            Some(band) if group.iter().all(|(at, _)| !stays[*at]) => {
+                names.push(without_unit(&band.title).to_owned());
+            }
             Some(_) | None => {
                 let leaving = group.iter().filter(|(at, _)| !stays[*at]);
                 for (_, column) in leaving {
-                    let name = column.name.trim().to_owned();
+                    let name = without_unit(column.name.trim()).to_owned();
                     if !names.contains(&name) {
                         names.push(name);
                     }
@@ -196,6 +198,13 @@ fn names_of_leaving(columns: &[TableColumn], stays: &[bool]) -> Vec<String> {
         }
     }
     names
+}
+
+/// The name of a column or of a band where names are listed: `interval` for `interval, %`, `CPU` for
+/// `CPU ms`.
+fn without_unit(name: &str) -> &str {
+    let name = name.split_once(", ").map_or(name, |(name, _)| name);
+    name.strip_suffix(" ms").unwrap_or(name)
 }
 
 /// Columns of the widest line, the notes beside the rows included.
