@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use judge::named_runs::NamedRun;
 use model::comparison::{
-    ArmPlan, ComparedMetric, ComparisonBlocks, ComparisonDoubt, ComparisonLoad, ComparisonQuestion,
-    Difference, Metric, SizeLook, excludes_zero, median,
+    ArmPlan, ComparedMetric, ComparisonBlocks, ComparisonDoubt, ComparisonLoad, ComparisonPlan,
+    ComparisonQuestion, Difference, Metric, SizeLook, excludes_zero, median,
 };
 use model::{ComparisonStudy, MaskedText, Nanos, Stop};
 
@@ -250,6 +250,7 @@ fn arms(study: &ComparisonStudy) -> Vec<String> {
         is_one_server.then(|| servers[0].clone()),
         (are_named && !is_one_server).then(|| distinct(&servers).join("; ")),
         is_one_size.then(|| sizes[0].clone()),
+        shared_sleep(plan),
     ]);
     if !common.is_empty() {
         lines.push(common);
@@ -266,6 +267,13 @@ fn arms(study: &ComparisonStudy) -> Vec<String> {
         lines.push(format!("{}  {}", plan.letter(at), labels::joined([Some(name), Some(own)])));
     }
     lines
+}
+
+/// How long the app sleeps, if it does so in all arms.
+fn shared_sleep(plan: &ComparisonPlan) -> Option<String> {
+    let of = |arm: &ArmPlan| labels::app_sleeps(&arm.server, &arm.stream);
+    let first = of(&plan.arms[0])?;
+    plan.arms.iter().all(|arm| of(arm).as_ref() == Some(&first)).then_some(first)
 }
 
 /// Whether the arms' names alone tell which server each is: all are the same, or a name has the

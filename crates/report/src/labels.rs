@@ -3,8 +3,8 @@
 
 use judge::named_runs::NamedRun;
 use model::{
-    Arrivals, Believable, Environment, GeneratorClaim, LoadPlan, Nanos, Pace, Profile, ServerFacts,
-    Stop,
+    App, Arrivals, Believable, Environment, GeneratorClaim, LoadPlan, Nanos, Pace, Profile,
+    ServerFacts, ServerPlan, Stop, StreamPlan,
 };
 
 use crate::number::{self, count_of};
@@ -236,4 +236,12 @@ pub(crate) fn claims(runs: &[NamedRun<'_>]) -> Option<ReportSection> {
 pub(crate) fn output(claim: &GeneratorClaim) -> ReportSection {
     let title = format!("{}: what {} printed", audit_word(claim.audit), claim.name());
     ReportSection::new(title).verbatim(&claim.output)
+}
+
+/// `the app sleeps 50 ms`, if it is longtail's and does nothing else.
+pub(crate) fn app_sleeps(server: &ServerPlan, stream: &StreamPlan) -> Option<String> {
+    let brings_its_own = server.rackup.is_some() || server.config.is_some();
+    let sleeps = server.app == App::Sleep && !brings_its_own && stream.path.is_none();
+    let delay = stream.delay.filter(|_| sleeps && stream.body.is_none())?;
+    Some(format!("the app sleeps {}", number::span(delay)))
 }

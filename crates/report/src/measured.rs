@@ -4,13 +4,13 @@
 use judge::findings::only_status;
 use model::theory::{ServiceTime, ServiceTimeSource};
 use model::{
-    App, BodiesStudy, CapacityStudy, ComparisonStudy, Diagnostic, Environment, LaneCountReason,
+    BodiesStudy, CapacityStudy, ComparisonStudy, Diagnostic, Environment, LaneCountReason,
     LaneFacts, LatePolicy, LoadPlan, LoadStudy, MaskedText, Nanos, Placement, PlannedMix,
     QueueHeader, ServerLocation, Stop, StreamPlan, Study, SweepStudy, Timing,
 };
 
 use crate::labels::{
-    connections, hardware, joined, length, listed, load, made_by, named, server, slots,
+    app_sleeps, connections, hardware, joined, length, listed, load, made_by, named, server, slots,
     stopped_load,
 };
 use crate::number::{self, count_of};
@@ -247,10 +247,8 @@ fn from(generators: &[MaskedText]) -> Option<String> {
 
 fn app(study: &SweepStudy) -> String {
     let plan = &study.plan;
-    let brings_its_own = plan.server.rackup.is_some() || plan.server.config.is_some();
-    let sleeps = plan.server.app == App::Sleep && !brings_its_own && plan.stream.path.is_none();
-    if let Some(delay) = plan.stream.delay.filter(|_| sleeps && plan.stream.body.is_none()) {
-        return format!("the app sleeps {}", number::span(delay));
+    if let Some(sleeps) = app_sleeps(&plan.server, &plan.stream) {
+        return sleeps;
     }
     let path = plan.stream.target_path();
     let alone = study
