@@ -197,10 +197,17 @@ pub(super) fn table(summary: &SummaryComparison, has_all: bool) -> Option<DataTa
         [("change", 0), ("interval, %", 3), ("verdict", 2)]
             .map(|(name, leaves)| TableColumn::new(name).leaving(leaves).under(&band))
     });
-    // The slowest requests are what many ask about, whatever decides.
-    let p99 = summary.metric(Metric::P99).filter(|row| !row.decides);
-    let of_p99 = p99.map(|_| TableColumn::new("p99, ms").leaving(4));
-    let columns: Vec<TableColumn> = leading.into_iter().chain(of_metrics).chain(of_p99).collect();
+    // The usual and the slowest requests are what many ask about, whatever decides.
+    let of_times = [(Metric::P50, 5), (Metric::P99, 4)];
+    let times: Vec<(&ComparedMetric, u8)> = of_times
+        .into_iter()
+        .filter_map(|(metric, leaves)| Some((summary.metric(metric)?, leaves)))
+        .filter(|(row, _)| !row.decides)
+        .collect();
+    let of_times = times.iter().map(|(row, leaves)| {
+        TableColumn::new(format!("{}, ms", summary::name(row.metric))).leaving(*leaves)
+    });
+    let columns: Vec<TableColumn> = leading.into_iter().chain(of_metrics).chain(of_times).collect();
     let rows = pairs.into_iter().map(|(pair, change)| {
         let of_settings = change.map(|change| [change.in_words(), change.common_in_words()]);
         let of_metrics = deciding.iter().flat_map(|row| {
@@ -211,9 +218,9 @@ pub(super) fn table(summary: &SummaryComparison, has_all: bool) -> Option<DataTa
             });
             cells.unwrap_or_default()
         });
-        let of_p99 = p99.map(|row| summary::medians(row, pair));
+        let of_times = times.iter().map(|(row, _)| summary::medians(row, pair));
         let cells = [letters(pair)].into_iter().chain(of_settings.into_iter().flatten());
-        TableRow::new(cells.chain(of_metrics).chain(of_p99))
+        TableRow::new(cells.chain(of_metrics).chain(of_times))
     });
     let table = DataTable { lead, ..DataTable::of_columns(columns, rows) };
     (!table.rows.is_empty()).then_some(table)
@@ -264,10 +271,10 @@ mod tests {
         let summary = crate::comparison::summary(&testkit::comparison::combinations());
         let table = table(&summary, false).unwrap();
         for (columns, lead, left) in [
-            (100, "pair | what changes | with", ""),
-            (80, "pair | what changes | with", "interval"),
-            (60, "pair | what changes | with", "interval | verdict"),
-            (40, "what changes | with", "pair | interval | verdict"),
+            (100, "pair | what changes | with", "p50"),
+            (80, "pair | what changes | with", "interval | p50"),
+            (60, "pair | what changes | with", "interval | verdict | p50"),
+            (40, "what changes | with", "pair | interval | verdict | p50"),
         ] {
             let narrowed = text::narrowed(&table, 0, Width::of(columns));
             let leading = narrowed.table.columns.iter().take(narrowed.table.lead);
