@@ -74,7 +74,8 @@ pub(crate) fn sentence(summary: &SummaryComparison) -> String {
         let others = summary.others().map(|arm| arm.letter.as_str());
         let failures = others
             .filter_map(|arm| more_failures(summary, &rows_between(summary, base, arm), base, arm));
-        return failures.chain([few]).collect::<Vec<_>>().join(" ");
+        let undecided = failures.chain([few]).collect::<Vec<_>>().join(" ");
+        return told_early(summary).into_iter().chain([undecided]).collect::<Vec<_>>().join("\n");
     }
     let of_settings = of_settings(summary);
     let are_combinations = pairs::are_combinations(summary);
@@ -116,13 +117,10 @@ fn of_settings(summary: &SummaryComparison) -> Option<String> {
 /// What a setting changes: `-k on 8.0.2: p99 203 → 253 ms; mean and p50 the same within 5 %.`
 fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::ArmChange) -> String {
     let rows = rows_between(summary, &pair.base, &pair.arm);
-    let has_changed = |it: &ComparedRow<'_>| {
-        matches!(it.verdict(), ComparisonVerdict::Worse | ComparisonVerdict::Better)
-    };
     // A mean may hide that few requests wait long, or all of them.
     let is_told = |it: &&ComparedRow<'_>| match it.row.metric {
         _ if it.row.decides => true,
-        Metric::P50 | Metric::P99 => has_changed(it),
+        Metric::P50 | Metric::P99 => it.has_changed(),
         Metric::Failed => it.verdict() == ComparisonVerdict::Worse,
         _ => false,
     };
@@ -138,11 +136,8 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
             },
         }
     }
-    // The largest change first.
-    changed.sort_by(|a, b| b.size().total_cmp(&a.size()));
-    let changed: Vec<String> = changed.into_iter().map(ComparedRow::short_change).collect();
     let margin = plain_percent(summary.margin);
-    let changed = labels::listed(changed);
+    let changed = short_changes(changed);
     let same = (!same.is_empty()).then(|| format!("{} the same within {margin}", listed(&same)));
     let open = (!open.is_empty()).then(|| {
         format!("{} (whether by more than the margin of {margin} is open)", listed(&open))
@@ -165,6 +160,38 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
     sentences.extend(other_changes(&rows, true, Some(&shown_of_arms(summary))));
     sentences.extend(may_differ(summary, &rows));
     sentences.join(" ")
+}
+
+/// The changes of several metrics, the largest first: `p99 3225 → 406 ms, p50 50.4 → 222 ms`.
+fn short_changes(mut changed: Vec<&ComparedRow<'_>>) -> String {
+    changed.sort_by(|a, b| b.size().total_cmp(&a.size()));
+    labels::listed(changed.into_iter().map(ComparedRow::short_change))
+}
+
+/// Before there are enough blocks to decide: a line for each pair whose p50 or p99 differ already,
+/// because every run of one arm is beyond every run of the other.
+fn told_early(summary: &SummaryComparison) -> Vec<String> {
+    let in_one_setting = pairs::in_one_setting(summary);
+    let named: Vec<(&Difference, String)> = if in_one_setting.is_empty() {
+        let pairs = summary.deciding().next().map(|row| pairs::told(summary, row));
+        let against = |pair: &Difference| {
+            format!("{} against {}", summary.called(&pair.arm), summary.called(&pair.base))
+        };
+        pairs.into_iter().flatten().map(|pair| (pair, against(pair))).collect()
+    } else {
+        let subject = |pair: &Difference, change: &pairs::ArmChange| {
+            change.in_sentence(summary.called(&pair.base))
+        };
+        in_one_setting.into_iter().map(|(pair, change)| (pair, subject(pair, &change))).collect()
+    };
+    let line = |pair: &Difference, subject: &str| {
+        let rows = rows_between(summary, &pair.base, &pair.arm);
+        let is_time = |it: &&ComparedRow<'_>| matches!(it.row.metric, Metric::P50 | Metric::P99);
+        let changed = rows.iter().filter(is_time).filter(|it| it.has_changed()).collect();
+        let changed = short_changes(changed);
+        (!changed.is_empty()).then(|| sentence_of(format!("{subject}: {changed}.")))
+    };
+    named.into_iter().filter_map(|(pair, subject)| line(pair, &subject)).collect()
 }
 
 /// The metrics that were tested between two arms.
@@ -381,6 +408,11 @@ struct ComparedRow<'a> {
 impl ComparedRow<'_> {
     fn verdict(&self) -> ComparisonVerdict {
         self.difference.verdict
+    }
+
+    /// Whether it is worse or better.
+    fn has_changed(&self) -> bool {
+        matches!(self.verdict(), ComparisonVerdict::Worse | ComparisonVerdict::Better)
     }
 
     /// How large the change is, in either direction: 0 is none, and twice as much counts as half.
@@ -795,6 +827,27 @@ mod tests {
         study.plan.question = ComparisonQuestion::Change;
         assert!(said(&study).ends_with(" could."), "{}", said(&study));
         assert_eq!(said(&study).matches("cannot be told").count(), 1, "{}", said(&study));
+    }
+
+    #[test]
+    fn before_enough_blocks_what_is_told_already_comes_first() {
+        let mut study = testkit::comparison::combinations();
+        study.plan.gates = vec![Metric::Mean];
+        study.runs.retain(|run| run.block <= 7);
+        let few = "Whether the arms differ in mean cannot be told: 7 blocks tell nothing, 8 could.";
+        let said = sentence(&crate::comparison::summary(&study));
+        let lines: Vec<&str> = said.lines().collect();
+        assert!(
+            lines.len() > 1 && lines[0].starts_with("-k on 6.6.1: p50 41.5 → 46.2 ms"),
+            "{said}"
+        );
+        assert_eq!(lines.last(), Some(&few), "{said}");
+        // Against the base, too.
+        study.plan.question = ComparisonQuestion::Change;
+        study.runs.retain(|run| run.block <= 6);
+        let said = sentence(&crate::comparison::summary(&study));
+        assert!(said.starts_with("6.6.1 -k against 6.6.1: p50 "), "{said}");
+        assert!(said.ends_with("6 blocks tell nothing, 7 could."), "{said}");
     }
 
     #[test]
