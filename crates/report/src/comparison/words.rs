@@ -137,7 +137,9 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
         }
     }
     let margin = plain_percent(summary.margin);
-    let changed = short_changes(changed);
+    // The largest change first.
+    changed.sort_by(|a, b| b.size().total_cmp(&a.size()));
+    let changed = labels::listed(changed.into_iter().map(ComparedRow::short_change));
     let same = (!same.is_empty()).then(|| format!("{} the same within {margin}", listed(&same)));
     let open = (!open.is_empty()).then(|| {
         format!("{} (whether by more than the margin of {margin} is open)", listed(&open))
@@ -162,12 +164,6 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
     sentences.join(" ")
 }
 
-/// The changes of several metrics, the largest first: `p99 3225 → 406 ms, p50 50.4 → 222 ms`.
-fn short_changes(mut changed: Vec<&ComparedRow<'_>>) -> String {
-    changed.sort_by(|a, b| b.size().total_cmp(&a.size()));
-    labels::listed(changed.into_iter().map(ComparedRow::short_change))
-}
-
 /// Before there are enough blocks to decide: a line for each pair whose p50 or p99 differ already,
 /// because every run of one arm is beyond every run of the other.
 fn told_early(summary: &SummaryComparison) -> Vec<String> {
@@ -185,13 +181,37 @@ fn told_early(summary: &SummaryComparison) -> Vec<String> {
         in_one_setting.into_iter().map(|(pair, change)| (pair, subject(pair, &change))).collect()
     };
     let line = |pair: &Difference, subject: &str| {
-        let rows = rows_between(summary, &pair.base, &pair.arm);
-        let is_time = |it: &&ComparedRow<'_>| matches!(it.row.metric, Metric::P50 | Metric::P99);
-        let changed = rows.iter().filter(is_time).filter(|it| it.has_changed()).collect();
-        let changed = short_changes(changed);
+        let times = [Metric::P50, Metric::P99].into_iter();
+        let times = times.filter_map(|metric| summary.metric(metric)).filter(|row| !row.decides);
+        let mut changed: Vec<&ComparedMetric> =
+            times.filter(|row| is_told_early(summary, row, pair)).collect();
+        changed.sort_by(|a, b| {
+            let [a, b] = [a, b].map(|row| change_of_medians(row, pair).unwrap_or_default());
+            b.ln_1p().abs().total_cmp(&a.ln_1p().abs())
+        });
+        let changed = changed.into_iter().map(|row| {
+            format!("{} {} {}", name(row.metric), summary::medians(row, pair), row.unit)
+        });
+        let changed = labels::listed(changed);
         (!changed.is_empty()).then(|| sentence_of(format!("{subject}: {changed}.")))
     };
     named.into_iter().filter_map(|(pair, subject)| line(pair, &subject)).collect()
+}
+
+/// Whether a metric that does not decide differs in this pair. Without a control it is not tested, but
+/// every run of one arm may be beyond every run of the other.
+fn is_told_early(summary: &SummaryComparison, row: &ComparedMetric, pair: &Difference) -> bool {
+    if let Some(difference) = row.difference(&pair.base, &pair.arm) {
+        return ComparedRow { row, difference }.has_changed();
+    }
+    let is_of_pair = |apart: &[String; 2]| apart[0] == pair.base && apart[1] == pair.arm;
+    let is_large = change_of_medians(row, pair).is_some_and(|part| part.abs() > summary.margin);
+    is_large && row.apart.iter().any(is_of_pair)
+}
+
+/// By how much the arm's median is above the base's, as a share of it.
+fn change_of_medians(row: &ComparedMetric, pair: &Difference) -> Option<f64> {
+    Some(row.median(&pair.arm)? / row.median(&pair.base)? - 1.0)
 }
 
 /// The metrics that were tested between two arms.
@@ -842,6 +862,11 @@ mod tests {
             "{said}"
         );
         assert_eq!(lines.last(), Some(&few), "{said}");
+        // Nothing but what decides is tested without a control.
+        study.plan.control = false;
+        let untested = sentence(&crate::comparison::summary(&study));
+        assert_eq!(untested, said);
+        study.plan.control = true;
         // Against the base, too.
         study.plan.question = ComparisonQuestion::Change;
         study.runs.retain(|run| run.block <= 6);
