@@ -73,7 +73,7 @@ const NEARLY_WHOLE: f64 = 0.2;
 /// For studies that other programs wrote.
 fn sentence_without_evidence(slots: u32) -> String {
     format!(
-        "Something inside the app lets through fewer requests than there are threads ({slots})."
+        "Something smaller than the {slots} threads is the limit inside the app, such as a pool."
     )
 }
 

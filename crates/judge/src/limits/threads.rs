@@ -88,11 +88,11 @@ pub(super) fn sentence(limit: &Limit) -> String {
     }
     match (strength, seen, worth) {
         (Strength::MayBe, Some(seen), Some(worth)) => format!(
-            "The threads may be the limit, or something inside the app that lets through fewer: \
+            "The threads may be the limit, or something smaller inside the app, such as a pool: \
              {seen}, but {worth}."
         ),
         (Strength::MayBe, None, Some(worth)) => format!(
-            "The threads may be the limit, or something inside the app that lets through fewer: the \
+            "The threads may be the limit, or something smaller inside the app, such as a pool: the \
              server has {slots}, and {worth}."
         ),
         (Strength::Is, Some(seen), Some(worth)) => {
@@ -103,15 +103,15 @@ pub(super) fn sentence(limit: &Limit) -> String {
         }
         // A thread that waits for a pool, a lock or a backend is as busy as one that serves.
         (_, Some(seen), None) => format!(
-            "The threads may be the limit, or something that lets through fewer requests than there \
-             are threads: {seen}."
+            "The threads may be the limit, or something smaller than the threads, such as a pool: \
+             {seen}."
         ),
         (_, None, Some(worth)) => {
             format!("The threads are probably the limit: the server has {slots}, and {worth}.")
         }
         (_, None, None) => format!(
-            "The threads may be the limit, or something that lets through fewer requests than the \
-             {slots} threads."
+            "The threads may be the limit, or something smaller than the {slots} threads, such as a \
+             pool."
         ),
     }
 }
