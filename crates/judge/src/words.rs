@@ -92,6 +92,15 @@ pub(crate) fn brief_count(mean: f64) -> String {
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
+/// How many threads or requests do something, on average over the looks of some seconds: `2.3`, `6`,
+/// `about 6`. From one watch to the next such a mean is another by half a thread.
+pub(crate) fn count_at_looks(mean: f64) -> String {
+    /// Of fewer, a tenth tells something.
+    const FEW: f64 = 3.0;
+    let exact = brief_count(mean);
+    if mean < FEW || !exact.contains('.') { exact } else { format!("about {mean:.0}") }
+}
+
 /// `9.9 requests' worth`, `1 request's worth`. With its interval, `10 (6.2 to 16)`, if an end of that
 /// is more than 20 % from the mean; if the upper end is not known, `10 (6.2 or more)`.
 pub(crate) fn worth_in_words(at_once: &AtOnce) -> String {

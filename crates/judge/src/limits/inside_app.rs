@@ -9,7 +9,7 @@ use model::{AtOnce, Limit, LockWaiters, Nanos, UsualTimes};
 
 use super::threads::with_fewer;
 use crate::server_limit::NEAR_A_POOL;
-use crate::words::{brief, brief_count, count_of, share, tenths, worth_in_words};
+use crate::words::{brief, brief_count, count_at_looks, count_of, share, tenths, worth_in_words};
 
 pub(super) fn evidence(
     slots: u32,
@@ -55,11 +55,11 @@ fn sentence_of_locks(workers: u32, locked: &LockWaiters) -> String {
         true => String::new(),
         false => format!(", and about {passing:.0} at a time get through"),
     };
-    let wait = if brief_count(waiting) == "1" { "waits" } else { "wait" };
+    let wait = if count_at_looks(waiting) == "1" { "waits" } else { "wait" };
     format!(
         "Probably {what}: of {}, by the kernel's account, {} {wait} for it{through}.",
         count_of(busy, "busy thread"),
-        brief_count(waiting)
+        count_at_looks(waiting)
     )
 }
 

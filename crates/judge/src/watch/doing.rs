@@ -4,7 +4,7 @@ use model::LockWaiters;
 
 use super::evidence::{Backend, WaitsSeen, WatchEvidence};
 use crate::limits::threads;
-use crate::words::{brief_count, capitalised, count_of, listed};
+use crate::words::{capitalised, count_at_looks, count_of, listed};
 
 /// A smaller share of the threads than this is not mentioned.
 const A_FEW: f64 = 0.05;
@@ -89,15 +89,15 @@ fn sum(all: &[WaitsSeen], part: fn(&WaitsSeen) -> f64) -> f64 {
     all.iter().map(part).sum()
 }
 
-/// `7.8 wait for a lock`, `1 waits for a lock`. `what`: the words for one thread, and for several.
+/// `about 8 wait for a lock`, `1 waits for a lock`. `what`: the words for one thread, and for several.
 fn threads_that(threads: f64, what: [&str; 2]) -> String {
-    let count = brief_count(threads);
+    let count = count_at_looks(threads);
     let [of_one, of_several] = what;
     let what = if count == "1" { of_one } else { of_several };
     format!("{count} {what}")
 }
 
-/// `Of 10 threads, by the kernel, 7.8 wait for a lock or a pool and 2.2 wait for a socket or a pipe.`
+/// `Of 10 threads, by the kernel, about 8 wait for a lock or a pool and 2.2 wait for a socket or a pipe.`
 pub(super) fn sentence(seen: &WatchEvidence) -> Option<String> {
     let all = of_workers(seen)?;
     let slots = seen.slots()?;
@@ -314,7 +314,7 @@ pub(super) fn most_waited_for(seen: &WatchEvidence) -> impl Iterator<Item = &Bac
 fn elsewhere(seen: &WatchEvidence, all: &[WaitsSeen], slots: u32) -> Option<String> {
     let waiting = sum(all, |waits| waits.socket);
     let [waits, wait] = outside(seen);
-    let threads = match brief_count(waiting) {
+    let threads = match count_at_looks(waiting) {
         _ if slots == 1 => format!("the only thread {waits}"),
         count if count == slots.to_string() => format!("all {slots} threads {wait}"),
         count => format!("{count} of {slots} threads {wait}"),
@@ -383,13 +383,19 @@ fn in_a_pool(seen: &WatchEvidence, pool: &Pool, workers: usize, slots: u32) -> S
     let size = pool.size;
     if pool.is_probable {
         let turns = match pool.ends {
-            TimedWaits::SomeTurns => format!(
-                "{} with a time limit: others end some of these waits before, and the rest run out",
-                brief_count(pool.waiting)
-            ),
+            TimedWaits::SomeTurns => {
+                let turns = [
+                    "waits for its turn: some get it before their time limit, others do not",
+                    "wait for their turn: some get it before their time limit, others do not",
+                ];
+                threads_that(pool.waiting, turns)
+            }
             TimedWaits::Turns | TimedWaits::RunOut | TimedWaits::Unclear => {
-                let turns = threads_that(pool.waiting, ["for its turn", "for their turn"]);
-                format!("{turns} (with a time limit, but others end the waits before)")
+                let turns = [
+                    "waits for its turn, and gets it before its time limit",
+                    "wait for their turn, and get it before their time limit",
+                ];
+                threads_that(pool.waiting, turns)
             }
         };
         return format!("Probably a pool of {size}{each}: {asks}, and {turns}.");

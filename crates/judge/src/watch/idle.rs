@@ -8,7 +8,7 @@ use super::doing;
 use super::evidence::{WatchEvidence, WatchedWorker};
 use super::locks::{self, TWO_EACH};
 use crate::limits::threads;
-use crate::words::{brief_count, capitalised, count_of, listed};
+use crate::words::{capitalised, count_at_looks, count_of, listed};
 
 /// With fewer requests than this that don't wait, one gets through, and another is between two
 /// requests now and then.
@@ -110,7 +110,7 @@ fn locked_worker(worker: &WatchedWorker) -> Option<LockedWorker> {
 pub(super) fn sentence(seen: &WatchEvidence, held: &Held) -> String {
     let out = seen.requests_out().unwrap_or(0);
     let most = |threads: f64, one: &str, several: &str| {
-        let (of, verb) = match brief_count(threads) {
+        let (of, verb) = match count_at_looks(threads) {
             count if count == "2" && out == 2 => ("both".to_owned(), several),
             count if count == out.to_string() => (format!("all {out}"), several),
             count if count == "1" => (format!("1 of {out}"), one),
@@ -187,7 +187,7 @@ fn of_locks(workers: &[LockedWorker], of: usize) -> String {
         format!("in {count}, {}", of_requests(all_waiting, requests))
     };
     let is_single = workers.len() == 1 || is_alike;
-    let wait = if is_single && brief_count(waiting) == "1" { "waits" } else { "wait" };
+    let wait = if is_single && count_at_looks(waiting) == "1" { "waits" } else { "wait" };
     let get = if passing[0] == 1 { "gets" } else { "get" };
     let in_each = if workers.len() > 1 && !is_alike { " in each" } else { "" };
     let through = if is_same {
@@ -203,7 +203,7 @@ fn of_locks(workers: &[LockedWorker], of: usize) -> String {
 
 /// `2 of 5 requests`
 fn of_requests(waiting: f64, requests: u32) -> String {
-    format!("{} of {requests} requests", brief_count(waiting))
+    format!("{} of {requests} requests", count_at_looks(waiting))
 }
 
 /// What may be the limit, as for a server whose threads are all busy.

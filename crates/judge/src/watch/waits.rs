@@ -5,7 +5,7 @@ use model::{Limit, Nanos, number};
 use super::evidence::{EarlierWaits, WatchEvidence, WatchedWorker};
 use super::limit::Found;
 use super::uneven;
-use crate::words::{brief, brief_count, capitalised, count_of};
+use crate::words::{brief, capitalised, count_at_looks, count_of};
 
 /// Processes that the server starts are mentioned if they use at least this share of its CPU time.
 const CHILDREN: f64 = 0.1;
@@ -241,7 +241,7 @@ pub(super) fn cpu(seen: &WatchEvidence, found: &Found) -> Option<String> {
         .map(|children| format!(", {} of it by processes that it starts", written(children)));
     let of = if cpus.fract() == 0.0 { number::fixed(cpus, 0) } else { number::significant(cpus) };
     let wait = long_cpu_wait(seen).filter(|_| are_cpus || are_taken).map(|waiting| {
-        let count = brief_count(waiting);
+        let count = count_at_looks(waiting);
         let wait = if count == "1" { "waits" } else { "wait" };
         format!(" On average {count} of its threads {wait} for a CPU.")
     });
