@@ -301,6 +301,27 @@ fn backends(seen: &WatchEvidence) -> Option<String> {
     (!named.is_empty()).then(|| listed(&named))
 }
 
+/// `about 6 of 10 threads wait for 127.0.0.1:5432`, if at least half of the busy threads wait for one
+/// place outside of the process.
+pub(super) fn most_wait_for_one_place(seen: &WatchEvidence) -> Option<String> {
+    let slots = seen.slots()?;
+    let half = f64::from(seen.busy()?) / 2.0;
+    let asked = most_waited_for(seen).next().filter(|one| !one.is_command)?;
+    (asked.threads >= half.max(ABOUT_ONE)).then(|| {
+        let count = count_at_looks(asked.threads);
+        let wait = if count == "1" { "waits" } else { "wait" };
+        format!("{count} of {} {wait} for {}", count_of(slots, "thread"), asked.place)
+    })
+}
+
+/// The places that have to take as many requests at once as there are threads, if a pool is made as
+/// large; commands have no such limit.
+pub(super) fn asked_places(seen: &WatchEvidence) -> Option<String> {
+    let places = most_waited_for(seen).filter(|one| !one.is_command);
+    let places: Vec<String> = places.map(|one| one.place.clone()).collect();
+    (!places.is_empty()).then(|| listed(&places))
+}
+
 /// What most of the threads wait for outside of the process, as far as it is known.
 pub(super) fn most_waited_for(seen: &WatchEvidence) -> impl Iterator<Item = &Backend> {
     /// More are not named, nor those for which a smaller share waits.

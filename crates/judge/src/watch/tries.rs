@@ -71,13 +71,27 @@ fn for_idle(seen: &WatchEvidence, held: &Held) -> Vec<String> {
 /// The remedy for a pool.
 const POOL: &str = "as many connections as threads (`pool:` in database.yml)";
 
+/// The remedy for a pool, with its condition where it is seen whom those ask that have a connection.
+fn larger_pool(seen: &WatchEvidence) -> String {
+    match doing::asked_places(seen).zip(seen.slots()) {
+        Some((places, slots)) => format!("{POOL}, if {places} can take {slots} at once"),
+        None => POOL.to_owned(),
+    }
+}
+
 /// What would show whether the threads are the limit.
 fn settle(seen: &WatchEvidence) -> Vec<String> {
     let pool = doing::likely_pool(seen);
     if pool.is_some_and(|pool| pool.is_probable) {
-        return vec![format!("{POOL}; more threads would only wait, too."), stacks(seen)];
+        let pool = larger_pool(seen);
+        return vec![format!("{pool}; more threads would only wait, too."), stacks(seen)];
     }
     let mut lines = Vec::new();
+    if let Some(asks) = doing::most_wait_for_one_place(seen)
+        && !doing::wait_elsewhere(seen)
+    {
+        lines.push(format!("{asks}: find out why it is slow."));
+    }
     if let Some((busy, rate)) = seen.busy().zip(seen.settled_rate()) {
         let held = brief(Nanos::from_secs_f64(f64::from(busy) / rate));
         lines.push(format!(
@@ -95,15 +109,17 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
         }
         match pool {
             Some(_) => lines.push(format!(
-                "if it is a pool: {POOL}; more threads would only wait, too. If requests sleep: \
-                 more threads (`-t`)."
+                "if it is a pool: {}; more threads would only wait, too. If requests sleep: more \
+                 threads (`-t`).",
+                larger_pool(seen)
             )),
             None if doing::sleep(seen) => {
                 lines.push("more threads (`-t`): one that sleeps costs no CPU.".to_owned());
             }
             None if doing::wait_with_a_limit(seen) => lines.push(format!(
                 "if requests sleep: more threads (`-t`), since they cost no CPU meanwhile. If it is \
-                 a pool: {POOL}."
+                 a pool: {}.",
+                larger_pool(seen)
             )),
             None => {}
         }
