@@ -222,7 +222,7 @@ fn rate_in_words(size: ServerSize, look: &RateLook) -> String {
 fn with_others(said: String, others: Option<f64>) -> String {
     match others {
         Some(others) => {
-            format!("{said}, while other processes used {} CPUs", number::significant(others))
+            format!("{said}, while other processes used {} CPUs", number::fixed(others, 1))
         }
         None => said,
     }
