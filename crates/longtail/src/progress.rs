@@ -5,7 +5,6 @@
 //! second.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -80,7 +79,8 @@ impl ProgressDisplay {
         if !self.is_drawn {
             // So that a sweep in a script is not silent for minutes.
             let length = length.map(number::span);
-            let left = left.as_ref().map(|left| left_in_words(left, left.time));
+            let left =
+                left.as_ref().map(|left| fitted(left_in_words(left, left.time).into(), usize::MAX));
             let parts = [Some(name.clone()), connections.clone(), length, left];
             note(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "));
         }
@@ -248,8 +248,16 @@ struct ProgressPiece {
 fn fitted(mut pieces: Vec<ProgressPiece>, columns: usize) -> String {
     pieces.retain(|piece| !piece.text.is_empty());
     loop {
-        let texts: Vec<&str> = pieces.iter().map(|piece| piece.text.as_str()).collect();
-        let text = texts.join(", ");
+        let mut text = String::new();
+        for piece in &pieces {
+            let between = match piece.text.chars().next() {
+                _ if text.is_empty() => "",
+                Some('(') => " ",
+                _ => ", ",
+            };
+            text += between;
+            text += &piece.text;
+        }
         if text.chars().count() <= columns {
             return text;
         }
@@ -272,14 +280,16 @@ fn cut_behind_word(text: &str, columns: usize) -> String {
     }
 }
 
-/// `about 1:10 left`, and why that is more than was said before.
-fn left_in_words(left: &TimeLeft, now: Nanos) -> String {
+/// `about 1:10 left`, and why that is more than was said before, which leaves a narrow line as a
+/// whole.
+fn left_in_words(left: &TimeLeft, now: Nanos) -> [ProgressPiece; 2] {
     let about = if left.is_at_most { "at most" } else { "about" };
-    let mut words = format!("{about} {} left", number::minutes(now));
-    if let Some(why) = &left.why_longer {
-        _ = write!(words, " ({why})");
-    }
-    words
+    let time = format!("{about} {} left", number::minutes(now));
+    let why = left.why_longer.as_ref().map(|why| format!("({why})"));
+    [
+        ProgressPiece { text: time, leaves: 0 },
+        ProgressPiece { text: why.unwrap_or_default(), leaves: 1 },
+    ]
 }
 
 /// What is going on between runs.
@@ -375,7 +385,7 @@ impl ProgressLine {
         }
         if let Some(left) = &self.left {
             let now = Nanos(left.time.0.saturating_sub(Nanos::from(elapsed).0));
-            pieces.push(piece(left_in_words(left, now), 0));
+            pieces.extend(left_in_words(left, now));
         }
         pieces
     }
@@ -548,5 +558,20 @@ mod tests {
         ] {
             assert_eq!(fitted(pieces(), columns), expected);
         }
+    }
+
+    #[test]
+    fn why_it_takes_longer_leaves_a_narrow_line_as_a_whole() {
+        let left = TimeLeft {
+            time: Nanos::from_secs(70),
+            is_at_most: false,
+            why_longer: Some("0:07 more than said: the last run took 34.0 s".to_owned()),
+        };
+        let pieces = || left_in_words(&left, left.time).into();
+        assert_eq!(
+            fitted(pieces(), 80),
+            "about 1:10 left (0:07 more than said: the last run took 34.0 s)"
+        );
+        assert_eq!(fitted(pieces(), 40), "about 1:10 left");
     }
 }
