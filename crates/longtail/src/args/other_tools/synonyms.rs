@@ -150,6 +150,10 @@ const COMMANDS: &[Synonyms<&str>] = &[
         "run bench benchmark test start",
         "longtail sweep (it starts the server) or longtail load URL (it runs already)",
     ),
+    (
+        "try tune tuning optimize optimise size sizes threads workers",
+        "longtail sweep --try auto (it tries numbers of threads)",
+    ),
     ("fire hit stress get http loadtest load-test", "longtail load URL"),
     ("monitor top stat stats status observe inspect", "longtail watch PORT"),
     ("diff show print view analyze analyse results render export", "longtail report"),
