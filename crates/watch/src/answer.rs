@@ -132,7 +132,7 @@ const HEADS: [(&str, u8); 7] = [
     ("threads", 0),
     ("backlog", 0),
     ("connections", 1),
-    ("CPU", 2),
+    ("CPUs", 2),
     ("memory", 4),
     ("statistics", 3),
 ];
@@ -192,7 +192,7 @@ fn cells(worker: &WatchedWorker) -> [String; 7] {
         threads,
         number::or_none(worker.backlog, |n| n.to_string()),
         number::or_none(worker.connections, |n| number::fixed(n, 0)),
-        number::or_none(worker.cpu, |cpu| format!("{} %", number::fixed(cpu * 100.0, 0))),
+        number::or_none(worker.cpu, |cpu| number::fixed(cpu, 2)),
         number::or_none(worker.memory_bytes, number::memory),
         number::or_none(worker.staleness_ns, |age| match age.0 / 1_000_000_000 {
             0 => "now".to_owned(),

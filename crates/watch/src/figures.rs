@@ -36,7 +36,7 @@ const LINE: [(LineFigure, &str); 8] = [
     (LineFigure::Of(Quantity::BusyThreads), "busy"),
     (LineFigure::Of(Quantity::Backlog), "backlog"),
     (LineFigure::AgeOfReports, "age s"),
-    (LineFigure::Of(Quantity::Cpu), "CPU %"),
+    (LineFigure::Of(Quantity::Cpu), "CPUs"),
     (LineFigure::Of(Quantity::RunQueueWait), "wait %"),
     (LineFigure::Of(Quantity::ListenOverflows), "overfl/s"),
 ];
@@ -48,7 +48,7 @@ const LINE_BY_KERNEL: [(LineFigure, &str); 7] = [
     (LineFigure::Of(Quantity::Connections), "open"),
     (LineFigure::Of(Quantity::RequestsOut), "flight"),
     (LineFigure::Inside, "inside"),
-    (LineFigure::Of(Quantity::Cpu), "CPU %"),
+    (LineFigure::Of(Quantity::Cpu), "CPUs"),
     (LineFigure::Of(Quantity::RunQueueWait), "wait %"),
     (LineFigure::Of(Quantity::ListenOverflows), "overfl/s"),
 ];
@@ -299,7 +299,7 @@ mod tests {
         let head = |columns| sample_line_head(&board, Width::of(columns));
         assert!(head(80).ends_with(" overfl/s\n") && !head(80).contains("no room"), "{}", head(80));
         assert!(
-            head(70).ends_with("   CPU %\n  (no room for: wait %, overfl/s)\n"),
+            head(70).ends_with("    CPUs\n  (no room for: wait %, overfl/s)\n"),
             "{}",
             head(70)
         );

@@ -71,9 +71,9 @@ impl Quantity {
             Quantity::PoolCapacity => "pool capacity",
             Quantity::Backlog => "backlog",
             Quantity::BacklogMax => "backlog, at most",
-            Quantity::Cpu => "CPU, % of one",
-            Quantity::ChildrenCpu => "CPU of its children, % of one",
-            Quantity::BusyCpus => "CPUs busy, anybody's, % of one",
+            Quantity::Cpu => "CPUs used",
+            Quantity::ChildrenCpu => "CPUs used by its children",
+            Quantity::BusyCpus => "CPUs used, anybody's",
             Quantity::RunQueueWait => "threads wait for a CPU, % of one thread",
             Quantity::CpuPressure => "CPU pressure, anybody's, % of the time",
             Quantity::ResidentMemory => "resident memory",
@@ -85,11 +85,10 @@ impl Quantity {
     pub(crate) fn written(self, value: Option<f64>) -> String {
         number::or_none(value, |value| match self {
             Quantity::ResidentMemory => number::memory(value),
-            Quantity::Cpu
-            | Quantity::ChildrenCpu
-            | Quantity::BusyCpus
-            | Quantity::RunQueueWait
-            | Quantity::CpuPressure => number::or_zero(value, number::percent),
+            Quantity::Cpu | Quantity::ChildrenCpu | Quantity::BusyCpus => number::fixed(value, 2),
+            Quantity::RunQueueWait | Quantity::CpuPressure => {
+                number::or_zero(value, number::percent)
+            }
             Quantity::ConnectTime
             | Quantity::AcceptQueue
             | Quantity::Connections

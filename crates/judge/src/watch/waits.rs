@@ -227,14 +227,14 @@ pub(super) fn absent_workers(seen: &WatchEvidence) -> impl Iterator<Item = Strin
     seen.workers.iter().filter_map(line).take(MOST_ABSENT)
 }
 
-/// `CPU 1.40 of 2`, with the use by other processes and the wait for a CPU if they are notable.
+/// `The server uses 1.40 of 2 CPUs`, with the use by other processes and the wait for a CPU if they are notable.
 pub(super) fn cpu(seen: &WatchEvidence, found: &Found) -> Option<String> {
     let cpu = seen.cpu?;
     let cpus = seen.cpus?;
     let all = seen.busy_cpus.map(|all| all.min(cpus)).filter(|all| all - cpu > OTHERS * cpus);
     let are_cpus = matches!(found, Found::Known(Limit::Cpu(_) | Limit::SharedCpus(_)));
     let are_taken = !are_cpus && all.is_some_and(|all| all - cpu >= NEARLY_ALL * cpus);
-    let written = |cpus| number::or_zero(cpus, number::significant);
+    let written = |cpus| number::fixed(cpus, 2);
     let all = all.map(|all| format!(" (with other processes {})", written(all)));
     let children = seen.children_cpu.filter(|children| *children >= CHILDREN * cpu.max(0.01));
     let children = children
@@ -255,7 +255,8 @@ pub(super) fn cpu(seen: &WatchEvidence, found: &Found) -> Option<String> {
         }
     };
     let [children, all, wait] = [children, all, wait].map(Option::unwrap_or_default);
-    Some(format!("CPU {} of {of}{children}{all}.{slowed}{wait}", written(cpu)))
+    let noun = if of == "1" { "CPU" } else { "CPUs" };
+    Some(format!("The server uses {} of {of} {noun}{children}{all}.{slowed}{wait}", written(cpu)))
 }
 
 /// How many threads wait for a CPU, on average, if that is notable.
