@@ -241,6 +241,8 @@ fn footer(
     seen: &WatchEvidence,
     end: Option<WatchEnd>,
 ) -> String {
+    /// A smaller part of a CPU is not worth a remark.
+    const NOTABLE: f64 = 0.02;
     let watched = match end {
         None => String::new(),
         Some(WatchEnd::User) => {
@@ -257,7 +259,11 @@ fn footer(
     let resets = if resets { ", which resets backlog_max and reactor_max" } else { "" };
     let reads =
         source.map(|source| format!("; reads Puma's statistics ({}){resets}", source.shown));
-    format!("{watched}{sends}{}.", reads.unwrap_or_default())
+    let takes = seen
+        .sampling
+        .filter(|part| *part > NOTABLE)
+        .map(|part| format!(" Watching takes {} % of a CPU.", number::fixed(part * 100.0, 0)));
+    format!("{watched}{sends}{}.{}", reads.unwrap_or_default(), takes.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -288,6 +294,16 @@ mod tests {
             .into_iter()
             .map(|line| line.text)
             .collect()
+    }
+
+    #[test]
+    fn what_watching_takes_is_told_where_it_is_notable() {
+        let last = |sampling| {
+            let seen = WatchEvidence { sampling: Some(sampling), ..WatchEvidence::default() };
+            footer(None, &seen, None)
+        };
+        assert_eq!(last(0.019), "Sends no requests.");
+        assert_eq!(last(0.041), "Sends no requests. Watching takes 4 % of a CPU.");
     }
 
     #[test]

@@ -169,6 +169,11 @@ impl WatchBoard {
         self.sampler_cpu + self.poller_cpu
     }
 
+    /// CPUs that our own sampling takes.
+    pub(crate) fn sampling_cpus(&self) -> f64 {
+        self.sampling_cpu().as_secs_f64() / self.seen.watched.as_secs_f64().max(1e-9)
+    }
+
     /// Notes that the watch is over.
     pub fn close(&mut self, at: Nanos) {
         self.seen.watched = self.seen.watched.max(at);
@@ -698,6 +703,7 @@ impl WatchBoard {
         let titled = titles().find_map(version_in_title);
         WatchEvidence {
             program: titles().next().map(program_in_title),
+            sampling: Some(board.sampling_cpus()).filter(|_| board.seen.watched > Nanos::ZERO),
             is_puma: said.is_some()
                 || titled.is_some()
                 || titles().any(|title| title.starts_with("puma: ")),

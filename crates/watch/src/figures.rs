@@ -20,9 +20,8 @@ pub fn all_figures(board: &WatchBoard, width: Width) -> String {
             .table(DataTable::new(["", "min", "mean", "max", "last"], rows))
             .filled()
     };
-    let part = board.sampling_cpu().as_secs_f64() / board.seen.watched.as_secs_f64().max(1e-9);
-    let server =
-        section(None, format!("The server (sampling took {} % of one CPU)", number::percent(part)));
+    let part = number::percent(board.sampling_cpus());
+    let server = section(None, format!("The server (watching it took {part} % of a CPU)"));
     let processes =
         board.living().map(|(pid, title)| section(Some(pid), format!("{pid}: {title}")));
     let sections: Vec<ReportSection> = std::iter::once(server).chain(processes).flatten().collect();

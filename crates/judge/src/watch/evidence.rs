@@ -19,6 +19,8 @@ pub(super) const ENOUGH_REPORTS: usize = 2;
 pub struct WatchEvidence {
     /// How long it was watched.
     pub watched: Nanos,
+    /// CPUs that watching it takes.
+    pub sampling: Option<f64>,
     /// When it was found to have ended.
     pub ended: Option<Nanos>,
     /// Whether longtail may see what other users' processes do: it is root, or has the
