@@ -359,15 +359,29 @@ order of completion.";
 /// The command that is a load by attack.cr's flags.
 pub(crate) fn as_attack(command: clap::Command) -> clap::Command {
     command
+        .mut_args(with_its_name_of_rate)
         .mut_arg("rate", |arg| arg.long("target-throughput").required(true))
         .mut_arg("url", |arg| arg.long("url"))
         // With keep-alive, Puma before 7 serves the connections that it has and lets others wait.
         .mut_arg("no_keep_alive", |arg| arg.default_value("true"))
         .mut_arg("log", |arg| arg.default_value("-"))
+        .mut_arg("connections", |arg| arg.help("Connections [default: as many as it takes]"))
         .mut_arg("length", |arg| {
-            arg.default_value("60s").default_value_if("number", ArgPredicate::IsPresent, None)
+            arg.default_value("60s")
+                .default_value_if("number", ArgPredicate::IsPresent, None)
+                .help("How long to measure [default: 60s, or until -n is reached]")
+                .hide_default_value(true)
         })
         .after_long_help(ATTACK_EXAMPLES)
+}
+
+/// A flag whose help calls `--rate` what it is called beside `attack`.
+fn with_its_name_of_rate(arg: clap::Arg) -> clap::Arg {
+    let help = arg.get_help().map(ToString::to_string);
+    match help.filter(|help| help.contains("--rate")) {
+        Some(help) => arg.help(help.replace("--rate", "--target-throughput")),
+        None => arg,
+    }
 }
 
 /// The length of a run, or of each step of it, that nothing else ends.

@@ -194,4 +194,16 @@ mod tests {
     fn the_flags_are_consistent() {
         help::whole().debug_assert();
     }
+
+    #[test]
+    fn the_help_of_attack_speaks_of_its_own_flags_and_defaults() {
+        let attack = all_commands().find_subcommand("attack").unwrap().clone();
+        for arg in attack.get_arguments() {
+            let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            assert!(!help.contains("--rate"), "{help}");
+        }
+        let help = attack.clone().render_long_help().to_string();
+        assert!(help.contains("[default: 60s, or until -n is reached]"), "{help}");
+        assert!(!help.contains("[default: 60s]"), "{help}");
+    }
 }
