@@ -92,6 +92,15 @@ pub enum Diagnostic {
         server: Option<f64>,
         /// CPUs that other processes used; `None` if unknown.
         others: Option<f64>,
+        /// The 99th percentile of how late requests were sent, if that was too late.
+        #[serde(rename = "sent_within_ns", default, skip_serializing_if = "Option::is_none")]
+        sent_within: Option<Nanos>,
+        /// The 99th percentile of how late responses were read, if only that was too late.
+        #[serde(rename = "read_within_ns", default, skip_serializing_if = "Option::is_none")]
+        read_within: Option<Nanos>,
+        /// That one as a share of the 99th percentile of the response time.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        of_response_time: Option<f64>,
     },
     /// Other programs used the server's CPUs up while a trial of a search for a capacity had too many
     /// late requests.

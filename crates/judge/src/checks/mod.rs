@@ -139,8 +139,21 @@ pub fn assess(diagnostic: &Diagnostic) -> Assessment {
         }
         Diagnostic::LaneCpu { share } => lane_cpu::assess(*share),
         Diagnostic::CpusTaken { others, of } => cpus_taken::assess(*others, *of),
-        Diagnostic::MachineBusy { generator, waited, server, others } => {
-            machine_busy::assess(*generator, *waited, *server, *others)
+        Diagnostic::MachineBusy {
+            generator,
+            waited,
+            server,
+            others,
+            sent_within,
+            read_within,
+            of_response_time,
+        } => {
+            let delay = machine_busy::KnownDelay {
+                sent_within: *sent_within,
+                read_within: *read_within,
+                of_response_time: *of_response_time,
+            };
+            machine_busy::assess(*generator, *waited, *server, *others, delay)
         }
         Diagnostic::LaneRunQueue { share } => lane_run_queue::assess(*share),
         Diagnostic::Standstill { share, longest } => standstill::assess(*share, *longest),
