@@ -7,7 +7,7 @@ use model::Nanos;
 
 use super::flags::{BODY, DURATION, METHOD, RATE, VUS, in_five_digits, with_value};
 use super::js_literals::{
-    JsCall, JsValue, body_of_function, calls, calls_of_batch, exported_object,
+    JsCall, JsValue, body_of_function, calls, calls_of_batch, exported_object, parts,
     value_with_constants, with_environment, with_groups_inline, without_comments,
 };
 use crate::args::mistakes::mistaken_values::k6_condition;
@@ -296,8 +296,14 @@ impl K6Script {
                 }
             }
         }
-        if all.iter().any(|call| call.name == "check") {
-            self.not_take("its checks (--check)".to_owned());
+        let checks: Vec<&JsCall<'_>> = all.iter().filter(|call| call.name == "check").collect();
+        match status_of_checks(&checks) {
+            // A check of ours is of all responses.
+            Some(status) if checks.len() == count && !has_batch => {
+                self.request.extend(["--check".to_owned(), format!("status={status}")]);
+            }
+            _ if checks.is_empty() => {}
+            _ => self.not_take("its checks (--check)".to_owned()),
         }
     }
 
@@ -371,6 +377,28 @@ impl K6Script {
         self.take_rest(requests);
         true
     }
+}
+
+/// The status that all these calls of `check` ask for, if they ask for nothing else.
+fn status_of_checks(checks: &[&JsCall<'_>]) -> Option<u16> {
+    let mut statuses = Vec::new();
+    for check in checks {
+        let (conditions, _) = parts(check.arguments.get(1)?.trim().strip_prefix('{')?)?;
+        for condition in conditions.into_iter().filter(|condition| !condition.trim().is_empty()) {
+            statuses.push(status_of_condition(condition)?);
+        }
+    }
+    let first = *statuses.first()?;
+    statuses.iter().all(|status| *status == first).then_some(first)
+}
+
+/// `'ok': (r) => r.status === 200`
+fn status_of_condition(written: &str) -> Option<u16> {
+    let (before, body) = written.split_once("=>")?;
+    let parameter = before.rsplit(':').next()?.trim().trim_matches(['(', ')']).trim();
+    let compared = body.trim().strip_prefix(parameter)?.strip_prefix(".status")?.trim_start();
+    let number = compared.strip_prefix("===").or_else(|| compared.strip_prefix("=="))?.trim();
+    number.parse().ok().filter(|status| (100..1000).contains(status))
 }
 
 /// A pause of an iteration.
@@ -1042,7 +1070,23 @@ mod tests {
             ("http.get('http://h/a'); sleep(0.1);", "--think 100ms http://h/a"),
             (
                 "const r = http.get(`http://h/a`, { headers: { A: 'b' } });\ncheck(r, { ok: (r) => r.status === 200 });",
-                "-H A: b http://h/a not its checks (--check)",
+                "-H A: b --check status=200 http://h/a",
+            ),
+            (
+                "check(http.get('http://h/a'), { 'a: b': r => r.status == 204, c: (r) => r.status === 204 });",
+                "--check status=204 http://h/a",
+            ),
+            (
+                "check(http.get('http://h/a'), { ok: (r) => r.status === 200 && r.body });",
+                "http://h/a not its checks (--check)",
+            ),
+            (
+                "check(http.get('http://h/a'), { a: (r) => r.status === 200, b: (r) => r.status === 201 });",
+                "http://h/a not its checks (--check)",
+            ),
+            (
+                "check(http.get('http://h/a'), { a: (r) => r.status === 200 }); http.get('http://h/b');",
+                "--mix GET /a, GET /b http://h/ not its checks (--check)",
             ),
             (
                 "check(http.post('http://h/', 'a=1', { timeout: '5s' }), {});",
