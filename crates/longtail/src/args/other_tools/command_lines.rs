@@ -218,6 +218,8 @@ struct Translation {
     harmless: Vec<String>,
     /// The path that wrk's script gives to its requests.
     path_of_script: Option<String>,
+    /// Whether it gives them one that is not known.
+    has_unknown_path: bool,
     /// siege's requests of each connection.
     each_connection: Option<u64>,
     /// oha's time between bursts, and requests of each.
@@ -508,10 +510,17 @@ impl Translation {
         }
         self.flags.extend(words);
         self.path_of_script = script.path().map(str::to_owned);
+        self.has_unknown_path = script.has_unknown_path();
     }
 
-    /// Puts the path that wrk's script says in the place of the URL's.
+    /// Puts the path that wrk's script says in the place of the URL's. Where that is not known, the
+    /// line does not load another one.
     fn end_path_of_script(&mut self) {
+        if self.has_unknown_path
+            && let Some(url) = self.operands.first_mut().filter(|url| is_url(url))
+        {
+            URL.clone_into(url);
+        }
         let Some(path) = self.path_of_script.take() else { return };
         match self.operands.first_mut().filter(|url| is_url(url)) {
             Some(url) if url != URL => {

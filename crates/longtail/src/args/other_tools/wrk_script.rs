@@ -25,6 +25,8 @@ pub(super) struct WrkScript {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Said {
     Text(String),
+    /// A path that ends with a random number, as `--mix` writes it: `/a?id={1..1000}`.
+    RandomPath(String),
     /// A variable, a call, a sum, or several texts for several requests.
     Computed,
 }
@@ -33,7 +35,7 @@ impl Said {
     fn word_or(self, word: &str) -> String {
         match self {
             Said::Text(text) => text,
-            Said::Computed => word.to_owned(),
+            Said::RandomPath(_) | Said::Computed => word.to_owned(),
         }
     }
 }
@@ -95,7 +97,7 @@ impl WrkScript {
                 script.take_assignment(place, rest, is_steady);
             }
         }
-        script.take_formats(&formats);
+        script.take_formats(text, &formats);
         if has_request && formats.is_empty() {
             script.method = Some(Said::Computed);
             script.body = Some(Said::Computed);
@@ -143,7 +145,11 @@ impl WrkScript {
         };
         let value = behind.trim_start().strip_prefix('=').filter(|value| !value.starts_with('='));
         let Some(value) = value.map(str::trim_start) else { return };
-        let said = if is_steady { whole_text(value) } else { Said::Computed };
+        let said = match random_path(value).filter(|_| place == "path") {
+            _ if !is_steady => Said::Computed,
+            Some(path) => path,
+            None => whole_text(value),
+        };
         match (place, header) {
             ("method", _) => self.method = Some(said),
             ("path", _) => self.path = Some(said),
@@ -176,11 +182,17 @@ impl WrkScript {
     }
 
     /// What `wrk.format(method, path, headers, body)` says, where it says the same in each place.
-    fn take_formats(&mut self, formats: &[Vec<&str>]) {
+    fn take_formats(&mut self, text: &str, formats: &[Vec<&str>]) {
         let said = |at: usize| {
             let mut all = formats.iter().map(|arguments| {
                 let argument = arguments.get(at).filter(|written| **written != "nil");
-                argument.map(|written| whole_text(written))
+                argument.map(|written| {
+                    if at != 1 {
+                        return whole_text(written);
+                    }
+                    let written = local_value(text, written).unwrap_or(written);
+                    random_path(written).unwrap_or_else(|| whole_text(written))
+                })
             });
             let first = all.next().flatten();
             if all.any(|other| other != first) { Some(Said::Computed) } else { first }
@@ -217,6 +229,15 @@ impl WrkScript {
     /// Our words for it, but for the path.
     pub(super) fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
+        let headers = self.headers.iter().filter_map(|(name, value)| match value {
+            Said::Text(value) => Some(["-H".to_owned(), format!("{name}: {value}")]),
+            Said::RandomPath(_) | Said::Computed => None,
+        });
+        if let Some(line) = self.mix_line() {
+            words.extend(["--mix".to_owned(), line]);
+            words.extend(headers.flatten());
+            return words;
+        }
         let body = self.body.clone().filter(|body| *body != Said::Text(String::new()));
         // wrk sends GET unless the script says otherwise, ours POST with a body.
         let default = body.is_some().then(|| Said::Text("GET".to_owned()));
@@ -228,26 +249,45 @@ impl WrkScript {
         } else if let Some(body) = body {
             words.extend(with_value(&["-d", "{}"], &body.word_or(BODY)));
         }
-        for (name, value) in &self.headers {
-            if let Said::Text(value) = value {
-                words.extend(["-H".to_owned(), format!("{name}: {value}")]);
-            }
-        }
+        words.extend(headers.flatten());
         words
+    }
+
+    /// Its requests as a line of `--mix`, if their paths end with a random number and all else is
+    /// plain.
+    fn mix_line(&self) -> Option<String> {
+        let Some(Said::RandomPath(path)) = &self.path else { return None };
+        let method = match &self.method {
+            None => "GET",
+            Some(Said::Text(method)) => method,
+            Some(_) => return None,
+        };
+        let has_body = self.body.as_ref().is_some_and(|body| *body != Said::Text(String::new()));
+        (!has_body && self.body_file.is_none()).then(|| format!("{method} {path}"))
     }
 
     /// The path that takes the place of the URL's.
     pub(super) fn path(&self) -> Option<&str> {
         match &self.path {
             Some(Said::Text(path)) => Some(path),
+            Some(Said::RandomPath(_)) if self.mix_line().is_some() => Some("/"),
             _ => None,
+        }
+    }
+
+    /// Whether it gives its requests a path that is not known, so that the URL's is another one.
+    pub(super) fn has_unknown_path(&self) -> bool {
+        match &self.path {
+            None | Some(Said::Text(_)) => false,
+            Some(Said::RandomPath(_)) => self.mix_line().is_none(),
+            Some(Said::Computed) => true,
         }
     }
 
     /// What is not in the words.
     pub(super) fn not_taken(&self) -> Vec<String> {
         let mut all = Vec::new();
-        if self.path == Some(Said::Computed) {
+        if self.has_unknown_path() {
             all.push("its path (the URL, --mix or --requests FILE)".to_owned());
         }
         let computed = self.headers.iter().filter(|(_, value)| *value == Said::Computed);
@@ -275,17 +315,48 @@ fn behind_comment(text: &str) -> Option<&str> {
 /// The text that is the whole value written here.
 fn whole_text(written: &str) -> Said {
     let Some((text, behind)) = quoted_text(written) else { return Said::Computed };
+    if goes_on(behind) { Said::Computed } else { Said::Text(text) }
+}
+
+/// Whether a value is not over where this follows.
+fn goes_on(behind: &str) -> bool {
     // A text may be only a part of the value: "a" .. b, ("a"):rep(2)
     let mut behind = behind.trim_start();
     while let Some(next) = behind_comment(behind) {
         behind = next.trim_start();
     }
-    let goes_on = behind.starts_with(|c: char| !is_of_name(c) && !";},)".contains(c))
+    behind.starts_with(|c: char| !is_of_name(c) && !";},)".contains(c))
         || behind.starts_with('.')
-        || ["or", "and"].iter().any(|word| {
-            behind.strip_prefix(word).is_some_and(|rest| !rest.starts_with(is_of_name))
-        });
-    if goes_on { Said::Computed } else { Said::Text(text) }
+        || ["or", "and"]
+            .iter()
+            .any(|word| behind.strip_prefix(word).is_some_and(|rest| !rest.starts_with(is_of_name)))
+}
+
+/// `"/a?id=" .. math.random(1000)`, or of `math.random(10, 99)`.
+fn random_path(written: &str) -> Option<Said> {
+    let (path, behind) = quoted_text(written)?;
+    let is_plain = !path.contains(|c: char| c.is_whitespace() || "{},'\"".contains(c));
+    let random =
+        behind.trim_start().strip_prefix("..")?.trim_start().strip_prefix("math.random")?;
+    let (ends, behind) = random.trim_start().strip_prefix('(')?.split_once(')')?;
+    let ends: Option<Vec<u64>> = ends.split(',').map(|end| end.trim().parse().ok()).collect();
+    let (least, most) = match ends?[..] {
+        [most] => (1, most),
+        [least, most] => (least, most),
+        _ => return None,
+    };
+    let is_random = is_plain && path.starts_with('/') && least < most && !goes_on(behind);
+    is_random.then(|| Said::RandomPath(format!("{path}{{{least}..{most}}}")))
+}
+
+/// What is written behind `local NAME =`, if nothing else gives that name a value.
+fn local_value<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
+        return None;
+    }
+    let (_, value) = text.split_once(&format!("local {name} = "))?;
+    let assignments = text.matches(&format!("{name} = ")).count();
+    (assignments == 1 && !text.contains(&format!("{name}="))).then_some(value)
 }
 
 /// `["Content-Type"] = "a/b"` or `Accept = "a/b"`: the name, and what is written behind it.
@@ -306,11 +377,11 @@ fn named_file(behind: &str) -> Option<String> {
     let is_read = match arguments.get(1).map(|mode| whole_text(mode)) {
         None => true,
         Some(Said::Text(mode)) => mode.starts_with('r'),
-        Some(Said::Computed) => false,
+        Some(Said::RandomPath(_) | Said::Computed) => false,
     };
     match whole_text(arguments.first().filter(|_| is_read)?) {
         Said::Text(file) => Some(file),
-        Said::Computed => None,
+        Said::RandomPath(_) | Said::Computed => None,
     }
 }
 
@@ -423,5 +494,40 @@ mod tests {
             words.extend(found.not_taken().iter().map(|what| format!("not {what}")));
             assert_eq!(words.join(" "), expected, "{script}");
         }
+    }
+
+    #[test]
+    fn a_path_with_a_random_number_is_a_mix_and_another_one_is_unknown() {
+        let said = |script: &str| {
+            let script = WrkScript::in_text(script);
+            (script.words().join(" "), script.path().map(str::to_owned), script.has_unknown_path())
+        };
+        let mix = |line: &str| (format!("--mix {line}"), Some("/".to_owned()), false);
+        for (path, expected) in [
+            ("'/a?id=' .. math.random(1000)", "GET /a?id={1..1000}"),
+            ("\"/a/\"..math.random(10, 99)", "GET /a/{10..99}"),
+        ] {
+            let script = format!("request = function() return wrk.format('GET', {path}) end");
+            assert_eq!(said(&script), mix(expected), "{script}");
+            let script = format!(
+                "request = function()\n  local path = {path}\n  return wrk.format(nil, path)\nend"
+            );
+            assert_eq!(said(&script), mix(expected), "{script}");
+            let script =
+                format!("request = function()\n  wrk.path = {path}\n  return wrk.format()\nend");
+            assert_eq!(said(&script), mix(expected), "{script}");
+        }
+        for path in [
+            "'/a?id=' .. counter",
+            "'/a?id=' .. math.random(9) .. '&b'",
+            "'/a?id=' .. math.random(n)",
+            "paths[i]",
+        ] {
+            let script = format!("request = function() return wrk.format('GET', {path}) end");
+            assert_eq!(said(&script), ("-m GET".to_owned(), None, true), "{script}");
+        }
+        let body =
+            "request = function() return wrk.format('POST', '/a' .. math.random(9), nil, 'b') end";
+        assert!(said(body).2, "a mix would need its body");
     }
 }
