@@ -44,8 +44,8 @@ mod wait_in_accept_queue;
 mod wait_in_server;
 
 use model::{
-    Diagnostic, Histogram, Limit, LoadPlan, Nanos, Pace, PercentileTime, Profile, Run, Study,
-    SweepStudy, TwoGroups,
+    Arrivals, Diagnostic, Histogram, Limit, LoadPlan, Nanos, Pace, PercentileTime, Profile, Run,
+    Study, SweepStudy, TwoGroups,
 };
 use serde::{Deserialize, Serialize};
 
@@ -390,15 +390,22 @@ struct Offered {
     per_second: f64,
     /// Whether the rate is constant.
     is_flat: bool,
+    /// The constant rate that was asked for, if chance decides how many requests come.
+    asked_per_second: Option<f64>,
 }
 
 fn of_pace(run: &Run, plan: &LoadPlan) -> Finding {
-    let Pace::Open { profile, .. } = &plan.load.pace else {
+    let Pace::Open { profile, arrivals, .. } = &plan.load.pace else {
         return closed_loop::of(run, plan);
+    };
+    let asked_per_second = match (profile, arrivals) {
+        (Profile::Flat { rate }, Arrivals::Poisson | Arrivals::Uniform) => Some(rate.per_second()),
+        _ => None,
     };
     let offered = Offered {
         per_second: run.offered_rate(&plan.load.pace).unwrap_or_default(),
         is_flat: matches!(profile, Profile::Flat { .. }),
+        asked_per_second,
     };
     peaked::of(run, offered)
         .or_else(|| overloaded::of(run, offered))
