@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 use judge::words::listed;
-use model::Nanos;
+use model::objective::ObjectiveFigure;
 use model::plan::quoted;
 use model::secret::{is_number_or_time, is_secret_body, masked_word};
+use model::{Interval, Nanos, Objective};
 use requests::{FileDefaults, RequestError, RequestsFormat, TargetUrl};
 
 use super::flags::{
@@ -856,6 +857,7 @@ pub(crate) fn answer(
     let words = found.whole_line(whole, tool, beside);
     check_requests_file(whole, &words).map_err(|why| wrong(format!("{refusal}: {why}")))?;
     found.note_missing_files(&words);
+    found.note_too_few_requests(&words);
     found.note_lateness(tool, theirs, &words);
     if let Some(flag) = tool.redirects
         && !tool.has_typed(flag, theirs)
@@ -927,6 +929,37 @@ impl Translation {
                 ends.join(" or -"),
                 tool.name
             ));
+        }
+    }
+
+    /// Expectations that this number of requests cannot show, so that our line ends with exit code
+    /// 1 where the other tool's ends with 0.
+    fn note_too_few_requests(&mut self, words: &[String]) {
+        let behind = |flag: &'static str| {
+            words.windows(2).filter(move |pair| pair[0] == flag).map(|pair| pair[1].as_str())
+        };
+        let Some(requests) = behind("-n").last().and_then(|count| count.parse().ok()) else {
+            return;
+        };
+        for expected in behind("--expect") {
+            let Ok(Objective { figure: ObjectiveFigure::ResponseTime(quantile), .. }) =
+                expected.parse()
+            else {
+                continue;
+            };
+            let unknown = Interval {
+                quantile,
+                inflation: None,
+                low: None,
+                high: None,
+                without_generator: None,
+            };
+            if let Some(needed) = unknown.responses_needed(requests, None, 1.0) {
+                let enough = requests * needed.div_ceil(requests.max(1));
+                self.differs.push(format!(
+                    "{requests} responses cannot show {expected} (exit code 1): -n {enough} can"
+                ));
+            }
         }
     }
 
@@ -1745,6 +1778,21 @@ mod tests {
     const HEYS: &str = "; hey follows redirects, ours does not; hey itself asks for compressed responses (Accept-Encoding) and calls every request text/html (-T)";
 
     /// The three notes that may change the figures most come first, others together behind them.
+    #[test]
+    fn too_few_requests_for_an_expectation_are_named() {
+        let noted = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(|it| it.replace('_', " ")).collect();
+            let mut found = Translation::default();
+            found.note_too_few_requests(&words);
+            found.differs
+        };
+        let expected = ["50 responses cannot show p99 < 250ms (exit code 1): -n 400 can"];
+        assert_eq!(noted("load -n 50 --expect p99_<_250ms http://h/"), expected);
+        assert!(noted("load -n 400 --expect p99_<_250ms http://h/").is_empty());
+        assert!(noted("load -n 50 --expect mean_<_250ms http://h/").is_empty());
+        assert!(noted("load --for 5s --expect p99_<_250ms http://h/").is_empty());
+    }
+
     #[test]
     fn at_most_three_notes_stand_below_a_line() {
         let tool = OtherTool::of("hey").unwrap();
