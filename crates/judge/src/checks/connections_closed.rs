@@ -63,6 +63,9 @@ const MAYBE_OLD_PUMA: &str = "if it is a Puma before 7, it does that after ten r
 /// Closings are rare where there were at least this many times as many requests.
 const RARE: u64 = 1000;
 
+/// Closings are mostly announced from this share of them.
+const MOSTLY: f64 = 0.9;
+
 /// Applies where connections are kept alive.
 pub(super) fn ask(run: &Run, keep_alive: bool) -> Option<Diagnostic> {
     let tally = &run.tally;
@@ -88,6 +91,10 @@ pub(super) fn assess(
 ) -> Assessment {
     let is_rare = requests.is_some_and(|requests| closed.saturating_mul(RARE) <= requests);
     let are_announced = announced == Some(closed);
+    let some_announced = announced.filter(|announced| (1..closed).contains(announced));
+    // The others may be those that it closed while they were idle.
+    let are_mostly_announced =
+        announced.is_some_and(|announced| announced as f64 >= MOSTLY * closed as f64);
     let closed = counted(closed, "connection");
     let sentence = match (after_answers, announced_after) {
         (Some(answers), _) => format!(
@@ -101,7 +108,13 @@ pub(super) fn assess(
         (None, None) if are_announced => format!(
             "the server closed {closed} that should have stayed open, and announced each (Connection: close)"
         ),
-        (None, None) => format!("the server closed {closed} that should have stayed open"),
+        (None, None) => {
+            let some = some_announced.map(|announced| {
+                format!(", and announced {announced} of these closings (Connection: close)")
+            });
+            let some = some.unwrap_or_default();
+            format!("the server closed {closed} that should have stayed open{some}")
+        }
     };
     let limit = announced_after.and_then(|answers| limit_of(answers, server));
     match limit {
@@ -113,7 +126,7 @@ pub(super) fn assess(
             "the next request on each includes a connect; a server also closes connections that are \
              idle for long",
         ),
-        None if are_announced && announced_after.is_none() && server.is_none() => {
+        None if are_mostly_announced && announced_after.is_none() && server.is_none() => {
             Assessment::new(Grade::Doubtful, sentence, MAYBE_OLD_PUMA)
         }
         None => Assessment::new(
@@ -172,7 +185,10 @@ mod tests {
         };
         assert!(names_puma(None, Some(5), None));
         assert!(!names_puma(None, Some(5), Some("nginx/1.22.1")));
-        assert!(!names_puma(None, Some(4), None), "Puma announces each");
+        assert!(!names_puma(None, Some(4), None), "Puma announces each, but of idle connections");
+        let mostly = assess(154, Some(1000), None, None, Some(150), None);
+        assert!(mostly.hint.contains("Puma"), "{}", mostly.hint);
+        assert!(mostly.sentence.ends_with("announced 150 of these closings (Connection: close)"));
         assert!(!names_puma(Some(12), Some(5), None), "a limit of another server");
     }
 
