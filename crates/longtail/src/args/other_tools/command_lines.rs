@@ -205,6 +205,7 @@ fn may_be_value(word: &str) -> bool {
 
 /// Another tool's command line in our words.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact about the line")]
 struct Translation {
     flags: Vec<String>,
     /// The URL.
@@ -938,7 +939,7 @@ impl Translation {
         let behind = |flag: &'static str| {
             words.windows(2).filter(move |pair| pair[0] == flag).map(|pair| pair[1].as_str())
         };
-        let Some(requests) = behind("-n").last().and_then(|count| count.parse().ok()) else {
+        let Some(requests) = behind("-n").next_back().and_then(|count| count.parse().ok()) else {
             return;
         };
         for expected in behind("--expect") {
