@@ -73,11 +73,13 @@ pub(crate) fn meaning_of_names(summary: &SummaryComparison) -> Option<&'static s
 /// Notes for readers who divide the medians and find another change, or who find an interval of means
 /// wider than the runs differ.
 pub(crate) fn legend(summary: &SummaryComparison) -> Option<String> {
+    /// A reader who divides wonders about a difference of so much.
+    const NOTABLE: f64 = 0.03;
     let is_other = |row: &ComparedMetric| {
         row.differences.iter().any(|it| {
             match (row.median(&it.base), row.median(&it.arm), it.estimate) {
                 (Some(base), Some(arm), Some(estimate)) if row.unit != "%" => {
-                    (arm / base - 1.0 - estimate).abs() > summary.margin
+                    (arm / base - 1.0 - estimate).abs() > NOTABLE
                 }
                 _ => false,
             }
@@ -85,7 +87,7 @@ pub(crate) fn legend(summary: &SummaryComparison) -> Option<String> {
     };
     let differs = summary.metrics.iter().any(is_other);
     let of_change = differs.then(|| {
-        "change is the typical ratio of two runs of one block, not the ratio of the medians of all"
+        "each column has the median of the runs; change is the typical ratio of two runs of one block"
             .to_owned()
     });
     let means = summary.metric(Metric::Mean).into_iter().flat_map(|row| &row.differences);

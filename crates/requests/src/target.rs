@@ -105,6 +105,10 @@ impl TargetUrl {
     /// If it is no http or https URL that a request can be made from.
     pub fn parse(text: &str) -> Result<TargetUrl, RequestError> {
         let url = text.trim();
+        // Lines to paste and manuals have it where a URL belongs.
+        if url == "URL" {
+            return Err(RequestError::new("put your URL in the place of URL".to_owned()));
+        }
         if url.bytes().any(|byte| byte.is_ascii_control() || byte == b' ') {
             return Err(no_url(url));
         }

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use judge::signals::{CPU_PRESSURE, SignalKind};
 use judge::watch::{
-    Backend, SharedConnections, StartRate, WaitsSeen, WatchEvidence, WatchedWorker,
+    Backend, Diagnosis, EarlierWhy, SharedConnections, StartRate, WaitsSeen, WatchEvidence,
+    WatchedWorker,
 };
 use model::Nanos;
 use probe::host::HostCounters;
@@ -96,6 +97,8 @@ pub struct WatchBoard {
     load_changed_at: Option<Nanos>,
     /// How many wait, over time.
     waiting: WaitingHistory,
+    /// When it was last known why they wait, and the diagnosis then.
+    explained: Option<(Nanos, Diagnosis)>,
     /// The CPUs that the server may use.
     room: Option<CpuRoom>,
     /// CPU time of the thread that samples.
@@ -193,7 +196,10 @@ impl WatchBoard {
                     queue.map(|queue| f64::from(queue.accept_queue)),
                 );
             }
-            Observation::Server(sample) => self.take_sample(*sample),
+            Observation::Server(sample) => {
+                self.take_sample(*sample);
+                self.note_why();
+            }
             Observation::Threads { pools } => self.take_looks(&pools),
             Observation::Statistics { at, wall, cpu, stats } => {
                 self.poller_cpu = cpu;
@@ -217,6 +223,28 @@ impl WatchBoard {
                 }
             }
         }
+    }
+
+    /// Keeps the diagnosis if it says why requests wait.
+    fn note_why(&mut self) {
+        let seen = self.evidence();
+        if seen.waiting() == 0 {
+            return;
+        }
+        let found = Diagnosis::of(&seen);
+        if found.limit.is_some() || found.guess.is_some() {
+            self.explained = Some((seen.watched, found));
+        }
+    }
+
+    /// Why requests waited, if that was known before the last sample.
+    fn earlier_why(&self) -> Option<EarlierWhy> {
+        let (at, found) = self.explained.as_ref()?;
+        let ago = self.seen.watched.saturating_sub(*at);
+        if ago == Nanos::ZERO {
+            return None;
+        }
+        Some(EarlierWhy { ago, why: found.why.clone()?, tries: found.tries.clone() })
     }
 
     fn gauge(&mut self, whose: Whose, quantity: Quantity, at: Nanos, value: Option<f64>) {
@@ -728,6 +756,7 @@ impl WatchBoard {
             out_most: recent(Quantity::RequestsOutAtMost),
             span: board.waiting.span(),
             earlier: board.waiting.earlier(),
+            earlier_why: board.earlier_why(),
             cpu: recent(Quantity::Cpu),
             children_cpu: recent(Quantity::ChildrenCpu),
             cpus: board.room.as_ref().map(|room| room.cpus),

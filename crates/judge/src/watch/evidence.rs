@@ -71,6 +71,8 @@ pub struct WatchEvidence {
     pub span: Option<WaitingSpan>,
     /// The waits that were over before the last look.
     pub earlier: Option<EarlierWaits>,
+    /// Why requests waited, when that was last known.
+    pub earlier_why: Option<EarlierWhy>,
     /// CPUs that the server uses, with processes that it starts.
     pub cpu: Option<f64>,
     /// How many of these are used by processes that it starts and that end, such as shell commands.
@@ -220,6 +222,18 @@ pub struct WaitingSpan {
     /// How many more requests wait each second; negative if fewer, 0 if steady, `None` if not known
     /// yet.
     pub trend: Option<f64>,
+}
+
+/// A diagnosis of some time ago.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EarlierWhy {
+    /// How long ago.
+    pub ago: Nanos,
+    /// Why requests waited.
+    pub why: String,
+    /// What to try, one line each.
+    pub tries: Vec<String>,
 }
 
 /// Waits that the watch saw end.

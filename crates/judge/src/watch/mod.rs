@@ -15,8 +15,8 @@ mod uneven;
 mod waits;
 
 pub use self::evidence::{
-    Backend, EarlierWaits, LEAST_QUEUE, SharedConnections, StartRate, WaitingSpan, WaitsSeen,
-    WatchEvidence, WatchedWorker,
+    Backend, EarlierWaits, EarlierWhy, LEAST_QUEUE, SharedConnections, StartRate, WaitingSpan,
+    WaitsSeen, WatchEvidence, WatchedWorker,
 };
 
 use model::{Limit, Nanos};
@@ -82,7 +82,26 @@ impl Diagnosis {
             shared::sentence(seen).into_iter().chain(why(seen, &found)).collect();
         let why = Some(why.join(" ")).filter(|why| !why.is_empty());
         let tries = tries::of(seen, &found);
+        // A queue is often over when somebody ends the watch; its reason is what it was for.
+        let is_unseen = matches!(found, Found::NoneSeen | Found::NotKnown(_));
+        let (why, tries) = match seen.earlier_why.as_ref().filter(|_| is_unseen) {
+            Some(earlier) => {
+                let before = format!("{}: {}", before_in_words(earlier.ago), earlier.why);
+                let now = why.map(|why| format!("{why} ")).unwrap_or_default();
+                (Some(now + &before), earlier.tries.clone())
+            }
+            None => (why, tries),
+        };
         Diagnosis { limit, guess, wait, answer, since, why, tries }
+    }
+}
+
+/// `A moment ago`, `Until 3 s ago`.
+fn before_in_words(ago: Nanos) -> String {
+    if ago < Nanos::from_secs(1) {
+        "A moment ago".to_owned()
+    } else {
+        format!("Until {} ago", brief(ago))
     }
 }
 

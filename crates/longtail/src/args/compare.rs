@@ -193,6 +193,9 @@ fn overriding(command: clap::Command) -> clap::Command {
         .fold(command, |command, id| command.mut_arg(id, |arg| arg.overrides_with(id)))
 }
 
+/// What others may take of the CPUs in a single run goes by the margin of a whole comparison.
+const MARGIN_OF_LOOK: f64 = 0.05;
+
 impl CompareArgs {
     /// Refuses thresholds that no run can be held against.
     fn check_thresholds(&self, plan: &ComparisonPlan) -> Result<(), Mistake> {
@@ -311,6 +314,7 @@ impl CompareArgs {
         };
         ComparisonPlan {
             load,
+            margin: self.margin.min(MARGIN_OF_LOOK),
             arrivals: Arrivals::Poisson,
             blocks: ComparisonBlocks::Fixed(1),
             calibrate: false,

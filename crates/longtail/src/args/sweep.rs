@@ -155,7 +155,8 @@ impl SweepArgs {
                 "--try auto starts Puma with other numbers of threads: compare another server's commands, longtail compare --url URL --arm '-- COMMAND' --arm '-- COMMAND'",
             )?;
             let own = own.into_iter().chain(["--find-threads".to_owned()]);
-            return Ok(Some(comparison(words, "--try", None, own)));
+            let margin = format!("--margin={MARGIN_OF_SEARCH}");
+            return Ok(Some(comparison(words, "--try", Some(margin), own)));
         }
         let arms = try_list(list)?;
         let arms = arms.iter().map(|arm| as_arm(arm));
@@ -180,6 +181,9 @@ impl SweepArgs {
         Ok(Some(comparison(words, "--during", length, own.chain(arms))))
     }
 }
+
+/// Nobody adds threads, or takes some away, for less of the mean response time.
+const MARGIN_OF_SEARCH: &str = "10%";
 
 /// How long a run with an event is, if nothing else is said: a restart of a small app and its end
 /// have room in it.

@@ -229,10 +229,11 @@ fn with_others(said: String, others: Option<f64>) -> String {
 }
 
 fn tell_interrupted(looks: &[SizeLook]) {
-    let known: Vec<String> = looks.iter().map(in_words).collect();
+    let at_rate = looks.iter().filter_map(|look| Some(rate_in_words(look.size, &look.at_rate?)));
+    let known: Vec<String> = looks.iter().map(in_words).chain(at_rate).collect();
     let known = match &known[..] {
         [] => "nothing is known".to_owned(),
-        known => format!("one run of each said {}", known.join(", ")),
+        known => format!("one run of each said {}", known.join("; ")),
     };
     ui::note(&format!("interrupted before the sizes were compared: {known}"));
 }

@@ -25,7 +25,7 @@ pub(super) fn table(looks: &[SizeLook]) -> Option<DataTable> {
     let columns = std::iter::once(TableColumn::new("one run of each"))
         .chain(looks.iter().enumerate().map(size));
     let row = |name: String, figure: &dyn Fn(&SizeLook) -> Option<String>| {
-        let figures = looks.iter().map(|look| figure(look).unwrap_or_else(|| "too few".to_owned()));
+        let figures = looks.iter().map(|look| figure(look).unwrap_or_else(|| "cannot".to_owned()));
         TableRow::new(std::iter::once(name).chain(figures))
     };
     let mut rows =
@@ -212,10 +212,10 @@ mod tests {
         assert_eq!(
             crate::text::table(&table, 0, Width::ANY),
             "\
-one run of each    2 x 2  2 x 3
-throughput, /s      63.8   76.5
-p50 at 75/s, ms  too few   4119
-p95 at 75/s, ms  too few   4119
+one run of each   2 x 2  2 x 3
+throughput, /s     63.8   76.5
+p50 at 75/s, ms  cannot   4119
+p95 at 75/s, ms  cannot   4119
 "
         );
         assert!(super::table(&[]).is_none());
