@@ -110,12 +110,35 @@ pub(super) fn of(seen: &WatchEvidence) -> Found {
 /// Whether every thread has a request. Puma 6 and older also count a thread as busy while it waits
 /// for a client's next request; then there are fewer unanswered requests than busy threads.
 fn is_full(seen: &WatchEvidence, busy: Option<u32>) -> bool {
-    let all = seen.slots().zip(busy).is_some_and(|(slots, busy)| slots > 0 && busy >= slots);
+    let all = seen.slots().zip(busy).is_some_and(|(slots, busy)| slots > 0 && busy >= slots)
+        || are_nearly_all_out(seen);
     let is_out = |slots: u32| {
         let out = seen.requests_out_at_most();
         out.is_none_or(|out| threads::are_busy(f64::from(out), slots))
     };
     all && seen.slots().is_some_and(is_out)
+}
+
+/// Whether connections wait in the kernel while nearly every thread has a request by the kernel's
+/// account, and the others may have those requests of which it is unclear at a look whether they are
+/// answered.
+fn are_nearly_all_out(seen: &WatchEvidence) -> bool {
+    const FEW: f64 = 0.2;
+    /// A thread is free for a moment between two requests, and there are a few such moments.
+    const BETWEEN_REQUESTS: f64 = 0.5;
+    let missing = |worker: &WatchedWorker| {
+        let threads = f64::from(worker.threads?);
+        Some(threads - worker.requests_out?.min(threads))
+    };
+    let missing = seen.workers.iter().map(missing).sum::<Option<f64>>();
+    let unclear = seen.out_most.zip(seen.out).map(|(most, least)| most - least);
+    let Some(((missing, unclear), slots)) = missing.zip(unclear).zip(seen.slots()) else {
+        return false;
+    };
+    seen.busy().is_none()
+        && seen.in_kernel().is_some_and(|waiting| waiting > 0)
+        && missing <= unclear + BETWEEN_REQUESTS
+        && missing <= FEW * f64::from(slots)
 }
 
 /// The CPUs, or a lock that keeps a process to one.
