@@ -70,6 +70,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn at_a_rate_the_best_arm_has_the_shortest_mean_so_far() {
+        let said = progress(&testkit::comparison::searched_threads(), 5);
+        assert!(said.contains(": mean so far, ms, 2 x 2: "), "{said}");
+    }
+
+    #[test]
     fn where_arms_combine_settings_each_pair_is_told() {
         let mut study = testkit::comparison::combinations();
         study.plan.question = ComparisonQuestion::Settings;
