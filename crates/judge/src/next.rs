@@ -200,7 +200,10 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
     let own = OwnLine(&study.command_line);
     if let Some(best) = found.ranking.as_ref().and_then(|it| largest_is_best(study, it)) {
         let sizes = larger_sizes(study, best).map(|sizes| format!("--try {sizes}"));
-        let next = sizes.map(|sizes| own.with(sizes, &["--try"], "does a larger size do more?"));
+        // A rate that these sizes cannot do would only fill their queues.
+        let dropped: &[&str] =
+            if study.plan.wanted_per_s.is_some() { &["--try", "--rate"] } else { &["--try"] };
+        let next = sizes.map(|sizes| own.with(sizes, dropped, "does a larger size do more?"));
         return next.into_iter().collect();
     }
     if found.ranking.as_ref().is_some_and(ArmRanking::is_decided)
@@ -756,6 +759,16 @@ pub const WHERE_TO: [&str; 4] = ["-o", "--output", "--html", "--log"];
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_that_no_size_can_do_is_not_tried_with_larger_ones() {
+        let mut study = testkit::comparison::largest_is_best(false);
+        study.command_line = "longtail sweep -w4 --try auto --rate 9000".into();
+        let next = |study: &ComparisonStudy| of_comparison(study).remove(0).command;
+        assert!(next(&study).contains(" --rate 9000"));
+        study.plan.wanted_per_s = Some(9000.0);
+        assert_eq!(next(&study), "longtail sweep -w4 --try 4x5,4x8,4x13");
+    }
 
     #[test]
     fn after_a_search_for_threads_comes_the_capacity_of_the_sizes_worth_having() {

@@ -340,6 +340,7 @@ fn played(arms: &[(&str, &[&str], ArmLaw)], blocks: u32) -> ComparisonStudy {
         calibrate: true,
         thresholds: Vec::new(),
         looked_at: Vec::new(),
+        wanted_per_s: None,
     };
     let mut runs = Vec::new();
     for block in 1..=blocks {

@@ -360,6 +360,7 @@ impl CompareArgs {
             calibrate: !self.no_calibrate,
             thresholds: self.thresholds.all(),
             looked_at: Vec::new(),
+            wanted_per_s: None,
         }
     }
 }

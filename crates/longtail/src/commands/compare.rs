@@ -90,6 +90,8 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
     if let Some(per_s) = at_rate {
         plan.load = ComparisonLoad::Rate { per_s };
         plan.arrivals = Arrivals::Poisson;
+    } else if args.find_threads {
+        plan.wanted_per_s = args.rate_per_s();
     }
     let mut observer = TerminalObserver::new(&results, None);
     observer.blocks_ahead = Some(BlocksAhead {

@@ -121,6 +121,13 @@ fn look_at_a_rate(
     let Some(per_s) = args.rate_per_s().or_else(|| ordinary_rate(looks)) else { return Ok(true) };
     let length = length_at(per_s, args.length);
     let sizes = that_can_do(looks, per_s);
+    if sizes.is_empty() {
+        ui::note(&format!(
+            "no size can do {}/s, so that those that do most are compared, in a closed loop",
+            number::rate_in_words(per_s)
+        ));
+        return Ok(true);
+    }
     let mut observer = LookObserver { shown: StudyDisplay::new() };
     ui::note(&format!(
         "then {} at {}/s, with random arrivals, of {} that can do so much",

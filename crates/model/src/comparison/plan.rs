@@ -54,6 +54,10 @@ pub struct ComparisonPlan {
     /// `sweep --try auto`: the sizes that ran once each before, from which the arms were chosen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub looked_at: Vec<SizeLook>,
+    /// `sweep --try auto --rate`: the requests per second that some size should do, if fewer than two
+    /// can, so that those that do most are compared in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted_per_s: Option<f64>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -519,6 +523,7 @@ pub(super) mod tests {
             calibrate: true,
             thresholds: Vec::new(),
             looked_at: Vec::new(),
+            wanted_per_s: None,
         }
     }
 

@@ -61,6 +61,17 @@ pub(super) fn enough_in_words(looks: &[SizeLook]) -> Option<String> {
     )))
 }
 
+/// That no size can do the rate that the user named.
+pub(super) fn too_much_in_words(looks: &[SizeLook], rate: f64) -> Option<String> {
+    let best = best(looks).filter(|best| best.rate_per_s < rate)?;
+    Some(format!(
+        "None of these sizes can do {}/s: {} does most, {}/s (one run of each).",
+        number::rate_in_words(rate),
+        best.size,
+        number::significant(best.rate_per_s)
+    ))
+}
+
 /// `at 75/s`; after a search `at 75/s, 60 % of the most`.
 pub(super) fn rate_in_words(looks: &[SizeLook], per_s: f64) -> String {
     let share = best(looks).map(|best| {
@@ -179,6 +190,16 @@ mod tests {
         );
         assert_eq!(said(&[(3, 70.0, None)]), "", "no size can do it");
         assert_eq!(said(&[]), "", "no search");
+    }
+
+    #[test]
+    fn a_rate_that_no_size_can_do_is_said() {
+        let looks = looks(&[(2, 63.8, None), (3, 76.5, Some(4119)), (5, 76.0, None)]);
+        assert_eq!(
+            too_much_in_words(&looks, 500.0).unwrap(),
+            "None of these sizes can do 500/s: 2 x 3 does most, 76.5/s (one run of each)."
+        );
+        assert_eq!(too_much_in_words(&looks, 76.2), None, "one size can");
     }
 
     #[test]

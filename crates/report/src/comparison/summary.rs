@@ -59,6 +59,9 @@ pub struct SummaryComparison {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub(super) looks: Vec<SizeLook>,
+    /// Of `sweep --try auto --rate`: the rate, if the sizes run in a closed loop as too few can do it.
+    #[serde(skip)]
+    pub(super) wanted_per_s: Option<f64>,
     /// Of these, the size that is probably enough for the rate of the open loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enough: Option<String>,
@@ -183,6 +186,7 @@ impl SummaryComparison {
             others: others_of_most(study),
             enough: enough_for_rate(&plan.looked_at).map(|look| look.size.to_string()),
             looks: plan.looked_at.clone(),
+            wanted_per_s: plan.wanted_per_s,
             few_connections: few_connections(study, &arms),
             recommended: found.ranking.as_ref().and_then(|ranking| recommended(ranking, &arms)),
             arms,

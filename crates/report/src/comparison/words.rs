@@ -600,7 +600,10 @@ fn best(summary: &SummaryComparison) -> String {
     let is_decided = summary.ranking.as_ref().is_some_and(ArmRanking::is_decided);
     let of_looks = sizes::enough_in_words(&summary.looks)
         .filter(|_| summary.connections.is_some() || !is_decided);
-    let parts: Vec<String> = of_looks.into_iter().chain([best_of_blocks(summary)]).collect();
+    let too_much =
+        summary.wanted_per_s.and_then(|rate| sizes::too_much_in_words(&summary.looks, rate));
+    let parts: Vec<String> =
+        too_much.into_iter().chain(of_looks).chain([best_of_blocks(summary)]).collect();
     parts.join(" ")
 }
 
@@ -664,15 +667,21 @@ fn best_so_far(summary: &SummaryComparison, ranking: &ArmRanking, row: &Compared
     let mut behind: Vec<&String> = ranking.unclear.iter().collect();
     let distance = |letter: &String| estimate_from_best(ranking, row, letter).abs();
     behind.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
-    let behind: Vec<String> =
-        behind.into_iter().map(|it| with_interval(summary, ranking, row, it)).collect();
-    let are = if behind.len() == 1 { "is" } else { "are" };
+    let (close, behind): (Vec<&String>, Vec<&String>) =
+        behind.into_iter().partition(|letter| distance(letter) <= summary.margin);
+    let each = |letters: Vec<&String>, where_they_are: &str| {
+        let letters: Vec<String> =
+            letters.into_iter().map(|it| with_interval(summary, ranking, row, it)).collect();
+        (!letters.is_empty()).then(|| format!("; {where_they_are}: {}", listed(&letters)))
+    };
+    let margin = plain_percent(summary.margin);
     format!(
-        "{begin}{shared}: so far {} has the best {}, {}; {} {are} behind.",
+        "{begin}{shared}: so far {} has the best {}, {}{}{}.",
         summary.called(&ranking.best),
         name(row.metric),
         figures_of_size(summary, row, &ranking.best),
-        listed(&behind)
+        each(close, &format!("within {margin} of it")).unwrap_or_default(),
+        each(behind, "behind it").unwrap_or_default()
     )
 }
 
@@ -973,7 +982,16 @@ mod tests {
         study.runs.retain(|run| run.block <= 3);
         let said = sentence(&crate::comparison::summary(&study));
         assert!(said.starts_with("Not certain after 3 blocks, "), "{said}");
-        assert!(said.contains(" could tell: so far ") && said.ends_with(" are behind."), "{said}");
+        assert!(said.contains(" could tell: so far ") && said.contains("; behind it: "), "{said}");
+    }
+
+    #[test]
+    fn what_is_ahead_by_less_than_matters_is_not_called_ahead() {
+        let mut study = testkit::comparison::best();
+        study.runs.retain(|run| run.block <= 3);
+        study.plan.margin = 0.9;
+        let said = sentence(&crate::comparison::summary(&study));
+        assert!(said.contains("; within 90 % of it: ") && !said.contains("behind"), "{said}");
     }
 
     #[test]
