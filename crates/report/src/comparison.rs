@@ -87,7 +87,7 @@ pub(crate) fn legend(summary: &SummaryComparison) -> Option<String> {
     };
     let differs = summary.metrics.iter().any(is_other);
     let of_change = differs.then(|| {
-        "each column has the median of the runs; change is the typical ratio of two runs of one block"
+        "each column has the median of its runs; change compares runs of the same block, so it may differ from the ratio of two columns"
             .to_owned()
     });
     let means = summary.metric(Metric::Mean).into_iter().flat_map(|row| &row.differences);
@@ -543,28 +543,32 @@ fn trust_by_control(study: &ComparisonStudy, summary: &SummaryComparison) -> Tru
         return TrustLine::new(
             Grade::Uncertain,
             format!(
-                "No arm ran twice in each block as a control, so how far equal arms differ on this machine is not known. Only {} {are} tested.",
+                "Nothing ran twice in each block, so how far equal runs differ on this machine is not known. Only {} {are} tested.",
                 listed(&tested)
             ),
         );
     }
+    let base = summary.called_control();
     let Some((row, control)) = widest_control(summary) else {
-        return TrustLine::new(Grade::Uncertain, "Too few blocks for the control to say anything.");
+        return TrustLine::new(
+            Grade::Uncertain,
+            "Too few blocks to say how far equal runs differ on this machine.",
+        );
     };
     let name = summary::name(row.metric);
-    let base = summary.called_control();
     if differs(control) {
         let interval = words::interval_of(control).unwrap_or_default();
         let sentence = format!(
-            "The control, {base} once more, differs from {base} in {name}: {interval} %. Something drifts; no difference as small as that counts."
+            "{base}, run twice in each block, differs from itself in {name}: {interval} %. Something drifts; no difference as small as that counts."
         );
-        return TrustLine::new(Grade::Doubtful, sentence)
+        return TrustLine::new(Grade::Doubtful, words::sentence_of(sentence))
             .hint("leave the machine alone meanwhile, and run longer (--for)");
     }
     let estimate = words::estimate_of(control).unwrap_or_default();
-    let sentence =
-        format!("The control, {base} once more, cannot be told from {base} ({name} {estimate}).");
-    TrustLine::new(Grade::Passed, sentence)
+    let sentence = format!(
+        "{base}, run twice in each block, differs from itself by chance only ({name} {estimate})."
+    );
+    TrustLine::new(Grade::Passed, words::sentence_of(sentence))
 }
 
 /// Whether the interval excludes 0, so that there is a difference.

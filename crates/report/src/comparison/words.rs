@@ -568,10 +568,7 @@ fn why(summary: &SummaryComparison, row: &ComparedMetric, difference: &Differenc
         }
         Some(ComparisonDoubt::Control) => {
             let control = row.control.as_ref().and_then(interval_of).unwrap_or_default();
-            format!(
-                "it is {estimate}, and the control, {} once more, {control} %",
-                summary.called_control()
-            )
+            format!("it is {estimate}, and {} against itself {control} %", summary.called_control())
         }
         Some(ComparisonDoubt::ShortRuns) if is_certain => "the runs are too short".to_owned(),
         Some(ComparisonDoubt::ShortRuns) => format!(
