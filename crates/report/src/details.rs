@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::mem::{Discriminant, discriminant};
 
 use judge::named_runs::{NamedRun, diagnostics, is_hidden, named_runs};
 use judge::{Assessment, Grade};
@@ -154,9 +155,18 @@ fn answered_alike(runs: &[NamedRun<'_>]) -> Option<String> {
 /// What is said of one run, or in the same words of several.
 struct Remark<'a> {
     labels: Vec<&'a str>,
+    kind: Discriminant<Diagnostic>,
     mark: &'static str,
     text: String,
     hint: &'static str,
+}
+
+impl Remark<'_> {
+    /// Whether both are an item of the list: their hint stands once or, without one, they tell of
+    /// the same kind of thing.
+    fn is_like(&self, other: &Remark<'_>) -> bool {
+        self.hint == other.hint && (!self.hint.is_empty() || self.kind == other.kind)
+    }
 }
 
 /// Failed checks, then warnings, then notes, of the study and of its runs. Each sentence stands
@@ -184,14 +194,13 @@ fn remarks(
         match remarks.iter_mut().find(|remark| remark.text == text) {
             Some(known) if known.labels.contains(&label) => {}
             Some(known) => known.labels.push(label),
-            // A new remark comes right after those with the same hint.
+            // A new remark comes right after those that are like it.
             None => {
-                let at = remarks
-                    .iter()
-                    .rposition(|remark| remark.hint == hint)
-                    .map_or(remarks.len(), |at| at + 1);
                 let mark = if grade == Grade::Failed { "FAILS " } else { "" };
-                remarks.insert(at, Remark { labels: vec![label], mark, text, hint });
+                let kind = discriminant(diagnostic);
+                let new = Remark { labels: vec![label], kind, mark, text, hint };
+                let at = remarks.iter().rposition(|remark| remark.is_like(&new));
+                remarks.insert(at.map_or(remarks.len(), |at| at + 1), new);
             }
         }
     }
@@ -204,9 +213,7 @@ fn remarks(
         ListItem { lines: alike.iter().map(line).collect(), ..ListItem::default() }
             .hint(alike[0].hint)
     };
-    ReportSection::new("warnings")
-        .list(remarks.chunk_by(|a, b| a.hint == b.hint).map(item))
-        .filled()
+    ReportSection::new("warnings").list(remarks.chunk_by(|a, b| a.is_like(b)).map(item)).filled()
 }
 
 /// The names of runs, joined; of a comparison each arm once, with its blocks: `main, blocks 1, 3; -k,

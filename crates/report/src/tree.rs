@@ -49,6 +49,9 @@ pub(crate) enum SectionBlock {
     Verbatim(String),
 }
 
+/// An item of more lines than this shows the first, and folds the others.
+pub(crate) const MOST_LINES: usize = 2;
+
 /// An item of a list.
 #[derive(Default)]
 pub struct ListItem {

@@ -13,7 +13,7 @@ use crate::number;
 use crate::plot::{escaped, joined};
 use crate::summary::{Summary, SummaryVerdict};
 use crate::tree::{
-    DataTable, ListItem, NamedFact, ReportSection, SectionBlock, TableColumn, TableRow,
+    DataTable, ListItem, MOST_LINES, NamedFact, ReportSection, SectionBlock, TableColumn, TableRow,
 };
 use crate::{answer, comparison, details, load_answer, text};
 use judge::Grade;
@@ -268,9 +268,6 @@ fn block(block: &SectionBlock) -> String {
         SectionBlock::Verbatim(text) => format!("<pre>{}</pre>", escaped(text)),
     }
 }
-
-/// An item of more lines than this shows the first, and folds the others.
-const MOST_LINES: usize = 2;
 
 fn item(item: &ListItem) -> String {
     let label = if item.label.is_empty() {

@@ -7,7 +7,7 @@ use crate::number;
 use crate::run_columns::MARKS;
 use crate::text::{self, right};
 use crate::text::{Width, columns_of};
-use crate::tree::{DataTable, ListItem, ReportSection, ReportTree, SectionBlock};
+use crate::tree::{DataTable, ListItem, MOST_LINES, ReportSection, ReportTree, SectionBlock};
 
 /// The most runs that have a row each; a longer table would fill a pull request.
 const ROWS: usize = 24;
@@ -35,9 +35,9 @@ fn meaning_of_marks(report: &ReportTree) -> Option<String> {
     let marks = report.glossary.iter().filter(|(word, _)| MARKS.iter().any(|(it, _)| it == word));
     let meanings: Vec<String> = marks
         .filter(|(mark, _)| stands(mark))
-        .map(|(mark, meaning)| format!("`{mark}` {}", escaped(meaning)))
+        .map(|(mark, meaning)| format!("- `{mark}` {}\n", escaped(meaning)))
         .collect();
-    (!meanings.is_empty()).then(|| meanings.join("<br>\n") + "\n")
+    (!meanings.is_empty()).then(|| meanings.concat())
 }
 
 fn section(section: &ReportSection) -> String {
@@ -60,11 +60,18 @@ fn block(block: &SectionBlock) -> String {
     }
 }
 
+/// An item, with its other lines and its hints below it. Of many lines the others are counted.
 fn item(item: &ListItem) -> String {
     let label = if item.label.is_empty() { String::new() } else { format!("{}: ", item.label) };
-    let lines = item.lines.iter().map(|line| escaped(line));
+    let all = item.lines.len();
+    let shown = if all > MOST_LINES { 1 } else { all };
+    let lines = item.lines[..shown].iter().map(|line| escaped(line));
+    let folded = all - shown;
+    let more =
+        (folded > 0).then(|| format!("… {folded} more of this kind: `longtail report --full`"));
     let hints = item.hints.iter().map(|hint| format!("→ {}", escaped(hint)));
-    format!("- {}{}\n", escaped(&label), lines.chain(hints).collect::<Vec<_>>().join("<br>\n  "))
+    let lines: Vec<String> = lines.chain(more).chain(hints).collect();
+    format!("- {}{}\n", escaped(&label), lines.join("\n  - "))
 }
 
 /// A table that is readable as plain text, too. A column with neither name nor cells is left out
@@ -148,5 +155,16 @@ mod tests {
     #[test]
     fn a_name_from_elsewhere_cannot_break_a_table() {
         assert_eq!(escaped("a|b<script>`x`"), "a\\|b&lt;script>\\`x\\`");
+    }
+
+    #[test]
+    fn an_item_of_many_lines_has_the_first_and_a_count() {
+        let of = |lines: &[&str]| {
+            let lines = lines.iter().map(|line| (*line).to_owned()).collect();
+            item(&ListItem { lines, ..ListItem::default() }.hint("wait"))
+        };
+        assert_eq!(of(&["a", "b"]), "- a\n  - b\n  - → wait\n");
+        let folded = "- a\n  - … 2 more of this kind: `longtail report --full`\n  - → wait\n";
+        assert_eq!(of(&["a", "b", "c"]), folded);
     }
 }
