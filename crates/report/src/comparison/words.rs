@@ -139,7 +139,8 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
     let margin = plain_percent(summary.margin);
     // The largest change first.
     changed.sort_by(|a, b| b.size().total_cmp(&a.size()));
-    let changed = labels::listed(changed.into_iter().map(ComparedRow::short_change));
+    let changed = changed.into_iter().map(|it| (it.verdict(), it.change_in_headline()));
+    let changed = by_verdict(&changed.collect::<Vec<_>>());
     let same = (!same.is_empty()).then(|| format!("{} the same within {margin}", listed(&same)));
     let open = (!open.is_empty()).then(|| {
         format!("{} (whether by more than the margin of {margin} is open)", listed(&open))
@@ -190,12 +191,44 @@ fn told_early(summary: &SummaryComparison) -> Vec<String> {
             b.ln_1p().abs().total_cmp(&a.ln_1p().abs())
         });
         let changed = changed.into_iter().map(|row| {
-            format!("{} {} {}", name(row.metric), summary::medians(row, pair), row.unit)
+            // Of response times, more is worse.
+            let is_worse = change_of_medians(row, pair).is_some_and(|part| part > 0.0);
+            let verdict =
+                if is_worse { ComparisonVerdict::Worse } else { ComparisonVerdict::Better };
+            let interval = row.difference(&pair.base, &pair.arm).and_then(interval_of);
+            let certainty = certainty(interval);
+            let medians = summary::medians(row, pair);
+            (verdict, format!("{} {medians} {}{certainty}", name(row.metric), row.unit))
         });
-        let changed = labels::listed(changed);
+        let changed = by_verdict(&changed.collect::<Vec<_>>());
         (!changed.is_empty()).then(|| sentence_of(format!("{subject}: {changed}.")))
     };
     named.into_iter().filter_map(|(pair, subject)| line(pair, &subject)).collect()
+}
+
+/// Changes, the largest first. Where some are better and others worse, it says which.
+fn by_verdict(changes: &[(ComparisonVerdict, String)]) -> String {
+    let Some((first, _)) = changes.first() else { return String::new() };
+    let (alike, others): (Vec<_>, Vec<_>) = changes.iter().partition(|(it, _)| it == first);
+    let all = |group: &[&(ComparisonVerdict, String)]| {
+        labels::listed(group.iter().map(|(_, change)| change.clone()))
+    };
+    match others.first() {
+        None => all(&alike),
+        Some((second, _)) => format!(
+            "{}: {}; {}: {}",
+            summary::verdict(*first),
+            all(&alike),
+            summary::verdict(*second),
+            all(&others)
+        ),
+    }
+}
+
+/// How sure a change is that no column shows: by its interval or, with too few blocks for one,
+/// because every run of one arm is beyond every run of the other.
+fn certainty(interval: Option<String>) -> String {
+    interval.map_or_else(|| " (in every run)".to_owned(), |interval| format!(" ({interval} %)"))
 }
 
 /// Whether a metric that does not decide differs in this pair. Without a control it is not tested, but
@@ -452,6 +485,16 @@ impl ComparedRow<'_> {
             Some(estimate) if self.row.unit != "ms" => format!("{name} {estimate}"),
             _ => format!("{name} {}", self.medians()),
         }
+    }
+
+    /// `p99 3225 → 406 ms ([-89, -85] %)`: with how sure it is, unless it decides and a column has
+    /// that.
+    fn change_in_headline(&self) -> String {
+        let change = self.short_change();
+        if self.row.decides {
+            return change;
+        }
+        format!("{change}{}", certainty(interval_of(self.difference)))
     }
 
     /// `3225 → 406 ms`: the medians of both arms, as the table has them.
@@ -921,7 +964,23 @@ mod tests {
         let said = sentence(&crate::comparison::summary(&study));
         let few = "-k on 8.0.2: whether mean and p99 differ cannot be told (5 blocks tell nothing, 8 could).";
         assert!(said.contains(few), "{said}");
-        assert!(said.starts_with("-k on 6.6.1: p50 42.1 → 46.4 ms, mean 42.4 → 46.7 ms"), "{said}");
+        let told = "-k on 6.6.1: p50 42.1 → 46.4 ms (in every run), mean 42.4 → 46.7 ms";
+        assert!(said.starts_with(told), "{said}");
+        let mixed = "8.0.2 instead of 6.6.1: worse: p99 46.9 → 53.2 ms; better: p50 42.1";
+        assert!(said.contains(mixed), "{said}");
+    }
+
+    #[test]
+    fn changes_of_both_kinds_are_said_in_the_order_of_the_largest() {
+        use ComparisonVerdict::{Better, Worse};
+        let said = |changes: &[(ComparisonVerdict, &str)]| {
+            let changes: Vec<_> = changes.iter().map(|(it, what)| (*it, (*what).into())).collect();
+            by_verdict(&changes)
+        };
+        assert_eq!(said(&[]), "");
+        assert_eq!(said(&[(Worse, "p99"), (Worse, "p50")]), "p99, p50");
+        let both = [(Better, "p99"), (Worse, "p50"), (Better, "mean")];
+        assert_eq!(said(&both), "better: p99, mean; worse: p50");
     }
 
     #[test]
