@@ -25,8 +25,9 @@ pub(super) struct WrkScript {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Said {
     Text(String),
-    /// A path that ends with a random number, as `--mix` writes it: `/a?id={1..1000}`.
-    RandomPath(String),
+    /// Paths as `--mix` writes them: one that ends with a random number, `/a?id={1..1000}`, or those
+    /// that take turns.
+    MixPaths(Vec<String>),
     /// A variable, a call, a sum, or several texts for several requests.
     Computed,
 }
@@ -35,7 +36,7 @@ impl Said {
     fn word_or(self, word: &str) -> String {
         match self {
             Said::Text(text) => text,
-            Said::RandomPath(_) | Said::Computed => word.to_owned(),
+            Said::MixPaths(_) | Said::Computed => word.to_owned(),
         }
     }
 }
@@ -191,12 +192,30 @@ impl WrkScript {
                         return whole_text(written);
                     }
                     let written = local_value(text, written).unwrap_or(written);
-                    random_path(written).unwrap_or_else(|| whole_text(written))
+                    random_path(written)
+                        .or_else(|| paths_of_list(text, written))
+                        .unwrap_or_else(|| whole_text(written))
                 })
             });
             let first = all.next().flatten();
             if all.any(|other| other != first) { Some(Said::Computed) } else { first }
         };
+        // Several calls that differ in their paths alone.
+        let each = |at: usize| formats.iter().map(move |arguments| arguments.get(at).copied());
+        let is_same = |at: usize| each(at).all(|written| Some(written) == each(at).next());
+        let paths = each(1).map(|written| match whole_text(written?) {
+            Said::Text(path) => path_of_mix(path),
+            Said::MixPaths(_) | Said::Computed => None,
+        });
+        let paths: Option<Vec<String>> = paths.collect();
+        let takes_turns = paths
+            .filter(|_| formats.len() > 1 && [0, 2, 3].into_iter().all(is_same))
+            .map(|mut paths| {
+                paths.sort();
+                paths.dedup();
+                paths
+            })
+            .filter(|paths| paths.len() == formats.len());
         for (at, name, place) in [
             (0, "wrk.method", &mut self.method),
             (1, "wrk.path", &mut self.path),
@@ -207,15 +226,21 @@ impl WrkScript {
                 *place = Some(said);
             }
         }
+        if let Some(paths) = &takes_turns {
+            self.path = Some(Said::MixPaths(paths.clone()));
+            self.not_take("how often it sends each path (here all alike)".to_owned());
+        }
         let headers = formats.iter().filter_map(|arguments| arguments.get(2).copied());
         let headers: Vec<&str> =
             headers.filter(|written| !["nil", "wrk.headers"].contains(written)).collect();
         match headers[..] {
             [] => {}
-            [one] if formats.len() == 1 => self.take_headers(one, true),
+            [one, ..] if formats.len() == 1 || takes_turns.is_some() => {
+                self.take_headers(one, true);
+            }
             _ => self.not_take("its headers (-H)".to_owned()),
         }
-        if formats.len() > 1 {
+        if formats.len() > 1 && takes_turns.is_none() {
             self.not_take("several requests (--mix or --requests FILE)".to_owned());
         }
     }
@@ -231,7 +256,7 @@ impl WrkScript {
         let mut words = Vec::new();
         let headers = self.headers.iter().filter_map(|(name, value)| match value {
             Said::Text(value) => Some(["-H".to_owned(), format!("{name}: {value}")]),
-            Said::RandomPath(_) | Said::Computed => None,
+            Said::MixPaths(_) | Said::Computed => None,
         });
         if let Some(line) = self.mix_line() {
             words.extend(["--mix".to_owned(), line]);
@@ -253,24 +278,26 @@ impl WrkScript {
         words
     }
 
-    /// Its requests as a line of `--mix`, if their paths end with a random number and all else is
-    /// plain.
+    /// Its requests as `--mix` takes them, if their paths are known and all else is plain.
     fn mix_line(&self) -> Option<String> {
-        let Some(Said::RandomPath(path)) = &self.path else { return None };
+        let Some(Said::MixPaths(paths)) = &self.path else { return None };
         let method = match &self.method {
             None => "GET",
             Some(Said::Text(method)) => method,
             Some(_) => return None,
         };
         let has_body = self.body.as_ref().is_some_and(|body| *body != Said::Text(String::new()));
-        (!has_body && self.body_file.is_none()).then(|| format!("{method} {path}"))
+        (!has_body && self.body_file.is_none()).then(|| {
+            let lines: Vec<String> = paths.iter().map(|path| format!("{method} {path}")).collect();
+            lines.join(", ")
+        })
     }
 
     /// The path that takes the place of the URL's.
     pub(super) fn path(&self) -> Option<&str> {
         match &self.path {
             Some(Said::Text(path)) => Some(path),
-            Some(Said::RandomPath(_)) if self.mix_line().is_some() => Some("/"),
+            Some(Said::MixPaths(_)) if self.mix_line().is_some() => Some("/"),
             _ => None,
         }
     }
@@ -279,7 +306,7 @@ impl WrkScript {
     pub(super) fn has_unknown_path(&self) -> bool {
         match &self.path {
             None | Some(Said::Text(_)) => false,
-            Some(Said::RandomPath(_)) => self.mix_line().is_none(),
+            Some(Said::MixPaths(_)) => self.mix_line().is_none(),
             Some(Said::Computed) => true,
         }
     }
@@ -346,7 +373,40 @@ fn random_path(written: &str) -> Option<Said> {
         _ => return None,
     };
     let is_random = is_plain && path.starts_with('/') && least < most && !goes_on(behind);
-    is_random.then(|| Said::RandomPath(format!("{path}{{{least}..{most}}}")))
+    is_random.then(|| Said::MixPaths(vec![format!("{path}{{{least}..{most}}}")]))
+}
+
+/// A path that `--mix` reads as it stands.
+fn path_of_mix(path: String) -> Option<String> {
+    let is_plain = !path.contains(|c: char| c.is_whitespace() || "{},'\"".contains(c));
+    (is_plain && path.starts_with('/')).then_some(path)
+}
+
+/// The paths of which `paths[i]` is one, if that list stands in the script as texts and nothing else
+/// changes it.
+fn paths_of_list(text: &str, written: &str) -> Option<Said> {
+    let (name, index) = written.trim().split_once('[')?;
+    index.ends_with(']').then_some(())?;
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let begins = [format!("{name} = {{"), format!("{name}={{")];
+    let begin = begins.iter().find(|begin| text.contains(&***begin)).filter(|_| is_name)?;
+    let (_, list) = text.split_once(&**begin)?;
+    let others = [format!("{name} = "), format!("{name}=")].map(|it| text.matches(&*it).count());
+    let is_set = |behind: &str| {
+        let behind = behind.split_once(']').map_or("", |(_, behind)| behind.trim_start());
+        behind.starts_with('=') && !behind.starts_with("==")
+    };
+    let is_added_to = text.contains(&format!("insert({name}"))
+        || text.split(&format!("{name}[")).skip(1).any(is_set);
+    if others.iter().sum::<usize>() != 1 || is_added_to {
+        return None;
+    }
+    let paths = parts(list)?.into_iter().map(|part| match whole_text(part) {
+        Said::Text(path) => path_of_mix(path),
+        Said::MixPaths(_) | Said::Computed => None,
+    });
+    let paths: Vec<String> = paths.collect::<Option<_>>()?;
+    (!paths.is_empty()).then_some(Said::MixPaths(paths))
 }
 
 /// What is written behind `local NAME =`, if nothing else gives that name a value.
@@ -377,11 +437,11 @@ fn named_file(behind: &str) -> Option<String> {
     let is_read = match arguments.get(1).map(|mode| whole_text(mode)) {
         None => true,
         Some(Said::Text(mode)) => mode.starts_with('r'),
-        Some(Said::RandomPath(_) | Said::Computed) => false,
+        Some(Said::MixPaths(_) | Said::Computed) => false,
     };
     match whole_text(arguments.first().filter(|_| is_read)?) {
         Said::Text(file) => Some(file),
-        Said::RandomPath(_) | Said::Computed => None,
+        Said::MixPaths(_) | Said::Computed => None,
     }
 }
 
@@ -522,10 +582,25 @@ mod tests {
             "'/a?id=' .. math.random(9) .. '&b'",
             "'/a?id=' .. math.random(n)",
             "paths[i]",
+            "os.getenv('P')",
         ] {
             let script = format!("request = function() return wrk.format('GET', {path}) end");
             assert_eq!(said(&script), ("-m GET".to_owned(), None, true), "{script}");
         }
+        for list in ["local paths = { '/a', '/b' }", "paths = {\"/a\", \"/b\"}"] {
+            let script = format!(
+                "{list}\nrequest = function() i = i + 1; return wrk.format('GET', paths[i % #paths + 1]) end"
+            );
+            assert_eq!(said(&script), mix("GET /a, GET /b"), "{script}");
+            for change in ["paths[3] = '/c'", "table.insert(paths, '/c')"] {
+                assert!(said(&format!("{script}\n{change}")).2, "{change}");
+            }
+        }
+        let turns = "function request()\n  if n % 2 == 0 then return wrk.format('GET', '/a') end\n  return wrk.format('GET', '/b')\nend";
+        assert_eq!(said(turns), mix("GET /a, GET /b"));
+        let how_often = ["how often it sends each path (here all alike)"];
+        assert_eq!(WrkScript::in_text(turns).not_taken(), how_often);
+        assert!(said("local paths = { '/a', b }\nrequest = function() return wrk.format('GET', paths[1]) end").2);
         let body =
             "request = function() return wrk.format('POST', '/a' .. math.random(9), nil, 'b') end";
         assert!(said(body).2, "a mix would need its body");
