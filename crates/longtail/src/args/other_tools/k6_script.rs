@@ -109,7 +109,7 @@ impl K6Script {
     /// That of a text; `None` if it is no script of k6. `given`: the variables of its environment.
     pub(super) fn in_text(text: &str, given: &dyn Fn(&str) -> Option<String>) -> Option<K6Script> {
         let environment = with_environment(&without_comments(text), given);
-        let code = environment.code;
+        let code = with_random_numbers(&environment.code);
         let has_options = code.contains("options");
         let options = exported_object(&code, "options");
         let functions = functions_of(options.as_ref());
@@ -268,7 +268,7 @@ impl K6Script {
         };
         let is_read = match &requests[..] {
             [] => false,
-            [request] => {
+            [request] if request.url.as_deref().is_none_or(|url| !varies(url)) => {
                 self.take_request(request);
                 true
             }
@@ -299,8 +299,11 @@ impl K6Script {
         let checks: Vec<&JsCall<'_>> = all.iter().filter(|call| call.name == "check").collect();
         match status_of_checks(&checks) {
             // A check of ours is of all responses.
-            Some(status) if checks.len() == count && !has_batch => {
+            Some((status, others)) if checks.len() == count && !has_batch => {
                 self.request.extend(["--check".to_owned(), format!("status={status}")]);
+                if others > 0 {
+                    self.not_take("its other checks (--check)".to_owned());
+                }
             }
             _ if checks.is_empty() => {}
             _ => self.not_take("its checks (--check)".to_owned()),
@@ -330,7 +333,7 @@ impl K6Script {
 
     /// The method, URL, body and headers of its one request.
     fn take_request(&mut self, request: &ScriptRequest) {
-        self.url.clone_from(&request.url);
+        self.url = request.url.clone().filter(|url| !varies(url));
         match &request.method {
             None => self.request.extend(["-m", METHOD].map(str::to_owned)),
             Some(method) if method == "GET" => {}
@@ -373,29 +376,39 @@ impl K6Script {
         let mix: Vec<&str> = lines.iter().map(|line| line.line.as_str()).collect();
         self.request.extend(["--mix".to_owned(), mix.join(", ")]);
         self.url = Some(format!("{}/", first.origin));
-        self.requests_each = requests.len() as u32;
+        self.requests_each = if requests.len() > 1 { requests.len() as u32 } else { 0 };
         self.take_rest(requests);
         true
     }
 }
 
-/// The status that all these calls of `check` ask for, if they ask for nothing else.
-fn status_of_checks(checks: &[&JsCall<'_>]) -> Option<u16> {
+/// The status that all these calls of `check` ask for, and how many other conditions they have.
+fn status_of_checks(checks: &[&JsCall<'_>]) -> Option<(u16, usize)> {
     let mut statuses = Vec::new();
+    let mut others = 0;
     for check in checks {
         let (conditions, _) = parts(check.arguments.get(1)?.trim().strip_prefix('{')?)?;
-        for condition in conditions.into_iter().filter(|condition| !condition.trim().is_empty()) {
-            statuses.push(status_of_condition(condition)?);
-        }
+        let conditions = conditions.into_iter().filter(|condition| !condition.trim().is_empty());
+        let of_call: Vec<Option<u16>> = conditions.map(status_of_condition).collect();
+        let known: Vec<u16> = of_call.iter().copied().flatten().collect();
+        // Each response must have it.
+        known.first()?;
+        others += of_call.len() - known.len();
+        statuses.extend(known);
     }
     let first = *statuses.first()?;
-    statuses.iter().all(|status| *status == first).then_some(first)
+    statuses.iter().all(|status| *status == first).then_some((first, others))
 }
 
 /// `'ok': (r) => r.status === 200`
 fn status_of_condition(written: &str) -> Option<u16> {
     let (before, body) = written.split_once("=>")?;
     let parameter = before.rsplit(':').next()?.trim().trim_matches(['(', ')']).trim();
+    let body = body.trim();
+    let returned = body.strip_prefix('{').and_then(|body| body.strip_suffix('}'));
+    let body = returned
+        .and_then(|body| body.trim().strip_prefix("return "))
+        .map_or(body, |body| body.trim().trim_end_matches(';'));
     let compared = body.trim().strip_prefix(parameter)?.strip_prefix(".status")?.trim_start();
     let number = compared.strip_prefix("===").or_else(|| compared.strip_prefix("=="))?.trim();
     number.parse().ok().filter(|status| (100..1000).contains(status))
@@ -563,7 +576,7 @@ impl ScriptRequest {
             match arguments.next().unwrap_or(JsValue::Nothing) {
                 JsValue::Nothing => ScriptBody::None,
                 JsValue::Text(body) if body.is_empty() => ScriptBody::None,
-                JsValue::Text(body) => ScriptBody::Text(body),
+                JsValue::Text(body) if !varies(&body) => ScriptBody::Text(body),
                 _ => ScriptBody::Computed,
             }
         };
@@ -593,7 +606,9 @@ impl ScriptRequest {
             ("headers", JsValue::Object(headers)) => {
                 for (name, value) in headers {
                     match value {
-                        JsValue::Text(value) => self.headers.push(format!("{name}: {value}")),
+                        JsValue::Text(value) if !varies(value) => {
+                            self.headers.push(format!("{name}: {value}"));
+                        }
                         _ => self.not_taken.push(format!("its header {name} (-H)")),
                     }
                 }
@@ -615,9 +630,16 @@ impl ScriptRequest {
         let end = url[host..].find(['/', '?', '#']).map_or(url.len(), |at| host + at);
         let path = url[end..].split('#').next().unwrap_or_default().replace(',', "%2C");
         let path = if path.starts_with('/') { path } else { format!("/{path}") };
-        if path.contains(|c: char| c.is_whitespace() || "{}'\"".contains(c)) {
+        let is_odd = |text: &str| text.contains(|c: char| c.is_whitespace() || "{}'\"".contains(c));
+        // What a script's own text has between braces would be read as a value that varies.
+        let is_plain = path.split(BEGIN).enumerate().all(|(at, part)| match at {
+            0 => !is_odd(part),
+            _ => part.split_once(END).is_some_and(|(_, behind)| !is_odd(behind)),
+        });
+        if !is_plain || varies(&url[..end]) {
             return None;
         }
+        let path = path.replace(BEGIN, "{").replace(END, "}");
         let mut line = format!("{} {path}", self.method.as_deref()?);
         match &self.body {
             ScriptBody::None => {}
@@ -628,6 +650,48 @@ impl ScriptRequest {
             line.extend([" -H ", &quoted_in_mix(header)?]);
         }
         Some(ScriptMixLine { origin: url[..end].to_owned(), line })
+    }
+}
+
+/// Around the ends of a random number, in a script's text: characters that no script has.
+const BEGIN: char = '\u{1}';
+const END: char = '\u{2}';
+
+/// Whether a random number is in this text.
+fn varies(text: &str) -> bool {
+    text.contains(BEGIN)
+}
+
+/// The script with a text for each random whole number in it: `Math.floor(Math.random() * 100)` is
+/// 0 to 99, with `+ 1` behind it 1 to 100.
+fn with_random_numbers(code: &str) -> String {
+    const CALL: &str = "Math.floor(Math.random()";
+    let mut pieces = code.split(CALL);
+    let mut found = pieces.next().unwrap_or_default().to_owned();
+    for behind in pieces {
+        match random_number(behind) {
+            Some((least, most, rest)) => {
+                found.extend([&format!("'{BEGIN}{least}..{most}{END}'"), rest]);
+            }
+            None => found.extend([CALL, behind]),
+        }
+    }
+    found
+}
+
+/// ` * 100) + 1`: the least and the most number, and what stands behind it.
+fn random_number(behind: &str) -> Option<(u64, u64, &str)> {
+    let (count, rest) = behind.trim_start().strip_prefix('*')?.split_once(')')?;
+    let count: u64 = count.trim().parse().ok().filter(|count| *count > 1)?;
+    let Some(added) = rest.trim_start().strip_prefix('+').map(str::trim_start) else {
+        return Some((0, count - 1, rest));
+    };
+    let digits = added.find(|c: char| !c.is_ascii_digit()).unwrap_or(added.len());
+    let (least, after) = added.split_at(digits);
+    // A text that is added is no number.
+    match least.parse::<u64>() {
+        Ok(least) => Some((least, least + count - 1, after)),
+        Err(_) => Some((0, count - 1, rest)),
     }
 }
 
@@ -1061,6 +1125,31 @@ mod tests {
         ] {
             let options = format!("{{ thresholds: {{ {thresholds} }} }}");
             assert_eq!(with_options(&options), expected, "{thresholds}");
+        }
+    }
+
+    #[test]
+    fn a_random_number_in_a_url_and_one_status_among_checks_are_taken() {
+        for (body, expected) in [
+            (
+                "http.get(`http://h/a/${Math.floor(Math.random() * 100)}?b`);",
+                "--mix GET /a/{0..99}?b http://h/",
+            ),
+            (
+                "const id = Math.floor(Math.random() * 9) + 1;\n  http.get('http://h/a/' + id);",
+                "--mix GET /a/{1..9} http://h/",
+            ),
+            (
+                "check(http.get('http://h/'), { a: (r) => { return r.status === 302; }, b: (r) => r.body });",
+                "--check status=302 http://h/ not its other checks (--check)",
+            ),
+        ] {
+            let script = format!("export default function () {{\n  {body}\n}}");
+            let found = K6Script::in_text(&script, &|_| None).unwrap();
+            let mut words = found.request.clone();
+            words.extend(found.url);
+            words.extend(found.not_taken.iter().map(|what| format!("not {what}")));
+            assert_eq!(words.join(" "), expected, "{script}");
         }
     }
 
