@@ -1042,7 +1042,7 @@ fn asked_of(tool: &'static OtherTool, words: &[String]) -> Option<String> {
             Ok(TypedWord::Operand) | Err(_) if !is_command => {}
             _ if HELP.contains(&word.as_str()) => {
                 return Some(format!(
-                    "type longtail load -h for the flags of longtail; longtail {tool} with {tool}'s flags and a URL says what to type for the same load",
+                    "type longtail load -h for the flags of longtail; longtail {tool} with {tool}'s flags and a URL says what to type for the same load; docs/migrate.md has the flags of both side by side",
                     tool = tool.name
                 ));
             }
