@@ -278,10 +278,16 @@ pub(super) fn since(seen: &WatchEvidence, found: &Found, wait: Option<Nanos>) ->
     // The first looks may not have shown yet what waited.
     let is_early = span.length <= seen.watched && seen.watched <= span.length + LAST_LOOK;
     let is_all_along = span.is_from_start && is_early;
+    // Looks at the beginning and the end of a watch leave a part of it out.
+    let of_watched = if span.length < seen.watched {
+        format!(" of the {} watched", brief(seen.watched))
+    } else {
+        String::new()
+    };
     let since = if is_all_along {
         format!("there was a queue at every look in the {} watched", brief(seen.watched))
     } else if span.is_from_start || is_early {
-        format!("there was a queue at every look for {length}, perhaps longer")
+        format!("there was a queue at every look for {length}{of_watched}, perhaps longer")
     } else {
         format!("there has been a queue for {length}")
     };
