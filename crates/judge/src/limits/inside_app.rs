@@ -40,10 +40,12 @@ fn sentence_of_locks(workers: u32, locked: &LockWaiters) -> String {
     let is_one = per_worker < ONE_AT_A_TIME;
     let in_each = if workers > 1 && !is_on_file { " in each worker" } else { "" };
     let whole = per_worker.round();
-    let pool = if workers > 1 && (per_worker - whole).abs() < NEARLY_WHOLE {
+    let pool = if workers <= 1 {
+        format!("a pool of {passing:.0}")
+    } else if (per_worker - whole).abs() < NEARLY_WHOLE {
         format!("a pool of {whole:.0} in each worker")
     } else {
-        format!("a pool of {passing:.0}")
+        format!("a pool of about {passing:.0} in all")
     };
     let what = match (is_on_file, is_one) {
         (true, _) => "a lock on a file".to_owned(),

@@ -262,6 +262,11 @@ impl WaitsSeen {
     fn at_work(&self) -> f64 {
         self.file_lock + self.timed + self.socket + self.runnable + self.other
     }
+
+    /// The same, and those that wait for a lock.
+    pub(super) fn with_request(&self) -> f64 {
+        self.at_work() + self.lock
+    }
 }
 
 impl WatchedWorker {

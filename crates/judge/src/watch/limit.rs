@@ -204,10 +204,15 @@ fn locked(seen: &WatchEvidence) -> Option<LockWaiters> {
     let busy = most.map_or(busy, |(out, slots)| busy.max(out.min(slots)));
     let mut waiting = 0.0;
     let mut on_files = 0.0;
+    let mut at_looks = 0.0;
     for worker in seen.workers.iter().filter(|worker| worker.busy() >= Some(TWO_EACH)) {
         let waits = always_locked(worker)?;
         waiting += waits.lock + waits.file_lock;
         on_files += waits.file_lock;
+        at_looks += waits.with_request();
     }
+    // Those that do something else get through: that not every request was seen in flight makes them
+    // no fewer.
+    let busy = busy.max(at_looks.round() as u32);
     (waiting > 0.0).then_some(LockWaiters { busy, waiting, is_on_file: on_files > waiting / 2.0 })
 }
