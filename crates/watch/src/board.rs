@@ -62,6 +62,30 @@ struct WorkerReport {
     worker: WorkerStats,
 }
 
+/// In which state the threads of a process that serve requests were seen, at all looks together.
+#[derive(Debug, Default)]
+pub(crate) struct ThreadStates {
+    pub(crate) looks: u32,
+    /// Threads times looks, in the order of `THREAD_STATES`.
+    pub(crate) seen: [u32; THREAD_STATES.len()],
+}
+
+/// The states, as columns.
+pub(crate) const THREAD_STATES: [&str; 6] =
+    ["lock or no request", "file lock", "time limit", "socket, pipe, command", "CPU", "other"];
+
+impl ThreadStates {
+    fn take(&mut self, waits: ThreadWaits) {
+        let ThreadWaits { lock, file_lock, timed, socket, runnable, other } = waits;
+        self.looks += 1;
+        for (sum, now) in
+            self.seen.iter_mut().zip([lock, file_lock, timed, socket, runnable, other])
+        {
+            *sum += now;
+        }
+    }
+}
+
 /// What a worker says of itself.
 type WorkerFigure = fn(&WorkerStats) -> Option<u32>;
 
@@ -88,6 +112,8 @@ pub struct WatchBoard {
     reports: BTreeMap<u32, VecDeque<WorkerReport>>,
     /// The last looks at each process's threads that serve requests.
     looks: BTreeMap<u32, VecDeque<PoolLook>>,
+    /// What they did at all looks of the watch.
+    pub(crate) thread_states: BTreeMap<u32, ThreadStates>,
     /// How their waits with a time limit ended, for more looks.
     ended_waits: BTreeMap<u32, VecDeque<EndedWaits>>,
     /// At how many samples in a row no request was seen, and whether there is a load.
@@ -267,8 +293,12 @@ impl WatchBoard {
     fn take_looks(&mut self, pools: &[PoolLook]) {
         let is_there = |pid: &u32| pools.iter().any(|pool| pool.pid == *pid);
         self.looks.retain(|pid, _| is_there(pid));
+        self.thread_states.retain(|pid, _| is_there(pid));
         self.ended_waits.retain(|pid, _| is_there(pid));
         for pool in pools {
+            if let Some(waits) = pool.waits {
+                self.thread_states.entry(pool.pid).or_default().take(waits);
+            }
             let looks = self.looks.entry(pool.pid).or_default();
             looks.push_back(pool.clone());
             looks.drain(..looks.len().saturating_sub(MOST_LOOKS));

@@ -5,6 +5,7 @@ use report::tree::{DataTable, ReportSection, TableRow};
 use report::{Width, number, text};
 
 use crate::WatchBoard;
+use crate::board::THREAD_STATES;
 use crate::series::Quantity;
 
 /// All figures: of the server, then of each of its processes.
@@ -24,8 +25,32 @@ pub fn all_figures(board: &WatchBoard, width: Width) -> String {
     let server = section(None, format!("The server (watching it took {part} % of a CPU)"));
     let processes =
         board.living().map(|(pid, title)| section(Some(pid), format!("{pid}: {title}")));
-    let sections: Vec<ReportSection> = std::iter::once(server).chain(processes).flatten().collect();
+    let sections: Vec<ReportSection> = std::iter::once(server)
+        .chain(std::iter::once(thread_states(board)))
+        .chain(processes)
+        .flatten()
+        .collect();
     text::sections(&sections, width)
+}
+
+/// What the threads that serve requests were seen in, a row for each process. A thread without a
+/// request waits as one does that waits for a lock.
+fn thread_states(board: &WatchBoard) -> Option<ReportSection> {
+    let rows: Vec<TableRow> = board
+        .thread_states
+        .iter()
+        .map(|(pid, states)| {
+            let all = states.seen.iter().sum::<u32>().max(1);
+            let share =
+                |seen: &u32| number::or_zero(f64::from(*seen) / f64::from(all), number::percent);
+            let cells = states.seen.iter().map(share).chain([states.looks.to_string()]);
+            TableRow::new(std::iter::once(pid.to_string()).chain(cells))
+        })
+        .collect();
+    let columns = std::iter::once("process").chain(THREAD_STATES).chain(["looks"]);
+    ReportSection::new("What the threads were seen in, % of them at all looks".to_owned())
+        .table(DataTable::new(columns, rows))
+        .filled()
 }
 
 /// The columns of a sample's line, the most important first: a narrow terminal has as many as fit.
@@ -123,6 +148,7 @@ mod tests {
     use probe::processes::{CpuShare, ProcessSample};
     use probe::sampler::{Observation, ServerSample};
     use probe::sockets::ServerSockets;
+    use probe::threads::{PoolLook, ThreadWaits};
 
     use super::*;
     use crate::answer::table;
@@ -290,6 +316,19 @@ mod tests {
         };
         assert!(head(false).contains("flight   inside") && !head(false).contains("backlog"));
         assert!(head(true).contains("backlog") && !head(true).contains("flight"));
+    }
+
+    #[test]
+    fn thread_states_are_shares_of_all_looks() {
+        let mut board = WatchBoard::default();
+        for (lock, timed, socket) in [(1, 4, 0), (0, 3, 2)] {
+            let waits = ThreadWaits { lock, timed, socket, ..ThreadWaits::default() };
+            let pool = PoolLook { pid: 7, threads: 5, waits: Some(waits), ..PoolLook::default() };
+            board.take(Observation::Threads { pools: vec![pool] });
+        }
+        let text = all_figures(&board, Width::ANY);
+        let row = text.lines().last().unwrap().split_whitespace().collect::<Vec<_>>();
+        assert_eq!(row, ["7", "10.0", "0", "70.0", "20.0", "0", "0", "2"], "{text}");
     }
 
     #[test]
