@@ -76,6 +76,82 @@ fn run_out(seen: &WatchEvidence) -> bool {
     of_workers(seen).is_some_and(with_such)
 }
 
+/// Whether another thread ends some of the waits with a time limit in each worker before their time.
+fn others_end_them(seen: &WatchEvidence) -> bool {
+    of_workers(seen).is_some_and(|all| {
+        !all.is_empty() && matches!(TimedWaits::of(&all), TimedWaits::Turns | TimedWaits::SomeTurns)
+    })
+}
+
+/// What threads do that do not wait for each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct OwnWaits {
+    /// They sleep.
+    sleeping: f64,
+    /// They ask something outside of the process, or wait for a command.
+    pub asking: f64,
+    /// How many sleeps were seen to end.
+    ended: u32,
+}
+
+/// Nearly all threads sleep, or ask somebody outside of the process, and none waits for another thread:
+/// of many waits with a time limit not one was ended before. Several have to have ended on each thread,
+/// since where most waits for a pool run out, one that returns what it had still ends one now and then.
+pub(super) fn own_waits(seen: &WatchEvidence) -> Option<OwnWaits> {
+    const ENOUGH_EACH: u32 = 2;
+    let all = of_workers(seen)?;
+    let slots = seen.slots()?;
+    let sleeping = sum(&all, |waits| waits.timed);
+    let asking = sum(&all, |waits| waits.socket);
+    let locked = sum(&all, |waits| waits.lock + waits.file_lock);
+    let early: u32 = all.iter().map(|waits| waits.ended_early).sum();
+    let ended: u32 = all.iter().map(|waits| waits.ended_in_time).sum();
+    let do_sleep = sleeping >= ABOUT_ONE && run_out(seen) && early == 0;
+    let are_many = f64::from(ended) >= f64::from(ENOUGH_EACH) * sleeping;
+    let are_all = threads::are_busy(sleeping + asking, slots) && locked < A_FEW * f64::from(slots);
+    let is_clear = pool(&all, slots).is_none() && !may_wait_for_clients(seen, slots);
+    (do_sleep && are_many && are_all && is_clear).then_some(OwnWaits { sleeping, asking, ended })
+}
+
+/// What limits a server whose threads do not wait for each other. A backend may be full, and then it
+/// is the limit.
+pub(super) fn of_own_waits(seen: &WatchEvidence) -> Option<String> {
+    let own = own_waits(seen)?;
+    let slots = seen.slots()?;
+    let named: Vec<&Backend> = most_waited_for(seen).collect();
+    let known: f64 = named.iter().map(|one| one.threads).sum();
+    let others = (own.asking - known, outside(seen));
+    let mut parts: Vec<(f64, String)> =
+        named.iter().map(|one| (one.threads, waits_for(one))).collect();
+    parts.extend(
+        [(own.sleeping, SLEEPS), others].map(|part| (part.0, threads_that(part.0, part.1))),
+    );
+    parts.retain(|(threads, _)| *threads >= A_FEW * f64::from(slots));
+    parts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let mut parts: Vec<String> = parts.into_iter().map(|(_, does)| does).collect();
+    parts.push("none waits for a lock or a pool".to_owned());
+    let does = format!(
+        "of {}, by the kernel's account, {} ({} of {} waits with a time limit lasted until it)",
+        count_of(slots, "thread"),
+        listed(&parts),
+        own.ended,
+        own.ended
+    );
+    if own.asking < ABOUT_ONE {
+        return Some(format!("Probably the threads are the limit: {does}."));
+    }
+    let place = backends(seen).unwrap_or_else(|| "what they ask".to_owned());
+    Some(format!("The threads may be the limit, or {place} if it is full: {does}."))
+}
+
+/// `about 5 wait for 127.0.0.1:5432`
+fn waits_for(backend: &Backend) -> String {
+    let count = count_at_looks(backend.threads);
+    let wait = if count == "1" { "waits" } else { "wait" };
+    let what = if backend.is_command { "the command " } else { "" };
+    format!("{count} {wait} for {what}{}", backend.place)
+}
+
 /// The waits of each worker; `None` if those of one of them are not visible.
 fn of_workers(seen: &WatchEvidence) -> Option<Vec<WaitsSeen>> {
     seen.workers
@@ -106,6 +182,7 @@ pub(super) fn sentence(seen: &WatchEvidence) -> Option<String> {
     let locks = (locked, ["waits for a lock or a pool", "wait for a lock or a pool"]);
     let timed = match has_locks {
         _ if sleep(seen) => SLEEPS,
+        false if others_end_them(seen) => TURNS,
         _ if run_out(seen) => RUN_OUT,
         true => TIMED_BESIDE_LOCKS,
         false => TIMED,
@@ -146,6 +223,13 @@ const TIMED: [&str; 2] =
 const TIMED_BESIDE_LOCKS: [&str; 2] = [
     "waits with a time limit (a sleep, or a pool that gives up after a while)",
     "wait with a time limit (a sleep, or a pool that gives up after a while)",
+];
+/// Those that others are seen to end.
+const TURNS: [&str; 2] = [
+    "waits with a time limit (a pool or a result: other threads end some of these waits early, and \
+     nobody ends a sleep)",
+    "wait with a time limit (a pool or a result: other threads end some of these waits early, and \
+     nobody ends a sleep)",
 ];
 /// Those whose time is seen to run out; the second where others ask a backend.
 const SLEEPS: [&str; 2] = ["sleeps", "sleep"];
@@ -305,7 +389,7 @@ fn backends(seen: &WatchEvidence) -> Option<String> {
 /// place outside of the process.
 pub(super) fn most_wait_for_one_place(seen: &WatchEvidence) -> Option<String> {
     let slots = seen.slots()?;
-    let half = f64::from(seen.busy()?) / 2.0;
+    let half = f64::from(seen.busy_or_taken()?) / 2.0;
     let asked = most_waited_for(seen).next().filter(|one| !one.is_command)?;
     (asked.threads >= half.max(ABOUT_ONE)).then(|| {
         let count = count_at_looks(asked.threads);

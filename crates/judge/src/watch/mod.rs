@@ -135,7 +135,8 @@ fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
                 }
                 Some(0) | None => "",
             };
-            let parts = match doing::takes_the_time(seen) {
+            let does = doing::takes_the_time(seen).or_else(|| doing::of_own_waits(seen));
+            let parts = match does {
                 Some(sentence) => [Some(sentence), held(seen), None],
                 None => [Some(of_limit(seen, limit)), held(seen), doing::sentence(seen)],
             };

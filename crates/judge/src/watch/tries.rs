@@ -113,6 +113,7 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
                  threads (`-t`).",
                 larger_pool(seen)
             )),
+            None if doing::own_waits(seen).is_some() => lines.push(more_threads(seen)),
             None if doing::sleep(seen) => {
                 lines.push("more threads (`-t`): one that sleeps costs no CPU.".to_owned());
             }
@@ -132,6 +133,18 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// More threads, and when they bring nothing, where the threads do not wait for each other.
+fn more_threads(seen: &WatchEvidence) -> String {
+    let more = "more threads (`-t`): one that sleeps costs no CPU.";
+    match doing::asked_places(seen) {
+        Some(places) => format!("{more} They bring more unless {places} is full."),
+        None => format!(
+            "{more} But if the app sleeps to look again whether something is free, they would only \
+             look, too."
+        ),
+    }
 }
 
 /// The command that applies queueing theory to this service time, CPU time and load.
