@@ -42,6 +42,10 @@ Sends no requests. Puma's statistics are read where its state file is found (tmp
 like) or named; reading them resets the maxima of Puma 7 and later. What waits, and where, any user
 sees; what the threads wait for, which is the reason, only root and the server's own user. The rate
 of requests and how long each waits need Puma's control server (activate_control_app, state_path).
+--lines: s, since the watch began; queue, connections in the accept queue; open, connections; busy,
+threads; backlog, requests that wait inside Puma; age s, how old these two are; flight, requests in
+flight, and inside, how many of them wait for a thread (both without the control server); CPUs used;
+wait %, threads that wait for a CPU, 100 for each; overfl/s, connects that full queues dropped.
 q, Esc and Ctrl-C end it, with exit code 0; but Ctrl-C that cuts --for short ends it with 130.";
 
 /// Flags of `longtail watch`.
@@ -70,7 +74,7 @@ pub(crate) struct WatchArgs {
     /// No live screen: the answer once, as in a pipe
     #[arg(long)]
     pub(crate) plain: bool,
-    /// No live screen: a line for each sample, then the answer
+    /// No live screen: a line for each sample, then the answer (its columns: --help)
     #[arg(long)]
     pub(crate) lines: bool,
     /// All figures: least, mean, most, last, by process
