@@ -77,10 +77,15 @@ fn run_out(seen: &WatchEvidence) -> bool {
 }
 
 /// Whether another thread ends some of the waits with a time limit in each worker before their time.
-fn others_end_them(seen: &WatchEvidence) -> bool {
+pub(super) fn others_end_them(seen: &WatchEvidence) -> bool {
     of_workers(seen).is_some_and(|all| {
         !all.is_empty() && matches!(TimedWaits::of(&all), TimedWaits::Turns | TimedWaits::SomeTurns)
     })
+}
+
+/// Whether some threads wait for a lock or a pool without a time limit.
+pub(super) fn wait_for_a_lock(seen: &WatchEvidence) -> bool {
+    of_workers(seen).is_some_and(|all| sum(&all, |waits| waits.lock + waits.file_lock) >= ABOUT_ONE)
 }
 
 /// What threads do that do not wait for each other.
@@ -138,7 +143,10 @@ pub(super) fn of_own_waits(seen: &WatchEvidence) -> Option<String> {
         own.ended
     );
     if own.asking < ABOUT_ONE {
-        return Some(format!("Probably the threads are the limit: {does}."));
+        return Some(format!(
+            "Probably the threads are the limit, unless the app sleeps to try again (a poll, a retry): \
+             {does}."
+        ));
     }
     let place = backends(seen).unwrap_or_else(|| "what they ask".to_owned());
     Some(format!("The threads may be the limit, or {place} if it is full: {does}."))

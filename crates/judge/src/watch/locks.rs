@@ -23,6 +23,11 @@ pub(super) fn always_locked(worker: &WatchedWorker) -> Option<WaitsSeen> {
     is_locked.then_some(waits)
 }
 
+/// Whether a worker was looked at too seldom to say whether a lock in it is ever free.
+pub(super) fn are_too_few_looks(seen: &WatchEvidence) -> bool {
+    seen.workers.iter().any(|worker| worker.waits.is_some_and(|waits| waits.looks < ENOUGH_LOOKS))
+}
+
 /// A lock, a pool or a backend inside the app, whichever these threads wait for.
 pub(super) fn inside_app(seen: &WatchEvidence, locked: LockWaiters) -> Limit {
     // A worker without a request lets none through.

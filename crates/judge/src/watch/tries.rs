@@ -5,7 +5,7 @@ use model::{CpuUsage, Limit, Nanos, number};
 use super::evidence::{Backend, WatchEvidence, WatchedWorker};
 use super::idle::{self, Held};
 use super::limit::{Found, Unseen};
-use super::{doing, shared, uneven};
+use super::{doing, locks, shared, uneven};
 use crate::next::cpus_in_words;
 use crate::words::{brief, capitalised, listed, tenths};
 
@@ -114,7 +114,18 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
                 larger_pool(seen)
             )),
             None if doing::own_waits(seen).is_some() => lines.push(more_threads(seen)),
-            None if doing::sleep(seen) => {
+            None if doing::wait_for_a_lock(seen) && locks::are_too_few_looks(seen) => {
+                lines.push(
+                    "the same with --for 7s: so few looks do not tell a lock that is never free."
+                        .to_owned(),
+                );
+            }
+            None if doing::others_end_them(seen) => lines.push(format!(
+                "if it is a pool: {}; more threads would only wait, too. If it is the result of \
+                 another thread: more threads (`-t`), if that one can do more.",
+                larger_pool(seen)
+            )),
+            None if doing::sleep(seen) && !doing::wait_for_a_lock(seen) => {
                 lines.push("more threads (`-t`): one that sleeps costs no CPU.".to_owned());
             }
             None if doing::wait_with_a_limit(seen) => lines.push(format!(
@@ -140,10 +151,7 @@ fn more_threads(seen: &WatchEvidence) -> String {
     let more = "more threads (`-t`): one that sleeps costs no CPU.";
     match doing::asked_places(seen) {
         Some(places) => format!("{more} They bring more unless {places} is full."),
-        None => format!(
-            "{more} But if the app sleeps to look again whether something is free, they would only \
-             look, too."
-        ),
+        None => more.to_owned(),
     }
 }
 
