@@ -134,7 +134,7 @@ pub(super) fn of_own_waits(seen: &WatchEvidence) -> Option<String> {
     parts.retain(|(threads, _)| *threads >= A_FEW * f64::from(slots));
     parts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let mut parts: Vec<String> = parts.into_iter().map(|(_, does)| does).collect();
-    parts.push("none waits for a lock or a pool".to_owned());
+    parts.push("none waits for a lock".to_owned());
     let does = format!(
         "of {}, by the kernel's account, {} ({} of {} waits with a time limit lasted until it)",
         count_of(slots, "thread"),
@@ -144,8 +144,8 @@ pub(super) fn of_own_waits(seen: &WatchEvidence) -> Option<String> {
     );
     if own.asking < ABOUT_ONE {
         return Some(format!(
-            "Probably the threads are the limit, unless the app sleeps to try again (a poll, a retry): \
-             {does}."
+            "Probably the threads are the limit, unless the app sleeps until something is free that \
+             never was meanwhile (a pool, a poll, a retry): {does}."
         ));
     }
     let place = backends(seen).unwrap_or_else(|| "what they ask".to_owned());
