@@ -511,6 +511,16 @@ pub fn budget(time: Nanos) -> String {
     }
 }
 
+/// What is said before the first trial that offers more than the closed loop reached.
+pub fn above_closed_loop(trial: u64, rate: f64, reached: f64) -> String {
+    format!(
+        "trial {trial} offers {}/s, more than the {}/s that the closed loop reached, on purpose: that \
+         rate is only where to begin, and a rate that is too high has to be seen to fail",
+        number::significant(rate),
+        number::significant(reached),
+    )
+}
+
 /// What is said before the first trial of a search whose budget is too short to show a lower end.
 pub fn too_short(plan: &CapacityPlan, closed_loop_rate: f64, needed: Nanos) -> String {
     let objectives: Vec<String> = plan.objectives.iter().map(ToString::to_string).collect();
@@ -808,6 +818,15 @@ mod tests {
         run.generator = GeneratorFacts { server: Some(server), ..GeneratorFacts::default() };
         run.tally.counts.add_answered(status, errors);
         run
+    }
+
+    #[test]
+    fn a_trial_above_the_closed_loop_is_explained() {
+        assert_eq!(
+            above_closed_loop(4, 121.3, 99.7),
+            "trial 4 offers 121/s, more than the 99.7/s that the closed loop reached, on purpose: \
+             that rate is only where to begin, and a rate that is too high has to be seen to fail"
+        );
     }
 
     #[test]

@@ -427,6 +427,7 @@ impl TrialConductor<'_> {
             let closed_loop = study.closed_loop_rate().unwrap_or_default();
             self.observer.remark(&judge::capacity::too_short(plan, closed_loop, needed));
         }
+        let mut is_above_explained = false;
         loop {
             if self.context.is_interrupted() {
                 study.end = Some(SearchEnd::User);
@@ -443,6 +444,15 @@ impl TrialConductor<'_> {
                     break;
                 }
                 SearchStep::Trial(order) => {
+                    let reached = study.closed_loop_rate().filter(|reached| order.rate > *reached);
+                    if let Some(reached) = reached.filter(|_| !is_above_explained) {
+                        self.observer.remark(&judge::capacity::above_closed_loop(
+                            order.number as u64,
+                            order.rate,
+                            reached,
+                        ));
+                        is_above_explained = true;
+                    }
                     let trial = self.trial(&mut search, &objectives, order, study)?;
                     study.trials.push(trial);
                     self.keep(&search, study);
