@@ -103,6 +103,7 @@ impl ProgressDisplay {
     ) {
         self.begin(ProgressLine {
             what: "load".to_owned(),
+            is_whole_study: true,
             length: length.map(RunLength::Time).or(number.map(RunLength::Requests)),
             progress: Some(Arc::clone(progress)),
             ..ProgressLine::default()
@@ -330,6 +331,8 @@ enum RunLength {
 #[derive(Default)]
 struct ProgressLine {
     what: String,
+    /// Whether nothing comes after it: a load is a single run.
+    is_whole_study: bool,
     /// `40 connections`; empty if nothing is loaded.
     connections: String,
     length: Option<RunLength>,
@@ -354,7 +357,9 @@ impl ProgressLine {
     fn pieces(&mut self, elapsed: Duration) -> Vec<ProgressPiece> {
         let piece = |text: String, leaves| ProgressPiece { text, leaves };
         if let Some(wait) = self.wait(elapsed) {
-            return vec![piece(self.what.clone(), 1), piece(wait, 0)];
+            // Of one run among several, the wait says little without the run's name.
+            let leaves = u8::from(self.is_whole_study);
+            return vec![piece(self.what.clone(), leaves), piece(wait, 0)];
         }
         let so_far = |time: Duration| number::minutes(Nanos::from(time));
         let time = match self.length {
@@ -413,6 +418,9 @@ impl ProgressLine {
         let Some(run) = &self.progress else {
             return Some("its time is over, but it has not ended yet".to_owned());
         };
+        if !self.is_whole_study {
+            return Some(last_responses_of_one(last, run.timeout(), waited));
+        }
         // A closed loop that time ends goes on until the last measured response is in.
         let sends_on = !run.is_open_loop() && matches!(self.length, Some(RunLength::Time(_)));
         Some(last_responses(last, sends_on, run.timeout(), waited))
@@ -430,7 +438,7 @@ impl ProgressLine {
             return None;
         }
         self.is_wait_printed = true;
-        Some(wait)
+        Some(if self.is_whole_study { wait } else { format!("{}, {wait}", self.what) })
     }
 
     fn update(&mut self, progress: &RunProgress, now: Duration) {
@@ -464,8 +472,7 @@ fn last_responses(
     waited: Duration,
 ) -> String {
     let ended = if sends_on { "the measured time is over" } else { "sending has ended" };
-    let left = Duration::from(timeout).saturating_sub(waited).as_secs_f64().ceil();
-    let most = format!("at most {left} s more");
+    let most = longest_wait(timeout, waited);
     match last {
         None => format!("{ended}; waiting for the last responses, {most}"),
         Some(LastResponses { out: 0, queued: 0 }) => format!("{ended}; all responses are in"),
@@ -485,9 +492,50 @@ fn last_responses(
     }
 }
 
+/// The same of one run among several: it does not say that anything is over, which reads as if the
+/// study were.
+fn last_responses_of_one(last: Option<LastResponses>, timeout: Nanos, waited: Duration) -> String {
+    let most = longest_wait(timeout, waited);
+    match last {
+        None => format!("waiting for its last responses, {most}"),
+        Some(LastResponses { out: 0, queued: 0 }) => "its last responses are in".to_owned(),
+        // Those that still wait for a free connection get their responses later than `most`.
+        Some(LastResponses { out, queued }) if queued > 0 => {
+            format!("waiting for its last {}", number::count_of(out + queued, "response"))
+        }
+        Some(LastResponses { out, .. }) => {
+            let responses = match out {
+                1 => "response".to_owned(),
+                several => number::count_of(several, "response"),
+            };
+            format!("waiting for its last {responses}, {most}")
+        }
+    }
+}
+
+/// `at most 5 s more`
+fn longest_wait(timeout: Nanos, waited: Duration) -> String {
+    let left = Duration::from(timeout).saturating_sub(waited).as_secs_f64().ceil();
+    format!("at most {left} s more")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_wait_of_one_run_among_several_does_not_say_that_anything_is_over() {
+        let said = |last| {
+            let waited = Duration::from_millis(3200);
+            last_responses_of_one(last, Nanos::from_secs(5), waited)
+        };
+        let last = |out, queued| Some(LastResponses { out, queued });
+        assert_eq!(said(last(43, 0)), "waiting for its last 43 responses, at most 2 s more");
+        assert_eq!(said(last(1, 0)), "waiting for its last response, at most 2 s more");
+        assert_eq!(said(last(8, 70)), "waiting for its last 78 responses");
+        assert_eq!(said(last(0, 0)), "its last responses are in");
+        assert_eq!(said(None), "waiting for its last responses, at most 2 s more");
+    }
 
     #[test]
     fn a_wait_for_the_last_responses_says_how_many_and_how_long() {
@@ -518,7 +566,13 @@ mod tests {
     #[test]
     fn the_elapsed_time_never_exceeds_that_of_the_run() {
         let length = Some(RunLength::Time(Nanos::from_secs(2)));
-        let mut line = ProgressLine { what: "load".to_owned(), length, ..ProgressLine::default() };
+        let load = || ProgressLine {
+            what: "load".to_owned(),
+            is_whole_study: true,
+            length,
+            ..ProgressLine::default()
+        };
+        let mut line = load();
         let text = |line: &mut ProgressLine, elapsed| fitted(line.pieces(elapsed), 100);
         assert_eq!(text(&mut line, Duration::from_millis(2900)), "load, 0:02 of 0:02");
         assert_eq!(line.new_wait(Duration::from_millis(2900)), None);
@@ -526,8 +580,7 @@ mod tests {
         assert_eq!(text(&mut line, Duration::from_secs(4)), format!("load, {over}"));
         assert_eq!(line.new_wait(Duration::from_secs(5)).as_deref(), Some(over));
         assert_eq!(line.new_wait(Duration::from_secs(6)), None, "it is printed once");
-        let mut next = ProgressLine { what: "load".to_owned(), length, ..ProgressLine::default() };
-        next.knows_of_waits = true;
+        let mut next = ProgressLine { knows_of_waits: true, ..load() };
         assert_eq!(next.new_wait(Duration::from_secs(4)), None);
         assert_eq!(next.new_wait(Duration::from_secs(8)), None, "not yet long");
         assert_eq!(next.new_wait(Duration::from_secs(10)).as_deref(), Some(over));
