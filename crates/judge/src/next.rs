@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::cut_short::{is_cut_short, is_shorter};
 use crate::findings::{
     ClosedLoop, FallsBehind, Finding, HeavyClass, KeepsUp, Limited, NotMeasured, OneLoad,
-    Overloaded, Peaked, StillRising,
+    Overloaded, Peaked, StillRising, Undecided,
 };
 use crate::named_runs::name_in_sweep;
 use crate::server_limit::SAME_RATE;
@@ -638,6 +638,9 @@ fn for_finding_of_load(study: &LoadStudy, finding: &Finding) -> Option<NextComma
         }
         Finding::FallsBehind(FallsBehind { under_way: Some(_), .. }) => {
             times_as_long(study, 6, "is it overloaded, or do some requests take long?")
+        }
+        Finding::Undecided(Undecided { connections: 2.., .. }) if study.plan.load.keep_alive => {
+            Some(own.with("-k", &[], "without keep-alive: do kept connections make some slow?"))
         }
         Finding::NotMeasured(NotMeasured { verdict: Verdict::Invalid, .. }) => Some(all_checks()),
         Finding::HeavyClass(HeavyClass { name, .. }) => Some(own.without_class(name)),

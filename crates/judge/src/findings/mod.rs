@@ -365,10 +365,13 @@ fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
         // The findings below are about the server's usual behaviour, which an event interrupts.
         findings.push(event.into());
     } else if run.tally.counts.good() > 0 && ended.is_none() {
-        findings.push(of_pace(run, plan));
+        let of_pace = of_pace(run, plan);
         let stalled = stalled::of_load(run);
-        // A server that stood still explains why some requests are slow.
-        let undecided = if stalled.is_none() { undecided::of_load(run, plan) } else { None };
+        // A server that stood still explains why some requests are slow, and so does an overload,
+        // whose sentence has both groups.
+        let is_explained = stalled.is_some() || matches!(of_pace, Finding::Overloaded(_));
+        let undecided = if is_explained { None } else { undecided::of_load(run, plan) };
+        findings.push(of_pace);
         findings.extend(stalled);
         findings.extend(undecided);
         findings.extend(limited::of_load(run));

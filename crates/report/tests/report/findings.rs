@@ -66,15 +66,25 @@ fn steady(n: u64) -> f64 {
 /// 60/s offered over 10 s, of which each third request waits ever longer: Puma 5.6.5, keep-alive, 5
 /// threads of 100 ms.
 fn overloaded_in_turns() -> LoadStudy {
-    let mut study = load::steep();
-    let play = |n, due: Nanos| {
-        let took = if n % 3 == 0 {
+    open_loop(|n, due| {
+        if n % 3 == 0 {
             Nanos(due.0 / 2) + Nanos::from_millis(300)
         } else {
             Nanos::from_millis(101)
-        };
-        (due + took, Outcome::Answered(200))
-    };
+        }
+    })
+}
+
+/// 60/s over 10 s, of which each tenth request waits for its turn: Puma 6.6.1, keep-alive, 2 threads
+/// of 20 ms.
+fn nearly_full_in_turns() -> LoadStudy {
+    open_loop(|n, _| Nanos::from_millis(if n % 10 == 9 { 840 + n % 7 } else { 21 }))
+}
+
+/// 60/s offered over 10 s. `takes` says how long the `n`-th request takes, given when it was due.
+fn open_loop(takes: impl Fn(u64, Nanos) -> Nanos) -> LoadStudy {
+    let mut study = load::steep();
+    let play = |n, due: Nanos| (due + takes(n, due), Outcome::Answered(200));
     let paced = load::paced(WINDOW, 60, &model::run::PERCENTILES, play);
     study.run.tally = paced.tally;
     study.run.statistics = paced.statistics;
@@ -124,6 +134,7 @@ fn situations() -> Vec<(&'static str, Study)> {
     let loads = [
         ("an overload of which the median shows nothing", overloaded_in_turns()),
         ("an overload in order", load::steep()),
+        ("an open loop in which a tenth waits", nearly_full_in_turns()),
         ("a server that keeps up", load::open_poisson()),
     ];
     let loads = loads.into_iter().map(|(what, study)| (what, study.into()));
