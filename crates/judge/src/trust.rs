@@ -242,6 +242,7 @@ fn is_said_elsewhere(diagnostic: &Diagnostic, has_turns: bool) -> bool {
         | Diagnostic::KernelIncomplete { .. }
         | Diagnostic::KernelCountDiffers { .. }
         | Diagnostic::UnaskedBytes { .. }
+        | Diagnostic::OtherClients { .. }
         | Diagnostic::DelayedAck { .. }
         | Diagnostic::NeverServed { .. }
         | Diagnostic::AboveMaximum { .. }
@@ -312,7 +313,10 @@ fn doubts(runs: &[NamedRun<'_>], is_cut_short: bool) -> Vec<TrustLine> {
             }
         }
     }
-    doubts.sort_by_key(|doubt| std::cmp::Reverse(doubt.grade));
+    // That others used the server explains more than what else may be doubted.
+    let is_of_others =
+        |doubt: &Doubt<'_>| matches!(doubt.diagnostic, Diagnostic::OtherClients { .. });
+    doubts.sort_by_key(|doubt| std::cmp::Reverse((doubt.grade, is_of_others(doubt))));
     doubts.iter().map(|doubt| doubt.line(runs)).collect()
 }
 

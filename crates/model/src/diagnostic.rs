@@ -376,6 +376,11 @@ pub enum Diagnostic {
         /// How many.
         closed: u64,
     },
+    /// Others sent requests to the server during the load.
+    OtherClients {
+        /// Their connections.
+        connections: u64,
+    },
     /// Responses end about as long after they begin as a kernel delays an acknowledgement.
     DelayedAck {
         /// From the first byte of a response to its last, on average.

@@ -23,6 +23,10 @@ pub struct GeneratorFacts {
     /// Connects that the kernel retried because nobody answered, in this network namespace
     /// (`TCPSynRetrans`).
     pub syn_retransmits: Option<u64>,
+    /// Connections of others on which the server received something during the load, if it is on this
+    /// machine; `None` if nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_clients: Option<u64>,
     /// The CPU use of the server's processes at the same time.
     pub server: Option<ServerCpu>,
     /// The generators on other machines, if any.

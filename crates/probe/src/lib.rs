@@ -9,6 +9,7 @@ pub mod doctor;
 pub mod host;
 pub mod http;
 mod last_word;
+pub mod other_clients;
 pub mod owners;
 pub mod peers;
 pub mod processes;

@@ -36,6 +36,11 @@ pub struct KernelSocket {
     pub is_v6_only: bool,
     /// Who sent the last byte on a TCP connection, if that was asked for and the kernel tells.
     pub last_word: Option<LastWord>,
+    /// The port at the other end of a TCP connection, if the kernel tells.
+    pub peer_port: Option<u16>,
+    /// Bytes that this end of a TCP connection received, if last words were asked for and the kernel
+    /// tells.
+    pub received: Option<u64>,
 }
 
 impl KernelSocket {
@@ -78,6 +83,7 @@ const MESSAGE: usize = 72;
 const FAMILY: usize = 0;
 const STATE: usize = 1;
 const SOURCE_PORT: usize = 4;
+const PEER_PORT: usize = 6;
 const SOURCE: usize = 8;
 const RECEIVE_QUEUE: usize = 56;
 const SEND_QUEUE: usize = 60;
@@ -94,6 +100,8 @@ const INET_DIAG_SKV6ONLY: u16 = 11;
 /// `struct tcp_info`, which the kernel sends if the bit of its type is set in the request's
 /// `idiag_ext`.
 const INET_DIAG_INFO: u16 = 2;
+/// Offset of `tcpi_bytes_received` in it.
+const BYTES_RECEIVED: usize = 128;
 
 /// Larger than any part of a dump that the kernel writes (`NLMSG_GOODSIZE`, or up to 32 KiB if the
 /// reader offers that much).
@@ -132,6 +140,8 @@ impl SocketQuery {
         let is_state =
             1_u32.checked_shl(state.into()).is_some_and(|state| self.states & state != 0);
         let is_asked_for = is_state && (self.port == 0 || port == self.port);
+        let info = attribute(attributes, INET_DIAG_INFO)
+            .filter(|_| self.has_last_words && state != LISTEN);
         is_asked_for.then(|| KernelSocket {
             place: Endpoint::Tcp(SocketAddr::new(ip, port)),
             is_listener: state == LISTEN,
@@ -142,11 +152,16 @@ impl SocketQuery {
             is_v6_only: attribute(attributes, INET_DIAG_SKV6ONLY)
                 .and_then(<[u8]>::first)
                 .is_some_and(|byte| *byte != 0),
-            last_word: attribute(attributes, INET_DIAG_INFO)
-                .filter(|_| self.has_last_words && state != LISTEN)
-                .and_then(LastWord::of),
+            last_word: info.and_then(LastWord::of),
+            peer_port: (state != LISTEN).then(|| u16::from_be_bytes(bytes(message, PEER_PORT))),
+            received: info.and_then(bytes_received),
         })
     }
+}
+
+fn bytes_received(info: &[u8]) -> Option<u64> {
+    let bytes = info.get(BYTES_RECEIVED..)?.first_chunk()?;
+    Some(u64::from_ne_bytes(*bytes))
 }
 
 /// The value of the first attribute of this type.

@@ -236,6 +236,8 @@ fn tcp_line(line: &str) -> Option<KernelSocket> {
         user: Some(user.parse().ok()?),
         is_v6_only: false,
         last_word: None,
+        peer_port: None,
+        received: None,
     })
 }
 
@@ -283,6 +285,8 @@ fn unix_line(line: &str) -> Option<KernelSocket> {
         user: None,
         is_v6_only: false,
         last_word: None,
+        peer_port: None,
+        received: None,
     })
 }
 

@@ -156,6 +156,8 @@ mod tests {
             user: None,
             is_v6_only: false,
             last_word: None,
+            peer_port: None,
+            received: None,
         }
     }
 

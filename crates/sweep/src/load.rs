@@ -25,6 +25,7 @@ use model::{
     SlowClientCounts, SystemClock, Timing,
 };
 use probe::host;
+use probe::other_clients::OtherClients;
 
 use crate::ceiling::ceilings;
 use crate::class_alone;
@@ -39,6 +40,8 @@ use crate::statsd::StatsdListener;
 const DRAIN: Nanos = Nanos::from_secs(2);
 /// How often the conditions that end a run early are checked.
 const CHECK_EVERY: Nanos = Nanos::from_secs(1);
+/// When other clients of the server are first looked for; from then on at each doubled time.
+const FIRST_LOOK: Nanos = Nanos::from_millis(500);
 /// Batches that may wait for the journal: with 1024 requests each, some megabytes.
 const WAITING: usize = 64;
 
@@ -282,7 +285,24 @@ fn drive_with_journal(
             })?;
             sender = Some(to_journal);
         }
-        let mut ends = early_end(context.interrupt, &plan.stop_if, progress, &context.clock);
+        // Where other machines send the load, their connections are not others'.
+        let is_seen = prepared.server.is_here() && context.far.is_none();
+        let places = spec.transport.endpoints.iter();
+        let mut others = if is_seen { OtherClients::of(places) } else { None };
+        let mut early_end = early_end(context.interrupt, &plan.stop_if, progress, &context.clock);
+        let mut next_look = FIRST_LOOK;
+        let mut ends = || {
+            let start = progress.start();
+            let elapsed = context.clock.now().saturating_sub(start);
+            if let Some(others) = others.as_mut()
+                && start > Nanos::ZERO
+                && elapsed >= next_look
+            {
+                others.look();
+                next_look = next_look * 2;
+            }
+            early_end()
+        };
         let run_observers = RunObservers {
             ends: &mut ends,
             loses_requests: |_| false,
@@ -295,7 +315,10 @@ fn drive_with_journal(
             tells_steps: true,
             percentiles: &checks::LOAD_PERCENTILES,
         };
-        drive_observed(spec, &context.clock, context.far, progress, run_observers)
+        let mut observed =
+            drive_observed(spec, &context.clock, context.far, progress, run_observers)?;
+        observed.run.generator.other_clients = others.map(|others| others.most());
+        Ok(observed)
     })
 }
 

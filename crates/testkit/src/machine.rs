@@ -72,6 +72,7 @@ pub(crate) fn at_ease(elapsed: Nanos) -> GeneratorFacts {
         steal: Some(0.001),
         listen_overflows: Some(0),
         syn_retransmits: Some(0),
+        other_clients: None,
         server: None,
         far: Vec::new(),
     }

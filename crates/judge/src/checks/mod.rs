@@ -40,6 +40,7 @@ mod littles_law;
 mod log_incomplete;
 pub(crate) mod machine_busy;
 mod never_served;
+mod other_clients;
 mod poisson_count;
 mod quantiles_hidden;
 mod queue_exceeds_wait;
@@ -228,6 +229,7 @@ pub fn assess(diagnostic: &Diagnostic) -> Assessment {
             *announced,
             server.as_deref(),
         ),
+        Diagnostic::OtherClients { connections } => other_clients::assess(*connections),
         Diagnostic::UnaskedBytes { closed } => unasked_bytes::assess(*closed),
         Diagnostic::DelayedAck { waited } => delayed_ack::assess(*waited),
         Diagnostic::ServedInTurns { answers_a_turn, varies, waiting } => {
@@ -384,6 +386,7 @@ fn warnings_of_any(run: &Run, percentiles: &[f64], setting: RunSetting<'_>) -> V
     warnings.extend(delayed_ack::ask(run));
     warnings.extend(connections_closed::ask(run, keep_alive));
     warnings.extend(unasked_bytes::ask(run));
+    warnings.extend(other_clients::ask(run));
     warnings.extend(shared_cpus::ask(&run.generator, placement));
     warnings.extend(generator_differs::ask(run));
     warnings

@@ -1,0 +1,109 @@
+//! Whether others send requests to a server while we do. Its times then include theirs.
+//!
+//! A server on this machine: the kernel lists its ends of connections, and how many bytes each
+//! received. Those whose other end is not a socket of this process are others'. Who opens a
+//! connection for each request is not seen, because a connection counts only if it is there at two
+//! looks and received bytes between them; idle ones of a browser or a proxy say nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::Endpoint;
+
+use crate::owners::sockets_of;
+use crate::sock_diag::{ESTABLISHED, FAMILIES, KernelSocket, SockDiag, SocketQuery};
+
+/// Looks for other clients of a server, a few times while a load goes on.
+#[derive(Debug)]
+pub struct OtherClients {
+    kernel: SockDiag,
+    ports: BTreeSet<u16>,
+    /// Bytes that the server had received from each other client at the last look.
+    before: BTreeMap<u16, u64>,
+    most: u64,
+}
+
+impl OtherClients {
+    /// Of a server at these TCP ports of this machine; `None` if the kernel does not tell.
+    pub fn of<'a>(places: impl Iterator<Item = &'a Endpoint>) -> Option<OtherClients> {
+        let ports: BTreeSet<u16> = places.filter_map(Endpoint::port).collect();
+        let kernel = SockDiag::open().ok().filter(|_| !ports.is_empty())?;
+        Some(OtherClients { kernel, ports, before: BTreeMap::new(), most: 0 })
+    }
+
+    /// Looks once.
+    pub fn look(&mut self) {
+        let query = SocketQuery { states: 1 << ESTABLISHED, port: 0, has_last_words: true };
+        // A kernel may lack IPv6.
+        let families = FAMILIES.iter();
+        let sockets = families.filter_map(|family| self.kernel.ask(&[*family], query).ok());
+        let sockets: Vec<KernelSocket> = sockets.flatten().collect();
+        let Ok(own) = sockets_of(std::process::id()) else { return };
+        let now = received_from_others(&sockets, &self.ports, &own);
+        let sent = now.iter().filter(|(client, received)| {
+            self.before.get(client).is_some_and(|before| *received > before)
+        });
+        self.most = self.most.max(sent.count() as u64);
+        self.before = now;
+    }
+
+    /// The most connections that sent something between two looks.
+    pub fn most(&self) -> u64 {
+        self.most
+    }
+}
+
+/// Bytes that a server at these ports received on each connection that is not ours, by the client's
+/// port. `own`: the inodes of our sockets.
+fn received_from_others(
+    sockets: &[KernelSocket],
+    ports: &BTreeSet<u16>,
+    own: &BTreeSet<u64>,
+) -> BTreeMap<u16, u64> {
+    let is_own = |socket: &&KernelSocket| own.contains(&socket.inode);
+    let own_ports: BTreeSet<u16> =
+        sockets.iter().filter(is_own).filter_map(|socket| socket.place.port()).collect();
+    let is_of_server = |socket: &&KernelSocket| {
+        socket.place.port().is_some_and(|port| ports.contains(&port)) && !is_own(socket)
+    };
+    let others = sockets.iter().filter(is_of_server).filter_map(|socket| {
+        Some((socket.peer_port.filter(|port| !own_ports.contains(port))?, socket.received?))
+    });
+    others.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn socket(port: u16, peer_port: u16, inode: u64, received: u64) -> KernelSocket {
+        KernelSocket {
+            place: Endpoint::Tcp(([127, 0, 0, 1], port).into()),
+            is_listener: false,
+            inode,
+            queue: Some(0),
+            limit: None,
+            user: Some(0),
+            is_v6_only: false,
+            last_word: None,
+            peer_port: Some(peer_port),
+            received: Some(received),
+        }
+    }
+
+    #[test]
+    fn only_connections_whose_other_end_is_not_ours_are_others() {
+        let sockets = [
+            // Ours, both ends.
+            socket(3000, 50_001, 11, 700),
+            socket(50_001, 3000, 1, 900),
+            // Another process's of this machine, both ends, and one from another machine.
+            socket(3000, 50_002, 12, 300),
+            socket(50_002, 3000, 21, 400),
+            socket(3000, 50_003, 0, 100),
+            // Of another server.
+            socket(3001, 50_004, 13, 100),
+        ];
+        let others = received_from_others(&sockets, &[3000].into(), &[1].into());
+        assert_eq!(others, [(50_002, 300), (50_003, 100)].into());
+    }
+}
