@@ -6,6 +6,7 @@
 //! looks and received bytes between them; idle ones of a browser or a proxy say nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 
 use model::Endpoint;
 
@@ -37,8 +38,7 @@ impl OtherClients {
         let families = FAMILIES.iter();
         let sockets = families.filter_map(|family| self.kernel.ask(&[*family], query).ok());
         let sockets: Vec<KernelSocket> = sockets.flatten().collect();
-        let Ok(own) = sockets_of(std::process::id()) else { return };
-        let now = received_from_others(&sockets, &self.ports, &own);
+        let now = received_from_others(&sockets, &self.ports, &own_sockets());
         let sent = now.iter().filter(|(client, received)| {
             self.before.get(client).is_some_and(|before| *received > before)
         });
@@ -52,8 +52,16 @@ impl OtherClients {
     }
 }
 
+/// The inodes of this process's sockets. Each lane has a table of descriptors of its own.
+fn own_sockets() -> BTreeSet<u64> {
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let threads = threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok());
+    threads.filter_map(|thread| sockets_of(thread).ok()).flatten().collect()
+}
+
 /// Bytes that a server at these ports received on each connection that is not ours, by the client's
-/// port. `own`: the inodes of our sockets.
+/// port. `own`: the inodes of our sockets. Nothing where none of the connections is ours: then
+/// something in between changes ports, and it is not known whose they are.
 fn received_from_others(
     sockets: &[KernelSocket],
     ports: &BTreeSet<u16>,
@@ -65,10 +73,14 @@ fn received_from_others(
     let is_of_server = |socket: &&KernelSocket| {
         socket.place.port().is_some_and(|port| ports.contains(&port)) && !is_own(socket)
     };
-    let others = sockets.iter().filter(is_of_server).filter_map(|socket| {
-        Some((socket.peer_port.filter(|port| !own_ports.contains(port))?, socket.received?))
-    });
-    others.collect()
+    let clients: BTreeMap<u16, u64> = sockets
+        .iter()
+        .filter(is_of_server)
+        .filter_map(|socket| Some((socket.peer_port?, socket.received?)))
+        .collect();
+    let mut others = clients.clone();
+    others.retain(|port, _| !own_ports.contains(port));
+    if others.len() == clients.len() { BTreeMap::new() } else { others }
 }
 
 #[cfg(test)]
@@ -105,5 +117,14 @@ mod tests {
         ];
         let others = received_from_others(&sockets, &[3000].into(), &[1].into());
         assert_eq!(others, [(50_002, 300), (50_003, 100)].into());
+        let others = received_from_others(&sockets, &[3000].into(), &[2].into());
+        assert_eq!(others, [].into(), "none is ours");
+    }
+
+    #[test]
+    fn sockets_of_this_process_are_ours() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let inode = rustix::fs::fstat(&listener).unwrap().st_ino;
+        assert!(own_sockets().contains(&inode));
     }
 }
