@@ -90,14 +90,16 @@ impl AnswerParts {
     };
 
     /// What leaves an answer that is longer than the terminal, the least important first. The table
-    /// and the conclusion stay, and one line of why, of trust and of what to type next.
-    const LEAVING: [fn(&mut AnswerParts); 6] = [
+    /// and the conclusion stay, one line of trust and of what to type next, and, if the conclusion is
+    /// not too long for it, one of why.
+    const LEAVING: [fn(&mut AnswerParts); 7] = [
         |parts| parts.doubts = parts.doubts.min(1),
         |parts| parts.commands = parts.commands.min(1),
         |parts| parts.reasons = 1,
         |parts| parts.has_hints = false,
         |parts| parts.has_pictures = false,
         |parts| parts.has_passed = false,
+        |parts| parts.reasons = 0,
     ];
 }
 
