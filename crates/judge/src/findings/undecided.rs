@@ -4,7 +4,7 @@
 use model::{LoadPlan, Nanos, Pace, Profile, Run, TwoGroups};
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, comparable_times, most_frequent_class, two_groups};
+use super::{Finding, two_groups};
 use crate::sweep_points::SweepPoint;
 use crate::words::{brief, count_of};
 
@@ -44,10 +44,10 @@ pub(super) fn of_load(run: &Run, plan: &LoadPlan) -> Option<Finding> {
         Pace::Open { profile: Profile::Flat { .. }, .. } => None,
         Pace::Closed | Pace::Open { .. } => return None,
     };
+    // Where requests are told apart, the groups may just be two classes, whose times the report has.
+    let is_alike = run.tally.classes.is_empty();
     let is_complete = run.tally.counts.censored() == 0;
-    let groups = run.tally.response_time.two_groups().filter(|_| is_complete)?;
-    // Where requests are told apart, the groups may just be two classes.
-    comparable_times(run, most_frequent_class(run)).two_groups()?;
+    let groups = run.tally.response_time.two_groups().filter(|_| is_complete && is_alike)?;
     Some(Undecided { connections, groups, in_order }.into())
 }
 
