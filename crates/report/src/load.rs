@@ -398,11 +398,16 @@ fn traffic(study: &LoadStudy) -> ReportSection {
             ", {unasked} by longtail, because the server sent bytes that nobody had asked for"
         );
     }
-    ReportSection::detail(format!("over the wire, in all {}", number::length(run.elapsed))).lines([
-        connections,
-        bytes("received", tally.received_bytes),
-        bytes("sent", tally.sent_bytes),
-    ])
+    // A sweep compares it where the server keeps one, and warns where it does not.
+    let own_count = run.claim.is_none().then(|| {
+        "the server's own count of requests: not compared, because load asks the server for none"
+            .to_owned()
+    });
+    ReportSection::detail(format!("over the wire, in all {}", number::length(run.elapsed))).lines(
+        [connections, bytes("received", tally.received_bytes), bytes("sent", tally.sent_bytes)]
+            .into_iter()
+            .chain(own_count),
+    )
 }
 
 /// What the words of a load's report mean.
