@@ -1,9 +1,8 @@
 //! Whether others send requests to a server while we do. Its times then include theirs.
 //!
 //! A server on this machine: the kernel lists its ends of connections, and how many bytes each
-//! received. Those whose other end is not a socket of this process are others'. Who opens a
-//! connection for each request is not seen, because a connection counts only if it is there at two
-//! looks and received bytes between them; idle ones of a browser or a proxy say nothing.
+//! received. Those whose other end is not a socket of this process are others'. A connection counts
+//! only if it received bytes since the look before; idle ones of a browser or a proxy say nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,8 +17,8 @@ use crate::sock_diag::{ESTABLISHED, FAMILIES, KernelSocket, SockDiag, SocketQuer
 pub struct OtherClients {
     kernel: SockDiag,
     ports: BTreeSet<u16>,
-    /// Bytes that the server had received from each other client at the last look.
-    before: BTreeMap<u16, u64>,
+    /// Bytes that the server had received from each other client at the last look, if there was one.
+    before: Option<BTreeMap<u16, u64>>,
     most: u64,
 }
 
@@ -28,22 +27,32 @@ impl OtherClients {
     pub fn of<'a>(places: impl Iterator<Item = &'a Endpoint>) -> Option<OtherClients> {
         let ports: BTreeSet<u16> = places.filter_map(Endpoint::port).collect();
         let kernel = SockDiag::open().ok().filter(|_| !ports.is_empty())?;
-        Some(OtherClients { kernel, ports, before: BTreeMap::new(), most: 0 })
+        Some(OtherClients { kernel, ports, before: None, most: 0 })
     }
 
-    /// Looks once.
+    /// Looks once. A connection of ours may be closed between the questions, which makes it look like
+    /// another's, so it has to be another's twice in a row.
     pub fn look(&mut self) {
+        let first = self.ask();
+        let mut now = self.ask();
+        now.retain(|client, _| first.contains_key(client));
+        // What was sent before the first look may have been long ago.
+        if let Some(before) = self.before.replace(now.clone()) {
+            let sent = now
+                .iter()
+                .filter(|(client, received)| *received > before.get(client).unwrap_or(&0));
+            self.most = self.most.max(sent.count() as u64);
+        }
+    }
+
+    /// Bytes that the server received on each connection of others, by the client's port.
+    fn ask(&mut self) -> BTreeMap<u16, u64> {
         let query = SocketQuery { states: 1 << ESTABLISHED, port: 0, has_last_words: true };
         // A kernel may lack IPv6.
         let families = FAMILIES.iter();
         let sockets = families.filter_map(|family| self.kernel.ask(&[*family], query).ok());
         let sockets: Vec<KernelSocket> = sockets.flatten().collect();
-        let now = received_from_others(&sockets, &self.ports, &own_sockets());
-        let sent = now.iter().filter(|(client, received)| {
-            self.before.get(client).is_some_and(|before| *received > before)
-        });
-        self.most = self.most.max(sent.count() as u64);
-        self.before = now;
+        received_from_others(&sockets, &self.ports, &own_sockets())
     }
 
     /// The most connections that sent something between two looks.
