@@ -2,7 +2,8 @@
 //!
 //! A server on this machine: the kernel lists its ends of connections, and how many bytes each
 //! received. Those whose other end is not a socket of this process are others'. A connection counts
-//! only if it received bytes since the look before; idle ones of a browser or a proxy say nothing.
+//! only if it received bytes since the look before; idle ones of a browser or a proxy say nothing. Who
+//! opens a connection for each quick request is hardly seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
