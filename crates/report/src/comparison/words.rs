@@ -139,7 +139,9 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
     let margin = plain_percent(summary.margin);
     // The largest change first.
     changed.sort_by(|a, b| b.size().total_cmp(&a.size()));
-    let changed = changed.into_iter().map(|it| (it.verdict(), it.change_in_headline()));
+    let changed = changed
+        .into_iter()
+        .map(|it| ToldChange { verdict: it.verdict(), text: it.change_in_headline() });
     let changed = by_verdict(&changed.collect::<Vec<_>>());
     let same = (!same.is_empty()).then(|| format!("{} the same within {margin}", listed(&same)));
     let open = (!open.is_empty()).then(|| {
@@ -198,7 +200,8 @@ fn told_early(summary: &SummaryComparison) -> Vec<String> {
             let interval = row.difference(&pair.base, &pair.arm).and_then(interval_of);
             let certainty = certainty(interval);
             let medians = summary::medians(row, pair);
-            (verdict, format!("{} {medians} {}{certainty}", name(row.metric), row.unit))
+            let text = format!("{} {medians} {}{certainty}", name(row.metric), row.unit);
+            ToldChange { verdict, text }
         });
         let changed = by_verdict(&changed.collect::<Vec<_>>());
         (!changed.is_empty()).then(|| sentence_of(format!("{subject}: {changed}.")))
@@ -206,20 +209,26 @@ fn told_early(summary: &SummaryComparison) -> Vec<String> {
     named.into_iter().filter_map(|(pair, subject)| line(pair, &subject)).collect()
 }
 
+/// A change of a metric, in words.
+struct ToldChange {
+    verdict: ComparisonVerdict,
+    text: String,
+}
+
 /// Changes, the largest first. Where some are better and others worse, it says which.
-fn by_verdict(changes: &[(ComparisonVerdict, String)]) -> String {
-    let Some((first, _)) = changes.first() else { return String::new() };
-    let (alike, others): (Vec<_>, Vec<_>) = changes.iter().partition(|(it, _)| it == first);
-    let all = |group: &[&(ComparisonVerdict, String)]| {
-        labels::listed(group.iter().map(|(_, change)| change.clone()))
-    };
+fn by_verdict(changes: &[ToldChange]) -> String {
+    let Some(first) = changes.first() else { return String::new() };
+    let (alike, others): (Vec<&ToldChange>, Vec<&ToldChange>) =
+        changes.iter().partition(|change| change.verdict == first.verdict);
+    let all =
+        |group: &[&ToldChange]| labels::listed(group.iter().map(|change| change.text.clone()));
     match others.first() {
         None => all(&alike),
-        Some((second, _)) => format!(
+        Some(second) => format!(
             "{}: {}; {}: {}",
-            summary::verdict(*first),
+            summary::verdict(first.verdict),
             all(&alike),
-            summary::verdict(*second),
+            summary::verdict(second.verdict),
             all(&others)
         ),
     }
@@ -974,8 +983,11 @@ mod tests {
     fn changes_of_both_kinds_are_said_in_the_order_of_the_largest() {
         use ComparisonVerdict::{Better, Worse};
         let said = |changes: &[(ComparisonVerdict, &str)]| {
-            let changes: Vec<_> = changes.iter().map(|(it, what)| (*it, (*what).into())).collect();
-            by_verdict(&changes)
+            let change = |(verdict, text): &(ComparisonVerdict, &str)| ToldChange {
+                verdict: *verdict,
+                text: (*text).into(),
+            };
+            by_verdict(&changes.iter().map(change).collect::<Vec<_>>())
         };
         assert_eq!(said(&[]), "");
         assert_eq!(said(&[(Worse, "p99"), (Worse, "p50")]), "p99, p50");
