@@ -6,6 +6,7 @@ use model::{CapacityExpectation, Run, SearchEnd, Study, Verdict};
 
 use crate::cut_short::is_interrupted;
 use crate::expectations::{ThresholdShown, is_shown};
+use crate::response_checks::response_checks;
 
 /// What a study comes to. Several may hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,7 +17,8 @@ pub struct StudyOutcome {
     /// No figure is the server's: all runs are invalid, or one with a threshold is, or the server
     /// ended.
     pub is_invalid: bool,
-    /// A threshold is not shown to hold, or an arm of a comparison is worse.
+    /// A threshold is not shown to hold, a check of the responses fails, or an arm of a comparison is
+    /// worse.
     pub is_missed: bool,
 }
 
@@ -31,7 +33,9 @@ impl StudyOutcome {
             is_interrupted: is_interrupted(study),
             is_invalid: has_no_figures(study, &runs)
                 || thresholds.contains(&ThresholdShown::OfInvalidRun),
-            is_missed: is_worse(study, is_strict) || thresholds.contains(&ThresholdShown::NotShown),
+            is_missed: is_worse(study, is_strict)
+                || thresholds.contains(&ThresholdShown::NotShown)
+                || !response_checks(study).iter().all(|check| check.holds),
         }
     }
 }

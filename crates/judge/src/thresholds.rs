@@ -9,7 +9,7 @@ use model::{
 };
 use serde::Serialize;
 
-use crate::checks::{Grade, grade, sent_in_time};
+use crate::checks::{Assessment, Grade, assess, grade, sent_in_time};
 use crate::event::{EventTrouble, trouble};
 
 /// The result of a threshold in one run.
@@ -131,8 +131,11 @@ fn held(run: &Run, threshold: &Threshold, whole: &Run) -> Option<ThresholdResult
         let limit = threshold.condition.limit;
         ends.low.is_none_or(|low| low <= limit) && ends.high.is_none_or(|high| limit <= high)
     };
+    let is_of_failures = matches!(figure, ObjectiveFigure::ErrorShare | ObjectiveFigure::Errors);
+    let is_worthless =
+        verdict == Some(Verdict::Invalid) && !(is_of_failures && has_only_failed(run));
     let doubt = match value {
-        _ if verdict == Some(Verdict::Invalid) => Some(ThresholdDoubt::Invalid),
+        _ if is_worthless => Some(ThresholdDoubt::Invalid),
         None => Some(ThresholdDoubt::NotPrinted),
         Some(_) if is_spoilt => Some(ThresholdDoubt::ImpossibleClaim),
         // A limit outside the interval is decided, however few responses there are.
@@ -160,6 +163,17 @@ fn held(run: &Run, threshold: &Threshold, whole: &Run) -> Option<ThresholdResult
     };
     let includes_generator = is_generators && doubt.is_none();
     Some(ThresholdResult { value, interval, is_met, doubt, includes_generator })
+}
+
+/// Whether a run is INVALID for no other reason than that all requests failed: then nothing is known
+/// of their times, but how many failed is. A late generator makes none of them fail.
+fn has_only_failed(run: &Run) -> bool {
+    let checks = run.judgement.iter().flat_map(|judgement| &judgement.checks);
+    let mut failed = checks.filter(|check| {
+        let Assessment { grade, implicates_generator, .. } = assess(check);
+        grade == Grade::Failed && !implicates_generator
+    });
+    failed.all(|check| matches!(check, Diagnostic::Failures { planned: 1.., .. }))
 }
 
 /// Whether a threshold that a run met would be met without the generator's delay, too: the time from
@@ -563,6 +577,20 @@ mod tests {
         let explained = run(Believable::Impossible, &[ClaimGrade::Fails, ClaimGrade::Explains]);
         assert_eq!(result(&explained, "completed < 1/s"), (true, None));
         assert_eq!(result(&possible, "max > 1s"), (false, Some(ThresholdDoubt::NotPrinted)));
+    }
+
+    #[test]
+    fn where_all_requests_failed_a_limit_of_failures_is_missed_and_one_of_times_unknown() {
+        let refused = testkit::load::refused();
+        let judged = refused.run.judgement.as_ref().unwrap();
+        assert_eq!(judged.verdict, Verdict::Invalid);
+        let doubt = |text: &str| {
+            let result = held_against(&refused.run, &text.parse().unwrap());
+            result.map(|it| (it.is_met, it.doubt))
+        };
+        assert_eq!(doubt("expect failed < 1%"), Some((false, None)));
+        assert_eq!(doubt("fail if errors > 5"), Some((false, None)));
+        assert_eq!(doubt("expect throughput > 5/s"), Some((false, Some(ThresholdDoubt::Invalid))));
     }
 
     #[test]

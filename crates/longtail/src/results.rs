@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use model::Study;
 use report::answer::AnswerRoom;
-use report::summary::Summary;
+use report::summary::{HeadlineResult, Summary};
 
 use crate::args::output::{OutputArgs, OutputFile, OutputFormat, StudyKind, TextStyle};
 use crate::exit::{Exit, Mistake};
@@ -88,11 +88,11 @@ impl<'a> Results<'a> {
             .map(|file| (file, write_one(file, study, saved, self.output)))
             .partition(|(_, result)| result.is_ok());
         let printed = print(study, saved, self.output);
-        // Some formats, such as CSV, do not mention thresholds.
+        // Some formats, such as CSV, do not mention what was demanded.
         if !(self.output.is_prose() && self.output.tells_verdict()) {
-            for expectation in Summary::of(study, None).expectations {
-                if expectation.result != "met" {
-                    ui::note(&expectation.sentence);
+            for headline in Summary::of(study, None).headlines() {
+                if headline.result != HeadlineResult::Met {
+                    ui::note(headline.sentence);
                 }
             }
         }

@@ -13,12 +13,11 @@ use crate::load_answer;
 use crate::run_tables::{self, NO_FIGURE};
 use crate::step_table;
 use crate::steps::SummaryStep;
-use crate::summary::{Summary, SummaryRun, SummaryVerdict};
+use crate::summary::{HeadlineResult, Summary, SummaryRun, SummaryVerdict};
 use crate::text::{self, Width, columns_of, wrap};
 use crate::tree::{DataTable, TableRow};
 use crate::{capacity, comparison};
 use judge::Grade;
-use judge::expectations::ExpectationResult;
 use judge::next::NextCommand;
 use judge::trust::{ShownPercentile, TrustLine, shown_percentiles};
 use judge::words::listed;
@@ -306,17 +305,18 @@ impl<'a> AnswerLayout<'a> {
         text + gap + &sentence
     }
 
-    /// A line for each threshold, those that are not met first: they decide the exit code.
+    /// A line for each threshold and each check of the responses, those that are not met first: they
+    /// decide the exit code.
     fn thresholds(&self) -> String {
         let mut text = String::new();
-        for expectation in worst_first(&self.summary.expectations) {
-            let emphasis = match expectation.result {
-                "met" => Emphasis::Strong,
-                "missed" => Emphasis::Bad,
-                _ => Emphasis::Doubtful,
+        for headline in self.summary.headlines() {
+            let emphasis = match headline.result {
+                HeadlineResult::Met => Emphasis::Strong,
+                HeadlineResult::Missed => Emphasis::Bad,
+                HeadlineResult::CannotTell => Emphasis::Doubtful,
             };
             let mut lines = String::new();
-            wrap(&mut lines, self.width, "", &expectation.sentence);
+            wrap(&mut lines, self.width, "", headline.sentence);
             lines.lines().for_each(|line| text += &((self.paint)(emphasis, line) + "\n"));
         }
         if text.is_empty() { text } else { text + "\n" }
@@ -498,17 +498,6 @@ fn label(at: usize, name: &'static str) -> &'static str {
     if at == 0 { name } else { "         " }
 }
 
-/// The thresholds that are missed, then those that could not be judged, then those that are met.
-fn worst_first(expectations: &[ExpectationResult]) -> Vec<&ExpectationResult> {
-    let mut sorted: Vec<&ExpectationResult> = expectations.iter().collect();
-    sorted.sort_by_key(|it| match it.result {
-        "missed" => 0,
-        "met" => 2,
-        _ => 1,
-    });
-    sorted
-}
-
 /// A command and why to run it. A long one continues on lines that a shell reads as one, so that it
 /// can be pasted.
 fn continued(before: &str, next: &NextCommand, width: Width) -> String {
@@ -589,8 +578,7 @@ pub fn markdown(study: &Study, saved: Option<&str>) -> String {
 /// The part of it that is not folded.
 pub(crate) fn unfolded_markdown(summary: &Summary<'_>) -> Vec<String> {
     let line = |text: &str| format!("{}\n", crate::markdown::escaped(text));
-    let expected = worst_first(&summary.expectations).into_iter();
-    let expected = expected.map(|it| it.sentence.clone());
+    let expected = summary.headlines().into_iter().map(|headline| headline.sentence.to_owned());
     let concluded = summary.sentence.lines().map(str::to_owned);
     let headlines = expected.chain(concluded).filter(|line| !line.is_empty());
     let mut parts: Vec<String> =

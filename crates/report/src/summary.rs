@@ -11,6 +11,7 @@ use crate::comparison::{self, SummaryComparison};
 use crate::measured::{self, StudyHead};
 pub use crate::run_summary::{SummaryRun, SummaryVerdict};
 use judge::Grade;
+use judge::ResponseCheckResult;
 use judge::expectations::{self, ExpectationResult};
 use judge::next::{NextCommand, next_commands};
 use judge::trust::{TrustLine, trust};
@@ -56,8 +57,31 @@ pub struct Summary<'a> {
     pub capacity: Option<SummaryCapacity>,
     /// The thresholds, and whether each was met.
     pub expectations: Vec<ExpectationResult>,
+    /// The checks of the responses of a load, and whether each holds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub response_checks: Vec<ResponseCheckResult>,
     /// The file that has the whole study.
     pub study: Option<String>,
+}
+
+/// Whether something that the user demanded holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Headline<'a> {
+    /// Whether it does.
+    pub result: HeadlineResult,
+    /// The same in words, with the figure.
+    pub sentence: &'a str,
+}
+
+/// Whether a demand is met, the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HeadlineResult {
+    /// It is missed.
+    Missed,
+    /// It is not known.
+    CannotTell,
+    /// It is met.
+    Met,
 }
 
 /// A finding, in a sentence and with its evidence.
@@ -132,12 +156,32 @@ impl<'a> Summary<'a> {
                     expectations::results(study, &named)
                 }
             },
+            response_checks: judge::response_checks(study),
             runs,
             findings,
             comparison,
             capacity,
             study: saved,
         }
+    }
+
+    /// What decides the exit code, the worst first: thresholds and checks of the responses.
+    pub fn headlines(&self) -> Vec<Headline<'_>> {
+        let expected = self.expectations.iter().map(|it| Headline {
+            result: match it.result {
+                "met" => HeadlineResult::Met,
+                "missed" => HeadlineResult::Missed,
+                _ => HeadlineResult::CannotTell,
+            },
+            sentence: &it.sentence,
+        });
+        let checks = self.response_checks.iter().map(|it| Headline {
+            result: if it.holds { HeadlineResult::Met } else { HeadlineResult::Missed },
+            sentence: &it.sentence,
+        });
+        let mut sorted: Vec<Headline<'_>> = expected.chain(checks).collect();
+        sorted.sort_by_key(|headline| headline.result);
+        sorted
     }
 
     /// As JSON, on lines of its own.

@@ -112,7 +112,7 @@ fn measure(
     for note in notes.into_iter().chain(page) {
         ui::note(&note);
     }
-    let recorded = exit_of_recorder(recorder);
+    let recorded = exit_of_log(recorder);
     outlets.close(&start.interrupt);
     Ok(Exit::Interrupted
         .if_so(is_interrupted)
@@ -122,14 +122,10 @@ fn measure(
         .and(published))
 }
 
-/// The exit code of the checks of responses and of the log.
-fn exit_of_recorder(recorder: Option<Recorder>) -> Exit {
-    let Some(recorder) = recorder else { return Exit::Fine };
-    let checked = Exit::Missed.if_so(!recorder.checks_hold());
-    match recorder.failed {
-        Some(mistake) => checked.and(ui::exit_of_part(Err(mistake))),
-        None => checked,
-    }
+/// The exit code of the log of requests.
+fn exit_of_log(recorder: Option<Recorder>) -> Exit {
+    let failed = recorder.and_then(|recorder| recorder.failed);
+    failed.map_or(Exit::Fine, |mistake| ui::exit_of_part(Err(mistake)))
 }
 
 /// Refuses flags that contradict each other.

@@ -117,11 +117,6 @@ impl Recorder {
             failed: None,
         }))
     }
-
-    /// Whether all checks hold.
-    pub(crate) fn checks_hold(&self) -> bool {
-        self.checkers.iter().all(|checker| checker.result().holds)
-    }
 }
 
 impl RequestJournal for Recorder {

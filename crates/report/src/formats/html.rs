@@ -11,7 +11,7 @@ use model::comparison::ComparisonQuestion;
 
 use crate::number;
 use crate::plot::{escaped, joined};
-use crate::summary::{Summary, SummaryVerdict};
+use crate::summary::{HeadlineResult, Summary, SummaryVerdict};
 use crate::tree::{
     DataTable, ListItem, MOST_LINES, NamedFact, ReportSection, SectionBlock, TableColumn, TableRow,
 };
@@ -114,13 +114,13 @@ fn answer(summary: &Summary<'_>) -> String {
     let measured = shared.into_iter().flat_map(|line| line.split(" · "));
     let chips = joined(measured, |fact| format!("<li>{}</li>", escaped(fact)));
     let (class, verdict) = verdict(summary);
-    let expected = summary.expectations.iter().map(|expectation| {
-        let (class, sign) = match expectation.result {
-            "met" => ("good", "✓"),
-            "missed" => ("bad", "✗"),
-            _ => ("doubt", "?"),
+    let expected = summary.headlines().into_iter().map(|headline| {
+        let (class, sign) = match headline.result {
+            HeadlineResult::Met => ("good", "✓"),
+            HeadlineResult::Missed => ("bad", "✗"),
+            HeadlineResult::CannotTell => ("doubt", "?"),
         };
-        format!("<li><span class=\"{class}\">{sign}</span> {}</li>", escaped(&expectation.sentence))
+        format!("<li><span class=\"{class}\">{sign}</span> {}</li>", escaped(headline.sentence))
     });
     let FirstSentence { first, rest } = first_sentence(&summary.sentence);
     let rest = rest.lines().filter(|line| !line.is_empty());
