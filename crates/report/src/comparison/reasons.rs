@@ -6,7 +6,7 @@ use model::comparison::{ComparisonQuestion, ComparisonRun, ComparisonVerdict, Di
 use model::{ComparisonStudy, Diagnostic};
 
 use super::summary::{self, SummaryComparison};
-use super::{limits, pairs, sizes, words};
+use super::{limits, pairs, words};
 use crate::number;
 use crate::number::count_of;
 
@@ -47,15 +47,14 @@ pub(super) fn of(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<St
             lost.reason.trim_end_matches('.')
         )
     });
-    // At a rate no size of a search shows what it can do at most; the runs before it did.
-    let what_limits_most =
-        sizes::what_limits(&summary.looks).filter(|_| summary.rate_per_s.is_some());
+    // At a rate no size of a search shows what it can do at most: the conclusion says that.
+    let is_search_at_a_rate = !summary.looks.is_empty() && summary.rate_per_s.is_some();
     let others = [
         turns(study),
         slots(study),
         limits::threads(study, summary),
-        what_limits_most.clone().or_else(|| limits::cpus(study, summary)),
-        limits::ruby_lock(study, summary).filter(|_| what_limits_most.is_none()),
+        limits::cpus(study, summary).filter(|_| !is_search_at_a_rate),
+        limits::ruby_lock(study, summary).filter(|_| !is_search_at_a_rate),
         extra_cpu(study, summary),
         waits_before_accepting(study, summary),
         first_run(summary),

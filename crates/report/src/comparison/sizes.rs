@@ -10,6 +10,9 @@ use model::number::{self, count_of};
 
 use crate::tree::{DataTable, TableColumn, TableRow};
 
+/// Of a size that cannot do the rate of ordinary traffic.
+const TOO_SLOW: &str = "too slow";
+
 /// The smallest sizes leave a narrow table, down to so many.
 const STAY: usize = 6;
 
@@ -25,11 +28,11 @@ pub(super) fn table(looks: &[SizeLook]) -> Option<DataTable> {
     let columns = std::iter::once(TableColumn::new("one run of each"))
         .chain(looks.iter().enumerate().map(size));
     let row = |name: String, figure: &dyn Fn(&SizeLook) -> Option<String>| {
-        let figures = looks.iter().map(|look| figure(look).unwrap_or_else(|| "cannot".to_owned()));
+        let figures = looks.iter().map(|look| figure(look).unwrap_or_else(|| TOO_SLOW.to_owned()));
         TableRow::new(std::iter::once(name).chain(figures))
     };
     let mut rows =
-        vec![row("throughput, /s".to_owned(), &|look| Some(number::significant(look.rate_per_s)))];
+        vec![row("in overload, /s".to_owned(), &|look| Some(number::significant(look.rate_per_s)))];
     if let Some(rate) = rate(looks) {
         let rate = number::rate_in_words(rate);
         let time = |time: Option<Nanos>| time.map(number::milliseconds);
@@ -85,12 +88,22 @@ fn best(looks: &[SizeLook]) -> Option<&SizeLook> {
     looks.iter().max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))
 }
 
-/// What the size that did most used up: with more threads than it has there is nothing to gain.
-pub(super) fn what_limits(looks: &[SizeLook]) -> Option<String> {
-    /// Where CPUs are left, the lock is told from this share of the time on.
-    const MOST_OF_THE_TIME: f64 = 0.6;
+/// What sizes do in overload, and what the one that does most uses up: with more threads than it has
+/// there is nothing to gain. `taken`: the size that the user is told to take.
+pub(super) fn what_limits(looks: &[SizeLook], taken: Option<&str>) -> Option<String> {
     let best = best(looks)?;
-    let rate = best.rate_per_s;
+    let of_taken = looks
+        .iter()
+        .filter(|look| look.size != best.size)
+        .find(|look| taken.is_some_and(|taken| taken == look.size.to_string()));
+    let of_taken = of_taken
+        .map(|look| format!("{} does {}/s and ", look.size, number::significant(look.rate_per_s)));
+    let does = format!(
+        "{}{} does most, {}/s",
+        of_taken.unwrap_or_default(),
+        best.size,
+        number::significant(best.rate_per_s)
+    );
     let cpus = best.cpus_used_up.map(|of| {
         if of > 1.0 {
             format!("the {of} CPUs are used up")
@@ -98,27 +111,53 @@ pub(super) fn what_limits(looks: &[SizeLook]) -> Option<String> {
             "its CPU is used up".to_owned()
         }
     });
-    let least = if cpus.is_some() { NEAR_THE_LOCK } else { MOST_OF_THE_TIME };
-    let lock = best.computes.filter(|computes| *computes >= least).map(|computes| {
-        format!(
-            "a process computes for {} of the time, and Ruby's lock lets one of its threads compute at a time: {} can do about {} requests/s at most, with any number of threads",
-            share(computes),
-            count_of(u64::from(best.size.workers.max(1)), "worker"),
-            number::significant(rate / computes)
-        )
-    });
     let is_largest = looks.last().is_some_and(|largest| largest.size == best.size);
-    let used_up = match (cpus, lock) {
+    let said = match (LockShare::of(best), cpus) {
+        (Some(lock), Some(cpus)) if lock.is_near => format!(
+            "Ruby's lock is the limit, as {}, and {cpus}: {does}; {}, and more of them would need more CPUs",
+            lock.computes, lock.allows
+        ),
+        (Some(lock), None) if lock.is_near => format!(
+            "Ruby's lock is the limit, as {}: {does}; {} with any number of threads",
+            lock.computes, lock.allows
+        ),
+        (Some(lock), None) => format!(
+            "{does}; by Ruby's lock {} with any number of threads, as {}",
+            lock.allows, lock.computes
+        ),
+        (_, Some(cpus)) => format!("{cpus}: {does}"),
         (None, None) if is_largest => {
-            ": nothing is used up there, so more threads may do more".to_owned()
+            format!("{does}; nothing is used up there, so more threads may do more")
         }
-        (None, None) => String::new(),
-        (cpus, lock) => {
-            format!(": {}", cpus.into_iter().chain(lock).collect::<Vec<_>>().join("; "))
-        }
+        (None, None) => does,
     };
-    let most = number::significant(rate);
-    Some(format!("In overload {} does most, {most}/s{used_up}.", best.size))
+    Some(format!("In overload {said}."))
+}
+
+/// How much Ruby's lock lets so many workers do, where a process computes for most of the time.
+struct LockShare {
+    /// Whether that is hardly more than they do.
+    is_near: bool,
+    /// `a process computes for 96 % of the time`
+    computes: String,
+    /// `2 workers can do about 130/s at most`
+    allows: String,
+}
+
+impl LockShare {
+    fn of(look: &SizeLook) -> Option<LockShare> {
+        const MOST_OF_THE_TIME: f64 = 0.6;
+        let computes = look.computes.filter(|computes| *computes >= MOST_OF_THE_TIME)?;
+        Some(LockShare {
+            is_near: computes >= NEAR_THE_LOCK,
+            computes: format!("a process computes for {} of the time", share(computes)),
+            allows: format!(
+                "{} can do about {}/s at most",
+                count_of(u64::from(look.size.workers.max(1)), "worker"),
+                number::significant(look.rate_per_s / computes)
+            ),
+        })
+    }
 }
 
 /// `; 2 x 3: 4119 ms`, or why it has no time.
@@ -209,22 +248,30 @@ mod tests {
             for look in &mut looks {
                 (look.cpus_used_up, look.computes) = (cpus_used_up, computes);
             }
-            what_limits(&looks).unwrap_or_default()
+            what_limits(&looks, Some("2 x 5")).unwrap_or_default()
         };
         assert_eq!(
             said(Some(2.0), Some(0.96), [120.0, 125.0]),
-            "In overload 2 x 8 does most, 125/s: the 2 CPUs are used up; a process computes for 96 % of the time, and Ruby's lock lets one of its threads compute at a time: 2 workers can do about 130 requests/s at most, with any number of threads."
+            "In overload Ruby's lock is the limit, as a process computes for 96 % of the time, and the 2 CPUs are used up: 2 x 5 does 120/s and 2 x 8 does most, 125/s; 2 workers can do about 130/s at most, and more of them would need more CPUs."
         );
         assert_eq!(
-            said(Some(1.0), Some(0.5), [126.0, 125.0]),
-            "In overload 2 x 5 does most, 126/s: its CPU is used up."
+            said(None, Some(0.96), [126.0, 125.0]),
+            "In overload Ruby's lock is the limit, as a process computes for 96 % of the time: 2 x 5 does most, 126/s; 2 workers can do about 131/s at most with any number of threads."
+        );
+        assert_eq!(
+            said(None, Some(0.72), [100.0, 125.0]),
+            "In overload 2 x 5 does 100/s and 2 x 8 does most, 125/s; by Ruby's lock 2 workers can do about 174/s at most with any number of threads, as a process computes for 72 % of the time."
+        );
+        assert_eq!(
+            said(Some(1.0), Some(0.7), [126.0, 125.0]),
+            "In overload its CPU is used up: 2 x 5 does most, 126/s."
         );
         assert_eq!(
             said(None, Some(0.2), [100.0, 160.0]),
-            "In overload 2 x 8 does most, 160/s: nothing is used up there, so more threads may do more."
+            "In overload 2 x 5 does 100/s and 2 x 8 does most, 160/s; nothing is used up there, so more threads may do more."
         );
-        assert_eq!(said(None, None, [160.0, 160.0]).matches(':').count(), 1);
-        assert_eq!(what_limits(&[]), None);
+        assert_eq!(said(None, None, [160.0, 150.0]), "In overload 2 x 5 does most, 160/s.");
+        assert_eq!(what_limits(&[], None), None);
     }
 
     #[test]
@@ -233,10 +280,10 @@ mod tests {
         assert_eq!(
             crate::text::table(&table, 0, Width::ANY),
             "\
-one run of each   2 x 2  2 x 3
-throughput, /s     63.8   76.5
-p50 at 75/s, ms  cannot   4119
-p95 at 75/s, ms  cannot   4119
+one run of each     2 x 2  2 x 3
+in overload, /s      63.8   76.5
+p50 at 75/s, ms  too slow   4119
+p95 at 75/s, ms  too slow   4119
 "
         );
         assert!(super::table(&[]).is_none());

@@ -651,9 +651,13 @@ fn best(summary: &SummaryComparison) -> String {
         .filter(|_| summary.connections.is_some() || !is_decided);
     let too_much =
         summary.wanted_per_s.and_then(|rate| sizes::too_much_in_words(&summary.looks, rate));
-    let parts: Vec<String> =
-        too_much.into_iter().chain(of_looks).chain([best_of_blocks(summary)]).collect();
-    parts.join(" ")
+    let taken = summary.recommended.as_ref().map(|letter| summary.called(letter));
+    let taken = taken.or(summary.enough.as_deref());
+    // At a rate the blocks do not show what a size can do at most; the runs before them did.
+    let limit = sizes::what_limits(&summary.looks, taken).filter(|_| summary.rate_per_s.is_some());
+    let parts = [too_much, of_looks, Some(best_of_blocks(summary))];
+    let best = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    [Some(best), limit].into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
 /// Which arm the runs in blocks show to be best.
