@@ -305,7 +305,7 @@ fn closed_loop_of_started(session: &mut Session<'_>) -> Result<Option<Run>, Swee
             ..planned.clone()
         },
         probe: Probe::Proc,
-        what: "a closed loop, for where to begin".to_owned(),
+        what: "a closed loop first".to_owned(),
         multiple: f64::from(multiple),
         connections: (server.slots * multiple).max(1),
         ceiling: None,
@@ -494,7 +494,7 @@ impl TrialConductor<'_> {
             load.warm_up = CLOSED_LOOP_WARM_UP;
         });
         let spec = LoadSpec { measured: Some(CLOSED_LOOP), ..spec };
-        let progress = self.announce(&spec, "a closed loop, for where to begin".to_owned());
+        let progress = self.announce(&spec, "a closed loop first".to_owned());
         let context = self.context;
         let has_ended = self.has_ended;
         let mut ends = || stop_reason(context, has_ended);
