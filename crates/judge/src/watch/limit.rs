@@ -6,7 +6,7 @@ use model::{CpuUsage, Limit, LockWaiters, Nanos, ProcessCpu, ServerCpu, Strength
 
 use super::evidence::{ENOUGH_REPORTS, WatchEvidence, WatchedWorker};
 use super::idle::{self, Held};
-use super::locks::{TWO_EACH, always_locked, inside_app};
+use super::locks::{self, TWO_EACH, always_locked, inside_app};
 use super::{doing, standstill, uneven};
 use crate::limits::{cpus, threads};
 
@@ -45,6 +45,8 @@ pub(super) enum Unseen {
     OneReport,
     /// All threads are busy, but it can't be seen whether the CPUs are.
     Cpu,
+    /// The threads were looked at too seldom, in all or since this load began.
+    Brief,
 }
 
 /// The first conclusion that holds.
@@ -57,6 +59,10 @@ pub(super) fn of(seen: &WatchEvidence) -> Found {
     }
     if let Some(limit) = of_cpus(seen).filter(|limit| is_reached(limit, seen, busy, waits)) {
         return Found::Known(limit);
+    }
+    let is_in_use = waits || is_full || seen.requests_out_at_most() > Some(0);
+    if is_in_use && locks::are_too_few_looks(seen) {
+        return Found::NotKnown(Unseen::Brief);
     }
     if !waits && !is_full {
         return idle::of(seen).map_or(Found::NoneSeen, Found::Idle);

@@ -23,7 +23,8 @@ pub(super) fn always_locked(worker: &WatchedWorker) -> Option<WaitsSeen> {
     is_locked.then_some(waits)
 }
 
-/// Whether a worker was looked at too seldom to say whether a lock in it is ever free.
+/// Whether a worker was looked at too seldom to say what its requests wait for: which of them sleep and
+/// which ask a backend is chance, and so is whether a lock is ever free.
 pub(super) fn are_too_few_looks(seen: &WatchEvidence) -> bool {
     seen.workers.iter().any(|worker| worker.waits.is_some_and(|waits| waits.looks < ENOUGH_LOOKS))
 }

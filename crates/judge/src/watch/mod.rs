@@ -165,6 +165,10 @@ fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
              every 5 s."
                 .to_owned()
         }
+        Found::NotKnown(Unseen::Brief) => {
+            "Watched too briefly to say why: what a few looks at the threads find may be chance."
+                .to_owned()
+        }
         Found::NotKnown(Unseen::OneReport) => {
             "Not clear yet: one report may be a moment's peak. Workers report every 5 s.".to_owned()
         }

@@ -5,7 +5,7 @@ use model::{CpuUsage, Limit, Nanos, number};
 use super::evidence::{Backend, WatchEvidence, WatchedWorker};
 use super::idle::{self, Held};
 use super::limit::{Found, Unseen};
-use super::{doing, locks, shared, uneven};
+use super::{doing, shared, uneven};
 use crate::next::cpus_in_words;
 use crate::words::{brief, capitalised, listed, tenths};
 
@@ -25,6 +25,7 @@ fn of_found(seen: &WatchEvidence, found: &Found) -> Vec<String> {
         Found::Idle(held) => for_idle(seen, held),
         Found::Uneven => vec![uneven::attempt(seen)],
         Found::Standstill => vec![stacks(seen)],
+        Found::NotKnown(Unseen::Brief) => vec!["the same with --for 5s or more.".to_owned()],
         Found::NotKnown(Unseen::FreeThreads | Unseen::OneReport | Unseen::OldReports) => longer(),
         Found::Guess(_) => settle(seen),
         Found::Known(limit) if uneven::is_so(seen) && others_would_do_more(seen, limit) => {
@@ -114,12 +115,6 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
                 larger_pool(seen)
             )),
             None if doing::own_waits(seen).is_some() => lines.push(more_threads(seen)),
-            None if doing::wait_for_a_lock(seen) && locks::are_too_few_looks(seen) => {
-                lines.push(
-                    "the same with --for 7s: so few looks do not tell a lock that is never free."
-                        .to_owned(),
-                );
-            }
             None if doing::others_end_them(seen) => lines.push(format!(
                 "if it is a pool: {}; more threads would only wait, too. If it is the result of \
                  another thread: more threads (`-t`), if that one can do more.",
