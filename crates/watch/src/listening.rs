@@ -33,6 +33,11 @@ pub(crate) fn in_words(listeners: &[KernelSocket], of_unix_sockets: bool) -> Str
     listed(&servers, if of_unix_sockets { "no Unix socket" } else { "no port" })
 }
 
+/// The ports that are listened on now, in words; `None` if the kernel does not tell.
+pub(crate) fn now() -> Option<String> {
+    Some(in_words(&owners::listening().ok()?, false))
+}
+
 /// A place where something listens.
 struct ListeningServer {
     /// As a user types it.

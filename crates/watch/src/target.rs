@@ -60,7 +60,8 @@ impl FromStr for TargetName {
             format!(
                 "'{text}' is no server: write a port (9292 or :9292), a process (4242 or \
                  pid:4242), a Unix socket (/tmp/puma.sock or @name), or another machine's \
-                 HOST:PORT"
+                 HOST:PORT{}",
+                listening::now().map_or_else(String::new, |now| format!("; {now}"))
             )
         })
     }
