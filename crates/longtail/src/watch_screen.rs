@@ -128,7 +128,11 @@ fn size_now() -> Result<TerminalSize, Mistake> {
 /// The keys, and how many lines are below the last row.
 fn foot(is_full: bool, below: usize) -> String {
     let other = if is_full { "d the answer" } else { "d all figures" };
-    let more = if below > 0 { format!("   ↓ {below} more lines") } else { String::new() };
+    let more = if below > 0 {
+        format!("   ↑ ↓ space scroll ({below} more lines)")
+    } else {
+        String::new()
+    };
     format!("  q quits   {other}{more}")
 }
 
@@ -167,6 +171,12 @@ fn unusable(why: &io::Error) -> Mistake {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_foot_names_the_keys_that_scroll_where_they_do() {
+        assert_eq!(foot(true, 42), "  q quits   d the answer   ↑ ↓ space scroll (42 more lines)");
+        assert_eq!(foot(false, 0), "  q quits   d all figures");
+    }
 
     #[test]
     fn no_size_of_a_terminal_is_too_small() {

@@ -257,6 +257,9 @@ impl Viewer<'_> {
             let width = self.args.width();
             let mut lines = self.answer.lines(board, None, width);
             if screen.is_full {
+                // The evidence would leave no room for the figures.
+                let answer = lines.iter().rposition(|line| line.is_bold).map_or(0, |last| last + 1);
+                lines.truncate(answer);
                 lines.push(AnswerLine::plain(""));
                 lines.extend(watch::all_figures(board, width).lines().map(AnswerLine::plain));
             }
