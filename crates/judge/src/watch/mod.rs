@@ -86,7 +86,8 @@ impl Diagnosis {
         let is_unseen = matches!(found, Found::NoneSeen | Found::NotKnown(_));
         let (why, tries) = match seen.earlier_why.as_ref().filter(|_| is_unseen) {
             Some(earlier) => {
-                let before = format!("{}: {}", before_in_words(earlier.ago), earlier.why);
+                let ago = waits::ended(seen, earlier.ago);
+                let before = format!("{}: {}", before_in_words(ago), earlier.why);
                 let now = why.map(|why| format!("{why} ")).unwrap_or_default();
                 (Some(now + &before), earlier.tries.clone())
             }

@@ -325,15 +325,15 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
                     )
                 },
             );
-            return called
-                .into_iter()
-                .chain([
-                stacks(seen),
-                format!(
-                    "for a pool: {POOL}. For a lock: more workers, if each has its own (a Mutex)."
-                ),
-            ])
-            .collect();
+            let remedy = format!(
+                "for a pool: {POOL}. For a lock: more workers, if each has its own (a Mutex)."
+            );
+            // The app's log tells least: it comes last.
+            let stacks = match printed_stacks(seen) {
+                Some(printed) => [printed, remedy],
+                None => [remedy, stacks(seen)],
+            };
+            return called.into_iter().chain(stacks).collect();
         }
         Limit::Threads { .. }
         | Limit::MoreThanStated { .. }

@@ -106,12 +106,36 @@ pub(super) fn who(seen: &WatchEvidence) -> Option<String> {
         (Some(inside), None) => {
             format!("{}; the accept queue is not visible from here.", requests(inside))
         }
+        (None, Some(kernel)) if are_out_of_step(seen, kernel) => out_of_step(seen, kernel),
         (None, Some(kernel)) if seen.is_on_average() && seen.out.is_some() => {
             format!("On average over the last seconds: {}", uncapitalised(&by_kernel(seen, kernel)))
         }
         (None, Some(kernel)) => by_kernel(seen, kernel),
         (None, None) => return None,
     })
+}
+
+/// Whether connections waited in the accept queue although few requests were in flight. The queue is
+/// looked at many times a second and requests once, so both are true, of other moments.
+fn are_out_of_step(seen: &WatchEvidence, queue: u32) -> bool {
+    let in_flight = seen.requests_out_at_most().zip(seen.slots());
+    queue > 0 && in_flight.is_some_and(|(out, slots)| 2 * out < slots)
+}
+
+/// The mean of each, with the looks that it is from.
+fn out_of_step(seen: &WatchEvidence, queue: u32) -> String {
+    let in_flight = match seen.requests_out_at_most().unwrap_or(0) {
+        0 => "no request was".to_owned(),
+        1 => "1 request was".to_owned(),
+        out => format!("{out} requests were"),
+    };
+    let threads =
+        seen.slots().map_or_else(String::new, |slots| format!(" on {}", count_of(slots, "thread")));
+    format!(
+        "{} waited in the accept queue, on average over the last seconds; at the looks at \
+         requests, which are fewer, {in_flight} in flight{threads}.",
+        count_of(queue, "connection")
+    )
 }
 
 /// `Nothing waits` as it stands within a sentence.
@@ -331,6 +355,12 @@ fn why_no_wait(seen: &WatchEvidence, found: &Found) -> &'static str {
         (_, Some(rate)) if rate.per_second <= 0.0 => "no request was begun in the last seconds",
         (_, Some(_)) => "Puma's last counts of its requests may be from before they waited",
     }
+}
+
+/// When the waits ended that were explained so long `ago`: that was at the look before.
+pub(super) fn ended(seen: &WatchEvidence, ago: Nanos) -> Nanos {
+    let ended = seen.earlier.map(|earlier| earlier.ago);
+    ended.filter(|ended| *ended <= ago && ago <= *ended + LAST_LOOK).unwrap_or(ago)
 }
 
 /// What waited earlier, where nothing waits now.
