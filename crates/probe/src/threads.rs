@@ -75,6 +75,10 @@ pub struct EndedWaits {
     pub early: u32,
     /// When the time was up, as far as is known.
     pub in_time: u32,
+    /// At how many looks those that were ended early were seen: a measure of their time.
+    pub early_looks: u32,
+    /// The same of the others.
+    pub in_time_looks: u32,
 }
 
 /// When a thread's wait ends if nobody ends it before.
@@ -82,6 +86,8 @@ pub struct EndedWaits {
 struct TimeLimit {
     at: Nanos,
     is_wall_clock: bool,
+    /// At how many looks in a row the thread was seen to wait until then.
+    looks: u32,
 }
 
 /// What threads wait for outside of their process.
@@ -132,7 +138,7 @@ impl ThreadPools {
             let mut waited_for = WaitedFor::default();
             let waits = waits_of(*pid, pool, &mut waited_for);
             let before = self.limits.remove(pid).unwrap_or_default();
-            let ended = EndedWaits::between(&before, &waited_for.limits, TimeLimit::now);
+            let ended = EndedWaits::between(&before, &mut waited_for.limits, TimeLimit::now);
             self.limits.insert(*pid, waited_for.limits);
             let backends = self.peers.of(*pid, &waited_for.sockets);
             let commands = waited_for.commands;
@@ -266,7 +272,7 @@ impl TimeLimit {
         let at = Nanos(seconds.checked_mul(1_000_000_000)?.checked_add(nanos)?);
         let is_wall_clock = operation & WALL_CLOCK != 0;
         let now = TimeLimit::now(is_wall_clock);
-        (now <= at && at <= now + LONGEST).then_some(TimeLimit { at, is_wall_clock })
+        (now <= at && at <= now + LONGEST).then_some(TimeLimit { at, is_wall_clock, looks: 1 })
     }
 
     /// The time now, by the clock that counts for a limit.
@@ -278,11 +284,12 @@ impl TimeLimit {
 }
 
 impl EndedWaits {
-    /// How the waits that were seen at one look and not at the next have ended. `now`: the time after
+    /// How the waits that were seen at one look and not at the next have ended; those that go on have
+    /// been seen once more. `now`: the time after
     /// that look, by either clock.
     fn between(
         before: &BTreeMap<u32, TimeLimit>,
-        after: &BTreeMap<u32, TimeLimit>,
+        after: &mut BTreeMap<u32, TimeLimit>,
         now: impl Fn(bool) -> Nanos,
     ) -> EndedWaits {
         /// Ruby may wake for a moment and wait on until the same time, which it computes anew.
@@ -290,13 +297,16 @@ impl EndedWaits {
         let mut ended = EndedWaits::default();
         for (thread, limit) in before {
             let is_same = |now: &TimeLimit| now.at.0.abs_diff(limit.at.0) <= SAME.0;
-            if after.get(thread).is_some_and(is_same) {
+            if let Some(same) = after.get_mut(thread).filter(|now| is_same(now)) {
+                same.looks += limit.looks;
                 continue;
             }
             if now(limit.is_wall_clock) < limit.at {
                 ended.early += 1;
+                ended.early_looks += limit.looks;
             } else {
                 ended.in_time += 1;
+                ended.in_time_looks += limit.looks;
             }
         }
         ended
@@ -379,14 +389,15 @@ mod tests {
         let limits = |all: &[(u32, u64)]| {
             let of = |(thread, millis): &(u32, u64)| {
                 let at = Nanos::from_millis(*millis);
-                (*thread, TimeLimit { at, is_wall_clock: false })
+                (*thread, TimeLimit { at, is_wall_clock: false, looks: 1 })
             };
             all.iter().map(of).collect::<BTreeMap<u32, TimeLimit>>()
         };
         let at_1000 = |_| Nanos::from_millis(1000);
         let ended = |before: &[(u32, u64)], after: &[(u32, u64)]| {
-            let EndedWaits { early, in_time } =
-                EndedWaits::between(&limits(before), &limits(after), at_1000);
+            let mut after = limits(after);
+            let EndedWaits { early, in_time, .. } =
+                EndedWaits::between(&limits(before), &mut after, at_1000);
             [early, in_time]
         };
         assert_eq!(ended(&[(1, 1300), (2, 900)], &[(3, 1300)]), [1, 1]);
@@ -397,6 +408,11 @@ mod tests {
             "they wait anew"
         );
         assert_eq!(ended(&[], &[(1, 1300)]), [0, 0]);
+
+        let mut twice = limits(&[(1, 1300), (2, 900)]);
+        EndedWaits::between(&limits(&[(1, 1300)]), &mut twice, at_1000);
+        let seen = EndedWaits::between(&twice, &mut limits(&[]), at_1000);
+        assert_eq!([seen.early_looks, seen.in_time_looks], [2, 1], "at both looks, and at one");
     }
 
     #[cfg(all(target_os = "linux", target_pointer_width = "64", target_env = "gnu"))]

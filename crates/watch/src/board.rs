@@ -350,6 +350,8 @@ impl WatchBoard {
             untimed_alike: alike(looks.iter().map(ThreadWaits::untimed)),
             ended_early: ended().map(|ended| ended.early).sum(),
             ended_in_time: ended().map(|ended| ended.in_time).sum(),
+            early_looks: ended().map(|ended| ended.early_looks).sum(),
+            in_time_looks: ended().map(|ended| ended.in_time_looks).sum(),
         })
     }
 

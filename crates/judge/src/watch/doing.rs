@@ -136,10 +136,10 @@ pub(super) fn of_own_waits(seen: &WatchEvidence) -> Option<String> {
     let mut parts: Vec<String> = parts.into_iter().map(|(_, does)| does).collect();
     parts.push("none waits for a lock".to_owned());
     let does = format!(
-        "of {}, by the kernel's account, {} ({} of {} waits with a time limit lasted until it)",
+        "of {}, by the kernel's account, {} (all {} sleeps that were seen to end ran their full \
+         time: no other thread ended one)",
         count_of(slots, "thread"),
         listed(&parts),
-        own.ended,
         own.ended
     );
     if own.asking < ABOUT_ONE {
@@ -188,9 +188,10 @@ pub(super) fn sentence(seen: &WatchEvidence) -> Option<String> {
     let locked = sum(&all, |waits| waits.lock + waits.file_lock);
     let has_locks = locked >= A_FEW * f64::from(slots);
     let locks = (locked, ["waits for a lock or a pool", "wait for a lock or a pool"]);
+    let are_turns = !has_locks && others_end_them(seen);
     let timed = match has_locks {
         _ if sleep(seen) => SLEEPS,
-        false if others_end_them(seen) => TURNS,
+        false if are_turns => TURNS,
         _ if run_out(seen) => RUN_OUT,
         true => TIMED_BESIDE_LOCKS,
         false => TIMED,
@@ -206,7 +207,36 @@ pub(super) fn sentence(seen: &WatchEvidence) -> Option<String> {
     let place = place.map_or_else(String::new, |place| {
         format!(" What they wait for outside of the process: {place}.")
     });
-    Some(format!("Of {of}, by the kernel, {}.{place}", listed(&parts)))
+    let ends = if are_turns { format!(" {}", how_they_end(&all)) } else { String::new() };
+    Some(format!("Of {of}, by the kernel, {}.{ends}{place}", listed(&parts)))
+}
+
+/// How the waits with a time limit ended, of which another thread ended some early; and, where enough
+/// of them ended, how many threads were in those of either kind at a time, by how many looks found them.
+fn how_they_end(all: &[WaitsSeen]) -> String {
+    const ENOUGH: u32 = 20;
+    let early: u32 = all.iter().map(|waits| waits.ended_early).sum();
+    let in_time: u32 = all.iter().map(|waits| waits.ended_in_time).sum();
+    let early_looks: u32 = all.iter().map(|waits| waits.early_looks).sum();
+    let in_time_looks: u32 = all.iter().map(|waits| waits.in_time_looks).sum();
+    let threads_in = |looks: u32| {
+        let share = f64::from(looks) / f64::from(early_looks + in_time_looks);
+        let threads = count_at_looks(share * sum(all, |waits| waits.timed));
+        let noun = if threads == "1" { "thread" } else { "threads" };
+        let is_known = early.min(in_time) >= ENOUGH && early_looks.min(in_time_looks) > 0;
+        if is_known { format!(" ({threads} {noun} at a time)") } else { String::new() }
+    };
+    let lasted = match in_time {
+        0 => String::new(),
+        _ => {
+            format!("; {in_time} lasted their full time, as sleeps do{}", threads_in(in_time_looks))
+        }
+    };
+    format!(
+        "Another thread ended {early} of {} such waits early, as for a pool or a result{}{lasted}.",
+        early + in_time,
+        threads_in(early_looks)
+    )
 }
 
 /// What the threads of all workers do; `None` if those of one of them are not visible.
@@ -233,12 +263,7 @@ const TIMED_BESIDE_LOCKS: [&str; 2] = [
     "wait with a time limit (a sleep, or a pool that gives up after a while)",
 ];
 /// Those that others are seen to end.
-const TURNS: [&str; 2] = [
-    "waits with a time limit (a pool or a result: other threads end some of these waits early, and \
-     nobody ends a sleep)",
-    "wait with a time limit (a pool or a result: other threads end some of these waits early, and \
-     nobody ends a sleep)",
-];
+const TURNS: [&str; 2] = ["waits with a time limit", "wait with a time limit"];
 /// Those whose time is seen to run out; the second where others ask a backend.
 const SLEEPS: [&str; 2] = ["sleeps", "sleep"];
 const RUN_OUT: [&str; 2] = [

@@ -166,6 +166,12 @@ pub struct WaitsSeen {
     /// How many of them ended when the time was up, as a sleep does.
     #[serde(skip_serializing)]
     pub ended_in_time: u32,
+    /// At how many looks those that were ended early were seen: a measure of their time.
+    #[serde(skip_serializing)]
+    pub early_looks: u32,
+    /// The same of the others.
+    #[serde(skip_serializing)]
+    pub in_time_looks: u32,
 }
 
 /// A place elsewhere whose answer threads wait for, or a command that they have started.
