@@ -144,8 +144,8 @@ pub(super) fn of_own_waits(seen: &WatchEvidence) -> Option<String> {
     );
     if own.asking < ABOUT_ONE {
         return Some(format!(
-            "Probably the threads are the limit, unless the app sleeps until something is free that \
-             never was meanwhile (a pool, a poll, a retry): {does}."
+            "Probably the threads are the limit, unless the app sleeps because something is not free \
+             (a poll, a retry, or a pool to which nothing came back meanwhile): {does}."
         ));
     }
     let place = backends(seen).unwrap_or_else(|| "what they ask".to_owned());

@@ -103,10 +103,14 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
     let are_waits_seen = seen.workers.iter().all(|worker| worker.waits.is_some());
     if are_waits_seen || seen.may_see_all || seen.is_elsewhere {
         // What settles which it is, then the remedies in the order of the reasons.
+        let mut least = None;
         if doing::wait_elsewhere(seen) {
             lines.extend(elsewhere(seen));
+        } else if let Some(printed) = printed_stacks(seen) {
+            lines.push(printed);
         } else {
-            lines.push(stacks(seen));
+            // The app's log tells less than the remedies do.
+            least = Some(stacks(seen));
         }
         match pool {
             Some(_) => lines.push(format!(
@@ -131,6 +135,7 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
             None => {}
         }
         lines.extend(prediction(seen));
+        lines.extend(least);
     } else {
         lines.push(format!(
             "`sudo {} watch {}`: root sees what the threads wait for.",
