@@ -513,38 +513,87 @@ impl ComparedRow<'_> {
     }
 }
 
-/// Response times that are longer by more than the margin although the arm is better by the metric
-/// that decides, or shorter although it is worse, if only that metric is tested. Whoever reads
-/// `better` must see them.
+/// What else differs in every run by more than the margin, where only the metric that decides is
+/// tested: the largest change first, or those against the verdict. Whoever reads `better` or `the
+/// same` must see them.
 fn untested(summary: &SummaryComparison, base: &str, arm: &str) -> Option<String> {
-    let decided = |verdict| {
-        summary
-            .deciding()
-            .any(|row| row.difference(base, arm).is_some_and(|it| it.verdict == verdict))
+    let verdicts: Vec<ComparisonVerdict> =
+        summary.deciding().filter_map(|row| Some(row.difference(base, arm)?.verdict)).collect();
+    let is_worse = verdicts.contains(&ComparisonVerdict::Worse);
+    let is_better = verdicts.contains(&ComparisonVerdict::Better);
+    let is_same = verdicts.iter().all(|verdict| *verdict == ComparisonVerdict::Same);
+    let is_against = |change: &UntestedChange| {
+        if change.is_worse { is_better && !is_worse } else { is_worse && !is_better }
     };
-    let is_better = decided(ComparisonVerdict::Better);
-    if is_better == decided(ComparisonVerdict::Worse) {
-        return None;
+    let of = |metric| UntestedChange::of(summary, metric, base, arm);
+    let tail = of(Metric::P99).or_else(|| of(Metric::P95));
+    let others = [Metric::P50, Metric::Mean, Metric::Throughput].into_iter().filter_map(of);
+    let mut changes: Vec<UntestedChange> = others.chain(tail).collect();
+    changes
+        .sort_by(|a, b| is_against(b).cmp(&is_against(a)).then_with(|| b.size.total_cmp(&a.size)));
+    let first = changes.first()?;
+    let begin = if is_against(first) || is_same {
+        "but "
+    } else if is_worse || is_better {
+        "also "
+    } else {
+        ""
+    };
+    let mut words: Vec<&str> = Vec::new();
+    for change in &changes {
+        if !words.contains(&change.word) {
+            words.push(change.word);
+        }
     }
-    let against = |metric| {
+    let groups = words.iter().enumerate().map(|(at, word)| {
+        let alike = changes.iter().filter(|change| change.word == *word);
+        let alike = labels::listed(alike.map(|change| change.text.clone()));
+        format!("{word}{}: {alike}", if at == 0 { " in every run" } else { "" })
+    });
+    let text = format!("{begin}{}.", groups.collect::<Vec<_>>().join("; "));
+    Some(judge::words::capitalised(&text))
+}
+
+/// A change of a metric that was not tested, between arms of which every run of one is beyond every
+/// run of the other.
+struct UntestedChange {
+    /// `longer`, of throughput `lower`.
+    word: &'static str,
+    is_worse: bool,
+    /// 0 is none, and twice as much counts as half.
+    size: f64,
+    /// `p99 1660 → 224 ms`
+    text: String,
+}
+
+impl UntestedChange {
+    /// `None` if it is within the margin, or not in every run.
+    fn of(
+        summary: &SummaryComparison,
+        metric: Metric,
+        base: &str,
+        arm: &str,
+    ) -> Option<UntestedChange> {
         let is_of_pair = |pair: &[String; 2]| pair[0] == base && pair[1] == arm;
         let row = summary.metric(metric).filter(|row| row.apart.iter().any(is_of_pair))?;
-        let before = row.median(base)?;
-        let after = row.median(arm)?;
-        let margin = summary.margin;
-        let is_against = if is_better {
-            after > before * (1.0 + margin)
-        } else {
-            after < before * (1.0 - margin)
+        let [before, after] = [row.median(base)?, row.median(arm)?];
+        let part = after / before - 1.0;
+        let is_more = part > 0.0;
+        let word = match (metric, is_more) {
+            (Metric::Throughput, true) => "higher",
+            (Metric::Throughput, false) => "lower",
+            (_, true) => "longer",
+            (_, false) => "shorter",
         };
         let [before, after] = [before, after].map(number::significant);
-        is_against.then(|| format!("{} {before} → {after} {}", name(metric), row.unit))
-    };
-    let moved =
-        [Metric::Mean, Metric::P50, Metric::P95, Metric::P99].into_iter().filter_map(against);
-    let moved = labels::listed(moved);
-    let other = if is_better { "longer" } else { "shorter" };
-    (!moved.is_empty()).then(|| format!("But {other} in every run: {moved}."))
+        let text = format!("{} {before} → {after} {}", name(metric), row.unit);
+        (part.abs() > summary.margin).then(|| UntestedChange {
+            word,
+            is_worse: is_more != metric.is_worse_when_less(),
+            size: part.ln_1p().abs(),
+            text: text.replace(" /s", "/s"),
+        })
+    }
 }
 
 fn of_deciding(
@@ -935,6 +984,38 @@ mod tests {
         let said = sentence(&crate::comparison::summary(&study));
         assert!(said.starts_with("6.6.1 -k against 6.6.1: p50 "), "{said}");
         assert!(said.ends_with("6 blocks tell nothing, 7 could."), "{said}");
+    }
+
+    #[test]
+    fn what_differs_in_every_run_is_said_in_both_directions() {
+        let mut study = testkit::comparison::combinations();
+        study.plan.gates = vec![Metric::Mean];
+        study.plan.control = false;
+        let mut summary = crate::comparison::summary(&study);
+        for (metric, after) in
+            [(Metric::P50, 84.0), (Metric::P99, 10.0), (Metric::P95, 10.0), (Metric::Cpu, 9.0)]
+        {
+            let row = summary.metrics.iter_mut().find(|row| row.metric == metric).unwrap();
+            row.apart = vec![["A".to_owned(), "B".to_owned()]];
+            row.medians.insert("A".to_owned(), Some(42.0));
+            row.medians.insert("B".to_owned(), Some(after));
+        }
+        let throughput = summary.metrics.iter_mut().find(|row| row.metric == Metric::Throughput);
+        throughput.unwrap().apart.clear();
+        let mut said = |verdict| {
+            let mean = summary.metrics.iter_mut().find(|row| row.metric == Metric::Mean).unwrap();
+            let pair = mean.differences.iter_mut().find(|it| it.base == "A" && it.arm == "B");
+            pair.unwrap().verdict = verdict;
+            untested(&summary, "A", "B").unwrap()
+        };
+        let tail_first = "horter in every run: p99 42.0 → 10.0 ms; longer: p50 42.0 → 84.0 ms.";
+        assert_eq!(said(ComparisonVerdict::Same), format!("But s{tail_first}"));
+        assert_eq!(said(ComparisonVerdict::Worse), format!("But s{tail_first}"));
+        assert_eq!(said(ComparisonVerdict::CannotTell), format!("S{tail_first}"));
+        assert_eq!(
+            said(ComparisonVerdict::Better),
+            "But longer in every run: p50 42.0 → 84.0 ms; shorter: p99 42.0 → 10.0 ms."
+        );
     }
 
     #[test]
