@@ -171,8 +171,8 @@ fn table(rows: &[SideRow<'_>]) -> DataTable {
             format!("{}, {unit}", summary::name(row.metric)),
             a,
             b,
-            number::or_none(row.change, |part| words::estimate(part, None)),
-            number::or_none(row.interval, |ends| words::interval(ends, None)),
+            number::or_none(row.change, words::estimate),
+            number::or_none(row.interval, words::interval),
         ])
         .noted(summary::verdict(row.verdict))
     };

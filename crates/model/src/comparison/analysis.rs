@@ -100,6 +100,9 @@ pub struct Difference {
     /// means: by more than a fifth of the margin.
     #[serde(skip)]
     pub reaches_throughput: bool,
+    /// A difference up to this does not matter.
+    #[serde(skip)]
+    pub margin: f64,
     /// The conclusion.
     pub verdict: ComparisonVerdict,
     /// Why it cannot be told; `None` if it can.
@@ -642,6 +645,7 @@ impl ArmSamples {
             interval: interval.map(|ends| ends.map(part)),
             level: part(level),
             reaches_throughput: false,
+            margin,
             verdict: ComparisonVerdict::CannotTell,
             doubt: Some(ComparisonDoubt::Noise),
             smallest: None,

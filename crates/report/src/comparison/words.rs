@@ -25,25 +25,44 @@ fn decimals(parts: impl IntoIterator<Item = f64>) -> usize {
     usize::from(parts.into_iter().fold(0.0, |most: f64, part| most.max(part.abs())) < 0.0995)
 }
 
-/// `+1.4 %`, in as many decimals as the interval beside it.
-pub(crate) fn estimate(part: f64, interval: Option<[f64; 2]>) -> String {
-    format!("{} %", percent(part, decimals(interval.into_iter().flatten().chain([part]))))
+/// The same with one more, if rounding would put one of them onto the margin: on which side of it an
+/// interval ends decides what is concluded.
+fn decimals_beside(margin: f64, parts: impl IntoIterator<Item = f64> + Clone) -> usize {
+    let decimals = decimals(parts.clone());
+    let shown = |part: f64| number::fixed(part.abs() * 100.0, decimals);
+    let is_hidden =
+        |part: f64| (part.abs() - margin).abs() > f64::EPSILON && shown(part) == shown(margin);
+    decimals + usize::from(parts.into_iter().any(is_hidden))
 }
 
-/// `[-1.2, +3.0]`, in as many decimals as the estimate beside it.
-pub(crate) fn interval(ends: [f64; 2], estimate: Option<f64>) -> String {
-    let decimals = decimals(ends.into_iter().chain(estimate));
+/// `+1.4 %`
+pub(crate) fn estimate(part: f64) -> String {
+    format!("{} %", percent(part, decimals([part])))
+}
+
+/// `[-1.2, +3.0]`
+pub(crate) fn interval(ends: [f64; 2]) -> String {
+    in_brackets(ends, decimals(ends))
+}
+
+fn in_brackets(ends: [f64; 2], decimals: usize) -> String {
     format!("[{}, {}]", percent(ends[0], decimals), percent(ends[1], decimals))
+}
+
+/// How many decimals the estimate and the interval of a difference get.
+fn decimals_of(difference: &Difference) -> usize {
+    let ends = difference.interval.into_iter().flatten();
+    decimals_beside(difference.margin, ends.chain(difference.estimate))
 }
 
 /// `+1.4 %`
 pub(crate) fn estimate_of(difference: &Difference) -> Option<String> {
-    difference.estimate.map(|part| estimate(part, difference.interval))
+    difference.estimate.map(|part| format!("{} %", percent(part, decimals_of(difference))))
 }
 
 /// `[-1.2, +3.0]`
 pub(crate) fn interval_of(difference: &Difference) -> Option<String> {
-    difference.interval.map(|ends| interval(ends, difference.estimate))
+    difference.interval.map(|ends| in_brackets(ends, decimals_of(difference)))
 }
 
 /// `12 %`; with a decimal if it is below 10 % and not whole: `1.4 %`.
@@ -647,7 +666,7 @@ fn certain_change(metric: Metric, difference: &Difference) -> Option<(&'static s
     let is_less = ends[0] < 0.0;
     let word = if is_less == metric.is_worse_when_less() { "worse" } else { "better" };
     let [least, most] = if is_less { [-ends[1], -ends[0]] } else { ends };
-    let decimals = decimals([least, most]);
+    let decimals = decimals_beside(difference.margin, [least, most]);
     let [least, most] = [least, most].map(|end| number::fixed(end * 100.0, decimals));
     let by = if least == most { most } else { format!("{least} to {most}") };
     Some((word, format!("by {by} %")))
@@ -984,6 +1003,22 @@ mod tests {
         let said = sentence(&crate::comparison::summary(&study));
         assert!(said.starts_with("6.6.1 -k against 6.6.1: p50 "), "{said}");
         assert!(said.ends_with("6 blocks tell nothing, 7 could."), "{said}");
+    }
+
+    #[test]
+    fn no_rounding_puts_an_end_onto_the_margin() {
+        let mut summary = crate::comparison::summary(&testkit::comparison::slower());
+        let difference = &mut summary.metrics[0].differences[0];
+        difference.margin = 0.05;
+        let mut said = |estimate, interval| {
+            difference.estimate = Some(estimate);
+            difference.interval = Some(interval);
+            [estimate_of(difference), interval_of(difference)].map(Option::unwrap_or_default)
+        };
+        assert_eq!(said(0.053, [0.047, 0.1002]), ["+5.3 %", "[+4.7, +10.0]"]);
+        assert_eq!(said(-0.043, [-0.0498, -0.012]), ["-4.30 %", "[-4.98, -1.20]"]);
+        assert_eq!(said(0.12, [0.05, 0.2]), ["+12 %", "[+5, +20]"], "it is the margin");
+        assert_eq!(said(-0.088, [-0.102, -0.086]), ["-9 %", "[-10, -9]"]);
     }
 
     #[test]

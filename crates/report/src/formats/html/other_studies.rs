@@ -478,12 +478,20 @@ impl ForestDifference<'_> {
                 from: PlotPoint { x: 1.0 + low, y: y - 0.15 },
                 to: PlotPoint { x: 1.0 + high, y: y + 0.15 },
             };
-            let title = format!("{}: {} %", self.what, words::interval([low, high], estimate));
+            let title = format!(
+                "{}: {} %",
+                self.what,
+                words::interval_of(&self.difference).unwrap_or_default()
+            );
             let class = format!("interval {}", self.class);
             marks.push(PlotMark::new(class, PlotShape::Cells(vec![bar]), title));
         }
         if let Some(estimate) = estimate {
-            let title = format!("{}: {}", self.what, words::estimate(estimate, interval));
+            let title = format!(
+                "{}: {}",
+                self.what,
+                words::estimate_of(&self.difference).unwrap_or_default()
+            );
             let dot = PlotShape::Dot(PlotPoint { x: 1.0 + estimate, y });
             marks.push(PlotMark::new(format!("estimate {}", self.class), dot, title));
         }
