@@ -43,6 +43,9 @@ a dash is a branch, tag or commit, of the checkout that --puma names or of this 
 the base, unless --base names another; it runs once more in each block as a control. Arms that combine settings, as
 --puma 6.6.1,8.0.2 --arm '' --arm -k does, are compared with those that differ in one of them, unless --base is given.
 The exit code is 1 if an arm is worse, so that a script can tell.
+Worse or better: the interval leaves 0 out, and the change exceeds --margin. Same: all of the interval is within it.
+In a closed loop the mean is about connections / throughput, however the waiting is shared out. What shares it out
+otherwise, as keep-alive does, shows in p50 and p99: --metric mean,p99, or longtail report --metric p99 afterwards.
 How long it takes: blocks x (arms + control) x (--for, --warm-up and a start of the server); the first line says it
 before any load. It ends once a look after 8, 12, 16 or 20 blocks decides; with more arms or metrics the first look comes
 after 9 or 10. Less: --for 2s, --no-control, --blocks 6, which looks only once (more arms or metrics need 7 or 8).";

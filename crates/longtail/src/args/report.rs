@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use model::Metric;
 
 use super::{OutputArgs, ThresholdArgs};
 
@@ -47,9 +48,12 @@ pub(crate) struct ReportArgs {
     /// Of a comparison: compare each arm with each other
     #[arg(long, conflicts_with_all = ["list", "keep", "repro"])]
     pub(crate) pairs: bool,
-    /// Of a comparison: the arm that the others are compared with, in place of the first
+    /// Of a comparison: the arm to compare the others with, in place of the first
     #[arg(long, value_name = "ARM", allow_hyphen_values = true, conflicts_with_all = ["list", "keep", "repro"])]
     pub(crate) base: Option<String>,
+    /// Of a comparison: the metrics that decide, such as p99
+    #[arg(long = "metric", value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["list", "keep", "repro"])]
+    pub(crate) gates: Vec<Metric>,
     #[command(flatten)]
     pub(crate) thresholds: ThresholdArgs,
     #[command(flatten)]

@@ -8,7 +8,7 @@ use engine::Resolver;
 use judge::size_search::{ComparedSizes, LookLoad, to_compare};
 use launch::{Build, GuardCommand, LaunchError, Revision, puma_gem};
 use model::comparison::{ArmPlan, ComparisonLoad, ComparisonPlan};
-use model::{Arrivals, MaskedText, ServerKind};
+use model::{Arrivals, MaskedText, ServerKind, quoted};
 use report::{StudyFile, side_by_side};
 use sweep::{Context, Observer, conduct_comparison};
 
@@ -256,6 +256,14 @@ fn use_revision(
 
 /// Compares two studies that exist.
 fn saved(args: &CompareArgs) -> Result<Exit, Mistake> {
+    if let [one] = &args.studies[..]
+        && one.exists()
+    {
+        let file = quoted(&one.to_string_lossy());
+        return Err(wrong(format!(
+            "compare wants two saved studies; longtail report {file} shows one: of a comparison --metric, --base and --pairs judge it anew"
+        )));
+    }
     let [base, other] = &args.studies[..] else {
         return Err(wrong(
             "compare wants two saved studies: longtail compare a.study.json b.study.json",

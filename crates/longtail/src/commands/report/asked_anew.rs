@@ -1,5 +1,6 @@
 //! A saved study has all that was measured, so that another question can be asked of it: limits that
-//! it must keep (`--expect`, `--fail-if`), and of a comparison other pairs (`--pairs`, `--base`).
+//! it must keep (`--expect`, `--fail-if`), and of a comparison other pairs (`--pairs`, `--base`) or
+//! another metric that decides (`--metric`).
 
 use model::comparison::{ComparisonPlan, ComparisonQuestion};
 use model::{Study, Threshold};
@@ -19,14 +20,19 @@ pub(super) fn asked_anew(mut study: Study, args: &ReportArgs) -> Result<Study, M
         check_thresholds(&study, args)?;
         set_thresholds(&mut study, thresholds)?;
     }
-    if args.pairs || args.base.is_some() {
+    if args.pairs || args.base.is_some() || !args.gates.is_empty() {
         let Study::Compare(comparison) = &mut study else {
             return Err(wrong(format!(
-                "{} has no arms to compare: --pairs and --base are of a comparison (longtail report compare)",
+                "{} has no arms to compare: --pairs, --base and --metric are of a comparison (longtail report compare)",
                 StudyKind::from(&study).name()
             )));
         };
-        choose_pairs(&mut comparison.plan, args)?;
+        if args.pairs || args.base.is_some() {
+            choose_pairs(&mut comparison.plan, args)?;
+        }
+        if !args.gates.is_empty() {
+            comparison.plan.gates.clone_from(&args.gates);
+        }
     }
     Ok(study)
 }
