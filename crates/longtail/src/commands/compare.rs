@@ -95,6 +95,7 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
     }
     let mut observer = TerminalObserver::new(&results, None);
     observer.blocks_ahead = Some(BlocksAhead {
+        looks: plan.looks(),
         least: plan.fewest_that_decide().unwrap_or(plan.blocks.most()),
         most: plan.blocks.most(),
         runs: plan.arms_of_a_block(),

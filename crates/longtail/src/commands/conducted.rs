@@ -208,6 +208,8 @@ pub(crate) struct TerminalObserver<'a> {
 
 /// The blocks that a comparison will have.
 pub(crate) struct BlocksAhead {
+    /// The blocks after which it may end.
+    pub(crate) looks: Vec<u32>,
     pub(crate) least: u32,
     pub(crate) most: u32,
     /// Runs of a block.
@@ -258,7 +260,18 @@ impl BlocksAhead {
         } else {
             let shortest = left * u64::from(least) / u64::from(most);
             let shortest = minutes(shortest - shortest / 10);
-            format!("{least} to {most} more blocks, {shortest} to {}", minutes(longest))
+            let ends = match &self.looks[..] {
+                [] => String::new(),
+                [look] => format!("; it ends after block {look}"),
+                [looks @ .., last] => {
+                    let looks: Vec<String> = looks.iter().map(u32::to_string).collect();
+                    format!(
+                        "; it ends after block {} or {last}, once all is clear",
+                        looks.join(", ")
+                    )
+                }
+            };
+            format!("{least} to {most} more blocks, {shortest} to {}{ends}", minutes(longest))
         })
     }
 }
@@ -401,7 +414,13 @@ mod tests {
 
     #[test]
     fn before_the_first_block_the_least_time_is_known() {
-        let blocks = |least, most| BlocksAhead { least, most, runs: 4, are_announced: false };
+        let blocks = |least, most| BlocksAhead {
+            looks: Vec::new(),
+            least,
+            most,
+            runs: 4,
+            are_announced: false,
+        };
         assert_eq!(
             blocks(8, 20).at_first(Some(&left(400))),
             "8 to 20 blocks of 4 runs, each with a fresh server, 2:40 to 6:40 and the starts of the servers (the first block will tell)"
@@ -420,10 +439,16 @@ mod tests {
     #[test]
     fn after_the_first_block_the_time_of_the_others_is_known() {
         let after = |least, most, seconds| {
-            let blocks = BlocksAhead { least, most, runs: 4, are_announced: true };
+            let looks = if least == most { vec![most] } else { vec![least, 12, most] };
+            let blocks = BlocksAhead { looks, least, most, runs: 4, are_announced: true };
             blocks.after_the_first(Some(&left(seconds)))
         };
-        assert_eq!(after(8, 20, 1900).as_deref(), Some("7 to 19 more blocks, 10:30 to 34:50"));
+        assert_eq!(
+            after(8, 20, 1900).as_deref(),
+            Some(
+                "7 to 19 more blocks, 10:30 to 34:50; it ends after block 8, 12 or 20, once all is clear"
+            )
+        );
         assert_eq!(after(8, 8, 600).as_deref(), Some("7 more blocks, 9:00 to 11:00"));
         assert_eq!(after(1, 1, 0), None);
     }

@@ -11,7 +11,11 @@ use crate::number;
 pub fn progress(study: &ComparisonStudy, block: usize) -> String {
     let plan = &study.plan;
     let found = ComparisonFindings::of(plan, &study.runs);
-    let begin = format!("block {block} of at most {}", plan.blocks.most());
+    let done = block as u32;
+    let may_end = plan.looks().into_iter().find(|look| *look > done);
+    let may_end = may_end.filter(|look| *look < plan.blocks.most());
+    let may_end = may_end.map(|look| format!(", may end after block {look}")).unwrap_or_default();
+    let begin = format!("block {block} of at most {}{may_end}", plan.blocks.most());
     if plan.question == ComparisonQuestion::Best {
         return format!("{begin}{}", figures_of_arms(plan, &found));
     }
@@ -68,11 +72,27 @@ fn figures_of_arms(plan: &ComparisonPlan, found: &ComparisonFindings) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::comparison::ComparisonBlocks;
 
     #[test]
     fn at_a_rate_the_best_arm_has_the_shortest_mean_so_far() {
         let said = progress(&testkit::comparison::searched_threads(), 5);
         assert!(said.contains(": mean so far, ms, 2 x 2: "), "{said}");
+    }
+
+    #[test]
+    fn the_next_block_that_may_be_the_last_is_named() {
+        let mut study = testkit::comparison::slower();
+        let begin = |study: &ComparisonStudy, block| {
+            let said = progress(study, block);
+            said.split(": ").next().unwrap_or_default().to_owned()
+        };
+        study.plan.blocks = ComparisonBlocks::UntilDecided;
+        assert_eq!(begin(&study, 2), "block 2 of at most 20, may end after block 8");
+        assert_eq!(begin(&study, 8), "block 8 of at most 20, may end after block 12");
+        assert_eq!(begin(&study, 17), "block 17 of at most 20");
+        study.plan.blocks = ComparisonBlocks::Fixed(12);
+        assert_eq!(begin(&study, 2), "block 2 of at most 12");
     }
 
     #[test]
