@@ -204,11 +204,13 @@ fn remarks(
             }
         }
     }
-    let line = |Remark { labels, mark, text, .. }: &Remark<'_>| match by_arm(labels).as_str() {
-        "" => format!("{mark}{text}"),
-        _ if runs.len() > 1 && labels.len() == runs.len() => format!("every run: {mark}{text}"),
-        labels => format!("{labels}: {mark}{text}"),
-    };
+    let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
+    let line =
+        |Remark { labels, mark, text, .. }: &Remark<'_>| match by_arm(labels, &names).as_str() {
+            "" => format!("{mark}{text}"),
+            _ if runs.len() > 1 && labels.len() == runs.len() => format!("every run: {mark}{text}"),
+            labels => format!("{labels}: {mark}{text}"),
+        };
     let item = |alike: &[Remark<'_>]| {
         ListItem { lines: alike.iter().map(line).collect(), ..ListItem::default() }
             .hint(alike[0].hint)
@@ -217,23 +219,31 @@ fn remarks(
 }
 
 /// The names of runs, joined; of a comparison each arm once, with its blocks: `main, blocks 1, 3; -k,
-/// block 2`.
-fn by_arm(labels: &[&str]) -> String {
-    let parts: Option<Vec<(&str, &str)>> =
-        labels.iter().map(|label| label.rsplit_once(", block ")).collect();
-    let Some(parts) = parts else { return labels.join(", ") };
+/// each of 8 blocks`. `all`: the names of all runs.
+fn by_arm(labels: &[&str], all: &[&str]) -> String {
+    let Some(arms) = blocks_of_arms(labels) else { return labels.join(", ") };
+    let all = blocks_of_arms(all).unwrap_or_default();
+    let of_arm = |(arm, blocks): &(&str, Vec<&str>)| match &blocks[..] {
+        [block] => format!("{arm}, block {block}"),
+        _ if all.contains(&(*arm, blocks.clone())) => {
+            format!("{arm}, each of {} blocks", blocks.len())
+        }
+        _ => format!("{arm}, blocks {}", blocks.join(", ")),
+    };
+    arms.iter().map(of_arm).collect::<Vec<_>>().join("; ")
+}
+
+/// The blocks of each arm, by the names of runs; `None` if these are not of a comparison.
+fn blocks_of_arms<'a>(names: &[&'a str]) -> Option<Vec<(&'a str, Vec<&'a str>)>> {
     let mut arms: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (arm, block) in parts {
+    for name in names {
+        let (arm, block) = name.rsplit_once(", block ")?;
         match arms.iter_mut().find(|(known, _)| *known == arm) {
             Some((_, blocks)) => blocks.push(block),
             None => arms.push((arm, vec![block])),
         }
     }
-    let of_arm = |(arm, blocks): &(&str, Vec<&str>)| {
-        let s = if blocks.len() == 1 { "" } else { "s" };
-        format!("{arm}, block{s} {}", blocks.join(", "))
-    };
-    arms.iter().map(of_arm).collect::<Vec<_>>().join("; ")
+    Some(arms)
 }
 
 /// Median, lowest and highest figure of each multiple over its repeats, in the order of the first
@@ -463,6 +473,21 @@ fn far_generator(label: &str, one: &FarGenerator, is_one: bool) -> TableRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_remark_about_all_runs_of_an_arm_lists_no_blocks() {
+        let all: Vec<String> = (1..=3)
+            .flat_map(|block| ["A", "B"].map(|arm| format!("{arm}, block {block}")))
+            .collect();
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let of_a = ["A, block 1", "A, block 2", "A, block 3"];
+        assert_eq!(by_arm(&of_a, &all), "A, each of 3 blocks");
+        assert_eq!(
+            by_arm(&["B, block 2", "A, block 1", "A, block 3"], &all),
+            "B, block 2; A, blocks 1, 3"
+        );
+        assert_eq!(by_arm(&["2x", "4x"], &["1x", "2x", "4x"]), "2x, 4x");
+    }
 
     #[test]
     fn the_median_is_a_runs_figure_and_is_missing_where_one_run_lacks_it() {
