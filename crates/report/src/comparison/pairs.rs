@@ -15,6 +15,8 @@ pub(super) struct ArmChange {
     added: Vec<String>,
     /// What both have.
     common: Vec<String>,
+    /// What neither has, though another pair with the same change has it.
+    lacking: Option<String>,
 }
 
 impl ArmChange {
@@ -32,7 +34,7 @@ impl ArmChange {
             first.iter().filter(|it| !second.contains(it)).cloned().collect()
         };
         let common = base.iter().filter(|it| arm.contains(it)).cloned().collect();
-        ArmChange { removed: only(base, arm), added: only(arm, base), common }
+        ArmChange { removed: only(base, arm), added: only(arm, base), common, lacking: None }
     }
 
     /// In how many settings they differ; one that takes the place of another counts once.
@@ -66,15 +68,31 @@ impl ArmChange {
             ([removed], []) => format!("{base} without {}", shortened(removed)),
             ([removed], [added]) => {
                 let instead = format!("{} instead of {}", shortened(added), shortened(removed));
-                let common = self.common_in_words();
-                if common.is_empty() { instead } else { format!("{instead}, with {common}") }
+                let beside = self.beside();
+                match beside.as_str() {
+                    "" => instead,
+                    without if without.starts_with("without ") => format!("{instead}, {without}"),
+                    with => format!("{instead}, with {with}"),
+                }
             }
             _ => format!("{} on {base}", self.in_words()),
         }
     }
 
-    /// What both have, shortened.
-    fn common_in_words(&self) -> String {
+    /// The same as a cell, which is short: `-k`, `no -k`.
+    fn beside_in_table(&self) -> String {
+        let lacking = self.lacking.as_ref();
+        lacking.map_or_else(|| self.beside(), |setting| format!("no {}", shortened(setting)))
+    }
+
+    /// What both have, shortened: `-k`; or what tells them from the other pair with this change:
+    /// `keep-alive`, `without -Y`.
+    fn beside(&self) -> String {
+        match self.lacking.as_deref() {
+            Some("-k") => return "keep-alive".to_owned(),
+            Some(lacking) => return format!("without {}", shortened(lacking)),
+            None => {}
+        }
         self.common.iter().map(|it| shortened(it)).collect::<Vec<_>>().join(" ")
     }
 }
@@ -138,7 +156,24 @@ pub(super) fn in_one_setting(summary: &SummaryComparison) -> Vec<(&Difference, A
     let mut pairs = changes(summary);
     pairs.retain(|(_, change)| is_of_one(summary, change));
     pairs.sort_by_cached_key(|(_, change)| change.in_words());
+    let lacking: Vec<Option<String>> =
+        pairs.iter().map(|(_, change)| lacking(change, &pairs)).collect();
+    for ((_, change), lacking) in pairs.iter_mut().zip(lacking) {
+        change.lacking = lacking;
+    }
     pairs
+}
+
+/// The setting that all other pairs with the same change have, where the arms of this one have nothing
+/// in common.
+fn lacking(change: &ArmChange, pairs: &[(&Difference, ArmChange)]) -> Option<String> {
+    let is_other =
+        |other: &&ArmChange| other.in_words() == change.in_words() && !other.common.is_empty();
+    let mut others = pairs.iter().map(|(_, other)| other).filter(is_other);
+    let [setting] = &others.next()?.common[..] else { return None };
+    let is_alone =
+        change.common.is_empty() && others.all(|other| other.common == [setting.clone()]);
+    is_alone.then(|| setting.clone())
 }
 
 /// The pairs of a metric of which sentences tell: those that differ in one setting, where arms combine
@@ -209,7 +244,7 @@ pub(super) fn table(summary: &SummaryComparison, has_all: bool) -> Option<DataTa
     });
     let columns: Vec<TableColumn> = leading.into_iter().chain(of_metrics).chain(of_times).collect();
     let rows = pairs.into_iter().map(|(pair, change)| {
-        let of_settings = change.map(|change| [change.in_words(), change.common_in_words()]);
+        let of_settings = change.map(|change| [change.in_words(), change.beside_in_table()]);
         let of_metrics = deciding.iter().flat_map(|row| {
             let difference = row.difference(&pair.base, &pair.arm);
             let cells = difference.map(|difference| {
@@ -261,6 +296,12 @@ mod tests {
         assert_eq!(in_sentence(&old, &new), "8.0.2 instead of 6.6.1");
         let old_both = arm("6.6.1 -k", &["--puma /srv/pumas/6.6.1/bin/puma", "-k"]);
         assert_eq!(in_sentence(&old_both, &both), "8.0.2 instead of 6.6.1, with -k");
+        let mut with = ArmChange::of(&old, &new);
+        with.lacking = Some("-k".to_owned());
+        assert_eq!(with.in_sentence("6.6.1"), "8.0.2 instead of 6.6.1, with keep-alive");
+        with.lacking = Some("-Y".to_owned());
+        assert_eq!(with.in_sentence("6.6.1"), "8.0.2 instead of 6.6.1, without -Y");
+        assert_eq!(with.beside_in_table(), "no -Y");
         // A name of several words for one setting tells nothing apart.
         let named = arm("my own server", &["-C own.rb"]);
         assert_eq!(in_words(&plain, &named), "-C own.rb");

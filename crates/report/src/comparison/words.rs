@@ -25,13 +25,15 @@ fn decimals(parts: impl IntoIterator<Item = f64>) -> usize {
     usize::from(parts.into_iter().fold(0.0, |most: f64, part| most.max(part.abs())) < 0.0995)
 }
 
-/// The same with one more, if rounding would put one of them onto the margin: on which side of it an
-/// interval ends decides what is concluded.
+/// The same with one more, if rounding would put one of them onto the margin, or a whole number onto
+/// 0: on which side of these an interval ends decides what is concluded.
 fn decimals_beside(margin: f64, parts: impl IntoIterator<Item = f64> + Clone) -> usize {
     let decimals = decimals(parts.clone());
     let shown = |part: f64| number::fixed(part.abs() * 100.0, decimals);
-    let is_hidden =
-        |part: f64| (part.abs() - margin).abs() > f64::EPSILON && shown(part) == shown(margin);
+    let is_hidden = |part: f64| {
+        let is_margin = (part.abs() - margin).abs() < f64::EPSILON;
+        !is_margin && shown(part) == shown(margin) || part != 0.0 && shown(part) == "0"
+    };
     decimals + usize::from(parts.into_iter().any(is_hidden))
 }
 
@@ -545,7 +547,8 @@ fn untested(summary: &SummaryComparison, base: &str, arm: &str) -> Option<String
         if change.is_worse { is_better && !is_worse } else { is_worse && !is_better }
     };
     let of = |metric| UntestedChange::of(summary, metric, base, arm);
-    let tail = of(Metric::P99).or_else(|| of(Metric::P95));
+    let is_tail_told = summary.deciding().any(|row| row.metric == Metric::P99);
+    let tail = of(Metric::P99).or_else(|| of(Metric::P95).filter(|_| !is_tail_told));
     let others = [Metric::P50, Metric::Mean, Metric::Throughput].into_iter().filter_map(of);
     let mut changes: Vec<UntestedChange> = others.chain(tail).collect();
     changes
@@ -1019,6 +1022,7 @@ mod tests {
         assert_eq!(said(-0.043, [-0.0498, -0.012]), ["-4.30 %", "[-4.98, -1.20]"]);
         assert_eq!(said(0.12, [0.05, 0.2]), ["+12 %", "[+5, +20]"], "it is the margin");
         assert_eq!(said(-0.088, [-0.102, -0.086]), ["-9 %", "[-10, -9]"]);
+        assert_eq!(said(0.12, [0.003, 0.25]), ["+12.0 %", "[+0.3, +25.0]"], "0 is left out");
     }
 
     #[test]
@@ -1061,7 +1065,8 @@ mod tests {
         let said = sentence(&summary);
         let begins: Vec<&str> = said.lines().filter_map(|line| line.split(':').next()).collect();
         let on_each = ["-k on 6.6.1", "-k on 8.0.2"];
-        let with_each = ["8.0.2 instead of 6.6.1", "8.0.2 instead of 6.6.1, with -k"];
+        let with_each =
+            ["8.0.2 instead of 6.6.1, with keep-alive", "8.0.2 instead of 6.6.1, with -k"];
         assert_eq!(begins, [on_each, with_each].concat());
         let is_about_two = |reason: &String| reason.contains("more than one setting");
         assert!(!summary.reasons.iter().any(is_about_two), "{:?}", summary.reasons);
@@ -1095,7 +1100,8 @@ mod tests {
         assert!(said.contains(few), "{said}");
         let told = "-k on 6.6.1: p50 42.1 → 46.4 ms (in every run), mean 42.4 → 46.7 ms";
         assert!(said.starts_with(told), "{said}");
-        let mixed = "8.0.2 instead of 6.6.1: worse: p99 46.9 → 53.2 ms; better: p50 42.1";
+        let mixed =
+            "8.0.2 instead of 6.6.1, with keep-alive: worse: p99 46.9 → 53.2 ms; better: p50 42.1";
         assert!(said.contains(mixed), "{said}");
     }
 
