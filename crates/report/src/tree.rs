@@ -26,6 +26,7 @@ pub(crate) struct ReportTree {
 }
 
 /// A fact about what was measured: its name and its lines.
+#[derive(Clone)]
 pub struct NamedFact {
     pub(crate) name: Cow<'static, str>,
     pub(crate) lines: Vec<String>,

@@ -7,7 +7,9 @@ use crate::number;
 use crate::run_columns::MARKS;
 use crate::text::{self, right};
 use crate::text::{Width, columns_of};
-use crate::tree::{DataTable, ListItem, MOST_LINES, ReportSection, ReportTree, SectionBlock};
+use crate::tree::{
+    DataTable, ListItem, MOST_LINES, NamedFact, ReportSection, ReportTree, SectionBlock,
+};
 
 /// The most runs that have a row each; a longer table would fill a pull request.
 const ROWS: usize = 24;
@@ -23,7 +25,10 @@ pub(crate) fn whole(report: &ReportTree) -> String {
         parts.extend(meaning_of_marks(report));
     }
     parts.extend(report.sections.iter().filter(|section| !section.is_detail).map(section));
-    parts.push(fenced("text", text::facts(&report.facts, Width::ANY).trim_end()));
+    // The servers of a comparison: long lines with paths that are gone. One command repeats it all.
+    let facts = report.facts.iter().filter(|fact| fact.name != "commands");
+    let facts: Vec<NamedFact> = facts.cloned().collect();
+    parts.push(fenced("text", text::facts(&facts, Width::ANY).trim_end()));
     parts.push(format!("total time {}\n", number::elapsed(report.total_time)));
     parts.join("\n")
 }
