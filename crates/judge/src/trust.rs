@@ -3,7 +3,7 @@
 
 use std::mem::discriminant;
 
-use model::{Diagnostic, Judgement, Nanos, Quantile, Run, Study, Verdict, number};
+use model::{Diagnostic, Judgement, Limit, Nanos, Pace, Quantile, Run, Study, Verdict, number};
 use serde::Serialize;
 
 use crate::checks::{Grade, assess, machine_busy};
@@ -72,7 +72,7 @@ pub fn trust(study: &Study, runs: &[NamedRun<'_>], shown: &[NamedRun<'_>]) -> Ve
     let percentiles = shown_percentiles(command);
     let cut_short = cut_short(study);
     let is_cut_short = cut_short.is_some();
-    let mut lines: Vec<TrustLine> = cut_short.into_iter().chain(passed(runs)).collect();
+    let mut lines: Vec<TrustLine> = cut_short.into_iter().chain(passed(study, runs)).collect();
     lines.extend(runs.iter().filter_map(of_event));
     lines.extend(doubts(runs, is_cut_short));
     lines.extend(generators_part(shown, percentiles));
@@ -143,7 +143,8 @@ fn cut_short(study: &Study) -> Option<TrustLine> {
 }
 
 /// That the server was measured, and by what margin the generator did not matter.
-fn passed(runs: &[NamedRun<'_>]) -> Option<TrustLine> {
+fn passed(study: &Study, runs: &[NamedRun<'_>]) -> Option<TrustLine> {
+    let is_closed = !matches!(study, Study::Load(load) if load.plan.load.pace != Pace::Closed);
     let judged = runs.iter().filter(|run| run.run.judgement.is_some()).count();
     let evidence = runs.iter().filter(|run| run.run.is_evidence());
     let good: Vec<&Judgement> = evidence.filter_map(|run| run.run.judgement.as_ref()).collect();
@@ -162,6 +163,10 @@ fn passed(runs: &[NamedRun<'_>]) -> Option<TrustLine> {
             "The CPUs were the limit, and longtail used a share of them".to_owned()
         }
         (Verdict::NetworkBound, 1, 1) => "The network was the limit, not longtail".to_owned(),
+        // A closed loop waits for the server even if its connections are too few to fill it.
+        (_, 1, 1) if is_closed && matches!(good.first()?.limit, Some(Limit::NotKnown { .. })) => {
+            "longtail was not the limit".to_owned()
+        }
         (_, 1, 1) => "The server was the limit, not longtail".to_owned(),
         (_, good, all) if good == all => {
             format!("All {all} runs measured the server, not longtail")

@@ -374,7 +374,7 @@ fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
         findings.push(of_pace);
         findings.extend(stalled);
         findings.extend(undecided);
-        findings.extend(limited::of_load(run));
+        findings.extend(limited::of_load(run, plan));
         findings.extend(streamed_bodies::of_run(run).map(Finding::from));
         findings.extend(never_served::of(run));
         findings.extend(others_compute::of(run, None));

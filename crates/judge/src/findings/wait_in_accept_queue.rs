@@ -1,6 +1,6 @@
 //! Requests wait in the kernel's accept queue.
 
-use model::Nanos;
+use model::{Nanos, Run};
 use serde::{Deserialize, Serialize};
 
 use super::Finding;
@@ -25,10 +25,17 @@ const QUEUE_PART: f64 = 0.1;
 
 /// Judges a run whose accept queue was sampled.
 pub(super) fn of(point: &SweepPoint<'_>) -> Option<Finding> {
-    let wait = point.run.accept_queue_wait()?;
-    let mean = point.run.tally.response_time.mean()?;
+    let (wait, mean) = of_run(point.run)?;
+    Some(WaitInAcceptQueue { multiple: point.multiple, wait, mean }.into())
+}
+
+/// The mean wait of a run's requests there, and their mean response time, if the wait is a notable
+/// part of it.
+pub(super) fn of_run(run: &Run) -> Option<(Nanos, Nanos)> {
+    let wait = run.accept_queue_wait()?;
+    let mean = run.tally.response_time.mean()?;
     let is_much = wait <= mean && wait.0 as f64 >= QUEUE_PART * mean.0 as f64;
-    is_much.then(|| WaitInAcceptQueue { multiple: point.multiple, wait, mean }.into())
+    is_much.then_some((wait, mean))
 }
 
 impl WaitInAcceptQueue {
