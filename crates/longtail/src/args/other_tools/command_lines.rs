@@ -23,7 +23,7 @@ use super::flags::{
 use super::k6_script::{IterationRate, K6Script, Pauses};
 use super::script_file::text_of;
 use super::synonyms;
-use super::wrk_script::WrkScript;
+use super::wrk_script::{COUNTED, WrkScript};
 use crate::args::mistakes::unknown_words;
 use crate::exit::{LineToType, LinesToType, Mistake, wrong};
 
@@ -506,7 +506,21 @@ impl Translation {
             Some(write) => self.to_fill.push(format!("{said}: {write}")),
             None => self.harmless.push(said),
         }
-        let not_taken = script.not_taken();
+        let mut not_taken = script.not_taken();
+        if script.is_counted {
+            self.to_fill.push(format!(
+                "put the numbers of its path in the place of {COUNTED}: the script counts them up"
+            ));
+        }
+        if let Some(think) = script.think {
+            // At a rate a pause delays no request.
+            if tool.name == "wrk" {
+                self.flags.extend(["--think".to_owned(), think.to_string()]);
+                self.differs.push(format!("--think {think} is its delay(), or the mean of it"));
+            } else {
+                not_taken.push("its delay(), which ours has in a closed loop only".to_owned());
+            }
+        }
         if !not_taken.is_empty() {
             self.left_out.push(format!("not taken: {}", listed(&not_taken)));
         }

@@ -3,6 +3,7 @@
 //! word stands for a method or body that is computed, and what else is not plain is named.
 
 use judge::words::listed;
+use model::Nanos;
 use model::plan::quoted;
 
 use super::flags::{BODY, METHOD, with_value};
@@ -17,6 +18,10 @@ pub(super) struct WrkScript {
     /// The file whose text is the body.
     body_file: Option<String>,
     headers: Vec<(String, Said)>,
+    /// Its `delay()`, or the mean of it.
+    pub(super) think: Option<Nanos>,
+    /// Whether its paths end with a number that it counts.
+    pub(super) is_counted: bool,
     /// What it has that no words say, each with our flag for it.
     not_taken: Vec<String>,
 }
@@ -25,8 +30,8 @@ pub(super) struct WrkScript {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Said {
     Text(String),
-    /// Paths as `--mix` writes them: one that ends with a random number, `/a?id={1..1000}`, or those
-    /// that take turns.
+    /// Paths as `--mix` writes them: one that ends with a random number, `/a?id={1..1000}`, or with
+    /// one that the script counts, or those that take turns.
     MixPaths(Vec<String>),
     /// A variable, a call, a sum, or several texts for several requests.
     Computed,
@@ -43,6 +48,9 @@ impl Said {
 
 /// Functions that wrk calls beside `request`.
 const HOOKS: [&str; 5] = ["setup", "init", "delay", "response", "done"];
+
+/// What ends a path whose numbers the script counts: how far is not known.
+pub(super) const COUNTED: &str = "{1..500}";
 
 /// The only one of them that changes the load itself.
 const DELAY: &str = "its delay(): without --think the load is many times as high";
@@ -86,6 +94,11 @@ impl WrkScript {
                         .is_some_and(|value| value.trim_start().starts_with("function"));
             if is_function && word == "request" {
                 has_request = true;
+            } else if is_function
+                && word == "delay"
+                && let Some(mean) = mean_delay(rest)
+            {
+                script.think = Some(mean);
             } else if is_function && HOOKS.contains(&word) {
                 script.not_take(match word {
                     "delay" => DELAY.to_owned(),
@@ -99,6 +112,10 @@ impl WrkScript {
             }
         }
         script.take_formats(text, &formats);
+        script.is_counted = match &script.path {
+            Some(Said::MixPaths(paths)) => paths.iter().any(|path| path.ends_with(COUNTED)),
+            _ => false,
+        };
         if has_request && formats.is_empty() {
             script.method = Some(Said::Computed);
             script.body = Some(Said::Computed);
@@ -193,6 +210,7 @@ impl WrkScript {
                     }
                     let written = local_value(text, written).unwrap_or(written);
                     random_path(written)
+                        .or_else(|| counted_path(text, written))
                         .or_else(|| paths_of_list(text, written))
                         .unwrap_or_else(|| whole_text(written))
                 })
@@ -266,7 +284,8 @@ impl WrkScript {
         let body = self.body.clone().filter(|body| *body != Said::Text(String::new()));
         // wrk sends GET unless the script says otherwise, ours POST with a body.
         let default = body.is_some().then(|| Said::Text("GET".to_owned()));
-        if let Some(method) = self.method.clone().or(default) {
+        let is_default = |method: &Said| *method == Said::Text("GET".to_owned()) && body.is_none();
+        if let Some(method) = self.method.clone().or(default).filter(|it| !is_default(it)) {
             words.extend(with_value(&["-m", "{}"], &method.word_or(METHOD)));
         }
         if let Some(file) = &self.body_file {
@@ -315,7 +334,7 @@ impl WrkScript {
     pub(super) fn not_taken(&self) -> Vec<String> {
         let mut all = Vec::new();
         if self.has_unknown_path() {
-            all.push("its path (the URL, --mix or --requests FILE)".to_owned());
+            all.push("its path, which is computed (put it into the URL, or several into --mix or --requests FILE)".to_owned());
         }
         let computed = self.headers.iter().filter(|(_, value)| *value == Said::Computed);
         all.extend(computed.map(|(name, _)| format!("its header {name} (-H)")));
@@ -374,6 +393,40 @@ fn random_path(written: &str) -> Option<Said> {
     };
     let is_random = is_plain && path.starts_with('/') && least < most && !goes_on(behind);
     is_random.then(|| Said::MixPaths(vec![format!("{path}{{{least}..{most}}}")]))
+}
+
+/// `"/item/" .. counter`, where the script has `counter = counter + 1`.
+fn counted_path(text: &str, written: &str) -> Option<Said> {
+    let (path, behind) = quoted_text(written)?;
+    let behind = behind.trim_start().strip_prefix("..")?.trim_start();
+    let end = behind.find(|c| !is_of_name(c)).unwrap_or(behind.len());
+    let (name, behind) = behind.split_at(end);
+    let is_counter = !name.is_empty()
+        && ["{} = {} + 1", "{}={}+1", "{} = {}+1"]
+            .iter()
+            .any(|counting| text.contains(&counting.replace("{}", name)));
+    let path = path_of_mix(path).filter(|_| is_counter && !goes_on(behind))?;
+    Some(Said::MixPaths(vec![format!("{path}{COUNTED}")]))
+}
+
+/// The mean of `delay() return math.random(10, 50) end`, in milliseconds, where `behind` stands
+/// behind its name.
+fn mean_delay(behind: &str) -> Option<Nanos> {
+    let (_, body) = behind.split_once(')')?;
+    let (value, _) = body.trim_start().strip_prefix("return")?.split_once("end")?;
+    let value = value.trim().trim_end_matches(';').trim_end();
+    let mean = match value.strip_prefix("math.random(").and_then(|it| it.strip_suffix(')')) {
+        None => value.parse().ok()?,
+        Some(ends) => {
+            let ends: Option<Vec<f64>> = ends.split(',').map(|it| it.trim().parse().ok()).collect();
+            match ends?[..] {
+                [most] => f64::midpoint(1.0, most),
+                [least, most] => f64::midpoint(least, most),
+                _ => return None,
+            }
+        }
+    };
+    (mean > 0.0).then(|| Nanos::from_secs_f64(mean / 1e3))
 }
 
 /// A path that `--mix` reads as it stands.
@@ -519,7 +572,7 @@ mod tests {
             ),
             (
                 "local n = 0\nfunction request()\n  n = n + 1\n  return wrk.format(nil, '/a?n=' .. n)\nend",
-                "not its path (the URL, --mix or --requests FILE)",
+                "--mix GET /a?n={1..500} at /",
             ),
             (
                 "request = function()\n  wrk.body = 'x'\n  return wrk.format('POST', wrk.path, wrk.headers, wrk.body)\nend\ndone = function(s) print('wrk.method = 1') end",
@@ -528,7 +581,7 @@ mod tests {
             ("if x then wrk.method = 'PUT' end\nwrk.body = 'a'", "-m METHOD -d a"),
             (
                 "local a = { wrk.format('GET', '/a'), wrk.format('GET', '/b', nil, 'c') }\nrequest = function() return a[1] end",
-                "-m GET -d BODY not its path (the URL, --mix or --requests FILE) not several requests (--mix or --requests FILE)",
+                "-m GET -d BODY not its path, which is computed (put it into the URL, or several into --mix or --requests FILE) not several requests (--mix or --requests FILE)",
             ),
             (
                 "wrk.method = 'PUT'\nlocal f = io.open('body.json', 'rb')\nwrk.body = f:read('*a')",
@@ -544,7 +597,7 @@ mod tests {
             ),
             (
                 "for line in io.lines('paths.txt') do add(line) end\nfunction request() return wrk.format('GET', next()) end\nfunction delay() return 10 end",
-                "-m GET not its path (the URL, --mix or --requests FILE) not its delay(): without --think the load is many times as high not what it reads from paths.txt (--requests FILE sends the paths of its lines)",
+                "not its path, which is computed (put it into the URL, or several into --mix or --requests FILE) not what it reads from paths.txt (--requests FILE sends the paths of its lines)",
             ),
             ("function request() return 'x' end", "-m METHOD -d BODY not its request()"),
         ] {
@@ -553,6 +606,20 @@ mod tests {
             words.extend(found.path().map(|path| format!("at {path}")));
             words.extend(found.not_taken().iter().map(|what| format!("not {what}")));
             assert_eq!(words.join(" "), expected, "{script}");
+        }
+    }
+
+    #[test]
+    fn a_plain_delay_is_its_mean() {
+        for (delay, expected) in [
+            ("function delay() return 10 end", Some("10ms")),
+            ("delay = function()\n  return math.random(10, 50);\nend", Some("30ms")),
+            ("function delay() return pause end", None),
+            ("function delay() if x then return 1 end return 2 end", None),
+        ] {
+            let script = WrkScript::in_text(delay);
+            assert_eq!(script.think, expected.map(|it| it.parse().unwrap()), "{delay}");
+            assert_eq!(script.not_taken().is_empty(), expected.is_some(), "{delay}");
         }
     }
 
@@ -585,7 +652,7 @@ mod tests {
             "os.getenv('P')",
         ] {
             let script = format!("request = function() return wrk.format('GET', {path}) end");
-            assert_eq!(said(&script), ("-m GET".to_owned(), None, true), "{script}");
+            assert_eq!(said(&script), (String::new(), None, true), "{script}");
         }
         for list in ["local paths = { '/a', '/b' }", "paths = {\"/a\", \"/b\"}"] {
             let script = format!(
