@@ -1215,6 +1215,11 @@ impl Settings {
         if !is_said("no-thresholds") {
             self.ours.extend(script.thresholds);
         }
+        if script.request.iter().any(|word| word == "--check") {
+            let said =
+                "a failed --check is exit code 1; in k6 only a threshold on checks fails a run";
+            self.differs.push(said.to_owned());
+        }
         self.ours.extend(script.request);
         self.url = script.url;
         self.follows_nothing = script.follows_nothing;

@@ -137,8 +137,8 @@ impl K6Script {
             requests.take_requests(&code, &all, of_body);
         }
         let each = requests.requests_each.max(1);
-        match options {
-            Some(options) => script.take_options(&options, each),
+        match &options {
+            Some(options) => script.take_options(options, each),
             None if has_options => {
                 script.not_taken.push("its options, which are no plain literals".to_owned());
             }
@@ -163,9 +163,14 @@ impl K6Script {
         }
         let batches = calls(&repeated).into_iter().filter(|call| call.name == "http.batch");
         if let Some(most) = batches.filter_map(|it| Some(calls_of_batch(&it)?.len())).max() {
-            script.not_take(format!(
-                "that http.batch sends {most} requests at once (-c {most} times as many does)"
-            ));
+            let users = options.as_ref().and_then(|it| it.field("vus")?.count());
+            let as_many = match users {
+                Some(users) => {
+                    format!("-c {} for its {users} VUs", users.saturating_mul(most as u32))
+                }
+                None => format!("multiply -c by {most}"),
+            };
+            script.not_take(format!("that http.batch sends {most} requests at once ({as_many})"));
         }
         for what in once {
             script.not_take(what);
@@ -223,7 +228,7 @@ impl K6Script {
                     Some(condition) => {
                         self.thresholds.extend(["--expect".to_owned(), condition]);
                     }
-                    None => self.not_take(format!("its threshold on {metric}")),
+                    None => self.not_take(unknown_threshold(metric, text)),
                 }
                 if limit.field("abortOnFail").is_some() {
                     self.not_take("abortOnFail (--stop-if)".to_owned());
@@ -302,11 +307,11 @@ impl K6Script {
             Some((status, others)) if checks.len() == count && !has_batch => {
                 self.request.extend(["--check".to_owned(), format!("status={status}")]);
                 if others > 0 {
-                    self.not_take("its other checks (--check)".to_owned());
+                    self.not_take(format!("its other checks ({CHECKS})"));
                 }
             }
             _ if checks.is_empty() => {}
-            _ => self.not_take("its checks (--check)".to_owned()),
+            _ => self.not_take(format!("its checks ({CHECKS})")),
         }
     }
 
@@ -379,6 +384,25 @@ impl K6Script {
         self.requests_each = if requests.len() > 1 { requests.len() as u32 } else { 0 };
         self.take_rest(requests);
         true
+    }
+}
+
+/// What `--check` can check.
+const CHECKS: &str = "--check has status, length, sha256 and same-body, nothing of a body's text";
+
+/// What to say of a threshold that is not taken.
+fn unknown_threshold(metric: &str, limit: Option<&str>) -> String {
+    let of_tag = metric
+        .split_once('{')
+        .and_then(|(metric, _)| k6_condition(&format!("{metric}:{}", limit?)));
+    match (metric, of_tag) {
+        (_, Some(condition)) => format!(
+            "its threshold on {metric} (--expect '/PATH {condition}', with the path of that request)"
+        ),
+        ("checks", None) => {
+            "its threshold on checks (with --check any failed one is exit code 1)".to_owned()
+        }
+        _ => format!("its threshold on {metric}"),
     }
 }
 
@@ -883,7 +907,7 @@ impl LoadShape {
 
     /// Stages of virtual users, of which there are `least` at the start.
     fn of_stages(stages: &JsValue, least: Option<u32>, name: &str) -> LoadShape {
-        let Some(Stages { targets, total, .. }) = Stages::of(stages) else {
+        let Some(Stages { targets, lengths, total }) = Stages::of(stages) else {
             let said = format!("its {name} change the number of connections, ours stays");
             return LoadShape {
                 words: with_users(None, None),
@@ -892,17 +916,32 @@ impl LoadShape {
                 iterations: None,
             };
         };
-        let most = targets.into_iter().fold(f64::from(least.unwrap_or(1)), f64::max);
+        let first = f64::from(least.unwrap_or(1));
+        let most = targets.iter().copied().fold(first, f64::max);
+        let starts = std::iter::once(first).chain(targets.iter().copied());
+        let user_seconds = starts.zip(&targets).zip(&lengths);
+        let user_seconds: f64 = user_seconds
+            .map(|((start, end), length)| f64::midpoint(start, *end) * length.as_secs_f64())
+            .sum();
+        let times = most * total.as_secs_f64() / user_seconds;
+        let more = if times.is_finite() && times >= MUCH_MORE {
+            format!(" ({times:.1} times as many as k6 has on average)")
+        } else {
+            String::new()
+        };
         LoadShape {
             words: with_users(Some(most as u32), Some(total)),
             said: vec![format!(
-                "its {name} change the number of connections, ours stays: -c is the most of them, --for as long as all"
+                "its {name} change the number of connections, ours stays: -c is the most of them, --for as long as all{more}"
             )],
             is_open: false,
             iterations: None,
         }
     }
 }
+
+/// From so many times as many connections on the load is called another one.
+const MUCH_MORE: f64 = 1.2;
 
 fn executor(scenario: &JsValue) -> &str {
     scenario.field("executor").and_then(JsValue::text).unwrap_or_default()
@@ -1117,15 +1156,39 @@ mod tests {
                 "--expect p50 < 5ms not abortOnFail (--stop-if)",
             ),
             ("http_reqs: ['rate>10']", "--expect throughput > 10/s"),
-            ("checks: ['rate>0.9']", "not its threshold on checks"),
+            (
+                "checks: ['rate>0.9']",
+                "not its threshold on checks (with --check any failed one is exit code 1)",
+            ),
             (
                 "'http_req_duration{kind:a}': ['p(95)<200']",
-                "not its threshold on http_req_duration{kind:a}",
+                "not its threshold on http_req_duration{kind:a} (--expect '/PATH p95 < 200ms', with the path of that request)",
             ),
         ] {
             let options = format!("{{ thresholds: {{ {thresholds} }} }}");
             assert_eq!(with_options(&options), expected, "{thresholds}");
         }
+    }
+
+    #[test]
+    fn stages_and_batches_say_how_many_connections_they_mean() {
+        let said = |options: &str| {
+            let text = format!(
+                "export const options = {options};\nexport default function () {{ http.batch(['http://h/a', 'http://h/b']); }}"
+            );
+            let found = script(&text).unwrap();
+            let shape = found.shape.map(|shape| shape.said.join("; ")).unwrap_or_default();
+            [vec![shape], found.not_taken].concat().join("; ")
+        };
+        let ramp = "stages: [{ duration: '1s', target: 10 }, { duration: '1s', target: 0 }]";
+        let ramped = said(&format!("{{ {ramp} }}"));
+        assert!(ramped.contains("1.9 times as many as k6 has on average"), "{ramped}");
+        assert!(ramped.contains("at once (multiply -c by 2)"), "{ramped}");
+        let steady =
+            said("{ stages: [{ duration: '0s', target: 10 }, { duration: '1s', target: 10 }] }");
+        assert!(!steady.contains("on average"), "{steady}");
+        let users = said("{ vus: 5, duration: '1s' }");
+        assert!(users.contains("at once (-c 10 for its 5 VUs)"), "{users}");
     }
 
     #[test]
@@ -1141,7 +1204,7 @@ mod tests {
             ),
             (
                 "check(http.get('http://h/'), { a: (r) => { return r.status === 302; }, b: (r) => r.body });",
-                "--check status=302 http://h/ not its other checks (--check)",
+                "--check status=302 http://h/ not its other checks (--check has status, length, sha256 and same-body, nothing of a body's text)",
             ),
         ] {
             let script = format!("export default function () {{\n  {body}\n}}");
@@ -1167,19 +1230,19 @@ mod tests {
             ),
             (
                 "check(http.get('http://h/a'), { ok: (r) => r.status === 200 && r.body });",
-                "http://h/a not its checks (--check)",
+                "http://h/a not its checks (--check has status, length, sha256 and same-body, nothing of a body's text)",
             ),
             (
                 "check(http.get('http://h/a'), { a: (r) => r.status === 200, b: (r) => r.status === 201 });",
-                "http://h/a not its checks (--check)",
+                "http://h/a not its checks (--check has status, length, sha256 and same-body, nothing of a body's text)",
             ),
             (
                 "check(http.get('http://h/a'), { a: (r) => r.status === 200 }); http.get('http://h/b');",
-                "--mix GET /a, GET /b http://h/ not its checks (--check)",
+                "--mix GET /a, GET /b http://h/ not its checks (--check has status, length, sha256 and same-body, nothing of a body's text)",
             ),
             (
                 "check(http.post('http://h/', 'a=1', { timeout: '5s' }), {});",
-                "-m POST -d a=1 --timeout 5s http://h/ not its checks (--check)",
+                "-m POST -d a=1 --timeout 5s http://h/ not its checks (--check has status, length, sha256 and same-body, nothing of a body's text)",
             ),
             ("http.post('http://h/', JSON.stringify(x));", "-m POST -d BODY http://h/"),
             (
@@ -1242,7 +1305,7 @@ mod tests {
             ),
             (
                 "const P = { headers: { A: 'b' } };\n  http.batch(['http://h/a', ['POST', 'http://h/b', 'c', P], { method: 'PUT', url: 'http://h/d' }]);",
-                "--mix GET /a, POST /b -d \"c\" -H \"A: b\", PUT /d http://h/ not that http.batch sends 3 requests at once (-c 3 times as many does)",
+                "--mix GET /a, POST /b -d \"c\" -H \"A: b\", PUT /d http://h/ not that http.batch sends 3 requests at once (multiply -c by 3)",
             ),
             (
                 "http.batch(all);",
