@@ -775,6 +775,22 @@ impl OtherTool {
         }
     }
 
+    /// Some of its flags that ours are called otherwise: ` (-z is --for, …)`.
+    fn examples(&self) -> String {
+        const MOST: usize = 3;
+        let mut examples: Vec<String> = Vec::new();
+        for flag in self.flags {
+            let Counterpart::Words([ours, ..]) = &flag.ours else { continue };
+            let name = flag.shown_name(self.spelling);
+            let example = format!("{name} is {ours}");
+            let is_new = ours.starts_with('-') && name != *ours && !examples.contains(&example);
+            if is_new && examples.len() < MOST {
+                examples.push(example);
+            }
+        }
+        if examples.is_empty() { String::new() } else { format!(" ({})", examples.join(", ")) }
+    }
+
     /// Whether its flag of that name is in the line.
     fn has_typed(&'static self, name: &str, words: &[String]) -> bool {
         let next = |at: usize| words.get(at + 1).map(String::as_str);
@@ -834,7 +850,7 @@ pub(crate) fn answer(
 ) -> Result<PastedLine, Mistake> {
     let load = load_of(whole);
     if let Some(asked) = asked_of(tool, theirs) {
-        return Err(wrong(format!("{refusal}: {asked}")));
+        return Err(wrong(asked));
     }
     let theirs = without_subcommand(tool, theirs)?;
     let settings = if tool.name == "k6" { k6_settings(tool, &theirs) } else { Settings::default() };
@@ -1055,8 +1071,14 @@ fn asked_of(tool: &'static OtherTool, words: &[String]) -> Option<String> {
             Ok(TypedWord::Flags { takes_next, .. }) => at += usize::from(takes_next),
             Ok(TypedWord::Operand) | Err(_) if !is_command => {}
             _ if HELP.contains(&word.as_str()) => {
+                let place = match tool.url {
+                    UrlPlace::Word => "a URL",
+                    UrlPlace::Script(_) => "its script",
+                    UrlPlace::Targets(_) => "its targets",
+                };
                 return Some(format!(
-                    "type longtail load -h for the flags of longtail; longtail {tool} with {tool}'s flags and a URL says what to type for the same load; docs/migrate.md has the flags of both side by side",
+                    "{tool}'s flags are translated: longtail {tool} with {tool}'s flags and {place} says what to type for the same load{}; type longtail load -h for the flags of longtail; docs/migrate.md has the flags of both side by side",
+                    tool.examples(),
                     tool = tool.name
                 ));
             }
@@ -1844,7 +1866,7 @@ mod tests {
             ),
             (
                 "-c 20 -n 2000 -cpus 16 -disable-keepalive http://h/sleep0.2",
-                "-c 20 -n 2000 --generator-threads 16 --disable-keepalive --timeout 20s -T text/html --style hey -H 'Accept-Encoding: gzip' http://h/sleep0.2",
+                "-c 20 -n 2000 --generator-threads 16 -k --timeout 20s -T text/html --style hey -H 'Accept-Encoding: gzip' http://h/sleep0.2",
             ),
         ] {
             assert_eq!(line("hey", "", theirs), format!("no: type longtail load {ours}{HEYS}"));

@@ -250,6 +250,7 @@ pub(crate) const NO_SCRIPT: &str = "longtail runs no script";
 const NO_TAGS: &str = "figures have no tags; -o NAME.study.json keeps a run under a name";
 const KEPT: &str =
     "every run is kept: longtail report shows it again; --log FILE has a line a request";
+const KEPT_OTHERWISE: &str = "every run is kept in a form that vegeta report does not read: longtail report shows it again; --log FILE has a line a request";
 const NO_DUMP: &str = "requests are not printed; --log FILE.csv has a line for each";
 const OUR_COLUMNS: &str = "prints other columns, in seconds; ours are in ms";
 /// What Go takes for `false`.
@@ -289,7 +290,7 @@ const HEY: OtherTool = OtherTool {
         // hey puts its own name behind it.
         flag("U", Text, Words(&["-H", "User-Agent: {} hey/0.0.1"])),
         flag("host", Text, Words(&["--host", "{}"])),
-        flag("disable-keepalive", Switch, Words(&["--disable-keepalive"])),
+        flag("disable-keepalive", Switch, Words(&["-k"])),
         flag("disable-compression", Switch, Nothing(NO_DECODING)),
         flag("disable-redirects", Switch, Nothing(NO_REDIRECTS)),
         flag("more", Switch, Nothing("--full prints more")),
@@ -716,7 +717,7 @@ const VEGETA: OtherTool = OtherTool {
         flag("redirects", Text, Nothing(NO_REDIRECTS)),
         flag("max-body", Text, Nothing("bodies are read whole and not kept")),
         flag("http2", OneOf(FALSE), Nothing(HTTP_1_ONLY)),
-        flag("output", Text, Nothing(KEPT)),
+        flag("output", Text, Nothing(KEPT_OTHERWISE)),
         flag("name", Text, Nothing(NO_NAMES)),
         flag("lazy", Switch, Nothing("requests are made before the start")),
         flag(
@@ -929,6 +930,14 @@ impl OtherTool {
 }
 
 impl OthersFlag {
+    /// Its first name, with its dashes.
+    pub(crate) fn shown_name(&self, spelling: Spelling) -> String {
+        let name = self.names.split(' ').next().unwrap_or_default();
+        let is_letter = name.chars().count() == 1;
+        let dashes = if is_letter || spelling == Spelling::Go { "-" } else { "--" };
+        format!("{dashes}{name}")
+    }
+
     pub(crate) fn takes_value(&self) -> bool {
         !matches!(self.takes, No | Switch)
     }
