@@ -58,7 +58,7 @@ fn spread_of_times(study: &LoadStudy, summary: &Summary<'_>) -> Result<PageFigur
         lines.push(spread("p50", |q| run.service_time(q).time()));
         key.push(KeyEntry::new(
             "p50",
-            "service time, from when it was sent; below the other if equal",
+            "service time, from when it was sent (hidden where equal)",
         ));
     }
     // Drawn last, so that no other line hides it.
