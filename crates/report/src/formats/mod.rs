@@ -58,9 +58,12 @@ fn is_withheld(load: &LoadStudy) -> bool {
         .is_some_and(|judgement| judgement.verdict == Verdict::Invalid && !judgement.forced)
 }
 
-/// What is concluded of a load, in a line.
+/// Why the figures of a load are not the server's, in a line. The statuses of its responses are in
+/// the layout.
 fn conclusion(load: &LoadStudy) -> String {
     let findings = judge::findings(&Study::from(load.clone()));
-    let conclusions = findings.iter().filter(|it| it.role() == FindingRole::Conclusion);
+    let conclusions = findings.iter().filter(|it| {
+        it.role() == FindingRole::Conclusion && !matches!(it, Finding::GoodStatuses(_))
+    });
     conclusions.map(Finding::sentence).collect::<Vec<_>>().join(" ")
 }

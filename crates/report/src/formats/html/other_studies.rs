@@ -56,10 +56,7 @@ fn spread_of_times(study: &LoadStudy, summary: &Summary<'_>) -> Result<PageFigur
     let mut key = vec![KeyEntry::new("p99", "response time, from when a request was due")];
     if study.plan.load.pace.is_open() {
         lines.push(spread("p50", |q| run.service_time(q).time()));
-        key.push(KeyEntry::new(
-            "p50",
-            "service time, from when it was sent (hidden where equal)",
-        ));
+        key.push(KeyEntry::new("p50", "service time, from when it was sent (hidden where equal)"));
     }
     // Drawn last, so that no other line hides it.
     lines.push(spread("p99", |q| run.response_time(q).time()));
