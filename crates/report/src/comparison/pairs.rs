@@ -156,8 +156,8 @@ pub(super) fn in_one_setting(summary: &SummaryComparison) -> Vec<(&Difference, A
     let mut pairs = changes(summary);
     pairs.retain(|(_, change)| is_of_one(summary, change));
     pairs.sort_by_cached_key(|(_, change)| change.in_words());
-    let lacking: Vec<Option<String>> =
-        pairs.iter().map(|(_, change)| lacking(change, &pairs)).collect();
+    let all: Vec<&ArmChange> = pairs.iter().map(|(_, change)| change).collect();
+    let lacking: Vec<Option<String>> = all.iter().map(|change| lacking(change, &all)).collect();
     for ((_, change), lacking) in pairs.iter_mut().zip(lacking) {
         change.lacking = lacking;
     }
@@ -166,10 +166,10 @@ pub(super) fn in_one_setting(summary: &SummaryComparison) -> Vec<(&Difference, A
 
 /// The setting that all other pairs with the same change have, where the arms of this one have nothing
 /// in common.
-fn lacking(change: &ArmChange, pairs: &[(&Difference, ArmChange)]) -> Option<String> {
+fn lacking(change: &ArmChange, all: &[&ArmChange]) -> Option<String> {
     let is_other =
-        |other: &&ArmChange| other.in_words() == change.in_words() && !other.common.is_empty();
-    let mut others = pairs.iter().map(|(_, other)| other).filter(is_other);
+        |other: &&&ArmChange| other.in_words() == change.in_words() && !other.common.is_empty();
+    let mut others = all.iter().filter(is_other);
     let [setting] = &others.next()?.common[..] else { return None };
     let is_alone =
         change.common.is_empty() && others.all(|other| other.common == [setting.clone()]);
