@@ -336,12 +336,16 @@ impl<'a> SummaryRun<'a> {
         notable_generator_part(self.run, quantile).filter(|_| !self.is_hidden())
     }
 
-    /// Whether a percentile is marked as uncertain: its interval is wide, or a notable part of it
-    /// may be the generator's.
+    /// Whether a percentile is marked as uncertain: its interval is wide or, with few responses, not
+    /// known at all, or a notable part of it may be the generator's.
     pub(crate) fn is_uncertain(&self, quantile: f64) -> bool {
-        let is_rough =
-            self.percentile(quantile).is_some() && rough_interval(self.run, quantile).is_some();
-        is_rough || self.generator_part(quantile).is_some()
+        let has_no_ends = || {
+            let statistics = self.run.statistics.as_ref();
+            let interval = statistics.and_then(|it| it.interval(quantile));
+            interval.is_some_and(|interval| interval.low.or(interval.high).is_none())
+        };
+        let is_rough = || rough_interval(self.run, quantile).is_some() || has_no_ends();
+        self.percentile(quantile).is_some() && is_rough() || self.generator_part(quantile).is_some()
     }
 
     /// Whether every response is known and ours, so that their distribution can be judged.
