@@ -99,6 +99,7 @@ pub(crate) fn or_ruby_lock(limit: Limit, run: &Run) -> Limit {
     let Some(cpu) = CpuUsage::of(&run.generator).filter(|cpu| !cpu.by_quota) else { return limit };
     let serving = server.serving();
     let each = least_busy(&serving);
+    let locked = serving.iter().map(holds_the_lock).fold(f64::INFINITY, f64::min);
     if serving.is_empty() || serving.iter().any(|process| process.used > MORE_THAN_ONE_CPU) {
         return limit;
     }
@@ -109,7 +110,7 @@ pub(crate) fn or_ruby_lock(limit: Limit, run: &Run) -> Limit {
         }
         // If `busy` is known, threads were seen idle while requests waited, so there are enough.
         Limit::InsideApp { at_once: Some(at_once), slots, busy: None, .. }
-            if each >= COMPUTES && is_competition(&at_once, slots, each, run) =>
+            if each >= COMPUTES && is_competition(&at_once, slots, locked, run) =>
         {
             Limit::Threads {
                 slots,
@@ -123,7 +124,7 @@ pub(crate) fn or_ruby_lock(limit: Limit, run: &Run) -> Limit {
         }
         mut limit => {
             if let Limit::InsideApp { computes, .. } = &mut limit
-                && each >= MAY_BE_THE_LOCK
+                && locked >= MAY_BE_THE_LOCK
             {
                 *computes = Some(each);
             }
@@ -132,13 +133,14 @@ pub(crate) fn or_ruby_lock(limit: Limit, run: &Run) -> Limit {
     }
 }
 
-/// Whether waiting for Ruby's lock explains how much longer requests take than alone. `each`: the
-/// share of the time for which a process computes.
-fn is_competition(at_once: &AtOnce, slots: u32, each: f64, run: &Run) -> bool {
+/// Whether waiting for Ruby's lock explains how much longer requests take than alone. `locked`: the
+/// share of the time for which a process holds it.
+fn is_competition(at_once: &AtOnce, slots: u32, locked: f64, run: &Run) -> bool {
     let server = run.generator.server.as_ref();
     let Some(computing) = server.and_then(ServerCpu::per_request) else { return false };
+    let waited = server.and_then(ServerCpu::waited_per_request).unwrap_or_default();
     let longer = (f64::from(slots) - at_once.mean) / run.completed_rate().max(1e-9);
-    longer <= TAKES_OF_THE_LOCK * each * computing.as_secs_f64()
+    longer <= TAKES_OF_THE_LOCK * locked * (computing + waited).as_secs_f64()
 }
 
 /// A request takes Ruby's lock about this many times: to read, after each of its waits, to write.
@@ -147,6 +149,13 @@ const TAKES_OF_THE_LOCK: f64 = 5.0;
 
 /// A server that uses at least this share of its quota is busy computing.
 const QUOTA_USED: f64 = 0.5;
+
+/// For which share of the time a process holds Ruby's lock, about: a thread that waits for a CPU keeps
+/// it. The short waits of many threads that do not hold it add up, too, so waits count for no more than
+/// half of what it computes.
+fn holds_the_lock(process: &ServingProcess) -> f64 {
+    process.wanted.min(1.5 * process.used)
+}
 
 /// What the least busy of these processes used of a CPU.
 fn least_busy(serving: &[ServingProcess]) -> f64 {
@@ -309,10 +318,28 @@ mod tests {
         let Limit::InsideApp { .. } = of(4.9, 10, true) else { panic!() };
     }
 
+    #[test]
+    fn a_thread_that_waits_for_a_cpu_keeps_rubys_lock() {
+        let of = |tenths, waited: u64| {
+            let mut generator = facts(&[tenths], 2, tenths + 2, (true, true));
+            for process in &mut generator.server.as_mut().unwrap().processes {
+                process.run_queue = Nanos::from_millis(100 * waited);
+            }
+            inside_with(generator, 2.0)
+        };
+        let Limit::InsideApp { computes: None, .. } = of(40, 0) else { panic!() };
+        let Limit::InsideApp { computes: Some(_), .. } = of(40, 20) else { panic!() };
+        // It computes so little that the waits are those of many threads.
+        let Limit::InsideApp { computes: None, .. } = of(10, 60) else { panic!() };
+    }
+
     /// What `or_ruby_lock` makes of a limit inside the app that lets `at_once` requests through for
     /// five threads, if its process uses `tenths` tenths of a second of CPU time in ten seconds.
     fn inside_a_process_that_computes(at_once: f64, tenths: u64, is_ruby: bool) -> Limit {
-        let generator = facts(&[tenths], 2, tenths + 2, (is_ruby, true));
+        inside_with(facts(&[tenths], 2, tenths + 2, (is_ruby, true)), at_once)
+    }
+
+    fn inside_with(generator: GeneratorFacts, at_once: f64) -> Limit {
         let run = Run { generator, ..testkit::study::canonical().runs.remove(0) };
         let at_once = Some(AtOnce { mean: at_once, low: at_once, high: Some(at_once) });
         let inside = Limit::InsideApp {
