@@ -92,18 +92,26 @@ fn best(looks: &[SizeLook]) -> Option<&SizeLook> {
 /// there is nothing to gain. `taken`: the size that the user is told to take.
 pub(super) fn what_limits(looks: &[SizeLook], taken: Option<&str>) -> Option<String> {
     let best = best(looks)?;
-    let of_taken = looks
+    let taken = looks
         .iter()
         .filter(|look| look.size != best.size)
         .find(|look| taken.is_some_and(|taken| taken == look.size.to_string()));
-    let of_taken = of_taken
-        .map(|look| format!("{} does {}/s and ", look.size, number::significant(look.rate_per_s)));
-    let does = format!(
-        "{}{} does most, {}/s",
-        of_taken.unwrap_or_default(),
-        best.size,
-        number::significant(best.rate_per_s)
-    );
+    let rate = |look: &SizeLook| format!("{}/s", number::significant(look.rate_per_s));
+    let does = match taken {
+        Some(taken) => {
+            format!(
+                "{} does {} and {} does most, {}",
+                taken.size,
+                rate(taken),
+                best.size,
+                rate(best)
+            )
+        }
+        None => format!("{} does most, {}", best.size, rate(best)),
+    };
+    let computes_of_taken =
+        taken.and_then(|taken| Some(format!(" ({} with {})", share(taken.computes?), taken.size)));
+    let computes_of_taken = computes_of_taken.unwrap_or_default();
     let cpus = best.cpus_used_up.map(|of| {
         if of > 1.0 {
             format!("the {of} CPUs are used up")
@@ -114,15 +122,15 @@ pub(super) fn what_limits(looks: &[SizeLook], taken: Option<&str>) -> Option<Str
     let is_largest = looks.last().is_some_and(|largest| largest.size == best.size);
     let said = match (LockShare::of(best), cpus) {
         (Some(lock), Some(cpus)) if lock.is_near => format!(
-            "Ruby's lock is the limit, as {}, and {cpus}: {does}; {}, and more of them would need more CPUs",
+            "Ruby's lock is the limit, as {}{computes_of_taken}, and {cpus}: {does}; {}, and more of them would need more CPUs",
             lock.computes, lock.allows
         ),
         (Some(lock), None) if lock.is_near => format!(
-            "Ruby's lock is the limit, as {}: {does}; {} with any number of threads",
+            "Ruby's lock is the limit, as {}{computes_of_taken}: {does}; {} with any number of threads",
             lock.computes, lock.allows
         ),
         (Some(lock), None) => format!(
-            "{does}; by Ruby's lock {} with any number of threads, as {}",
+            "{does}; by Ruby's lock {} with any number of threads, as {}{computes_of_taken}",
             lock.allows, lock.computes
         ),
         (_, Some(cpus)) => format!("{cpus}: {does}"),
@@ -248,19 +256,20 @@ mod tests {
             for look in &mut looks {
                 (look.cpus_used_up, look.computes) = (cpus_used_up, computes);
             }
+            looks[0].computes = computes.map(|computes| computes - 0.1);
             what_limits(&looks, Some("2 x 5")).unwrap_or_default()
         };
         assert_eq!(
             said(Some(2.0), Some(0.96), [120.0, 125.0]),
-            "In overload Ruby's lock is the limit, as a process computes for 96 % of the time, and the 2 CPUs are used up: 2 x 5 does 120/s and 2 x 8 does most, 125/s; 2 workers can do about 130/s at most, and more of them would need more CPUs."
+            "In overload Ruby's lock is the limit, as a process computes for 96 % of the time (86 % with 2 x 5), and the 2 CPUs are used up: 2 x 5 does 120/s and 2 x 8 does most, 125/s; 2 workers can do about 130/s at most, and more of them would need more CPUs."
         );
         assert_eq!(
             said(None, Some(0.96), [126.0, 125.0]),
-            "In overload Ruby's lock is the limit, as a process computes for 96 % of the time: 2 x 5 does most, 126/s; 2 workers can do about 131/s at most with any number of threads."
+            "In overload Ruby's lock is the limit, as a process computes for 86 % of the time: 2 x 5 does most, 126/s; 2 workers can do about 147/s at most with any number of threads."
         );
         assert_eq!(
             said(None, Some(0.72), [100.0, 125.0]),
-            "In overload 2 x 5 does 100/s and 2 x 8 does most, 125/s; by Ruby's lock 2 workers can do about 174/s at most with any number of threads, as a process computes for 72 % of the time."
+            "In overload 2 x 5 does 100/s and 2 x 8 does most, 125/s; by Ruby's lock 2 workers can do about 174/s at most with any number of threads, as a process computes for 72 % of the time (62 % with 2 x 5)."
         );
         assert_eq!(
             said(Some(1.0), Some(0.7), [126.0, 125.0]),
