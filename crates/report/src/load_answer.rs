@@ -69,7 +69,10 @@ pub(crate) fn rates(run: &SummaryRun<'_>) -> String {
     let requests = number::or_none(run.run.requests(), |n| number::count_of(n, "request"));
     let failed = number::or_none(run.run.failed(), |n| n.to_string());
     let unfinished = run.unfinished_in_words().map(|words| format!(" · {words}"));
-    let requests = format!("{requests}, {failed} failed{}", unfinished.unwrap_or_default());
+    let outside = Some(run.run.tally.unmeasured.total()).filter(|more| *more > 0);
+    let outside = outside.map(|more| format!(" · {more} more outside the measured time"));
+    let more = [unfinished, outside].into_iter().flatten().collect::<String>();
+    let requests = format!("{requests}, {failed} failed{more}");
     // Where the server ended during the run there is no rate over all of it.
     let completed = run.completed().map(number::rate_in_words);
     if let (Some(offered), Some(sent)) = (run.offered(), run.sent()) {
