@@ -69,7 +69,9 @@ pub(crate) fn rates(run: &SummaryRun<'_>) -> String {
     let requests = number::or_none(run.run.requests(), |n| number::count_of(n, "request"));
     let failed = number::or_none(run.run.failed(), |n| n.to_string());
     let unfinished = run.unfinished_in_words().map(|words| format!(" · {words}"));
-    let outside = Some(run.run.tally.unmeasured.total()).filter(|more| *more > 0);
+    // A closed loop goes on until the last response is in, so a few are.
+    let is_notable = |more: &u64| 10 * more > run.run.requests().unwrap_or_default();
+    let outside = Some(run.run.tally.unmeasured.total()).filter(is_notable);
     let outside = outside.map(|more| format!(" · {more} more outside the measured time"));
     let more = [unfinished, outside].into_iter().flatten().collect::<String>();
     let requests = format!("{requests}, {failed} failed{more}");
