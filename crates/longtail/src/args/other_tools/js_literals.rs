@@ -363,6 +363,42 @@ fn json(value: &JsValue) -> Option<String> {
     }
 }
 
+/// The form that k6 makes of an object: its fields in the order of their names, of a list each value;
+/// `None` if something in it is computed, or is an object itself.
+pub(super) fn form(value: &JsValue) -> Option<String> {
+    let mut pairs = Vec::new();
+    for (name, value) in value.fields() {
+        let values = match value {
+            JsValue::List(values) => &values[..],
+            one => std::slice::from_ref(one),
+        };
+        // Of two fields of a name the last one counts.
+        pairs.retain(|(known, _)| known != name);
+        for value in values {
+            let text = match value {
+                JsValue::Text(text) => text.clone(),
+                JsValue::Number(_) | JsValue::Bool(_) => json(value)?,
+                _ => return None,
+            };
+            pairs.push((name.clone(), text));
+        }
+    }
+    pairs.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let pairs = pairs.iter().map(|(name, value)| format!("{}={}", in_form(name), in_form(value)));
+    Some(pairs.collect::<Vec<_>>().join("&"))
+}
+
+/// A text as a form has it.
+fn in_form(text: &str) -> String {
+    let encoded = text.bytes().map(|byte| match byte {
+        b' ' => "+".to_owned(),
+        b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+        _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    });
+    encoded.collect()
+}
+
 /// The script before and behind `const NAME = `, if nothing else goes by that name.
 fn declared_once<'c>(code: &'c str, name: &str) -> Option<(&'c str, &'c str)> {
     let is_name = !name.is_empty() && name.chars().all(is_of_name);

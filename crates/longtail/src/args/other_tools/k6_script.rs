@@ -7,7 +7,7 @@ use model::Nanos;
 
 use super::flags::{BODY, DURATION, METHOD, RATE, VUS, in_five_digits, with_value};
 use super::js_literals::{
-    JsCall, JsValue, body_of_function, calls, calls_of_batch, exported_object, parts,
+    JsCall, JsValue, body_of_function, calls, calls_of_batch, exported_object, form, parts,
     value_with_constants, with_environment, with_groups_inline, without_comments,
 };
 use crate::args::mistakes::mistaken_values::k6_condition;
@@ -349,6 +349,9 @@ impl K6Script {
             ScriptBody::Text(body) => self.request.extend(with_value(&["-d", "{}"], body)),
             ScriptBody::Computed => self.request.extend(["-d", BODY].map(str::to_owned)),
         }
+        if request.is_own_form() {
+            self.request.extend(["-T", FORM].map(str::to_owned));
+        }
         for header in &request.headers {
             self.request.extend(["-H".to_owned(), header.clone()]);
         }
@@ -561,6 +564,8 @@ struct ScriptRequest {
     /// `None` if it is computed.
     url: Option<String>,
     body: ScriptBody,
+    /// Whether its body is an object, which k6 sends as a form.
+    is_form: bool,
     /// `Name: value`.
     headers: Vec<String>,
     timeout: Option<Nanos>,
@@ -594,25 +599,39 @@ impl ScriptRequest {
         let is_url = |url: &String| url.starts_with("http://") || url.starts_with("https://");
         let url = arguments.next().and_then(|url| url.text().map(str::to_owned)).filter(is_url);
         // http.get(url, parameters), http.post(url, body, parameters)
-        let body = if ["http.get", "http.head"].contains(&call.name) {
-            ScriptBody::None
+        let sent = if ["http.get", "http.head"].contains(&call.name) {
+            JsValue::Nothing
         } else {
-            match arguments.next().unwrap_or(JsValue::Nothing) {
-                JsValue::Nothing => ScriptBody::None,
-                JsValue::Text(body) if body.is_empty() => ScriptBody::None,
-                JsValue::Text(body) if !varies(&body) => ScriptBody::Text(body),
-                _ => ScriptBody::Computed,
-            }
+            arguments.next().unwrap_or(JsValue::Nothing)
+        };
+        let has_object = |written: &&str| written.trim().starts_with('{');
+        let of_body = if method_of(call) == Some("request") { 2 } else { 1 };
+        let body = match &sent {
+            JsValue::Nothing => ScriptBody::None,
+            JsValue::Text(body) if body.is_empty() => ScriptBody::None,
+            JsValue::Text(body) if !varies(body) => ScriptBody::Text(body.clone()),
+            JsValue::Object(_) => match form(&sent).filter(|body| !varies(body)) {
+                Some(body) => ScriptBody::Text(body),
+                None => ScriptBody::Computed,
+            },
+            _ => ScriptBody::Computed,
         };
         let mut request = ScriptRequest {
             method,
             url,
             body,
+            // Of `{ ...base }` no more is known.
+            is_form: matches!(sent, JsValue::Object(_))
+                || sent == JsValue::Computed && call.arguments.get(of_body).is_some_and(has_object),
             headers: Vec::new(),
             timeout: None,
             follows_nothing: false,
             not_taken: Vec::new(),
         };
+        if request.is_form && call.arguments.iter().any(|written| written.contains("http.file(")) {
+            request.is_form = false;
+            request.not_taken.push("its form with a file (multipart/form-data)".to_owned());
+        }
         match arguments.next() {
             None | Some(JsValue::Nothing) => {}
             Some(JsValue::Object(parameters)) => {
@@ -623,6 +642,12 @@ impl ScriptRequest {
             Some(_) => request.not_taken.push("the headers of its request (-H)".to_owned()),
         }
         Some(request)
+    }
+
+    /// Whether k6 itself says that its body is a form: no header of it says what it is.
+    fn is_own_form(&self) -> bool {
+        let says_type = |header: &String| header.to_ascii_lowercase().starts_with("content-type:");
+        self.is_form && !self.headers.iter().any(says_type)
     }
 
     fn take_parameter(&mut self, name: &str, value: &JsValue) {
@@ -670,12 +695,18 @@ impl ScriptRequest {
             ScriptBody::Text(body) => line.extend([" -d ", &quoted_in_mix(body)?]),
             ScriptBody::Computed => return None,
         }
+        if self.is_own_form() {
+            line.extend([" -H ", &quoted_in_mix(&format!("Content-Type: {FORM}"))?]);
+        }
         for header in &self.headers {
             line.extend([" -H ", &quoted_in_mix(header)?]);
         }
         Some(ScriptMixLine { origin: url[..end].to_owned(), line })
     }
 }
+
+/// The type of a body that k6 makes of an object.
+const FORM: &str = "application/x-www-form-urlencoded";
 
 /// Around the ends of a random number, in a script's text: characters that no script has.
 const BEGIN: char = '\u{1}';
@@ -1264,6 +1295,30 @@ mod tests {
             (
                 "const a = JSON.stringify(a);\n  http.post('http://h/', JSON.stringify(a));",
                 "-m POST -d BODY http://h/",
+            ),
+            (
+                "http.post('http://h/', { b: 'd e', a: [1, true], 'c&': 'ü+' });",
+                "-m POST -d a=1&a=true&b=d+e&c%26=%C3%BC%2B -T application/x-www-form-urlencoded http://h/",
+            ),
+            (
+                "const login = { a: n };\n  http.request('PUT', 'http://h/', login);",
+                "-m PUT -d BODY -T application/x-www-form-urlencoded http://h/",
+            ),
+            (
+                "http.post('http://h/', { ...login, a: '1' });",
+                "-m POST -d BODY -T application/x-www-form-urlencoded http://h/",
+            ),
+            (
+                "http.post('http://h/', { a: 'b' }, { headers: { 'content-type': 'c' } });",
+                "-m POST -d a=b -H content-type: c http://h/",
+            ),
+            (
+                "http.get('http://h/'); http.post('http://h/', { a: 'b' });",
+                "--mix GET /, POST / -d \"a=b\" -H \"Content-Type: application/x-www-form-urlencoded\" http://h/",
+            ),
+            (
+                "http.post('http://h/', { a: http.file(f) });",
+                "-m POST -d BODY http://h/ not its form with a file (multipart/form-data)",
             ),
             ("http.request(verb, 'http://h/', '@x');", "-m METHOD --data-raw @x http://h/"),
             ("http.get(BASE + '/a'); sleep(1)", "--think 1s"),
