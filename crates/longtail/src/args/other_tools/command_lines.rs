@@ -639,7 +639,8 @@ impl Translation {
             return;
         }
         let counts = 1..self.flags.len();
-        for at in counts.filter(|at| self.flags[at - 1] == "-n").collect::<Vec<_>>() {
+        let is_count = |flag: &str| ["-n", "--reconnect-after"].contains(&flag);
+        for at in counts.filter(|at| is_count(&self.flags[at - 1])).collect::<Vec<_>>() {
             let Ok(iterations) = self.flags[at].parse::<u64>() else { continue };
             self.flags[at] = iterations.saturating_mul(each.into()).to_string();
         }
@@ -652,14 +653,21 @@ impl Translation {
     fn note_uncounted(&mut self, how: Option<&str>) {
         let Some(how) = how else { return };
         let counts = ["-n", "--rate", "--ramp", "--steps"].into_iter();
-        let counts: Vec<String> = counts
-            .filter_map(|flag| self.flags.iter().position(|word| word == flag))
-            .filter_map(|at| Some(self.flags.get(at..at + 2)?.join(" ")))
-            .collect();
+        let with_value = |flag: &str| {
+            let at = self.flags.iter().position(|word| word == flag)?;
+            Some(self.flags.get(at..at + 2)?.join(" "))
+        };
+        let mut counts: Vec<String> = counts.filter_map(with_value).collect();
         // A rate of --rps is one of requests for k6, too.
-        if let [count] = &counts[..] {
+        if counts.len() > 1 {
+            counts.clear();
+        }
+        counts.extend(with_value("--reconnect-after"));
+        if !counts.is_empty() {
+            let does = if counts.len() > 1 { "count" } else { "counts" };
             self.left_out.push(format!(
-                "its requests are sent {how}: k6 counts iterations, {count} counts requests, so multiply it by the requests of an iteration"
+                "its requests are sent {how}: k6 counts iterations, {} {does} requests, so multiply by the requests of an iteration",
+                listed(&counts)
             ));
         }
     }

@@ -632,7 +632,9 @@ const K6: OtherTool = OtherTool {
         flag("rps", Number, WordsBut(&["--rate", "{}"], WAITS)),
         flag("user-agent", Text, Words(&["-H", "User-Agent: {}"])),
         flag("insecure-skip-tls-verify", No, Words(&["--insecure"])),
-        flag("no-connection-reuse no-vu-connection-reuse", No, Words(&["-k"])),
+        flag("no-connection-reuse", No, Words(&["-k"])),
+        // Once in an iteration: of how many requests that is, a script says.
+        flag("no-vu-connection-reuse", No, Words(&["--reconnect-after", "1"])),
         flag("summary-export", Text, WordsBut(&["-o", "{}"], OTHER_SCHEMA)),
         flag("q quiet no-color no-usage-report no-summary", No, Nothing(NO_PROGRESS)),
         flag("v verbose", No, Nothing("--full prints more")),

@@ -96,7 +96,7 @@ pub(super) struct LoadShape {
 /// An arrival rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct IterationRate {
-    /// How many iterations begin in a second.
+    /// How many iterations begin in a second, at the highest rate.
     pub(super) per_s: f64,
     /// The most virtual users for them.
     pub(super) users: u32,
@@ -885,6 +885,9 @@ impl LoadShape {
             "ramping-arrival-rate" => {
                 let from = scenario.field("startRate").and_then(JsValue::number);
                 let stages = scenario.field("stages").and_then(Stages::of);
+                let targets = stages.iter().flat_map(|stages| stages.targets.iter().copied());
+                let highest = targets.chain(from).fold(0.0, f64::max);
+                iterations = per_second(highest).map(|rate| rate / f64::from(each));
                 let (words, behind) = ramp(from, stages.as_ref(), per_second, most);
                 others = behind;
                 words
