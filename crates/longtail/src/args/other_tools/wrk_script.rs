@@ -52,6 +52,9 @@ const HOOKS: [&str; 5] = ["setup", "init", "delay", "response", "done"];
 /// What ends a path whose numbers the script counts: how far is not known.
 pub(super) const COUNTED: &str = "{1..500}";
 
+const PIPELINING: &str =
+    "its pipelining: it sends several requests at once, ours one at a time on a connection";
+
 /// The only one of them that changes the load itself.
 const DELAY: &str = "its delay(): without --think the load is many times as high";
 
@@ -112,6 +115,9 @@ impl WrkScript {
             }
         }
         script.take_formats(text, &formats);
+        if puts_requests_together(text) {
+            script.not_take(PIPELINING.to_owned());
+        }
         script.is_counted = match &script.path {
             Some(Said::MixPaths(paths)) => paths.iter().any(|path| path.ends_with(COUNTED)),
             _ => false,
@@ -341,6 +347,26 @@ impl WrkScript {
         all.extend(self.not_taken.iter().cloned());
         all
     }
+}
+
+/// Whether a script makes one text of several requests: `table.concat(requests)`, or a sum of them.
+fn puts_requests_together(text: &str) -> bool {
+    let bare: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let is_of_requests = |name: &str| {
+        let is_element = |at: usize| {
+            let before = bare[..at].strip_suffix("]=").and_then(|before| before.rsplit_once('['));
+            before.is_some_and(|(before, _)| before.ends_with(name))
+        };
+        bare.contains(&format!("table.insert({name},wrk.format("))
+            || bare.contains(&format!("{name}={{wrk.format("))
+            || bare.match_indices("wrk.format(").any(|(at, _)| is_element(at))
+    };
+    let mut joined = bare.split("table.concat(").skip(1);
+    bare.contains(")..wrk.format(")
+        || joined.any(|behind| {
+            let name = &behind[..behind.find(|c| !is_of_name(c)).unwrap_or(behind.len())];
+            is_of_requests(name) || behind.starts_with("{wrk.format(")
+        })
 }
 
 /// Of a name, with those before its dots.
@@ -606,6 +632,30 @@ mod tests {
             words.extend(found.path().map(|path| format!("at {path}")));
             words.extend(found.not_taken().iter().map(|what| format!("not {what}")));
             assert_eq!(words.join(" "), expected, "{script}");
+        }
+    }
+
+    #[test]
+    fn requests_that_are_sent_at_once_are_named() {
+        for (script, expected) in [
+            (
+                "init = function()\n  local r = {}\n  r[1] = wrk.format(nil, '/a')\n  r[2] = wrk.format(nil, '/b')\n  req = table.concat(r)\nend\nrequest = function() return req end",
+                true,
+            ),
+            (
+                "function request()\n  local r = {}\n  for i = 1, 8 do table.insert(r, wrk.format('GET', '/')) end\n  return table.concat(r)\nend",
+                true,
+            ),
+            ("function request() return wrk.format() .. wrk.format() end", true),
+            ("function request() return table.concat({ wrk.format(), wrk.format() }) end", true),
+            (
+                "local b = {}\nb[1] = 'a'\nfunction request() return wrk.format('POST', '/', nil, table.concat(b)) end",
+                false,
+            ),
+            ("local r = { wrk.format(), wrk.format() }\nfunction request() return r[1] end", false),
+        ] {
+            let not_taken = WrkScript::in_text(script).not_taken();
+            assert_eq!(not_taken.contains(&PIPELINING.to_owned()), expected, "{script}");
         }
     }
 
