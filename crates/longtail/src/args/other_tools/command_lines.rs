@@ -645,7 +645,7 @@ impl Translation {
             self.flags[at] = iterations.saturating_mul(each.into()).to_string();
         }
         self.differs.push(format!(
-            "--mix draws its {each} requests at random, as many of each; k6 sends them in their order, and counts iterations, -n and --rate count requests"
+            "--mix draws its {each} requests at random, equally likely, so not as many of each in a short run; k6 sends them in their order, as ours does from a file (--requests FILE); k6 counts iterations, -n and --rate count requests"
         ));
     }
 
