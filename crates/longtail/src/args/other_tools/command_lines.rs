@@ -218,6 +218,8 @@ struct Translation {
     differs: Vec<String>,
     /// Flags of theirs that change nothing here, and why; where a value comes from.
     harmless: Vec<String>,
+    /// What the tool does otherwise in nearly every line.
+    habits: Vec<String>,
     /// The path that wrk's script gives to its requests.
     path_of_script: Option<String>,
     /// Whether it gives them one that is not known.
@@ -902,7 +904,7 @@ pub(crate) fn answer(
         && !tool.has_typed(flag, theirs)
         && !settings.follows_nothing
     {
-        found.differs.push(format!("{} follows redirects, ours does not", tool.name));
+        found.habits.push(format!("{} follows redirects, ours does not", tool.name));
     }
     found.note_unasked(tool, beside, &words);
     // A URL in the place of the script leaves nothing to say of one.
@@ -933,24 +935,30 @@ pub(crate) fn answer(
     Ok(PastedLine { refusal: refusal.to_owned(), words, notes: found.notes() })
 }
 
-/// The most notes below a line; what is less important stands together in the last one.
+/// The most notes below a line of what is lost or to be done; what is less important stands together
+/// in the last one. What changes little, or is so in nearly every line, is one more.
 const MOST_NOTES: usize = 3;
 
 impl Translation {
     /// What is said below our line, the most consequential first.
     fn notes(&self) -> Vec<String> {
-        let kinds = [&self.to_fill, &self.left_out, &self.differs, &self.harmless];
-        let mut notes: Vec<String> = Vec::new();
-        for note in kinds.into_iter().flatten() {
-            // Of a flag that is given twice.
-            if !notes.contains(note) {
-                notes.push(note.clone());
+        // Of a flag that is given twice.
+        let once = |kinds: &[&Vec<String>]| {
+            let mut notes: Vec<String> = Vec::new();
+            for note in kinds.iter().copied().flatten() {
+                if !notes.contains(note) {
+                    notes.push(note.clone());
+                }
             }
-        }
+            notes
+        };
+        let mut notes = once(&[&self.to_fill, &self.left_out, &self.differs]);
         if notes.len() > MOST_NOTES {
             let others = notes.split_off(MOST_NOTES - 1).join("; ");
             notes.push(others);
         }
+        let minor = once(&[&self.harmless, &self.habits]).join("; ");
+        notes.extend(Some(minor).filter(|minor| !minor.is_empty()));
         notes
     }
 
@@ -1024,7 +1032,7 @@ impl Translation {
         let typed = [&self.flags[..], beside].concat();
         let has = |words: &[String], word: &str| words.iter().any(|one| one == word);
         if has(words, "GET") && !has(&typed, "GET") {
-            self.differs.push(format!("{} sends GET unless -m says otherwise", tool.name));
+            self.habits.push(format!("{} sends GET unless -m says otherwise", tool.name));
         }
         let encodings = self.accepts.map(|_| "asks for compressed responses (Accept-Encoding)");
         let is_unasked = has(words, "-T") && !has(&typed, "-T");
@@ -1036,7 +1044,7 @@ impl Translation {
         let unasked: Vec<String> =
             encodings.map(str::to_owned).into_iter().chain(own_type).collect();
         if !unasked.is_empty() {
-            self.differs.push(format!("{} itself {}", tool.name, listed(&unasked)));
+            self.habits.push(format!("{} itself {}", tool.name, listed(&unasked)));
         }
     }
 }
@@ -1844,17 +1852,18 @@ mod tests {
     }
 
     #[test]
-    fn at_most_three_notes_stand_below_a_line() {
+    fn losses_stand_before_what_is_so_in_every_line() {
         let tool = OtherTool::of("hey").unwrap();
         let theirs = "-h2 -n 52 -c 5 -q 3 -d a=1 -disable-compression URL".split(' ');
         let theirs: Vec<String> = theirs.map(str::to_owned).collect();
         let said = answer(&definition(), tool, "no", &[], &theirs);
         let notes = said.map(|line| line.notes).unwrap_or_default();
-        assert_eq!(notes.len(), 3);
+        assert_eq!(notes.len(), 4);
         assert_eq!(notes[0], "put your URL in the place of URL");
         assert_eq!(notes[1], "hey's -h2 cannot be done here: longtail speaks HTTP/1.1 only");
-        let of_requests = notes[2].find("hey's -q waits").unwrap();
-        assert!(of_requests < notes[2].find("hey sends 50 of 52 requests").unwrap());
+        assert!(notes[2].starts_with("hey's -q waits"), "{}", notes[2]);
+        let of_requests = notes[3].find("hey sends 50 of 52 requests").unwrap();
+        assert!(of_requests < notes[3].find("hey follows redirects, ours does not").unwrap());
     }
 
     #[test]
@@ -1954,7 +1963,7 @@ mod tests {
         let said = line("wrk", "", "-c4 -d1s --latency http://h/");
         assert!(said.ends_with(" http://h/; --latency: percentiles are always printed"), "{said}");
         let said = line("hey", "", "-n 5 -z 1s -disable-compression http://h/");
-        let notes = "; hey follows redirects, ours does not; hey itself calls every request text/html (-T); hey ignores -n beside -z; -disable-compression: no compressed response is asked for";
+        let notes = "; hey ignores -n beside -z; -disable-compression: no compressed response is asked for; hey follows redirects, ours does not; hey itself calls every request text/html (-T)";
         assert!(said.starts_with("no: type longtail load --for 1s"), "{said}");
         assert!(said.ends_with(notes), "{said}");
         assert!(line("wrk", "", "-s x.lua http://h/").contains("there is no file x.lua"));
