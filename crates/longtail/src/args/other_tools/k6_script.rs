@@ -112,6 +112,10 @@ impl K6Script {
         let code = with_random_numbers(&environment.code);
         let has_options = code.contains("options");
         let options = exported_object(&code, "options");
+        let users = options.as_ref().and_then(most_users);
+        let numbered = users.and_then(|users| with_user_numbers(&code, users));
+        let has_user_numbers = numbered.is_some();
+        let code = numbered.unwrap_or(code);
         let functions = functions_of(options.as_ref());
         let body = match &functions[..] {
             [one] => body_of_function(&code, one).map(with_groups_inline),
@@ -176,6 +180,11 @@ impl K6Script {
             script.not_take(what);
         }
         script.name_additions(&code);
+        if let Some(users) = users.filter(|_| has_user_numbers) {
+            script.not_take(format!(
+                "that each VU has its own __VU (here each request draws one of the 1 to {users} of the script)"
+            ));
+        }
         Some(script)
     }
 
@@ -277,7 +286,7 @@ impl K6Script {
                 self.take_request(request);
                 true
             }
-            several => self.take_mix(several),
+            several => self.take_mix(several) || self.take_mix_of_plain(several),
         };
         let sleeps = all.iter().filter(|call| call.name == "sleep").count();
         if sleeps > 0 {
@@ -293,7 +302,10 @@ impl K6Script {
                 _ => {
                     self.not_take(match count {
                         0 if !has_batch => "its requests".to_owned(),
-                        _ => "several requests, with their URLs, bodies and headers (--mix or --requests FILE)".to_owned(),
+                        _ => format!(
+                            "several requests{}, with their URLs, bodies and headers (--mix or --requests FILE)",
+                            obstacle(why_uncounted, &requests)
+                        ),
                     });
                     if !unread.is_empty() {
                         self.take_rest(&unread);
@@ -372,6 +384,27 @@ impl K6Script {
         }
     }
 
+    /// Those of several requests whose URLs are plain as a mix, where others have a computed one;
+    /// `false` if there are none of either.
+    fn take_mix_of_plain(&mut self, requests: &[ScriptRequest]) -> bool {
+        let is_plain = |request: &&ScriptRequest| request.url.is_some();
+        let (plain, computed): (Vec<&ScriptRequest>, Vec<&ScriptRequest>) =
+            requests.iter().partition(is_plain);
+        let plain: Vec<ScriptRequest> = plain.into_iter().cloned().collect();
+        if computed.is_empty() || !self.take_mix(&plain) {
+            return false;
+        }
+        self.requests_each = requests.len() as u32;
+        for request in computed {
+            let method = request.method.as_deref().unwrap_or(METHOD);
+            self.not_take(format!(
+                "{method} {}, which is computed: add it to --mix with the values in it as {{1..10}}",
+                request.written_url
+            ));
+        }
+        true
+    }
+
     /// Several requests as a mix; `false` if one of them is not plain, or goes elsewhere.
     fn take_mix(&mut self, requests: &[ScriptRequest]) -> bool {
         let lines: Option<Vec<ScriptMixLine>> =
@@ -387,6 +420,27 @@ impl K6Script {
         self.requests_each = if requests.len() > 1 { requests.len() as u32 } else { 0 };
         self.take_rest(requests);
         true
+    }
+}
+
+/// Why several requests are no mix.
+fn obstacle(why_uncounted: Option<&str>, requests: &[ScriptRequest]) -> String {
+    let lines: Vec<Option<ScriptMixLine>> = requests.iter().map(ScriptRequest::mix_line).collect();
+    if let Some(how) = why_uncounted {
+        format!(" that are sent {how}")
+    } else if requests.iter().all(|request| request.url.is_none()) {
+        ", whose URLs are computed".to_owned()
+    } else if lines.iter().all(Option::is_some) {
+        " to several hosts".to_owned()
+    } else {
+        let odd = requests.iter().zip(&lines).filter(|(_, line)| line.is_none());
+        let odd: Vec<String> = odd
+            .map(|(request, _)| {
+                let method = request.method.as_deref().unwrap_or(METHOD);
+                format!("{method} {}", request.written_url)
+            })
+            .collect();
+        format!(" (what {} sends is computed, or would vary in --mix)", listed(&odd))
     }
 }
 
@@ -563,6 +617,8 @@ struct ScriptRequest {
     method: Option<String>,
     /// `None` if it is computed.
     url: Option<String>,
+    /// As it stands in the script, without quotes and random numbers.
+    written_url: String,
     body: ScriptBody,
     /// Whether its body is an object, which k6 sends as a form.
     is_form: bool,
@@ -605,7 +661,9 @@ impl ScriptRequest {
             arguments.next().unwrap_or(JsValue::Nothing)
         };
         let has_object = |written: &&str| written.trim().starts_with('{');
-        let of_body = if method_of(call) == Some("request") { 2 } else { 1 };
+        let is_named = method_of(call) == Some("request");
+        let of_url = usize::from(is_named);
+        let written_url = call.arguments.get(of_url).copied().unwrap_or_default();
         let body = match &sent {
             JsValue::Nothing => ScriptBody::None,
             JsValue::Text(body) if body.is_empty() => ScriptBody::None,
@@ -619,10 +677,12 @@ impl ScriptRequest {
         let mut request = ScriptRequest {
             method,
             url,
+            written_url: with_ends(written_url.trim_matches(['\'', '"', '`'])),
             body,
             // Of `{ ...base }` no more is known.
             is_form: matches!(sent, JsValue::Object(_))
-                || sent == JsValue::Computed && call.arguments.get(of_body).is_some_and(has_object),
+                || sent == JsValue::Computed
+                    && call.arguments.get(of_url + 1).is_some_and(has_object),
             headers: Vec::new(),
             timeout: None,
             follows_nothing: false,
@@ -688,7 +748,7 @@ impl ScriptRequest {
         if !is_plain || varies(&url[..end]) {
             return None;
         }
-        let path = path.replace(BEGIN, "{").replace(END, "}");
+        let path = with_ends(&path);
         let mut line = format!("{} {path}", self.method.as_deref()?);
         match &self.body {
             ScriptBody::None => {}
@@ -715,6 +775,35 @@ const END: char = '\u{2}';
 /// Whether a random number is in this text.
 fn varies(text: &str) -> bool {
     text.contains(BEGIN)
+}
+
+/// A random number as `--mix` has it: `{0..99}`.
+fn with_ends(text: &str) -> String {
+    text.replace(BEGIN, "{").replace(END, "}")
+}
+
+/// The script with a text for the number of each virtual user, `__VU`, which is 1 to `users`; `None`
+/// if it has none.
+fn with_user_numbers(code: &str, users: u32) -> Option<String> {
+    const NUMBER: &str = "__VU";
+    let text = if users == 1 { "'1'".to_owned() } else { format!("'{BEGIN}1..{users}{END}'") };
+    let is_of_name = |c: char| c.is_alphanumeric() || "_$".contains(c);
+    let mut pieces = code.split(NUMBER);
+    let mut found = pieces.next().unwrap_or_default().to_owned();
+    let mut is_found = false;
+    for behind in pieces {
+        let is_other = behind.starts_with(is_of_name) || found.ends_with(is_of_name);
+        is_found |= !is_other;
+        found.extend([if is_other { NUMBER } else { &text }, behind]);
+    }
+    is_found.then_some(found)
+}
+
+/// The most virtual users, if they are plain.
+fn most_users(options: &JsValue) -> Option<u32> {
+    let Some(shape) = LoadShape::of(options, 1) else { return options.field("vus")?.count() };
+    let at = shape.words.iter().position(|word| word == "-c")?;
+    shape.words.get(at + 1)?.parse().ok()
 }
 
 /// The script with a text for each random whole number in it: `Math.floor(Math.random() * 100)` is
@@ -1251,6 +1340,31 @@ mod tests {
     }
 
     #[test]
+    fn the_number_of_a_virtual_user_varies_in_a_mix() {
+        let stages = "stages: [{ duration: '1s', target: 10 }, { duration: '1s', target: 0 }]";
+        let drawn = |users: u32| {
+            format!(
+                " not that each VU has its own __VU (here each request draws one of the 1 to {users} of the script)"
+            )
+        };
+        for (options, url, expected) in [
+            (stages, "`http://h/${__VU}`", format!("--mix GET /{{1..10}}, GET /b http://h/{}", drawn(10))),
+            ("vus: 4, duration: '1s'", "'http://h/' + __VU", format!("--mix GET /{{1..4}}, GET /b http://h/{}", drawn(4))),
+            (
+                "vus: 4, duration: '1s'",
+                "`http://h/${__VUS}`",
+                "--mix GET /b http://h/ not GET http://h/${__VUS}, which is computed: add it to --mix with the values in it as {1..10}".to_owned(),
+            ),
+        ] {
+            let text = format!(
+                "export const options = {{ {options} }};\nexport default function () {{ http.get({url}); http.get('http://h/b'); }}"
+            );
+            let found = taken(&text).unwrap();
+            assert!(found.ends_with(&expected), "{found}");
+        }
+    }
+
+    #[test]
     fn the_one_request_of_the_default_function_is_read() {
         for (body, expected) in [
             ("http.get('http://h/a'); sleep(0.1);", "--think 100ms http://h/a"),
@@ -1342,11 +1456,19 @@ mod tests {
             ),
             (
                 "http.get('http://h/a'); http.get('http://other/b');",
-                "not several requests, with their URLs, bodies and headers (--mix or --requests FILE)",
+                "not several requests to several hosts, with their URLs, bodies and headers (--mix or --requests FILE)",
+            ),
+            (
+                "http.get('http://h/a'); http.get(`http://h/item/${__ITER}`);",
+                "--mix GET /a http://h/ not GET http://h/item/${__ITER}, which is computed: add it to --mix with the values in it as {1..10}",
+            ),
+            (
+                "http.get(A); http.get(`http://h/item/${__ITER}`);",
+                "not several requests, whose URLs are computed, with their URLs, bodies and headers (--mix or --requests FILE)",
             ),
             (
                 "http.get('http://h/a'); http.post('http://h/b', '{1..9}');",
-                "not several requests, with their URLs, bodies and headers (--mix or --requests FILE)",
+                "not several requests (what POST http://h/b sends is computed, or would vary in --mix), with their URLs, bodies and headers (--mix or --requests FILE)",
             ),
             (
                 "sleep(1); http.get('http://h/');",
@@ -1367,7 +1489,7 @@ mod tests {
             ),
             (
                 "http.batch(all);",
-                "sent in a batch not several requests, with their URLs, bodies and headers (--mix or --requests FILE)",
+                "sent in a batch not several requests that are sent in a batch, with their URLs, bodies and headers (--mix or --requests FILE)",
             ),
             (
                 "const r = http.get('http://h/', { responseCallback: expected }); waiting.add(r.timings.waiting);",
@@ -1389,7 +1511,7 @@ mod tests {
             ("const u = 'http://h/'; all.forEach((u) => http.get(u));", "sent in a loop"),
             (
                 "http.get('http://h/a'); if (x) { http.get('http://h/b'); }",
-                "sent under a condition not several requests, with their URLs, bodies and headers (--mix or --requests FILE)",
+                "sent under a condition not several requests that are sent under a condition, with their URLs, bodies and headers (--mix or --requests FILE)",
             ),
             (
                 "for (const i of all) { http.get('http://h/'); sleep(1); }",
