@@ -518,7 +518,8 @@ pub fn command_lines(indent: &str, line: &str, width: Width) -> String {
 }
 
 /// The words of a command line, a flag and its value as one where a line of their own, indented by
-/// `indent`, has room for both. What follows a flag is taken for its value unless it is a flag.
+/// `indent`, has room for both, or no line has room for the value. What follows a flag is taken for
+/// its value unless it is a flag.
 pub(crate) fn flags_with_values(words: Vec<&str>, indent: usize, width: Width) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     let mut is_flag_before = false;
@@ -528,7 +529,11 @@ pub(crate) fn flags_with_values(words: Vec<&str>, indent: usize, width: Width) -
         // Each line but the last ends in ` \`.
         let both = pieces.last().map(|flag| indent + columns_of(flag) + 1 + columns_of(word) + 2);
         match pieces.last_mut() {
-            Some(flag) if is_value && both.is_some_and(|both| width.fits(both)) => {
+            Some(flag)
+                if is_value
+                    && (both.is_some_and(|both| width.fits(both))
+                        || !width.fits(LEAST_INDENT + columns_of(word) + 2)) =>
+            {
                 flag.extend([" ", word]);
             }
             _ => pieces.push(word.to_owned()),
@@ -538,11 +543,15 @@ pub(crate) fn flags_with_values(words: Vec<&str>, indent: usize, width: Width) -
     pieces
 }
 
+/// How far a line that goes on is indented at least: a word in the first column looks like a command.
+const LEAST_INDENT: usize = 2;
+
 /// How far a word of a command line is indented on a line of its own: a word cannot be broken, but
 /// it can begin further left, so that the ` \` behind it still fits.
 pub(crate) fn indent_of_word(word: &str, most: usize, width: Width) -> usize {
     let room = width.columns().unwrap_or(usize::MAX).saturating_sub(columns_of(word) + 2);
-    room.min(most)
+    // A word that fits in no line is broken by the terminal wherever it begins.
+    if room < LEAST_INDENT { most } else { room.min(most) }
 }
 
 /// The words of a command line as a shell splits them, with their quotes.
@@ -651,10 +660,16 @@ mod tests {
 
     #[test]
     fn a_word_that_hardly_fits_begins_further_left() {
-        for length in 60..=78 {
+        for length in 60..=76 {
             let word = "x".repeat(length);
             let text = command(&format!("longtail sweep --puma {word} -k"), Width::of(80));
             assert!(text.lines().all(|line| line.len() <= 80), "{text}");
         }
+        // No line has room for this one.
+        let word = format!("'{}'", "x y ".repeat(20));
+        assert_eq!(
+            command(&format!("longtail load --mix {word} -k"), Width::of(80)),
+            format!("longtail load \\\n    --mix {word} \\\n    -k\n")
+        );
     }
 }
