@@ -667,8 +667,9 @@ impl Translation {
         counts.extend(with_value("--reconnect-after"));
         if !counts.is_empty() {
             let does = if counts.len() > 1 { "count" } else { "counts" };
+            let them = if counts.len() > 1 { "them" } else { "it" };
             self.left_out.push(format!(
-                "its requests are sent {how}: k6 counts iterations, {} {does} requests, so multiply by the requests of an iteration",
+                "its requests are sent {how}: k6 counts iterations, {} {does} requests, so multiply {them} by the requests of an iteration",
                 listed(&counts)
             ));
         }

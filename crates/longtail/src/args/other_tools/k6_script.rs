@@ -1365,6 +1365,64 @@ mod tests {
     }
 
     #[test]
+    fn an_object_as_a_body_is_a_form() {
+        for (body, expected) in [
+            (
+                "http.post('http://h/', { b: 'd e', a: [1, true], 'c&': 'ü+' });",
+                "-m POST -d a=1&a=true&b=d+e&c%26=%C3%BC%2B -T application/x-www-form-urlencoded http://h/",
+            ),
+            (
+                "const login = { a: n };\n  http.request('PUT', 'http://h/', login);",
+                "-m PUT -d BODY -T application/x-www-form-urlencoded http://h/",
+            ),
+            (
+                "http.post('http://h/', { ...login, a: '1' });",
+                "-m POST -d BODY -T application/x-www-form-urlencoded http://h/",
+            ),
+            (
+                "http.post('http://h/', { a: 'b' }, { headers: { 'content-type': 'c' } });",
+                "-m POST -d a=b -H content-type: c http://h/",
+            ),
+            (
+                "http.get('http://h/'); http.post('http://h/', { a: 'b' });",
+                "--mix GET /, POST / -d \"a=b\" -H \"Content-Type: application/x-www-form-urlencoded\" http://h/",
+            ),
+            (
+                "http.post('http://h/', { a: http.file(f) });",
+                "-m POST -d BODY http://h/ not its form with a file (multipart/form-data)",
+            ),
+        ] {
+            let script = format!("export default function () {{\n  {body}\n}}\n");
+            assert_eq!(taken(&script).unwrap(), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn what_keeps_requests_from_a_mix_is_named() {
+        for (body, expected) in [
+            (
+                "http.get('http://h/a'); http.get('http://other/b');",
+                "not several requests to several hosts, with their URLs, bodies and headers (--mix or --requests FILE)",
+            ),
+            (
+                "http.get('http://h/a'); http.get(`http://h/item/${__ITER}`);",
+                "--mix GET /a http://h/ not GET http://h/item/${__ITER}, which is computed: add it to --mix with the values in it as {1..10}",
+            ),
+            (
+                "http.get(A); http.get(`http://h/item/${__ITER}`);",
+                "not several requests, whose URLs are computed, with their URLs, bodies and headers (--mix or --requests FILE)",
+            ),
+            (
+                "http.get('http://h/a'); http.post('http://h/b', '{1..9}');",
+                "not several requests (what POST http://h/b sends is computed, or would vary in --mix), with their URLs, bodies and headers (--mix or --requests FILE)",
+            ),
+        ] {
+            let script = format!("export default function () {{\n  {body}\n}}\n");
+            assert_eq!(taken(&script).unwrap(), expected, "{body}");
+        }
+    }
+
+    #[test]
     fn the_one_request_of_the_default_function_is_read() {
         for (body, expected) in [
             ("http.get('http://h/a'); sleep(0.1);", "--think 100ms http://h/a"),
@@ -1413,30 +1471,6 @@ mod tests {
                 "const a = JSON.stringify(a);\n  http.post('http://h/', JSON.stringify(a));",
                 "-m POST -d BODY http://h/",
             ),
-            (
-                "http.post('http://h/', { b: 'd e', a: [1, true], 'c&': 'ü+' });",
-                "-m POST -d a=1&a=true&b=d+e&c%26=%C3%BC%2B -T application/x-www-form-urlencoded http://h/",
-            ),
-            (
-                "const login = { a: n };\n  http.request('PUT', 'http://h/', login);",
-                "-m PUT -d BODY -T application/x-www-form-urlencoded http://h/",
-            ),
-            (
-                "http.post('http://h/', { ...login, a: '1' });",
-                "-m POST -d BODY -T application/x-www-form-urlencoded http://h/",
-            ),
-            (
-                "http.post('http://h/', { a: 'b' }, { headers: { 'content-type': 'c' } });",
-                "-m POST -d a=b -H content-type: c http://h/",
-            ),
-            (
-                "http.get('http://h/'); http.post('http://h/', { a: 'b' });",
-                "--mix GET /, POST / -d \"a=b\" -H \"Content-Type: application/x-www-form-urlencoded\" http://h/",
-            ),
-            (
-                "http.post('http://h/', { a: http.file(f) });",
-                "-m POST -d BODY http://h/ not its form with a file (multipart/form-data)",
-            ),
             ("http.request(verb, 'http://h/', '@x');", "-m METHOD --data-raw @x http://h/"),
             ("http.get(BASE + '/a'); sleep(1)", "--think 1s"),
             ("const URL = 'http://h/a'; http.get(URL);", "http://h/a"),
@@ -1453,22 +1487,6 @@ mod tests {
             (
                 "http.get('http://h/a,b?c=1#d'); sleep(1); http.post('http://h', '{\"a\":1}', { headers: { B: 'c' } }); sleep(1);",
                 "--think 1s --mix GET /a%2Cb?c=1, POST / -d \"{\\\"a\\\":1}\" -H \"B: c\" http://h/",
-            ),
-            (
-                "http.get('http://h/a'); http.get('http://other/b');",
-                "not several requests to several hosts, with their URLs, bodies and headers (--mix or --requests FILE)",
-            ),
-            (
-                "http.get('http://h/a'); http.get(`http://h/item/${__ITER}`);",
-                "--mix GET /a http://h/ not GET http://h/item/${__ITER}, which is computed: add it to --mix with the values in it as {1..10}",
-            ),
-            (
-                "http.get(A); http.get(`http://h/item/${__ITER}`);",
-                "not several requests, whose URLs are computed, with their URLs, bodies and headers (--mix or --requests FILE)",
-            ),
-            (
-                "http.get('http://h/a'); http.post('http://h/b', '{1..9}');",
-                "not several requests (what POST http://h/b sends is computed, or would vary in --mix), with their URLs, bodies and headers (--mix or --requests FILE)",
             ),
             (
                 "sleep(1); http.get('http://h/');",
