@@ -36,7 +36,7 @@ pub enum Limit {
         #[serde(default)]
         strength: Strength,
         /// How much of a CPU the least busy of Ruby's processes used, if the threads do less than
-        /// they could and compete for Ruby's lock.
+        /// they could, or are seen to wait for a lock, and compete for Ruby's lock.
         #[serde(default)]
         computes: Option<f64>,
     },

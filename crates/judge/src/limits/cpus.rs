@@ -86,7 +86,7 @@ fn is_starved(server: &ServerCpu, cpu: &CpuUsage) -> bool {
 /// If a process of Ruby computes for at least this share of the time while requests wait inside,
 /// its lock may be what holds them up. Handing the lock from thread to thread takes part of the
 /// time, in which the process neither runs nor is ready to.
-const MAY_BE_THE_LOCK: f64 = 0.5;
+pub(crate) const MAY_BE_THE_LOCK: f64 = 0.5;
 
 /// Explains a limit inside the app by Ruby's lock, where that is possible.
 ///

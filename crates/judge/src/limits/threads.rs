@@ -78,8 +78,15 @@ pub(super) fn sentence(limit: &Limit) -> String {
     if let Some(times) = unhindered.filter(|_| !is_number) {
         return sentence_of_times(&times, seen);
     }
-    if let (Some(computes), Some(worth)) = (computes, &worth) {
+    if let Some(computes) = computes {
         let there = seen.unwrap_or_else(|| format!("the server has {slots}"));
+        let Some(worth) = worth else {
+            return format!(
+                "The threads may be the limit: {there}. They probably compete for Ruby's lock, so \
+                 more of them do more, though less and less; or something inside the app holds them \
+                 up, such as a pool."
+            );
+        };
         return format!(
             "The threads may be the limit: {there}, and {worth}. They compete for Ruby's lock, since \
              a process computes for {} of the time; or something inside the app holds them up.",

@@ -3,8 +3,9 @@
 use model::LockWaiters;
 
 use super::evidence::{Backend, WaitsSeen, WatchEvidence};
+use super::locks;
 use crate::limits::threads;
-use crate::words::{capitalised, count_at_looks, count_of, listed};
+use crate::words::{capitalised, count_at_looks, count_of, listed, share};
 
 /// A smaller share of the threads than this is not mentioned.
 const A_FEW: f64 = 0.05;
@@ -83,9 +84,15 @@ pub(super) fn others_end_them(seen: &WatchEvidence) -> bool {
     })
 }
 
-/// Whether some threads wait for a lock or a pool without a time limit.
+/// Whether so many threads wait for a lock or a pool without a time limit that they are mentioned.
 pub(super) fn wait_for_a_lock(seen: &WatchEvidence) -> bool {
-    of_workers(seen).is_some_and(|all| sum(&all, |waits| waits.lock + waits.file_lock) >= ABOUT_ONE)
+    of_workers(seen)
+        .zip(seen.slots())
+        .is_some_and(|(all, slots)| waiting_for_locks(&all) >= A_FEW * f64::from(slots))
+}
+
+fn waiting_for_locks(all: &[WaitsSeen]) -> f64 {
+    sum(all, |waits| waits.lock + waits.file_lock)
 }
 
 /// What threads do that do not wait for each other.
@@ -108,7 +115,7 @@ pub(super) fn own_waits(seen: &WatchEvidence) -> Option<OwnWaits> {
     let slots = seen.slots()?;
     let sleeping = sum(&all, |waits| waits.timed);
     let asking = sum(&all, |waits| waits.socket);
-    let locked = sum(&all, |waits| waits.lock + waits.file_lock);
+    let locked = waiting_for_locks(&all);
     let early: u32 = all.iter().map(|waits| waits.ended_early).sum();
     let ended: u32 = all.iter().map(|waits| waits.ended_in_time).sum();
     let do_sleep = sleeping >= ABOUT_ONE && run_out(seen) && early == 0;
@@ -185,9 +192,16 @@ fn threads_that(threads: f64, what: [&str; 2]) -> String {
 pub(super) fn sentence(seen: &WatchEvidence) -> Option<String> {
     let all = of_workers(seen)?;
     let slots = seen.slots()?;
-    let locked = sum(&all, |waits| waits.lock + waits.file_lock);
-    let has_locks = locked >= A_FEW * f64::from(slots);
-    let locks = (locked, ["waits for a lock or a pool", "wait for a lock or a pool"]);
+    let has_locks = wait_for_a_lock(seen);
+    let a_lock = match locks::may_be_rubys(seen).filter(|_| has_locks) {
+        Some(computes) => format!(
+            "a lock (Ruby's, since a process computes for {} of the time, or another) or a pool",
+            share(computes)
+        ),
+        None => "a lock or a pool".to_owned(),
+    };
+    let wait_for_it = [format!("waits for {a_lock}"), format!("wait for {a_lock}")];
+    let locks = (waiting_for_locks(&all), wait_for_it.each_ref().map(String::as_str));
     let are_turns = !has_locks && others_end_them(seen);
     let timed = match has_locks {
         _ if sleep(seen) => SLEEPS,
@@ -251,7 +265,7 @@ pub(super) fn parts(seen: &WatchEvidence) -> Option<WaitsSeen> {
 }
 
 /// How many threads do this, and the words for one and for several.
-type Part = (f64, [&'static str; 2]);
+type Part<'a> = (f64, [&'a str; 2]);
 
 /// The words for a wait with a time limit. A pool is in one group alone: where some wait for a lock or
 /// a pool without a limit, those with one are told apart from them; and those that such a pool lets
@@ -289,7 +303,11 @@ pub(super) fn outside(seen: &WatchEvidence) -> [&'static str; 2] {
 }
 
 /// What the threads do that do not wait for a lock. `timed`: the words for a wait with a time limit.
-fn but_for_locks(seen: &WatchEvidence, all: &[WaitsSeen], timed: [&'static str; 2]) -> [Part; 4] {
+fn but_for_locks(
+    seen: &WatchEvidence,
+    all: &[WaitsSeen],
+    timed: [&'static str; 2],
+) -> [Part<'static>; 4] {
     let sum = |part| sum(all, part);
     [
         (sum(|waits| waits.timed), timed),
@@ -300,9 +318,9 @@ fn but_for_locks(seen: &WatchEvidence, all: &[WaitsSeen], timed: [&'static str; 
 }
 
 /// Each part that is not too small to mention, the largest first.
-fn in_words(parts: impl IntoIterator<Item = Part>, slots: u32) -> Vec<String> {
-    let is_shown = |(threads, _): &Part| *threads >= A_FEW * f64::from(slots);
-    let mut parts: Vec<Part> = parts.into_iter().filter(is_shown).collect();
+fn in_words<'a>(parts: impl IntoIterator<Item = Part<'a>>, slots: u32) -> Vec<String> {
+    let is_shown = |(threads, _): &Part<'_>| *threads >= A_FEW * f64::from(slots);
+    let mut parts: Vec<Part<'_>> = parts.into_iter().filter(is_shown).collect();
     parts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     parts.into_iter().map(|(threads, what)| threads_that(threads, what)).collect()
 }

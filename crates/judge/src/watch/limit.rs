@@ -109,7 +109,7 @@ pub(super) fn of(seen: &WatchEvidence) -> Found {
         busy: seen.busy().map(f64::from),
         unhindered: None,
         strength: Strength::MayBe,
-        computes: None,
+        computes: locks::may_be_rubys(seen).filter(|_| doing::wait_for_a_lock(seen)),
     })
 }
 

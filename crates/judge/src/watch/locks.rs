@@ -3,23 +3,30 @@
 use model::{Limit, LockWaiters, Nanos};
 
 use super::evidence::{WaitsSeen, WatchEvidence, WatchedWorker};
+use crate::limits::cpus::MAY_BE_THE_LOCK;
 
 /// If a thread waits for a lock in at least this share of the samples, the lock is never free. A
 /// lock that is free now and then is not the limit.
 const ALWAYS: f64 = 0.9;
 /// Fewer samples show only a moment.
 const ENOUGH_LOOKS: usize = 10;
-/// If a process's threads run, or are ready to, for more than this share of the time, they also
-/// wait for Ruby's lock, which looks like any other lock.
-const COMPUTES: f64 = 0.5;
 /// With this many requests per process or more, one waits for another.
 pub(super) const TWO_EACH: u32 = 2;
+
+/// If each process of Ruby whose threads wait for a lock computes so much that this may be Ruby's own,
+/// which looks like any other lock: for which share of the time the one does that computes least.
+pub(super) fn may_be_rubys(seen: &WatchEvidence) -> Option<f64> {
+    let waits = |worker: &&WatchedWorker| worker.waits.is_some_and(|waits| waits.lock > 0.0);
+    let shares = seen.workers.iter().filter(waits).map(|worker| worker.cpu);
+    let least = shares.reduce(|a, b| Some(a?.min(b?)))??;
+    (seen.is_ruby && least >= MAY_BE_THE_LOCK).then_some(least)
+}
 
 /// What the worker's threads do, if some of them wait for a lock other than Ruby's at nearly every
 /// look.
 pub(super) fn always_locked(worker: &WatchedWorker) -> Option<WaitsSeen> {
     let waits = worker.waits.filter(|waits| waits.looks >= ENOUGH_LOOKS)?;
-    let is_locked = waits.locked_share >= ALWAYS && worker.runnable()? <= COMPUTES;
+    let is_locked = waits.locked_share >= ALWAYS && worker.runnable()? <= MAY_BE_THE_LOCK;
     is_locked.then_some(waits)
 }
 

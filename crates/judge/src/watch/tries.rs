@@ -5,7 +5,7 @@ use model::{CpuUsage, Limit, Nanos, number};
 use super::evidence::{Backend, WatchEvidence, WatchedWorker};
 use super::idle::{self, Held};
 use super::limit::{Found, Unseen};
-use super::{doing, shared, uneven};
+use super::{doing, locks, shared, uneven};
 use crate::next::cpus_in_words;
 use crate::words::{brief, capitalised, listed, tenths};
 
@@ -124,6 +124,11 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
                  another thread: more threads (`-t`), if that one can do more.",
                 larger_pool(seen)
             )),
+            None if doing::sleep(seen) && locks::may_be_rubys(seen).is_some() => lines.push(
+                "more threads (`-t`): one that sleeps costs no CPU. They do more, though less and \
+                 less, as Ruby's lock lets one of a process compute at a time."
+                    .to_owned(),
+            ),
             None if doing::sleep(seen) && !doing::wait_for_a_lock(seen) => {
                 lines.push("more threads (`-t`): one that sleeps costs no CPU.".to_owned());
             }
