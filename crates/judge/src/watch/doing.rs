@@ -502,6 +502,13 @@ pub(super) struct Pool {
     ends: TimedWaits,
 }
 
+impl Pool {
+    /// Whether the waits for a turn run out, which the app's log tells as errors.
+    pub(super) fn runs_out(&self) -> bool {
+        self.ends == TimedWaits::RunOut
+    }
+}
+
 /// In each worker the same number of threads waits for a backend, and all others wait with a time
 /// limit. Requests that sleep beside others that ask a backend look the same, but nobody ends a sleep
 /// before its time is up, and how many sleep is another number now and then.

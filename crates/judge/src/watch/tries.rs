@@ -88,10 +88,20 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
         return vec![format!("{pool}; more threads would only wait, too."), stacks(seen)];
     }
     let mut lines = Vec::new();
-    if let Some(asks) = doing::most_wait_for_one_place(seen)
-        && !doing::wait_elsewhere(seen)
-    {
-        lines.push(format!("{asks}: find out why it is slow."));
+    let slow = doing::most_wait_for_one_place(seen)
+        .filter(|_| !doing::wait_elsewhere(seen))
+        .map(|asks| format!("{asks}: find out why it is slow."));
+    // Where it may be a pool that lets few ask it, what tells the two apart comes first.
+    if pool.is_none() {
+        lines.extend(slow.clone());
+    }
+    let is_logged = pool.is_some_and(|pool| pool.runs_out());
+    if is_logged {
+        lines.push(
+            "look in the app's log for ConnectionTimeoutError, or responses with status 500: then \
+             it is the pool."
+                .to_owned(),
+        );
     }
     if let Some((busy, rate)) = seen.busy().zip(seen.settled_rate()) {
         let held = brief(Nanos::from_secs_f64(f64::from(busy) / rate));
@@ -108,7 +118,7 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
             lines.extend(elsewhere(seen));
         } else if let Some(printed) = printed_stacks(seen) {
             lines.push(printed);
-        } else {
+        } else if !is_logged {
             // The app's log tells less than the remedies do.
             least = Some(stacks(seen));
         }
@@ -139,6 +149,7 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
             )),
             None => {}
         }
+        lines.extend(slow.filter(|_| pool.is_some()));
         lines.extend(prediction(seen));
         lines.extend(least);
     } else {
