@@ -1,6 +1,6 @@
 //! The answer of a watch as text: at most 30 lines.
 
-use judge::watch::{Diagnosis, WatchedWorker};
+use judge::watch::{Diagnosis, TURN_IT_ON, WatchedWorker};
 use model::Nanos;
 use report::tree::{DataTable, TableColumn, TableRow};
 use report::{Width, number, text, wrap};
@@ -225,10 +225,7 @@ fn sum(workers: &[WatchedWorker]) -> WatchedWorker {
 fn not_visible(seen: &WatchEvidence) -> Option<String> {
     let why = match seen.no_statistics.as_deref()? {
         "" if seen.workers.is_empty() => "which server it is cannot be seen by this user",
-        "" if seen.is_puma => {
-            "set `activate_control_app` and `state_path \"tmp/puma.state\"` in config/puma.rb, or \
-             give --state FILE"
-        }
+        "" if seen.is_puma => &format!("set {TURN_IT_ON} in config/puma.rb, or give --state FILE"),
         "" => "of a server that is no Puma, nobody says which threads are busy",
         why => why,
     };

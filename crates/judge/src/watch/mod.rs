@@ -19,6 +19,8 @@ pub use self::evidence::{
     WaitsSeen, WatchEvidence, WatchedWorker,
 };
 
+pub use self::waits::TURN_IT_ON;
+
 use model::{Limit, Nanos};
 
 use self::limit::{Found, Unseen};

@@ -7,6 +7,9 @@ use super::limit::Found;
 use super::uneven;
 use crate::words::{brief, capitalised, count_at_looks, count_of};
 
+/// What turns on Puma's control server, in config/puma.rb, where a watch finds it.
+pub const TURN_IT_ON: &str = "`activate_control_app` and `state_path \"tmp/puma.state\"`";
+
 /// Processes that the server starts are mentioned if they use at least this share of its CPU time.
 const CHILDREN: f64 = 0.1;
 /// Other processes are mentioned if they use at least this share of the CPUs.
@@ -308,12 +311,17 @@ pub(super) fn since(seen: &WatchEvidence, found: &Found, wait: Option<Nanos>) ->
     } else {
         String::new()
     };
-    let since = if is_all_along {
-        format!("there was a queue at every look in the {} watched", brief(seen.watched))
-    } else if span.is_from_start || is_early {
-        format!("there was a queue at every look for {length}{of_watched}, perhaps longer")
+    let place = if seen.in_kernel() == Some(0) && seen.waiting() > 0 {
+        if seen.is_puma { " inside Puma (in its reactor or backlog)" } else { " inside the server" }
     } else {
-        format!("there has been a queue for {length}")
+        ""
+    };
+    let since = if is_all_along {
+        format!("requests waited{place} at every look in the {} watched", brief(seen.watched))
+    } else if span.is_from_start || is_early {
+        format!("requests waited{place} at every look for {length}{of_watched}, perhaps longer")
+    } else {
+        format!("requests have waited{place} for {length}")
     };
     let trend = match span.trend {
         None => "too short to say whether it grows".to_owned(),
@@ -328,9 +336,10 @@ pub(super) fn since(seen: &WatchEvidence, found: &Found, wait: Option<Nanos>) ->
         None if seen.no_statistics.is_none() => {
             format!(". How long each request waits is not known: {}", why_no_wait(seen, found))
         }
-        None if seen.is_puma => {
-            ". How long each request waits cannot be seen without Puma's control server".to_owned()
-        }
+        None if seen.is_puma => format!(
+            ". How long each request waits cannot be seen without Puma's control server ({TURN_IT_ON} \
+             in config/puma.rb turn it on)"
+        ),
         None => ". How long each request waits cannot be seen here".to_owned(),
     };
     Some(format!("{since}; {trend}{each}"))
@@ -350,7 +359,7 @@ fn why_no_wait(seen: &WatchEvidence, found: &Found) -> &'static str {
         }
         (_, None) => "that takes two counts of its requests by Puma",
         (_, Some(rate)) if rate.reaches_back => {
-            "Puma's counts of its requests reach back to before this watch; watch longer"
+            "Puma's counts of its requests reach back to before this watch; watch for 15 s or longer"
         }
         (_, Some(rate)) if rate.per_second <= 0.0 => "no request was begun in the last seconds",
         (_, Some(_)) => "Puma's last counts of its requests may be from before they waited",
