@@ -30,12 +30,13 @@ impl AnswerLine {
     }
 }
 
-/// The lines of the answer; `end` is absent while the watch goes on.
+/// The lines of the answer; `end` is absent while the watch goes on. `length`: how long it was to be.
 pub fn answer(
     target: &WatchTarget,
     source: Option<&StatisticsSource>,
     seen: &WatchEvidence,
     end: Option<WatchEnd>,
+    length: Option<Nanos>,
     width: Width,
 ) -> Vec<AnswerLine> {
     let Diagnosis { answer, since, why, tries, .. } = Diagnosis::of(seen);
@@ -69,7 +70,7 @@ pub fn answer(
             put_line(false, label, &text);
         }
     }
-    put_line(false, "  ", &footer(source, seen, end));
+    put_line(false, "  ", &footer(source, seen, end, length));
     lines
 }
 
@@ -237,13 +238,19 @@ fn footer(
     source: Option<&StatisticsSource>,
     seen: &WatchEvidence,
     end: Option<WatchEnd>,
+    length: Option<Nanos>,
 ) -> String {
     /// A smaller part of a CPU is not worth a remark.
     const NOTABLE: f64 = 0.02;
     let watched = match end {
         None => String::new(),
         Some(WatchEnd::User) => {
-            format!("Watched for {}, until it was ended. ", number::length(seen.watched))
+            let of = length.map(|length| format!(" of {}", number::length(length)));
+            format!(
+                "Watched for {}{}, until it was ended. ",
+                number::length(seen.watched),
+                of.unwrap_or_default()
+            )
         }
         Some(_) => format!("Watched for {}. ", number::length(seen.watched)),
     };
@@ -287,7 +294,7 @@ mod tests {
         };
         let source = StatisticsSource { control, shown: "tmp/puma.state".to_owned() };
         let source = Some(source).filter(|_| seen.no_statistics.is_none());
-        answer(&target(), source.as_ref(), seen, end, Width::of(COLUMNS))
+        answer(&target(), source.as_ref(), seen, end, None, Width::of(COLUMNS))
             .into_iter()
             .map(|line| line.text)
             .collect()
@@ -297,10 +304,26 @@ mod tests {
     fn what_watching_takes_is_told_where_it_is_notable() {
         let last = |sampling| {
             let seen = WatchEvidence { sampling: Some(sampling), ..WatchEvidence::default() };
-            footer(None, &seen, None)
+            footer(None, &seen, None, None)
         };
         assert_eq!(last(0.019), "Sends no requests.");
         assert_eq!(last(0.041), "Sends no requests. Watching takes 4 % of a CPU.");
+    }
+
+    #[test]
+    fn a_watch_that_is_ended_early_names_the_length_that_was_asked_for() {
+        let seen = WatchEvidence { watched: Nanos::from_secs(5), ..WatchEvidence::default() };
+        let last = |end, length| footer(None, &seen, Some(end), length);
+        let asked = Some(Nanos::from_secs(30));
+        assert_eq!(
+            last(WatchEnd::User, asked),
+            "Watched for 5.00 s of 30.0 s, until it was ended. Sends no requests."
+        );
+        assert_eq!(
+            last(WatchEnd::User, None),
+            "Watched for 5.00 s, until it was ended. Sends no requests."
+        );
+        assert_eq!(last(WatchEnd::Time, asked), "Watched for 5.00 s. Sends no requests.");
     }
 
     #[test]

@@ -47,6 +47,7 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
         target: &target,
         statistics: statistics.as_ref(),
         thresholds: thresholds.as_ref(),
+        length,
     };
     let end = watch::observe(&target, statistics.as_ref(), args.every, clock, |receiver| {
         let screen = if is_drawn { Some(WatchScreen::take(args.full)?) } else { None };
@@ -95,13 +96,15 @@ struct WatchAnswer<'a> {
     statistics: Option<&'a StatisticsSource>,
     /// `--signals`
     thresholds: Option<&'a SignalThresholds>,
+    /// How long it is to be; `None` if the user ends it.
+    length: Option<Nanos>,
 }
 
 impl WatchAnswer<'_> {
     /// The lines of the answer; `end` is absent while the watch goes on.
     fn lines(&self, board: &WatchBoard, end: Option<WatchEnd>, width: Width) -> Vec<AnswerLine> {
         let seen = board.evidence();
-        let mut lines = watch::answer(self.target, self.statistics, &seen, end, width);
+        let mut lines = watch::answer(self.target, self.statistics, &seen, end, self.length, width);
         if let Some(thresholds) = self.thresholds {
             lines.extend(watch::signal_lines(board, thresholds, width));
         }
