@@ -127,10 +127,12 @@ fn rough(age: Nanos) -> String {
     }
 }
 
+/// The column of busy threads, and how many there are.
+const THREADS: &str = "threads";
 /// The columns. In a narrow table those with the highest number are left out first; 0 stays.
 const HEADS: [(&str, u8); 7] = [
     ("", 0),
-    ("threads", 0),
+    (THREADS, 0),
     ("backlog", 0),
     ("connections", 1),
     ("CPUs", 2),
@@ -150,8 +152,13 @@ pub(crate) fn table(seen: &WatchEvidence, width: Width) -> Vec<String> {
     let is_known = |at: &usize| rows.iter().any(|row| row[*at] != number::NONE);
     let columns: Vec<usize> = (0..HEADS.len()).filter(is_known).collect();
     let cells_of = |row: &[String; 7]| TableRow::new(columns.iter().map(|at| row[*at].clone()));
+    let are_counted = seen.workers.iter().any(|worker| worker.busy_threads.is_some());
     let headings = columns.iter().map(|at| {
-        let (name, leaves) = HEADS[*at];
+        let (name, leaves) = match HEADS[*at] {
+            // Beside figures of this moment, it would be read as the busy ones.
+            (THREADS, leaves) if !are_counted => ("threads in all", leaves),
+            head => head,
+        };
         TableColumn::new(name).leaving(leaves)
     });
     let table = DataTable::of_columns(headings, rows.iter().map(cells_of));
@@ -365,6 +372,18 @@ mod tests {
                 assert!(text.contains(&words(sentence)), "{name}: {sentence}: {text}");
             }
         }
+    }
+
+    #[test]
+    fn threads_are_called_all_of_them_where_the_busy_ones_are_not_counted() {
+        let head = |busy_threads| {
+            let worker =
+                WatchedWorker { threads: Some(5), busy_threads, ..WatchedWorker::default() };
+            let seen = WatchEvidence { workers: vec![worker], ..WatchEvidence::default() };
+            table(&seen, Width::of(COLUMNS)).remove(0)
+        };
+        assert!(head(None).trim().starts_with("threads in all"), "{}", head(None));
+        assert_eq!(head(Some(2)).trim(), "threads");
     }
 
     #[test]

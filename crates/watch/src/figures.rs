@@ -48,8 +48,14 @@ fn thread_states(board: &WatchBoard) -> Option<ReportSection> {
         })
         .collect();
     let columns = std::iter::once("process").chain(THREAD_STATES).chain(["looks"]);
+    if rows.is_empty() {
+        return None;
+    }
     ReportSection::new("What the threads were seen in, % of them at all looks".to_owned())
         .table(DataTable::new(columns, rows))
+        .paragraphs([
+            "`time limit`: they sleep, or wait for another thread for a limited time, as for a pool.",
+        ])
         .filled()
 }
 
@@ -327,7 +333,8 @@ mod tests {
             board.take(Observation::Threads { pools: vec![pool] });
         }
         let text = all_figures(&board, Width::ANY);
-        let row = text.lines().last().unwrap().split_whitespace().collect::<Vec<_>>();
+        let row = text.lines().find(|line| line.starts_with("  7 ")).unwrap();
+        let row = row.split_whitespace().collect::<Vec<_>>();
         assert_eq!(row, ["7", "10.0", "0", "70.0", "20.0", "0", "0", "2"], "{text}");
     }
 
