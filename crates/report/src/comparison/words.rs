@@ -75,9 +75,29 @@ pub(crate) fn plain_percent(part: f64) -> String {
     )
 }
 
+/// `-87 %`; of a change that is hardly certain with its interval: `+12.0 % [+0.1, +25.1]`.
+fn change_in_words(difference: &Difference) -> String {
+    let change = estimate_of(difference).unwrap_or_else(|| "not known".to_owned());
+    match interval_of(difference).filter(|_| is_hardly_certain(difference)) {
+        Some(interval) => format!("{change} {interval}"),
+        None => change,
+    }
+}
+
+/// Whether a change is worse or better, though its interval ends closer to 0 than the margin.
+fn is_hardly_certain(difference: &Difference) -> bool {
+    let is_near = |ends: [f64; 2]| ends[0].abs().min(ends[1].abs()) < difference.margin;
+    has_changed(difference) && difference.interval.is_some_and(is_near)
+}
+
+/// Whether it is worse or better.
+fn has_changed(difference: &Difference) -> bool {
+    matches!(difference.verdict, ComparisonVerdict::Worse | ComparisonVerdict::Better)
+}
+
 /// `3225 → 406 ms (-87 %)`
 fn figures(row: &ComparedMetric, difference: &Difference) -> String {
-    let change = estimate_of(difference).unwrap_or_else(|| "not known".to_owned());
+    let change = change_in_words(difference);
     let medians = summary::medians(row, difference);
     format!("{medians} {} ({change})", row.unit).replace(" /s", "/s")
 }
@@ -135,7 +155,7 @@ fn of_settings(summary: &SummaryComparison) -> Option<String> {
     has_few.then(|| each.collect::<Vec<_>>().join("\n"))
 }
 
-/// What a setting changes: `-k on 8.0.2: p99 203 → 253 ms; mean and p50 the same within 5 %.`
+/// What a setting changes: `-k on 8.0.2: worse: p99 203 → 253 ms; mean and p50 the same within 5 %.`
 fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::ArmChange) -> String {
     let rows = rows_between(summary, &pair.base, &pair.arm);
     // A mean may hide that few requests wait long, or all of them.
@@ -236,23 +256,18 @@ struct ToldChange {
     text: String,
 }
 
-/// Changes, the largest first. Where some are better and others worse, it says which.
+/// Changes, the largest first, those that are better and those that are worse together:
+/// `better: p99 1645 → 223 ms; worse: p50 50.4 → 222 ms, mean 209 → 222 ms`.
 fn by_verdict(changes: &[ToldChange]) -> String {
     let Some(first) = changes.first() else { return String::new() };
     let (alike, others): (Vec<&ToldChange>, Vec<&ToldChange>) =
         changes.iter().partition(|change| change.verdict == first.verdict);
-    let all =
-        |group: &[&ToldChange]| labels::listed(group.iter().map(|change| change.text.clone()));
-    match others.first() {
-        None => all(&alike),
-        Some(second) => format!(
-            "{}: {}; {}: {}",
-            summary::verdict(first.verdict),
-            all(&alike),
-            summary::verdict(second.verdict),
-            all(&others)
-        ),
-    }
+    let groups = [alike, others].into_iter().filter_map(|group| {
+        let verdict = summary::verdict(group.first()?.verdict);
+        let all = labels::listed(group.iter().map(|change| change.text.clone()));
+        Some(format!("{verdict}: {all}"))
+    });
+    groups.collect::<Vec<_>>().join("; ")
 }
 
 /// How sure a change is that no column shows: by its interval or, with too few blocks for one,
@@ -495,7 +510,7 @@ impl ComparedRow<'_> {
 
     /// Whether it is worse or better.
     fn has_changed(&self) -> bool {
-        matches!(self.verdict(), ComparisonVerdict::Worse | ComparisonVerdict::Better)
+        has_changed(self.difference)
     }
 
     /// How large the change is, in either direction: 0 is none, and twice as much counts as half.
@@ -517,14 +532,17 @@ impl ComparedRow<'_> {
         }
     }
 
-    /// `p99 3225 → 406 ms ([-89, -85] %)`: with how sure it is, unless it decides and a column has
-    /// that.
+    /// `p99 3225 → 406 ms ([-89, -85] %)`: with how sure it is, unless it decides, a column has that,
+    /// and it is certain enough.
     fn change_in_headline(&self) -> String {
         let change = self.short_change();
-        if self.row.decides {
-            return change;
+        if !self.row.decides {
+            return format!("{change}{}", certainty(interval_of(self.difference)));
         }
-        format!("{change}{}", certainty(interval_of(self.difference)))
+        if is_hardly_certain(self.difference) {
+            return self.change();
+        }
+        change
     }
 
     /// `3225 → 406 ms`: the medians of both arms, as the table has them.
@@ -991,7 +1009,7 @@ mod tests {
         let said = sentence(&crate::comparison::summary(&study));
         let lines: Vec<&str> = said.lines().collect();
         assert!(
-            lines.len() > 1 && lines[0].starts_with("-k on 6.6.1: p50 41.5 → 46.2 ms"),
+            lines.len() > 1 && lines[0].starts_with("-k on 6.6.1: worse: p50 41.5 → 46.2 ms"),
             "{said}"
         );
         assert_eq!(lines.last(), Some(&few), "{said}");
@@ -1004,7 +1022,7 @@ mod tests {
         study.plan.question = ComparisonQuestion::Change;
         study.runs.retain(|run| run.block <= 6);
         let said = sentence(&crate::comparison::summary(&study));
-        assert!(said.starts_with("6.6.1 -k against 6.6.1: p50 "), "{said}");
+        assert!(said.starts_with("6.6.1 -k against 6.6.1: worse: p50 "), "{said}");
         assert!(said.ends_with("6 blocks tell nothing, 7 could."), "{said}");
     }
 
@@ -1023,6 +1041,21 @@ mod tests {
         assert_eq!(said(0.12, [0.05, 0.2]), ["+12 %", "[+5, +20]"], "it is the margin");
         assert_eq!(said(-0.088, [-0.102, -0.086]), ["-9 %", "[-10, -9]"]);
         assert_eq!(said(0.12, [0.003, 0.25]), ["+12.0 %", "[+0.3, +25.0]"], "0 is left out");
+    }
+
+    #[test]
+    fn a_change_that_is_hardly_certain_is_said_with_its_interval() {
+        let mut summary = crate::comparison::summary(&testkit::comparison::slower());
+        let row = summary.metrics.iter_mut().find(|row| row.metric == Metric::Mean).unwrap();
+        row.differences[0].estimate = Some(0.12);
+        let mut said = |interval| {
+            row.differences[0].interval = Some(interval);
+            let it = ComparedRow { row, difference: &row.differences[0] };
+            [it.change(), it.change_in_headline()]
+                .map(|text| text.split_once(" ms").unwrap().1.to_owned())
+        };
+        assert_eq!(said([0.08, 0.16]), [" (+12 %)", ""]);
+        assert_eq!(said([0.001, 0.251]), [" (+12.0 % [+0.1, +25.1])"; 2]);
     }
 
     #[test]
@@ -1098,7 +1131,7 @@ mod tests {
         let said = sentence(&crate::comparison::summary(&study));
         let few = "-k on 8.0.2: whether mean and p99 differ cannot be told (5 blocks tell nothing, 8 could).";
         assert!(said.contains(few), "{said}");
-        let told = "-k on 6.6.1: p50 42.1 → 46.4 ms (in every run), mean 42.4 → 46.7 ms";
+        let told = "-k on 6.6.1: worse: p50 42.1 → 46.4 ms (in every run), mean 42.4 → 46.7 ms";
         assert!(said.starts_with(told), "{said}");
         let mixed =
             "8.0.2 instead of 6.6.1, with keep-alive: worse: p99 46.9 → 53.2 ms; better: p50 42.1";
@@ -1116,7 +1149,7 @@ mod tests {
             by_verdict(&changes.iter().map(change).collect::<Vec<_>>())
         };
         assert_eq!(said(&[]), "");
-        assert_eq!(said(&[(Worse, "p99"), (Worse, "p50")]), "p99, p50");
+        assert_eq!(said(&[(Worse, "p99"), (Worse, "p50")]), "worse: p99, p50");
         let both = [(Better, "p99"), (Worse, "p50"), (Better, "mean")];
         assert_eq!(said(&both), "better: p99, mean; worse: p50");
     }
