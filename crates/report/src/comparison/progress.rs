@@ -2,7 +2,8 @@
 
 use model::ComparisonStudy;
 use model::comparison::{
-    ComparedMetric, ComparisonFindings, ComparisonPlan, ComparisonQuestion, Difference,
+    ComparedMetric, ComparisonFindings, ComparisonPlan, ComparisonQuestion, Decision, Difference,
+    decision,
 };
 
 use crate::number;
@@ -11,11 +12,7 @@ use crate::number;
 pub fn progress(study: &ComparisonStudy, block: usize) -> String {
     let plan = &study.plan;
     let found = ComparisonFindings::of(plan, &study.runs);
-    let done = block as u32;
-    let may_end = plan.looks().into_iter().find(|look| *look > done);
-    let may_end = may_end.filter(|look| *look < plan.blocks.most());
-    let may_end = may_end.map(|look| format!(", may end after block {look}")).unwrap_or_default();
-    let begin = format!("block {block} of at most {}{may_end}", plan.blocks.most());
+    let begin = format!("block {block} of at most {}{}", plan.blocks.most(), end(study, block));
     if plan.question == ComparisonQuestion::Best {
         return format!("{begin}{}", figures_of_arms(plan, &found));
     }
@@ -54,6 +51,18 @@ pub fn progress(study: &ComparisonStudy, block: usize) -> String {
     format!("{begin}{colon}{}", known.join("; "))
 }
 
+/// After which block it may end, or that it ends at this one, before the last.
+fn end(study: &ComparisonStudy, block: usize) -> String {
+    let plan = &study.plan;
+    let done = block as u32;
+    let most = plan.blocks.most();
+    if done < most && decision(plan, &study.runs) == Decision::Decided {
+        return ", done as all is clear".to_owned();
+    }
+    let next = plan.looks().into_iter().find(|look| *look > done && *look < most);
+    next.map(|look| format!(", may end after block {look}")).unwrap_or_default()
+}
+
 /// `: throughput so far, /s, 2 x 1: 44.0, 2 x 3: 76.5`: the medians so far of the metric that decides which arm
 /// is best. Figures can be compared from block to block, whichever arm is ahead.
 fn figures_of_arms(plan: &ComparisonPlan, found: &ComparisonFindings) -> String {
@@ -84,12 +93,15 @@ mod tests {
     fn the_next_block_that_may_be_the_last_is_named() {
         let mut study = testkit::comparison::slower();
         let begin = |study: &ComparisonStudy, block| {
-            let said = progress(study, block);
+            let mut study = study.clone();
+            study.runs.retain(|run| run.block <= block);
+            let said = progress(&study, block as usize);
             said.split(": ").next().unwrap_or_default().to_owned()
         };
         study.plan.blocks = ComparisonBlocks::UntilDecided;
         assert_eq!(begin(&study, 2), "block 2 of at most 20, may end after block 8");
-        assert_eq!(begin(&study, 8), "block 8 of at most 20, may end after block 12");
+        assert_eq!(begin(&study, 8), "block 8 of at most 20, done as all is clear");
+        assert_eq!(begin(&study, 9), "block 9 of at most 20, may end after block 12");
         assert_eq!(begin(&study, 17), "block 17 of at most 20");
         study.plan.blocks = ComparisonBlocks::Fixed(12);
         assert_eq!(begin(&study, 2), "block 2 of at most 12");
