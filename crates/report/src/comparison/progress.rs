@@ -95,6 +95,7 @@ mod tests {
         let begin = |study: &ComparisonStudy, block| {
             let mut study = study.clone();
             study.runs.retain(|run| run.block <= block);
+            study.runs.last_mut().unwrap().block = block;
             let said = progress(&study, block as usize);
             said.split(": ").next().unwrap_or_default().to_owned()
         };
