@@ -79,10 +79,13 @@ impl ArmChange {
         }
     }
 
-    /// The same as a cell, which is short: `-k`, `no -k`.
+    /// The same as a cell, which is short: `-k`, `kept` (alive), `no -Y`.
     fn beside_in_table(&self) -> String {
-        let lacking = self.lacking.as_ref();
-        lacking.map_or_else(|| self.beside(), |setting| format!("no {}", shortened(setting)))
+        match self.lacking.as_deref() {
+            None => self.beside(),
+            Some("-k") => "kept".to_owned(),
+            Some(lacking) => format!("no {}", shortened(lacking)),
+        }
     }
 
     /// What both have, shortened: `-k`; or what tells them from the other pair with this change:
@@ -218,10 +221,10 @@ pub(super) fn table(summary: &SummaryComparison, has_all: bool) -> Option<DataTa
         let pairs = deciding.first()?.differences.iter().filter(is_shown);
         pairs.map(|pair| (pair, None)).collect()
     };
-    // What names a pair stays; its letters leave last where words name it, too.
+    // What names a pair stays, and so does its verdict. Its letters leave where words name it, too.
     let leading = if are_combinations {
         let words = ["what changes", "with"].map(TableColumn::new);
-        std::iter::once(TableColumn::new("pair").leaving(1)).chain(words).collect()
+        std::iter::once(TableColumn::new("pair").leaving(2)).chain(words).collect()
     } else {
         vec![TableColumn::new("")]
     };
@@ -229,7 +232,7 @@ pub(super) fn table(summary: &SummaryComparison, has_all: bool) -> Option<DataTa
     let of_metrics = deciding.iter().flat_map(|row| {
         let name = summary::name(row.metric);
         let band = ColumnBand::new(name.clone(), format!("of {name}"));
-        [("change", 0), ("interval, %", 3), ("verdict", 2)]
+        [("change", 1), ("interval, %", 3), ("verdict", 0)]
             .map(|(name, leaves)| TableColumn::new(name).leaving(leaves).under(&band))
     });
     // The usual and the slowest requests are what many ask about, whatever decides.
@@ -299,6 +302,7 @@ mod tests {
         let mut with = ArmChange::of(&old, &new);
         with.lacking = Some("-k".to_owned());
         assert_eq!(with.in_sentence("6.6.1"), "8.0.2 instead of 6.6.1, with keep-alive");
+        assert_eq!(with.beside_in_table(), "kept");
         with.lacking = Some("-Y".to_owned());
         assert_eq!(with.in_sentence("6.6.1"), "8.0.2 instead of 6.6.1, without -Y");
         assert_eq!(with.beside_in_table(), "no -Y");
@@ -314,8 +318,8 @@ mod tests {
         for (columns, lead, left) in [
             (100, "pair | what changes | with", "p50"),
             (80, "pair | what changes | with", "interval | p50"),
-            (60, "pair | what changes | with", "interval | verdict | p50"),
-            (40, "what changes | with", "pair | interval | verdict | p50"),
+            (60, "what changes | with", "pair | interval | p50"),
+            (40, "what changes | with", "pair | change | interval | p50"),
         ] {
             let narrowed = text::narrowed(&table, 0, Width::of(columns));
             let leading = narrowed.table.columns.iter().take(narrowed.table.lead);
