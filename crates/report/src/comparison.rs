@@ -95,7 +95,7 @@ pub(crate) fn legend(summary: &SummaryComparison) -> Option<String> {
     let widened: Vec<String> = widened.collect();
     let of_means = (!widened.is_empty()).then(|| {
         format!(
-            "mean of {}: wide interval, as a run's end cuts off long requests; longer --for narrows it",
+            "mean of {}: runs are short for the longest requests: a longer --for narrows its interval",
             listed(&widened)
         )
     });
@@ -600,7 +600,7 @@ mod tests {
         mean.unwrap().differences[0].reaches_throughput = true;
         assert_eq!(
             said(&summary),
-            "mean of B against A: wide interval, as a run's end cuts off long requests; longer --for narrows it"
+            "mean of B against A: runs are short for the longest requests: a longer --for narrows its interval"
         );
     }
 
