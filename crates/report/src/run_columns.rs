@@ -292,7 +292,7 @@ static BLOCK: RunColumn = RunColumn {
 
 static ARM: RunColumn = RunColumn {
     name: "arm",
-    meaning: |_| "A' is the control: A once more",
+    meaning: |_| "A', where there is one, is the control: A once more",
     figure: FigureSource::Of(|run| run.letter().into()),
     stays_when_invalid: true,
     tables: &[Comparison],
