@@ -142,10 +142,14 @@ pub(super) fn of_own_waits(seen: &WatchEvidence) -> Option<String> {
     parts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let mut parts: Vec<String> = parts.into_iter().map(|(_, does)| does).collect();
     parts.push("none waits for a lock".to_owned());
+    let by_whom = if seen.busy() == Some(slots) {
+        format!("all {slots} are busy, by the server's own count, and by the kernel's account ")
+    } else {
+        format!("of {}, by the kernel's account, ", count_of(slots, "thread"))
+    };
     let does = format!(
-        "of {}, by the kernel's account, {} (all {} sleeps that were seen to end ran their full \
-         time: no other thread ended one)",
-        count_of(slots, "thread"),
+        "{by_whom}{} (all {} sleeps that were seen to end ran their full time: no other thread ended \
+         one)",
         listed(&parts),
         own.ended
     );
