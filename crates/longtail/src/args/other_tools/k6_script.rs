@@ -1144,6 +1144,11 @@ mod tests {
         K6Script::in_text(text, &|_| None)
     }
 
+    /// What is taken of a script whose iterations do this.
+    fn taken_of_iteration(body: &str) -> String {
+        taken(&format!("export default function () {{\n  {body}\n}}\n")).unwrap()
+    }
+
     /// What is taken from a script, in a line; `None` if it is no script.
     fn taken(text: &str) -> Option<String> {
         script(text).map(line)
@@ -1392,8 +1397,7 @@ mod tests {
                 "-m POST -d BODY http://h/ not its form with a file (multipart/form-data)",
             ),
         ] {
-            let script = format!("export default function () {{\n  {body}\n}}\n");
-            assert_eq!(taken(&script).unwrap(), expected, "{body}");
+            assert_eq!(taken_of_iteration(body), expected, "{body}");
         }
     }
 
@@ -1417,8 +1421,7 @@ mod tests {
                 "not several requests (what POST http://h/b sends is computed, or would vary in --mix), with their URLs, bodies and headers (--mix or --requests FILE)",
             ),
         ] {
-            let script = format!("export default function () {{\n  {body}\n}}\n");
-            assert_eq!(taken(&script).unwrap(), expected, "{body}");
+            assert_eq!(taken_of_iteration(body), expected, "{body}");
         }
     }
 
@@ -1514,8 +1517,7 @@ mod tests {
                 "http://h/ not which statuses it takes for good (--check status=200)",
             ),
         ] {
-            let script = format!("export default function () {{\n  {body}\n}}\n");
-            assert_eq!(taken(&script).unwrap(), expected, "{body}");
+            assert_eq!(taken_of_iteration(body), expected, "{body}");
         }
     }
 
@@ -1545,8 +1547,7 @@ mod tests {
             ),
             ("const r = http.get('http://h/'); if (r.status !== 200) { fail(); }", "http://h/"),
         ] {
-            let script = format!("export default function () {{\n  {body}\n}}\n");
-            assert_eq!(taken(&script).unwrap(), expected, "{body}");
+            assert_eq!(taken_of_iteration(body), expected, "{body}");
         }
     }
 
