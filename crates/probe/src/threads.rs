@@ -64,21 +64,17 @@ pub struct PoolLook {
     pub backends: Vec<BackendConnection>,
     /// The names of the commands for which they wait, one for each thread.
     pub commands: Vec<String>,
-    /// How their waits with a time limit have ended since the look before.
-    pub ended: EndedWaits,
+    /// Their waits with a time limit that have ended since the look before.
+    pub ended: Vec<EndedWait>,
 }
 
-/// How waits with a time limit have ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EndedWaits {
-    /// Before the time was up: another thread ended them. A sleep does not end so.
-    pub early: u32,
-    /// When the time was up, as far as is known.
-    pub in_time: u32,
-    /// At how many looks those that were ended early were seen: a measure of their time.
-    pub early_looks: u32,
-    /// The same of the others.
-    pub in_time_looks: u32,
+/// A wait with a time limit that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndedWait {
+    /// Whether it ended before the time was up: another thread ended it. A sleep does not end so.
+    pub is_early: bool,
+    /// At how many looks in a row it was seen: a measure of its time.
+    pub looks: u32,
 }
 
 /// When a thread's wait ends if nobody ends it before.
@@ -138,7 +134,7 @@ impl ThreadPools {
             let mut waited_for = WaitedFor::default();
             let waits = waits_of(*pid, pool, &mut waited_for);
             let before = self.limits.remove(pid).unwrap_or_default();
-            let ended = EndedWaits::between(&before, &mut waited_for.limits, TimeLimit::now);
+            let ended = ended_between(&before, &mut waited_for.limits, TimeLimit::now);
             self.limits.insert(*pid, waited_for.limits);
             let backends = self.peers.of(*pid, &waited_for.sockets);
             let commands = waited_for.commands;
@@ -283,34 +279,26 @@ impl TimeLimit {
     }
 }
 
-impl EndedWaits {
-    /// How the waits that were seen at one look and not at the next have ended; those that go on have
-    /// been seen once more. `now`: the time after
-    /// that look, by either clock.
-    fn between(
-        before: &BTreeMap<u32, TimeLimit>,
-        after: &mut BTreeMap<u32, TimeLimit>,
-        now: impl Fn(bool) -> Nanos,
-    ) -> EndedWaits {
-        /// Ruby may wake for a moment and wait on until the same time, which it computes anew.
-        const SAME: Nanos = Nanos::from_millis(10);
-        let mut ended = EndedWaits::default();
-        for (thread, limit) in before {
-            let is_same = |now: &TimeLimit| now.at.0.abs_diff(limit.at.0) <= SAME.0;
-            if let Some(same) = after.get_mut(thread).filter(|now| is_same(now)) {
-                same.looks += limit.looks;
-                continue;
-            }
-            if now(limit.is_wall_clock) < limit.at {
-                ended.early += 1;
-                ended.early_looks += limit.looks;
-            } else {
-                ended.in_time += 1;
-                ended.in_time_looks += limit.looks;
-            }
+/// The waits that were seen at one look and not at the next. Those that go on have been seen once
+/// more. `now`: the time after that look, by either clock.
+fn ended_between(
+    before: &BTreeMap<u32, TimeLimit>,
+    after: &mut BTreeMap<u32, TimeLimit>,
+    now: impl Fn(bool) -> Nanos,
+) -> Vec<EndedWait> {
+    /// Ruby may wake for a moment and wait on until the same time, which it computes anew.
+    const SAME: Nanos = Nanos::from_millis(10);
+    let mut ended = Vec::new();
+    for (thread, limit) in before {
+        let is_same = |now: &TimeLimit| now.at.0.abs_diff(limit.at.0) <= SAME.0;
+        if let Some(same) = after.get_mut(thread).filter(|now| is_same(now)) {
+            same.looks += limit.looks;
+            continue;
         }
-        ended
+        let is_early = now(limit.is_wall_clock) < limit.at;
+        ended.push(EndedWait { is_early, looks: limit.looks });
     }
+    ended
 }
 
 impl ThreadWaits {
@@ -396,9 +384,9 @@ mod tests {
         let at_1000 = |_| Nanos::from_millis(1000);
         let ended = |before: &[(u32, u64)], after: &[(u32, u64)]| {
             let mut after = limits(after);
-            let EndedWaits { early, in_time, .. } =
-                EndedWaits::between(&limits(before), &mut after, at_1000);
-            [early, in_time]
+            let ended = ended_between(&limits(before), &mut after, at_1000);
+            let early = ended.iter().filter(|wait| wait.is_early).count();
+            [early, ended.len() - early]
         };
         assert_eq!(ended(&[(1, 1300), (2, 900)], &[(3, 1300)]), [1, 1]);
         assert_eq!(ended(&[(1, 1300), (2, 1100)], &[(1, 1300), (2, 1101)]), [0, 0], "they wait on");
@@ -410,9 +398,11 @@ mod tests {
         assert_eq!(ended(&[], &[(1, 1300)]), [0, 0]);
 
         let mut twice = limits(&[(1, 1300), (2, 900)]);
-        EndedWaits::between(&limits(&[(1, 1300)]), &mut twice, at_1000);
-        let seen = EndedWaits::between(&twice, &mut limits(&[]), at_1000);
-        assert_eq!([seen.early_looks, seen.in_time_looks], [2, 1], "at both looks, and at one");
+        ended_between(&limits(&[(1, 1300)]), &mut twice, at_1000);
+        let seen = ended_between(&twice, &mut limits(&[]), at_1000);
+        let at_both_looks = EndedWait { is_early: true, looks: 2 };
+        let at_one = EndedWait { is_early: false, looks: 1 };
+        assert_eq!(seen, [at_both_looks, at_one]);
     }
 
     #[cfg(all(target_os = "linux", target_pointer_width = "64", target_env = "gnu"))]

@@ -16,17 +16,16 @@ use probe::puma_stats::{PumaStats, WorkerStats};
 use probe::rights;
 use probe::sampler::{Observation, ServerSample};
 use probe::server_cpu::CpuRoom;
-use probe::threads::{EndedWaits, PoolLook, ThreadWaits};
+use probe::threads::{PoolLook, ThreadWaits};
 
 use crate::WatchTarget;
 use crate::series::{Quantity, QuantitySeries, WaitingHistory};
+use crate::timed_looks::{TimedLooks, usual};
 
 /// How many of each worker's last reports are kept.
 const MOST_REPORTS: usize = 8;
 /// How many of the last looks at each worker's threads are kept: those of five seconds.
 const MOST_LOOKS: usize = 25;
-/// Of so many looks it is known how waits with a time limit have ended: those of 30 s. Few end in five.
-const MOST_LOOKS_AT_ENDS: usize = 150;
 /// A load is over if at this many samples in a row no request was in flight and none waited. One
 /// alone may fall between two requests.
 const ENOUGH_IDLE: u32 = 2;
@@ -115,7 +114,7 @@ pub struct WatchBoard {
     /// What they did at all looks of the watch.
     pub(crate) thread_states: BTreeMap<u32, ThreadStates>,
     /// How their waits with a time limit ended, for more looks.
-    ended_waits: BTreeMap<u32, VecDeque<EndedWaits>>,
+    timed_looks: BTreeMap<u32, TimedLooks>,
     /// At how many samples in a row no request was seen, and whether there is a load.
     idle_samples: u32,
     has_load: bool,
@@ -294,7 +293,7 @@ impl WatchBoard {
         let is_there = |pid: &u32| pools.iter().any(|pool| pool.pid == *pid);
         self.looks.retain(|pid, _| is_there(pid));
         self.thread_states.retain(|pid, _| is_there(pid));
-        self.ended_waits.retain(|pid, _| is_there(pid));
+        self.timed_looks.retain(|pid, _| is_there(pid));
         for pool in pools {
             if let Some(waits) = pool.waits {
                 self.thread_states.entry(pool.pid).or_default().take(waits);
@@ -302,9 +301,7 @@ impl WatchBoard {
             let looks = self.looks.entry(pool.pid).or_default();
             looks.push_back(pool.clone());
             looks.drain(..looks.len().saturating_sub(MOST_LOOKS));
-            let ended = self.ended_waits.entry(pool.pid).or_default();
-            ended.push_back(pool.ended);
-            ended.drain(..ended.len().saturating_sub(MOST_LOOKS_AT_ENDS));
+            self.timed_looks.entry(pool.pid).or_default().take(pool);
         }
     }
 
@@ -331,7 +328,7 @@ impl WatchBoard {
     fn waits_seen(&self, pid: u32, free: u32) -> Option<WaitsSeen> {
         let all = self.looks.get(&pid)?;
         let looks: Vec<ThreadWaits> = all.iter().map(|look| look.waits).collect::<Option<_>>()?;
-        let ended = || self.ended_waits.get(&pid).into_iter().flatten();
+        let ended = self.timed_looks.get(&pid).map(TimedLooks::ended).unwrap_or_default();
         let count = looks.len() as f64;
         let locked = |look: &ThreadWaits| look.lock.saturating_sub(free);
         let mean = |part: &dyn Fn(&ThreadWaits) -> u32| {
@@ -347,11 +344,8 @@ impl WatchBoard {
             other: mean(&|look| look.other),
             locked_share: looks.iter().filter(is_locked).count() as f64 / count,
             looks: looks.len(),
-            untimed_alike: alike(looks.iter().map(ThreadWaits::untimed)),
-            ended_early: ended().map(|ended| ended.early).sum(),
-            ended_in_time: ended().map(|ended| ended.in_time).sum(),
-            early_looks: ended().map(|ended| ended.early_looks).sum(),
-            in_time_looks: ended().map(|ended| ended.in_time_looks).sum(),
+            untimed_alike: usual(looks.iter().map(ThreadWaits::untimed)).share,
+            ended,
         })
     }
 
@@ -447,7 +441,7 @@ impl WatchBoard {
             for looks in self.looks.values_mut() {
                 looks.drain(..looks.len().saturating_sub(1));
             }
-            self.ended_waits.clear();
+            self.timed_looks.clear();
         }
         self.has_load = has_load;
     }
@@ -825,14 +819,6 @@ fn least_at_work(looks: &VecDeque<PoolLook>) -> Option<u32> {
     let at_work =
         looks.iter().map(|look| look.waits.map(|waits| waits.untimed() + waits.timed - waits.lock));
     at_work.min().flatten().filter(|_| looks.len() >= ENOUGH)
-}
-
-/// The share of these numbers that are the one that occurs most often.
-fn alike(numbers: impl Iterator<Item = u32>) -> f64 {
-    let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
-    numbers.for_each(|number| *counts.entry(number).or_default() += 1);
-    let all: u32 = counts.values().sum();
-    f64::from(counts.values().max().copied().unwrap_or(0)) / f64::from(all.max(1))
 }
 
 /// Requests begun between two reports of a worker, and the seconds between them.

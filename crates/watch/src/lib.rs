@@ -22,6 +22,7 @@ mod signals;
 mod situations;
 mod statistics_source;
 mod target;
+mod timed_looks;
 
 use serde::Serialize;
 use thiserror::Error;

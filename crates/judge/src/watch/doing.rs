@@ -39,21 +39,21 @@ impl TimedWaits {
         const NEARLY_ALL: f64 = 0.9;
         /// Fewer may be threads that something else woke.
         const SOME: u32 = 3;
-        let is_known = all.iter().all(|waits| waits.ended_early + waits.ended_in_time >= ENOUGH);
+        let is_known = all.iter().all(|waits| waits.ended.early + waits.ended.in_time >= ENOUGH);
         let are = |part: fn(&WaitsSeen) -> u32| {
             all.iter().all(|waits| {
-                let ended = waits.ended_early + waits.ended_in_time;
+                let ended = waits.ended.early + waits.ended.in_time;
                 f64::from(part(waits)) >= NEARLY_ALL * f64::from(ended)
             })
         };
-        let early: u32 = all.iter().map(|waits| waits.ended_early).sum();
+        let early: u32 = all.iter().map(|waits| waits.ended.early).sum();
         if !is_known {
             TimedWaits::Unclear
-        } else if are(|waits| waits.ended_early) {
+        } else if are(|waits| waits.ended.early) {
             TimedWaits::Turns
-        } else if early >= SOME && all.iter().all(|waits| waits.ended_early > 0) {
+        } else if early >= SOME && all.iter().all(|waits| waits.ended.early > 0) {
             TimedWaits::SomeTurns
-        } else if are(|waits| waits.ended_in_time) {
+        } else if are(|waits| waits.ended.in_time) {
             TimedWaits::RunOut
         } else {
             TimedWaits::Unclear
@@ -116,8 +116,8 @@ pub(super) fn own_waits(seen: &WatchEvidence) -> Option<OwnWaits> {
     let sleeping = sum(&all, |waits| waits.timed);
     let asking = sum(&all, |waits| waits.socket);
     let locked = waiting_for_locks(&all);
-    let early: u32 = all.iter().map(|waits| waits.ended_early).sum();
-    let ended: u32 = all.iter().map(|waits| waits.ended_in_time).sum();
+    let early: u32 = all.iter().map(|waits| waits.ended.early).sum();
+    let ended: u32 = all.iter().map(|waits| waits.ended.in_time).sum();
     let do_sleep = sleeping >= ABOUT_ONE && run_out(seen) && early == 0;
     let are_many = f64::from(ended) >= f64::from(ENOUGH_EACH) * sleeping;
     let are_all = threads::are_busy(sleeping + asking, slots) && locked < A_FEW * f64::from(slots);
@@ -233,28 +233,34 @@ pub(super) fn sentence(seen: &WatchEvidence) -> Option<String> {
 /// of them ended, how many threads were in those of either kind at a time, by how many looks found them.
 fn how_they_end(all: &[WaitsSeen]) -> String {
     const ENOUGH: u32 = 20;
-    let early: u32 = all.iter().map(|waits| waits.ended_early).sum();
-    let in_time: u32 = all.iter().map(|waits| waits.ended_in_time).sum();
-    let early_looks: u32 = all.iter().map(|waits| waits.early_looks).sum();
-    let in_time_looks: u32 = all.iter().map(|waits| waits.in_time_looks).sum();
-    let threads_in = |looks: u32| {
-        let share = f64::from(looks) / f64::from(early_looks + in_time_looks);
+    let early: u32 = all.iter().map(|waits| waits.ended.early).sum();
+    let in_time: u32 = all.iter().map(|waits| waits.ended.in_time).sum();
+    let share = share_that_lasted(all).filter(|_| early.min(in_time) >= ENOUGH);
+    let threads_in = |share: Option<f64>| {
+        let Some(share) = share else { return String::new() };
         let threads = count_at_looks(share * sum(all, |waits| waits.timed));
         let noun = if threads == "1" { "thread" } else { "threads" };
-        let is_known = early.min(in_time) >= ENOUGH && early_looks.min(in_time_looks) > 0;
-        if is_known { format!(" ({threads} {noun} at a time)") } else { String::new() }
+        format!(" ({threads} {noun} at a time)")
     };
     let lasted = match in_time {
         0 => String::new(),
         _ => {
-            format!("; {in_time} lasted their full time, as sleeps do{}", threads_in(in_time_looks))
+            format!("; {in_time} lasted their full time, as sleeps do{}", threads_in(share))
         }
     };
     format!(
         "Another thread ended {early} of {} such waits early, as for a pool or a result{}{lasted}.",
         early + in_time,
-        threads_in(early_looks)
+        threads_in(share.map(|share| 1.0 - share))
     )
+}
+
+/// The share of the time of the waits with a time limit that was of those that lasted until then, by how
+/// many looks found them; `None` if there were none of either kind.
+fn share_that_lasted(all: &[WaitsSeen]) -> Option<f64> {
+    let early: u32 = all.iter().map(|waits| waits.ended.early_looks).sum();
+    let in_time: u32 = all.iter().map(|waits| waits.ended.in_time_looks).sum();
+    (early.min(in_time) > 0).then(|| f64::from(in_time) / f64::from(early + in_time))
 }
 
 /// What the threads of all workers do; `None` if those of one of them are not visible.
@@ -497,8 +503,10 @@ fn elsewhere(seen: &WatchEvidence, all: &[WaitsSeen], slots: u32) -> Option<Stri
 pub(super) struct Pool {
     /// In each worker.
     size: u32,
-    inside: f64,
-    /// How many wait with a time limit.
+    /// How many of those that have what it lends ask a backend, and how many sleep.
+    asking: f64,
+    sleeping: f64,
+    /// How many wait for their turn, or, where it is not probable, with a time limit.
     pub waiting: f64,
     /// Whether these are seen to wait for their turn, and always as many; else they may sleep.
     pub is_probable: bool,
@@ -513,22 +521,58 @@ impl Pool {
     }
 }
 
+/// What looks most like a pool.
+fn pool(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
+    pool_of_any(all, slots).or_else(|| pool_of_askers(all, slots))
+}
+
+/// In each worker the same number of threads is in no wait that another one ends, whatever they do, and
+/// nearly always: they have what the others wait for. How many sleep beside others that wait for a
+/// result is another number at each look.
+fn pool_of_any(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
+    /// Fewer looks may be alike by chance.
+    const ENOUGH_LOOKS: u32 = 20;
+    const VERY_STEADY: f64 = 0.9;
+    /// Of waits that ended in either way, in each worker.
+    const ENOUGH_WAITS: u32 = 5;
+    let size = all.first()?.ended.others.number;
+    let is_pool = |waits: &WaitsSeen| {
+        let others = waits.ended.others;
+        let are_known = others.looks >= ENOUGH_LOOKS && others.share >= VERY_STEADY;
+        let are_many = waits.ended.early.min(waits.ended.in_time) >= ENOUGH_WAITS;
+        are_known && are_many && size > 0 && others.number == size
+    };
+    let timed = sum(all, |waits| waits.timed);
+    let asking = sum(all, |waits| waits.socket);
+    let sleeping = share_that_lasted(all)? * timed;
+    let waiting = timed - sleeping;
+    let are_all = threads::are_busy(asking + timed, slots) && waiting >= ABOUT_ONE;
+    (are_all && all.iter().all(is_pool)).then_some(Pool {
+        size,
+        asking,
+        sleeping,
+        waiting,
+        is_probable: true,
+        ends: TimedWaits::Turns,
+    })
+}
+
 /// In each worker the same number of threads waits for a backend, and all others wait with a time
 /// limit. Requests that sleep beside others that ask a backend look the same, but nobody ends a sleep
 /// before its time is up, and how many sleep is another number now and then.
-fn pool(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
+fn pool_of_askers(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
     /// At so many of the looks the pool was in use as a whole; at the others one that returned what
     /// it had was seen on the way to its next turn.
     const STEADY: f64 = 0.6;
     /// Where most waits run out, this is the better part of the evidence.
     const VERY_STEADY: f64 = 0.9;
-    let inside = sum(all, |waits| waits.socket);
+    let asking = sum(all, |waits| waits.socket);
     let waiting = sum(all, |waits| waits.timed);
-    let size = (inside / all.len() as f64).round() as u32;
+    let size = (asking / all.len() as f64).round() as u32;
     let is_pool = |waits: &WaitsSeen| {
         waits.timed >= ABOUT_ONE && waits.socket >= ABOUT_ONE && waits.socket.round() as u32 == size
     };
-    let is_like_one = threads::are_busy(inside + waiting, slots) && all.iter().all(is_pool);
+    let is_like_one = threads::are_busy(asking + waiting, slots) && all.iter().all(is_pool);
     let is_steady = |share: f64| all.iter().all(|waits| waits.untimed_alike >= share);
     let ends = TimedWaits::of(all);
     let is_probable = match ends {
@@ -537,16 +581,27 @@ fn pool(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
         TimedWaits::RunOut | TimedWaits::Unclear => false,
     };
     let is_possible = ends != TimedWaits::RunOut || is_steady(VERY_STEADY);
-    (is_like_one && is_possible).then_some(Pool { size, inside, waiting, is_probable, ends })
+    (is_like_one && is_possible).then_some(Pool {
+        size,
+        asking,
+        sleeping: 0.0,
+        waiting,
+        is_probable,
+        ends,
+    })
 }
 
 /// The sentence about a pool.
 fn in_a_pool(seen: &WatchEvidence, pool: &Pool, workers: usize, slots: u32) -> String {
     let each = if workers > 1 { " in each worker" } else { "" };
     let place = backends(seen).unwrap_or_else(|| "a backend".to_owned());
-    let asks = threads_that(pool.inside, outside(seen));
-    let asks =
-        format!("of {}, by the kernel's account, {asks} ({place})", count_of(slots, "thread"));
+    let asks = format!("{} ({place})", threads_that(pool.asking, outside(seen)));
+    let inside = match (pool.sleeping >= ABOUT_ONE, pool.asking >= ABOUT_ONE) {
+        (false, _) => asks,
+        (true, false) => threads_that(pool.sleeping, SLEEPS),
+        (true, true) => format!("{}, {asks}", threads_that(pool.sleeping, SLEEPS)),
+    };
+    let inside = format!("of {}, by the kernel's account, {inside}", count_of(slots, "thread"));
     let size = pool.size;
     if pool.is_probable {
         let turns = match pool.ends {
@@ -565,7 +620,7 @@ fn in_a_pool(seen: &WatchEvidence, pool: &Pool, workers: usize, slots: u32) -> S
                 threads_that(pool.waiting, turns)
             }
         };
-        return format!("Probably a pool of {size}{each}: {asks}, and {turns}.");
+        return format!("Probably a pool of {size}{each}: {inside}, and {turns}.");
     }
     let (whose, limit) = match pool.ends {
         TimedWaits::RunOut => {
@@ -579,6 +634,6 @@ fn in_a_pool(seen: &WatchEvidence, pool: &Pool, workers: usize, slots: u32) -> S
     format!(
         "Cannot be told: a pool of {size}{each}{whose}, or requests that sleep beside requests that \
          ask {place}. {}, and {limit}.",
-        capitalised(&asks)
+        capitalised(&inside)
     )
 }

@@ -160,18 +160,37 @@ pub struct WaitsSeen {
     /// The share of the samples in which the number of those without a time limit was its usual one.
     #[serde(skip_serializing)]
     pub untimed_alike: f64,
-    /// How many waits with a time limit another thread ended before the time was up.
+    /// How the waits with a time limit ended.
     #[serde(skip_serializing)]
-    pub ended_early: u32,
-    /// How many of them ended when the time was up, as a sleep does.
-    #[serde(skip_serializing)]
-    pub ended_in_time: u32,
+    pub ended: EndedWaits,
+}
+
+/// How waits with a time limit ended, as far as looks at the threads tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct EndedWaits {
+    /// How many another thread ended before the time was up.
+    pub early: u32,
+    /// How many ended when the time was up, as a sleep does.
+    pub in_time: u32,
     /// At how many looks those that were ended early were seen: a measure of their time.
-    #[serde(skip_serializing)]
     pub early_looks: u32,
     /// The same of the others.
-    #[serde(skip_serializing)]
     pub in_time_looks: u32,
+    /// The threads that were in no wait that another one ended: they slept, asked a backend, computed.
+    pub others: Usual,
+}
+
+/// The number that most looks found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Usual {
+    /// The number itself.
+    pub number: u32,
+    /// The share of the looks that found it.
+    pub share: f64,
+    /// The looks of which it is known.
+    pub looks: u32,
 }
 
 /// A place elsewhere whose answer threads wait for, or a command that they have started.
