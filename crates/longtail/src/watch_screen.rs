@@ -129,7 +129,10 @@ fn size_now() -> Result<TerminalSize, Mistake> {
 fn foot(is_full: bool, below: usize) -> String {
     let other = if is_full { "d the answer" } else { "d all figures" };
     let more = if below > 0 {
-        format!("   ↑ ↓ space scroll ({below} more lines)")
+        format!(
+            "   ↑ ↓ space scroll ({} below)",
+            report::number::count_of(below as u64, "more line")
+        )
     } else {
         String::new()
     };

@@ -37,10 +37,7 @@ impl LastWord {
     /// Reads the server's `struct tcp_info` of the connection; `None` if the kernel's has no such
     /// fields.
     pub(crate) fn of(info: &[u8]) -> Option<LastWord> {
-        let word = |at: usize| {
-            let bytes: [u8; 4] = info.get(at..at + 4)?.try_into().ok()?;
-            Some(u32::from_ne_bytes(bytes))
-        };
+        let word = |at: usize| word(info, at);
         let received_ago = word(LAST_DATA_RECEIVED)?;
         let sent_ago = word(LAST_DATA_SENT)?;
         let received = word(DATA_SEGMENTS_IN)?;
@@ -56,6 +53,17 @@ impl LastWord {
             _ => by_segments(received, sent),
         })
     }
+}
+
+/// How many requests were answered on the connection, at most: each takes a segment with data in
+/// either direction, or more. From the server's `struct tcp_info`.
+pub(crate) fn most_answered(info: &[u8]) -> Option<u32> {
+    Some(word(info, DATA_SEGMENTS_IN)?.min(word(info, DATA_SEGMENTS_OUT)?))
+}
+
+fn word(info: &[u8], at: usize) -> Option<u32> {
+    let bytes: [u8; 4] = info.get(at..at + 4)?.try_into().ok()?;
+    Some(u32::from_ne_bytes(bytes))
 }
 
 /// Decides by the numbers of segments with data, assuming that each request is one segment, and

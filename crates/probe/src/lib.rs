@@ -3,6 +3,7 @@
 //!
 //! Reads only. A value that cannot be had is absent, never 0. Nothing here sends load or prints.
 
+mod answered;
 pub mod bpf;
 pub mod control;
 pub mod doctor;

@@ -109,6 +109,8 @@ mod tests {
             last_word: None,
             peer_port: Some(peer_port),
             received: Some(received),
+            answered: None,
+            cookie: 0,
         }
     }
 

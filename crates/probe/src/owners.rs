@@ -178,7 +178,10 @@ mod tests {
             });
             // The table does not say which sockets take IPv6 only. The kernel sets that by itself
             // for those that listen at a single IPv6 address.
-            assert_eq!(KernelSocket { is_v6_only: false, limit: None, ..by_netlink }, listed);
+            assert_eq!(
+                KernelSocket { is_v6_only: false, limit: None, cookie: 0, ..by_netlink },
+                listed
+            );
         }
         let ours = Endpoint::Tcp(connected.local_addr().unwrap());
         assert!(diag.iter().all(|one| one.place != ours), "it does not listen");

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use model::{Clock, ControlServer, Nanos};
 
+use crate::answered::AnsweredRequests;
 use crate::host::HostCounters;
 use crate::owners;
 use crate::processes::{AcceptedConnections, ProcessSample, ServerProcesses, this_threads_cpu};
@@ -97,6 +98,8 @@ pub struct ServerSample {
     pub at: Nanos,
     /// `None` if the kernel did not tell.
     pub sockets: Option<ServerSockets>,
+    /// How many requests were answered since the sample before, at most; `None` if that is not known.
+    pub answered: Option<u32>,
     /// The processes that live.
     pub processes: Vec<ProcessSample>,
     /// The machine's counters, if details are wanted.
@@ -122,6 +125,7 @@ pub struct Sampler {
     plan: SamplingPlan,
     samples: usize,
     threads: ThreadPools,
+    answered: Option<AnsweredRequests>,
     queues: usize,
 }
 
@@ -134,6 +138,7 @@ impl Sampler {
         listening: Option<BTreeSet<u64>>,
         plan: SamplingPlan,
     ) -> Sampler {
+        let port = listener.port().filter(|_| plan.has_details);
         Sampler {
             listener,
             processes: ServerProcesses::of(roots),
@@ -141,6 +146,7 @@ impl Sampler {
             plan,
             samples: 0,
             threads: ThreadPools::default(),
+            answered: port.and_then(AnsweredRequests::at),
             queues: 0,
         }
     }
@@ -172,6 +178,9 @@ impl Sampler {
             };
             if !tell(seen) {
                 return;
+            }
+            if let Some(requests) = self.answered.as_mut().filter(|_| !is_sample) {
+                requests.note_closed();
             }
             if !is_sample && self.is_look_due() {
                 let pools = self.threads.look();
@@ -223,6 +232,10 @@ impl Sampler {
         }
         let processes = self.sample_processes(sockets.as_deref(), is_search, &mut missing);
         let has_details = self.plan.has_details;
+        let answered = sockets
+            .as_ref()
+            .zip(self.answered.as_mut())
+            .and_then(|(sockets, requests)| requests.since(sockets));
         let sockets = sockets.as_deref().map(ServerSockets::of);
         let pids: Vec<u32> = processes.iter().map(|process| process.pid).collect();
         if has_details {
@@ -238,6 +251,7 @@ impl Sampler {
         Observation::Server(Box::new(ServerSample {
             at,
             sockets,
+            answered,
             processes,
             host,
             room,

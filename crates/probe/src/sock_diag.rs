@@ -7,11 +7,12 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
-use crate::last_word::LastWord;
+use crate::last_word::{LastWord, most_answered};
 use model::Endpoint;
+use rustix::io::Errno;
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, sendto, socket_with,
 };
 
 /// A socket as the kernel lists it: a listener, or the end of a connection that is not closed on
@@ -41,6 +42,10 @@ pub struct KernelSocket {
     /// Bytes that this end of a TCP connection received, if last words were asked for and the kernel
     /// tells.
     pub received: Option<u64>,
+    /// How many requests this end of a TCP connection has answered, at most, under the same conditions.
+    pub answered: Option<u32>,
+    /// The kernel's own number of it, which no other socket gets; 0 from the tables in `/proc`.
+    pub cookie: u64,
 }
 
 impl KernelSocket {
@@ -59,6 +64,7 @@ impl KernelSocket {
 
 /// States (`include/net/tcp_states.h`).
 pub(crate) const ESTABLISHED: u8 = 1;
+const CLOSED: u8 = 7;
 pub(crate) const CLOSE_WAIT: u8 = 8;
 pub(crate) const LISTEN: u8 = 10;
 
@@ -85,6 +91,7 @@ const STATE: usize = 1;
 const SOURCE_PORT: usize = 4;
 const PEER_PORT: usize = 6;
 const SOURCE: usize = 8;
+const COOKIE: usize = 44;
 const RECEIVE_QUEUE: usize = 56;
 const SEND_QUEUE: usize = 60;
 const USER: usize = 64;
@@ -155,6 +162,8 @@ impl SocketQuery {
             last_word: info.and_then(LastWord::of),
             peer_port: (state != LISTEN).then(|| u16::from_be_bytes(bytes(message, PEER_PORT))),
             received: info.and_then(bytes_received),
+            answered: info.and_then(most_answered),
+            cookie: u64::from_ne_bytes(bytes(message, COOKIE)),
         })
     }
 }
@@ -252,6 +261,50 @@ impl SockDiag {
             }
         }
         Ok(found)
+    }
+}
+
+/// Hears of each TCP connection at one port when its end here is done with, with its last counts. The
+/// kernel tells it to everybody (`SKNLGRP_INET_TCP_DESTROY`, Linux 4.2 and later).
+#[derive(Debug)]
+pub(crate) struct ClosedConnections {
+    socket: OwnedFd,
+    port: u16,
+    buffer: Vec<u8>,
+}
+
+impl ClosedConnections {
+    /// # Errors
+    /// If the kernel has no `sock_diag`, or this process may not hear that.
+    pub(crate) fn at(port: u16) -> io::Result<ClosedConnections> {
+        /// The group's bit.
+        const TCP_DESTROY: u32 = 1;
+        let SockDiag { socket, buffer, .. } = SockDiag::open()?;
+        bind(&socket, &SocketAddrNetlink::new(0, TCP_DESTROY))?;
+        Ok(ClosedConnections { socket, port, buffer })
+    }
+
+    /// Those that were closed since the last question.
+    ///
+    /// # Errors
+    /// If there were so many that the kernel has dropped some; what is in its buffer remains to be
+    /// taken.
+    pub(crate) fn take(&mut self) -> io::Result<Vec<KernelSocket>> {
+        /// These are no answers to a question.
+        const SEQUENCE: u32 = 0;
+        let query = SocketQuery { states: 1 << CLOSED, port: self.port, has_last_words: true };
+        let flags = RecvFlags::TRUNC | RecvFlags::DONTWAIT;
+        let mut found = Vec::new();
+        loop {
+            let length = match recv(&self.socket, &mut self.buffer[..], flags) {
+                Ok((_, length)) => length,
+                Err(Errno::AGAIN) => return Ok(found),
+                Err(error) => return Err(error.into()),
+            };
+            let datagram =
+                self.buffer.get(..length).ok_or_else(|| malformed("a longer message"))?;
+            take(datagram, SEQUENCE, query, &mut found)?;
+        }
     }
 }
 

@@ -119,6 +119,14 @@ impl ServerListener {
         }
     }
 
+    /// The TCP port, if the kernel tells of its sockets by netlink.
+    pub(crate) fn port(&self) -> Option<u16> {
+        match self.0 {
+            SocketSource::Diag(_, port, _) => Some(port),
+            SocketSource::Table(_) | SocketSource::Unix(_) => None,
+        }
+    }
+
     /// Where the sockets are read from.
     pub fn source(&self) -> &'static str {
         match self.0 {
@@ -238,6 +246,8 @@ fn tcp_line(line: &str) -> Option<KernelSocket> {
         last_word: None,
         peer_port: None,
         received: None,
+        answered: None,
+        cookie: 0,
     })
 }
 
@@ -287,6 +297,8 @@ fn unix_line(line: &str) -> Option<KernelSocket> {
         last_word: None,
         peer_port: None,
         received: None,
+        answered: None,
+        cookie: 0,
     })
 }
 

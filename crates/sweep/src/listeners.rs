@@ -158,6 +158,8 @@ mod tests {
             last_word: None,
             peer_port: None,
             received: None,
+            answered: None,
+            cookie: 0,
         }
     }
 

@@ -97,7 +97,9 @@ fn head(target: &WatchTarget, seen: &WatchEvidence, width: Width) -> Vec<String>
         let over = over.map(|over| format!(" over {over:.0} s")).unwrap_or_default();
         format!("{} req/s{over}", rate.in_words())
     });
-    let rate = rate.or_else(|| seen.busy().map(|_| "req/s not known yet".to_owned()));
+    let by_kernel = || Some(format!("~{} req/s", number::rate_in_words(seen.answered_rate()?)));
+    let rate =
+        rate.or_else(by_kernel).or_else(|| seen.busy().map(|_| "req/s not known yet".to_owned()));
     let up = seen.age.map(|age| format!("up {}", rough(age)));
     let connect = seen.connect.map(|took| format!("connect {}", number::time(took)));
     let parts = [Some(format!("{name} on {}", target.place())), size, up, rate, connect];

@@ -455,7 +455,8 @@ impl WatchBoard {
     }
 
     fn take_sample(&mut self, sample: ServerSample) {
-        let ServerSample { at, sockets, processes, host, room, age, missing, cpu } = sample;
+        let ServerSample { at, sockets, answered, processes, host, room, age, missing, cpu } =
+            sample;
         self.seen.watched = at;
         self.seen.age = age;
         self.sampler_cpu = cpu;
@@ -476,6 +477,7 @@ impl WatchBoard {
         let maybe = sockets.map_or(0, |sockets| sockets.maybe_out);
         self.gauge(SERVER, Quantity::RequestsOut, at, out.map(f64::from));
         self.gauge(SERVER, Quantity::RequestsOutAtMost, at, out.map(|out| f64::from(out + maybe)));
+        self.rate(SERVER, Quantity::Answered, at, answered.map(f64::from));
         self.take_processes(at, processes);
         self.note_load(at);
         let overflows =
@@ -773,6 +775,7 @@ impl WatchBoard {
             rate: said
                 .filter(|said| said.workers.iter().all(|worker| worker.ready))
                 .and_then(|_| board.start_rate()),
+            answered: recent(Quantity::Answered),
             still: board.still(),
             queue: recent(Quantity::AcceptQueue),
             queue_most: series(Quantity::AcceptQueue).and_then(|series| series.most),

@@ -133,6 +133,12 @@ pub fn stands_at(board: &WatchBoard) -> Option<String> {
     Diagnosis::of(&board.evidence()).answer.into_iter().next()
 }
 
+/// What a finished watch has found, in short: why requests wait, else what waits.
+pub fn in_short(board: &WatchBoard) -> Option<String> {
+    let Diagnosis { why, answer, .. } = Diagnosis::of(&board.evidence());
+    why.or_else(|| answer.into_iter().next())
+}
+
 /// For how many figures there is room beside the time.
 fn columns_in(width: Width) -> usize {
     width.columns().map_or(usize::MAX, |columns| (columns - TIME) / FIGURE)

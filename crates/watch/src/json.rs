@@ -64,7 +64,9 @@ pub fn watch_json(
         "no_statistics": seen.no_statistics,
         "not_visible": seen.not_visible,
     });
+    // More than the macro takes at once.
     all["backends"] = json!(seen.backends);
+    all["responses_per_s_by_kernel"] = json!(seen.answered);
     if let Some(board) = board {
         add_figures(&mut all, board);
     }

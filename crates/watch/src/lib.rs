@@ -29,7 +29,7 @@ use thiserror::Error;
 
 pub use self::answer::{AnswerLine, COLUMNS, answer};
 pub use self::board::WatchBoard;
-pub use self::figures::{all_figures, sample_line, sample_line_head, stands_at};
+pub use self::figures::{all_figures, in_short, sample_line, sample_line_head, stands_at};
 pub use self::json::watch_json;
 pub use self::observe::observe;
 pub use self::signals::{signal_lines, signals_json};

@@ -42,6 +42,8 @@ pub(crate) enum Quantity {
     /// Accepted connections with a request that is not answered: at least, and at most.
     RequestsOut,
     RequestsOutAtMost,
+    /// Requests answered, at most, by the kernel's counts.
+    Answered,
     BusyThreads,
     PoolCapacity,
     Backlog,
@@ -67,6 +69,7 @@ impl Quantity {
             Quantity::UnreadConnections => "connections with unread data",
             Quantity::RequestsOut => "requests in flight or waiting inside",
             Quantity::RequestsOutAtMost => "in flight or waiting, at most",
+            Quantity::Answered => "responses/s by the kernel, at most",
             Quantity::BusyThreads => "busy threads",
             Quantity::PoolCapacity => "pool capacity",
             Quantity::Backlog => "backlog",
@@ -95,6 +98,7 @@ impl Quantity {
             | Quantity::UnreadConnections
             | Quantity::RequestsOut
             | Quantity::RequestsOutAtMost
+            | Quantity::Answered
             | Quantity::BusyThreads
             | Quantity::PoolCapacity
             | Quantity::Backlog

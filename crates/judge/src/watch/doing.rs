@@ -148,8 +148,7 @@ pub(super) fn of_own_waits(seen: &WatchEvidence) -> Option<String> {
         format!("of {}, by the kernel's account, ", count_of(slots, "thread"))
     };
     let does = format!(
-        "{by_whom}{} (all {} sleeps that were seen to end ran their full time: no other thread ended \
-         one)",
+        "{by_whom}{} (of {} sleeps none ended early, as waits for a pool do)",
         listed(&parts),
         own.ended
     );

@@ -50,6 +50,8 @@ pub struct WatchEvidence {
     pub workers: Vec<WatchedWorker>,
     /// How many requests per second the workers began.
     pub rate: Option<StartRate>,
+    /// Responses a second over the last seconds by the kernel's counts, at most.
+    pub answered: Option<f64>,
     /// For at least this many seconds no worker has begun a request.
     pub still: Option<f64>,
     /// Connections in the accept queue, on average over the last seconds.
@@ -426,6 +428,16 @@ impl WatchEvidence {
     /// Puma's version before the first dot.
     pub fn major(&self) -> Option<u32> {
         self.version.as_ref()?.split('.').next()?.parse().ok()
+    }
+
+    /// Responses a second by the kernel's counts, where the server does not count its requests.
+    pub fn answered_rate(&self) -> Option<f64> {
+        self.answered.filter(|rate| *rate > 0.0 && self.rate.is_none())
+    }
+
+    /// How many requests are answered a second now, by whoever counts them.
+    pub(super) fn rate_now(&self) -> Option<f64> {
+        self.settled_rate().or(self.answered_rate())
     }
 
     /// The rate of requests, if it describes the same seconds as the other figures: not if it

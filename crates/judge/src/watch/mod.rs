@@ -21,7 +21,7 @@ pub use self::evidence::{
 
 pub use self::waits::TURN_IT_ON;
 
-use model::{Limit, Nanos};
+use model::{Limit, Nanos, number};
 
 use self::limit::{Found, Unseen};
 use crate::limits;
@@ -58,15 +58,23 @@ impl Diagnosis {
         });
         let now: Vec<String> = waits::threads(seen).into_iter().chain(waits::who(seen)).collect();
         let now = Some(now.join(" ")).filter(|now| !now.is_empty());
-        let estimate = wait.zip(seen.rate).map(|(wait, rate)| {
-            format!(
-                "A request waits about {} on average (estimate: {} waiting / {} per second).",
+        let estimate = wait.map(|wait| {
+            let rate = match (seen.rate, seen.answered_rate()) {
+                (Some(rate), _) => format!("{} per second", rate.in_words()),
+                (None, Some(rate)) => format!(
+                    "{} responses per second, by the kernel's counts",
+                    number::rate_in_words(rate)
+                ),
+                (None, None) => return None,
+            };
+            Some(format!(
+                "A request waits about {} on average (estimate: {} waiting / {rate}).",
                 brief(wait),
                 seen.waiting(),
-                rate.in_words()
-            )
+            ))
         });
-        let answer = [ended, now, estimate, waits::full_queue(seen)].into_iter().flatten();
+        let answer =
+            [ended, now, estimate.flatten(), waits::full_queue(seen)].into_iter().flatten();
         let answer =
             answer.chain(waits::absent_workers(seen)).chain(waits::cpu(seen, &found)).collect();
         let (limit, guess) = match &found {
@@ -114,7 +122,7 @@ fn before_in_words(ago: Nanos) -> String {
 fn wait(seen: &WatchEvidence, found: &Found) -> Option<Nanos> {
     let is_one_queue = !matches!(found, Found::Uneven | Found::Standstill);
     let waiting = Some(seen.waiting()).filter(|waiting| *waiting > 0 && is_one_queue)?;
-    Some(Nanos::from_secs_f64(f64::from(waiting) / seen.settled_rate()?))
+    Some(Nanos::from_secs_f64(f64::from(waiting) / seen.rate_now()?))
 }
 
 fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {

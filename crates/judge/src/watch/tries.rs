@@ -85,11 +85,13 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
     let pool = doing::likely_pool(seen);
     if pool.is_some_and(|pool| pool.is_probable) {
         let pool = larger_pool(seen);
-        return vec![format!("{pool}; more threads would only wait, too."), stacks(seen)];
+        let remedy = format!("{pool}; more threads would only wait, too.");
+        return std::iter::once(remedy).chain(printed_stacks(seen)).collect();
     }
     let mut lines = Vec::new();
+    // A backend that may be full is named with the remedy.
     let slow = doing::most_wait_for_one_place(seen)
-        .filter(|_| !doing::wait_elsewhere(seen))
+        .filter(|_| !doing::wait_elsewhere(seen) && doing::own_waits(seen).is_none())
         .map(|asks| format!("{asks}: find out why it is slow."));
     // Where it may be a pool that lets few ask it, what tells the two apart comes first.
     if pool.is_none() {
@@ -113,14 +115,10 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
     let are_waits_seen = seen.workers.iter().all(|worker| worker.waits.is_some());
     if are_waits_seen || seen.may_see_all || seen.is_elsewhere {
         // What settles which it is, then the remedies in the order of the reasons.
-        let mut least = None;
         if doing::wait_elsewhere(seen) {
             lines.extend(elsewhere(seen));
         } else if let Some(printed) = printed_stacks(seen) {
             lines.push(printed);
-        } else if !is_logged {
-            // The app's log tells less than the remedies do.
-            least = Some(stacks(seen));
         }
         match pool {
             Some(_) => lines.push(format!(
@@ -151,7 +149,6 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
         }
         lines.extend(slow.filter(|_| pool.is_some()));
         lines.extend(prediction(seen));
-        lines.extend(least);
     } else {
         lines.push(format!(
             "`sudo {} watch {}`: root sees what the threads wait for.",
@@ -166,7 +163,10 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
 fn more_threads(seen: &WatchEvidence) -> String {
     let more = "more threads (`-t`): one that sleeps costs no CPU.";
     match doing::asked_places(seen) {
-        Some(places) => format!("{more} They bring more unless {places} is full."),
+        Some(places) => format!(
+            "{more} They bring more unless {places} is full: it is if it answers much faster when \
+             little else asks it."
+        ),
         None => more.to_owned(),
     }
 }
@@ -205,10 +205,15 @@ fn elsewhere(seen: &WatchEvidence) -> Vec<String> {
     let pids = living_pids(seen);
     let mut lines = Vec::new();
     if !places.is_empty() {
+        let asking: f64 = places.iter().map(|one| one.threads).sum();
+        let each = seen.rate_now().map(|rate| {
+            format!(" ({} of each request, on average)", brief(Nanos::from_secs_f64(asking / rate)))
+        });
         let places: Vec<String> = places.iter().map(|one| one.place.clone()).collect();
         lines.push(format!(
-            "see at {} what takes so long: its load, its log, its slow queries.",
-            listed(&places)
+            "see at {} what takes so long{}: its load, its log, its slow queries.",
+            listed(&places),
+            each.unwrap_or_default()
         ));
     }
     if !commands.is_empty() {
@@ -347,14 +352,10 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
                 },
             );
             let remedy = format!(
-                "for a pool: {POOL}. For a lock: more workers, if each has its own (a Mutex)."
+                "for a pool: {POOL}. For a lock: hold it for less time; more workers help, too, if \
+                 each has a lock of its own (a Mutex)."
             );
-            // The app's log tells least: it comes last.
-            let stacks = match printed_stacks(seen) {
-                Some(printed) => [printed, remedy],
-                None => [remedy, stacks(seen)],
-            };
-            return called.into_iter().chain(stacks).collect();
+            return called.into_iter().chain(printed_stacks(seen)).chain([remedy]).collect();
         }
         Limit::Threads { .. }
         | Limit::MoreThanStated { .. }

@@ -140,7 +140,7 @@ impl WatchAnswer<'_> {
             text.push_str(&watch::all_figures(board, width));
         }
         // On a small terminal the first lines are gone: say the answer once more.
-        if let Some(answer) = watch::stands_at(board).filter(|_| scrolls_off) {
+        if let Some(answer) = watch::in_short(board).filter(|_| scrolls_off) {
             report::wrap(&mut text, width, "  In short: ", &answer);
         }
         ui::print(&text);
