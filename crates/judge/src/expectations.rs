@@ -170,9 +170,11 @@ fn of_steps(
         shown += &why.replacen(", but ", ": ", 1);
     } else {
         let told = found.breaks_at.or(found.holds_at);
+        let position = |held: &HeldStep<'_>| steps.iter().position(|one| std::ptr::eq(one, held));
         let told = told.filter(|held| held.result.value.is_some_and(f64::is_finite));
-        let told = told.map(|held| {
-            format!("; it is {} at {}", figure(condition, &held.result), held.step.in_words())
+        let told = told.and_then(position).map(|number| {
+            let it = &results[number];
+            format!("; it is {} at {}", figure(condition, it), it.label)
         });
         shown += &told.unwrap_or_default();
     }
@@ -230,6 +232,8 @@ struct NamedResult<'a> {
     needs: Option<u64>,
     /// The exit code of the event's command.
     exit_code: Option<i32>,
+    /// Why nothing bounds a response time, where nothing does.
+    no_bound: String,
 }
 
 impl<'a> NamedResult<'a> {
@@ -247,6 +251,7 @@ impl<'a> NamedResult<'a> {
             longer: times.and_then(|times| longer_by(study, times)),
             needs: times.map(|times| responses_in(run, threshold, times)),
             exit_code: exit_code(run),
+            no_bound: no_bound(run, of_class(run, threshold).as_deref().unwrap_or(run)),
         }
     }
 }
@@ -293,6 +298,17 @@ fn result(study: &Study, threshold: &Threshold, runs: &[&NamedRun<'_>]) -> Expec
     }
 }
 
+/// Why nothing bounds the response times of `class`, which is one of the run's, or all of it.
+fn no_bound(run: &Run, class: &Run) -> String {
+    if run.is_overload() || class.is_overload() {
+        let longest = class.max_response_time().time().map(number::time);
+        let longest = longest.map(|time| format!(", up to {time} so far")).unwrap_or_default();
+        return format!("requests waited longer and longer{longest}");
+    }
+    let counts = &class.tally.counts;
+    format!("{} of {} failed or had no response", counts.total() - counts.good(), counts.total())
+}
+
 /// The exit code of the command of the run's event.
 fn exit_code(run: &Run) -> Option<i32> {
     run.event.as_ref()?.command.as_ref()?.exit_code
@@ -313,8 +329,7 @@ fn passed(threshold: &Threshold, results: &[NamedResult<'_>]) -> String {
     } else {
         ("lowest", results.iter().min_by(by_value))
     };
-    let nearest =
-        nearest.map(|it| format!("; {most} {} at {}", figure(condition, &it.result), it.label));
+    let nearest = nearest.map(|it| format!("; {most} {} at {}", figure(condition, it), it.label));
     format!("in all {} runs{}", results.len(), nearest.unwrap_or_default())
 }
 
@@ -322,7 +337,7 @@ fn passed(threshold: &Threshold, results: &[NamedResult<'_>]) -> String {
 fn listed(condition: &Objective, results: &[&NamedResult<'_>]) -> String {
     let named = results.iter().take(NAMED).map(|it| {
         let at = if it.label.is_empty() { String::new() } else { format!(" at {}", it.label) };
-        format!("{}{at}{}", figure(condition, &it.result), doubt(it))
+        format!("{}{at}{}", figure(condition, it), doubt(it))
     });
     let more = results.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -333,10 +348,13 @@ fn listed(condition: &Objective, results: &[&NamedResult<'_>]) -> String {
     format!("{begin} {}{more}", named.collect::<Vec<_>>().join(", "))
 }
 
-fn figure(condition: &Objective, result: &ThresholdResult) -> String {
+fn figure(condition: &Objective, it: &NamedResult<'_>) -> String {
+    let result = &it.result;
     let Some(value) = result.value else { return "not known".to_owned() };
-    let ends = result.interval.filter(|_| value.is_finite());
-    let range = match ends.map(|ends| (ends.low, ends.high)) {
+    if value.is_infinite() {
+        return format!("not bounded: {}", it.no_bound);
+    }
+    let range = match result.interval.map(|ends| (ends.low, ends.high)) {
         Some((Some(low), Some(high))) => {
             format!(
                 " ({}–{})",
@@ -365,7 +383,7 @@ fn figure(condition: &Objective, result: &ThresholdResult) -> String {
 
 fn in_unit(condition: &Objective, value: f64) -> String {
     match condition.figure {
-        _ if value.is_infinite() => condition.shown(value),
+        _ if value.is_infinite() => "not bounded".to_owned(),
         ObjectiveFigure::ErrorShare | ObjectiveFigure::SentShare => {
             format!("{} %", number::percent_tenths(value))
         }

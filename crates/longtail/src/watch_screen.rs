@@ -177,7 +177,14 @@ mod tests {
 
     #[test]
     fn the_foot_names_the_keys_that_scroll_where_they_do() {
-        assert_eq!(foot(true, 42), "  q quits   d the answer   ↑ ↓ space scroll (42 more lines)");
+        assert_eq!(
+            foot(true, 42),
+            "  q quits   d the answer   ↑ ↓ space scroll (42 more lines below)"
+        );
+        assert_eq!(
+            foot(true, 1),
+            "  q quits   d the answer   ↑ ↓ space scroll (1 more line below)"
+        );
         assert_eq!(foot(false, 0), "  q quits   d all figures");
     }
 

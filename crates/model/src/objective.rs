@@ -186,8 +186,7 @@ impl Objective {
     /// A value in the figure's unit, as a person reads it.
     pub fn shown(&self, value: f64) -> String {
         if value.is_infinite() {
-            return "not bounded (requests had no response, or waited longer and longer)"
-                .to_owned();
+            return "not bounded".to_owned();
         }
         match self.figure {
             ObjectiveFigure::ResponseTime(_)

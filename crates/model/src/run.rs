@@ -262,9 +262,11 @@ impl Run {
     /// percentile below it to the longest time. `None` if that is wider than a fifth, which says
     /// nothing about it.
     pub fn percentile_range(&self, q: f64) -> Option<PercentileRange> {
-        if self.response_time(q) != Quantile::TooFew {
-            return None;
-        }
+        (self.response_time(q) == Quantile::TooFew).then(|| self.range_around(q))?
+    }
+
+    /// The same range, whatever supports the percentile itself.
+    pub fn range_around(&self, q: f64) -> Option<PercentileRange> {
         let below = PERCENTILES.iter().rev().filter(|below| **below >= 0.5 && **below < q);
         let low = below.copied().find_map(|below| self.response_time(below).time())?;
         let high = self.max_response_time().time()?;
@@ -282,6 +284,11 @@ impl Run {
         let max = self.max_response_time().time()?;
         let p10 = self.response_time(0.10).time()?;
         (p10 > Nanos::ZERO).then(|| max.0 as f64 / p10.0 as f64)
+    }
+
+    /// Whether requests waited longer and longer, as more were offered than the server can do.
+    pub fn is_overload(&self) -> bool {
+        self.statistics.as_ref().is_some_and(|statistics| statistics.is_overload(&self.tally))
     }
 
     /// The longest response time; unknown if a request has no response.

@@ -14,8 +14,8 @@ impl Run {
     }
 
     /// A figure in its unit; `None` if nothing was measured, or another generator did not print it.
-    /// A response time that is not known, because too many requests got no response, counts as
-    /// infinite, so it cannot meet a limit.
+    /// A response time that is not known, because too many requests got no response, or that grows
+    /// with the length of the run, counts as infinite, so it cannot meet a limit.
     pub fn figure(&self, figure: ObjectiveFigure) -> Option<f64> {
         if let Some(claim) = &self.claim {
             return claim.figure(figure);
@@ -27,9 +27,10 @@ impl Run {
         }
         let requests = counts.total() as f64;
         let or_infinite = |time: Option<Nanos>| time.map_or(f64::INFINITY, |time| time.0 as f64);
+        // In an overload, later requests wait longer without bound.
+        let if_steady = |time: Option<Nanos>| or_infinite(time.filter(|_| !self.is_overload()));
         let quantile = |time: Quantile, from_few: Option<Nanos>| match time {
             Quantile::Time(time) => time.0 as f64,
-            // In an overload, later requests wait longer without bound.
             Quantile::Unanswered | Quantile::Growing => f64::INFINITY,
             Quantile::TooFew | Quantile::NotPrinted => or_infinite(from_few),
         };
@@ -40,8 +41,8 @@ impl Run {
             ObjectiveFigure::ServiceTime(q) => {
                 quantile(self.service_time(q), tally.service_time.quantile(q))
             }
-            ObjectiveFigure::Mean => or_infinite(tally.response_time.mean()),
-            ObjectiveFigure::Max => or_infinite(tally.longest_response_time().time()),
+            ObjectiveFigure::Mean => if_steady(tally.response_time.mean()),
+            ObjectiveFigure::Max => if_steady(tally.longest_response_time().time()),
             ObjectiveFigure::ErrorShare => counts.failed() as f64 / requests,
             ObjectiveFigure::Errors => counts.failed() as f64,
             ObjectiveFigure::SentShare => tally.sent_in_window as f64 / requests,
