@@ -9,7 +9,7 @@ use clap::{Arg, Command};
 use model::MaskedText;
 use model::plan::quoted;
 use model::secret::{
-    SECRET, is_secret_body, is_secret_name, masked_word, masked_words, what_to_put,
+    SECRET, is_secret_name, masked_body, masked_word, masked_words, what_to_put,
 };
 
 use crate::args::other_tools::command_lines::{self, TypedWord};
@@ -264,10 +264,10 @@ impl MaskedWords {
                 self.push(word, &masked_word(word));
                 continue;
             };
-            let value = flags.last().map_or("", |typed| typed.typed_value.as_str());
-            let is_secret = flags.iter().any(|typed| typed.flag.holds_secret(value));
-            let hidden =
-                if is_secret && !value.is_empty() { SECRET.to_owned() } else { masked_word(value) };
+            // Only the last flag of a word takes a value.
+            let last = flags.last();
+            let value = last.map_or("", |typed| typed.typed_value.as_str());
+            let hidden = last.map_or_else(String::new, |typed| typed.flag.masked(value));
             if let Some(next) = next.filter(|_| takes_next) {
                 self.words.push(word.clone());
                 self.push(next, &hidden);
@@ -371,10 +371,8 @@ impl MaskedWords {
             FlagValue::Secret if value.is_empty() => String::new(),
             // What a line to paste has in the place of a body that is not known.
             FlagValue::Body if value == BODY => value.to_owned(),
-            FlagValue::Body if !is_secret_body(value) => value.to_owned(),
-            FlagValue::RawBody if !is_secret_body(value) && !is_text_behind_at(value) => {
-                value.to_owned()
-            }
+            FlagValue::Body => masked_body(value),
+            FlagValue::RawBody if !is_text_behind_at(value) => masked_body(value),
             FlagValue::User if synonyms::is_url(value) => masked_word(value),
             // autocannon's number of requests.
             FlagValue::Credentials if value.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -382,7 +380,6 @@ impl MaskedWords {
             }
             FlagValue::User if !value.contains(':') => masked_word(value),
             FlagValue::Secret
-            | FlagValue::Body
             | FlagValue::RawBody
             | FlagValue::Credentials
             | FlagValue::User => SECRET.to_owned(),

@@ -233,24 +233,11 @@ pub fn what_to_put(words: &[String]) -> Option<String> {
     let mut before = "";
     for word in words {
         let option = std::mem::replace(&mut before, word);
-        let Some((head, rest)) = word.split_once(SECRET) else { continue };
-        let name_of = |text: &str| text[name_start(text, text.len())..].to_owned();
-        let flag = if head.is_empty() { option } else { head };
-        let what = if rest.starts_with('@') {
-            "user and password of the URL".to_owned()
-        } else if let Some(head) = head.strip_suffix([' ', ':']) {
-            format!("the value of {}", name_of(head.trim_end_matches([' ', ':'])))
-        } else if let Some(head) = head.strip_suffix('=').filter(|head| !head.starts_with('-')) {
-            format!("the value of {}", name_of(head))
-        } else if flag.starts_with("--auth") || !flag.starts_with("--") && flag.ends_with('a') {
-            "USER:PASSWORD".to_owned()
-        } else if flag.starts_with("--data") || !flag.starts_with("--") && flag.ends_with('d') {
-            "the body (-D FILE in its place keeps it off the command line)".to_owned()
-        } else {
-            format!("the value of {}", flag.trim_end_matches('='))
-        };
-        if missing.len() < MOST && !missing.contains(&what) {
-            missing.push(what);
+        for (at, _) in word.match_indices(SECRET) {
+            let what = what_is_hidden(option, &word[..at], &word[at + SECRET.len()..]);
+            if missing.len() < MOST && !missing.contains(&what) {
+                missing.push(what);
+            }
         }
     }
     let is_header = words.iter().any(|word| word.contains(&format!(": {SECRET}")));
@@ -258,23 +245,64 @@ pub fn what_to_put(words: &[String]) -> Option<String> {
     (!missing.is_empty()).then(|| format!("for {SECRET} put {}{or}", missing.join(" and ")))
 }
 
+/// What a secret is that stands in a word between `head` and `rest`, behind the option.
+fn what_is_hidden(option: &str, head: &str, rest: &str) -> String {
+    let name_of = |text: &str| text[name_start(text, text.len())..].to_owned();
+    let flag = if head.is_empty() { option } else { head };
+    if rest.starts_with('@') {
+        "user and password of the URL".to_owned()
+    } else if let Some(head) = head.strip_suffix([' ', ':']) {
+        format!("the value of {}", name_of(head.trim_end_matches([' ', ':'])))
+    } else if let Some(head) = head.strip_suffix('=').filter(|head| !head.starts_with('-')) {
+        format!("the value of {}", name_of(head))
+    } else if flag.starts_with("--auth") || !flag.starts_with("--") && flag.ends_with('a') {
+        "USER:PASSWORD".to_owned()
+    } else if flag.starts_with("--data") || !flag.starts_with("--") && flag.ends_with('d') {
+        "the body (-D FILE in its place keeps it off the command line)".to_owned()
+    } else {
+        format!("the value of {}", flag.trim_end_matches('='))
+    }
+}
+
 /// One word of a command without its secrets; a setting or a header is masked to its end.
 pub fn masked_word(word: &str) -> String {
     replaced(word, secrets_in(word, true))
 }
 
-/// Whether something in a request's body looks like a secret: a value of JSON or of a form by its
-/// name, an element of XML, a part of a form, a token. Such a body is masked as a whole. So is one
-/// that is neither JSON nor XML nor a form, such as bare words, since nothing tells what it is.
-/// `@FILE` names a file.
-pub fn is_secret_body(body: &str) -> bool {
-    let is_field = |field: &str| {
+/// A request's body without its secrets: a form loses the values of the fields that look like
+/// secrets, any other body that [looks like one](is_secret_body) is masked as a whole.
+pub fn masked_body(body: &str) -> String {
+    if !is_secret_body(body) {
+        return body.to_owned();
+    }
+    if !is_form(body) {
+        return SECRET.to_owned();
+    }
+    let fields = body.split('&').map(|field| match field.split_once('=') {
+        Some((name, _)) if is_secret_body(field) => format!("{name}={SECRET}"),
+        _ => field.to_owned(),
+    });
+    let shown = fields.collect::<Vec<_>>().join("&");
+    // A secret that no field has alone, or that is the name of one.
+    if secrets_in(&shown, true).is_empty() { shown } else { SECRET.to_owned() }
+}
+
+/// Whether a body is fields of a form, none of them empty: `a=1&b=2`.
+fn is_form(body: &str) -> bool {
+    body.split('&').all(|field| {
         field.split_once('=').is_some_and(|(name, value)| {
             !name.is_empty() && name.chars().all(is_of_name) && !value.trim_matches('=').is_empty()
         })
-    };
+    })
+}
+
+/// Whether something in a request's body looks like a secret: a value of JSON or of a form by its
+/// name, an element of XML, a part of a form, a token. So does one that is neither JSON nor XML nor
+/// a form, such as bare words, since nothing tells what it is.
+/// `@FILE` names a file.
+pub fn is_secret_body(body: &str) -> bool {
     let is_known = body.trim_start().starts_with(['{', '[', '<'])
-        || body.split('&').all(is_field)
+        || is_form(body)
         || body.starts_with('@')
         || is_number_or_time(body);
     if !body.is_empty() && !is_known {
@@ -367,7 +395,7 @@ impl<'a, F: Fn(char) -> bool + Copy> Next<'a, F> {
 }
 
 /// The place of the first such character from `start` on, or the end.
-fn next_of(text: &str, start: usize, is_end: impl Fn(char) -> bool) -> usize {
+fn next_of(text: &str, start: usize, is_end: impl FnMut(char) -> bool) -> usize {
     text[start..].find(is_end).map_or(text.len(), |at| start + at)
 }
 
@@ -521,6 +549,7 @@ fn is_harmless(value: &str) -> bool {
 fn values_of_settings(text: &str, is_word: bool) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut value_ends = Next::of(text, |c| is_blank_or_quote(c) || "&;,|)}#".contains(c));
+    let mut forms = quoted_forms(text).into_iter().peekable();
     for (at, _) in text.match_indices('=') {
         let name_end = text[..at].trim_end_matches(' ').len();
         let start = name_start(text, name_end);
@@ -536,7 +565,11 @@ fn values_of_settings(text: &str, is_word: bool) -> Vec<Range<usize>> {
         }
         let quote = text[value_start..].chars().next().filter(|c| QUOTES.contains(c));
         let outer = before.filter(|c| QUOTES.contains(c));
-        let end = if let Some(quote) = quote {
+        while forms.next_if(|form| form.end <= start).is_some() {}
+        let form = forms.peek().filter(|form| form.start <= start);
+        let end = if let Some(form) = form {
+            next_of(&text[..form.end], value_start, |c| c == '&')
+        } else if let Some(quote) = quote {
             value_start += 1;
             next_of(text, value_start, |c| c == quote)
         } else if let Some(outer) = outer {
@@ -550,6 +583,32 @@ fn values_of_settings(text: &str, is_word: bool) -> Vec<Range<usize>> {
         let is_of_query_alone = !is_secret_name(name);
         if !(is_harmless(value) || is_of_query_alone && is_file(value)) {
             found.push(value_start..end);
+        }
+    }
+    found
+}
+
+/// The places of forms that a line has in quotes as bodies: `POST /login -d "user=a&pw=b"`.
+fn quoted_forms(text: &str) -> Vec<Range<usize>> {
+    const FLAGS: [&str; 3] = [" -d ", " --data ", " --data-raw "];
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for (at, _) in text.match_indices(" -") {
+        let Some(flag) = FLAGS.into_iter().find(|flag| text[at..].starts_with(flag)) else {
+            continue;
+        };
+        let start = at + flag.len() + 1;
+        let quote = text[start - 1..].chars().next().filter(|first| QUOTES.contains(first));
+        let Some(quote) = quote.filter(|_| found.last().is_none_or(|last| last.end < at)) else {
+            continue;
+        };
+        let mut is_escaped = false;
+        let end = next_of(text, start, |c| {
+            let is_end = c == quote && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            is_end
+        });
+        if is_form(&text[start..end]) {
+            found.push(start..end);
         }
     }
     found
@@ -792,6 +851,37 @@ mod tests {
             r#"{"password": null}"#,
         ] {
             assert!(!is_secret_body(body), "{body}");
+        }
+    }
+
+    #[test]
+    fn a_form_loses_only_its_secrets() {
+        for (body, shown) in [
+            ("user=a&pw=hunter2+x&remember=1", "user=a&pw=(secret)&remember=1"),
+            ("pw=hunter2,;x&user=a&token=hunter2", "pw=(secret)&user=a&token=(secret)"),
+            ("pw=(secret)&user=a", "pw=(secret)&user=a"),
+            ("a=ghp_0123456789abcdefghij0123456789abcdef&b=1", "a=(secret)&b=1"),
+            ("a=http://me:hunter2@h/&b=c", "a=(secret)&b=c"),
+            ("ghp_0123456789abcdefghij0123456789abcdef=1&b=c", SECRET),
+            ("hunter2&user=a", SECRET),
+            ("{\"password\":\"hunter2\"}", SECRET),
+            ("a=1&b=2", "a=1&b=2"),
+        ] {
+            assert_eq!(masked_body(body), shown);
+            assert_eq!(masked_body(shown), shown);
+        }
+        for (line, shown) in [
+            (
+                "GET /, POST /login -d \"pw=b,c&user=a\" -H \"A: b\"",
+                "GET /, POST /login -d \"pw=(secret)&user=a\" -H \"A: b\"",
+            ),
+            ("POST / -d \"user=a&pw=b c\"", "POST / -d \"user=a&pw=(secret)\""),
+            ("POST / -d 'pw=b\\'c&user=a'", "POST / -d 'pw=(secret)&user=a'"),
+            ("run -e \"PASSWORD=a&b=c d\"", "run -e \"PASSWORD=(secret)\""),
+        ] {
+            assert_eq!(masked_word(line), shown);
+            assert_eq!(masked(line), shown);
+            assert_eq!(masked_word(shown), shown);
         }
     }
 

@@ -11,7 +11,7 @@ use clap::{ArgMatches, Command};
 use judge::words::listed;
 use model::objective::ObjectiveFigure;
 use model::plan::quoted;
-use model::secret::{is_number_or_time, is_secret_body, masked_word};
+use model::secret::{SECRET, is_number_or_time, masked_body, masked_word};
 use model::{Interval, Nanos, Objective};
 use requests::{FileDefaults, RequestError, RequestsFormat, TargetUrl};
 
@@ -927,7 +927,7 @@ pub(crate) fn answer(
     if words.windows(2).any(|pair| {
         ["-d", "--data-raw"].contains(&pair[0].as_str())
             && pair[1] != BODY
-            && is_secret_body(&pair[1])
+            && masked_body(&pair[1]) == SECRET
     }) {
         found.to_fill.push(
             "a body is shown only if it is JSON, XML or a form, with no secret in it".to_owned(),

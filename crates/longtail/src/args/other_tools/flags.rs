@@ -2,7 +2,7 @@
 //! command lines into ours by them.
 
 use model::Nanos;
-use model::secret::{SECRET, is_secret_body};
+use model::secret::{SECRET, is_secret_body, masked_body, masked_word};
 
 /// A tool whose command lines are known here.
 #[derive(Debug)]
@@ -948,12 +948,14 @@ impl OthersFlag {
         self.names.split(' ').any(|one| one == name)
     }
 
-    /// Whether this value of it may be a secret.
-    pub(crate) fn holds_secret(&self, value: &str) -> bool {
+    /// This value of it without its secrets.
+    pub(crate) fn masked(&self, value: &str) -> String {
         match self.takes {
-            Body | BodyOrFile | BodyOrText | FormField => is_secret_body(value),
-            Credentials | Cookie => true,
-            _ => false,
+            _ if value.is_empty() => String::new(),
+            Body | BodyOrFile | BodyOrText => masked_body(value),
+            FormField if is_secret_body(value) => SECRET.to_owned(),
+            Credentials | Cookie => SECRET.to_owned(),
+            _ => masked_word(value),
         }
     }
 }
