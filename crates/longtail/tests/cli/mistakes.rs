@@ -1,6 +1,7 @@
 //! Mistakes that a user can make, in every command: one line names the mistake, the exit code is 2,
 //! and no request is sent.
 
+use std::fs;
 use std::net::UdpSocket;
 use std::os::unix::net::UnixListener;
 
@@ -10,21 +11,8 @@ use testkit::{claimed, study};
 
 use crate::lab::{LONGTAIL, Lab, end, free_port, settings_and_words};
 
-/// A script of k6 whose options are all plain literals.
-const OPEN_K6_SCRIPT: &str = "import http from 'k6/http';
-import { check, sleep } from 'k6';
-export const options = {
-  scenarios: {
-    open: { executor: 'constant-arrival-rate', rate: 100, timeUnit: '1s', duration: '2s', preAllocatedVUs: 20, maxVUs: 50 },
-  },
-  thresholds: { http_req_duration: ['p(95)<200'], http_req_failed: ['rate<0.01'] },
-};
-export default function () {
-  const response = http.get('http://127.0.0.1:1/posts');
-  check(response, { ok: (r) => r.status === 200 });
-  sleep(0.1);
-}
-";
+/// Scripts of other tools that the table names.
+const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/scripts");
 
 /// Creates the files that the table names.
 fn files(lab: &Lab) {
@@ -49,53 +37,15 @@ fn files(lab: &Lab) {
         ("lines", "a=1\nb=2\n"),
         ("line", "a=1"),
         ("targets", "GET http://127.0.0.1:1/\n"),
-        ("plain.js", "export const options = { vus: 7, duration: '20s' };\n"),
-        ("staged.js", "export const options = { stages: [{ duration: '1m', target: 9 }] };\n"),
         ("two-hosts", "GET http://127.0.0.1:1/a\n\nGET http://127.0.0.1:2/b\n"),
-        ("once.js", "export default function () { http.get('http://127.0.0.1:1/'); }\n"),
-        (
-            "ramps.js",
-            "export const options = { scenarios: { a: { executor: 'ramping-arrival-rate', startRate: 10, stages: [{ duration: '2s', target: 100 }, { duration: '5s', target: 100 }] } } };\nexport default function () { http.get('http://127.0.0.1:1/'); }\n",
-        ),
-        ("rate.js", OPEN_K6_SCRIPT),
-        (
-            "two.js",
-            "export const options = { scenarios: { a: { executor: 'per-vu-iterations', vus: 4, iterations: 25 } }, maxRedirects: 0 };\nexport default function () {\n  http.get('http://127.0.0.1:1/a', { timeout: '5s' });\n  http.post('http://127.0.0.1:1/b', JSON.stringify({ c: 1 }), { timeout: '5s' });\n}\n",
-        ),
-        (
-            "computed.js",
-            "export const options = { scenarios: { a: { executor: 'constant-arrival-rate', rate: R, duration: '2s' } } };\nexport default () => { http.post(BASE, JSON.stringify(x)); }\n",
-        ),
-        (
-            "loop.js",
-            "export const options = { vus: 5, iterations: 50 };\nexport default function () {\n  for (let i = 0; i < 3; i++) { http.get('http://127.0.0.1:1/'); }\n}\n",
-        ),
-        (
-            "sleeps.js",
-            "export const options = { scenarios: { a: { executor: 'constant-arrival-rate', rate: __ENV.RATE || 50, duration: '2s', preAllocatedVUs: 20 } } };\nexport default function () { http.get('http://127.0.0.1:1/'); sleep(1); }\n",
-        ),
-        (
-            "environment.js",
-            "export const options = { vus: 5, duration: '10s' };\nconst BASE = __ENV.BASE || 'http://localhost:1';\nexport default function () { http.get(`${BASE}/a/${__ENV.ID}`); }\n",
-        ),
-        (
-            "reports.js",
-            "import { Trend } from 'k6/metrics';\nconst waiting = new Trend('waiting');\nexport default function () { check(http.get('http://127.0.0.1:1/'), { ok: (r) => r.status === 200 }); }\nexport function handleSummary() { return {}; }\n",
-        ),
-        (
-            "post.lua",
-            "wrk.method = \"POST\"\nwrk.body = \"a=1\"\nwrk.headers[\"Content-Type\"] = \"text/x\"\n",
-        ),
-        (
-            "half.lua",
-            "wrk.path = \"/half\"\nwrk.method = \"PUT\"\nwrk.body = 'a=' .. n\nwrk.headers['A'] = os.time()\n",
-        ),
-        ("text.lua", "request = function() return 'GET / HTTP/1.1' end\n"),
-        ("function.lua", "wrk.method = \"POST\"\nrequest = function() return wrk.format() end\n"),
         ("outside", "GET /x\n@/etc/hostname\n"),
         ("through-link", "GET /x\n@hosts\n"),
     ] {
         lab.write(name, text);
+    }
+    for script in fs::read_dir(SCRIPTS).unwrap() {
+        let script = script.unwrap().path();
+        fs::copy(&script, lab.path(script.file_name().unwrap().to_str().unwrap())).unwrap();
     }
     std::os::unix::fs::symlink("there.json", lab.path("link")).unwrap();
     std::os::unix::fs::symlink("/etc/hosts", lab.path("hosts")).unwrap();

@@ -1,0 +1,2 @@
+wrk.method = "POST"
+request = function() return wrk.format() end

@@ -1,0 +1,1 @@
+export const options = { vus: 7, duration: '20s' };

@@ -1,0 +1,1 @@
+export const options = { stages: [{ duration: '1m', target: 9 }] };

@@ -1,0 +1,1 @@
+request = function() return 'GET / HTTP/1.1' end
