@@ -111,7 +111,7 @@ impl WrkScript {
             before = word;
             if let Some(place) = word.strip_prefix("wrk.") {
                 let is_steady = blocks.iter().all(|is_function| *is_function);
-                script.take_assignment(place, rest, is_steady);
+                script.take_assignment(text, place, rest, is_steady);
             }
         }
         script.take_formats(text, &formats);
@@ -152,8 +152,8 @@ impl WrkScript {
         script
     }
 
-    /// `wrk.method = "POST"`, where `behind` is what stands behind the `place` in `wrk`.
-    fn take_assignment(&mut self, place: &str, behind: &str, is_steady: bool) {
+    /// `wrk.method = "POST"`, where `behind` is what stands behind the `place` in `wrk` in the text.
+    fn take_assignment(&mut self, text: &str, place: &str, behind: &str, is_steady: bool) {
         let (place, header) = match place.split_once('.') {
             Some((place, name)) => (place, Some(Said::Text(name.to_owned()))),
             None => (place, None),
@@ -169,7 +169,7 @@ impl WrkScript {
         };
         let value = behind.trim_start().strip_prefix('=').filter(|value| !value.starts_with('='));
         let Some(value) = value.map(str::trim_start) else { return };
-        let said = match random_path(value).filter(|_| place == "path") {
+        let said = match varying_path(text, value).filter(|_| place == "path") {
             _ if !is_steady => Said::Computed,
             Some(path) => path,
             None => whole_text(value),
@@ -214,8 +214,9 @@ impl WrkScript {
                     if at != 1 {
                         return whole_text(written);
                     }
+                    let varying = varying_path(text, written);
                     let written = local_value(text, written).unwrap_or(written);
-                    random_path(written)
+                    varying
                         .or_else(|| counted_path(text, written))
                         .or_else(|| paths_of_list(text, written))
                         .unwrap_or_else(|| whole_text(written))
@@ -253,6 +254,16 @@ impl WrkScript {
         if let Some(paths) = &takes_turns {
             self.path = Some(Said::MixPaths(paths.clone()));
             self.not_take("how often it sends each path (here all alike)".to_owned());
+        }
+        if let Some(Said::MixPaths(paths)) = &self.path
+            && paths.len() > 1
+            && takes_turns.is_none()
+            && !text.contains("math.random")
+        {
+            self.not_take(
+                "the order of its paths (--mix draws them at random, --requests FILE keeps it)"
+                    .to_owned(),
+            );
         }
         let headers = formats.iter().filter_map(|arguments| arguments.get(2).copied());
         let headers: Vec<&str> =
@@ -404,21 +415,84 @@ fn goes_on(behind: &str) -> bool {
             .any(|word| behind.strip_prefix(word).is_some_and(|rest| !rest.starts_with(is_of_name)))
 }
 
-/// `"/a?id=" .. math.random(1000)`, or of `math.random(10, 99)`.
-fn random_path(written: &str) -> Option<Said> {
-    let (path, behind) = quoted_text(written)?;
-    let is_plain = !path.contains(|c: char| c.is_whitespace() || "{},'\"".contains(c));
-    let random =
-        behind.trim_start().strip_prefix("..")?.trim_start().strip_prefix("math.random")?;
-    let (ends, behind) = random.trim_start().strip_prefix('(')?.split_once(')')?;
-    let ends: Option<Vec<u64>> = ends.split(',').map(|end| end.trim().parse().ok()).collect();
-    let (least, most) = match ends?[..] {
-        [most] => (1, most),
-        [least, most] => (least, most),
-        _ => return None,
-    };
-    let is_random = is_plain && path.starts_with('/') && least < most && !goes_on(behind);
-    is_random.then(|| Said::MixPaths(vec![format!("{path}{{{least}..{most}}}")]))
+/// A path with random numbers in it: `"/a?id=" .. math.random(1000)`, `string.format("/a/%d", id)`,
+/// where the script's request() has `local id = math.random(10, 99)`.
+fn varying_path(text: &str, written: &str) -> Option<Said> {
+    let (path, behind) = sum_of_path(text, written.trim_start())?;
+    let is_whole = path.starts_with('/') && path.contains('{') && !goes_on(behind);
+    is_whole.then(|| Said::MixPaths(vec![path]))
+}
+
+/// Texts and random numbers between `..`, as `--mix` has them, and what is behind them.
+fn sum_of_path<'t>(text: &'t str, written: &'t str) -> Option<(String, &'t str)> {
+    let (mut path, mut behind) = summand_of_path(text, written)?;
+    while let Some(next) = behind.trim_start().strip_prefix("..") {
+        let (part, behind_it) = summand_of_path(text, next.trim_start())?;
+        path += &part;
+        behind = behind_it;
+    }
+    Some((path, behind))
+}
+
+/// One of them.
+fn summand_of_path<'t>(text: &'t str, written: &'t str) -> Option<(String, &'t str)> {
+    if let Some((part, behind)) = quoted_text(written) {
+        return is_plain_in_mix(&part).then_some((part, behind));
+    }
+    let end = written.find(|c| !is_of_name(c)).unwrap_or(written.len());
+    let (name, behind) = written.split_at(end);
+    match name {
+        "math.random" => {
+            let (ends, behind) = behind.trim_start().strip_prefix('(')?.split_once(')')?;
+            let ends: Option<Vec<u64>> =
+                ends.split(',').map(|end| end.trim().parse().ok()).collect();
+            let (least, most) = match ends?[..] {
+                [most] => (1, most),
+                [least, most] => (least, most),
+                _ => return None,
+            };
+            (least < most).then(|| (format!("{{{least}..{most}}}"), behind))
+        }
+        "string.format" => {
+            let (arguments, behind) = parts_and_rest(behind.trim_start().strip_prefix('(')?)?;
+            let (template, values) = arguments.split_first()?;
+            let Said::Text(template) = whole_text(template) else { return None };
+            let mut values = values.iter();
+            let mut pieces = template.split('%');
+            let mut path = pieces.next()?.to_owned();
+            for piece in pieces {
+                let behind = piece.strip_prefix(['d', 'i', 's'])?;
+                // An argument is a whole part between commas.
+                let value = format!("{})", values.next()?);
+                let (value, end) = sum_of_path(text, &value).map(|(it, end)| (it, end.to_owned()))?;
+                (end.trim() == ")" && is_plain_in_mix(behind)).then_some(())?;
+                path.extend([&*value, behind]);
+            }
+            Some((path, behind))
+        }
+        _ => {
+            let value = value_in_request(text, name)?;
+            // What it is made of is declared before it.
+            let before = &text[..text.len() - value.len()];
+            let (value, end) = sum_of_path(before, value)?;
+            (!goes_on(end)).then_some((value, behind))
+        }
+    }
+}
+
+/// What is written behind `local NAME =` in the script's request(), if nothing else gives that name a
+/// value: outside it, a random number is drawn once.
+fn value_in_request<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    let begins = ["request = function", "request=function", "function request"];
+    let begin = begins.into_iter().find_map(|begin| text.find(begin))?;
+    let value = local_value(text, name)?;
+    let at = text.len() - value.len();
+    (at > begin).then_some(value)
+}
+
+/// Whether `--mix` reads a part of a path as it stands.
+fn is_plain_in_mix(part: &str) -> bool {
+    !part.contains(|c: char| c.is_whitespace() || "{},'\"".contains(c))
 }
 
 /// `"/item/" .. counter`, where the script has `counter = counter + 1`.
@@ -457,8 +531,7 @@ fn mean_delay(behind: &str) -> Option<Nanos> {
 
 /// A path that `--mix` reads as it stands.
 fn path_of_mix(path: String) -> Option<String> {
-    let is_plain = !path.contains(|c: char| c.is_whitespace() || "{},'\"".contains(c));
-    (is_plain && path.starts_with('/')).then_some(path)
+    (is_plain_in_mix(&path) && path.starts_with('/')).then_some(path)
 }
 
 /// The paths of which `paths[i]` is one, if that list stands in the script as texts and nothing else
@@ -532,11 +605,16 @@ fn arguments(text: &str) -> Option<Vec<&str>> {
 /// What stands between commas or semicolons up to the bracket that closes what is open; `None` if none
 /// closes it.
 fn parts(text: &str) -> Option<Vec<&str>> {
+    parts_and_rest(text).map(|(parts, _)| parts)
+}
+
+/// The same, with what is behind that bracket.
+fn parts_and_rest(text: &str) -> Option<(Vec<&str>, &str)> {
     let length_of_quoted = |rest: &str| {
         let behind = behind_comment(rest).or(quoted_text(rest).map(|(_, behind)| behind));
         behind.map(|behind| rest.len() - behind.len())
     };
-    script_file::parts(text, &[',', ';'], length_of_quoted).map(|(parts, _)| parts)
+    script_file::parts(text, &[',', ';'], length_of_quoted)
 }
 
 /// The text in quotes that begins here, and what is behind it; `None` if none does, or it has an
@@ -683,6 +761,11 @@ mod tests {
         for (path, expected) in [
             ("'/a?id=' .. math.random(1000)", "GET /a?id={1..1000}"),
             ("\"/a/\"..math.random(10, 99)", "GET /a/{10..99}"),
+            ("'/a?id=' .. math.random(9) .. '&b'", "GET /a?id={1..9}&b"),
+            (
+                "string.format('/u/%d?x=%s&y', math.random(5, 9), math.random(100))",
+                "GET /u/{5..9}?x={1..100}&y",
+            ),
         ] {
             let script = format!("request = function() return wrk.format('GET', {path}) end");
             assert_eq!(said(&script), mix(expected), "{script}");
@@ -696,7 +779,9 @@ mod tests {
         }
         for path in [
             "'/a?id=' .. counter",
-            "'/a?id=' .. math.random(9) .. '&b'",
+            "'/a?id=' .. math.random(9) .. b",
+            "string.format('/a/%05d', math.random(9))",
+            "string.format('/a/%d', math.random(9), math.random(n))  .. n",
             "'/a?id=' .. math.random(n)",
             "paths[i]",
             "os.getenv('P')",
@@ -704,6 +789,19 @@ mod tests {
             let script = format!("request = function() return wrk.format('GET', {path}) end");
             assert_eq!(said(&script), (String::new(), None, true), "{script}");
         }
+        let with_local = |local: &str, path: &str| {
+            said(&format!(
+                "request = function()\n  local id = {local}\n  return wrk.format('GET', {path})\nend"
+            ))
+        };
+        assert_eq!(with_local("math.random(1, 99)", "'/a/' .. id"), mix("GET /a/{1..99}"));
+        let formatted = with_local("math.random(99)", "string.format('/a/%d/b', id)");
+        assert_eq!(formatted, mix("GET /a/{1..99}/b"));
+        for local in ["math.random(n)", "id", "'/a' .. id", "math.random(9) * 2", "math.random(9)\n  id = 3"] {
+            assert!(with_local(local, "'/a/' .. id").2, "{local}");
+        }
+        let once = "local id = math.random(9)\nrequest = function() return wrk.format('GET', '/a/' .. id) end";
+        assert!(said(once).2, "a number that is drawn once");
         for list in ["local paths = { '/a', '/b' }", "paths = {\"/a\", \"/b\"}"] {
             let script = format!(
                 "{list}\nrequest = function() i = i + 1; return wrk.format('GET', paths[i % #paths + 1]) end"
