@@ -657,7 +657,7 @@ mod tests {
         let line = "PUMA_TEST_PORT=9292 longtail load -kame:hunter2 -d token=hunter2 http://h/";
         assert_eq!(
             &*line_again(line),
-            "PUMA_TEST_PORT=9292 longtail load '-ka(secret)' -d '(secret)' http://h/"
+            "PUMA_TEST_PORT=9292 longtail load '-ka(secret)' -d 'token=(secret)' http://h/"
         );
         let masked = "longtail load -H 'X-Api-Key: (secret)' http://h/";
         assert_eq!(&*line_again(masked), masked);

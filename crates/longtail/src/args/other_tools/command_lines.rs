@@ -651,6 +651,17 @@ impl Translation {
         ));
     }
 
+    /// What counts are of, where some requests of an iteration are not in the line.
+    fn note_requests_left_out(&mut self, each: u32, left_out: u32) {
+        if left_out > 0 {
+            let each = each.max(1);
+            let requests = if each > 1 { "requests" } else { "request" };
+            self.left_out.push(format!(
+                "an iteration is {each} {requests} here, {left_out} more only k6 sends: raise -n or --rate with those that you add"
+            ));
+        }
+    }
+
     /// How k6's requests are sent, where that does not tell how many each iteration sends.
     fn note_uncounted(&mut self, how: Option<&str>) {
         let Some(how) = how else { return };
@@ -867,11 +878,14 @@ pub(crate) fn answer(
     let settings = if tool.name == "k6" { k6_settings(tool, &theirs) } else { Settings::default() };
     let script = script_of(tool, &theirs);
     let theirs = &[settings.words, theirs].concat();
+    let theirs =
+        &if settings.leaves_out_rps { without_flag(tool, theirs, "rps") } else { theirs.clone() };
     let mut found = translate(tool, load, theirs, UnknownFlags::LeftOut).map_err(wrong)?;
     found.harmless.extend(settings.harmless);
     found.differs.extend(settings.differs);
     found.flags.extend(settings.ours);
     found.count_requests_of_iterations(settings.requests_each);
+    found.note_requests_left_out(settings.requests_each, settings.requests_left_out);
     found.note_uncounted(settings.is_uncounted);
     found.left_out.extend(settings.left_out);
     if tool.name == "siege" {
@@ -983,13 +997,26 @@ impl Translation {
     /// Expectations that this number of requests cannot show, so that our line ends with exit code
     /// 1 where the other tool's ends with 0.
     fn note_too_few_requests(&mut self, words: &[String]) {
-        let behind = |flag: &'static str| {
-            words.windows(2).filter(move |pair| pair[0] == flag).map(|pair| pair[1].as_str())
+        let number = |flag: &str| value_behind(words, flag)?.parse::<u64>().ok();
+        let time = |flag: &str| value_behind(words, flag)?.parse::<Nanos>().ok();
+        let rate = value_behind(words, "--rate");
+        let rate = rate.and_then(|rate| rate.trim_end_matches("/s").parse::<f64>().ok());
+        // With pauses a connection sends at most one request a pause.
+        let per_s = match (rate, number("-c"), time("--think")) {
+            (Some(rate), _, _) => Some(rate),
+            (None, Some(users), Some(think)) if think > Nanos::ZERO => {
+                Some(users as f64 / think.as_secs_f64())
+            }
+            _ => None,
         };
-        let Some(requests) = behind("-n").next_back().and_then(|count| count.parse().ok()) else {
-            return;
+        let by_time = per_s.zip(time("--for"));
+        let requests = match (number("-n"), by_time) {
+            (Some(requests), _) => requests,
+            (None, Some((per_s, length))) => (per_s * length.as_secs_f64()) as u64,
+            (None, None) => return,
         };
-        for expected in behind("--expect") {
+        let expected = words.windows(2).filter(|pair| pair[0] == "--expect").map(|pair| &pair[1]);
+        for expected in expected {
             let Ok(Objective { figure: ObjectiveFigure::ResponseTime(quantile), .. }) =
                 expected.parse()
             else {
@@ -1002,12 +1029,17 @@ impl Translation {
                 high: None,
                 without_generator: None,
             };
-            if let Some(needed) = unknown.responses_needed(requests, None, 1.0) {
-                let enough = requests * needed.div_ceil(requests.max(1));
-                self.differs.push(format!(
-                    "{requests} responses cannot show {expected} (exit code 1): -n {enough} can"
-                ));
-            }
+            let Some(needed) = unknown.responses_needed(requests, None, 1.0) else { continue };
+            let enough = match by_time.filter(|_| number("-n").is_none()) {
+                // Responses take time, too, and what is near the least may not be enough.
+                Some((per_s, _)) => {
+                    format!("--for={}s", (1.5 * needed as f64 / per_s).ceil())
+                }
+                None => format!("-n {}", requests * needed.div_ceil(requests.max(1))),
+            };
+            self.differs.push(format!(
+                "{requests} responses cannot show {expected} (exit code 1): {enough} can"
+            ));
         }
     }
 
@@ -1141,6 +1173,10 @@ struct Settings {
     follows_nothing: bool,
     /// How many requests an iteration of its script sends; 0 if that is not known.
     requests_each: u32,
+    /// How many more it sends that are not taken.
+    requests_left_out: u32,
+    /// Whether k6's ceiling of a rate is no rate of ours.
+    leaves_out_rps: bool,
     /// Why that is not known: how they are sent.
     is_uncounted: Option<&'static str>,
     /// What its script has, and no flag here says; `None` if the script is not read.
@@ -1235,18 +1271,55 @@ impl Settings {
             }
             self.ours.extend(words);
         }
-        let is_at_rate = is_open || is_said("rps");
-        match script.pauses {
-            Pauses::None => {}
-            Pauses::Known { in_all, .. } if is_at_rate => {
-                self.differs.push(pause_at_rate(Some(in_all), iterations));
+        let all = [&self.words[..], line].concat();
+        let ceiling = value_typed(tool, &all, "rps").and_then(|rps| rps.parse::<f64>().ok());
+        let ceiling = ceiling.filter(|rps| *rps > 0.0);
+        let users = value_typed(tool, &all, "vus");
+        let users = users.or_else(|| value_behind(&self.ours, "-c"));
+        let each = script.requests_each.max(1);
+        let most = match &script.pauses {
+            Pauses::Known { in_all, .. } => users
+                .and_then(|users| users.parse::<f64>().ok())
+                .map(|users| users * f64::from(each) / in_all.as_secs_f64()),
+            Pauses::None | Pauses::Unknown => None,
+        };
+        match (script.pauses, ceiling) {
+            (pauses, Some(ceiling)) if is_open => {
+                self.limit_rate(ceiling, iterations.map(|rate| rate.per_s * f64::from(each)));
+                self.note_pauses_at_rate(&pauses, iterations);
             }
-            Pauses::Unknown if is_at_rate => self.differs.push(pause_at_rate(None, iterations)),
-            Pauses::Known { behind_each, said, .. } => {
+            (Pauses::None, _) => {}
+            (pauses, _) if is_open => self.note_pauses_at_rate(&pauses, iterations),
+            (Pauses::Known { in_all, .. }, Some(ceiling)) if most.is_some_and(|it| it > ceiling) => {
+                let length = most.map(|most| most * in_all.as_secs_f64() / ceiling);
+                let length = Nanos::from_secs_f64(length.unwrap_or_default());
+                self.differs.push(format!(
+                    "its sleep() is left out at a rate; k6 makes as many requests while an iteration takes less than {length}, with its sleep() of {in_all}"
+                ));
+            }
+            (_, Some(ceiling)) if most.is_none() => {
+                self.leaves_out_rps = true;
+                self.ours.extend(["--rate", RATE].map(str::to_owned));
+                self.differs.push(format!(
+                    "its rps, {} requests a second, is the most that k6 makes; how many it makes with its sleep() is not known, and no more than that belong in the place of RATE",
+                    in_five_digits(ceiling)
+                ));
+            }
+            (Pauses::Known { behind_each, in_all, said }, Some(ceiling)) => {
+                self.leaves_out_rps = true;
+                self.ours.extend(["--think".to_owned(), behind_each.to_string()]);
+                self.differs.extend(said);
+                self.differs.push(format!(
+                    "its rps, {} requests a second, is left out: with {in_all} of sleep() in an iteration k6 makes at most {} a second",
+                    in_five_digits(ceiling),
+                    in_five_digits(most.unwrap_or_default())
+                ));
+            }
+            (Pauses::Known { behind_each, said, .. }, None) => {
                 self.ours.extend(["--think".to_owned(), behind_each.to_string()]);
                 self.differs.extend(said);
             }
-            Pauses::Unknown => {
+            (Pauses::Unknown, _) => {
                 let what = "its sleep(): without --think the load is many times as high";
                 script.not_taken.insert(0, what.to_owned());
             }
@@ -1263,8 +1336,35 @@ impl Settings {
         self.url = script.url;
         self.follows_nothing = script.follows_nothing;
         self.requests_each = script.requests_each;
+        self.requests_left_out = script.requests_left_out;
         self.is_uncounted = script.is_uncounted;
         self.not_taken = Some(script.not_taken);
+    }
+}
+
+impl Settings {
+    /// k6's `rps` beside an arrival rate of `rate` requests a second: the lower of both counts.
+    fn limit_rate(&mut self, ceiling: f64, rate: Option<f64>) {
+        self.leaves_out_rps = true;
+        let shown = in_five_digits(ceiling);
+        match rate {
+            Some(rate) if rate <= ceiling => {
+                self.harmless.push(format!("its rps of {shown} is no less than its rate"));
+            }
+            _ => self.left_out.push(format!(
+                "its rps is left out: k6 makes at most {shown} requests a second, whatever its rate"
+            )),
+        }
+    }
+
+    fn note_pauses_at_rate(&mut self, pauses: &Pauses, iterations: Option<IterationRate>) {
+        match pauses {
+            Pauses::None => {}
+            Pauses::Known { in_all, .. } => {
+                self.differs.push(pause_at_rate(Some(*in_all), iterations));
+            }
+            Pauses::Unknown => self.differs.push(pause_at_rate(None, iterations)),
+        }
     }
 }
 
@@ -1297,6 +1397,45 @@ fn given_environment(tool: &'static OtherTool, line: &[String]) -> Vec<(String, 
         }
     }
     given
+}
+
+/// The value of a tool's flag; the last one counts.
+fn value_typed(tool: &'static OtherTool, line: &[String], name: &str) -> Option<String> {
+    let mut found = None;
+    for (at, word) in line.iter().enumerate() {
+        let next = line.get(at + 1).map(String::as_str);
+        let Ok(TypedWord::Flags { flags, .. }) = tool.read(word, next) else { continue };
+        let typed = flags.into_iter().rfind(|typed| typed.flag.is_called(name));
+        found = typed.map(|typed| typed.value).or(found);
+    }
+    found
+}
+
+/// A tool's line without a flag of it.
+fn without_flag(tool: &'static OtherTool, line: &[String], name: &str) -> Vec<String> {
+    let mut left = Vec::new();
+    let mut at = 0;
+    while let Some(word) = line.get(at) {
+        let next = line.get(at + 1).map(String::as_str);
+        let (is_it, count) = match tool.read(word, next) {
+            Ok(TypedWord::Flags { flags, takes_next }) => {
+                let is_it = flags.iter().any(|typed| typed.flag.is_called(name));
+                (is_it, 1 + usize::from(takes_next))
+            }
+            Ok(TypedWord::Operand) | Err(_) => (false, 1),
+        };
+        let end = (at + count).min(line.len());
+        if !is_it {
+            left.extend_from_slice(&line[at..end]);
+        }
+        at = end;
+    }
+    left
+}
+
+/// The value behind a flag of ours.
+fn value_behind(words: &[String], flag: &str) -> Option<String> {
+    words.windows(2).rfind(|pair| pair[0] == flag).map(|pair| pair[1].clone())
 }
 
 /// Words without a flag and its value.

@@ -229,10 +229,15 @@ pub(super) fn exported_object(code: &str, name: &str) -> Option<JsValue> {
     object(&fields, &|part| value_with_constants(code, part))
 }
 
+/// What stands before a template of a URL, which is a text as any other.
+pub(super) const TEMPLATE_OF_URL: &str = "http.url";
+
 /// A value as it is written in a script: a literal, a constant of the script, `JSON.stringify` of one,
 /// a sum of texts, a text in backticks with such values in it, or one that is made a number.
 pub(super) fn value_with_constants(code: &str, written: &str) -> JsValue {
     let written = written.trim();
+    let template = written.strip_prefix(TEMPLATE_OF_URL).filter(|rest| rest.starts_with('`'));
+    let written = template.unwrap_or(written);
     let literal = JsValue::literal(written, &|part| value_with_constants(code, part));
     if literal != JsValue::Computed {
         return literal;

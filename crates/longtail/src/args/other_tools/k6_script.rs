@@ -7,7 +7,7 @@ use model::Nanos;
 
 use super::flags::{BODY, DURATION, METHOD, RATE, VUS, in_five_digits, with_value};
 use super::js_literals::{
-    JsCall, JsValue, body_of_function, calls, calls_of_batch, exported_object, form, parts,
+    JsCall, JsValue, TEMPLATE_OF_URL, body_of_function, calls, calls_of_batch, exported_object, form, parts,
     value_with_constants, with_environment, with_groups_inline, without_comments,
 };
 use crate::args::mistakes::mistaken_values::k6_condition;
@@ -50,8 +50,11 @@ pub(super) struct K6Script {
     pub(super) request: Vec<String>,
     /// The URL of its requests, if it is plain.
     pub(super) url: Option<String>,
-    /// How many requests each iteration sends, if that is known and more than one; else 0.
+    /// How many requests each iteration sends that are taken, if that is known and more than one;
+    /// else 0.
     pub(super) requests_each: u32,
+    /// How many more it sends, of which only the user knows what to write into a mix.
+    pub(super) requests_left_out: u32,
     /// Why that is not known: how its requests are sent.
     pub(super) is_uncounted: Option<&'static str>,
     /// Whether it follows no redirect.
@@ -197,12 +200,14 @@ impl K6Script {
                 ("vus", count("vus")),
                 ("duration", options.field("duration").and_then(time).map(|time| time.to_string())),
                 ("iterations", count("iterations")),
-                ("rps", count("rps")),
             ];
             self.flags.extend(found.into_iter().filter_map(|(name, value)| Some((name, value?))));
             self.runs_once =
                 ["duration", "iterations"].iter().all(|name| options.field(name).is_none());
             self.has_one_user = options.field("vus").is_none();
+        }
+        if let Some(rps) = options.field("rps").and_then(JsValue::count) {
+            self.flags.push(("rps", rps.to_string()));
         }
         for (option, flag) in SWITCHES {
             if options.field(option) == Some(&JsValue::Bool(true)) {
@@ -288,9 +293,10 @@ impl K6Script {
             }
             several => self.take_mix(several) || self.take_mix_of_plain(several),
         };
+        let taken = if is_read { requests.len() - self.requests_left_out as usize } else { 0 };
         let sleeps = all.iter().filter(|call| call.name == "sleep").count();
         if sleeps > 0 {
-            self.take_pauses(code, of_body, sleeps, if is_read { requests.len() } else { 0 });
+            self.take_pauses(code, of_body, sleeps, taken);
         }
         if !is_read {
             self.is_uncounted = why_uncounted.filter(|_| count > 0 || has_batch);
@@ -394,7 +400,7 @@ impl K6Script {
         if computed.is_empty() || !self.take_mix(&plain) {
             return false;
         }
-        self.requests_each = requests.len() as u32;
+        self.requests_left_out = computed.len() as u32;
         for request in computed {
             let method = request.method.as_deref().unwrap_or(METHOD);
             self.not_take(format!(
@@ -677,7 +683,7 @@ impl ScriptRequest {
         let mut request = ScriptRequest {
             method,
             url,
-            written_url: with_ends(written_url.trim_matches(['\'', '"', '`'])),
+            written_url: as_written(written_url),
             body,
             // Of `{ ...base }` no more is known.
             is_form: matches!(sent, JsValue::Object(_))
@@ -782,19 +788,42 @@ fn with_ends(text: &str) -> String {
     text.replace(BEGIN, "{").replace(END, "}")
 }
 
+/// A URL as it stands in the script, without quotes; random numbers are ranges.
+fn as_written(url: &str) -> String {
+    let template = url.strip_prefix(TEMPLATE_OF_URL).unwrap_or(url);
+    let (begin, end) = (format!("\"{BEGIN}"), format!("{END}\""));
+    let mut pieces = template.trim_matches(['\'', '"', '`']).split(&*begin);
+    let mut written = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let behind = piece.split_once(&*end).map_or(piece, |(_, behind)| behind);
+        written.extend([USER_NUMBER, behind]);
+    }
+    let only_user = format!("${{{ONLY_USER}}}");
+    with_ends(&written.replace(&only_user, &format!("${{{USER_NUMBER}}}")))
+}
+
+/// The number of a virtual user in a script.
+const USER_NUMBER: &str = "__VU";
+
+/// What stands for it where there is one virtual user.
+const ONLY_USER: &str = "'1'";
+
 /// The script with a text for the number of each virtual user, `__VU`, which is 1 to `users`; `None`
 /// if it has none.
 fn with_user_numbers(code: &str, users: u32) -> Option<String> {
-    const NUMBER: &str = "__VU";
-    let text = if users == 1 { "'1'".to_owned() } else { format!("'{BEGIN}1..{users}{END}'") };
+    // The double quotes tell it from a random number.
+    let text = match users {
+        1 => ONLY_USER.to_owned(),
+        _ => format!("\"{BEGIN}1..{users}{END}\""),
+    };
     let is_of_name = |c: char| c.is_alphanumeric() || "_$".contains(c);
-    let mut pieces = code.split(NUMBER);
+    let mut pieces = code.split(USER_NUMBER);
     let mut found = pieces.next().unwrap_or_default().to_owned();
     let mut is_found = false;
     for behind in pieces {
         let is_other = behind.starts_with(is_of_name) || found.ends_with(is_of_name);
         is_found |= !is_other;
-        found.extend([if is_other { NUMBER } else { &text }, behind]);
+        found.extend([if is_other { USER_NUMBER } else { &text }, behind]);
     }
     is_found.then_some(found)
 }
@@ -972,7 +1001,10 @@ impl LoadShape {
                 at_rate(rate, length, most)
             }
             "ramping-arrival-rate" => {
-                let from = scenario.field("startRate").and_then(JsValue::number);
+                let from = match scenario.field("startRate") {
+                    None => Some(0.0),
+                    Some(rate) => rate.number(),
+                };
                 let stages = scenario.field("stages").and_then(Stages::of);
                 let targets = stages.iter().flat_map(|stages| stages.targets.iter().copied());
                 let highest = targets.chain(from).fold(0.0, f64::max);
@@ -1085,42 +1117,68 @@ fn ramp(
     per_second: impl Fn(f64) -> Option<f64>,
     most: Option<u32>,
 ) -> (Vec<String>, Option<String>) {
-    let lines =
-        stages.zip(from).and_then(|(stages, from)| lines_of_stages(from, stages, per_second));
-    if let Some([first, others @ ..]) = lines.as_deref() {
-        let others: Vec<String> = others.iter().map(|line| line.join(" ")).collect();
-        let said = format!("behind its first stage: {}", listed(&others));
-        let words = [&first[..], &of_most(most)].concat();
-        (words, (!others.is_empty()).then_some(said))
-    } else {
+    let parts = stages.zip(from).and_then(|(stages, from)| parts_of_stages(from, stages, per_second));
+    let sent = |part: &RatePart| part.lowest.is_none_or(|lowest| lowest > 0.0);
+    let Some(parts) = parts.filter(|parts| parts.iter().any(sent)) else {
         let words = ["--steps".to_owned(), format!("{RATE},{RATE}")];
         let total = stages.map(|stages| stages.total);
-        ([&words[..], &lasting(total), &of_most(most)].concat(), None)
+        return ([&words[..], &lasting(total), &of_most(most)].concat(), None);
+    };
+    let first = parts.iter().position(sent).unwrap_or_default();
+    let line = [&parts[first].words[..], &of_most(most)].concat();
+    let mut said = Vec::new();
+    let others: Vec<String> = parts[first + 1..].iter().map(|part| part.words.join(" ")).collect();
+    if !others.is_empty() {
+        said.push(format!("behind its first stage: {}", listed(&others)));
     }
+    if let Some(lowest) = parts.iter().find_map(|part| part.lowest.filter(|rate| *rate > 0.0)) {
+        let lowest = in_five_digits(lowest);
+        said.push(format!("k6's rate begins or ends at 0 where --ramp has {lowest}/s"));
+    }
+    (line, (!said.is_empty()).then(|| said.join("; ")))
+}
+
+/// A stage of a rate in our words.
+struct RatePart {
+    words: Vec<String>,
+    /// What stands in the place of a rate of 0 per second, at which nothing is sent: a low rate at
+    /// one end of a ramp, 0 where both ends are 0.
+    lowest: Option<f64>,
 }
 
 /// Our words for each stage: a ramp, or a rate where the target is the one before. A stage of no
-/// length changes the rate at once. `None` if a rate is 0, at which nothing is sent.
-fn lines_of_stages(
+/// length changes the rate at once.
+fn parts_of_stages(
     from: f64,
     stages: &Stages,
     per_second: impl Fn(f64) -> Option<f64>,
-) -> Option<Vec<Vec<String>>> {
-    let mut rate = in_five_digits(per_second(from)?);
-    let mut lines = Vec::new();
+) -> Option<Vec<RatePart>> {
+    let rate_of = |number: f64| if number == 0.0 { Some(0.0) } else { per_second(number) };
+    let mut rate = rate_of(from)?;
+    let mut parts = Vec::new();
     for (target, length) in stages.targets.iter().zip(&stages.lengths) {
-        let target = in_five_digits(per_second(*target)?);
-        if *length > Nanos::ZERO {
-            let words = if target == rate {
-                ["--rate".to_owned(), format!("{rate}/s")]
-            } else {
-                ["--ramp".to_owned(), format!("{rate}/s..{target}/s")]
-            };
-            lines.push([words, lasting(Some(*length))].concat());
+        let target = rate_of(*target)?;
+        let begin = std::mem::replace(&mut rate, target);
+        if *length == Nanos::ZERO {
+            continue;
         }
-        rate = target;
+        let highest = begin.max(target);
+        let is_ramp = in_five_digits(begin) != in_five_digits(target);
+        let lowest = if highest > 1.0 { 1.0 } else { highest / 10.0 };
+        let lowest = (begin.min(target) == 0.0).then_some(lowest);
+        let ends = [begin, target].map(|end| in_five_digits(end.max(lowest.unwrap_or_default())));
+        let words = if highest == 0.0 {
+            vec![format!("nothing for {length}")]
+        } else {
+            let words = match &ends {
+                [begin, end] if is_ramp => ["--ramp".to_owned(), format!("{begin}/s..{end}/s")],
+                [_, end] => ["--rate".to_owned(), format!("{end}/s")],
+            };
+            [words, lasting(Some(*length))].concat()
+        };
+        parts.push(RatePart { words, lowest });
     }
-    Some(lines)
+    Some(parts)
 }
 
 fn with_users(users: Option<u32>, length: Option<Nanos>) -> Vec<String> {
@@ -1252,10 +1310,18 @@ mod tests {
             ),
             (
                 "executor: 'ramping-arrival-rate', startRate: 10, stages: [{ target: 0, duration: '1m' }]",
+                "--ramp 10/s..1/s --for 60s",
+            ),
+            (
+                "executor: 'ramping-arrival-rate', stages: [{ target: 0, duration: '5s' }, { target: 0.5, duration: '1m' }]",
+                "--ramp 0.05/s..0.5/s --for 60s",
+            ),
+            (
+                "executor: 'ramping-arrival-rate', startRate: R, stages: [{ target: 90, duration: '1m' }]",
                 "--steps RATE,RATE --for 60s",
             ),
             (
-                "executor: 'ramping-arrival-rate', stages: [{ target: 90, duration: '1m' }]",
+                "executor: 'ramping-arrival-rate', stages: [{ target: 0, duration: '1m' }]",
                 "--steps RATE,RATE --for 60s",
             ),
             ("executor: NAME", "-c VUS --for DURATION"),
