@@ -8,9 +8,7 @@ use std::sync::OnceLock;
 use clap::{Arg, Command};
 use model::MaskedText;
 use model::plan::quoted;
-use model::secret::{
-    SECRET, is_secret_name, masked_body, masked_word, masked_words, what_to_put,
-};
+use model::secret::{SECRET, is_secret_name, masked_body, masked_word, masked_words, what_to_put};
 
 use crate::args::other_tools::command_lines::{self, TypedWord};
 use crate::args::other_tools::flags::{BODY, OtherTool, truth_of};
@@ -379,10 +377,9 @@ impl MaskedWords {
                 value.to_owned()
             }
             FlagValue::User if !value.contains(':') => masked_word(value),
-            FlagValue::Secret
-            | FlagValue::RawBody
-            | FlagValue::Credentials
-            | FlagValue::User => SECRET.to_owned(),
+            FlagValue::Secret | FlagValue::RawBody | FlagValue::Credentials | FlagValue::User => {
+                SECRET.to_owned()
+            }
             FlagValue::Words => self.masked_arm(whole, value),
             FlagValue::Text => masked_word(value),
         };

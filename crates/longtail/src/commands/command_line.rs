@@ -31,9 +31,16 @@ pub(crate) enum Invocation {
 }
 
 /// Adds the command if it was left out: `longtail -c 10 -n 100 URL` is a load, unless another load
-/// tool would read the same line as something else.
+/// tool would read the same line as something else. In `longtail -- hey URL` the dashes go.
 pub(crate) fn with_command(mut words: Vec<OsString>) -> Vec<OsString> {
     let texts = texts(&words);
+    if let [dashes, tool, ..] = &texts[..]
+        && dashes == "--"
+        && OtherTool::of(tool).is_some()
+    {
+        words.remove(1);
+        return words;
+    }
     if lacks_command(&texts) && command_lines::other_readings(&definition(), &texts).is_empty() {
         words.insert(1, "load".into());
     }

@@ -212,7 +212,9 @@ struct Translation {
     operands: Vec<String>,
     /// What is to be done before the line can be pasted.
     to_fill: Vec<String>,
-    /// Flags of theirs that cannot be done, and why not.
+    /// Names of their flags that cannot be done.
+    impossible: Vec<String>,
+    /// What of theirs cannot be done, and why not.
     left_out: Vec<String>,
     /// What ours does otherwise.
     differs: Vec<String>,
@@ -317,7 +319,7 @@ impl Translation {
         }
         if let Some(ignored) = &tool.ignored
             && flag.is_called(ignored.flag)
-            && tool.has_typed(ignored.beside, words)
+            && value_typed(tool, words, ignored.beside).is_some_and(|value| !is_no_time(&value))
         {
             let beside = ignored.beside;
             self.harmless.push(format!("{} ignores {name} beside -{beside}", tool.name));
@@ -359,6 +361,9 @@ impl Translation {
             }
             Counterpart::Impossible(why) => {
                 self.left_out.push(format!("{}'s {name} cannot be done here: {why}", tool.name));
+                if !self.impossible.contains(name) {
+                    self.impossible.push(name.clone());
+                }
             }
             Counterpart::RandomPause => {
                 let most = value.parse().unwrap_or(Nanos::ZERO);
@@ -755,6 +760,13 @@ impl Translation {
         }
     }
 
+    /// A space in a URL as our line takes it.
+    fn encode_spaces(&mut self) {
+        for url in self.operands.iter_mut().filter(|url| is_url(url)) {
+            *url = url.trim().replace(' ', "%20");
+        }
+    }
+
     /// siege's `URL POST BODY` and `URL POST <FILE` in one word.
     fn take_siege_post(&mut self) {
         let Some(operand) = self.operands.first_mut() else { return };
@@ -795,6 +807,14 @@ impl OtherTool {
             }
             Compression::Never | Compression::With(..) => None,
         }
+    }
+
+    /// Whether these words of ours are a load for which a tool in Go asks for no compression: its
+    /// library does not with HEAD and for a part of a body.
+    fn asks_for_whole_bodies(&self, words: &[String]) -> bool {
+        let is_head = value_behind(words, "-m").is_some_and(|method| method == "HEAD");
+        let is_range = |word: &String| word.to_ascii_lowercase().starts_with("range:");
+        self.spelling == Spelling::Go && (is_head || words.iter().any(is_range))
     }
 
     /// Some of its flags that ours are called otherwise: ` (-z is --for, …)`.
@@ -908,8 +928,10 @@ pub(crate) fn answer(
         found.operands = vec![url];
     }
     found.settle_counts(tool, beside);
-    let is_said = says_encoding(&found.flags) || says_encoding(beside);
-    found.accepts = tool.asks_for(theirs).filter(|_| !is_said);
+    let typed = [&found.flags[..], beside].concat();
+    let is_silent = says_encoding(&typed) || tool.asks_for_whole_bodies(&typed);
+    found.accepts = tool.asks_for(theirs).filter(|_| !is_silent);
+    found.encode_spaces();
     let words = found.whole_line(whole, tool, beside);
     check_requests_file(whole, &words).map_err(|why| wrong(format!("{refusal}: {why}")))?;
     found.note_missing_files(&words);
@@ -947,7 +969,13 @@ pub(crate) fn answer(
             "a body is shown only if it is JSON, XML or a form, with no secret in it".to_owned(),
         );
     }
-    Ok(PastedLine { refusal: refusal.to_owned(), words, notes: found.notes() })
+    // Before a line that measures something else.
+    let without = match &found.impossible[..] {
+        [] => String::new(),
+        [flag] => format!(", and {flag} is left out below"),
+        flags => format!(", and {} are left out below", listed(flags)),
+    };
+    Ok(PastedLine { refusal: format!("{refusal}{without}"), words, notes: found.notes() })
 }
 
 /// The most notes below a line of what is lost or to be done; what is less important stands together
@@ -1067,6 +1095,10 @@ impl Translation {
         if has(words, "GET") && !has(&typed, "GET") {
             self.habits.push(format!("{} sends GET unless -m says otherwise", tool.name));
         }
+        let has_body = ["-d", "--data-raw", "-D"].iter().any(|flag| has(words, flag));
+        if !has_body {
+            return;
+        }
         let encodings = self.accepts.map(|_| "asks for compressed responses (Accept-Encoding)");
         let is_unasked = has(words, "-T") && !has(&typed, "-T");
         let own_type = match tool.own_type {
@@ -1120,13 +1152,15 @@ fn asked_of(tool: &'static OtherTool, words: &[String]) -> Option<String> {
             Ok(TypedWord::Flags { takes_next, .. }) => at += usize::from(takes_next),
             Ok(TypedWord::Operand) | Err(_) if !is_command => {}
             _ if HELP.contains(&word.as_str()) => {
-                let place = match tool.url {
-                    UrlPlace::Word => "a URL",
-                    UrlPlace::Script(_) => "its script",
-                    UrlPlace::Targets(_) => "its targets",
+                let (place, example) = match tool.url {
+                    UrlPlace::Word => ("a URL", "http://localhost:3000/".to_owned()),
+                    UrlPlace::Script(command) => ("its script", format!("{command} script.js")),
+                    UrlPlace::Targets(command) => {
+                        ("its targets", format!("{command} -rate=100 -duration=10s"))
+                    }
                 };
                 return Some(format!(
-                    "{tool}'s flags are translated: longtail {tool} with {tool}'s flags and {place} says what to type for the same load{}; type longtail load -h for the flags of longtail; docs/migrate.md has the flags of both side by side",
+                    "{tool}'s flags are translated: longtail {tool} with {tool}'s flags and {place} says what to type for the same load{}; type longtail load -h for the flags of longtail; for example: longtail {tool} {example}",
                     tool.examples(),
                     tool = tool.name
                 ));
@@ -1290,7 +1324,9 @@ impl Settings {
             }
             (Pauses::None, _) => {}
             (pauses, _) if is_open => self.note_pauses_at_rate(&pauses, iterations),
-            (Pauses::Known { in_all, .. }, Some(ceiling)) if most.is_some_and(|it| it > ceiling) => {
+            (Pauses::Known { in_all, .. }, Some(ceiling))
+                if most.is_some_and(|it| it > ceiling) =>
+            {
                 let length = most.map(|most| most * in_all.as_secs_f64() / ceiling);
                 let length = Nanos::from_secs_f64(length.unwrap_or_default());
                 self.differs.push(format!(
@@ -1409,6 +1445,11 @@ fn value_typed(tool: &'static OtherTool, line: &[String], name: &str) -> Option<
         found = typed.map(|typed| typed.value).or(found);
     }
     found
+}
+
+/// Whether a value is a time of 0, which tools take as if it was not given.
+fn is_no_time(value: &str) -> bool {
+    value.parse::<Nanos>().is_ok_and(|time| time == Nanos::ZERO)
 }
 
 /// A tool's line without a flag of it.
@@ -1843,6 +1884,7 @@ fn reading(
     if let UrlPlace::Targets(_) = tool.url {
         find_url(tool, &[], &mut found);
     }
+    found.encode_spaces();
     if found.flags.iter().any(|flag| flag == "--requests") {
         found.operands.retain(|word| word != URL);
     }
@@ -1973,7 +2015,7 @@ mod tests {
     }
 
     /// What is said of each line of hey that has no more to it.
-    const HEYS: &str = "; hey follows redirects, ours does not; hey itself asks for compressed responses (Accept-Encoding) and calls every request text/html (-T)";
+    const HEYS: &str = "; hey follows redirects, ours does not";
 
     /// The three notes that may change the figures most come first, others together behind them.
     #[test]
@@ -2103,7 +2145,7 @@ mod tests {
         let said = line("wrk", "", "-c4 -d1s --latency http://h/");
         assert!(said.ends_with(" http://h/; --latency: percentiles are always printed"), "{said}");
         let said = line("hey", "", "-n 5 -z 1s -disable-compression http://h/");
-        let notes = "; hey ignores -n beside -z; -disable-compression: no compressed response is asked for; hey follows redirects, ours does not; hey itself calls every request text/html (-T)";
+        let notes = "; hey ignores -n beside -z; -disable-compression: no compressed response is asked for; hey follows redirects, ours does not";
         assert!(said.starts_with("no: type longtail load --for 1s"), "{said}");
         assert!(said.ends_with(notes), "{said}");
         assert!(line("wrk", "", "-s x.lua http://h/").contains("there is no file x.lua"));

@@ -283,6 +283,7 @@ const HEY: OtherTool = OtherTool {
         flag("D", Text, Words(&["-D", "{}"])),
         flag("T", Text, Words(&["-T", "{}"])),
         flag("a", Credentials, WordsBut(&["-a", "{}"], LOST_BY_HEY)),
+        flag("z", OneOf(&["0", "0s", "0m", "0ms", "0h"]), Nothing("no time, -n says how many")),
         flag("z", Time, Words(&["--for", "{}"])),
         // 0 waits for ever; a day is as good.
         flag("t", OneOf(&["0"]), Words(&["--timeout", "24h"])),

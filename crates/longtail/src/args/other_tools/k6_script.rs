@@ -7,8 +7,8 @@ use model::Nanos;
 
 use super::flags::{BODY, DURATION, METHOD, RATE, VUS, in_five_digits, with_value};
 use super::js_literals::{
-    JsCall, JsValue, TEMPLATE_OF_URL, body_of_function, calls, calls_of_batch, exported_object, form, parts,
-    value_with_constants, with_environment, with_groups_inline, without_comments,
+    JsCall, JsValue, TEMPLATE_OF_URL, body_of_function, calls, calls_of_batch, exported_object,
+    form, parts, value_with_constants, with_environment, with_groups_inline, without_comments,
 };
 use crate::args::mistakes::mistaken_values::k6_condition;
 
@@ -1117,7 +1117,8 @@ fn ramp(
     per_second: impl Fn(f64) -> Option<f64>,
     most: Option<u32>,
 ) -> (Vec<String>, Option<String>) {
-    let parts = stages.zip(from).and_then(|(stages, from)| parts_of_stages(from, stages, per_second));
+    let parts =
+        stages.zip(from).and_then(|(stages, from)| parts_of_stages(from, stages, per_second));
     let sent = |part: &RatePart| part.lowest.is_none_or(|lowest| lowest > 0.0);
     let Some(parts) = parts.filter(|parts| parts.iter().any(sent)) else {
         let words = ["--steps".to_owned(), format!("{RATE},{RATE}")];

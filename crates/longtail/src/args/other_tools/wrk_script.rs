@@ -464,7 +464,8 @@ fn summand_of_path<'t>(text: &'t str, written: &'t str) -> Option<(String, &'t s
                 let behind = piece.strip_prefix(['d', 'i', 's'])?;
                 // An argument is a whole part between commas.
                 let value = format!("{})", values.next()?);
-                let (value, end) = sum_of_path(text, &value).map(|(it, end)| (it, end.to_owned()))?;
+                let (value, end) =
+                    sum_of_path(text, &value).map(|(it, end)| (it, end.to_owned()))?;
                 (end.trim() == ")" && is_plain_in_mix(behind)).then_some(())?;
                 path.extend([&*value, behind]);
             }
@@ -797,7 +798,9 @@ mod tests {
         assert_eq!(with_local("math.random(1, 99)", "'/a/' .. id"), mix("GET /a/{1..99}"));
         let formatted = with_local("math.random(99)", "string.format('/a/%d/b', id)");
         assert_eq!(formatted, mix("GET /a/{1..99}/b"));
-        for local in ["math.random(n)", "id", "'/a' .. id", "math.random(9) * 2", "math.random(9)\n  id = 3"] {
+        for local in
+            ["math.random(n)", "id", "'/a' .. id", "math.random(9) * 2", "math.random(9)\n  id = 3"]
+        {
             assert!(with_local(local, "'/a/' .. id").2, "{local}");
         }
         let once = "local id = math.random(9)\nrequest = function() return wrk.format('GET', '/a/' .. id) end";
