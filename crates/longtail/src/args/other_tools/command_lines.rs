@@ -1305,19 +1305,61 @@ impl Settings {
             }
             self.ours.extend(words);
         }
+        let pauses = std::mem::take(&mut script.pauses);
+        let rate = RateOfScript { each: script.requests_each.max(1), is_open, iterations };
+        self.take_pauses(tool, line, pauses, &rate, &mut script.not_taken);
+        if !is_said("no-thresholds") {
+            self.ours.extend(script.thresholds);
+        }
+        if script.request.iter().any(|word| word == "--check") {
+            let said =
+                "a failed --check is exit code 1; in k6 only a threshold on checks fails a run";
+            self.differs.push(said.to_owned());
+        }
+        self.ours.extend(script.request);
+        self.url = script.url;
+        self.follows_nothing = script.follows_nothing;
+        self.requests_each = script.requests_each;
+        self.requests_left_out = script.requests_left_out;
+        self.is_uncounted = script.is_uncounted;
+        self.not_taken = Some(script.not_taken);
+    }
+}
+
+/// How often iterations of a script begin.
+struct RateOfScript {
+    /// How many requests an iteration sends.
+    each: u32,
+    /// Whether they come at a rate, however slow the server is.
+    is_open: bool,
+    /// That rate, if it is plain.
+    iterations: Option<IterationRate>,
+}
+
+impl Settings {
+    /// The pauses of an iteration, and k6's `rps`, which is a ceiling: a rate of ours only where
+    /// its virtual users reach it.
+    fn take_pauses(
+        &mut self,
+        tool: &'static OtherTool,
+        line: &[String],
+        pauses: Pauses,
+        rate: &RateOfScript,
+        not_taken: &mut Vec<String>,
+    ) {
+        let &RateOfScript { each, is_open, iterations } = rate;
         let all = [&self.words[..], line].concat();
         let ceiling = value_typed(tool, &all, "rps").and_then(|rps| rps.parse::<f64>().ok());
         let ceiling = ceiling.filter(|rps| *rps > 0.0);
         let users = value_typed(tool, &all, "vus");
         let users = users.or_else(|| value_behind(&self.ours, "-c"));
-        let each = script.requests_each.max(1);
-        let most = match &script.pauses {
+        let most = match &pauses {
             Pauses::Known { in_all, .. } => users
                 .and_then(|users| users.parse::<f64>().ok())
                 .map(|users| users * f64::from(each) / in_all.as_secs_f64()),
             Pauses::None | Pauses::Unknown => None,
         };
-        match (script.pauses, ceiling) {
+        match (pauses, ceiling) {
             (pauses, Some(ceiling)) if is_open => {
                 self.limit_rate(ceiling, iterations.map(|rate| rate.per_s * f64::from(each)));
                 self.note_pauses_at_rate(&pauses, iterations);
@@ -1357,28 +1399,11 @@ impl Settings {
             }
             (Pauses::Unknown, _) => {
                 let what = "its sleep(): without --think the load is many times as high";
-                script.not_taken.insert(0, what.to_owned());
+                not_taken.insert(0, what.to_owned());
             }
         }
-        if !is_said("no-thresholds") {
-            self.ours.extend(script.thresholds);
-        }
-        if script.request.iter().any(|word| word == "--check") {
-            let said =
-                "a failed --check is exit code 1; in k6 only a threshold on checks fails a run";
-            self.differs.push(said.to_owned());
-        }
-        self.ours.extend(script.request);
-        self.url = script.url;
-        self.follows_nothing = script.follows_nothing;
-        self.requests_each = script.requests_each;
-        self.requests_left_out = script.requests_left_out;
-        self.is_uncounted = script.is_uncounted;
-        self.not_taken = Some(script.not_taken);
     }
-}
 
-impl Settings {
     /// k6's `rps` beside an arrival rate of `rate` requests a second: the lower of both counts.
     fn limit_rate(&mut self, ceiling: f64, rate: Option<f64>) {
         self.leaves_out_rps = true;

@@ -416,7 +416,7 @@ fn goes_on(behind: &str) -> bool {
 }
 
 /// A path with random numbers in it: `"/a?id=" .. math.random(1000)`, `string.format("/a/%d", id)`,
-/// where the script's request() has `local id = math.random(10, 99)`.
+/// where the script's `request()` has `local id = math.random(10, 99)`.
 fn varying_path(text: &str, written: &str) -> Option<Said> {
     let (path, behind) = sum_of_path(text, written.trim_start())?;
     let is_whole = path.starts_with('/') && path.contains('{') && !goes_on(behind);
@@ -481,8 +481,8 @@ fn summand_of_path<'t>(text: &'t str, written: &'t str) -> Option<(String, &'t s
     }
 }
 
-/// What is written behind `local NAME =` in the script's request(), if nothing else gives that name a
-/// value: outside it, a random number is drawn once.
+/// What is written behind `local NAME =` in the script's `request()`, if nothing else gives that name
+/// a value: outside it, a random number is drawn once.
 fn value_in_request<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let begins = ["request = function", "request=function", "function request"];
     let begin = begins.into_iter().find_map(|begin| text.find(begin))?;
