@@ -13,8 +13,8 @@ use model::comparison::{ComparisonLoad, Decision, LostRun, decision};
 use model::study::SCHEMA;
 use model::theory::ServiceTime;
 use model::{
-    Ceiling, Clock, ComparisonPlan, ComparisonRun, ComparisonStudy, Nanos, Pace, Probe, Profile,
-    Rate, Stop, StreamPlan,
+    Ceiling, ComparisonPlan, ComparisonRun, ComparisonStudy, Nanos, Pace, Probe, Profile, Rate,
+    Stop, StreamPlan,
 };
 use probe::host;
 
@@ -32,13 +32,15 @@ const MOST_CONNECTIONS: u32 = 1000;
 const ATTEMPTS: u32 = 2;
 
 /// Conducts the study of `plan`. If the user interrupts, or an arm's server fails in all attempts,
-/// the study has the runs so far and is marked as interrupted.
+/// the study has the runs so far and is marked as interrupted. `begun`: since when its total time
+/// counts, if other runs came before it.
 ///
 /// # Errors
 /// If an arm's server cannot be started at all, or does not serve what is requested.
 pub fn conduct_comparison(
     plan: &ComparisonPlan,
     context: &Context<'_>,
+    begun: Nanos,
     observer: &mut dyn Observer,
 ) -> Result<ComparisonStudy, SweepError> {
     let study = ComparisonStudy {
@@ -64,7 +66,7 @@ pub fn conduct_comparison(
         ceilings: vec![None; plan.arms.len()],
         measured: 0,
         has_given_up: false,
-        begun: context.clock.now(),
+        begun,
     };
     conduct(&mut comparison, context, observer)?;
     let Comparison { mut study, begun, .. } = comparison;

@@ -8,7 +8,7 @@ use engine::Resolver;
 use judge::size_search::{ComparedSizes, LookLoad, to_compare};
 use launch::{Build, GuardCommand, LaunchError, Revision, puma_gem};
 use model::comparison::{ArmPlan, ComparisonLoad, ComparisonPlan};
-use model::{Arrivals, MaskedText, ServerKind, quoted};
+use model::{Arrivals, Clock as _, MaskedText, ServerKind, quoted};
 use report::{StudyFile, side_by_side};
 use sweep::{Context, Observer, conduct_comparison};
 
@@ -64,6 +64,7 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
     };
     signals::begin();
     let (mut looked_at, mut at_rate) = (Vec::new(), None);
+    let begun = here.clock.now();
     if args.find_threads {
         let mut run_once = |request: ArmRequest, load: LookLoad, observer: &mut dyn Observer| {
             let Some(mut arm) = find_all(&[request], &here, &data, &mut say)? else {
@@ -71,7 +72,7 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
             };
             bind(&mut arm);
             let plan = args.plan_of_one_run(arm, &load);
-            let study = conduct_comparison(&plan, &context, observer);
+            let study = conduct_comparison(&plan, &context, here.clock.now(), observer);
             Ok(Some(study?).filter(|study| !study.interrupted))
         };
         let Some(looks) = size_search::look(args, &mut run_once)? else {
@@ -102,7 +103,7 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
         are_announced: false,
     });
     observer.is_strict = args.strict;
-    let study = conduct_comparison(&plan, &context, &mut observer);
+    let study = conduct_comparison(&plan, &context, begun, &mut observer);
     observer.publish(study)
 }
 
