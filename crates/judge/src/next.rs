@@ -254,8 +254,9 @@ fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
 /// worth having take with short response times.
 fn capacity_of_sizes(study: &ComparisonStudy) -> Option<NextCommand> {
     const SWEEP: &str = "longtail sweep ";
-    const ONLY_OF_SWEEP: [&str; 12] = [
+    const ONLY_OF_SWEEP: [&str; 13] = [
         "--try",
+        "--rate",
         "-w",
         "--workers",
         "-c",
@@ -269,7 +270,7 @@ fn capacity_of_sizes(study: &ComparisonStudy) -> Option<NextCommand> {
         "--fail-if",
     ];
     let sizes = worth_having(&study.plan.looked_at);
-    let sizes: Vec<String> = sizes.map(ServerSize::as_typed).collect();
+    let sizes: Vec<String> = sizes.into_iter().map(ServerSize::as_typed).collect();
     let has_switch = ["--no-calibrate", "--no-cool-down", "--inspect"]
         .iter()
         .any(|flag| study.command_line.contains(flag));
@@ -793,10 +794,10 @@ mod tests {
             })
             .into();
         study.command_line =
-            "longtail sweep -r config.ru --path /posts -w2 --try auto --for 2s".into();
+            "longtail sweep -r config.ru --path /posts -w2 --try auto --rate 70/s --for 2s".into();
         assert_eq!(
             said(&study).as_deref(),
-            Some("longtail capacity -r config.ru --path /posts --try 2x5,2x8,2x13")
+            Some("longtail capacity -r config.ru --path /posts --try 2x5,2x8,2x21")
         );
         study.command_line = "longtail sweep --try auto --no-calibrate".into();
         assert_eq!(said(&study), None, "capacity has no such flag");

@@ -7,7 +7,7 @@
 //! A single run says little: its rate differs by some percent from the next one's. It is enough to
 //! leave out what is far behind, and the comparison decides between the rest.
 
-use model::comparison::{RateLook, SizeLook};
+use model::comparison::{MissingFigure, RateLook, SizeLook};
 use model::{ComparisonStudy, CpuUsage, Nanos, Run, ServerSize};
 
 use crate::findings::others_beyond;
@@ -68,16 +68,22 @@ pub fn rate_look_of(study: &ComparisonStudy, per_s: f64) -> RateLook {
     let is_overloaded = |run: &Run| {
         run.statistics.as_ref().is_some_and(|statistics| statistics.is_overload(&run.tally))
     };
-    let at = |quantile: f64| {
-        let steady = run.filter(|run| !is_overloaded(run))?;
-        steady.tally.response_time_at(quantile).time()
-    };
+    let steady = run.filter(|run| !is_overloaded(run));
+    let at = |quantile: f64| steady?.tally.response_time_at(quantile).time();
     // The server leaves CPUs idle, so whatever others use of them may make its requests wait.
     let others = run.and_then(|run| CpuUsage::of(&run.generator)).and_then(|cpus| {
         let least = 2.0 * study.plan.margin * cpus.of;
         cpus.others.filter(|others| *others >= least)
     });
-    RateLook { per_s, p50: at(0.50), p95: at(0.95), others }
+    let [p50, p95] = [0.50, 0.95].map(at);
+    let has_failed = |run: &Run| run.tally.counts.failed() > 0;
+    let missing = match steady {
+        _ if p50.is_some() && p95.is_some() => None,
+        None => run.map(|_| MissingFigure::Overloaded),
+        Some(run) if has_failed(run) => Some(MissingFigure::Failures),
+        Some(_) => Some(MissingFigure::TooFewAnswers),
+    };
+    RateLook { per_s, p50, p95, missing, others }
 }
 
 /// The rate of ordinary traffic, where the user does not say it: a round number.
@@ -173,13 +179,15 @@ fn that_do_most(looks: &[SizeLook]) -> Vec<ServerSize> {
     chosen.map(|(_, look)| look.size).collect()
 }
 
-/// The smallest sizes that do so much of what the best does that one may want them; each of them takes
-/// minutes to measure, so they are few.
-pub(crate) fn worth_having(looks: &[SizeLook]) -> impl Iterator<Item = ServerSize> {
+/// The two smallest sizes that do so much of what the best does that one may want them, and the best
+/// itself; each of them takes minutes to measure, so they are few.
+pub(crate) fn worth_having(looks: &[SizeLook]) -> Vec<ServerSize> {
     const PART_OF_THE_BEST: f64 = 0.7;
-    const MOST: usize = 3;
-    let least = PART_OF_THE_BEST * highest_rate(looks);
-    looks.iter().filter(move |look| look.rate_per_s >= least).map(|look| look.size).take(MOST)
+    const SMALLEST: usize = 2;
+    let most = highest_rate(looks);
+    let good = looks.iter().filter(|look| look.rate_per_s >= PART_OF_THE_BEST * most);
+    let chosen = good.enumerate().filter(|(at, look)| *at < SMALLEST || look.rate_per_s >= most);
+    chosen.map(|(_, look)| look.size).collect()
 }
 
 fn highest_rate(looks: &[SizeLook]) -> f64 {
@@ -214,7 +222,7 @@ mod tests {
         let mut looks = looks(&rates);
         for (look, (rate, ms)) in looks.iter_mut().zip(rows) {
             let p95 = (*ms > 0).then(|| Nanos::from_millis(*ms));
-            let at_rate = RateLook { per_s: 75.0, p50: p95, p95, others: None };
+            let at_rate = RateLook { per_s: 75.0, p50: p95, p95, missing: None, others: None };
             look.at_rate = (*rate >= 75.0).then_some(at_rate);
         }
         looks

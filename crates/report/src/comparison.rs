@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use judge::named_runs::NamedRun;
 use model::comparison::{
     ArmPlan, ComparedMetric, ComparisonBlocks, ComparisonDoubt, ComparisonLoad, ComparisonPlan,
-    ComparisonQuestion, Difference, Metric, SizeLook, excludes_zero, median,
+    ComparisonQuestion, Decision, Difference, Metric, SizeLook, decision, excludes_zero, median,
 };
 use model::{ComparisonStudy, MaskedText, Nanos, Stop};
 
@@ -71,7 +71,8 @@ pub(crate) fn meaning_of_names(summary: &SummaryComparison) -> Option<&'static s
 }
 
 /// Notes for readers who divide the medians and find another change, or who find an interval of means
-/// wider than the runs differ.
+/// wider than the runs differ. Where the best arm is asked for, a median of means decides, and that is
+/// said in any case.
 pub(crate) fn legend(summary: &SummaryComparison) -> Option<String> {
     /// A reader who divides wonders about a difference of so much.
     const NOTABLE: f64 = 0.03;
@@ -85,11 +86,11 @@ pub(crate) fn legend(summary: &SummaryComparison) -> Option<String> {
             }
         })
     };
-    let differs = summary.metrics.iter().any(is_other);
-    let of_change = differs.then(|| {
-        "each column has the median of its runs; change compares runs of the same block, so it may differ from the ratio of two columns"
-            .to_owned()
-    });
+    let of_change = if summary.question == ComparisonQuestion::Best {
+        Some("each figure is the median of its runs; change compares runs of the same block")
+    } else {
+        summary.metrics.iter().any(is_other).then_some("each column has the median of its runs; change compares runs of the same block, so it may differ from the ratio of two columns")
+    };
     let means = summary.metric(Metric::Mean).into_iter().flat_map(|row| &row.differences);
     let widened = means.filter(|it| it.reaches_throughput).map(pairs::letters);
     let widened: Vec<String> = widened.collect();
@@ -99,7 +100,8 @@ pub(crate) fn legend(summary: &SummaryComparison) -> Option<String> {
             listed(&widened)
         )
     });
-    let notes: Vec<String> = [of_change, of_means].into_iter().flatten().collect();
+    let notes: Vec<String> =
+        [of_change.map(str::to_owned), of_means].into_iter().flatten().collect();
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 
@@ -348,9 +350,18 @@ fn how(study: &ComparisonStudy) -> String {
     let pairs = pairs.map_or_else(String::new, |pairs| {
         format!(" in each of {pairs}, which share one chance of a false alarm (Holm)")
     });
-    let cut_short = if study.interrupted { ", then interrupted" } else { "" };
+    let ended = match plan.blocks {
+        _ if study.interrupted => ", then interrupted",
+        ComparisonBlocks::UntilDecided if study.whole_blocks() == plan.blocks.most() => {
+            " (the most)"
+        }
+        ComparisonBlocks::UntilDecided if decision(plan, &study.runs) == Decision::Decided => {
+            ", until all was clear"
+        }
+        _ => "",
+    };
     format!(
-        "{load} · {}{cut_short}: each arm once{control}, {length}{warm_up}, a fresh server each time, in balanced order · {} {verb} (*){pairs}, margin {} %",
+        "{load} · {}{ended}: each arm once{control}, {length}{warm_up}, a fresh server each time, in balanced order · {} {verb} (*){pairs}, margin {} %",
         count_of(study.whole_blocks(), "block"),
         judge::words::listed(&deciding),
         number::shortest((plan.margin * 1e4).round() / 100.0),
@@ -538,7 +549,11 @@ fn blocks_in_words(blocks: &BTreeSet<u32>, all: u32) -> String {
 /// What the control says: the base once more, which should not differ from itself.
 fn trust_by_control(study: &ComparisonStudy, summary: &SummaryComparison) -> TrustLine {
     if !study.plan.control {
-        let tested: Vec<String> = summary.deciding().map(|row| summary::name(row.metric)).collect();
+        let is_tested = |row: &&ComparedMetric| {
+            row.decides || row.metric == Metric::P99 && !row.differences.is_empty()
+        };
+        let tested = summary.metrics.iter().filter(is_tested);
+        let tested: Vec<String> = tested.map(|row| summary::name(row.metric)).collect();
         let are = if tested.len() == 1 { "is" } else { "are" };
         return TrustLine::new(
             Grade::Uncertain,

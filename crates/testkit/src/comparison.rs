@@ -250,6 +250,7 @@ pub fn searched_threads() -> ComparisonStudy {
                 per_s: 75.0,
                 p50: Some(Nanos::from_millis(p50)),
                 p95: Some(Nanos::from_millis(p95)),
+                missing: None,
                 others: None,
             }),
         };

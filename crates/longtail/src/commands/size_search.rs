@@ -3,10 +3,10 @@
 //! that and its neighbours are compared then, as those of a list are.
 
 use judge::size_search::{
-    LookLoad, connections_for, length_at, look_of, next_threads, ordinary_rate, rate_look_of,
-    that_can_do,
+    ComparedSizes, LookLoad, connections_for, length_at, look_of, next_threads, ordinary_rate,
+    rate_look_of, that_can_do, to_compare,
 };
-use model::comparison::{RateLook, SizeLook};
+use model::comparison::{MissingFigure, RateLook, SizeLook};
 use model::number::{self, count_of};
 use model::{ComparisonStudy, Nanos, ServerSize, Study};
 use probe::server_cpu::CpuRoom;
@@ -84,9 +84,10 @@ fn look_for_the_most(
 ) -> Result<bool, Mistake> {
     let mut workers = workers(args);
     let mut observer = LookObserver { shown: StudyDisplay::new() };
-    let [shortest, longest] = total_time(args).map(number::minutes);
+    let [shortest, longest] =
+        total_time(args).map(|time| number::fixed((time.as_secs_f64() / 60.0).ceil(), 0));
     ui::note(&format!(
-        "--try auto: a run of each number of threads first, until more threads bring nothing; about {shortest} to {longest} in all"
+        "--try auto: a run of each number of threads first, until more threads bring nothing; about {shortest} to {longest} minutes in all"
     ));
     while let Some(threads) = next_threads(looks, workers.unwrap_or(1), args.connections) {
         let look = least_disturbed(
@@ -222,7 +223,14 @@ fn rate_in_words(size: ServerSize, look: &RateLook) -> String {
             number::milliseconds(p50),
             number::milliseconds(p95)
         ),
-        _ => format!("{size} at {rate}/s: ever more requests waited, or some failed"),
+        _ => {
+            let why = match look.missing {
+                Some(MissingFigure::Overloaded) => "ever more requests waited",
+                Some(MissingFigure::Failures) => "requests failed",
+                _ => "too few responses to tell",
+            };
+            format!("{size} at {rate}/s: {why}")
+        }
     }
 }
 
@@ -239,10 +247,23 @@ fn tell_interrupted(looks: &[SizeLook]) {
     let at_rate = looks.iter().filter_map(|look| Some(rate_in_words(look.size, &look.at_rate?)));
     let known: Vec<String> = looks.iter().map(in_words).chain(at_rate).collect();
     let known = match &known[..] {
-        [] => "nothing is known".to_owned(),
-        known => format!("one run of each said {}", known.join("; ")),
+        [] => String::new(),
+        [known] => format!(" One run said {known}."),
+        known => format!(" Single runs said {}.", known.join("; ")),
     };
-    ui::note(&format!("interrupted before the sizes were compared: {known}"));
+    let ComparedSizes { sizes, .. } = to_compare(looks);
+    let named: Vec<String> = sizes.into_iter().map(ServerSize::as_typed).collect();
+    let go_on = if named.len() > 1 {
+        format!(
+            "; to compare what seems best so far, put --try {} in place of auto",
+            named.join(",")
+        )
+    } else {
+        String::new()
+    };
+    ui::note(&format!(
+        "interrupted before the sizes were compared, so nothing was kept.{known} The same command begins again{go_on}"
+    ));
 }
 
 /// Shows what the servers say. The runs are told by their results.

@@ -3,7 +3,8 @@
 //!
 //! Runs of the same block are compared: d = ln(B / A), or B - A for shares. The deciding metrics
 //! share the chance of a false alarm of each look (Holm, Scandinavian Journal of Statistics 6,
-//! 1979). So do the other metrics, which are tested once, at the end. Each interval belongs to its
+//! 1979). So do the other metrics, which are tested once, at the end: all of them where a control
+//! runs, and the 99th percentile where the best arm at a rate is asked for. Each interval belongs to its
 //! test: it excludes 0 exactly if the test does.
 
 use std::collections::BTreeMap;
@@ -13,9 +14,7 @@ use strum::VariantArray as _;
 
 use super::plan::LEVEL;
 use super::ranks::{SignedRanks, least_blocks, median};
-use super::{
-    ArmPair, ComparisonLoad, ComparisonPlan, ComparisonQuestion, ComparisonRun, Decision, Metric,
-};
+use super::{ArmPair, ComparisonPlan, ComparisonQuestion, ComparisonRun, Decision, Metric};
 use super::{MissingFigure, counted};
 use crate::steadiness::mean;
 
@@ -271,7 +270,9 @@ impl ComparisonFindings {
             samples.iter().map(|samples| samples.compared(plan)).collect();
         let of_control = ArmPair { base: 0, arm: plan.arms.len() };
         let all = &samples;
-        for family in [TestFamily::Deciding, TestFamily::Failed, TestFamily::Others] {
+        let families =
+            [TestFamily::Deciding, TestFamily::Failed, TestFamily::Tail, TestFamily::Others];
+        for family in families {
             let members = samples
                 .iter()
                 .enumerate()
@@ -394,11 +395,15 @@ fn unexplained_by_throughput(
     metric: Metric,
     ArmPair { base, arm }: ArmPair,
 ) -> f64 {
-    let is_closed = matches!(plan.load, ComparisonLoad::Closed { .. });
     let has_a_length = plan.arms.iter().all(|arm| matches!(arm.stream.stop, crate::Stop::After(_)));
     // Both figures are of good responses alone: failures that take long would show in one of them.
     let has_failures = samples.iter().any(|samples| samples.metric == Metric::Failed);
-    if metric != Metric::Mean || !is_closed || !has_a_length || plan.has_events() || has_failures {
+    if metric != Metric::Mean
+        || !plan.is_closed_loop()
+        || !has_a_length
+        || plan.has_events()
+        || has_failures
+    {
         return 0.0;
     }
     let of = |metric: Metric| samples.iter().find(|samples| samples.metric == metric);
@@ -419,6 +424,8 @@ enum TestFamily {
     Deciding,
     /// Failures, which are not noise.
     Failed,
+    /// The slowest requests, where a mean decides which arm is best and may hide them.
+    Tail,
     /// The others.
     Others,
 }
@@ -429,10 +436,14 @@ impl TestFamily {
         match metric {
             _ if plan.deciding().contains(&metric) => Some(TestFamily::Deciding),
             Metric::Failed => Some(TestFamily::Failed),
+            // In a closed loop the connections decide how long the slowest wait.
+            Metric::P99 if plan.question == ComparisonQuestion::Best && !plan.is_closed_loop() => {
+                Some(TestFamily::Tail)
+            }
             // Only one metric decides which arm is best.
             _ if plan.question == ComparisonQuestion::Best => None,
             // In an open loop, throughput is the offered rate.
-            Metric::Throughput if !matches!(plan.load, ComparisonLoad::Closed { .. }) => None,
+            Metric::Throughput if !plan.is_closed_loop() => None,
             Metric::Slow | Metric::Workers => None,
             // Without a control, that many tests would raise false alarms.
             _ if !plan.control => None,
@@ -443,7 +454,8 @@ impl TestFamily {
     /// The chance of a false alarm that its tests share.
     fn level(self, plan: &ComparisonPlan) -> f64 {
         match self {
-            TestFamily::Deciding => plan.level_of_a_look(),
+            // When the blocks end is decided by the looks, and means and tails go together.
+            TestFamily::Deciding | TestFamily::Tail => plan.level_of_a_look(),
             TestFamily::Failed | TestFamily::Others => LEVEL,
         }
     }

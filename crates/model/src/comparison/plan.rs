@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::Metric;
 use super::ranks::least_blocks;
+use super::{Metric, MissingFigure};
 use crate::bodies::shuffled;
 use crate::number::count_of;
 use crate::pace::{Arrivals, uniform};
@@ -98,6 +98,9 @@ pub struct RateLook {
     /// The 95th percentile, by the same rules.
     #[serde(rename = "p95_ns")]
     pub p95: Option<Nanos>,
+    /// Why they are not known, if that was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<MissingFigure>,
     /// How many CPUs other processes used meanwhile, if they took them from the server.
     pub others: Option<f64>,
 }
@@ -362,6 +365,11 @@ impl ComparisonPlan {
             ComparisonQuestion::Pairs | ComparisonQuestion::Best => true,
         };
         all.filter(is_asked).collect()
+    }
+
+    /// Whether connections send again as soon as they have a response.
+    pub(super) fn is_closed_loop(&self) -> bool {
+        matches!(self.load, ComparisonLoad::Closed { .. })
     }
 
     /// Whether the arms are all combinations of two settings, such as two versions, each with `-k`

@@ -5,13 +5,23 @@ use judge::size_search::enough_for_rate;
 use judge::tried_sizes::NEAR_THE_LOCK;
 use judge::words::{capitalised, share};
 use model::Nanos;
-use model::comparison::{RateLook, SizeLook};
+use model::comparison::{MissingFigure, RateLook, SizeLook};
 use model::number::{self, count_of};
 
 use crate::tree::{DataTable, TableColumn, TableRow};
 
-/// Of a size that cannot do the rate of ordinary traffic.
-const TOO_SLOW: &str = "too slow";
+/// Why a size has no response times at the rate of ordinary traffic: it did less in overload, so that
+/// it was not run at it, or how it failed there.
+fn without_times(look: &SizeLook) -> String {
+    let Some(at_rate) = look.at_rate else { return "does less".to_owned() };
+    match at_rate.missing {
+        Some(MissingFigure::Overloaded) => "waits grow",
+        Some(MissingFigure::Failures) => "failures",
+        Some(_) => "too few",
+        None => "no figure",
+    }
+    .to_owned()
+}
 
 /// The smallest sizes leave a narrow table, down to so many.
 const STAY: usize = 6;
@@ -28,7 +38,7 @@ pub(super) fn table(looks: &[SizeLook]) -> Option<DataTable> {
     let columns = std::iter::once(TableColumn::new("one run of each"))
         .chain(looks.iter().enumerate().map(size));
     let row = |name: String, figure: &dyn Fn(&SizeLook) -> Option<String>| {
-        let figures = looks.iter().map(|look| figure(look).unwrap_or_else(|| TOO_SLOW.to_owned()));
+        let figures = looks.iter().map(|look| figure(look).unwrap_or_else(|| without_times(look)));
         TableRow::new(std::iter::once(name).chain(figures))
     };
     let mut rows =
@@ -55,9 +65,8 @@ pub(super) fn enough_in_words(looks: &[SizeLook]) -> Option<String> {
     });
     let fewer = at.checked_sub(1).map(|below| in_words_of_too_few(&looks[below]));
     Some(capitalised(&format!(
-        "{}, {} is probably enough: p95 {} ms{}{} (one run of each).",
-        rate_in_words(looks, per_s),
-        enough.size,
+        "{}, it is probably enough: p95 {} ms{}{} (one run of each).",
+        rate_in_words(looks, per_s, &enough.size.to_string()),
         number::milliseconds(p95?),
         more.unwrap_or_default(),
         fewer.unwrap_or_default(),
@@ -75,10 +84,13 @@ pub(super) fn too_much_in_words(looks: &[SizeLook], rate: f64) -> Option<String>
     ))
 }
 
-/// `at 75/s`; after a search `at 75/s, 60 % of the most`.
-pub(super) fn rate_in_words(looks: &[SizeLook], per_s: f64) -> String {
-    let share = best(looks).map(|best| {
-        format!(", {} % of the most", number::fixed(100.0 * per_s / best.rate_per_s, 0))
+/// `at 75/s`; after a search also which share that is of what a size did in overload:
+/// `at 75/s, 64 % of what 2 x 8 can do`.
+pub(super) fn rate_in_words(looks: &[SizeLook], per_s: f64, taken: &str) -> String {
+    let taken = looks.iter().find(|look| look.size.to_string() == taken);
+    let share = taken.map(|look| {
+        let percent = number::fixed(100.0 * per_s / look.rate_per_s, 0);
+        format!(", {percent} % of what {} can do", look.size)
     });
     format!("at {}/s{}", number::rate_in_words(per_s), share.unwrap_or_default())
 }
@@ -92,54 +104,43 @@ fn best(looks: &[SizeLook]) -> Option<&SizeLook> {
 /// there is nothing to gain. `taken`: the size that the user is told to take.
 pub(super) fn what_limits(looks: &[SizeLook], taken: Option<&str>) -> Option<String> {
     let best = best(looks)?;
-    let taken = looks
-        .iter()
-        .filter(|look| look.size != best.size)
-        .find(|look| taken.is_some_and(|taken| taken == look.size.to_string()));
     let rate = |look: &SizeLook| format!("{}/s", number::significant(look.rate_per_s));
-    let does = match taken {
-        Some(taken) => {
-            format!(
-                "{} does {} and {} does most, {}",
-                taken.size,
-                rate(taken),
-                best.size,
-                rate(best)
-            )
-        }
-        None => format!("{} does most, {}", best.size, rate(best)),
-    };
-    let computes_of_taken =
-        taken.and_then(|taken| Some(format!(" ({} with {})", share(taken.computes?), taken.size)));
-    let computes_of_taken = computes_of_taken.unwrap_or_default();
+    let does = format!("In overload {} does most, {}", best.size, rate(best));
+    let lock = LockShare::of(best);
     let cpus = best.cpus_used_up.map(|of| {
-        if of > 1.0 {
-            format!("the {of} CPUs are used up")
-        } else {
-            "its CPU is used up".to_owned()
-        }
+        if of > 1.0 { format!("uses up the {of} CPUs") } else { "uses up its CPU".to_owned() }
     });
     let is_largest = looks.last().is_some_and(|largest| largest.size == best.size);
-    let said = match (LockShare::of(best), cpus) {
-        (Some(lock), Some(cpus)) if lock.is_near => format!(
-            "Ruby's lock is the limit, as {}{computes_of_taken}, and {cpus}: {does}; {}, and more of them would need more CPUs",
-            lock.computes, lock.allows
-        ),
-        (Some(lock), None) if lock.is_near => format!(
-            "Ruby's lock is the limit, as {}{computes_of_taken}: {does}; {} with any number of threads",
-            lock.computes, lock.allows
-        ),
-        (Some(lock), None) => format!(
-            "{does}; by Ruby's lock {} with any number of threads, as {}{computes_of_taken}",
-            lock.allows, lock.computes
-        ),
-        (_, Some(cpus)) => format!("{cpus}: {does}"),
-        (None, None) if is_largest => {
-            format!("{does}; nothing is used up there, so more threads may do more")
+    let most = match (&lock, &cpus) {
+        (Some(lock), Some(cpus)) if lock.is_near => {
+            format!("{does}, and {cpus}. Ruby's lock is its limit too: {}.", lock.computes)
         }
-        (None, None) => does,
+        (Some(lock), None) if lock.is_near => {
+            format!("{does}. Ruby's lock is its limit: {}.", lock.computes)
+        }
+        (_, Some(cpus)) => format!("{does}, and {cpus}."),
+        (Some(lock), None) => format!("{does}: {}.", lock.computes),
+        (None, None) if is_largest => {
+            format!("{does}; it uses nothing up, so more threads may do more.")
+        }
+        (None, None) => format!("{does}."),
     };
-    Some(format!("In overload {said}."))
+    let is_taken = |look: &&SizeLook| taken.is_some_and(|taken| taken == look.size.to_string());
+    let taken = looks.iter().filter(|look| look.size != best.size).find(is_taken).map(|look| {
+        let computes = look.computes.filter(|_| lock.is_some());
+        let computes = computes.map(|computes| format!(", computing for {}", share(computes)));
+        format!("{} does {}{}.", look.size, rate(look), computes.unwrap_or_default())
+    });
+    let allows = lock.and_then(|lock| match &cpus {
+        Some(_) if lock.is_near => {
+            Some(format!("{}; more workers would need more CPUs.", lock.allows))
+        }
+        Some(_) => None,
+        None if lock.is_near => Some(format!("{} with any number of threads.", lock.allows)),
+        None => Some(format!("By Ruby's lock {} with any number of threads.", lock.allows)),
+    });
+    let said: Vec<String> = [Some(most), taken, allows].into_iter().flatten().collect();
+    Some(said.join(" "))
 }
 
 /// How much Ruby's lock lets so many workers do, where a process computes for most of the time.
@@ -205,6 +206,7 @@ mod tests {
                     per_s: 75.0,
                     p50: p95,
                     p95,
+                    missing: None,
                     others: None,
                 }),
             }
@@ -220,7 +222,7 @@ mod tests {
             |rows: &[(u32, f64, Option<u64>)]| enough_in_words(&looks(rows)).unwrap_or_default();
         assert_eq!(
             said(&usual),
-            "At 75/s, 60 % of the most, 2 x 5 is probably enough: p95 101 ms, with more threads 104 ms; 2 x 3: 4119 ms (one run of each)."
+            "At 75/s, 81 % of what 2 x 5 can do, it is probably enough: p95 101 ms, with more threads 104 ms; 2 x 3: 4119 ms (one run of each)."
         );
         assert_eq!(
             said(&[
@@ -229,11 +231,11 @@ mod tests {
                 (5, 124.0, Some(95)),
                 (8, 125.0, Some(93))
             ]),
-            "At 75/s, 60 % of the most, 2 x 3 is probably enough: p95 90.0 ms, with more threads 93.0 to 95.0 ms; 2 x 2 does 63.8/s at most (one run of each)."
+            "At 75/s, 60 % of what 2 x 3 can do, it is probably enough: p95 90.0 ms, with more threads 93.0 to 95.0 ms; 2 x 2 does 63.8/s at most (one run of each)."
         );
         assert_eq!(
             said(&[(3, 76.0, None), (5, 80.0, Some(700))]),
-            "At 75/s, 94 % of the most, 2 x 5 is probably enough: p95 700 ms; 2 x 3 cannot keep up (one run of each)."
+            "At 75/s, 94 % of what 2 x 5 can do, it is probably enough: p95 700 ms; 2 x 3 cannot keep up (one run of each)."
         );
         assert_eq!(said(&[(3, 70.0, None)]), "", "no size can do it");
         assert_eq!(said(&[]), "", "no search");
@@ -261,23 +263,23 @@ mod tests {
         };
         assert_eq!(
             said(Some(2.0), Some(0.96), [120.0, 125.0]),
-            "In overload Ruby's lock is the limit, as a process computes for 96 % of the time (86 % with 2 x 5), and the 2 CPUs are used up: 2 x 5 does 120/s and 2 x 8 does most, 125/s; 2 workers can do about 130/s at most, and more of them would need more CPUs."
+            "In overload 2 x 8 does most, 125/s, and uses up the 2 CPUs. Ruby's lock is its limit too: a process computes for 96 % of the time. 2 x 5 does 120/s, computing for 86 %. 2 workers can do about 130/s at most; more workers would need more CPUs."
         );
         assert_eq!(
             said(None, Some(0.96), [126.0, 125.0]),
-            "In overload Ruby's lock is the limit, as a process computes for 86 % of the time: 2 x 5 does most, 126/s; 2 workers can do about 147/s at most with any number of threads."
+            "In overload 2 x 5 does most, 126/s. Ruby's lock is its limit: a process computes for 86 % of the time. 2 workers can do about 147/s at most with any number of threads."
         );
         assert_eq!(
             said(None, Some(0.72), [100.0, 125.0]),
-            "In overload 2 x 5 does 100/s and 2 x 8 does most, 125/s; by Ruby's lock 2 workers can do about 174/s at most with any number of threads, as a process computes for 72 % of the time (62 % with 2 x 5)."
+            "In overload 2 x 8 does most, 125/s: a process computes for 72 % of the time. 2 x 5 does 100/s, computing for 62 %. By Ruby's lock 2 workers can do about 174/s at most with any number of threads."
         );
         assert_eq!(
             said(Some(1.0), Some(0.7), [126.0, 125.0]),
-            "In overload its CPU is used up: 2 x 5 does most, 126/s."
+            "In overload 2 x 5 does most, 126/s, and uses up its CPU."
         );
         assert_eq!(
             said(None, Some(0.2), [100.0, 160.0]),
-            "In overload 2 x 5 does 100/s and 2 x 8 does most, 160/s; nothing is used up there, so more threads may do more."
+            "In overload 2 x 8 does most, 160/s; it uses nothing up, so more threads may do more. 2 x 5 does 100/s."
         );
         assert_eq!(said(None, None, [160.0, 150.0]), "In overload 2 x 5 does most, 160/s.");
         assert_eq!(what_limits(&[], None), None);
@@ -289,10 +291,10 @@ mod tests {
         assert_eq!(
             crate::text::table(&table, 0, Width::ANY),
             "\
-one run of each     2 x 2  2 x 3
-in overload, /s      63.8   76.5
-p50 at 75/s, ms  too slow   4119
-p95 at 75/s, ms  too slow   4119
+one run of each      2 x 2  2 x 3
+in overload, /s       63.8   76.5
+p50 at 75/s, ms  does less   4119
+p95 at 75/s, ms  does less   4119
 "
         );
         assert!(super::table(&[]).is_none());

@@ -768,6 +768,10 @@ fn best_of_blocks(summary: &SummaryComparison) -> String {
         Some(letter) => to_take(summary, ranking, row, letter),
         None => best_of_equal_sizes(summary, ranking, row),
     };
+    let taken = summary.recommended.as_ref().unwrap_or(&ranking.best);
+    let (worse, better) = (ComparisonVerdict::Worse, ComparisonVerdict::Better);
+    let tails = [worse, better].map(|verdict| of_tails(summary, ranking, taken, verdict));
+    parts.splice(1..1, tails.into_iter().flatten());
     if !behind.is_empty() {
         parts.push(format!("Worse: {}.", listed(&behind)));
     }
@@ -777,7 +781,8 @@ fn best_of_blocks(summary: &SummaryComparison) -> String {
         let overload = if summary.looks.is_empty() { "" } else { "in overload, " };
         format!("{overload}with {}", count_of(u64::from(of), "connection"))
     });
-    let at = summary.rate_per_s.map(|rate| sizes::rate_in_words(&summary.looks, rate));
+    let taken = summary.called(taken);
+    let at = summary.rate_per_s.map(|rate| sizes::rate_in_words(&summary.looks, rate, taken));
     let conditions: Vec<String> = [with, at, while_others(summary)].into_iter().flatten().collect();
     let begin =
         if conditions.is_empty() { String::new() } else { format!("{}, ", conditions.join(", ")) };
@@ -827,6 +832,49 @@ fn best_so_far(summary: &SummaryComparison, ranking: &ArmRanking, row: &Compared
     )
 }
 
+/// Which other arms that may do as much by what decides are known to be worse, or better, at p99.
+fn of_tails(
+    summary: &SummaryComparison,
+    ranking: &ArmRanking,
+    taken: &str,
+    verdict: ComparisonVerdict,
+) -> Option<String> {
+    let row = summary.metric(Metric::P99).filter(|row| !row.decides)?;
+    let may_do_as_much =
+        std::iter::once(&ranking.best).chain(&ranking.level_with).chain(&ranking.unclear);
+    let differing = may_do_as_much.filter_map(|letter| {
+        row.seen_from(taken, letter).filter(|difference| difference.verdict == verdict)
+    });
+    let each = differing.map(|difference| {
+        let letter = &difference.arm;
+        let slots = [letter.as_str(), taken].map(|letter| slots(summary, letter));
+        let threads = match slots {
+            [Some(other), Some(taken)] if other < taken => ", with fewer threads,",
+            [Some(other), Some(taken)] if other > taken => ", with more threads,",
+            _ => "",
+        };
+        let change = [estimate_of(&difference), interval_of(&difference)].into_iter().flatten();
+        format!(
+            "{}{threads} is {} at p99: {}, {}.",
+            summary.called(letter),
+            summary::verdict(verdict),
+            figure_with_unit(row, letter),
+            change.collect::<Vec<_>>().join(" ")
+        )
+    });
+    Some(each.collect::<Vec<_>>().join(" ")).filter(|said| !said.is_empty())
+}
+
+/// Whether an arm has fewer threads than another.
+fn is_smaller(summary: &SummaryComparison, arm: &str, than: &str) -> bool {
+    slots(summary, arm).zip(slots(summary, than)).is_some_and(|(arm, than)| arm < than)
+}
+
+/// The threads of an arm, of all its workers.
+fn slots(summary: &SummaryComparison, letter: &str) -> Option<u32> {
+    summary.arms.iter().find(|arm| arm.letter == letter)?.slots
+}
+
 /// Which size to take, where larger ones bring nothing that is known: what it does, what larger ones
 /// do, and which smaller ones may do as much.
 fn to_take(
@@ -835,11 +883,8 @@ fn to_take(
     row: &ComparedMetric,
     letter: &str,
 ) -> Vec<String> {
-    let slots = |letter: &str| summary.arms.iter().find(|arm| arm.letter == letter)?.slots;
     let (smaller, others): (Vec<&String>, Vec<&String>) =
-        ranking.unclear.iter().partition(|other| {
-            slots(other).zip(slots(letter)).is_some_and(|(other, taken)| other < taken)
-        });
+        ranking.unclear.iter().partition(|it| is_smaller(summary, it, letter));
     let name = name(row.metric);
     let full = if row.metric == Metric::Throughput { "full" } else { "best" };
     let taken = summary.called(letter);
@@ -892,12 +937,8 @@ fn best_of_equal_sizes(
             plain_percent(summary.margin)
         ));
     }
-    let slots = |letter: &str| summary.arms.iter().find(|arm| arm.letter == letter)?.slots;
-    let is_smaller = |other: &&String| {
-        slots(other).zip(slots(&ranking.best)).is_some_and(|(other, best)| other < best)
-    };
     let (smaller, others): (Vec<&String>, Vec<&String>) =
-        ranking.unclear.iter().partition(is_smaller);
+        ranking.unclear.iter().partition(|it| is_smaller(summary, it, &ranking.best));
     if !others.is_empty() {
         let others = estimates(summary, ranking, row, &others);
         parts.push(format!("{others} cannot be told from it."));
@@ -913,13 +954,26 @@ fn of_smaller(
     row: &ComparedMetric,
     smaller: &[&String],
 ) -> Option<String> {
-    let do_as_much = if smaller.len() == 1 { "does as much" } else { "do as much" };
-    (!smaller.is_empty()).then(|| {
-        format!(
-            "Whether {}, with fewer threads, {do_as_much} cannot be told.",
-            estimates(summary, ranking, row, smaller)
-        )
-    })
+    let name = name(row.metric);
+    let estimates = |letters: &[&String]| estimates(summary, ranking, row, letters);
+    // Of those that are worse at p99, nobody asks whether they do as much.
+    let has_worse_tail = |letter: &&&String| {
+        let taken = summary.recommended.as_ref().unwrap_or(&ranking.best);
+        let tail = summary.metric(Metric::P99).filter(|tail| !tail.decides);
+        let tail = tail.and_then(|tail| tail.seen_from(taken, letter));
+        tail.is_some_and(|tail| tail.verdict == ComparisonVerdict::Worse)
+    };
+    let (worse, open): (Vec<&String>, Vec<&String>) = smaller.iter().partition(has_worse_tail);
+    let open = (!open.is_empty()).then(|| {
+        let do_as_much = if open.len() == 1 { "does as much" } else { "do as much" };
+        format!("Whether {}, with fewer threads, {do_as_much} cannot be told.", estimates(&open))
+    });
+    let worse = (!worse.is_empty()).then(|| {
+        let are = if worse.len() == 1 { "is" } else { "are" };
+        format!("Whether {} {are} worse by {name} too cannot be told.", estimates(&worse))
+    });
+    let said: Vec<String> = [open, worse].into_iter().flatten().collect();
+    (!said.is_empty()).then(|| said.join(" "))
 }
 
 /// `2 x 5 (-1.2 %) and 2 x 8 (-0.4 %)`: how far arms are from the best.
@@ -1024,6 +1078,33 @@ mod tests {
         let said = sentence(&crate::comparison::summary(&study));
         assert!(said.starts_with("6.6.1 -k against 6.6.1: worse: p50 "), "{said}");
         assert!(said.ends_with("6 blocks tell nothing, 7 could."), "{said}");
+    }
+
+    #[test]
+    fn a_smaller_size_that_is_worse_at_p99_is_said_to_be_though_its_mean_tells_nothing() {
+        let mut summary = crate::comparison::summary(&testkit::comparison::searched_threads());
+        let ranking = summary.ranking.as_mut().unwrap();
+        ranking.unclear = std::mem::take(&mut ranking.ahead_of);
+        assert_eq!(ranking.unclear, ["A"]);
+        let said = sentence(&summary);
+        assert!(said.contains(". 2 x 2, with fewer threads, is worse at p99: 2"), "{said}");
+        assert!(
+            said.contains("Whether 2 x 2 (+153 %) is worse by mean too cannot be told."),
+            "{said}"
+        );
+        let row = summary.metrics.iter_mut().find(|row| row.metric == Metric::P99).unwrap();
+        for difference in &mut row.differences {
+            difference.verdict = match (difference.base.as_str(), difference.arm.as_str()) {
+                ("B", "C") => ComparisonVerdict::Better,
+                _ => ComparisonVerdict::CannotTell,
+            };
+        }
+        let said = sentence(&summary);
+        assert!(said.contains(". 2 x 5, with more threads, is better at p99: 104 ms, "), "{said}");
+        assert!(
+            said.contains("Whether 2 x 2 (+153 %), with fewer threads, does as much"),
+            "{said}"
+        );
     }
 
     #[test]
