@@ -217,21 +217,17 @@ fn in_words(look: &SizeLook) -> String {
 /// `2 x 5 at 75/s: p50 59.3, p95 101 ms`
 fn rate_in_words(size: ServerSize, look: &RateLook) -> String {
     let rate = number::rate_in_words(look.per_s);
-    match (look.p50, look.p95) {
-        (Some(p50), Some(p95)) => format!(
-            "{size} at {rate}/s: p50 {}, p95 {} ms",
-            number::milliseconds(p50),
-            number::milliseconds(p95)
-        ),
-        _ => {
-            let why = match look.missing {
-                Some(MissingFigure::Overloaded) => "ever more requests waited",
-                Some(MissingFigure::Failures) => "requests failed",
-                _ => "too few responses to tell",
-            };
-            format!("{size} at {rate}/s: {why}")
-        }
-    }
+    let said = if let (Some(p50), Some(p95)) = (look.p50, look.p95) {
+        format!("p50 {}, p95 {} ms", number::milliseconds(p50), number::milliseconds(p95))
+    } else {
+        let why = match look.missing {
+            Some(MissingFigure::Overloaded) => "ever more requests waited",
+            Some(MissingFigure::Failures) => "requests failed",
+            _ => "too few responses to tell",
+        };
+        why.to_owned()
+    };
+    format!("{size} at {rate}/s: {said}")
 }
 
 fn with_others(said: String, others: Option<f64>) -> String {
