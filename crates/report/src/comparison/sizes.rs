@@ -120,6 +120,9 @@ pub(super) fn what_limits(looks: &[SizeLook], taken: Option<&str>) -> Option<Str
         }
         (_, Some(cpus)) => format!("{does}, and {cpus}."),
         (Some(lock), None) => format!("{does}: {}.", lock.computes),
+        (None, None) if best.others.is_some() => {
+            format!("{does}, while other processes used CPUs: it may do more.")
+        }
         (None, None) if is_largest => {
             format!("{does}; it uses nothing up, so more threads may do more.")
         }
