@@ -727,7 +727,7 @@ fn longer_load(study: &LoadStudy) -> Option<NextCommand> {
 }
 
 /// Rounded to two digits: nobody offers 6861.4 requests per second.
-fn round_rate(rate: f64) -> String {
+pub(crate) fn round_rate(rate: f64) -> String {
     let unit = 10f64.powf(rate.max(1e-9).log10().floor() - 1.0);
     number::shortest((rate / unit).round() * unit.max(1e-9)).chars().take(12).collect()
 }

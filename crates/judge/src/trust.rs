@@ -10,6 +10,7 @@ use crate::checks::{Grade, assess, machine_busy};
 use crate::cut_short::{is_shorter, is_unfinished};
 use crate::event::{EventTrouble, trouble};
 use crate::named_runs::{NamedRun, diagnostics, is_hidden, name_in_sweep};
+use crate::next::round_rate;
 use crate::verdict::troubles;
 use crate::words::{brief, listed, share};
 
@@ -153,7 +154,7 @@ fn passed(study: &Study, runs: &[NamedRun<'_>]) -> Option<TrustLine> {
     for check in good.iter().flat_map(|judgement| &judgement.checks) {
         match check {
             Diagnostic::GeneratorLag { p99, .. } => lags.push(*p99),
-            Diagnostic::Headroom { times, .. } => rooms.push(*times),
+            Diagnostic::Headroom { times, ceiling_per_s } => rooms.push((*times, *ceiling_per_s)),
             _ => {}
         }
     }
@@ -177,11 +178,17 @@ fn passed(study: &Study, runs: &[NamedRun<'_>]) -> Option<TrustLine> {
         .into_iter()
         .max()
         .map(|lag| format!("99 % of requests were sent within {}", brief(lag)));
-    let room = rooms
-        .into_iter()
-        .reduce(f64::min)
-        .map(|times| number::fixed(times, usize::from(times < 9.95)));
-    let room = room.map(|times| format!("it could send {times} times as many"));
+    let of_several = rooms.len() > 1;
+    let room =
+        rooms.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map(|(times, ceiling_per_s)| {
+            if of_several {
+                let times = number::fixed(times, usize::from(times < 9.95));
+                format!("a test server took {times} times as many")
+            } else {
+                let ceiling = round_rate(ceiling_per_s);
+                format!("a test server took about {ceiling}/s")
+            }
+        });
     let evidence = [delay, room].into_iter().flatten().collect::<Vec<_>>().join(", ");
     let colon = if evidence.is_empty() { "" } else { ": " };
     let limits = if judged > 1 { limits_beside_the_server(&good) } else { String::new() };
@@ -273,6 +280,25 @@ struct Doubt<'a> {
     labels: Vec<(String, usize)>,
     /// Whether it decided the verdict of its run.
     decides: bool,
+    /// The share of the requests or of the time that it touches, 0 to 1.
+    touches: f64,
+}
+
+/// The share of a run's requests or of its time that a doubt touches, 0 to 1: all of it where the
+/// evidence has no such share.
+fn touches(diagnostic: &Diagnostic, run: &Run) -> f64 {
+    let of_requests = |n: u64| run.requests().map_or(1.0, |all| n as f64 / all.max(1) as f64);
+    match diagnostic {
+        Diagnostic::QueuedInGenerator { requests, .. } => of_requests(*requests),
+        Diagnostic::ConnectionsClosed { closed, .. } => of_requests(*closed),
+        Diagnostic::SentInTime { sent, due } => of_requests(due.saturating_sub(*sent)),
+        Diagnostic::SharedCpus { taken, .. } => *taken,
+        Diagnostic::LaneRunQueue { share }
+        | Diagnostic::Standstill { share, .. }
+        | Diagnostic::Steal { share } => *share,
+        Diagnostic::CpusTaken { others, of } => others / of.max(1.0),
+        _ => 1.0,
+    }
 }
 
 /// `is_cut_short`: another line says that the user ended it early.
@@ -297,23 +323,26 @@ fn doubts(runs: &[NamedRun<'_>], is_cut_short: bool) -> Vec<TrustLine> {
             }
             let decides =
                 decider.is_some_and(|decider| discriminant(decider) == discriminant(diagnostic));
+            let touches = touches(diagnostic, run);
             match doubts
                 .iter_mut()
                 .find(|doubt| discriminant(doubt.diagnostic) == discriminant(diagnostic))
             {
                 // Name only the runs with the worst grade, with the evidence of the first.
                 Some(doubt) if grade > doubt.grade => {
-                    *doubt = Doubt { diagnostic, grade, labels: vec![(name.clone(), 1)], decides };
+                    let labels = vec![(name.clone(), 1)];
+                    *doubt = Doubt { diagnostic, grade, labels, decides, touches };
                 }
                 Some(doubt) => {
                     doubt.decides |= decides && grade == doubt.grade;
+                    doubt.touches = doubt.touches.max(touches);
                     if grade == doubt.grade {
                         doubt.add(name);
                     }
                 }
                 None => {
                     let labels = vec![(name.clone(), 1)];
-                    doubts.push(Doubt { diagnostic, grade, labels, decides });
+                    doubts.push(Doubt { diagnostic, grade, labels, decides, touches });
                 }
             }
         }
@@ -321,7 +350,11 @@ fn doubts(runs: &[NamedRun<'_>], is_cut_short: bool) -> Vec<TrustLine> {
     // That others used the server explains more than what else may be doubted.
     let is_of_others =
         |doubt: &Doubt<'_>| matches!(doubt.diagnostic, Diagnostic::OtherClients { .. });
-    doubts.sort_by_key(|doubt| std::cmp::Reverse((doubt.grade, is_of_others(doubt))));
+    // A doubt about all requests matters more than one about a few.
+    doubts.sort_by(|a, b| {
+        let key = |doubt: &Doubt<'_>| (doubt.grade, is_of_others(doubt));
+        key(b).cmp(&key(a)).then(b.touches.total_cmp(&a.touches))
+    });
     doubts.iter().map(|doubt| doubt.line(runs)).collect()
 }
 

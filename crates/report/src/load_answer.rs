@@ -164,9 +164,9 @@ fn bars(times: &Histogram, width: Width) -> String {
 }
 
 /// The run in a few slices of time, by the second in which a request ended: mean and longest
-/// response times, and in a full report also responses, failures, and the requests that ended after
-/// the window. Slow ones are many among these: beside the slices they look like a server that
-/// slows down at the end.
+/// response times, and in a full report also responses and failures. Those that ended after the
+/// window have a slice of their own, in a full report and where the figures above cannot be derived
+/// without them.
 fn over_time(study: &LoadStudy, width: Width, is_full: bool) -> String {
     let seconds = &study.run.tally.series.seconds;
     let room = width
@@ -175,7 +175,7 @@ fn over_time(study: &LoadStudy, width: Width, is_full: bool) -> String {
         .clamp(1, PARTS);
     let window = MeasuredSeconds::of(study.run.measured, seconds.len());
     let (inside, later) = seconds.split_at(window.seconds);
-    let later = if is_full { later } else { &[] };
+    let later = if is_full || is_notable(inside, later) { later } else { &[] };
     if inside.len() + later.len() < 2 {
         return String::new();
     }
@@ -204,14 +204,27 @@ fn over_time(study: &LoadStudy, width: Width, is_full: bool) -> String {
     text += &line("mean, ms", &|at| or_none(mean(at), number::milliseconds));
     text += &line("slowest, ms", &|at| or_none(longest(at), number::milliseconds));
     if !later.is_empty() {
-        wrap(&mut text, width, "  ", LATER);
+        let ended = later.iter().map(|second| second.completed + second.failed).sum::<u64>();
+        let count = number::count_of(ended, "request");
+        let meaning = format!(
+            "later: {count}, due before the end but ended after it: the last, and slow ones"
+        );
+        wrap(&mut text, width, "  ", &meaning);
     }
     text
 }
 
-/// What the last slice is.
-const LATER: &str =
-    "later: requests that were due before the end and ended after it: the last, and slow ones";
+/// Whether the requests that ended after the window explain figures above the slices: they are a
+/// hundredth of all or more, or took notably longer than all others.
+fn is_notable(inside: &[Second], later: &[Second]) -> bool {
+    let completed = |seconds: &[Second]| seconds.iter().map(|it| it.completed).sum::<u64>();
+    let longest = |seconds: &[Second]| {
+        seconds.iter().map(|second| second.response_time_max_ns).max().unwrap_or(0)
+    };
+    let after = completed(later);
+    after > 0
+        && (100 * after >= completed(inside) + after || 10 * longest(later) > 11 * longest(inside))
+}
 
 /// The measured window among the seconds of a run; the last requests end after it.
 struct MeasuredSeconds {

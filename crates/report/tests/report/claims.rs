@@ -158,11 +158,21 @@ fn every_planned_request_is_in_the_line_of_rates() {
 }
 
 #[test]
-fn requests_that_ended_after_the_load_are_no_slice_of_the_answer() {
+fn requests_that_ended_after_the_load_have_a_slice_where_the_figures_need_it() {
+    let later = "later: 1030 requests, due before the end";
     let study = load_study::steep();
-    let full = full(study.clone());
-    assert!(full.contains("  20   later\n") && full.contains("\n  later: requests that were due"));
-    let answer = report::answer::whole(&study.into(), None, Width::of(100));
+    let text = full(study.clone());
+    assert!(text.contains("  20   later\n") && text.contains(later), "{text}");
+    // A seventh of them all, and slower than all others.
+    let answer = report::answer::whole(&study.clone().into(), None, Width::of(100));
+    assert!(answer.contains("  20   later\n") && answer.contains(later), "{answer}");
+    let mut few = study;
+    let last = few.run.tally.series.seconds.len() - 1;
+    let inside = few.run.tally.series.seconds[10];
+    few.run.tally.series.seconds.truncate(21);
+    few.run.tally.series.seconds[last.min(20)] = model::tally::Second { completed: 1, ..inside };
+    assert!(self::full(few.clone()).contains("later: 1 request, due"));
+    let answer = report::answer::whole(&few.into(), None, Width::of(100));
     assert!(answer.contains("until second") && !answer.contains("later"), "{answer}");
 }
 
