@@ -126,6 +126,17 @@ pub(crate) fn spread(
     SpreadLine { class: class.into(), points }
 }
 
+/// The fewest responses above a percentile with which a line is drawn up to it. What is named on the
+/// page is drawn all the same.
+pub(crate) const FEWEST_ABOVE: f64 = 3.0;
+const NAMED_ALWAYS: f64 = 0.99;
+
+/// Whether a line of this run's times is drawn up to a percentile.
+pub(crate) fn drawn(run: &Run, quantile: f64) -> bool {
+    let above = run.tally.population() as f64 * (1.0 - quantile);
+    quantile <= NAMED_ALWAYS || above >= FEWEST_ABOVE
+}
+
 /// A distribution as a line, and its class.
 pub(crate) struct SpreadLine {
     class: String,

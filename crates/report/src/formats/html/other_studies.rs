@@ -17,8 +17,8 @@ use crate::comparison::words;
 use crate::details::{PivotPlace, median_of_body};
 use crate::html::event;
 use crate::html::figure::{
-    KeyEntry, PageFigure, SECONDS, TitledFigure, heat_map, limit, spread, spread_plot, stacked,
-    thinned, time_axis,
+    FEWEST_ABOVE, KeyEntry, PageFigure, SECONDS, TitledFigure, drawn, heat_map, limit, spread,
+    spread_plot, stacked, thinned, time_axis,
 };
 use crate::number;
 use crate::plot::{AxisScale, AxisTick, Plot, PlotAxis, PlotCell, PlotMark, PlotPoint, PlotShape};
@@ -55,11 +55,11 @@ fn spread_of_times(study: &LoadStudy, summary: &Summary<'_>) -> Result<PageFigur
     let mut lines = Vec::new();
     let mut key = vec![KeyEntry::new("p99", "response time, from when a request was due")];
     if study.plan.load.pace.is_open() {
-        lines.push(spread("p50", |q| run.service_time(q).time()));
+        lines.push(spread("p50", |q| drawn(run, q).then(|| run.service_time(q).time()).flatten()));
         key.push(KeyEntry::new("p50", "service time, from when it was sent (hidden where equal)"));
     }
     // Drawn last, so that no other line hides it.
-    lines.push(spread("p99", |q| run.response_time(q).time()));
+    lines.push(spread("p99", |q| drawn(run, q).then(|| run.response_time(q).time()).flatten()));
     let mut labelled = vec![0.99];
     let mut labels = Vec::new();
     for threshold in &study.plan.thresholds {
@@ -87,7 +87,7 @@ fn spread_of_times(study: &LoadStudy, summary: &Summary<'_>) -> Result<PageFigur
     plot.marks.extend(labelled.into_iter().flat_map(|quantile| label_of_time(quantile, summary)));
     let sentence = format!(
         "Read up from a percentile: that share of all responses took at most that long. The lines \
-         end at {last}, the last percentile for which there are enough responses."
+         end at {last}: fewer than {FEWEST_ABOVE} responses took longer, which tell nothing."
     );
     Ok(PageFigure { key, plots: vec![plot], sentence })
 }

@@ -5,8 +5,8 @@ use model::run::ShareSource;
 use model::{Diagnostic, Run, SweepStudy};
 
 use crate::html::figure::{
-    KeyEntry, PageFigure, SECONDS, TitledFigure, heat_map, spread, spread_plot, thinned, time_axis,
-    watched,
+    FEWEST_ABOVE, KeyEntry, PageFigure, SECONDS, TitledFigure, drawn, heat_map, spread,
+    spread_plot, thinned, time_axis, watched,
 };
 use crate::html::load_axis::{self, ShownRuns};
 use crate::number;
@@ -39,14 +39,16 @@ pub(crate) fn figures(study: &SweepStudy, summary: &Summary<'_>) -> Vec<TitledFi
 }
 
 fn spread_of_times(runs: &ShownRuns<'_>) -> Result<PageFigure, String> {
-    let line = |run: &Run| spread(runs.class(run), |q| run.response_time(q).time());
+    let line = |run: &Run| {
+        spread(runs.class(run), |q| drawn(run, q).then(|| run.response_time(q).time()).flatten())
+    };
     let (plot, last) = spread_plot(runs.first_of_each().into_iter().map(line).collect())
         .ok_or("too few responses for two percentiles")?;
     let repeats = if runs.study.plan.repeat > 1 { " Only the first repeat is drawn." } else { "" };
     let sentence = format!(
         "Read up from a percentile: that share of all responses took at most that long. A flat \
          line means that all requests took about as long; a step, that some form a second, slower \
-         group. Lines end at the last percentile for which there are enough responses, at most \
+         group. Lines end where fewer than {FEWEST_ABOVE} responses took longer, at most at \
          {last}.{repeats}"
     );
     Ok(PageFigure { key: runs.key(), plots: vec![plot], sentence })
