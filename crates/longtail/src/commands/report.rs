@@ -61,6 +61,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
         if at > 0 && args.output.is_prose() {
             ui::print("\n");
         }
+        note_which(args.studies.get(at), &study);
         if named.is_empty() {
             note_unread_pipe(&study);
         }
@@ -114,6 +115,16 @@ fn is_written_by_neighbor(pipe: u64) -> bool {
             && fs::read_link(format!("/proc/{}/fd/1", other.pid))
                 .is_ok_and(|stdout| stdout.as_os_str() == name.as_str())
     })
+}
+
+/// Says which study a number means: a number means another one after each new study.
+fn note_which(word: Option<&PathBuf>, study: &Study) {
+    let text = word.and_then(|word| word.to_str()).unwrap_or_default();
+    if text.parse::<usize>().is_ok() && !Path::new(text).is_file() {
+        let summary = Summary::of(study, None);
+        let line = judge::next::edited(&summary.command_line, "", &[]);
+        ui::note(&format!("study {text} is of {}: {line}", minute_of(&summary)));
+    }
 }
 
 /// A pipe into `longtail report` in which nothing is: says what is shown.
@@ -184,7 +195,7 @@ fn list(most: usize, width: Width) -> Result<Exit, Mistake> {
     let columns = width.columns().unwrap_or(LIST_COLUMNS);
     for (at, path) in kept.iter().take(most).enumerate() {
         let found = match study_files::read(path) {
-            Ok(study) => listed(&study, columns),
+            Ok(study) => listed(&study, columns, width.columns().is_some()),
             Err(why) => cut(&why.to_string(), columns.saturating_sub(INDENT)),
         };
         ui::print(&format!("{:>3}  {found}\n", at + 1));
@@ -208,8 +219,8 @@ fn cut(text: &str, columns: usize) -> String {
 }
 
 /// `2026-07-21 10:00  load      127.0.0.1:9292/ --for 9s · interrupted · The server keeps up …`, or
-/// with what it found below that.
-fn listed(study: &Study, columns: usize) -> String {
+/// with what it found below that, where a line of the terminal does not have room for both.
+fn listed(study: &Study, columns: usize, is_terminal: bool) -> String {
     let summary = Summary::of(study, None);
     let minute = minute_of(&summary);
     // What was demanded and is missed comes before what was found.
@@ -244,13 +255,18 @@ fn listed(study: &Study, columns: usize) -> String {
     let room = columns.saturating_sub(COLUMNS_BEFORE_TYPED);
     let before = format!("{minute}  {:<8}  ", summary.command);
     let typed = typed.unwrap_or_default();
-    if columns < ONE_LINE_COLUMNS {
-        let mut lines = format!("{before}{}\n", cut(&typed, room));
-        ::report::wrap(&mut lines, Width::of(columns), &" ".repeat(INDENT), &found);
-        return lines.trim_end().to_owned();
+    let separator = if typed.is_empty() { "" } else { " · " };
+    let is_longer = (typed.clone() + separator + &found).chars().count() > room;
+    if columns < ONE_LINE_COLUMNS || is_terminal && is_longer {
+        // Flags at the end of a line may be all that tells it from another.
+        let mut lines = String::new();
+        let indent = " ".repeat(INDENT);
+        let width = Width::of(columns);
+        ::report::wrap(&mut lines, width, &format!("{indent}{before}"), &cut(&typed, 3 * room));
+        ::report::wrap(&mut lines, width, &indent, &found);
+        return lines.trim().to_owned();
     }
     let typed = cut(&typed, room / 2);
-    let separator = if typed.is_empty() { "" } else { " · " };
     before + &cut(&format!("{typed}{separator}{found}"), room)
 }
 
@@ -289,7 +305,7 @@ mod tests {
         let mut study = testkit::study::tiny();
         let run = study.runs[0].clone();
         study.runs = vec![run; study.plan.runs() - 1];
-        let row = |study: &SweepStudy| listed(&study.clone().into(), LIST_COLUMNS);
+        let row = |study: &SweepStudy| listed(&study.clone().into(), LIST_COLUMNS, false);
         assert!(row(&study).contains(" · not finished · "), "{}", row(&study));
         study.interrupted = true;
         assert!(row(&study).contains(" · interrupted · "), "{}", row(&study));
@@ -302,15 +318,14 @@ mod tests {
         let study: Study = testkit::study::tiny().into();
         let sentence = first_sentence(&Summary::of(&study, None).sentence).first.to_owned();
         for columns in [80, 100, 120, 140] {
-            let listed = listed(&study, columns);
+            let listed = listed(&study, columns, true);
             let lines: Vec<&str> = listed.lines().collect();
-            assert_eq!(lines.len() > 1, columns < ONE_LINE_COLUMNS);
+            assert!(lines.len() > 1 || columns >= ONE_LINE_COLUMNS, "{columns}: {listed}");
             // The number stands before the first.
             let widest = lines.iter().map(|line| line.chars().count()).max().unwrap();
             assert!(widest <= columns, "{columns}: {listed}");
             let words = listed.split_whitespace().collect::<Vec<_>>().join(" ");
-            let is_whole = words.contains(&sentence);
-            assert!(is_whole || columns >= ONE_LINE_COLUMNS, "{columns}: {listed}");
+            assert!(words.contains(&sentence), "{columns}: {listed}");
         }
     }
 
@@ -319,7 +334,7 @@ mod tests {
         let row = |command_line: &str| {
             let mut study = testkit::study::tiny();
             study.command_line = command_line.into();
-            listed(&study.into(), LIST_COLUMNS)
+            listed(&study.into(), LIST_COLUMNS, false)
         };
         let typed = row("longtail sweep -w2 -o x.html --path /a");
         assert!(typed.contains("  sweep     -w2 --path /a · "), "{typed}");
