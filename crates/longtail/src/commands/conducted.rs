@@ -320,7 +320,17 @@ impl<'a> TerminalObserver<'a> {
             self.results.nothing_to_report("interrupted before anything was measured");
             return Ok(judged);
         }
-        Ok(judged.and(self.results.publish(&study)))
+        let exit = judged.and(self.results.publish(&study));
+        // A missed threshold has a line of its own.
+        if exit == Exit::Missed
+            && matches!(study, Study::Compare(_))
+            && study.thresholds().is_empty()
+        {
+            let is_worse = Exit::of(&study) == Exit::Missed;
+            let why = if is_worse { "something is worse" } else { "it cannot be told (--strict)" };
+            ui::note(&format!("exit code {}: {why}", exit.code()));
+        }
+        Ok(exit)
     }
 
     /// Exports the runs of a sweep that were judged since the last call, except those of another
