@@ -604,9 +604,30 @@ fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
         next.insert(0, OwnLine(&study.command_line).with("", &["--slow-clients"], why));
     }
     next.truncate(MOST_OF_FINDINGS);
-    // What the server's threads do is what a load alone cannot tell.
-    let first = watch_meanwhile(study, findings);
-    first.into_iter().chain(next).chain(longer_load(study)).collect()
+    // What the server's threads do is what a load alone cannot tell, and where nobody asked for a
+    // limit that comes first.
+    let watch = watch_meanwhile(study, findings).into_iter().chain(stated_time(study, findings));
+    let is_asked = !study.plan.thresholds.is_empty();
+    let (first, second): (Vec<_>, Vec<_>) =
+        if is_asked { (next, watch.collect()) } else { (watch.collect(), next) };
+    first.into_iter().chain(second).chain(longer_load(study)).collect()
+}
+
+/// In an overload whose limit is not known, how long a request holds a thread tells how many are busy.
+/// The fastest, which found a thread free, are a first guess.
+fn stated_time(study: &LoadStudy, findings: &[Finding]) -> Option<NextCommand> {
+    let is_overloaded = findings.iter().any(|finding| matches!(finding, Finding::Overloaded(_)));
+    let overload = study.run.overload.as_ref().filter(|overload| overload.doubt.is_none())?;
+    let judgement = study.run.judgement.as_ref()?;
+    let is_open = matches!(judgement.limit, Some(Limit::NotKnown { .. }));
+    let fastest = study.run.tally.service_time.quantile(0.001)?;
+    let service = in_millis(fastest);
+    let why = format!(
+        "if a request holds a thread for {service}, as the fastest did: how many are busy?"
+    );
+    (is_overloaded && is_open && overload.slots.is_none()).then(|| {
+        OwnLine(&study.command_line).with(format!("--service {service}"), &["--service"], &why)
+    })
 }
 
 /// A load sees a full server only from outside. `longtail watch` shows what the server's threads do
