@@ -76,6 +76,19 @@ fn of_planned(measured: Nanos, planned: Nanos) -> String {
     format!("{measured} of {planned}")
 }
 
+/// What a load shows, and how much of it there was if the user ended it early: `So far (8.02 of 60 s):
+/// The server keeps up …`. Other studies have a line that says so.
+pub fn sentence_so_far(study: &Study, sentence: String) -> String {
+    // Figures that are not the server's are none so far either.
+    let is_about = matches!(study, Study::Load(load) if load.run.is_evidence());
+    let part = so_far(study).filter(|_| is_about && !sentence.is_empty());
+    match part.as_deref() {
+        None => sentence,
+        Some("") => format!("So far: {sentence}"),
+        Some(part) => format!("So far ({part}): {sentence}"),
+    }
+}
+
 /// The result of a threshold, and how much of the study it is about, if that ended early: `PASS so
 /// far (2 of 5 runs)`.
 pub(crate) fn result_so_far(word: &str, so_far: Option<&str>) -> String {

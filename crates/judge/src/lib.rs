@@ -39,7 +39,7 @@ pub mod words;
 
 pub use busy_threads::of as busy_threads;
 pub use checks::{Assessment, Grade, assess, grade};
-pub use cut_short::{is_cut_short, is_shorter, is_unfinished, runs_so_far};
+pub use cut_short::{is_cut_short, is_shorter, is_unfinished, runs_so_far, sentence_so_far};
 pub use findings::{Finding, FindingRole, busy_others, findings, others_beyond};
 pub use no_response::explain_no_response;
 pub use outcome::StudyOutcome;

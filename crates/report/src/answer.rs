@@ -67,7 +67,7 @@ impl From<Width> for AnswerRoom {
 }
 
 /// How much of an answer is shown.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct AnswerParts {
     doubts: usize,
     has_hints: bool,
@@ -125,15 +125,25 @@ pub fn painted(
     if is_kept {
         wrap(&mut more, layout.width, "  More   ", MORE);
     }
-    let mut parts = layout.fitting_parts(&opening, &more);
+    let all = layout.fitting_parts(&opening, &more);
+    let mut parts = all;
     let mut text = joined_by_gap(opening, &(layout.ending(parts) + &more));
     for leave in AnswerParts::LEAVING {
         if !is_kept || rows.is_none_or(|rows| text.lines().count() <= rows) {
             break;
         }
         leave(&mut parts);
-        let opening = layout.opening(study, false, parts.has_pictures);
-        text = joined_by_gap(opening, &layout.ending_on_screen(parts));
+        text = layout.on_screen(study, parts);
+    }
+    // Where a later one made room, doubts and commands come back.
+    let fits = |text: &str| rows.is_none_or(|rows| text.lines().count() <= rows);
+    if parts != all && fits(&text) {
+        for doubts in parts.doubts..=all.doubts {
+            for commands in parts.commands..=all.commands {
+                let shown = layout.on_screen(study, AnswerParts { doubts, commands, ..parts });
+                text = if fits(&shown) { shown } else { text };
+            }
+        }
     }
     text
 }
@@ -180,7 +190,7 @@ impl GrowingTable {
             let table = DataTable { rows: rows.to_vec(), ..self.0.clone() };
             let narrowed = text::narrowed(&table, INDENT, width);
             let mut text = text::table(&narrowed.table, INDENT, width);
-            text += &left_out(&narrowed.left, width);
+            text += &left_out(&narrowed.left, "", width);
             text.lines().map(str::to_owned).collect::<Vec<String>>()
         };
         let rows = self.0.rows.as_slice();
@@ -189,14 +199,15 @@ impl GrowingTable {
     }
 }
 
-/// Which columns a narrow table has no room for, and how to see them.
-fn left_out(columns: &[String], width: Width) -> String {
+/// Which columns a narrow table has no room for, and how to see them. `of`: of which table, where
+/// another one may have a column of that name.
+fn left_out(columns: &[String], of: &str, width: Width) -> String {
     let mut text = String::new();
     if let Some(room) = width.columns()
         && !columns.is_empty()
     {
         let columns = columns.join(", ");
-        let line = format!("Not shown in {room} columns: {columns} (longtail report --full)");
+        let line = format!("Not shown{of} in {room} columns: {columns} (longtail report --full)");
         wrap(&mut text, width, "  ", &line);
     }
     text
@@ -327,18 +338,19 @@ impl<'a> AnswerLayout<'a> {
     fn table(&self, is_full: bool) -> String {
         let comparison = self.summary.comparison.iter();
         let below = comparison.flat_map(|it| comparison::tables_below(it, !is_full));
-        let below = below.map(|table| format!("\n{}", self.fitted(&table, 0, is_full)));
+        let of = " of this table";
+        let below = below.map(|table| format!("\n{}", self.fitted(&table, of, 0, is_full)));
         self.main_table(is_full) + &below.collect::<String>()
     }
 
     /// A table without the columns for which there is no room, or in a full report in parts.
-    fn fitted(&self, table: &DataTable, indent: usize, is_full: bool) -> String {
+    fn fitted(&self, table: &DataTable, of: &str, indent: usize, is_full: bool) -> String {
         if is_full {
             return text::table(table, indent, self.width);
         }
         let narrowed = text::narrowed(table, indent, self.width);
         let shown = text::table(&narrowed.table, indent, self.width);
-        shown + &left_out(&narrowed.left, self.width)
+        shown + &left_out(&narrowed.left, of, self.width)
     }
 
     /// The classes of requests; in a full report they have a section of their own.
@@ -346,7 +358,7 @@ impl<'a> AnswerLayout<'a> {
         let Some(classes) = classes(self.summary).filter(|_| !is_full) else {
             return String::new();
         };
-        let mut text = format!("\n{}", self.fitted(&classes.table, INDENT, is_full));
+        let mut text = format!("\n{}", self.fitted(&classes.table, "", INDENT, is_full));
         if let Some(below) = classes.below {
             wrap(&mut text, self.width, "  ", &below);
         }
@@ -359,7 +371,7 @@ impl<'a> AnswerLayout<'a> {
             return String::new();
         }
         let indent = if self.summary.comparison.is_some() { 0 } else { INDENT };
-        let text = self.fitted(&table, indent, is_full);
+        let text = self.fitted(&table, "", indent, is_full);
         let is_bad = |line: &str| NO_FIGURE.iter().any(|(_, word)| line.ends_with(word));
         let shown = |line: &str| {
             if is_bad(line) { (self.paint)(Emphasis::Bad, line) } else { line.to_owned() }
@@ -439,6 +451,12 @@ impl<'a> AnswerLayout<'a> {
         let mut text = self.why(parts) + &self.trust(parts) + &self.next(parts);
         wrap(&mut text, self.width, "  More   ", &more);
         text
+    }
+
+    /// The answer for a terminal with too few rows for all of it.
+    fn on_screen(&self, study: &Study, parts: AnswerParts) -> String {
+        let opening = self.opening(study, false, parts.has_pictures);
+        joined_by_gap(opening, &self.ending_on_screen(parts))
     }
 
     fn why(&self, parts: AnswerParts) -> String {

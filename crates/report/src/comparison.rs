@@ -579,9 +579,9 @@ fn trust_by_control(study: &ComparisonStudy, summary: &SummaryComparison) -> Tru
         return TrustLine::new(Grade::Doubtful, words::sentence_of(sentence))
             .hint("leave the machine alone meanwhile, and run longer (--for)");
     }
-    let estimate = words::estimate_of(control).unwrap_or_default();
+    let most = words::plain_percent(control.estimate.unwrap_or_default().abs());
     let sentence = format!(
-        "{base}, run twice in each block, differs from itself by chance only ({name} {estimate})."
+        "{base}, run twice in each block, differs from itself by chance: at most {most} ({name})."
     );
     TrustLine::new(Grade::Passed, words::sentence_of(sentence))
 }

@@ -141,7 +141,8 @@ impl<'a> Summary<'a> {
             sentence: match study {
                 Study::Capacity(study) => capacity::sentence(study),
                 Study::Sweep(_) | Study::Bodies(_) | Study::Load(_) | Study::Compare(_) => {
-                    conclusion(&findings, comparison.as_ref())
+                    let conclusion = conclusion(&findings, comparison.as_ref());
+                    judge::sentence_so_far(study, conclusion)
                 }
             },
             measured: measured::lines(study),

@@ -51,6 +51,7 @@ pub(super) fn of(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<St
     let is_search_at_a_rate = !summary.looks.is_empty() && summary.rate_per_s.is_some();
     let others = [
         turns(study),
+        two_values(study, summary),
         slots(study),
         limits::threads(study, summary),
         limits::cpus(study, summary).filter(|_| !is_search_at_a_rate),
@@ -130,15 +131,100 @@ fn turns(study: &ComparisonStudy) -> Option<String> {
         listed(&names)
     });
     let [serve, make] = if with.len() == 1 { ["serves", "makes"] } else { ["serve", "make"] };
-    let [do_not, let_each] = if without.len() == 1 {
-        ["does not", "the other lets each"]
-    } else {
-        ["do not", "the others let each"]
+    let do_not = if without.len() == 1 { "does not" } else { "do not" };
+    // In a closed loop in which each request waits its turn, all take about as long as the mean.
+    let is_far = |run: &&ComparisonRun| {
+        let [p95, mean] = [Metric::P95, Metric::Mean].map(|metric| metric.of(run));
+        p95.ok().zip(mean.ok()).is_none_or(|(p95, mean)| p95 > FAR_FROM_TURNS * mean)
+    };
+    let in_order: Vec<usize> = without
+        .iter()
+        .copied()
+        .filter(|arm| 4 * runs(*arm).filter(is_far).count() < runs(*arm).count())
+        .collect();
+    let names = in_order.iter().map(|arm| study.plan.called(*arm)).collect::<Vec<_>>();
+    let let_each = match in_order.len() {
+        0 => String::new(),
+        1 if without.len() == 1 => ", the other lets each wait its turn".to_owned(),
+        1 => format!(", {} lets each wait its turn", listed(&names)),
+        all if all == without.len() => ", the others let each wait its turn".to_owned(),
+        _ => format!(", {} let each wait its turn", listed(&names)),
     };
     let slow = if with.len() == 1 && without.len() == 1 { "the one" } else { &*these };
     Some(words::sentence_of(format!(
-        "{these} {serve} a keep-alive connection several times in a row while others wait, {others} {do_not}: {slow} {make} a few requests slow, {let_each} wait its turn."
+        "{these} {serve} a keep-alive connection several times in a row while others wait, {others} {do_not}: {slow} {make} a few requests slow{let_each}."
     )))
+}
+
+/// A run whose p95 is this many times its mean does not let each request wait its turn, or its app
+/// varies.
+const FAR_FROM_TURNS: f64 = 1.25;
+
+/// Says so where an arm has two values of a response time that decides, one in some of its runs and
+/// another in the others: its median is then one of the two, and an interval has both.
+fn two_values(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
+    let is_asked = |metric: Metric| summary.metric(metric).is_some_and(|row| row.decides);
+    // Where the slowest of a hundred decide, those before them show how many are slow.
+    let is_shown =
+        |metric: &Metric| is_asked(*metric) || *metric == Metric::P95 && is_asked(Metric::P99);
+    let times = [Metric::Mean, Metric::P50, Metric::P95, Metric::P99].into_iter().filter(is_shown);
+    let of_arm = |metric: Metric, arm: usize| {
+        let runs = study.runs.iter().filter(|run| run.arm == arm && run.is_sound());
+        let values = runs.filter_map(|run| Some(metric.of(run).ok()? * 1e3)).collect();
+        Some((metric, arm, TwoValues::of(values, summary.margin)?))
+    };
+    let arms = || 0..study.plan.arms.len();
+    let all = times.flat_map(|metric| arms().map(move |arm| (metric, arm)));
+    let all = all.filter_map(|(metric, arm)| of_arm(metric, arm));
+    // Those that are furthest apart.
+    let (metric, arm, values) = all.max_by(|a, b| a.2.ratio().total_cmp(&b.2.ratio()))?;
+    let [low, high] = [values.low_ms, values.high_ms].map(number::significant);
+    let TwoValues { low_runs, runs, .. } = values;
+    let [name, called] = [summary::name(metric), study.plan.called(arm)];
+    Some(words::sentence_of(format!(
+        "The {name} of {called} is about {low} ms in {low_runs} of its {runs} runs and {high} ms in the others."
+    )))
+}
+
+/// Runs whose figures fall into two groups, with a gap between them that is larger than the spread
+/// of either. Times in milliseconds.
+#[derive(Debug, PartialEq)]
+struct TwoValues {
+    /// The median of each group.
+    low_ms: f64,
+    high_ms: f64,
+    /// How many runs the lower group has, of how many.
+    low_runs: usize,
+    runs: usize,
+}
+
+impl TwoValues {
+    fn ratio(&self) -> f64 {
+        self.high_ms / self.low_ms
+    }
+
+    /// The fewest runs of a group.
+    const FEWEST: usize = 3;
+
+    /// `None` if there are not two groups, or the gap is within the margin (a share of the lower
+    /// figure).
+    fn of(mut values: Vec<f64>, margin: f64) -> Option<TwoValues> {
+        values.sort_by(f64::total_cmp);
+        let gap = |at: usize| values[at] - values[at - 1];
+        let split = (1..values.len()).max_by(|a, b| gap(*a).total_cmp(&gap(*b)))?;
+        let (low, high) = values.split_at(split);
+        let spread = |group: &[f64]| group[group.len() - 1] - group[0];
+        let is_apart = low.len().min(high.len()) >= TwoValues::FEWEST
+            && gap(split) > spread(low).max(spread(high))
+            && gap(split) > margin * low[low.len() - 1];
+        let middle = |group: &[f64]| group[group.len() / 2];
+        is_apart.then(|| TwoValues {
+            low_ms: middle(low),
+            high_ms: middle(high),
+            low_runs: low.len(),
+            runs: values.len(),
+        })
+    }
 }
 
 /// Says so where the arms have different numbers of slots.
@@ -278,6 +364,17 @@ mod tests {
 
     use super::*;
     use crate::comparison::summary as summary_of;
+
+    #[test]
+    fn figures_have_two_values_only_where_the_gap_is_larger_than_the_spread_of_either() {
+        let of = |values: &[f64]| TwoValues::of(values.to_vec(), 0.05);
+        let two = TwoValues { low_ms: 101.0, high_ms: 148.0, low_runs: 3, runs: 7 };
+        assert_eq!(of(&[148.0, 101.0, 149.0, 100.0, 147.0, 148.0, 102.0]), Some(two));
+        assert_eq!(of(&[100.0, 101.0, 102.0, 147.0, 148.0]), None, "one of two runs");
+        assert_eq!(of(&[100.0, 120.0, 140.0, 175.0, 190.0, 200.0]), None, "they are spread out");
+        assert_eq!(of(&[100.0, 100.1, 100.2, 103.0, 103.1, 103.2]), None, "within the margin");
+        assert_eq!(of(&[]), None);
+    }
 
     #[test]
     fn an_arm_with_several_settings_has_the_pairs_that_differ_in_one() {

@@ -98,6 +98,9 @@ fn has_changed(difference: &Difference) -> bool {
 /// `3225 → 406 ms (-87 %)`
 fn figures(row: &ComparedMetric, difference: &Difference) -> String {
     let change = change_in_words(difference);
+    if is_another_change(row, difference) {
+        return change;
+    }
     let medians = summary::medians(row, difference);
     format!("{medians} {} ({change})", row.unit).replace(" /s", "/s")
 }
@@ -292,6 +295,14 @@ fn change_of_medians(row: &ComparedMetric, pair: &Difference) -> Option<f64> {
     Some(row.median(&pair.arm)? / row.median(&pair.base)? - 1.0)
 }
 
+/// Whether the medians show another change than the runs of the same blocks do, by more than the
+/// margin: two figures for one change would contradict each other, so the medians are left out.
+fn is_another_change(row: &ComparedMetric, difference: &Difference) -> bool {
+    let of_medians = change_of_medians(row, difference);
+    let apart = of_medians.zip(difference.estimate).map(|(medians, blocks)| medians - blocks);
+    apart.is_some_and(|apart| apart.abs() > difference.margin)
+}
+
 /// The metrics that were tested between two arms.
 fn rows_between<'a>(summary: &'a SummaryComparison, base: &str, arm: &str) -> Vec<ComparedRow<'a>> {
     let compared =
@@ -460,13 +471,15 @@ fn other_changes(
     for verdict in [ComparisonVerdict::Worse, ComparisonVerdict::Better] {
         let (decided, changed): (Vec<_>, Vec<_>) =
             rows.iter().filter(|it| it.verdict() == verdict).partition(|it| it.row.decides);
+        let is_tail = |it: &&ComparedRow<'_>| matches!(it.row.metric, Metric::P50 | Metric::P99);
+        let is_also = !decided.is_empty() || is_tail_said && changed.iter().any(is_tail);
         let changed = changed
             .into_iter()
             .filter(|it| !is_said(it.row.metric))
             .map(|it| if is_shown(it.row.metric) { it.short_change() } else { it.change() });
         let changed = labels::listed(changed);
         if !changed.is_empty() {
-            let also = if decided.is_empty() { "" } else { "also " };
+            let also = if is_also { "also " } else { "" };
             let begin = judge::words::capitalised(&format!("{also}{}", summary::verdict(verdict)));
             sentences.push(format!("{begin}: {changed}."));
         }
@@ -527,7 +540,11 @@ impl ComparedRow<'_> {
     fn short_change(&self) -> String {
         let name = name(self.row.metric);
         match estimate_of(self.difference) {
-            Some(estimate) if self.row.unit != "ms" => format!("{name} {estimate}"),
+            Some(estimate)
+                if self.row.unit != "ms" || is_another_change(self.row, self.difference) =>
+            {
+                format!("{name} {estimate}")
+            }
             _ => format!("{name} {}", self.medians()),
         }
     }
@@ -1129,6 +1146,8 @@ mod tests {
         let mut summary = crate::comparison::summary(&testkit::comparison::slower());
         let row = summary.metrics.iter_mut().find(|row| row.metric == Metric::Mean).unwrap();
         row.differences[0].estimate = Some(0.12);
+        let [base, arm] = [&row.differences[0].base, &row.differences[0].arm].map(Clone::clone);
+        row.medians.insert(arm, row.medians[&base].map(|median| 1.12 * median));
         let mut said = |interval| {
             row.differences[0].interval = Some(interval);
             let it = ComparedRow { row, difference: &row.differences[0] };
