@@ -24,6 +24,7 @@ use crate::server_limit::SAME_RATE;
 use crate::size_search::worth_having;
 use crate::tried_sizes::{larger_sizes, largest_is_best};
 use crate::trust::UNCERTAIN;
+use crate::words::round_rate;
 
 /// A command to type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -745,12 +746,6 @@ fn longer_load(study: &LoadStudy) -> Option<NextCommand> {
     }
     let requests = two_digits_up((answers as f64 * times) as u64);
     Some(own.with(format!("-n {requests}"), &["-n", "--number"], &why))
-}
-
-/// Rounded to two digits: nobody offers 6861.4 requests per second.
-pub(crate) fn round_rate(rate: f64) -> String {
-    let unit = 10f64.powf(rate.max(1e-9).log10().floor() - 1.0);
-    number::shortest((rate / unit).round() * unit.max(1e-9)).chars().take(12).collect()
 }
 
 /// The command line with `flags` in place of the `dropped` ones, each of which has a value. The

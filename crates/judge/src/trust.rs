@@ -10,9 +10,8 @@ use crate::checks::{Grade, assess, machine_busy};
 use crate::cut_short::{is_shorter, is_unfinished};
 use crate::event::{EventTrouble, trouble};
 use crate::named_runs::{NamedRun, diagnostics, is_hidden, name_in_sweep};
-use crate::next::round_rate;
 use crate::verdict::troubles;
-use crate::words::{brief, listed, share};
+use crate::words::{brief, listed, round_rate, share};
 
 /// One reason to trust or to doubt the figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -49,6 +49,12 @@ pub(crate) fn few_digits(value: f64) -> String {
     if value < 9.95 { rate_in_words(value) } else { number::fixed(value, 0) }
 }
 
+/// Rounded to two digits: nobody offers 6861.4 requests per second.
+pub(crate) fn round_rate(rate: f64) -> String {
+    let unit = 10f64.powf(rate.max(1e-9).log10().floor() - 1.0);
+    number::shortest((rate / unit).round() * unit.max(1e-9)).chars().take(12).collect()
+}
+
 /// `a, b and c`.
 pub fn listed(parts: &[String]) -> String {
     match parts {
