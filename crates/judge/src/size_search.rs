@@ -65,10 +65,7 @@ pub fn look_of(study: &ComparisonStudy, size: ServerSize) -> SizeLook {
 /// What a run of a size in an open loop at this rate shows: the only run of `study`.
 pub fn rate_look_of(study: &ComparisonStudy, per_s: f64) -> RateLook {
     let run = study.runs.last().map(|run| &run.run);
-    let is_overloaded = |run: &Run| {
-        run.statistics.as_ref().is_some_and(|statistics| statistics.is_overload(&run.tally))
-    };
-    let steady = run.filter(|run| !is_overloaded(run));
+    let steady = run.filter(|run| !run.is_overload());
     let at = |quantile: f64| steady?.tally.response_time_at(quantile).time();
     // The server leaves CPUs idle, so whatever others use of them may make its requests wait.
     let others = run.and_then(|run| CpuUsage::of(&run.generator)).and_then(|cpus| {

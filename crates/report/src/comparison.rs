@@ -1,5 +1,5 @@
 //! The report of a comparison: its table, how it was measured, and whether it can be trusted. Its
-//! sentences are in `words`.
+//! sentences are in `words` (what differs) and `best` (which arm to take), changes in `change_words`.
 
 use std::collections::BTreeSet;
 
@@ -17,6 +17,8 @@ use judge::Grade;
 use judge::trust::TrustLine;
 use judge::words::listed;
 
+mod best;
+pub(crate) mod change_words;
 pub(crate) mod events;
 mod limits;
 mod pairs;
@@ -24,7 +26,7 @@ mod progress;
 mod reasons;
 mod sizes;
 pub(crate) mod summary;
-pub(crate) mod words;
+mod words;
 
 pub use self::progress::progress;
 pub(crate) use self::summary::shortened;
@@ -117,7 +119,7 @@ fn figure(row: &ComparedMetric, letter: &str) -> String {
 
 /// A change and its interval, each as a cell.
 fn change(difference: &Difference) -> [String; 2] {
-    [words::estimate_of(difference), words::interval_of(difference)]
+    [change_words::estimate_of(difference), change_words::interval_of(difference)]
         .map(|cell| number::or_none(cell, |text| text))
 }
 
@@ -485,7 +487,7 @@ fn whole_rounds(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<
             "A run of {} counts about {}, and up to {round} end at once, so its throughput goes in steps of {}: an interval narrower than that is not exact.",
             number::span(length),
             count_of(requests.round() as u64, "request"),
-            words::plain_percent(step)
+            change_words::plain_percent(step)
         );
         TrustLine::new(Grade::Uncertain, sentence).hint("longer runs have smaller steps (--for)")
     })
@@ -572,18 +574,18 @@ fn trust_by_control(study: &ComparisonStudy, summary: &SummaryComparison) -> Tru
     };
     let name = summary::name(row.metric);
     if differs(control) {
-        let interval = words::interval_of(control).unwrap_or_default();
+        let interval = change_words::interval_of(control).unwrap_or_default();
         let sentence = format!(
             "{base}, run twice in each block, differs from itself in {name}: {interval} %. Something drifts; no difference as small as that counts."
         );
-        return TrustLine::new(Grade::Doubtful, words::sentence_of(sentence))
+        return TrustLine::new(Grade::Doubtful, change_words::sentence_of(sentence))
             .hint("leave the machine alone meanwhile, and run longer (--for)");
     }
-    let most = words::plain_percent(control.estimate.unwrap_or_default().abs());
+    let most = change_words::plain_percent(control.estimate.unwrap_or_default().abs());
     let sentence = format!(
         "{base}, run twice in each block, differs from itself by chance: at most {most} ({name})."
     );
-    TrustLine::new(Grade::Passed, words::sentence_of(sentence))
+    TrustLine::new(Grade::Passed, change_words::sentence_of(sentence))
 }
 
 /// Whether the interval excludes 0, so that there is a difference.

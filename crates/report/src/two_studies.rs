@@ -6,7 +6,7 @@ use judge::named_runs::NamedRun;
 use model::comparison::{ComparisonVerdict, Metric, RankSum, median};
 use model::{BodyRun, Nanos, Run, Study};
 
-use crate::comparison::{summary, words};
+use crate::comparison::{change_words, summary};
 use crate::labels;
 use crate::measured::{self, StudyHead};
 use crate::number::{self, count_of};
@@ -171,8 +171,8 @@ fn table(rows: &[SideRow<'_>]) -> DataTable {
             format!("{}, {unit}", summary::name(row.metric)),
             a,
             b,
-            number::or_none(row.change, words::estimate),
-            number::or_none(row.interval, words::interval),
+            number::or_none(row.change, change_words::estimate),
+            number::or_none(row.interval, change_words::interval),
         ])
         .noted(summary::verdict(row.verdict))
     };

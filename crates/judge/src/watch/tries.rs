@@ -335,12 +335,10 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
             more_processes(&format!("{} processes or more", processes + 1), "each", cpu)
         }
         Limit::InsideApp { locked: Some(locked), .. } if locked.is_on_file => {
-            return vec![
-                stacks(seen),
-                "more threads or workers only wait for the file, too, unless one that has the lock \
-                 does the work of all that wait (a group commit)."
-                    .to_owned(),
-            ];
+            let remedy = "hold the lock for less time. More threads or workers only wait for the file, \
+                          too, unless one that has the lock does the work of all that wait (a group \
+                          commit).";
+            return printed_stacks(seen).into_iter().chain([remedy.to_owned()]).collect();
         }
         Limit::InsideApp { locked, .. } => {
             let called = locked.as_ref().and_then(|locked| doing::called_inside(seen, locked)).map(

@@ -6,7 +6,7 @@ use model::comparison::{ComparisonQuestion, ComparisonRun, ComparisonVerdict, Di
 use model::{ComparisonStudy, Diagnostic};
 
 use super::summary::{self, SummaryComparison};
-use super::{limits, pairs, words};
+use super::{change_words, limits, pairs};
 use crate::number;
 use crate::number::count_of;
 
@@ -151,7 +151,7 @@ fn turns(study: &ComparisonStudy) -> Option<String> {
         _ => format!(", {} let each wait its turn", listed(&names)),
     };
     let slow = if with.len() == 1 && without.len() == 1 { "the one" } else { &*these };
-    Some(words::sentence_of(format!(
+    Some(change_words::sentence_of(format!(
         "{these} {serve} a keep-alive connection several times in a row while others wait, {others} {do_not}: {slow} {make} a few requests slow{let_each}."
     )))
 }
@@ -181,7 +181,7 @@ fn two_values(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<St
     let [low, high] = [values.low_ms, values.high_ms].map(number::significant);
     let TwoValues { low_runs, runs, .. } = values;
     let [name, called] = [summary::name(metric), study.plan.called(arm)];
-    Some(words::sentence_of(format!(
+    Some(change_words::sentence_of(format!(
         "The {name} of {called} is about {low} ms in {low_runs} of its {runs} runs and {high} ms in the others."
     )))
 }
@@ -263,10 +263,10 @@ fn cpu_of_pair(
     let verdict = |metric| of(metric).map(|difference| difference.verdict);
     let arm = summary.called(&cpu.arm);
     let base = summary.called(&cpu.base);
-    let change = words::plain_percent(cpu.estimate?.abs());
+    let change = change_words::plain_percent(cpu.estimate?.abs());
     match (cpu.verdict, verdict(Metric::Throughput)) {
         (ComparisonVerdict::Worse, Some(ComparisonVerdict::Same)) => {
-            Some(words::sentence_of(format!(
+            Some(change_words::sentence_of(format!(
                 "{arm} has the same throughput as {base} for {change} more CPU a request. That holds while CPUs are idle; where they are the limit, it is lost throughput."
             )))
         }
@@ -276,7 +276,7 @@ fn cpu_of_pair(
             let is_cause = 1.0 - 1.0 / (1.0 + more) >= MOST_OF_THE_LOSS * lost;
             let is_limit = limits::are_computing(study, [&cpu.base, &cpu.arm]);
             (is_cause && is_limit).then(|| {
-                words::sentence_of(format!(
+                change_words::sentence_of(format!(
                     "{arm} takes {change} more CPU a request than {base}, and both compute as much as they can: that accounts for its lower throughput.",
                 ))
             })
@@ -291,13 +291,13 @@ fn cpu_of_pair(
                 .into_iter()
                 .filter(|metric| verdict(*metric) == Some(ComparisonVerdict::Worse))
                 .filter_map(|metric| {
-                    let estimate = words::estimate_of(of(metric)?)?;
+                    let estimate = change_words::estimate_of(of(metric)?)?;
                     Some(format!("{} ({estimate})", summary::name(metric)))
                 })
                 .collect();
             let is = if longer.len() == 1 { "is" } else { "are" };
             (!is_better && !longer.is_empty()).then(|| {
-                words::sentence_of(format!(
+                change_words::sentence_of(format!(
                     "{arm} takes {change} less CPU a request than {base}, but its {} {is} longer: that is no gain by itself.",
                     listed(&longer)
                 ))
@@ -328,7 +328,7 @@ fn waits_before_accepting(study: &ComparisonStudy, summary: &SummaryComparison) 
         let [kept, new] = [held_ms(with)?, held_ms(without)?];
         let is_the_wait = (WAIT_MS[0]..=WAIT_MS[1]).contains(&(new - kept));
         (is_puma_6 && is_of_keep_alive && are_threads && is_the_wait).then(|| {
-            words::sentence_of(format!(
+            change_words::sentence_of(format!(
                 "{} holds a thread for {} ms a request, {} for {}: probably because Puma 6 waits up to 5 ms before it accepts a connection (wait_for_less_busy_worker), and without keep-alive each request needs one.",
                 study.plan.called(without),
                 number::significant(new),
@@ -349,7 +349,7 @@ fn first_run(summary: &SummaryComparison) -> Option<String> {
     let (name, part) = parts.into_iter().find(|(_, part)| part.abs() > summary.margin / 2.0)?;
     let than = format!(
         "{} {}",
-        words::plain_percent(part.abs()),
+        change_words::plain_percent(part.abs()),
         if part < 0.0 { "lower" } else { "higher" }
     );
     Some(format!(

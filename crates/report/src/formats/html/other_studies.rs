@@ -11,9 +11,9 @@ use model::{
 };
 
 use crate::capacity::SummaryCapacity;
+use crate::comparison::change_words;
 use crate::comparison::shortened;
 use crate::comparison::summary::{self, SummaryComparison};
-use crate::comparison::words;
 use crate::details::{PivotPlace, median_of_body};
 use crate::html::event;
 use crate::html::figure::{
@@ -478,7 +478,7 @@ impl ForestDifference<'_> {
             let title = format!(
                 "{}: {} %",
                 self.what,
-                words::interval_of(&self.difference).unwrap_or_default()
+                change_words::interval_of(&self.difference).unwrap_or_default()
             );
             let class = format!("interval {}", self.class);
             marks.push(PlotMark::new(class, PlotShape::Cells(vec![bar]), title));
@@ -487,7 +487,7 @@ impl ForestDifference<'_> {
             let title = format!(
                 "{}: {}",
                 self.what,
-                words::estimate_of(&self.difference).unwrap_or_default()
+                change_words::estimate_of(&self.difference).unwrap_or_default()
             );
             let dot = PlotShape::Dot(PlotPoint { x: 1.0 + estimate, y });
             marks.push(PlotMark::new(format!("estimate {}", self.class), dot, title));

@@ -1,0 +1,402 @@
+//! Which arm is best, in words, and after a search for threads which size to take.
+
+use super::change_words::{decimals, estimate_of, interval_of, percent, plain_percent};
+use super::sizes;
+use super::summary::{self, SummaryComparison, name};
+use crate::labels;
+use crate::number::{self, count_of};
+use judge::words::listed;
+use model::comparison::{ArmRanking, ComparedMetric, ComparisonDoubt, ComparisonVerdict, Metric};
+
+/// Which arm is best. After a search for threads, what the single runs say comes first where the
+/// blocks say less of ordinary traffic.
+pub(super) fn best(summary: &SummaryComparison) -> String {
+    let is_decided = summary.ranking.as_ref().is_some_and(ArmRanking::is_decided);
+    let of_looks = sizes::enough_in_words(&summary.looks)
+        .filter(|_| summary.connections.is_some() || !is_decided);
+    let too_much =
+        summary.wanted_per_s.and_then(|rate| sizes::too_much_in_words(&summary.looks, rate));
+    let taken = summary.recommended.as_ref().map(|letter| summary.called(letter));
+    let taken = taken.or(summary.enough.as_deref());
+    // At a rate the blocks do not show what a size can do at most; the runs before them did.
+    let limit = sizes::what_limits(&summary.looks, taken).filter(|_| summary.rate_per_s.is_some());
+    let parts = [too_much, of_looks, Some(best_of_blocks(summary))];
+    let best = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    [Some(best), limit].into_iter().flatten().collect::<Vec<_>>().join("\n")
+}
+
+/// Which arm the runs in blocks show to be best.
+fn best_of_blocks(summary: &SummaryComparison) -> String {
+    let Some((ranking, row)) = summary.ranking.as_ref().zip(summary.deciding().next()) else {
+        return "Which is best cannot be told: no arm has a figure.".to_owned();
+    };
+    if !ranking.is_decided() {
+        return best_so_far(summary, ranking, row);
+    }
+    let estimate = |letter: &String| estimate_from_best(ranking, row, letter);
+    let mut behind: Vec<&String> = ranking.ahead_of.iter().collect();
+    behind.sort_by(|a, b| estimate(b).abs().total_cmp(&estimate(a).abs()));
+    let behind: Vec<String> = behind
+        .into_iter()
+        .map(|letter| format!("{} ({} %)", summary.called(letter), percent(estimate(letter), 0)))
+        .collect();
+    let mut parts = match &summary.recommended {
+        Some(letter) => to_take(summary, ranking, row, letter),
+        None => best_of_equal_sizes(summary, ranking, row),
+    };
+    let taken = summary.recommended.as_ref().unwrap_or(&ranking.best);
+    let (worse, better) = (ComparisonVerdict::Worse, ComparisonVerdict::Better);
+    let tails = [worse, better].map(|verdict| of_tails(summary, ranking, taken, verdict));
+    parts.splice(1..1, tails.into_iter().flatten());
+    if !behind.is_empty() {
+        parts.push(format!("Worse: {}.", listed(&behind)));
+    }
+    // The p99 is that of so many connections, which the largest size decides where nobody else does.
+    let best = parts.join(" ");
+    let with = summary.connections.map(|of| {
+        let overload = if summary.looks.is_empty() { "" } else { "in overload, " };
+        format!("{overload}with {}", count_of(u64::from(of), "connection"))
+    });
+    let taken = summary.called(taken);
+    let at = summary.rate_per_s.map(|rate| sizes::rate_in_words(&summary.looks, rate, taken));
+    let conditions: Vec<String> = [with, at, while_others(summary)].into_iter().flatten().collect();
+    let begin =
+        if conditions.is_empty() { String::new() } else { format!("{}, ", conditions.join(", ")) };
+    judge::words::capitalised(&format!("{begin}{best}"))
+}
+
+/// `while other programs used 1.4 CPUs`, if they took them from the server.
+fn while_others(summary: &SummaryComparison) -> Option<String> {
+    let others = number::fixed(summary.others?, 1);
+    Some(format!(
+        "while other programs used {others} CPU{}",
+        if others == "1.0" { "" } else { "s" }
+    ))
+}
+
+/// Which arm is ahead, where nothing is certain: too few blocks were run, or they differ too much.
+fn best_so_far(summary: &SummaryComparison, ranking: &ArmRanking, row: &ComparedMetric) -> String {
+    let runs = summary.compared().map(|arm| arm.runs).min().unwrap_or_default();
+    let blocks = count_of(u64::from(runs), "block");
+    let needed = row.differences.iter().filter_map(|difference| match difference.doubt {
+        Some(ComparisonDoubt::FewBlocks { least }) => Some(least),
+        _ => None,
+    });
+    let begin = match needed.max() {
+        Some(least) => format!("Not certain after {blocks}, {least} could tell"),
+        None => format!("Which is best cannot be told with {blocks}"),
+    };
+    let shared = while_others(summary).map_or_else(String::new, |shared| format!(" {shared}"));
+    let mut behind: Vec<&String> = ranking.unclear.iter().collect();
+    let distance = |letter: &String| estimate_from_best(ranking, row, letter).abs();
+    behind.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+    let (close, behind): (Vec<&String>, Vec<&String>) =
+        behind.into_iter().partition(|letter| distance(letter) <= summary.margin);
+    let each = |letters: Vec<&String>, where_they_are: &str| {
+        let letters: Vec<String> =
+            letters.into_iter().map(|it| with_interval(summary, ranking, row, it)).collect();
+        (!letters.is_empty()).then(|| format!("; {where_they_are}: {}", listed(&letters)))
+    };
+    let margin = plain_percent(summary.margin);
+    format!(
+        "{begin}{shared}: so far {} has the best {}, {}{}{}.",
+        summary.called(&ranking.best),
+        name(row.metric),
+        figures_of_size(summary, row, &ranking.best),
+        each(close, &format!("within {margin} of it")).unwrap_or_default(),
+        each(behind, "behind it").unwrap_or_default()
+    )
+}
+
+/// Which other arms that may do as much by what decides are known to be worse, or better, at p99.
+fn of_tails(
+    summary: &SummaryComparison,
+    ranking: &ArmRanking,
+    taken: &str,
+    verdict: ComparisonVerdict,
+) -> Option<String> {
+    let row = summary.metric(Metric::P99).filter(|row| !row.decides)?;
+    let may_do_as_much =
+        std::iter::once(&ranking.best).chain(&ranking.level_with).chain(&ranking.unclear);
+    let differing = may_do_as_much.filter_map(|letter| {
+        row.seen_from(taken, letter).filter(|difference| difference.verdict == verdict)
+    });
+    let each = differing.map(|difference| {
+        let letter = &difference.arm;
+        let slots = [letter.as_str(), taken].map(|letter| slots(summary, letter));
+        let threads = match slots {
+            [Some(other), Some(taken)] if other < taken => ", with fewer threads,",
+            [Some(other), Some(taken)] if other > taken => ", with more threads,",
+            _ => "",
+        };
+        let change = [estimate_of(&difference), interval_of(&difference)].into_iter().flatten();
+        format!(
+            "{}{threads} is {} at p99: {}, {}.",
+            summary.called(letter),
+            summary::verdict(verdict),
+            figure_with_unit(row, letter),
+            change.collect::<Vec<_>>().join(" ")
+        )
+    });
+    Some(each.collect::<Vec<_>>().join(" ")).filter(|said| !said.is_empty())
+}
+
+/// Whether an arm has fewer threads than another.
+fn is_smaller(summary: &SummaryComparison, arm: &str, than: &str) -> bool {
+    slots(summary, arm).zip(slots(summary, than)).is_some_and(|(arm, than)| arm < than)
+}
+
+/// The threads of an arm, of all its workers.
+fn slots(summary: &SummaryComparison, letter: &str) -> Option<u32> {
+    summary.arms.iter().find(|arm| arm.letter == letter)?.slots
+}
+
+/// Which size to take, where larger ones bring nothing that is known: what it does, what larger ones
+/// do, and which smaller ones may do as much.
+fn to_take(
+    summary: &SummaryComparison,
+    ranking: &ArmRanking,
+    row: &ComparedMetric,
+    letter: &str,
+) -> Vec<String> {
+    let (smaller, others): (Vec<&String>, Vec<&String>) =
+        ranking.unclear.iter().partition(|it| is_smaller(summary, it, letter));
+    let name = name(row.metric);
+    let full = if row.metric == Metric::Throughput { "full" } else { "best" };
+    let taken = summary.called(letter);
+    let figures = figures_of_size(summary, row, letter);
+    let mut parts = vec![if ranking.unclear.is_empty() {
+        format!("take {taken}, the fewest threads with the {full} {name}: {figures}.")
+    } else {
+        format!("take {taken}, as far as can be told: {figures}.")
+    }];
+    let with_figures = |other: &String| {
+        format!("{} ({})", summary.called(other), figures_of_size(summary, row, other))
+    };
+    let level = std::iter::once(&ranking.best).chain(&ranking.level_with);
+    let level: Vec<String> = level.filter(|other| *other != letter).map(with_figures).collect();
+    if !level.is_empty() {
+        let margin = plain_percent(summary.margin);
+        parts.push(format!("The same within {margin}: {}.", listed(&level)));
+    }
+    if !others.is_empty() {
+        let best = summary.called(&ranking.best);
+        let others = estimates(summary, ranking, row, &others);
+        parts.push(format!("{others} cannot be told from {best}."));
+    }
+    parts.extend(of_smaller(summary, ranking, row, &smaller));
+    parts
+}
+
+/// Which arm is best, where those that may be as good have no more threads than it.
+fn best_of_equal_sizes(
+    summary: &SummaryComparison,
+    ranking: &ArmRanking,
+    row: &ComparedMetric,
+) -> Vec<String> {
+    let best = summary.called(&ranking.best);
+    let name = name(row.metric);
+    let figures = figures_of_size(summary, row, &ranking.best);
+    if ranking.level_with.is_empty() && ranking.unclear.is_empty() {
+        let larger = "It is the largest tried: a larger one may do better still.".to_owned();
+        let larger = summary.is_largest_best.then_some(larger);
+        return [format!("{best} is best: {name} {figures}.")].into_iter().chain(larger).collect();
+    }
+    let mut parts = vec![format!("{best} has the best {name}, but not alone: {figures}.")];
+    if !ranking.level_with.is_empty() {
+        let level: Vec<String> =
+            ranking.level_with.iter().map(|letter| summary.called(letter).to_owned()).collect();
+        let are = if level.len() == 1 { "is" } else { "are" };
+        parts.push(format!(
+            "{} {are} the same within {}.",
+            listed(&level),
+            plain_percent(summary.margin)
+        ));
+    }
+    let (smaller, others): (Vec<&String>, Vec<&String>) =
+        ranking.unclear.iter().partition(|it| is_smaller(summary, it, &ranking.best));
+    if !others.is_empty() {
+        let others = estimates(summary, ranking, row, &others);
+        parts.push(format!("{others} cannot be told from it."));
+    }
+    parts.extend(of_smaller(summary, ranking, row, &smaller));
+    parts
+}
+
+/// Of smaller sizes, that they may do as much.
+fn of_smaller(
+    summary: &SummaryComparison,
+    ranking: &ArmRanking,
+    row: &ComparedMetric,
+    smaller: &[&String],
+) -> Option<String> {
+    let name = name(row.metric);
+    let estimates = |letters: &[&String]| estimates(summary, ranking, row, letters);
+    // Of those that are worse at p99, nobody asks whether they do as much.
+    let has_worse_tail = |letter: &&&String| {
+        let taken = summary.recommended.as_ref().unwrap_or(&ranking.best);
+        let tail = summary.metric(Metric::P99).filter(|tail| !tail.decides);
+        let tail = tail.and_then(|tail| tail.seen_from(taken, letter));
+        tail.is_some_and(|tail| tail.verdict == ComparisonVerdict::Worse)
+    };
+    let (worse, open): (Vec<&String>, Vec<&String>) = smaller.iter().partition(has_worse_tail);
+    let open = (!open.is_empty()).then(|| {
+        let do_as_much = if open.len() == 1 { "does as much" } else { "do as much" };
+        format!("Whether {}, with fewer threads, {do_as_much} cannot be told.", estimates(&open))
+    });
+    let worse = (!worse.is_empty()).then(|| {
+        let are = if worse.len() == 1 { "is" } else { "are" };
+        format!("Whether {} {are} worse by {name} too cannot be told.", estimates(&worse))
+    });
+    let said: Vec<String> = [open, worse].into_iter().flatten().collect();
+    (!said.is_empty()).then(|| said.join(" "))
+}
+
+/// `2 x 5 (-1.2 %) and 2 x 8 (-0.4 %)`: how far arms are from the best.
+fn estimates(
+    summary: &SummaryComparison,
+    ranking: &ArmRanking,
+    row: &ComparedMetric,
+    letters: &[&String],
+) -> String {
+    let each = letters.iter().map(|it| with_estimate(summary, ranking, row, it));
+    listed(&each.collect::<Vec<_>>())
+}
+
+/// `2 x 5 (-1.2 %)`: how far an arm is from the best.
+fn with_estimate(
+    summary: &SummaryComparison,
+    ranking: &ArmRanking,
+    row: &ComparedMetric,
+    letter: &str,
+) -> String {
+    let estimate = estimate_from_best(ranking, row, letter);
+    format!("{} ({} %)", summary.called(letter), percent(estimate, decimals([estimate])))
+}
+
+/// `2 x 5 (-1.2 % [-4.0, +1.1])`: the same with the interval, where there is one.
+fn with_interval(
+    summary: &SummaryComparison,
+    ranking: &ArmRanking,
+    row: &ComparedMetric,
+    letter: &str,
+) -> String {
+    let difference = row.seen_from(&ranking.best, letter);
+    let change = difference.as_ref().and_then(|it| {
+        let known = [estimate_of(it), interval_of(it)].into_iter().flatten();
+        Some(known.collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
+    });
+    match change {
+        Some(change) => format!("{} ({change})", summary.called(letter)),
+        None => summary.called(letter).to_owned(),
+    }
+}
+
+/// How far an arm is from the best.
+fn estimate_from_best(ranking: &ArmRanking, row: &ComparedMetric, letter: &str) -> f64 {
+    row.seen_from(&ranking.best, letter).and_then(|it| it.estimate).unwrap_or_default()
+}
+
+/// `128/s, p99 171 ms`: what an arm does, and how long the slowest requests take.
+fn figures_of_size(summary: &SummaryComparison, row: &ComparedMetric, letter: &str) -> String {
+    let p99 = summary.metric(Metric::P99).filter(|p99| p99.metric != row.metric);
+    let p99 = p99.filter(|p99| p99.median(letter).is_some());
+    let p99 = p99.map(|p99| format!("p99 {}", figure_with_unit(p99, letter)));
+    labels::listed([Some(figure_with_unit(row, letter)), p99].into_iter().flatten())
+}
+
+/// `128/s`, `171 ms`: an arm's median.
+fn figure_with_unit(row: &ComparedMetric, letter: &str) -> String {
+    let figure = number::or_none(row.median(letter), number::significant);
+    format!("{figure} {}", row.unit).replace(" /s", "/s")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_smaller_size_that_is_worse_at_p99_is_said_to_be_though_its_mean_tells_nothing() {
+        let mut summary = crate::comparison::summary(&testkit::comparison::searched_threads());
+        let ranking = summary.ranking.as_mut().unwrap();
+        ranking.unclear = std::mem::take(&mut ranking.ahead_of);
+        assert_eq!(ranking.unclear, ["A"]);
+        let said = best(&summary);
+        assert!(said.contains(". 2 x 2, with fewer threads, is worse at p99: 2"), "{said}");
+        assert!(
+            said.contains("Whether 2 x 2 (+153 %) is worse by mean too cannot be told."),
+            "{said}"
+        );
+        let row = summary.metrics.iter_mut().find(|row| row.metric == Metric::P99).unwrap();
+        for difference in &mut row.differences {
+            difference.verdict = match (difference.base.as_str(), difference.arm.as_str()) {
+                ("B", "C") => ComparisonVerdict::Better,
+                _ => ComparisonVerdict::CannotTell,
+            };
+        }
+        let said = best(&summary);
+        assert!(said.contains(". 2 x 5, with more threads, is better at p99: 104 ms, "), "{said}");
+        assert!(
+            said.contains("Whether 2 x 2 (+153 %), with fewer threads, does as much"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_best_size_among_idle_threads_is_best_with_these_connections() {
+        let mut study = testkit::comparison::best();
+        for run in &mut study.runs {
+            run.run.connections = 16;
+        }
+        let summary = crate::comparison::summary(&study);
+        let said = best(&summary);
+        assert!(said.starts_with("With 16 connections, "), "{said}");
+        let doubts = crate::comparison::trust(&study, &summary);
+        let doubt =
+            "16 connections cannot use all threads (4 x 5 has 20): more of them may do more.";
+        assert!(doubts.iter().any(|line| line.sentence == doubt), "{doubts:?}");
+    }
+
+    #[test]
+    fn too_few_blocks_for_the_best_still_show_which_is_ahead() {
+        let mut study = testkit::comparison::best();
+        study.runs.retain(|run| run.block <= 3);
+        let said = best(&crate::comparison::summary(&study));
+        assert!(said.starts_with("Not certain after 3 blocks, "), "{said}");
+        assert!(said.contains(" could tell: so far ") && said.contains("; behind it: "), "{said}");
+    }
+
+    #[test]
+    fn what_is_ahead_by_less_than_matters_is_not_called_ahead() {
+        let mut study = testkit::comparison::best();
+        study.runs.retain(|run| run.block <= 3);
+        study.plan.margin = 0.9;
+        let said = best(&crate::comparison::summary(&study));
+        assert!(said.contains("; within 90 % of it: ") && !said.contains("behind"), "{said}");
+    }
+
+    #[test]
+    fn a_smaller_size_that_may_do_as_much_is_named() {
+        let mut summary = crate::comparison::summary(&testkit::comparison::best());
+        let one = |letter: &str| vec![letter.to_owned()];
+        summary.ranking = Some(ArmRanking {
+            best: "D".to_owned(),
+            level_with: one("C"),
+            unclear: one("A"),
+            ahead_of: one("B"),
+        });
+        let said = best(&summary);
+        assert!(
+            said.starts_with(
+                "With 20 connections, take 4 x 3, as far as can be told: 444/s, p99 49.8 ms."
+            ),
+            "{said}"
+        );
+        assert!(
+            said.contains(
+                "Whether 2 x 3 (-48 %), with fewer threads, does as much cannot be told."
+            ),
+            "{said}"
+        );
+    }
+}

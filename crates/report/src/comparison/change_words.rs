@@ -1,0 +1,164 @@
+//! How much two arms differ, in words: percentages, their intervals, and when a change is certain.
+
+use super::summary;
+use crate::number;
+use model::comparison::{
+    ComparedMetric, ComparisonDoubt, ComparisonVerdict, Difference, Metric, excludes_zero,
+};
+
+/// A share in percent with its sign: `+1.4`, `-87`.
+pub(super) fn percent(part: f64, decimals: usize) -> String {
+    let text = number::fixed(part * 100.0, decimals);
+    if text.starts_with('-') || part <= 0.0 || text.bytes().all(|b| b"0.".contains(&b)) {
+        text
+    } else {
+        format!("+{text}")
+    }
+}
+
+/// How many decimals percentages get that are shown together: one if all are below 10 %, else none.
+pub(super) fn decimals(parts: impl IntoIterator<Item = f64>) -> usize {
+    usize::from(parts.into_iter().fold(0.0, |most: f64, part| most.max(part.abs())) < 0.0995)
+}
+
+/// The same with one more, if rounding would put one of them onto the margin, or a whole number onto
+/// 0: on which side of these an interval ends decides what is concluded.
+fn decimals_beside(margin: f64, parts: impl IntoIterator<Item = f64> + Clone) -> usize {
+    let decimals = decimals(parts.clone());
+    let shown = |part: f64| number::fixed(part.abs() * 100.0, decimals);
+    let is_hidden = |part: f64| {
+        let is_margin = (part.abs() - margin).abs() < f64::EPSILON;
+        !is_margin && shown(part) == shown(margin) || part != 0.0 && shown(part) == "0"
+    };
+    decimals + usize::from(parts.into_iter().any(is_hidden))
+}
+
+/// `+1.4 %`
+pub(crate) fn estimate(part: f64) -> String {
+    format!("{} %", percent(part, decimals([part])))
+}
+
+/// `[-1.2, +3.0]`
+pub(crate) fn interval(ends: [f64; 2]) -> String {
+    in_brackets(ends, decimals(ends))
+}
+
+fn in_brackets(ends: [f64; 2], decimals: usize) -> String {
+    format!("[{}, {}]", percent(ends[0], decimals), percent(ends[1], decimals))
+}
+
+/// How many decimals the estimate and the interval of a difference get.
+fn decimals_of(difference: &Difference) -> usize {
+    let ends = difference.interval.into_iter().flatten();
+    decimals_beside(difference.margin, ends.chain(difference.estimate))
+}
+
+/// `+1.4 %`
+pub(crate) fn estimate_of(difference: &Difference) -> Option<String> {
+    difference.estimate.map(|part| format!("{} %", percent(part, decimals_of(difference))))
+}
+
+/// `[-1.2, +3.0]`
+pub(crate) fn interval_of(difference: &Difference) -> Option<String> {
+    difference.interval.map(|ends| in_brackets(ends, decimals_of(difference)))
+}
+
+/// `12 %`; with a decimal if it is below 10 % and not whole: `1.4 %`.
+pub(crate) fn plain_percent(part: f64) -> String {
+    format!(
+        "{} %",
+        number::fixed(part * 100.0, usize::from(part < 0.0995 && (part * 100.0).fract() > 0.05))
+    )
+}
+
+/// `-87 %`; of a change that is hardly certain with its interval: `+12.0 % [+0.1, +25.1]`.
+fn change_in_words(difference: &Difference) -> String {
+    let change = estimate_of(difference).unwrap_or_else(|| "not known".to_owned());
+    match interval_of(difference).filter(|_| is_hardly_certain(difference)) {
+        Some(interval) => format!("{change} {interval}"),
+        None => change,
+    }
+}
+
+/// Whether a change is worse or better, though its interval ends closer to 0 than the margin.
+pub(super) fn is_hardly_certain(difference: &Difference) -> bool {
+    let is_near = |ends: [f64; 2]| ends[0].abs().min(ends[1].abs()) < difference.margin;
+    has_changed(difference) && difference.interval.is_some_and(is_near)
+}
+
+/// Whether it is worse or better.
+pub(super) fn has_changed(difference: &Difference) -> bool {
+    matches!(difference.verdict, ComparisonVerdict::Worse | ComparisonVerdict::Better)
+}
+
+/// `3225 → 406 ms (-87 %)`
+pub(super) fn figures(row: &ComparedMetric, difference: &Difference) -> String {
+    let change = change_in_words(difference);
+    if is_another_change(row, difference) {
+        return change;
+    }
+    let medians = summary::medians(row, difference);
+    format!("{medians} {} ({change})", row.unit).replace(" /s", "/s")
+}
+
+/// By how much the arm's median is above the base's, as a share of it.
+pub(super) fn change_of_medians(row: &ComparedMetric, pair: &Difference) -> Option<f64> {
+    Some(row.median(&pair.arm)? / row.median(&pair.base)? - 1.0)
+}
+
+/// Whether the medians show another change than the runs of the same blocks do, by more than the
+/// margin: two figures for one change would contradict each other, so the medians are left out.
+pub(super) fn is_another_change(row: &ComparedMetric, difference: &Difference) -> bool {
+    let of_medians = change_of_medians(row, difference);
+    let apart = of_medians.zip(difference.estimate).map(|(medians, blocks)| medians - blocks);
+    apart.is_some_and(|apart| apart.abs() > difference.margin)
+}
+
+/// A sentence that may begin with what an arm is called: `the default` gets its capital, while a name
+/// that somebody chose stays as it is.
+pub(super) fn sentence_of(text: String) -> String {
+    match text.strip_prefix("the default") {
+        Some(rest) => format!("The default{rest}"),
+        None => text,
+    }
+}
+
+/// Of a difference that is certain, though it may be smaller than the margin, its direction and its
+/// size: `worse`, `by 4.5 to 8.4 %`.
+pub(super) fn certain_change(
+    metric: Metric,
+    difference: &Difference,
+) -> Option<(&'static str, String)> {
+    let has_one_side =
+        matches!(difference.doubt, Some(ComparisonDoubt::Noise | ComparisonDoubt::ShortRuns));
+    let ends = difference.interval.filter(|ends| has_one_side && excludes_zero(*ends))?;
+    let is_less = ends[0] < 0.0;
+    let word = if is_less == metric.is_worse_when_less() { "worse" } else { "better" };
+    let [least, most] = if is_less { [-ends[1], -ends[0]] } else { ends };
+    let decimals = decimals_beside(difference.margin, [least, most]);
+    let [least, most] = [least, most].map(|end| number::fixed(end * 100.0, decimals));
+    let by = if least == most { most } else { format!("{least} to {most}") };
+    Some((word, format!("by {by} %")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_rounding_puts_an_end_onto_the_margin() {
+        let mut summary = crate::comparison::summary(&testkit::comparison::slower());
+        let difference = &mut summary.metrics[0].differences[0];
+        difference.margin = 0.05;
+        let mut said = |estimate, interval| {
+            difference.estimate = Some(estimate);
+            difference.interval = Some(interval);
+            [estimate_of(difference), interval_of(difference)].map(Option::unwrap_or_default)
+        };
+        assert_eq!(said(0.053, [0.047, 0.1002]), ["+5.3 %", "[+4.7, +10.0]"]);
+        assert_eq!(said(-0.043, [-0.0498, -0.012]), ["-4.30 %", "[-4.98, -1.20]"]);
+        assert_eq!(said(0.12, [0.05, 0.2]), ["+12 %", "[+5, +20]"], "it is the margin");
+        assert_eq!(said(-0.088, [-0.102, -0.086]), ["-9 %", "[-10, -9]"]);
+        assert_eq!(said(0.12, [0.003, 0.25]), ["+12.0 %", "[+0.3, +25.0]"], "0 is left out");
+    }
+}
