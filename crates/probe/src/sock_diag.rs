@@ -11,6 +11,7 @@ use crate::last_word::{LastWord, most_answered};
 use model::Endpoint;
 use rustix::io::Errno;
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, sendto, socket_with,
 };
@@ -279,7 +280,11 @@ impl ClosedConnections {
     pub(crate) fn at(port: u16) -> io::Result<ClosedConnections> {
         /// The group's bit.
         const TCP_DESTROY: u32 = 1;
+        /// Bytes: room for some thousands. Only root gets more than the system's default.
+        const ROOM: usize = 4 << 20;
         let SockDiag { socket, buffer, .. } = SockDiag::open()?;
+        set_socket_recv_buffer_size_force(&socket, ROOM)
+            .or_else(|_| set_socket_recv_buffer_size(&socket, ROOM))?;
         bind(&socket, &SocketAddrNetlink::new(0, TCP_DESTROY))?;
         Ok(ClosedConnections { socket, port, buffer })
     }

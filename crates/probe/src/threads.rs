@@ -64,6 +64,8 @@ pub struct PoolLook {
     pub backends: Vec<BackendConnection>,
     /// The names of the commands for which they wait, one for each thread.
     pub commands: Vec<String>,
+    /// The files for whose lock they wait, one for each thread for which that is known.
+    pub locked_files: Vec<String>,
     /// Their waits with a time limit that have ended since the look before.
     pub ended: Vec<EndedWait>,
 }
@@ -93,6 +95,8 @@ struct WaitedFor {
     sockets: Vec<u64>,
     /// The names of commands.
     commands: Vec<String>,
+    /// Files that are locked.
+    locked_files: Vec<String>,
     /// The time limits of those that have one and wait for another thread, or sleep.
     limits: BTreeMap<u32, TimeLimit>,
 }
@@ -137,8 +141,9 @@ impl ThreadPools {
             let ended = ended_between(&before, &mut waited_for.limits, TimeLimit::now);
             self.limits.insert(*pid, waited_for.limits);
             let backends = self.peers.of(*pid, &waited_for.sockets);
-            let commands = waited_for.commands;
-            PoolLook { pid: *pid, threads: pool.len() as u32, waits, backends, commands, ended }
+            let WaitedFor { commands, locked_files, .. } = waited_for;
+            let threads = pool.len() as u32;
+            PoolLook { pid: *pid, threads, waits, backends, commands, locked_files, ended }
         };
         pools.map(look).collect()
     }
@@ -187,6 +192,7 @@ fn waits_of(pid: u32, pool: &BTreeSet<u32>, waited_for: &mut WaitedFor) -> Optio
                 } else {
                     *waits.count_of(&text)? += 1;
                     waited_for.sockets.extend(socket);
+                    waited_for.locked_files.extend(locked_file_of(pid, &text));
                     if let Some(limit) = TimeLimit::of(pid, &text) {
                         waited_for.limits.insert(*thread, limit);
                     }
@@ -216,6 +222,16 @@ fn command_of(pid: u32, thread: u32) -> Option<String> {
             .filter(|child| !child.is_dead && time_since_start(child.started) <= LONGEST_COMMAND)
     })?;
     Some(command.name)
+}
+
+/// The file for whose lock a thread waits in this system call.
+fn locked_file_of(pid: u32, text: &str) -> Option<String> {
+    let mut words = text.split_ascii_whitespace();
+    let number: i64 = words.next()?.parse().ok()?;
+    let descriptor = u32::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok()?;
+    let is_lock = SYSTEM_CALLS?.file_locks.contains(&number);
+    let file = is_lock.then(|| fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).ok())??;
+    file.to_str().map(str::to_owned)
 }
 
 /// The inode of the one socket for which a thread waits in this system call.

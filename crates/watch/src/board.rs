@@ -372,6 +372,13 @@ impl WatchBoard {
         shared.into_iter().map(in_words).collect()
     }
 
+    /// The files for whose lock threads wait, by the last looks.
+    fn locked_files(&self) -> Vec<String> {
+        let looks = self.looks.values().flatten();
+        let files: BTreeSet<&String> = looks.flat_map(|look| &look.locked_files).collect();
+        files.into_iter().cloned().collect()
+    }
+
     /// Where the sockets lead that threads wait for, and the commands that they wait for, by the last
     /// looks.
     fn backends(&self) -> Vec<Backend> {
@@ -792,6 +799,7 @@ impl WatchBoard {
             busy_cpus: recent(Quantity::BusyCpus),
             cpu_wait: recent(Quantity::RunQueueWait),
             backends: board.backends(),
+            locked_files: board.locked_files(),
             shared: board.shared(),
             connect: recent(Quantity::ConnectTime).map(|ms| Nanos::from_secs_f64(ms / 1e3)),
             ..board.seen.clone()

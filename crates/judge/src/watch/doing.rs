@@ -1,11 +1,11 @@
 //! What the threads that serve requests are doing, by the kernel's account.
 
-use model::LockWaiters;
+use model::{LockWaiters, Nanos};
 
 use super::evidence::{Backend, WaitsSeen, WatchEvidence};
 use super::locks;
 use crate::limits::threads;
-use crate::words::{capitalised, count_at_looks, count_of, listed, share};
+use crate::words::{brief, capitalised, count_at_looks, count_of, listed, share};
 
 /// A smaller share of the threads than this is not mentioned.
 const A_FEW: f64 = 0.05;
@@ -531,13 +531,14 @@ fn pool(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
 fn pool_of_any(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
     /// Fewer looks may be alike by chance.
     const ENOUGH_LOOKS: u32 = 20;
-    const VERY_STEADY: f64 = 0.9;
+    /// One that has returned what it had is seen on its way to its next turn now and then.
+    const STEADY: f64 = 0.8;
     /// Of waits that ended in either way, in each worker.
     const ENOUGH_WAITS: u32 = 5;
     let size = all.first()?.ended.others.number;
     let is_pool = |waits: &WaitsSeen| {
         let others = waits.ended.others;
-        let are_known = others.looks >= ENOUGH_LOOKS && others.share >= VERY_STEADY;
+        let are_known = others.looks >= ENOUGH_LOOKS && others.share >= STEADY;
         let are_many = waits.ended.early.min(waits.ended.in_time) >= ENOUGH_WAITS;
         are_known && are_many && size > 0 && others.number == size
     };
@@ -590,6 +591,14 @@ fn pool_of_askers(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
     })
 }
 
+/// How long a request waits for what others have, and how long it has it then, if the rate is known and
+/// that is everything that requests do: so many threads each, on average.
+pub(super) fn turn_times(seen: &WatchEvidence, waiting: f64, having: f64) -> Option<String> {
+    let rate = seen.rate_now().filter(|_| having >= ABOUT_ONE)?;
+    let [waits, has] = [waiting, having].map(|threads| brief(Nanos::from_secs_f64(threads / rate)));
+    Some(format!("On average a request waits {waits} for that, and then has it for {has}."))
+}
+
 /// The sentence about a pool.
 fn in_a_pool(seen: &WatchEvidence, pool: &Pool, workers: usize, slots: u32) -> String {
     let each = if workers > 1 { " in each worker" } else { "" };
@@ -619,7 +628,10 @@ fn in_a_pool(seen: &WatchEvidence, pool: &Pool, workers: usize, slots: u32) -> S
                 threads_that(pool.waiting, turns)
             }
         };
-        return format!("Probably a pool of {size}{each}: {inside}, and {turns}.");
+        let inside_each = pool.asking + pool.sleeping;
+        let times = turn_times(seen, pool.waiting, inside_each).map(|times| format!(" {times}"));
+        let times = times.unwrap_or_default();
+        return format!("Probably a pool of {size}{each}: {inside}, and {turns}.{times}");
     }
     let (whose, limit) = match pool.ends {
         TimedWaits::RunOut => {

@@ -88,6 +88,8 @@ pub struct WatchEvidence {
     /// Where the sockets lead that its threads wait for, and the commands that they wait for; the one
     /// for which most wait first.
     pub backends: Vec<Backend>,
+    /// The files for whose lock they wait.
+    pub locked_files: Vec<String>,
     /// Connections that several workers use at once.
     pub shared: Vec<SharedConnections>,
     /// How long a connect to another machine takes.

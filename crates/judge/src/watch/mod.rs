@@ -67,9 +67,13 @@ impl Diagnosis {
                 ),
                 (None, None) => return None,
             };
+            let then = held_by_kernel(seen, &found).map(|held| {
+                format!(", and then has one for {}", brief(held))
+            });
             Some(format!(
-                "A request waits about {} on average (estimate: {} waiting / {rate}).",
+                "A request waits about {} for a thread{}, on average (estimate: {} waiting / {rate}).",
                 brief(wait),
+                then.unwrap_or_default(),
                 seen.waiting(),
             ))
         });
@@ -202,15 +206,27 @@ fn with_threads(sentence: String, seen: &WatchEvidence) -> String {
 fn of_known(seen: &WatchEvidence, limit: &Limit) -> String {
     let sentence = of_limit(seen, limit);
     let Limit::InsideApp { locked: Some(locked), .. } = limit else { return sentence };
-    match doing::of_those_inside(seen, locked) {
-        Some(inside) => format!("{sentence} {inside}"),
-        None => sentence,
-    }
+    let file = match seen.locked_files.as_slice() {
+        [file] if locked.is_on_file => Some(format!("The file is {file}.")),
+        _ => None,
+    };
+    let having = f64::from(locked.busy) - locked.waiting;
+    let times = doing::turn_times(seen, locked.waiting, having);
+    let inside = doing::of_those_inside(seen, locked);
+    [Some(sentence), file, inside, times].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 /// The sentence about the limit, the same as for a measured run.
 fn of_limit(seen: &WatchEvidence, limit: &Limit) -> String {
     limits::sentence(limit, seen.slots())
+}
+
+/// How long a request has a thread, where all are in use and only the kernel counts.
+fn held_by_kernel(seen: &WatchEvidence, found: &Found) -> Option<Nanos> {
+    let are_full = matches!(found, Found::Known(_) | Found::Guess(_));
+    let out = seen.out.filter(|_| are_full && seen.busy().is_none())?;
+    let in_threads = out - f64::from(seen.inside_by_kernel()?);
+    Some(Nanos::from_secs_f64(in_threads / seen.answered_rate()?))
 }
 
 /// How long a request holds a thread, and how much of that it computes.

@@ -199,7 +199,7 @@ fn by_kernel(seen: &WatchEvidence, queue: u32) -> String {
             wait(inside)
         ),
         Some(slots) if most > slots => format!(
-            "{requests} in flight on {}{idle}: it is not clear whether any waits inside. {in_queue}.",
+            "{requests} in flight on {}{idle}: it is not clear whether any waits for a thread. {in_queue}.",
             count_of(slots, "thread")
         ),
         Some(slots) if queue == 0 => {

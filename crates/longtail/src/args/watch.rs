@@ -41,7 +41,8 @@ Examples:
 Sends no requests. Puma's statistics are read where its state file is found (tmp/puma.state and the
 like) or named; reading them resets the maxima of Puma 7 and later. What waits, and where, any user
 sees; what the threads wait for, which is the reason, only root and the server's own user. The rate
-of requests and how long each waits need Puma's control server (activate_control_app, state_path).
+of requests and how long each waits are the kernel's estimate without Puma's control server
+(activate_control_app, state_path).
 --lines: s, since the watch began; queue, connections in the accept queue; open, connections; busy,
 threads; backlog, requests that wait inside Puma; age s, how old these two are; flight, requests in
 flight, and inside, how many of them wait for a thread (both without the control server); CPUs used;
