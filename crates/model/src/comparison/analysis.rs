@@ -6,6 +6,10 @@
 //! 1979). So do the other metrics, which are tested once, at the end: all of them where a control
 //! runs, and the 99th percentile where the best arm at a rate is asked for. Each interval belongs to its
 //! test: it excludes 0 exactly if the test does.
+//!
+//! An overloaded run has no response times, as they grow for as long as it lasts. They are longer than
+//! any that were measured, and that is enough for a test by ranks: where runs of only one of two arms
+//! are overloaded, each counts as infinitely slow. What is infinite then is not printed.
 
 use std::collections::BTreeMap;
 
@@ -126,6 +130,10 @@ pub struct ComparedMetric {
     pub medians: BTreeMap<String, Option<f64>>,
     /// The differences from the base, or between all pairs; empty if the metric is not tested.
     pub differences: Vec<Difference>,
+    /// In how many runs of an arm, by its letter, ever more requests waited, so that there is no
+    /// figure; arms without such runs are left out.
+    #[serde(skip)]
+    pub overloaded: BTreeMap<String, u32>,
     /// If it is not tested, the pairs of which every run of one arm is beyond every run of the other:
     /// the letters of base and arm.
     #[serde(skip)]
@@ -303,8 +311,9 @@ impl ComparisonFindings {
                     }
                     _ => difference,
                 };
-                row.differences
-                    .push(difference.checked_against_control(row.control.as_ref(), margin));
+                let difference = difference.checked_against_control(row.control.as_ref(), margin);
+                row.differences.push(difference.without_endless());
+                row.control = row.control.take().map(Difference::without_endless);
             }
         }
         let tests = (plan.pairs().len() * metrics.len()).max(1) as f64;
@@ -589,21 +598,51 @@ impl ArmSamples {
             decides: plan.deciding().contains(&self.metric),
             medians: self.letters.iter().cloned().zip(self.medians.iter().copied()).collect(),
             differences: Vec::new(),
+            overloaded: (self.letters.iter().cloned())
+                .zip((0..self.letters.len()).map(|arm| self.overloaded_runs(arm)))
+                .filter(|(_, runs)| *runs > 0)
+                .collect(),
             apart: Vec::new(),
             control: None,
             first_run: self.first_run.map(|shift| rounded(self.metric.relative(shift), 1e5)),
         }
     }
 
-    /// In the unit of the metric.
+    /// In the unit of the metric; `None` if so many runs are overloaded that it is not known.
     fn median(&self, arm: usize) -> Option<f64> {
-        let middle = median((0..self.blocks.len()).filter_map(|block| self.value(block, arm)))?;
+        let values = (0..self.blocks.len()).filter_map(|block| self.value_or_endless(block, arm));
+        let middle = median(values).filter(|middle| middle.is_finite())?;
         let value = if self.metric.is_share() { middle } else { middle.exp() };
         Some(rounded(value * self.metric.unit().1, 1e4))
     }
 
-    fn ranks(&self, ArmPair { base, arm }: ArmPair) -> SignedRanks {
-        let difference = |block: usize| Some(self.value(block, arm)? - self.value(block, base)?);
+    fn is_overloaded(&self, block: usize, arm: usize) -> bool {
+        self.blocks[block].get(arm) == Some(&Some(Err(MissingFigure::Overloaded)))
+    }
+
+    fn overloaded_runs(&self, arm: usize) -> u32 {
+        (0..self.blocks.len()).filter(|block| self.is_overloaded(*block, arm)).count() as u32
+    }
+
+    /// The figure, which is endless for an overloaded run.
+    fn value_or_endless(&self, block: usize, arm: usize) -> Option<f64> {
+        if self.is_overloaded(block, arm) { Some(f64::INFINITY) } else { self.value(block, arm) }
+    }
+
+    /// Whether runs of both arms are overloaded: how they compare is not known.
+    fn are_both_overloaded(&self, ArmPair { base, arm }: ArmPair) -> bool {
+        [base, arm].into_iter().all(|arm| self.overloaded_runs(arm) > 0)
+    }
+
+    fn ranks(&self, pair: ArmPair) -> SignedRanks {
+        let value = |block: usize, arm: usize| {
+            if self.are_both_overloaded(pair) {
+                self.value(block, arm)
+            } else {
+                self.value_or_endless(block, arm)
+            }
+        };
+        let difference = |block: usize| Some(value(block, pair.arm)? - value(block, pair.base)?);
         SignedRanks::of(&(0..self.blocks.len()).filter_map(difference).collect::<Vec<f64>>())
     }
 
@@ -628,15 +667,20 @@ impl ArmSamples {
         are_apart.then_some(2.0 / orders)
     }
 
-    /// Why runs of either arm have no figure, and how many.
-    fn missing(&self, ArmPair { base, arm }: ArmPair) -> Option<ComparisonDoubt> {
+    /// Why runs of either arm have no figure, and how many. Overloaded ones of only one arm are known
+    /// to be slower.
+    fn missing(&self, pair @ ArmPair { base, arm }: ArmPair) -> Option<ComparisonDoubt> {
+        let is_in_order = !self.are_both_overloaded(pair);
         let runs = self
             .blocks
             .iter()
             .flat_map(|block| [block.get(arm), block.get(base)])
             .flatten()
             .flatten();
-        let missing: Vec<MissingFigure> = runs.filter_map(|run| run.err()).collect();
+        let is_missing =
+            |figure: &MissingFigure| !(is_in_order && *figure == MissingFigure::Overloaded);
+        let missing: Vec<MissingFigure> =
+            runs.filter_map(|run| run.err()).filter(is_missing).collect();
         missing
             .first()
             .map(|figure| ComparisonDoubt::Missing { figure: *figure, runs: missing.len() as u32 })
@@ -677,6 +721,9 @@ impl ArmSamples {
             return Difference { verdict, doubt: None, ..difference };
         }
         let half = (high - estimate).max(estimate - low);
+        if [low, estimate, high].into_iter().any(is_endless) {
+            return difference;
+        }
         // A small but real difference counts as the same if its interval ends within the margin.
         let narrow = if excludes_zero([low, high]) { margin - estimate.abs() } else { margin };
         let blocks = f64::from(ranks.count()) * (half / narrow.max(1e-9)).powi(2);
@@ -686,6 +733,12 @@ impl ArmSamples {
             ..difference
         }
     }
+}
+
+/// Whether a relative difference is that of an overloaded run, which is infinitely slow: from a run
+/// with a figure, or the other way round.
+fn is_endless(part: f64) -> bool {
+    part.is_infinite() || part <= -1.0
 }
 
 /// Rounds to the nearest multiple of 1 / `parts`.
@@ -704,6 +757,15 @@ impl Difference {
         let is_worse = (estimate < 0.0) == metric.is_worse_when_less();
         let verdict = if is_worse { ComparisonVerdict::Worse } else { ComparisonVerdict::Better };
         Difference { verdict, doubt: None, ..self }
+    }
+
+    /// Without an estimate or an interval that overloaded runs make infinite.
+    fn without_endless(self) -> Difference {
+        Difference {
+            estimate: self.estimate.filter(|part| !is_endless(*part)),
+            interval: self.interval.filter(|ends| !ends.iter().copied().any(is_endless)),
+            ..self
+        }
     }
 
     /// Takes into account what the throughputs show of a difference of means: if they disagree by

@@ -192,15 +192,15 @@ fn an_undecided_difference_says_what_could_have_been_shown() {
 #[test]
 fn a_run_without_a_figure_is_not_left_out_silently() {
     let whole = study(&fixed(8), Law { noise: 0.01, effect: 0.3, ..EQUAL }, 1);
-    let overloaded = |metric: Metric, block, arm| match (metric, block, arm) {
-        (Metric::Mean, 5, 1) => Some(Err(MissingFigure::Overloaded)),
+    let failing = |metric: Metric, block, arm| match (metric, block, arm) {
+        (Metric::Mean, 5, 1) => Some(Err(MissingFigure::Failures)),
         // Half of the requests of B fail.
         (Metric::Failed, _, 1) => Some(Ok(0.5)),
         _ => whole(metric, block, arm),
     };
-    let found = ComparisonFindings::of_figures(&fixed(8), 8, &overloaded);
+    let found = ComparisonFindings::of_figures(&fixed(8), 8, &failing);
     let mean = found.metric(Metric::Mean).unwrap();
-    let doubt = ComparisonDoubt::Missing { figure: MissingFigure::Overloaded, runs: 1 };
+    let doubt = ComparisonDoubt::Missing { figure: MissingFigure::Failures, runs: 1 };
     assert_eq!(
         (mean.differences[0].verdict, mean.differences[0].doubt),
         (ComparisonVerdict::CannotTell, Some(doubt))
@@ -208,6 +208,45 @@ fn a_run_without_a_figure_is_not_left_out_silently() {
     let failed = &found.metric(Metric::Failed).unwrap().differences[0];
     assert_eq!((failed.verdict, failed.estimate), (ComparisonVerdict::Worse, Some(0.5)));
     assert!(found.is_worse() && found.cannot_tell() && !found.is_decided());
+}
+
+#[test]
+fn an_overloaded_run_counts_as_slower_than_any_other() {
+    // B is so much slower, and these runs of A, as of its control, and of B are overloaded.
+    let found = |effect: f64, of_a: &'static [u32], of_b: &'static [u32]| {
+        let whole = study(&fixed(8), Law { noise: 0.01, effect, ..EQUAL }, 1);
+        let overloaded = move |metric: Metric, block: u32, arm: usize| {
+            let is_overloaded =
+                [of_a, of_b, of_a].get(arm).is_some_and(|runs| runs.contains(&block));
+            if metric == Metric::Mean && is_overloaded {
+                return Some(Err(MissingFigure::Overloaded));
+            }
+            whole(metric, block, arm)
+        };
+        let found = ComparisonFindings::of_figures(&fixed(8), 8, &overloaded);
+        let mean = found.metric(Metric::Mean).unwrap();
+        (mean.differences[0].clone(), mean.median("B"), mean.overloaded.clone())
+    };
+    let all = &[1, 2, 3, 4, 5, 6, 7, 8];
+    let (worse, cannot_tell) = (ComparisonVerdict::Worse, ComparisonVerdict::CannotTell);
+
+    let (difference, median, runs) = found(0.3, &[], &[5]);
+    assert_eq!((difference.verdict, difference.doubt), (worse, None));
+    assert!(difference.estimate.is_some_and(|part| (0.25..0.4).contains(&part)), "{difference:?}");
+    assert_eq!((difference.interval, median.is_some()), (None, true), "no end above is known");
+    assert_eq!(runs, [("B".to_owned(), 1)].into());
+
+    let (difference, median, _) = found(0.0, &[], all);
+    assert_eq!((difference.verdict, difference.estimate, median), (worse, None, None));
+    let (difference, ..) = found(0.0, all, &[]);
+    assert_eq!((difference.verdict, difference.estimate), (ComparisonVerdict::Better, None));
+
+    let verdict = |effect, of_a, of_b| found(effect, of_a, of_b).0.verdict;
+    assert_eq!(verdict(0.0, &[], &[5]), cannot_tell, "one run may be chance");
+    assert_eq!(verdict(-0.3, &[], &[5]), cannot_tell, "it is faster but for one run");
+    let (difference, ..) = found(0.3, &[2], &[5]);
+    let doubt = ComparisonDoubt::Missing { figure: MissingFigure::Overloaded, runs: 2 };
+    assert_eq!((difference.verdict, difference.doubt), (cannot_tell, Some(doubt)));
 }
 
 #[test]
