@@ -16,10 +16,12 @@ pub(super) fn best(summary: &SummaryComparison) -> String {
         .filter(|_| summary.connections.is_some() || !is_decided);
     let too_much =
         summary.wanted_per_s.and_then(|rate| sizes::too_much_in_words(&summary.looks, rate));
-    let taken = summary.recommended.as_ref().map(|letter| summary.called(letter));
+    let best = summary.ranking.as_ref().filter(|it| it.is_decided()).map(|it| &it.best);
+    let taken = summary.recommended.as_ref().or(best).map(|letter| summary.called(letter));
     let taken = taken.or(summary.enough.as_deref());
     // At a rate the blocks do not show what a size can do at most; the runs before them did.
-    let limit = sizes::what_limits(&summary.looks, taken).filter(|_| summary.rate_per_s.is_some());
+    let limit = sizes::what_limits(&summary.looks, taken, summary.cpus_allow)
+        .filter(|_| summary.rate_per_s.is_some());
     let parts = [too_much, of_looks, Some(best_of_blocks(summary))];
     let best = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
     [Some(best), limit].into_iter().flatten().collect::<Vec<_>>().join("\n")
@@ -34,11 +36,17 @@ fn best_of_blocks(summary: &SummaryComparison) -> String {
         return best_so_far(summary, ranking, row);
     }
     let estimate = |letter: &String| estimate_from_best(ranking, row, letter);
-    let mut behind: Vec<&String> = ranking.ahead_of.iter().collect();
+    let (overloaded, mut behind): (Vec<&String>, Vec<&String>) =
+        ranking.ahead_of.iter().partition(|letter| cannot_keep_up(summary, row, letter));
     behind.sort_by(|a, b| estimate(b).abs().total_cmp(&estimate(a).abs()));
     let behind: Vec<String> = behind
         .into_iter()
-        .map(|letter| format!("{} ({} %)", summary.called(letter), percent(estimate(letter), 0)))
+        .map(|letter| {
+            let waited = overloaded_runs(summary, row, letter)
+                .map(|runs| format!("; ever more requests waited in {runs}"));
+            let change = percent(estimate(letter), 0);
+            format!("{} ({change} %{})", summary.called(letter), waited.unwrap_or_default())
+        })
         .collect();
     let mut parts = match &summary.recommended {
         Some(letter) => to_take(summary, ranking, row, letter),
@@ -48,6 +56,16 @@ fn best_of_blocks(summary: &SummaryComparison) -> String {
     let (worse, better) = (ComparisonVerdict::Worse, ComparisonVerdict::Better);
     let tails = [worse, better].map(|verdict| of_tails(summary, ranking, taken, verdict));
     parts.splice(1..1, tails.into_iter().flatten());
+    parts.extend(overloaded.into_iter().map(|letter| {
+        format!(
+            "{} cannot keep up{}: ever more requests waited in {}.",
+            summary.called(letter),
+            summary.rate_per_s.map_or_else(String::new, |rate| {
+                format!(" with {}/s", number::rate_in_words(rate))
+            }),
+            overloaded_runs(summary, row, letter).unwrap_or_default()
+        )
+    }));
     if !behind.is_empty() {
         parts.push(format!("Worse: {}.", listed(&behind)));
     }
@@ -63,6 +81,27 @@ fn best_of_blocks(summary: &SummaryComparison) -> String {
     let begin =
         if conditions.is_empty() { String::new() } else { format!("{}, ", conditions.join(", ")) };
     judge::words::capitalised(&format!("{begin}{best}"))
+}
+
+/// In how many runs of an arm ever more requests waited, if in any: `3 of 20 runs`.
+fn overloaded_runs(
+    summary: &SummaryComparison,
+    row: &ComparedMetric,
+    letter: &str,
+) -> Option<String> {
+    let of = summary.arms.iter().find(|arm| arm.letter == letter)?.runs;
+    let overloaded = row.overloaded.get(letter)?;
+    Some(if *overloaded == of {
+        format!("all {}", count_of(u64::from(of), "run"))
+    } else {
+        format!("{overloaded} of {}", count_of(u64::from(of), "run"))
+    })
+}
+
+/// Whether ever more requests waited in most runs of an arm.
+fn cannot_keep_up(summary: &SummaryComparison, row: &ComparedMetric, letter: &str) -> bool {
+    let runs = summary.arms.iter().find(|arm| arm.letter == letter).map_or(0, |arm| arm.runs);
+    row.overloaded.get(letter).is_some_and(|overloaded| 2 * overloaded > runs)
 }
 
 /// `while other programs used 1.4 CPUs`, if they took them from the server.
@@ -202,7 +241,8 @@ fn best_of_equal_sizes(
         let larger = summary.is_largest_best.then_some(larger);
         return [format!("{best} is best: {name} {figures}.")].into_iter().chain(larger).collect();
     }
-    let mut parts = vec![format!("{best} has the best {name}, but not alone: {figures}.")];
+    let how = if ranking.level_with.is_empty() { "as far as can be told" } else { "but not alone" };
+    let mut parts = vec![format!("{best} has the best {name}, {how}: {figures}.")];
     if !ranking.level_with.is_empty() {
         let level: Vec<String> =
             ranking.level_with.iter().map(|letter| summary.called(letter).to_owned()).collect();
@@ -270,8 +310,11 @@ fn with_estimate(
     row: &ComparedMetric,
     letter: &str,
 ) -> String {
-    let estimate = estimate_from_best(ranking, row, letter);
-    format!("{} ({} %)", summary.called(letter), percent(estimate, decimals([estimate])))
+    let difference = row.seen_from(&ranking.best, letter);
+    match difference.and_then(|it| it.estimate) {
+        Some(part) => format!("{} ({} %)", summary.called(letter), percent(part, decimals([part]))),
+        None => summary.called(letter).to_owned(),
+    }
 }
 
 /// `2 x 5 (-1.2 % [-4.0, +1.1])`: the same with the interval, where there is one.

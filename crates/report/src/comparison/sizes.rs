@@ -1,7 +1,7 @@
 //! What the single runs of `sweep --try auto` say: the most that each size can do, and its response
 //! times with ordinary traffic.
 
-use judge::size_search::enough_for_rate;
+use judge::size_search::{AS_SHORT, enough_for_rate};
 use judge::tried_sizes::NEAR_THE_LOCK;
 use judge::words::{capitalised, share};
 use model::Nanos;
@@ -101,8 +101,13 @@ fn best(looks: &[SizeLook]) -> Option<&SizeLook> {
 }
 
 /// What sizes do in overload, and what the one that does most uses up: with more threads than it has
-/// there is nothing to gain. `taken`: the size that the user is told to take.
-pub(super) fn what_limits(looks: &[SizeLook], taken: Option<&str>) -> Option<String> {
+/// there is nothing to gain. `taken`: the size that the user is told to take. `cpus_allow`: requests
+/// per second by the CPU time of each.
+pub(super) fn what_limits(
+    looks: &[SizeLook],
+    taken: Option<&str>,
+    cpus_allow: Option<f64>,
+) -> Option<String> {
     let best = best(looks)?;
     let rate = |look: &SizeLook| format!("{}/s", number::significant(look.rate_per_s));
     let does = format!("In overload {} does most, {}", best.size, rate(best));
@@ -132,18 +137,50 @@ pub(super) fn what_limits(looks: &[SizeLook], taken: Option<&str>) -> Option<Str
     let taken = looks.iter().filter(|look| look.size != best.size).find(is_taken).map(|look| {
         let computes = look.computes.filter(|_| lock.is_some());
         let computes = computes.map(|computes| format!(", computing for {}", share(computes)));
-        format!("{} does {}{}.", look.size, rate(look), computes.unwrap_or_default())
+        let computes = computes.unwrap_or_default();
+        let more = times_of_more_threads(looks, look).unwrap_or_default();
+        format!("{} does {}{computes}{more}.", look.size, rate(look))
     });
-    let allows = lock.and_then(|lock| match &cpus {
-        Some(_) if lock.is_near => {
-            Some(format!("{}; more workers would need more CPUs.", lock.allows))
+    // What one run did was possible, whatever the times of others say.
+    let cpus_allow = cpus_allow.map(|allowed| allowed.max(best.rate_per_s));
+    let allows = lock.and_then(|lock| {
+        let allowed = cpus_allow.filter(|allowed| *allowed < lock.allowed_per_s);
+        let by_cpus = allowed
+            .map(|allowed| format!("The CPUs allow about {}/s", number::significant(allowed)));
+        match &cpus {
+            Some(_) if lock.is_near => Some(format!(
+                "{}; more workers would need more CPUs.",
+                by_cpus.unwrap_or_else(|| lock.in_words())
+            )),
+            Some(_) => None,
+            None => {
+                let by_lock = || {
+                    let by = if lock.is_near { "" } else { "By Ruby's lock " };
+                    format!("{by}{}", lock.in_words())
+                };
+                let most = by_cpus.unwrap_or_else(by_lock);
+                Some(format!("{most} with any number of threads."))
+            }
         }
-        Some(_) => None,
-        None if lock.is_near => Some(format!("{} with any number of threads.", lock.allows)),
-        None => Some(format!("By Ruby's lock {} with any number of threads.", lock.allows)),
     });
     let said: Vec<String> = [Some(most), taken, allows].into_iter().flatten().collect();
     Some(said.join(" "))
+}
+
+/// `; with more threads p95 at 70/s is no shorter`: why a size is enough that does less in overload.
+fn times_of_more_threads(looks: &[SizeLook], taken: &SizeLook) -> Option<String> {
+    let RateLook { per_s, p95, .. } = taken.at_rate?;
+    let at = looks.iter().position(|look| look.size == taken.size)?;
+    let more = &looks[at + 1..];
+    let does_more = more.iter().any(|look| look.rate_per_s > taken.rate_per_s);
+    let least = more.iter().filter_map(|look| look.at_rate?.p95).min().filter(|_| does_more)?;
+    let shorter = match p95? {
+        p95 if p95 <= least => "no shorter",
+        p95 if p95.as_secs_f64() <= AS_SHORT * least.as_secs_f64() => "hardly shorter",
+        _ => return None,
+    };
+    let rate = number::rate_in_words(per_s);
+    Some(format!("; with more threads p95 at {rate}/s is {shorter}"))
 }
 
 /// How much Ruby's lock lets so many workers do, where a process computes for most of the time.
@@ -152,8 +189,10 @@ struct LockShare {
     is_near: bool,
     /// `a process computes for 96 % of the time`
     computes: String,
-    /// `2 workers can do about 130/s at most`
-    allows: String,
+    /// The workers of the size.
+    workers: u32,
+    /// What they could do if they computed all the time, in requests per second.
+    allowed_per_s: f64,
 }
 
 impl LockShare {
@@ -163,12 +202,18 @@ impl LockShare {
         Some(LockShare {
             is_near: computes >= NEAR_THE_LOCK,
             computes: format!("a process computes for {} of the time", share(computes)),
-            allows: format!(
-                "{} can do about {}/s at most",
-                count_of(u64::from(look.size.workers.max(1)), "worker"),
-                number::significant(look.rate_per_s / computes)
-            ),
+            workers: look.size.workers.max(1),
+            allowed_per_s: look.rate_per_s / computes,
         })
+    }
+
+    /// `2 workers can do about 130/s at most`
+    fn in_words(&self) -> String {
+        format!(
+            "{} can do about {}/s at most",
+            count_of(u64::from(self.workers), "worker"),
+            number::significant(self.allowed_per_s)
+        )
     }
 }
 
@@ -262,7 +307,7 @@ mod tests {
                 (look.cpus_used_up, look.computes) = (cpus_used_up, computes);
             }
             looks[0].computes = computes.map(|computes| computes - 0.1);
-            what_limits(&looks, Some("2 x 5")).unwrap_or_default()
+            what_limits(&looks, Some("2 x 5"), None).unwrap_or_default()
         };
         assert_eq!(
             said(Some(2.0), Some(0.96), [120.0, 125.0]),
@@ -285,7 +330,40 @@ mod tests {
             "In overload 2 x 8 does most, 160/s; it uses nothing up, so more threads may do more. 2 x 5 does 100/s."
         );
         assert_eq!(said(None, None, [160.0, 150.0]), "In overload 2 x 5 does most, 160/s.");
-        assert_eq!(what_limits(&[], None), None);
+        assert_eq!(what_limits(&[], None, None), None);
+    }
+
+    #[test]
+    fn no_more_is_promised_than_the_cpus_allow() {
+        let said = |cpus_used_up, computes, cpus_allow| {
+            let mut looks = looks(&[(8, 120.0, None), (13, 130.0, None)]);
+            (looks[1].cpus_used_up, looks[1].computes) = (cpus_used_up, Some(computes));
+            what_limits(&looks, None, Some(cpus_allow)).unwrap_or_default()
+        };
+        let ends = |said: String, end: &str| assert!(said.ends_with(end), "{said}");
+        let more = "; more workers would need more CPUs.";
+        ends(said(Some(2.0), 0.96, 131.0), &format!(" The CPUs allow about 131/s{more}"));
+        ends(said(Some(2.0), 0.96, 128.0), &format!(" The CPUs allow about 130/s{more}"));
+        ends(said(Some(2.0), 0.96, 150.0), &format!(" 2 workers can do about 135/s at most{more}"));
+        ends(said(None, 0.72, 150.0), " The CPUs allow about 150/s with any number of threads.");
+        ends(
+            said(None, 0.72, 200.0),
+            " By Ruby's lock 2 workers can do about 181/s at most with any number of threads.",
+        );
+    }
+
+    #[test]
+    fn why_a_size_is_enough_that_does_less_is_said() {
+        let said = |p95: [u64; 3]| {
+            let [taken, more, most] = p95.map(Some);
+            let looks = looks(&[(8, 111.0, taken), (13, 119.0, more), (21, 130.0, most)]);
+            what_limits(&looks, Some("2 x 8"), None).unwrap_or_default()
+        };
+        let does = "In overload 2 x 21 does most, 130/s; it uses nothing up, so more threads may do more. 2 x 8 does 111/s";
+        let with_more = "; with more threads p95 at 75/s is";
+        assert_eq!(said([133, 139, 136]), format!("{does}{with_more} no shorter."));
+        assert_eq!(said([176, 172, 163]), format!("{does}{with_more} hardly shorter."));
+        assert_eq!(said([176, 172, 100]), format!("{does}."));
     }
 
     #[test]

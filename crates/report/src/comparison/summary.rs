@@ -3,11 +3,11 @@
 use judge::others_beyond;
 use judge::size_search::enough_for_rate;
 use judge::tried_sizes::largest_is_best;
-use model::ComparisonStudy;
 use model::comparison::{
     ArmRanking, ComparedMetric, ComparisonFindings, ComparisonLoad, ComparisonQuestion,
     ComparisonVerdict, Difference, Metric, SizeLook, median,
 };
+use model::{ComparisonStudy, CpuUsage};
 use serde::{Serialize, Serializer};
 
 use crate::labels;
@@ -52,6 +52,9 @@ pub struct SummaryComparison {
     /// How many CPUs other processes used, if they took them from the server in most of the runs.
     #[serde(skip)]
     pub(super) others: Option<f64>,
+    /// How many requests per second the CPUs allow, by the CPU time of each.
+    #[serde(skip)]
+    pub(super) cpus_allow: Option<f64>,
     /// Of `sweep --try auto`: what single runs of each size did.
     #[serde(
         rename = "single_runs",
@@ -184,6 +187,7 @@ impl SummaryComparison {
             base: plan.base,
             rate_per_s: study.rate_per_s(),
             others: others_of_most(study),
+            cpus_allow: cpus_allow(study, &found),
             enough: enough_for_rate(&plan.looked_at).map(|look| look.size.to_string()),
             looks: plan.looked_at.clone(),
             wanted_per_s: plan.wanted_per_s,
@@ -242,6 +246,15 @@ fn others_of_most(study: &ComparisonStudy) -> Option<f64> {
     let others: Vec<f64> =
         study.runs.iter().filter_map(|run| others_beyond(&run.run, study.plan.margin)).collect();
     median(others.iter().copied()).filter(|_| 2 * others.len() > study.runs.len())
+}
+
+/// How many requests per second the CPUs allow, if the generator runs on them: by the least CPU time
+/// that a request of an arm takes.
+fn cpus_allow(study: &ComparisonStudy, found: &ComparisonFindings) -> Option<f64> {
+    let cpus = study.runs.iter().find_map(|run| CpuUsage::of(&run.run.generator))?.of;
+    let times = found.metric(Metric::Cpu)?.medians.values().flatten();
+    let least_s = times.copied().reduce(f64::min)? / 1e3;
+    Some(cpus / least_s)
 }
 
 /// The connections of a closed loop.
