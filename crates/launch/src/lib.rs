@@ -22,7 +22,7 @@ pub use affinity::CpuRestriction;
 pub use bind::{Addresses, ServerBind, TlsPair, free_address};
 pub use build::{Build, InstalledGem, Revision, git_head, puma_gem};
 pub use guard::{ServerExit, dies_with_us};
-pub use puma::{Puma, Surroundings};
+pub use puma::{Puma, Surroundings, check_files};
 pub use server_output::ServerOutput;
 pub use spec::{GuardCommand, LaunchSpec, Scratch, data_folder, find_program, remove_noted};
 pub use start_server::Server;

@@ -62,7 +62,7 @@ pub fn prepare(
         Some(text) => given(text.exposed(), around)?,
         None => discover(around)?,
     };
-    check_files(plan, around)?;
+    check_files(plan, &around.dir)?;
     let listeners = ChosenAddresses::choose(plan.socket, plan.address, addresses)?;
     let scratch = scratch(&around.temporary, around.data.as_deref())?;
     let dir = scratch.path();
@@ -108,9 +108,12 @@ fn config_file(plan: &ServerPlan) -> Option<&Path> {
     plan.config.as_deref().filter(|path| *path != Path::new("-"))
 }
 
-/// Refuses a rackup or config file that does not exist.
-fn check_files(plan: &ServerPlan, around: &Surroundings) -> Result<(), LaunchError> {
-    let why_no_file = |path: &Path| why_no_file(&around.dir.join(path));
+/// Refuses a rackup or config file that does not exist, seen from `dir`.
+///
+/// # Errors
+/// Which file, and what to correct.
+pub fn check_files(plan: &ServerPlan, dir: &Path) -> Result<(), LaunchError> {
+    let why_no_file = |path: &Path| why_no_file(&dir.join(path));
     if let Some(rackup) = &plan.rackup
         && let Some(why) = why_no_file(rackup)
     {

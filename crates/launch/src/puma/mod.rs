@@ -10,7 +10,7 @@ mod isolation;
 mod surroundings;
 
 pub use self::boot_failures::{failed_workers, missing_dependency};
-pub use self::command_line::{Puma, prepare};
+pub use self::command_line::{Puma, check_files, prepare};
 pub use self::installation::{BootLines, discover, printed_version};
 pub use self::isolation::{PumaConfig, ask_config};
 pub use self::surroundings::Surroundings;

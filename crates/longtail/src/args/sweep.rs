@@ -71,7 +71,7 @@ pub(crate) struct SweepArgs {
     /// Steps of response bodies: array, chunked, string, i (file); sizes in kB
     #[arg(short, long, value_name = "LIST", help_heading = "Load")]
     pub(crate) bodies: Option<Bodies>,
-    /// How many threads? auto, or sizes to compare: 2x3,4x5,4x5k (k is -k)
+    /// How many threads? auto (for --rate), or sizes: 2x3,4x5,4x5k (k is -k)
     #[arg(long = "try", value_name = "LIST",
           conflicts_with_all = ["multiples", "repeat", "bodies", "generator", "requests_per_connection", "probe_discipline"],
           help_heading = "Load")]
@@ -85,8 +85,8 @@ pub(crate) struct SweepArgs {
           conflicts_with_all = ["tries", "multiples", "repeat", "bodies", "generator", "requests_per_connection", "probe_discipline"],
           help_heading = ADVANCED)]
     during: Vec<String>,
-    /// With --during and --try: open loop at this rate, in place of -c; with --try auto your
-    /// traffic [default: 60 % of the most that a size does]
+    /// With --try auto: your traffic [default: 60 % of the most that a size does]; with --during
+    /// and with --try of sizes: open loop at this rate, in place of -c
     #[arg(long, value_name = "RATE", conflicts_with = "connections", help_heading = ADVANCED)]
     rate: Option<Rate>,
     /// wrk, hey, ab, h2load, oha or bombardier makes the load, and is audited

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use engine::Resolver;
 use judge::size_search::{ComparedSizes, LookLoad, to_compare};
-use launch::{Build, GuardCommand, LaunchError, Revision, puma_gem};
+use launch::{Build, GuardCommand, LaunchError, Revision, check_files, puma_gem};
 use model::comparison::{ArmPlan, ComparisonLoad, ComparisonPlan};
 use model::{Arrivals, Clock as _, MaskedText, ServerKind, quoted};
 use report::{StudyFile, side_by_side};
@@ -66,6 +66,9 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
     let (mut looked_at, mut at_rate) = (Vec::new(), None);
     let begun = here.clock.now();
     if args.find_threads {
+        for arm in &arms {
+            check_files(&arm.server, arm.dir.as_deref().unwrap_or_else(|| Path::new(".")))?;
+        }
         let mut run_once = |request: ArmRequest, load: LookLoad, observer: &mut dyn Observer| {
             let Some(mut arm) = find_all(&[request], &here, &data, &mut say)? else {
                 return Ok(None);

@@ -172,7 +172,7 @@ impl PumaArgs {
 pub(crate) struct ServerArgs {
     #[command(flatten)]
     pub(crate) puma: PumaArgs,
-    /// tcp4, tcp6, ssl4, ssl6, unix, aunix; a list with --bodies
+    /// tcp4, tcp6, ssl4, ssl6, unix, aunix; sweep -b: a list
     #[arg(short, long, value_name = "KIND", value_delimiter = ',', value_parser = words(SOCKETS),
           default_value = "tcp4", help_heading = "Server")]
     pub(crate) socket: Vec<Socket>,
@@ -218,7 +218,7 @@ pub(crate) struct ServerArgs {
     /// Requests that the server of COMMAND handles at once [default: -w x -t]
     #[arg(long, value_name = "N", help_heading = ADVANCED, value_parser = from_1_to(u32::MAX))]
     pub(crate) slots: Option<u32>,
-    /// Every response carries this body, such as s10 (see --bodies)
+    /// Every response carries this body, such as s10 (see sweep -b)
     #[arg(long, value_name = "BODY", conflicts_with_all = ["path", "app"], help_heading = ADVANCED)]
     pub(crate) body: Option<Body>,
     /// A response that takes longer counts as timed out
