@@ -20,9 +20,13 @@ pub(super) fn ask(generator: &GeneratorFacts, placement: Option<&Placement>) -> 
     (taken >= TAKEN).then_some(Diagnostic::SharedCpus { cpus, taken })
 }
 
+/// What the lanes took the server may gain at most. Less than this is less than what `compare` takes
+/// for a difference, so it puts no figure in doubt.
+const MATTERS: f64 = 0.05;
+
 /// Grade, sentence and hint.
 pub(super) fn assess(cpus: &Cpus, taken: f64) -> Assessment {
-    let grade = Grade::Doubtful;
+    let grade = if taken < MATTERS { Grade::Note } else { Grade::Doubtful };
     let sentence = format!(
         "the generator shared {} with the server and used {:.0} % of the time there: \
             the server may be faster by itself",

@@ -105,6 +105,8 @@ fn the_lanes_share_of_the_servers_cpus_raises_a_warning() {
         (None, taken("0", 0.5))
     );
     assert_eq!(shared_cpus::ask(&GeneratorFacts::default(), None), None);
+    let grade = |taken| shared_cpus::assess(&"0-1".parse().unwrap(), taken).grade;
+    assert_eq!([0.01, 0.049, 0.05].map(grade), [Grade::Note, Grade::Note, Grade::Doubtful]);
 }
 
 #[test]
