@@ -87,7 +87,7 @@ pub struct ExpectedRun {
     /// The figure: times in milliseconds, rates per second, shares 0 to 1; `null` if nothing bounds
     /// it.
     pub value: Option<f64>,
-    /// Its 95 % interval.
+    /// Its 95 % interval; `None` where there is no value.
     pub interval: Option<[Option<f64>; 2]>,
 }
 
@@ -444,14 +444,17 @@ fn in_units_of_json(figure: ObjectiveFigure, value: f64) -> f64 {
 
 fn in_short(condition: &Objective, it: &NamedResult<'_>) -> ExpectedRun {
     let scaled = |value: f64| value.is_finite().then(|| in_units_of_json(condition.figure, value));
+    // An interval without a figure would be read as that of some figure.
+    let value = it.result.value.and_then(scaled);
     ExpectedRun {
         label: it.label.to_owned(),
         result: it.word(),
         why: it.result.doubt,
-        value: it.result.value.and_then(scaled),
+        value,
         interval: it
             .result
             .interval
+            .filter(|_| value.is_some())
             .map(|ends| [ends.low, ends.high].map(|end| end.and_then(scaled))),
     }
 }
