@@ -11,7 +11,7 @@ use crate::words::{brief, few_digits};
 pub struct Overloaded {
     /// Requests per second.
     pub offered_per_s: f64,
-    /// Throughput, in requests per second.
+    /// Responses counted while the load lasted, per second.
     pub completed_per_s: f64,
     /// Growth of the backlog, in requests per second.
     pub backlog_growth_per_s: f64,
@@ -25,11 +25,10 @@ pub struct Overloaded {
 pub(super) fn of(run: &Run, offered: Offered) -> Option<Finding> {
     let statistics = run.statistics.as_ref()?;
     let backlog = statistics.backlog.filter(|_| statistics.is_overload(&run.tally))?;
-    let capacity = run.overload.as_ref().map(|overload| overload.capacity.value);
     offered.is_flat.then(|| {
         Overloaded {
             offered_per_s: offered.per_second,
-            completed_per_s: capacity.unwrap_or_else(|| run.completed_under_load()),
+            completed_per_s: run.completed_under_load(),
             backlog_growth_per_s: backlog.growth,
             growth: statistics.growth(),
             groups: run.tally.response_time.two_groups(),
