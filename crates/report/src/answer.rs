@@ -469,7 +469,14 @@ impl<'a> AnswerLayout<'a> {
 
     fn next(&self, parts: AnswerParts) -> String {
         let next = self.summary.next.iter().take(parts.commands).enumerate();
-        next.map(|(at, next)| continued(label(at, "  Next   "), next, self.width)).collect()
+        let mut text: String =
+            next.map(|(at, next)| continued(label(at, "  Next   "), next, self.width)).collect();
+        let hidden = self.summary.next.len().saturating_sub(parts.commands);
+        if hidden > 0 && parts.commands > 0 {
+            let more = format!("… {hidden} more: longtail report --full");
+            wrap(&mut text, self.width, "         ", &more);
+        }
+        text
     }
 
     /// How many lines of trust are doubts.

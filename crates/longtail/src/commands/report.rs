@@ -9,7 +9,7 @@ use std::{fs, io};
 use judge::words::first_sentence;
 use model::Study;
 use proctree::ProcessStat;
-use report::summary::{HeadlineResult, Summary};
+use report::summary::Summary;
 use report::{Width, number};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
@@ -224,8 +224,8 @@ fn listed(study: &Study, columns: usize, is_terminal: bool) -> String {
     let summary = Summary::of(study, None);
     let minute = minute_of(&summary);
     // What was demanded and is missed comes before what was found.
-    let missed = summary.headlines().into_iter().find(|it| it.result != HeadlineResult::Met);
-    let sentence = missed.map_or(first_sentence(&summary.sentence).first, |it| it.sentence);
+    let decides = summary.headlines().into_iter().next();
+    let sentence = decides.map_or(first_sentence(&summary.sentence).first, |it| it.sentence);
     // Runs are judged when all of them are done.
     let runs = number::count_of(study.runs().len() as u64, "run");
     let sentence = match sentence {
