@@ -8,6 +8,7 @@ mod plan;
 mod ranks;
 #[cfg(test)]
 mod simulated_tests;
+mod two_values;
 
 use std::collections::BTreeSet;
 
@@ -26,6 +27,7 @@ pub use self::plan::{
     Decision, Infeasible, RateLook, SizeLook,
 };
 pub use self::ranks::{RankSum, SignedRanks, median};
+pub use self::two_values::TwoValues;
 
 /// What `longtail compare` found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

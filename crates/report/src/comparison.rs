@@ -119,7 +119,8 @@ fn figure(row: &ComparedMetric, letter: &str) -> String {
 
 /// A change and its interval, each as a cell.
 fn change(difference: &Difference) -> [String; 2] {
-    [change_words::estimate_of(difference), change_words::interval_of(difference)]
+    let both = change_words::two_changes_in_short(difference);
+    [both.or_else(|| change_words::estimate_of(difference)), change_words::interval_of(difference)]
         .map(|cell| number::or_none(cell, |text| text))
 }
 

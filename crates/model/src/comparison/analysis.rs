@@ -19,7 +19,7 @@ use strum::VariantArray as _;
 use super::plan::LEVEL;
 use super::ranks::{SignedRanks, least_blocks, median};
 use super::{ArmPair, ComparisonPlan, ComparisonQuestion, ComparisonRun, Decision, Metric};
-use super::{MissingFigure, counted};
+use super::{MissingFigure, TwoValues, counted};
 use crate::steadiness::mean;
 
 /// What a comparison concludes about a difference.
@@ -95,6 +95,10 @@ pub struct Difference {
     pub blocks: u32,
     /// Hodges and Lehmann's estimate; `None` without blocks.
     pub estimate: Option<f64>,
+    /// If the changes of the blocks are of two kinds, both of them, as shares of the base's figure: the
+    /// estimate may then be a change that no block had.
+    #[serde(skip)]
+    pub two_changes: Option<TwoValues>,
     /// The ends of its interval; `None` if there are too few blocks for its level.
     pub interval: Option<[f64; 2]>,
     /// The chance that the interval misses the difference.
@@ -207,6 +211,12 @@ impl ComparedMetric {
             base: base.to_owned(),
             arm: arm.to_owned(),
             estimate: turned.estimate.map(turn),
+            two_changes: turned.two_changes.map(|it| TwoValues {
+                low: turn(it.high),
+                high: turn(it.low),
+                low_count: it.count - it.low_count,
+                ..it
+            }),
             interval: turned.interval.map(|[low, high]| [turn(high), turn(low)]),
             verdict: match turned.verdict {
                 ComparisonVerdict::Worse => ComparisonVerdict::Better,
@@ -634,7 +644,8 @@ impl ArmSamples {
         [base, arm].into_iter().all(|arm| self.overloaded_runs(arm) > 0)
     }
 
-    fn ranks(&self, pair: ArmPair) -> SignedRanks {
+    /// Of each block that has both; overloaded runs of only one of two arms are infinitely slow.
+    fn changes(&self, pair: ArmPair) -> Vec<f64> {
         let value = |block: usize, arm: usize| {
             if self.are_both_overloaded(pair) {
                 self.value(block, arm)
@@ -643,7 +654,23 @@ impl ArmSamples {
             }
         };
         let difference = |block: usize| Some(value(block, pair.arm)? - value(block, pair.base)?);
-        SignedRanks::of(&(0..self.blocks.len()).filter_map(difference).collect::<Vec<f64>>())
+        (0..self.blocks.len()).filter_map(difference).collect()
+    }
+
+    fn ranks(&self, pair: ArmPair) -> SignedRanks {
+        SignedRanks::of(&self.changes(pair))
+    }
+
+    /// Both kinds of changes, if there are two. Shares differ by numbers of requests, which are apart
+    /// in any case.
+    fn two_changes(&self, pair: ArmPair, margin: f64) -> Option<TwoValues> {
+        let changes = Some(self.changes(pair)).filter(|changes| {
+            !self.metric.is_share() && changes.iter().all(|change| change.is_finite())
+        })?;
+        let found = TwoValues::of(changes, margin.ln_1p())?;
+        let found = found.map(|change| rounded(self.metric.relative(change), 1e5));
+        // Two changes of the same size, as shares of the base's figure, are one.
+        (found.high - found.low > margin).then_some(found)
     }
 
     /// The p-value of the difference; 1 if a run has no figure.
@@ -698,6 +725,7 @@ impl ArmSamples {
             arm: self.letters[pair.arm].clone(),
             blocks: ranks.count(),
             estimate: estimate.map(part),
+            two_changes: self.two_changes(pair, margin),
             interval: interval.map(|ends| ends.map(part)),
             level: part(level),
             reaches_throughput: false,

@@ -3,7 +3,8 @@
 use super::summary;
 use crate::number;
 use model::comparison::{
-    ComparedMetric, ComparisonDoubt, ComparisonVerdict, Difference, Metric, excludes_zero,
+    ComparedMetric, ComparisonDoubt, ComparisonVerdict, Difference, Metric, TwoValues,
+    excludes_zero,
 };
 
 /// A share in percent with its sign: `+1.4`, `-87`.
@@ -26,11 +27,14 @@ pub(super) fn decimals(parts: impl IntoIterator<Item = f64>) -> usize {
 fn decimals_beside(margin: f64, parts: impl IntoIterator<Item = f64> + Clone) -> usize {
     let decimals = decimals(parts.clone());
     let shown = |part: f64| number::fixed(part.abs() * 100.0, decimals);
+    let all: Vec<f64> = parts.clone().into_iter().collect();
+    // An interval of no width would seem exact.
+    let is_flat = all.len() > 2 && all.iter().all(|part| shown(*part) == shown(all[0]));
     let is_hidden = |part: f64| {
         let is_margin = (part.abs() - margin).abs() < f64::EPSILON;
         !is_margin && shown(part) == shown(margin) || part != 0.0 && shown(part) == "0"
     };
-    decimals + usize::from(parts.into_iter().any(is_hidden))
+    decimals + usize::from(is_flat && decimals == 0 || parts.into_iter().any(is_hidden))
 }
 
 /// `+1.4 %`
@@ -91,9 +95,36 @@ pub(super) fn has_changed(difference: &Difference) -> bool {
     matches!(difference.verdict, ComparisonVerdict::Worse | ComparisonVerdict::Better)
 }
 
-/// `3225 → 406 ms (-87 %)`
+/// Where the changes of the blocks are of two kinds, what a cell says of them: `-83 or -1 %`. Their
+/// middle would be a change that no block had.
+pub(super) fn two_changes_in_short(difference: &Difference) -> Option<String> {
+    let TwoValues { low, high, .. } = difference.two_changes?;
+    let decimals = decimals([low, high]);
+    Some(format!("{} or {} %", percent(low, decimals), percent(high, decimals)))
+}
+
+/// The same in a sentence: `+46 % in 12 of 20 blocks, the same in the others`.
+pub(super) fn two_changes(difference: &Difference) -> Option<String> {
+    let TwoValues { low, high, low_count, count } = difference.two_changes?;
+    let decimals = decimals([low, high]);
+    // That of the larger size first.
+    let is_high = high.ln_1p().abs() >= low.ln_1p().abs();
+    let (first, blocks, other) =
+        if is_high { (high, count - low_count, low) } else { (low, low_count, high) };
+    let other = if other.abs() <= difference.margin {
+        "the same".to_owned()
+    } else {
+        format!("{} %", percent(other, decimals))
+    };
+    Some(format!(
+        "{} % in {blocks} of {count} blocks, {other} in the others",
+        percent(first, decimals)
+    ))
+}
+
+/// `3225 → 406 ms (-87 %)`; of two kinds of changes both.
 pub(super) fn figures(row: &ComparedMetric, difference: &Difference) -> String {
-    let change = change_in_words(difference);
+    let change = two_changes(difference).unwrap_or_else(|| change_in_words(difference));
     if is_another_change(row, difference) {
         return change;
     }
@@ -109,9 +140,14 @@ pub(super) fn change_of_medians(row: &ComparedMetric, pair: &Difference) -> Opti
 /// Whether the medians show another change than the runs of the same blocks do, by more than the
 /// margin: two figures for one change would contradict each other, so the medians are left out.
 pub(super) fn is_another_change(row: &ComparedMetric, difference: &Difference) -> bool {
-    let of_medians = change_of_medians(row, difference);
-    let apart = of_medians.zip(difference.estimate).map(|(medians, blocks)| medians - blocks);
-    apart.is_some_and(|apart| apart.abs() > difference.margin)
+    let of_blocks: Vec<f64> = match difference.two_changes {
+        Some(TwoValues { low, high, .. }) => vec![low, high],
+        None => difference.estimate.into_iter().collect(),
+    };
+    change_of_medians(row, difference).is_some_and(|of_medians| {
+        let is_apart = |part: &f64| (of_medians - part).abs() > difference.margin;
+        !of_blocks.is_empty() && of_blocks.iter().all(is_apart)
+    })
 }
 
 /// A sentence that may begin with what an arm is called: `the default` gets its capital, while a name

@@ -2,7 +2,9 @@
 //! runs show it, and what their differences cannot tell.
 
 use judge::words::listed;
-use model::comparison::{ComparisonQuestion, ComparisonRun, ComparisonVerdict, Difference, Metric};
+use model::comparison::{
+    ComparisonQuestion, ComparisonRun, ComparisonVerdict, Difference, Metric, TwoValues, median,
+};
 use model::{ComparisonStudy, Diagnostic};
 
 use super::summary::{self, SummaryComparison};
@@ -160,70 +162,70 @@ fn turns(study: &ComparisonStudy) -> Option<String> {
 /// varies.
 const FAR_FROM_TURNS: f64 = 1.25;
 
-/// Says so where an arm has two values of a response time that decides, one in some of its runs and
-/// another in the others: its median is then one of the two, and an interval has both.
+/// Says so where arms have two values of a response time that decides, one in some of their runs and
+/// another in the others: a median is then one of the two, and an interval has both. All arms of which
+/// the same is true stand together, with how few requests may decide in which group a run is.
 fn two_values(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
     let is_asked = |metric: Metric| summary.metric(metric).is_some_and(|row| row.decides);
     // Where the slowest of a hundred decide, those before them show how many are slow.
     let is_shown =
         |metric: &Metric| is_asked(*metric) || *metric == Metric::P95 && is_asked(Metric::P99);
     let times = [Metric::Mean, Metric::P50, Metric::P95, Metric::P99].into_iter().filter(is_shown);
+    let runs = |arm: usize| study.runs.iter().filter(move |run| run.arm == arm && run.is_sound());
+    // Groups are of logarithms: of response times, as in a difference, ratios matter.
     let of_arm = |metric: Metric, arm: usize| {
-        let runs = study.runs.iter().filter(|run| run.arm == arm && run.is_sound());
-        let values = runs.filter_map(|run| Some(metric.of(run).ok()? * 1e3)).collect();
-        Some((metric, arm, TwoValues::of(values, summary.margin)?))
+        let values = runs(arm).filter_map(|run| Some((metric.of(run).ok()? * 1e3).ln())).collect();
+        let values = TwoValues::of(values, summary.margin.ln_1p())?.map(f64::exp);
+        Some(ArmOfTwoValues { metric, arm, values })
     };
     let arms = || 0..study.plan.arms.len();
     let all = times.flat_map(|metric| arms().map(move |arm| (metric, arm)));
-    let all = all.filter_map(|(metric, arm)| of_arm(metric, arm));
-    // Those that are furthest apart.
-    let (metric, arm, values) = all.max_by(|a, b| a.2.ratio().total_cmp(&b.2.ratio()))?;
-    let [low, high] = [values.low_ms, values.high_ms].map(number::significant);
-    let TwoValues { low_runs, runs, .. } = values;
-    let [name, called] = [summary::name(metric), study.plan.called(arm)];
-    Some(change_words::sentence_of(format!(
-        "The {name} of {called} is about {low} ms in {low_runs} of its {runs} runs and {high} ms in the others."
-    )))
+    let all: Vec<ArmOfTwoValues> = all.filter_map(|(metric, arm)| of_arm(metric, arm)).collect();
+    // The metric whose values are furthest apart.
+    let metric = all.iter().max_by(|a, b| a.ratio().total_cmp(&b.ratio()))?.metric;
+    let each: Vec<&ArmOfTwoValues> = all.iter().filter(|it| it.metric == metric).collect();
+    let told = each.iter().map(|it| {
+        let [low, high] = [it.values.low, it.values.high].map(number::significant);
+        let TwoValues { low_count, count, .. } = it.values;
+        let called = study.plan.called(it.arm);
+        format!("of {called} is about {low} ms in {low_count} of its {count} runs and {high} ms in the others")
+    });
+    let told: Vec<String> = told.collect();
+    let of_runs = each.iter().flat_map(|it| runs(it.arm));
+    let requests = median(of_runs.map(|run| run.run.tally.counts.total() as f64));
+    let few = requests.and_then(|requests| few_decide(metric, requests)).unwrap_or_default();
+    Some(format!("The {} {}{few}.", summary::name(metric), told.join(", that ")))
 }
 
-/// Runs whose figures fall into two groups, with a gap between them that is larger than the spread
-/// of either. Times in milliseconds.
-#[derive(Debug, PartialEq)]
-struct TwoValues {
-    /// The median of each group.
-    low_ms: f64,
-    high_ms: f64,
-    /// How many runs the lower group has, of how many.
-    low_runs: usize,
-    runs: usize,
+/// Of runs with this many requests, how few of them the slowest are of which the metric tells; `None`
+/// if they are many, or if it tells of all.
+fn few_decide(metric: Metric, requests: f64) -> Option<String> {
+    const FEW: f64 = 10.0;
+    let slower = match metric {
+        Metric::P95 => 0.05,
+        Metric::P99 => 0.01,
+        _ => return None,
+    };
+    let slowest = (slower * requests).round().max(1.0);
+    let decide = if slowest < 1.5 { "decides" } else { "decide" };
+    (slowest <= FEW).then(|| {
+        format!(
+            ": of about {} requests a run the slowest {slowest:.0} {decide}",
+            number::significant(requests)
+        )
+    })
 }
 
-impl TwoValues {
+/// An arm that has two values of a response time, in milliseconds.
+struct ArmOfTwoValues {
+    metric: Metric,
+    arm: usize,
+    values: TwoValues,
+}
+
+impl ArmOfTwoValues {
     fn ratio(&self) -> f64 {
-        self.high_ms / self.low_ms
-    }
-
-    /// The fewest runs of a group.
-    const FEWEST: usize = 3;
-
-    /// `None` if there are not two groups, or the gap is within the margin (a share of the lower
-    /// figure).
-    fn of(mut values: Vec<f64>, margin: f64) -> Option<TwoValues> {
-        values.sort_by(f64::total_cmp);
-        let gap = |at: usize| values[at] - values[at - 1];
-        let split = (1..values.len()).max_by(|a, b| gap(*a).total_cmp(&gap(*b)))?;
-        let (low, high) = values.split_at(split);
-        let spread = |group: &[f64]| group[group.len() - 1] - group[0];
-        let is_apart = low.len().min(high.len()) >= TwoValues::FEWEST
-            && gap(split) > spread(low).max(spread(high))
-            && gap(split) > margin * low[low.len() - 1];
-        let middle = |group: &[f64]| group[group.len() / 2];
-        is_apart.then(|| TwoValues {
-            low_ms: middle(low),
-            high_ms: middle(high),
-            low_runs: low.len(),
-            runs: values.len(),
-        })
+        self.values.high / self.values.low
     }
 }
 
@@ -263,7 +265,11 @@ fn cpu_of_pair(
     let verdict = |metric| of(metric).map(|difference| difference.verdict);
     let arm = summary.called(&cpu.arm);
     let base = summary.called(&cpu.base);
-    let change = change_words::plain_percent(cpu.estimate?.abs());
+    // What the medians in the conclusion come to, if they are there.
+    let row = summary.metric(Metric::Cpu)?;
+    let of_blocks = cpu.estimate.filter(|_| change_words::is_another_change(row, cpu));
+    let change = of_blocks.or_else(|| change_words::change_of_medians(row, cpu))?;
+    let change = change_words::plain_percent(change.abs());
     match (cpu.verdict, verdict(Metric::Throughput)) {
         (ComparisonVerdict::Worse, Some(ComparisonVerdict::Same)) => {
             Some(change_words::sentence_of(format!(
@@ -366,17 +372,6 @@ mod tests {
     use crate::comparison::summary as summary_of;
 
     #[test]
-    fn figures_have_two_values_only_where_the_gap_is_larger_than_the_spread_of_either() {
-        let of = |values: &[f64]| TwoValues::of(values.to_vec(), 0.05);
-        let two = TwoValues { low_ms: 101.0, high_ms: 148.0, low_runs: 3, runs: 7 };
-        assert_eq!(of(&[148.0, 101.0, 149.0, 100.0, 147.0, 148.0, 102.0]), Some(two));
-        assert_eq!(of(&[100.0, 101.0, 102.0, 147.0, 148.0]), None, "one of two runs");
-        assert_eq!(of(&[100.0, 120.0, 140.0, 175.0, 190.0, 200.0]), None, "they are spread out");
-        assert_eq!(of(&[100.0, 100.1, 100.2, 103.0, 103.1, 103.2]), None, "within the margin");
-        assert_eq!(of(&[]), None);
-    }
-
-    #[test]
     fn an_arm_with_several_settings_has_the_pairs_that_differ_in_one() {
         let mut study = testkit::comparison::unclear();
         let arm = study.plan.arms[0].clone();
@@ -436,7 +431,7 @@ mod tests {
         assert_eq!(said(&by_p99), "", "its mean is better, whatever decides");
         // 6.6.1 -k waits longer than 6.6.1; as long as 8.0.2 -k, with which it shares -k.
         let said = said(&with_less_cpu(1));
-        assert!(said.starts_with("6.6.1 -k takes 2") && said.contains(" than 6.6.1, "), "{said}");
+        assert!(said.starts_with("6.6.1 -k takes 19 % less CPU a request than 6.6.1, "), "{said}");
         assert!(said.contains("but its mean (+11 %) and p99 (+10 %) are longer"), "{said}");
     }
 

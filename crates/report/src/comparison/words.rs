@@ -3,7 +3,7 @@
 use super::best::best;
 use super::change_words::{
     certain_change, change_of_medians, estimate_of, figures, has_changed, interval_of,
-    is_another_change, is_hardly_certain, plain_percent, sentence_of,
+    is_another_change, is_hardly_certain, plain_percent, sentence_of, two_changes,
 };
 use super::pairs;
 use super::summary::{self, SummaryArm, SummaryComparison, name};
@@ -369,10 +369,10 @@ fn other_changes(
             rows.iter().filter(|it| it.verdict() == verdict).partition(|it| it.row.decides);
         let is_tail = |it: &&ComparedRow<'_>| matches!(it.row.metric, Metric::P50 | Metric::P99);
         let is_also = !decided.is_empty() || is_tail_said && changed.iter().any(is_tail);
-        let changed = changed
-            .into_iter()
-            .filter(|it| !is_said(it.row.metric))
-            .map(|it| if is_shown(it.row.metric) { it.short_change() } else { it.change() });
+        let changed = changed.into_iter().filter(|it| !is_said(it.row.metric)).map(|it| {
+            let is_enough = is_shown(it.row.metric) && !is_hardly_certain(it.difference);
+            if is_enough { it.short_change() } else { it.change() }
+        });
         let changed = labels::listed(changed);
         if !changed.is_empty() {
             let also = if is_also { "also " } else { "" };
@@ -435,6 +435,11 @@ impl ComparedRow<'_> {
     /// `p99 3225 → 406 ms`, `throughput -8 %`
     fn short_change(&self) -> String {
         let name = name(self.row.metric);
+        if let Some(two) = two_changes(self.difference) {
+            let medians = (!is_another_change(self.row, self.difference))
+                .then(|| format!("{}: ", self.medians()));
+            return format!("{name} {}{two}", medians.unwrap_or_default());
+        }
         match estimate_of(self.difference) {
             Some(estimate)
                 if self.row.unit != "ms" || is_another_change(self.row, self.difference) =>
@@ -452,7 +457,7 @@ impl ComparedRow<'_> {
         if !self.row.decides {
             return format!("{change}{}", certainty(interval_of(self.difference)));
         }
-        if is_hardly_certain(self.difference) {
+        if is_hardly_certain(self.difference) && self.difference.two_changes.is_none() {
             return self.change();
         }
         change
