@@ -644,20 +644,22 @@ fn of_other_tool(
     Some(pasted(answer))
 }
 
-/// The line to paste, if it is understood, or what is wrong with it.
-fn pasted(answer: Result<command_lines::PastedLine, Mistake>) -> Mistake {
-    let line = match answer {
-        Ok(line) => line,
+/// The lines to paste, if they are understood, or what is wrong with them.
+fn pasted(answer: Result<Vec<command_lines::PastedLine>, Mistake>) -> Mistake {
+    let answered = match answer {
+        Ok(lines) => lines,
         Err(mistake) => return mistake,
     };
-    match understood_line(&command_lines::with_values(&line.words)) {
-        Ok(_) => {
-            let before = format!("{}: type ", line.refusal);
-            let line = LineToType { before, line: shown(&line.words), notes: line.notes };
-            Mistake::ToType(LinesToType { lines: vec![line], rest: String::new() })
+    let mut lines = Vec::new();
+    for line in answered {
+        if let Err(mistake) = understood_line(&command_lines::with_values(&line.words)) {
+            return mistake;
         }
-        Err(mistake) => mistake,
+        let before = if lines.is_empty() { "" } else { "; " };
+        let before = format!("{before}{}: type ", line.refusal);
+        lines.push(LineToType { before, line: shown(&line.words), notes: line.notes });
     }
+    Mistake::ToType(LinesToType { lines, rest: String::new() })
 }
 
 /// The word that made clap show the help or the version though nobody asks for it: -h or -V with

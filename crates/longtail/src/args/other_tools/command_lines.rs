@@ -20,7 +20,7 @@ use super::flags::{
     OthersDefault, OthersFlag, OwnType, RATE, Spelling, TOOLS, Takes, URL, UrlPlace, VUS,
     in_five_digits, is_script, truth_of, with_value,
 };
-use super::k6_script::{IterationRate, K6Script, Pauses};
+use super::k6_script::{IterationRate, K6Script, Pauses, ScenarioStart, Stages};
 use super::script_file::text_of;
 use super::synonyms;
 use super::wrk_script::{COUNTED, WrkScript};
@@ -233,10 +233,8 @@ struct Translation {
     burst_size: Option<u32>,
     /// Whether the URL's place has a file of URLs.
     has_file_of_urls: bool,
-    /// How long k6's stages are in all.
-    stages: Nanos,
-    /// The most connections of a stage.
-    most_of_stages: u32,
+    /// Those of k6's line.
+    stages: Stages,
     /// Whether the flag that keeps connections was there.
     keeps_connections: bool,
     /// The encodings of a response that the tool accepts unasked.
@@ -484,9 +482,7 @@ impl Translation {
         for stage in value.split(',') {
             let Some((length, connections)) = stage.split_once(':') else { continue };
             let Ok(length) = length.trim().parse::<Nanos>() else { continue };
-            self.stages = Nanos(self.stages.0.saturating_add(length.0));
-            let connections = connections.trim().parse().unwrap_or(0);
-            self.most_of_stages = self.most_of_stages.max(connections);
+            self.stages.push(connections.trim().parse().unwrap_or(0.0), length);
         }
     }
 
@@ -613,17 +609,19 @@ impl Translation {
 
     /// The load that is nearest to k6's stages: the most connections of them, for as long.
     fn end_stages(&mut self) {
-        if self.stages == Nanos::ZERO {
+        if self.stages.total == Nanos::ZERO {
             return;
         }
-        let most = self.most_of_stages.max(1).to_string();
         // k6's -u is the number that they begin with.
-        match self.flags.iter().position(|flag| flag == "-c") {
-            Some(at) if at + 1 < self.flags.len() => self.flags[at + 1] = most,
-            _ => self.flags.extend(["-c".to_owned(), most]),
-        }
+        let first = value_behind(&self.flags, "-c").and_then(|users| users.parse().ok());
+        let first = first.unwrap_or(1);
+        self.set("-c", u64::from(self.stages.most(first)));
         if !self.flags.iter().any(|flag| flag == "--for") {
-            self.flags.extend(["--for".to_owned(), self.stages.to_string()]);
+            self.flags.extend(["--for".to_owned(), self.stages.total.to_string()]);
+        }
+        let more = self.stages.more_than_on_average(first);
+        if !more.is_empty() {
+            self.differs.push(format!("-c is the most of its stages{more}"));
         }
     }
 
@@ -869,6 +867,7 @@ fn with_body_or_file(parts: &[&str], value: &str) -> Vec<String> {
 }
 
 /// A line of ours to paste.
+#[derive(Debug)]
 pub(crate) struct PastedLine {
     /// What is wrong with what was typed.
     pub(crate) refusal: String,
@@ -881,6 +880,8 @@ pub(crate) struct PastedLine {
 /// What to say of a command line of another tool: `refusal` is what is wrong with it, `beside` the
 /// words of ours that stand beside `theirs`, `whole` is longtail.
 ///
+/// There are several lines where k6's script has several scenarios.
+///
 /// # Errors
 /// Where it has no counterpart.
 pub(crate) fn answer(
@@ -889,15 +890,59 @@ pub(crate) fn answer(
     refusal: &str,
     beside: &[String],
     theirs: &[String],
-) -> Result<PastedLine, Mistake> {
-    let load = load_of(whole);
+) -> Result<Vec<PastedLine>, Mistake> {
     if let Some(asked) = asked_of(tool, theirs) {
         return Err(wrong(asked));
     }
-    let theirs = without_subcommand(tool, theirs)?;
-    let settings = if tool.name == "k6" { k6_settings(tool, &theirs) } else { Settings::default() };
-    let script = script_of(tool, &theirs);
-    let theirs = &[settings.words, theirs].concat();
+    let theirs = &without_subcommand(tool, theirs)?;
+    if tool.name != "k6" {
+        let settings = Settings::default();
+        return Ok(vec![line_for(whole, tool, refusal, beside, theirs, settings)?]);
+    }
+    let settings = k6_settings(tool, theirs, None);
+    let scenarios = settings.scenarios.clone();
+    if scenarios.is_empty() {
+        return Ok(vec![line_for(whole, tool, refusal, beside, theirs, settings)?]);
+    }
+    let mut lines = Vec::new();
+    for (at, ScenarioStart { name, when }) in scenarios.iter().take(MOST_SCENARIOS).enumerate() {
+        let settings = k6_settings(tool, theirs, Some(name));
+        let name = quoted(name);
+        let refusal = match at {
+            0 => format!(
+                "{refusal}: its {} scenarios are as many loads, each in a shell of its own; for {name}, {when}",
+                scenarios.len()
+            ),
+            _ => format!("for {name}, {when}"),
+        };
+        let mut line = line_for(whole, tool, &refusal, beside, theirs, settings)?;
+        // What was said of a line before is so of this one.
+        line.notes.retain(|note| !lines.iter().any(|it: &PastedLine| it.notes.contains(note)));
+        lines.push(line);
+    }
+    let others: Vec<String> =
+        scenarios.iter().skip(MOST_SCENARIOS).map(|it| quoted(&it.name)).collect();
+    if let Some(last) = lines.last_mut().filter(|_| !others.is_empty()) {
+        last.notes.push(format!("its other scenarios have no line here: {}", listed(&others)));
+    }
+    Ok(lines)
+}
+
+/// Scenarios of a script that have a line each.
+const MOST_SCENARIOS: usize = 4;
+
+/// One line, of which k6's environment and script say `settings`.
+fn line_for(
+    whole: &Command,
+    tool: &'static OtherTool,
+    refusal: &str,
+    beside: &[String],
+    theirs: &[String],
+    settings: Settings,
+) -> Result<PastedLine, Mistake> {
+    let load = load_of(whole);
+    let script = script_of(tool, theirs);
+    let theirs = &[&settings.words, theirs].concat();
     let theirs =
         &if settings.leaves_out_rps { without_flag(tool, theirs, "rps") } else { theirs.clone() };
     let mut found = translate(tool, load, theirs, UnknownFlags::LeftOut).map_err(wrong)?;
@@ -1215,11 +1260,13 @@ struct Settings {
     is_uncounted: Option<&'static str>,
     /// What its script has, and no flag here says; `None` if the script is not read.
     not_taken: Option<Vec<String>>,
+    /// The scenarios of its script, if there are several and its line has no length.
+    scenarios: Vec<ScenarioStart>,
 }
 
 /// What variables of the environment and the options of its script say to k6, where no flag of its
-/// line says it.
-fn k6_settings(tool: &'static OtherTool, line: &[String]) -> Settings {
+/// line says it. `scenario`: the one of several that is meant.
+fn k6_settings(tool: &'static OtherTool, line: &[String], scenario: Option<&str>) -> Settings {
     let mut settings = Settings::default();
     for (variable, flag) in K6_SETTINGS {
         let Some(value) = std::env::var(variable).ok().filter(|value| !value.is_empty()) else {
@@ -1235,21 +1282,21 @@ fn k6_settings(tool: &'static OtherTool, line: &[String]) -> Settings {
             settings.words.push(value);
         }
     }
-    settings.take_script(tool, line);
+    settings.take_script(tool, line, scenario);
     settings
 }
 
 impl Settings {
     /// What k6's script says. How long it runs counts only if nothing else says it: k6 then takes no
     /// notice of the script's length, count, stages or scenarios.
-    fn take_script(&mut self, tool: &'static OtherTool, line: &[String]) {
+    fn take_script(&mut self, tool: &'static OtherTool, line: &[String], scenario: Option<&str>) {
         let text = script_of(tool, line).and_then(|script| text_of(Path::new(&script)));
         let environment = given_environment(tool, line);
         let given = |name: &str| {
             let typed = environment.iter().rfind(|(typed, _)| typed == name);
             typed.map(|(_, value)| value.clone()).or_else(|| std::env::var(name).ok())
         };
-        let script = text.and_then(|text| K6Script::in_text(&text, &given));
+        let script = text.and_then(|text| K6Script::in_text(&text, &given, scenario));
         let Some(mut script) = script else {
             if !environment.is_empty() {
                 self.left_out.push(format!("k6's -e cannot be done here: {NO_SCRIPT}"));
@@ -1308,7 +1355,14 @@ impl Settings {
         let pauses = std::mem::take(&mut script.pauses);
         let rate = RateOfScript { each: script.requests_each.max(1), is_open, iterations };
         self.take_pauses(tool, line, pauses, &rate, &mut script.not_taken);
+        if !has_length {
+            self.scenarios = script.scenarios;
+        }
         if !is_said("no-thresholds") {
+            if scenario.is_some() && !script.thresholds.is_empty() {
+                let said = "k6's thresholds are of all its scenarios, unless they name one; --expect is of this load";
+                self.differs.push(said.to_owned());
+            }
             self.ours.extend(script.thresholds);
         }
         if script.request.iter().any(|word| word == "--check") {
@@ -1800,7 +1854,7 @@ pub(crate) fn after_as(
     whole: &Command,
     flag: &str,
     words: &[String],
-) -> Option<Result<PastedLine, Mistake>> {
+) -> Option<Result<Vec<PastedLine>, Mistake>> {
     if !["--as", "--like"].contains(&flag) {
         return None;
     }
@@ -2030,7 +2084,10 @@ mod tests {
         let tool = OtherTool::of(tool).unwrap();
         let answered = answer(&definition(), tool, "no", &words(beside), &words(theirs));
         match answered {
-            Ok(PastedLine { refusal, words, notes }) => {
+            Ok(lines) => {
+                let [PastedLine { refusal, words, notes }] = &lines[..] else {
+                    panic!("{lines:?}")
+                };
                 let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
                 let notes: Vec<String> = notes.iter().map(|note| format!("; {note}")).collect();
                 format!("{refusal}: type longtail {}{}", words.join(" "), notes.concat())
@@ -2064,7 +2121,7 @@ mod tests {
         let theirs = "-h2 -n 52 -c 5 -q 3 -d a=1 -disable-compression URL".split(' ');
         let theirs: Vec<String> = theirs.map(str::to_owned).collect();
         let said = answer(&definition(), tool, "no", &[], &theirs);
-        let notes = said.map(|line| line.notes).unwrap_or_default();
+        let notes = said.map(|lines| lines[0].notes.clone()).unwrap_or_default();
         assert_eq!(notes.len(), 4);
         assert_eq!(notes[0], "put your URL in the place of URL");
         assert_eq!(notes[1], "hey's -h2 cannot be done here: longtail speaks HTTP/1.1 only");

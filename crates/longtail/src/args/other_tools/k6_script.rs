@@ -62,8 +62,56 @@ pub(super) struct K6Script {
     pub(super) pauses: Pauses,
     /// What it has that none of these says, each with our flag for it.
     pub(super) not_taken: Vec<String>,
+    /// What its options have that runs beside each other, if that is more than one.
+    pub(super) scenarios: Vec<ScenarioStart>,
     /// Variables of its environment without a value or a default.
     pub(super) missing: Vec<String>,
+}
+
+/// A scenario among several.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ScenarioStart {
+    pub(super) name: String,
+    /// When it begins, for a person: `30s after the start`.
+    pub(super) when: String,
+}
+
+impl ScenarioStart {
+    /// Those of options with more than one.
+    fn all_in(options: &JsValue) -> Vec<ScenarioStart> {
+        let scenarios = options.field("scenarios").map_or(&[][..], JsValue::fields);
+        if scenarios.len() < 2 {
+            return Vec::new();
+        }
+        let start = |scenario: &JsValue| match scenario.field("startTime") {
+            None => "from the start".to_owned(),
+            Some(text) if text.text().is_some_and(is_no_time) => "from the start".to_owned(),
+            Some(value) => match time(value) {
+                Some(time) => format!("{time} after the start"),
+                None => "at its startTime".to_owned(),
+            },
+        };
+        let found = scenarios.iter();
+        found.map(|(name, it)| ScenarioStart { name: name.clone(), when: start(it) }).collect()
+    }
+}
+
+/// Whether a time is none: `0s`.
+fn is_no_time(text: &str) -> bool {
+    text.parse::<Nanos>().is_ok_and(|time| time == Nanos::ZERO)
+}
+
+/// Options with one of their scenarios alone.
+fn with_one_scenario(options: &JsValue, name: &str) -> JsValue {
+    let one = |scenarios: &JsValue| {
+        let found = scenarios.field(name).cloned().unwrap_or(JsValue::Computed);
+        JsValue::Object(vec![(name.to_owned(), found)])
+    };
+    let fields = options.fields().iter().map(|(field, value)| {
+        let value = if field == "scenarios" { one(value) } else { value.clone() };
+        (field.clone(), value)
+    });
+    JsValue::Object(fields.collect())
 }
 
 /// The pauses of an iteration.
@@ -110,11 +158,21 @@ const DROPS: &str = "k6 drops an iteration for which no VU is free (dropped_iter
 
 impl K6Script {
     /// That of a text; `None` if it is no script of k6. `given`: the variables of its environment.
-    pub(super) fn in_text(text: &str, given: &dyn Fn(&str) -> Option<String>) -> Option<K6Script> {
+    /// `scenario`: the one of several that is meant.
+    pub(super) fn in_text(
+        text: &str,
+        given: &dyn Fn(&str) -> Option<String>,
+        scenario: Option<&str>,
+    ) -> Option<K6Script> {
         let environment = with_environment(&without_comments(text), given);
         let code = with_random_numbers(&environment.code);
         let has_options = code.contains("options");
-        let options = exported_object(&code, "options");
+        let all_options = exported_object(&code, "options");
+        let scenarios = all_options.as_ref().map(ScenarioStart::all_in).unwrap_or_default();
+        let options = match scenario {
+            Some(name) => all_options.as_ref().map(|options| with_one_scenario(options, name)),
+            None => all_options.clone(),
+        };
         let users = options.as_ref().and_then(most_users);
         let numbered = users.and_then(|users| with_user_numbers(&code, users));
         let has_user_numbers = numbered.is_some();
@@ -127,13 +185,25 @@ impl K6Script {
         if options.is_none() && body.is_none() {
             return None;
         }
-        let mut script = K6Script { missing: environment.missing, ..K6Script::default() };
+        let mut script =
+            K6Script { missing: environment.missing, scenarios, ..K6Script::default() };
         let mut once: Vec<String> = Vec::new();
         let mut repeated = code.clone();
         for name in RUN_ONCE {
             if let Some(body) = body_of_function(&code, name) {
                 repeated = repeated.replacen(body, "", 1);
                 once.push(format!("its {name}() (runs once)"));
+            }
+        }
+        // What other scenarios do is no part of this one, unless it calls their functions.
+        for name in functions_of(all_options.as_ref()) {
+            let is_called = body.as_deref().is_some_and(|body| body.contains(&format!("{name}(")));
+            if scenario.is_some()
+                && !functions.contains(&name)
+                && !is_called
+                && let Some(other) = body_of_function(&code, &name)
+            {
+                repeated = repeated.replacen(other, "", 1);
             }
         }
         let all = with_batches(calls(&repeated));
@@ -145,7 +215,7 @@ impl K6Script {
         }
         let each = requests.requests_each.max(1);
         match &options {
-            Some(options) => script.take_options(options, each),
+            Some(options) => script.take_options(options, each, scenario),
             None if has_options => {
                 script.not_taken.push("its options, which are no plain literals".to_owned());
             }
@@ -191,9 +261,17 @@ impl K6Script {
         Some(script)
     }
 
-    /// `each`: how many requests an iteration sends.
-    fn take_options(&mut self, options: &JsValue, each: u32) {
+    /// `each`: how many requests an iteration sends. `scenario`: the one of several that is meant.
+    fn take_options(&mut self, options: &JsValue, each: u32, scenario: Option<&str>) {
         self.shape = LoadShape::of(options, each);
+        let scenarios = options.field("scenarios").map_or(&[][..], JsValue::fields);
+        if let (Some(shape), [(_, one)], None) = (&mut self.shape, scenarios, scenario)
+            && let Some(start) = one.field("startTime").and_then(time)
+        {
+            shape
+                .said
+                .push(format!("its startTime is left out: ours begins at once, not after {start}"));
+        }
         if self.shape.is_none() {
             let count = |name: &str| Some((options.field(name)?.count()?).to_string());
             let found = [
@@ -225,20 +303,32 @@ impl K6Script {
             }
         }
         if let Some(thresholds) = options.field("thresholds") {
-            self.take_thresholds(thresholds);
+            self.take_thresholds(thresholds, scenario);
         }
     }
 
     /// `http_req_duration: ['p(95)<200']`, where a threshold may be an object with a text in it.
-    fn take_thresholds(&mut self, thresholds: &JsValue) {
+    /// Of a scenario among several it takes what is of all of them, but for counts, and its own.
+    fn take_thresholds(&mut self, thresholds: &JsValue, scenario: Option<&str>) {
         for (metric, limits) in thresholds.fields() {
+            let of_scenario = scenario
+                .and_then(|_| metric.split_once("{scenario:")?.1.strip_suffix('}').map(str::trim));
+            if of_scenario.is_some() && of_scenario != scenario {
+                continue;
+            }
+            let metric = match of_scenario {
+                Some(_) => metric.split('{').next().unwrap_or(metric),
+                None => metric,
+            };
+            let counts_all = scenario.is_some() && of_scenario.is_none() && metric == "http_reqs";
             let limits = match limits {
                 JsValue::List(limits) => &limits[..],
                 one => std::slice::from_ref(one),
             };
             for limit in limits {
                 let text = limit.field("threshold").unwrap_or(limit).text();
-                match text.and_then(|text| k6_condition(&format!("{metric}:{text}"))) {
+                let condition = text.and_then(|text| k6_condition(&format!("{metric}:{text}")));
+                match condition.filter(|_| !counts_all) {
                     Some(condition) => {
                         self.thresholds.extend(["--expect".to_owned(), condition]);
                     }
@@ -906,28 +996,57 @@ fn time(value: &JsValue) -> Option<Nanos> {
     time.filter(|time| *time > Nanos::ZERO)
 }
 
-/// Targets of stages with their times; `None` if one of them is no literal.
-struct Stages {
+/// Targets of stages with their times.
+#[derive(Default)]
+pub(super) struct Stages {
     targets: Vec<f64>,
     lengths: Vec<Nanos>,
-    total: Nanos,
+    pub(super) total: Nanos,
 }
 
 impl Stages {
+    /// `None` if one of them is no literal.
     fn of(value: &JsValue) -> Option<Stages> {
         let JsValue::List(stages) = value else { return None };
-        let mut found = Stages { targets: Vec::new(), lengths: Vec::new(), total: Nanos::ZERO };
+        let mut found = Stages::default();
         for stage in stages {
-            found.targets.push(stage.field("target")?.number()?);
+            let target = stage.field("target")?.number()?;
             let length = match stage.field("duration")? {
                 // A stage of no length changes the target at once.
                 JsValue::Text(text) => text.parse().ok()?,
                 number => time(number)?,
             };
-            found.lengths.push(length);
-            found.total = Nanos(found.total.0.saturating_add(length.0));
+            found.push(target, length);
         }
         (found.total > Nanos::ZERO).then_some(found)
+    }
+
+    /// One more, which ends with this target.
+    pub(super) fn push(&mut self, target: f64, length: Nanos) {
+        self.targets.push(target);
+        self.lengths.push(length);
+        self.total = Nanos(self.total.0.saturating_add(length.0));
+    }
+
+    /// The most virtual users, of which there are `first` at the start.
+    pub(super) fn most(&self, first: u32) -> u32 {
+        self.targets.iter().copied().fold(f64::from(first), f64::max) as u32
+    }
+
+    /// In parentheses, how many times as many the most are as there are on average; empty if that
+    /// is hardly more.
+    pub(super) fn more_than_on_average(&self, first: u32) -> String {
+        let starts = std::iter::once(f64::from(first)).chain(self.targets.iter().copied());
+        let user_seconds = starts.zip(&self.targets).zip(&self.lengths);
+        let user_seconds: f64 = user_seconds
+            .map(|((start, end), length)| f64::midpoint(start, *end) * length.as_secs_f64())
+            .sum();
+        let times = f64::from(self.most(first)) * self.total.as_secs_f64() / user_seconds;
+        if times.is_finite() && times >= MUCH_MORE {
+            format!(" ({times:.1} times as many as k6 has on average)")
+        } else {
+            String::new()
+        }
     }
 }
 
@@ -951,28 +1070,9 @@ impl LoadShape {
         if let [(_, scenario)] = scenarios.fields() {
             return LoadShape::of_scenario(scenario, each);
         }
-        let is_open = |scenario: &JsValue| executor(scenario).ends_with("-arrival-rate");
-        let all = scenarios.fields();
-        let is_open = !all.is_empty() && all.iter().all(|(_, scenario)| is_open(scenario));
-        let said = if all.is_empty() {
-            "its scenarios are no plain literals".to_owned()
-        } else {
-            let loads: Vec<String> = all
-                .iter()
-                .map(|(name, scenario)| {
-                    let load = LoadShape::of_scenario(scenario, each);
-                    let kind = if load.is_open { "an open loop" } else { "a closed loop" };
-                    format!("{name} is {kind}, {}", load.words.join(" "))
-                })
-                .collect();
-            format!(
-                "its {} scenarios are as many loads, a line for each: {}",
-                all.len(),
-                loads.join("; ")
-            )
-        };
-        let words = if is_open { at_rate(None, None, None) } else { with_users(None, None) };
-        LoadShape { words, said: vec![said], is_open, iterations: None }
+        // Each of several is a load of its own.
+        let said = vec!["its scenarios are no plain literals".to_owned()];
+        LoadShape { words: with_users(None, None), said, is_open: false, iterations: None }
     }
 
     fn of_scenario(scenario: &JsValue, each: u32) -> LoadShape {
@@ -1062,7 +1162,7 @@ impl LoadShape {
 
     /// Stages of virtual users, of which there are `least` at the start.
     fn of_stages(stages: &JsValue, least: Option<u32>, name: &str) -> LoadShape {
-        let Some(Stages { targets, lengths, total }) = Stages::of(stages) else {
+        let Some(stages) = Stages::of(stages) else {
             let said = format!("its {name} change the number of connections, ours stays");
             return LoadShape {
                 words: with_users(None, None),
@@ -1071,21 +1171,10 @@ impl LoadShape {
                 iterations: None,
             };
         };
-        let first = f64::from(least.unwrap_or(1));
-        let most = targets.iter().copied().fold(first, f64::max);
-        let starts = std::iter::once(first).chain(targets.iter().copied());
-        let user_seconds = starts.zip(&targets).zip(&lengths);
-        let user_seconds: f64 = user_seconds
-            .map(|((start, end), length)| f64::midpoint(start, *end) * length.as_secs_f64())
-            .sum();
-        let times = most * total.as_secs_f64() / user_seconds;
-        let more = if times.is_finite() && times >= MUCH_MORE {
-            format!(" ({times:.1} times as many as k6 has on average)")
-        } else {
-            String::new()
-        };
+        let first = least.unwrap_or(1);
+        let more = stages.more_than_on_average(first);
         LoadShape {
-            words: with_users(Some(most as u32), Some(total)),
+            words: with_users(Some(stages.most(first)), Some(stages.total)),
             said: vec![format!(
                 "its {name} change the number of connections, ours stays: -c is the most of them, --for as long as all{more}"
             )],
@@ -1200,7 +1289,7 @@ mod tests {
 
     /// A script without an environment.
     fn script(text: &str) -> Option<K6Script> {
-        K6Script::in_text(text, &|_| None)
+        K6Script::in_text(text, &|_| None, None)
     }
 
     /// What is taken of a script whose iterations do this.
@@ -1331,7 +1420,7 @@ mod tests {
             assert_eq!(with_options(&options), expected, "{scenario}");
         }
         let both = "{ scenarios: { a: { executor: 'constant-arrival-rate' }, b: { executor: 'ramping-arrival-rate' } } }";
-        assert_eq!(with_options(both), "--rate RATE --for DURATION");
+        assert_eq!(with_options(both), "-c VUS --for DURATION");
         assert_eq!(with_options("{ scenarios: ALL }"), "-c VUS --for DURATION");
         assert_eq!(
             with_options("{ stages: [{ duration: '1m', target: N }] }"),
@@ -1403,7 +1492,7 @@ mod tests {
             ),
         ] {
             let script = format!("export default function () {{\n  {body}\n}}");
-            let found = K6Script::in_text(&script, &|_| None).unwrap();
+            let found = K6Script::in_text(&script, &|_| None, None).unwrap();
             let mut words = found.request.clone();
             words.extend(found.url);
             words.extend(found.not_taken.iter().map(|what| format!("not {what}")));
@@ -1639,17 +1728,16 @@ mod tests {
             let found = taken(&format!("{of_exec}{functions}")).unwrap();
             assert_eq!(found, expected, "{functions}");
         }
-        let several = "export const options = { scenarios: { a: { executor: 'constant-arrival-rate', rate: 50, duration: '2s', exec: 'x' }, b: { executor: 'constant-vus', vus: 5, duration: '3s', exec: 'y' } } };\nexport function x() { http.get('http://h/x'); }\nexport function y() { http.get('http://h/y'); }";
-        assert_eq!(
-            taken(several).unwrap(),
-            "-c VUS --for DURATION not what each of x() and y() does: requests, headers, timeouts and sleep()"
-        );
-        assert_eq!(
-            script(several).unwrap().shape.unwrap().said,
-            [
-                "its 2 scenarios are as many loads, a line for each: a is an open loop, --rate 50/s --for 2s; b is a closed loop, -c 5 --for 3s"
-            ]
-        );
+        let several = "export const options = { scenarios: { a: { executor: 'constant-arrival-rate', rate: 50, duration: '2s', exec: 'x' }, b: { executor: 'constant-vus', vus: 5, duration: '3s', exec: 'y', startTime: '30s' } } };\nexport function x() { http.get('http://h/x'); }\nexport function y() { http.post('http://h/y', 'y'); }";
+        for (scenario, expected) in [
+            ("a", "--rate 50/s --for 2s http://h/x"),
+            ("b", "-c 5 --for 3s -m POST -d y http://h/y"),
+        ] {
+            let found = K6Script::in_text(several, &|_| None, Some(scenario)).unwrap();
+            let starts: Vec<&str> = found.scenarios.iter().map(|it| &*it.when).collect();
+            assert_eq!(starts, ["from the start", "30s after the start"]);
+            assert_eq!(line(found), expected);
+        }
         let unread = "export const options = { vus: 2 };\nexport default data => { http.get('http://h/'); };";
         assert_eq!(
             taken(unread).unwrap(),
@@ -1693,7 +1781,7 @@ mod tests {
             Some(value.to_owned())
         };
         assert_eq!(
-            line(K6Script::in_text(&text, &given).unwrap()),
+            line(K6Script::in_text(&text, &given, None).unwrap()),
             "--vus 7 --duration 60s --think 500ms -H A: b d http://it's/a/3"
         );
     }
