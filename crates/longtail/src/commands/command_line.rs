@@ -13,7 +13,7 @@ use super::{Cli, Command, definition, help};
 use crate::args::mistakes::argument_fault::ArgumentFault;
 use crate::args::mistakes::{mistaken_values, unknown_words};
 use crate::args::other_tools::command_lines::OthersReading;
-use crate::args::other_tools::flags::{BODY, DURATION, METHOD, OtherTool, RATE, URL, VUS};
+use crate::args::other_tools::flags::{BODY, DURATION, METHOD, OtherTool, PATH, RATE, URL, VUS};
 use crate::args::other_tools::{command_lines, synonyms};
 use crate::args::{LoadArgs, overhead};
 use crate::exit::{LineToType, LinesToType, Mistake, refuse_if, to_type, wrong};
@@ -95,9 +95,10 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocat
 
 /// Words that stand for what only the user knows, what each is, and the flags before it. The parser
 /// takes these words, since a text may be any.
-const PLACEHOLDERS: [(&str, &str, &[&str]); 6] = [
+const PLACEHOLDERS: [(&str, &str, &[&str]); 7] = [
     (URL, "URL", &[]),
     (METHOD, "method", &["-m", "--method"]),
+    (PATH, "path", &[]),
     (BODY, "body", &["-d", "--data", "--data-raw"]),
     (RATE, "rate", &["--rate", "--steps", "--ramp"]),
     (DURATION, "duration", &["--for", "-z", "--think", "--timeout"]),
@@ -124,7 +125,7 @@ fn refuse_placeholder(words: &[String]) -> Result<(), Mistake> {
                 None => word.split_once('=').unwrap_or((before, word)),
             };
             match flags {
-                [] => word == placeholder,
+                [] => command_lines::stands_for(word, placeholder),
                 flags => flags.contains(&flag) && command_lines::stands_for(value, placeholder),
             }
         });

@@ -17,7 +17,7 @@ use requests::{FileDefaults, RequestError, RequestsFormat, TargetUrl};
 
 use super::flags::{
     BODY, Compression, Counterpart, DURATION, KeepAlive, METHOD, NO_LUA, NO_SCRIPT, OtherTool,
-    OthersDefault, OthersFlag, OwnType, RATE, Spelling, TOOLS, Takes, URL, UrlPlace, VUS,
+    OthersDefault, OthersFlag, OwnType, PATH, RATE, Spelling, TOOLS, Takes, URL, UrlPlace, VUS,
     in_five_digits, is_script, truth_of, with_value,
 };
 use super::k6_script::{IterationRate, K6Script, Pauses, ScenarioStart, Stages};
@@ -205,11 +205,12 @@ fn may_be_value(word: &str) -> bool {
 
 /// Another tool's command line in our words.
 #[derive(Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact about the line")]
 struct Translation {
     flags: Vec<String>,
     /// The URL.
     operands: Vec<String>,
+    /// Why our line ends with exit code 1 where theirs ends with 0.
+    fails: Vec<String>,
     /// What is to be done before the line can be pasted.
     to_fill: Vec<String>,
     /// Names of their flags that cannot be done.
@@ -224,8 +225,8 @@ struct Translation {
     habits: Vec<String>,
     /// The path that wrk's script gives to its requests.
     path_of_script: Option<String>,
-    /// Whether it gives them one that is not known.
-    has_unknown_path: bool,
+    /// What to write in the place of PATH, if it gives them one that is not known.
+    unknown_path: Option<&'static str>,
     /// siege's requests of each connection.
     each_connection: Option<u64>,
     /// oha's time between bursts, and requests of each.
@@ -529,23 +530,27 @@ impl Translation {
         }
         self.flags.extend(words);
         self.path_of_script = script.path().map(str::to_owned);
-        self.has_unknown_path = script.has_unknown_path();
+        self.unknown_path = script.has_unknown_path().then_some(if script.has_several {
+            "write a path of its requests in the place of PATH"
+        } else {
+            "its path is computed: write it in the place of PATH (several: --mix or --requests FILE)"
+        });
     }
 
     /// Puts the path that wrk's script says in the place of the URL's. Where that is not known, the
     /// line does not load another one.
     fn end_path_of_script(&mut self) {
-        if self.has_unknown_path
-            && let Some(url) = self.operands.first_mut().filter(|url| is_url(url))
-        {
-            URL.clone_into(url);
-        }
-        let Some(path) = self.path_of_script.take() else { return };
+        let unknown = self.unknown_path.map(|_| format!("/{PATH}"));
+        let Some(path) = self.path_of_script.take().or(unknown) else { return };
         match self.operands.first_mut().filter(|url| is_url(url)) {
             Some(url) if url != URL => {
                 let host = url.find("://").map_or(0, |at| at + "://".len());
                 let end = url[host..].find(['/', '?', '#']).map_or(url.len(), |at| host + at);
                 *url = format!("{}{path}", &url[..end]);
+                self.to_fill.extend(self.unknown_path.map(str::to_owned));
+            }
+            _ if self.unknown_path.is_some() => {
+                self.to_fill.push("the path of its URL is computed".to_owned());
             }
             _ => self.to_fill.push(format!("the path of its URL is {}", quoted(&path))),
         }
@@ -680,10 +685,12 @@ impl Translation {
         }
         counts.extend(with_value("--reconnect-after"));
         if !counts.is_empty() {
+            let several = self.flags.iter().any(|flag| flag == "--mix");
+            let some = if several { "some of " } else { "" };
             let does = if counts.len() > 1 { "count" } else { "counts" };
             let them = if counts.len() > 1 { "them" } else { "it" };
             self.left_out.push(format!(
-                "its requests are sent {how}: k6 counts iterations, {} {does} requests, so multiply {them} by the requests of an iteration",
+                "{some}its requests are sent {how}: k6 counts iterations, {} {does} requests, so multiply {them} by the requests of an iteration",
                 listed(&counts)
             ));
         }
@@ -1040,7 +1047,7 @@ impl Translation {
             }
             notes
         };
-        let mut notes = once(&[&self.to_fill, &self.left_out, &self.differs]);
+        let mut notes = once(&[&self.fails, &self.to_fill, &self.left_out, &self.differs]);
         if notes.len() > MOST_NOTES {
             let others = notes.split_off(MOST_NOTES - 1).join("; ");
             notes.push(others);
@@ -1110,7 +1117,7 @@ impl Translation {
                 }
                 None => format!("-n {}", requests * needed.div_ceil(requests.max(1))),
             };
-            self.differs.push(format!(
+            self.fails.push(format!(
                 "{requests} responses cannot show {expected} (exit code 1): {enough} can"
             ));
         }
@@ -1759,18 +1766,22 @@ fn script_of(tool: &'static OtherTool, theirs: &[String]) -> Option<String> {
 }
 
 /// Words that stand in a line for what is not known, what each is, and a value that may stand there.
-const UNKNOWN: [(&str, &str, &str); 6] = [
+const UNKNOWN: [(&str, &str, &str); 7] = [
     (URL, "URL", "http://localhost/"),
     (VUS, "number of virtual users", "1"),
     (RATE, "rate", "1"),
     (DURATION, "duration", "1s"),
     (METHOD, "method", "GET"),
     (BODY, "body", "a=1"),
+    (PATH, "path", "a"),
 ];
 
 /// Whether a word of a line has this one for something unknown: `RATE`, `RATE,RATE`.
 pub(crate) fn stands_for(word: &str, unknown: &str) -> bool {
-    word.split(',').any(|part| part == unknown)
+    match unknown {
+        PATH => synonyms::is_url(word) && word.ends_with("/PATH"),
+        _ => word.split(',').any(|part| part == unknown),
+    }
 }
 
 /// A line with some values in the place of words that stand for those that only the user knows.
@@ -2106,7 +2117,7 @@ mod tests {
             let words: Vec<String> = line.split(' ').map(|it| it.replace('_', " ")).collect();
             let mut found = Translation::default();
             found.note_too_few_requests(&words);
-            found.differs
+            found.fails
         };
         let expected = ["50 responses cannot show p99 < 250ms (exit code 1): -n 400 can"];
         assert_eq!(noted("load -n 50 --expect p99_<_250ms http://h/"), expected);

@@ -210,6 +210,7 @@ pub(crate) const DURATION: &str = "DURATION";
 pub(crate) const RATE: &str = "RATE";
 pub(crate) const METHOD: &str = "METHOD";
 pub(crate) const BODY: &str = "BODY";
+pub(crate) const PATH: &str = "PATH";
 
 /// Whether that is the name of a script of k6 or wrk.
 pub(crate) fn is_script(word: &str) -> bool {

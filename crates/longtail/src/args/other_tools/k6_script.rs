@@ -395,6 +395,17 @@ impl K6Script {
             match &unread[..] {
                 // However often it is sent, it is this one.
                 [request] if !has_batch => self.take_request(request),
+                several
+                    if !has_batch
+                        && of_body.iter().filter(is_request).count() == count
+                        && (self.take_mix(several) || self.take_mix_of_plain(several)) =>
+                {
+                    (self.requests_each, self.requests_left_out) = (0, 0);
+                    self.not_take(format!(
+                        "how often it sends each request, some of them {}: --mix takes weights ('GET /a 9, GET /b 1')",
+                        why_uncounted.unwrap_or_default()
+                    ));
+                }
                 _ => {
                     self.not_take(match count {
                         0 if !has_batch => "its requests".to_owned(),
@@ -415,11 +426,14 @@ impl K6Script {
             Some((status, others)) if checks.len() == count && !has_batch => {
                 self.request.extend(["--check".to_owned(), format!("status={status}")]);
                 if others > 0 {
-                    self.not_take(format!("its other checks ({CHECKS})"));
+                    self.not_take(format!("its other checks ({})", known_checks(&checks)));
                 }
             }
             _ if checks.is_empty() => {}
-            _ => self.not_take(format!("its checks ({CHECKS})")),
+            Some(_) => self.not_take(
+                "its checks of some of its requests (--check is of all responses)".to_owned(),
+            ),
+            None => self.not_take(format!("its checks ({})", known_checks(&checks))),
         }
     }
 
@@ -540,8 +554,14 @@ fn obstacle(why_uncounted: Option<&str>, requests: &[ScriptRequest]) -> String {
     }
 }
 
-/// What `--check` can check.
-const CHECKS: &str = "--check has status, length, sha256 and same-body, nothing of a body's text";
+/// What `--check` can check, and what it cannot of what these do.
+fn known_checks(checks: &[&JsCall<'_>]) -> String {
+    let of_body = [".body", ".json(", ".html("];
+    let mut conditions = checks.iter().filter_map(|check| check.arguments.get(1));
+    let reads_body = conditions.any(|it| of_body.iter().any(|part| it.contains(part)));
+    let not_body = if reads_body { ", nothing of a body's text" } else { "" };
+    format!("--check has status, length, sha256 and same-body{not_body}")
+}
 
 /// What to say of a threshold that is not taken.
 fn unknown_threshold(metric: &str, limit: Option<&str>) -> String {
@@ -960,7 +980,7 @@ fn random_number(behind: &str) -> Option<(u64, u64, &str)> {
 
 /// A text in quotes, as a line of `--mix` reads it; `None` if it has what begins a value that varies
 /// there, such as `{1..9}`, or a control character.
-fn quoted_in_mix(text: &str) -> Option<String> {
+pub(super) fn quoted_in_mix(text: &str) -> Option<String> {
     let may_vary = text.split('{').skip(1).any(|behind| {
         let inside = behind.split_once('}').map_or("", |(inside, _)| inside);
         !inside.is_empty() && !inside.contains('"')
@@ -1599,15 +1619,15 @@ mod tests {
             ),
             (
                 "check(http.get('http://h/a'), { a: (r) => r.status === 200, b: (r) => r.status === 201 });",
-                "http://h/a not its checks (--check has status, length, sha256 and same-body, nothing of a body's text)",
+                "http://h/a not its checks (--check has status, length, sha256 and same-body)",
             ),
             (
                 "check(http.get('http://h/a'), { a: (r) => r.status === 200 }); http.get('http://h/b');",
-                "--mix GET /a, GET /b http://h/ not its checks (--check has status, length, sha256 and same-body, nothing of a body's text)",
+                "--mix GET /a, GET /b http://h/ not its checks of some of its requests (--check is of all responses)",
             ),
             (
                 "check(http.post('http://h/', 'a=1', { timeout: '5s' }), {});",
-                "-m POST -d a=1 --timeout 5s http://h/ not its checks (--check has status, length, sha256 and same-body, nothing of a body's text)",
+                "-m POST -d a=1 --timeout 5s http://h/ not its checks (--check has status, length, sha256 and same-body)",
             ),
             ("http.post('http://h/', JSON.stringify(x));", "-m POST -d BODY http://h/"),
             (
@@ -1687,7 +1707,7 @@ mod tests {
             ("const u = 'http://h/'; all.forEach((u) => http.get(u));", "sent in a loop"),
             (
                 "http.get('http://h/a'); if (x) { http.get('http://h/b'); }",
-                "sent under a condition not several requests that are sent under a condition, with their URLs, bodies and headers (--mix or --requests FILE)",
+                "--mix GET /a, GET /b http://h/ sent under a condition not how often it sends each request, some of them under a condition: --mix takes weights ('GET /a 9, GET /b 1')",
             ),
             (
                 "for (const i of all) { http.get('http://h/'); sleep(1); }",

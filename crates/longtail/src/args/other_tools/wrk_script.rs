@@ -7,6 +7,7 @@ use model::Nanos;
 use model::plan::quoted;
 
 use super::flags::{BODY, METHOD, with_value};
+use super::k6_script::quoted_in_mix;
 use super::script_file;
 
 /// What a script says of its requests.
@@ -20,6 +21,10 @@ pub(super) struct WrkScript {
     headers: Vec<(String, Said)>,
     /// Its `delay()`, or the mean of it.
     pub(super) think: Option<Nanos>,
+    /// Several requests that differ in more than their paths, as `--mix` takes them.
+    mix: Option<String>,
+    /// Whether there are several that no mix says.
+    pub(super) has_several: bool,
     /// Whether its paths end with a number that it counts.
     pub(super) is_counted: bool,
     /// What it has that no words say, each with our flag for it.
@@ -241,6 +246,8 @@ impl WrkScript {
                 paths
             })
             .filter(|paths| paths.len() == formats.len());
+        let is_mix = formats.len() > 1 && takes_turns.is_none();
+        let mix = if is_mix { self.mix_of(formats) } else { None };
         for (at, name, place) in [
             (0, "wrk.method", &mut self.method),
             (1, "wrk.path", &mut self.path),
@@ -270,14 +277,58 @@ impl WrkScript {
             headers.filter(|written| !["nil", "wrk.headers"].contains(written)).collect();
         match headers[..] {
             [] => {}
+            _ if mix.is_some() => {}
             [one, ..] if formats.len() == 1 || takes_turns.is_some() => {
                 self.take_headers(one, true);
             }
             _ => self.not_take("its headers (-H)".to_owned()),
         }
         if formats.len() > 1 && takes_turns.is_none() {
-            self.not_take("several requests (--mix or --requests FILE)".to_owned());
+            self.mix = mix;
+            self.has_several = self.mix.is_none();
+            if self.has_several {
+                self.not_take("several requests (--mix or --requests FILE)".to_owned());
+            }
         }
+    }
+
+    /// Requests that are plain in all that they have, as `--mix` takes them; what a call of
+    /// `wrk.format` leaves out is what `wrk` itself has.
+    fn mix_of(&self, formats: &[Vec<&str>]) -> Option<String> {
+        let own = |arguments: &[&str], at: usize, name: &str, said: Option<&Said>| {
+            let written = arguments.get(at).copied().filter(|it| !["nil", name].contains(it));
+            written.map(whole_text).or_else(|| said.cloned())
+        };
+        let mut lines = Vec::new();
+        for arguments in formats {
+            let method = own(arguments, 0, "wrk.method", self.method.as_ref());
+            let method = method.unwrap_or_else(|| Said::Text("GET".to_owned()));
+            let path = own(arguments, 1, "wrk.path", self.path.as_ref())?;
+            let (Said::Text(method), Said::Text(path)) = (method, path) else { return None };
+            let mut line = format!("{method} {}", path_of_mix(path)?);
+            match own(arguments, 3, "wrk.body", self.body.as_ref()) {
+                None => {}
+                Some(Said::Text(body)) if body.is_empty() => {}
+                Some(Said::Text(body)) => line.extend([" -d ", &quoted_in_mix(&body)?]),
+                Some(_) => return None,
+            }
+            // A table takes the place of those of `wrk`.
+            let written =
+                arguments.get(2).copied().filter(|it| !["nil", "wrk.headers"].contains(it));
+            let headers: Option<Vec<(String, Said)>> = match written {
+                None => Some(self.headers.clone()),
+                Some(table) => parts(table.strip_prefix('{')?)?
+                    .into_iter()
+                    .map(|field| field_of_table(field).map(|(name, it)| (name, whole_text(it))))
+                    .collect(),
+            };
+            for (name, value) in headers? {
+                let Said::Text(value) = value else { return None };
+                line.extend([" -H ", &quoted_in_mix(&format!("{name}: {value}"))?]);
+            }
+            lines.push(line);
+        }
+        Some(lines.join(", "))
     }
 
     fn not_take(&mut self, what: String) {
@@ -293,6 +344,9 @@ impl WrkScript {
             Said::Text(value) => Some(["-H".to_owned(), format!("{name}: {value}")]),
             Said::MixPaths(_) | Said::Computed => None,
         });
+        if let Some(line) = &self.mix {
+            return vec!["--mix".to_owned(), line.clone()];
+        }
         if let Some(line) = self.mix_line() {
             words.extend(["--mix".to_owned(), line]);
             words.extend(headers.flatten());
@@ -332,6 +386,7 @@ impl WrkScript {
     /// The path that takes the place of the URL's.
     pub(super) fn path(&self) -> Option<&str> {
         match &self.path {
+            _ if self.mix.is_some() => Some("/"),
             Some(Said::Text(path)) => Some(path),
             Some(Said::MixPaths(_)) if self.mix_line().is_some() => Some("/"),
             _ => None,
@@ -341,6 +396,7 @@ impl WrkScript {
     /// Whether it gives its requests a path that is not known, so that the URL's is another one.
     pub(super) fn has_unknown_path(&self) -> bool {
         match &self.path {
+            _ if self.mix.is_some() => false,
             None | Some(Said::Text(_)) => false,
             Some(Said::MixPaths(_)) => self.mix_line().is_none(),
             Some(Said::Computed) => true,
@@ -350,10 +406,9 @@ impl WrkScript {
     /// What is not in the words.
     pub(super) fn not_taken(&self) -> Vec<String> {
         let mut all = Vec::new();
-        if self.has_unknown_path() {
-            all.push("its path, which is computed (put it into the URL, or several into --mix or --requests FILE)".to_owned());
-        }
-        let computed = self.headers.iter().filter(|(_, value)| *value == Said::Computed);
+        let in_words = self.mix.is_none();
+        let computed =
+            self.headers.iter().filter(|(_, value)| in_words && *value == Said::Computed);
         all.extend(computed.map(|(name, _)| format!("its header {name} (-H)")));
         all.extend(self.not_taken.iter().cloned());
         all
@@ -685,8 +740,12 @@ mod tests {
             ),
             ("if x then wrk.method = 'PUT' end\nwrk.body = 'a'", "-m METHOD -d a"),
             (
-                "local a = { wrk.format('GET', '/a'), wrk.format('GET', '/b', nil, 'c') }\nrequest = function() return a[1] end",
-                "-m GET -d BODY not its path, which is computed (put it into the URL, or several into --mix or --requests FILE) not several requests (--mix or --requests FILE)",
+                "wrk.headers.A = 'b'\nlocal a = { wrk.format('GET', '/a'), wrk.format('PUT', '/b', { C = 'd' }, 'c') }\nrequest = function() return a[1] end",
+                "--mix GET /a -H \"A: b\", PUT /b -d \"c\" -H \"C: d\" at /",
+            ),
+            (
+                "local a = { wrk.format('GET', '/a'), wrk.format('PUT', '/b', nil, c) }\nrequest = function() return a[1] end",
+                "-m METHOD -d BODY without its path not several requests (--mix or --requests FILE)",
             ),
             (
                 "wrk.method = 'PUT'\nlocal f = io.open('body.json', 'rb')\nwrk.body = f:read('*a')",
@@ -702,13 +761,14 @@ mod tests {
             ),
             (
                 "for line in io.lines('paths.txt') do add(line) end\nfunction request() return wrk.format('GET', next()) end\nfunction delay() return 10 end",
-                "not its path, which is computed (put it into the URL, or several into --mix or --requests FILE) not what it reads from paths.txt (--requests FILE sends the paths of its lines)",
+                "without its path not what it reads from paths.txt (--requests FILE sends the paths of its lines)",
             ),
             ("function request() return 'x' end", "-m METHOD -d BODY not its request()"),
         ] {
             let found = WrkScript::in_text(script);
             let mut words = found.words();
             words.extend(found.path().map(|path| format!("at {path}")));
+            words.extend(found.has_unknown_path().then(|| "without its path".to_owned()));
             words.extend(found.not_taken().iter().map(|what| format!("not {what}")));
             assert_eq!(words.join(" "), expected, "{script}");
         }
