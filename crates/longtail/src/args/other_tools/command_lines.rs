@@ -225,6 +225,8 @@ struct Translation {
     habits: Vec<String>,
     /// The path that wrk's script gives to its requests.
     path_of_script: Option<String>,
+    /// The headers of wrk's script, which take the place of those of its flags.
+    headers_of_script: Vec<String>,
     /// What to write in the place of PATH, if it gives them one that is not known.
     unknown_path: Option<&'static str>,
     /// siege's requests of each connection.
@@ -297,6 +299,7 @@ fn translate(
     ours.end_bursts();
     ours.leave_out_words_of_script(tool, words);
     ours.end_path_of_script();
+    ours.end_headers_of_script();
     ours.take_file_of_urls();
     ours.count_all_requests();
     ours.end_stages();
@@ -528,6 +531,8 @@ impl Translation {
         if !not_taken.is_empty() {
             self.left_out.push(format!("not taken: {}", listed(&not_taken)));
         }
+        let headers = words.windows(2).filter(|pair| pair[0] == "-H").map(|pair| pair[1].clone());
+        self.headers_of_script = headers.collect();
         self.flags.extend(words);
         self.path_of_script = script.path().map(str::to_owned);
         self.unknown_path = script.has_unknown_path().then_some(if script.has_several {
@@ -553,6 +558,25 @@ impl Translation {
                 self.to_fill.push("the path of its URL is computed".to_owned());
             }
             _ => self.to_fill.push(format!("the path of its URL is {}", quoted(&path))),
+        }
+    }
+
+    /// Leaves out headers of wrk's flags that its script has, too: it is run after the flags.
+    fn end_headers_of_script(&mut self) {
+        let name = |header: &str| header.split(':').next().map(str::to_owned);
+        let is_replaced = |header: &String| {
+            !self.headers_of_script.contains(header)
+                && self.headers_of_script.iter().any(|of_script| name(of_script) == name(header))
+        };
+        let pairs = self.flags.windows(2).enumerate();
+        let replaced: Vec<usize> = pairs
+            .filter(|(_, pair)| pair[0] == "-H" && is_replaced(&pair[1]))
+            .map(|(at, _)| at)
+            .collect();
+        for at in replaced.into_iter().rev() {
+            let header = self.flags.drain(at..at + 2).next_back().unwrap_or_default();
+            let shown = name(&header).unwrap_or_default();
+            self.harmless.push(format!("its script's {shown} takes the place of the flag's"));
         }
     }
 
@@ -1376,6 +1400,14 @@ impl Settings {
             let said =
                 "a failed --check is exit code 1; in k6 only a threshold on checks fails a run";
             self.differs.push(said.to_owned());
+        }
+        let folder = script_of(tool, line);
+        let folder = folder.as_deref().map(Path::new).and_then(Path::parent);
+        if let (Some(folder), Some(at)) =
+            (folder, script.request.iter().position(|word| word == "-D"))
+            && let Some(file) = script.request.get_mut(at + 1)
+        {
+            *file = folder.join(&*file).display().to_string();
         }
         self.ours.extend(script.request);
         self.url = script.url;

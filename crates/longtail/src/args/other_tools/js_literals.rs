@@ -85,12 +85,17 @@ fn whole(written: &str) -> Option<Vec<&str>> {
     behind.is_empty().then_some(parts)
 }
 
-/// `None` if it takes fields from elsewhere: `...base`.
+/// `None` if it takes fields of what is not known: `...base`.
 fn object(parts: &[&str], of_part: &dyn Fn(&str) -> JsValue) -> Option<JsValue> {
-    let mut fields = Vec::new();
+    let mut fields: Vec<(String, JsValue)> = Vec::new();
     for part in parts {
-        if part.starts_with("...") {
-            return None;
+        if let Some(base) = part.strip_prefix("...") {
+            let JsValue::Object(base) = of_part(base) else { return None };
+            for (name, value) in base {
+                fields.retain(|(known, _)| *known != name);
+                fields.push((name, value));
+            }
+            continue;
         }
         // `vus` alone is a variable of that name, `run() {}` a function.
         let (name, value) = split_field(part).unwrap_or((part, part));
@@ -312,6 +317,17 @@ fn sum(code: &str, written: &str) -> Option<String> {
         text += &as_text(value)?;
     }
     Some(text)
+}
+
+/// The file that `open('FILE')` reads, or the constant that is written here.
+pub(super) fn opened_file(code: &str, written: &str) -> Option<String> {
+    let Some(inside) = written.trim().strip_prefix("open(") else {
+        let (before, declared) = declared_once(code, written.trim())?;
+        return opened_file(before, &declared[..end_of_statement(declared)]);
+    };
+    let (arguments, behind) = parts(inside)?;
+    let file = value_with_constants(code, arguments.first().filter(|_| behind.is_empty())?);
+    file.text().map(str::to_owned)
 }
 
 /// A value as a part of a text.

@@ -8,7 +8,8 @@ use model::Nanos;
 use super::flags::{BODY, DURATION, METHOD, RATE, VUS, in_five_digits, with_value};
 use super::js_literals::{
     JsCall, JsValue, TEMPLATE_OF_URL, body_of_function, calls, calls_of_batch, exported_object,
-    form, parts, value_with_constants, with_environment, with_groups_inline, without_comments,
+    form, opened_file, parts, value_with_constants, with_environment, with_groups_inline,
+    without_comments,
 };
 use crate::args::mistakes::mistaken_values::k6_condition;
 
@@ -469,6 +470,7 @@ impl K6Script {
         match &request.body {
             ScriptBody::None => {}
             ScriptBody::Text(body) => self.request.extend(with_value(&["-d", "{}"], body)),
+            ScriptBody::File(file) => self.request.extend(["-D".to_owned(), file.clone()]),
             ScriptBody::Computed => self.request.extend(["-d", BODY].map(str::to_owned)),
         }
         if request.is_own_form() {
@@ -723,6 +725,8 @@ fn with_batches(calls: Vec<JsCall<'_>>) -> Vec<JsCall<'_>> {
 enum ScriptBody {
     None,
     Text(String),
+    /// What this file has, whose path begins at the script's folder.
+    File(String),
     Computed,
 }
 
@@ -788,7 +792,11 @@ impl ScriptRequest {
                 Some(body) => ScriptBody::Text(body),
                 None => ScriptBody::Computed,
             },
-            _ => ScriptBody::Computed,
+            _ => call
+                .arguments
+                .get(of_url + 1)
+                .and_then(|written| opened_file(code, written))
+                .map_or(ScriptBody::Computed, ScriptBody::File),
         };
         let mut request = ScriptRequest {
             method,
@@ -829,7 +837,11 @@ impl ScriptRequest {
     fn take_parameter(&mut self, name: &str, value: &JsValue) {
         match (name, value) {
             ("headers", JsValue::Object(headers)) => {
-                for (name, value) in headers {
+                for (at, (name, value)) in headers.iter().enumerate() {
+                    // Of two of a name the last one counts.
+                    if headers[at + 1..].iter().any(|(later, _)| later == name) {
+                        continue;
+                    }
                     match value {
                         JsValue::Text(value) if !varies(value) => {
                             self.headers.push(format!("{name}: {value}"));
@@ -869,7 +881,7 @@ impl ScriptRequest {
         match &self.body {
             ScriptBody::None => {}
             ScriptBody::Text(body) => line.extend([" -d ", &quoted_in_mix(body)?]),
-            ScriptBody::Computed => return None,
+            ScriptBody::File(_) | ScriptBody::Computed => return None,
         }
         if self.is_own_form() {
             line.extend([" -H ", &quoted_in_mix(&format!("Content-Type: {FORM}"))?]);
@@ -1637,6 +1649,14 @@ mod tests {
             (
                 "const of = { a: 1 };\n  http.post('http://h/', JSON.stringify(of));",
                 "-m POST -d {\"a\":1} http://h/",
+            ),
+            (
+                "const file = open('./a.bin', 'b');\n  http.put('http://h/', file);",
+                "-m PUT -D ./a.bin http://h/",
+            ),
+            (
+                "const H = { A: 'b', C: 'd' };\n  http.get('http://h/', { headers: { ...H, A: 'e' } });",
+                "-H C: d -H A: e http://h/",
             ),
             // What may be something else when it is sent.
             (
