@@ -254,12 +254,26 @@ impl K6Script {
             script.not_take(what);
         }
         script.name_additions(&code);
-        if let Some(users) = users.filter(|_| has_user_numbers) {
-            script.not_take(format!(
+        script.name_numbers(&code, users.filter(|_| has_user_numbers));
+        Some(script)
+    }
+
+    /// Names the numbers of its VUs, of which there are `users`, and of its iterations.
+    fn name_numbers(&mut self, code: &str, users: Option<u32>) {
+        // Where its URL is not in the line, nothing is drawn.
+        let drawn = users.filter(|users| {
+            let range = format!("{{1..{users}}}");
+            self.request.iter().any(|word| word.contains(&range))
+        });
+        if let Some(users) = drawn {
+            self.not_take(format!(
                 "that each VU has its own __VU (here each request draws one of the 1 to {users} of the script)"
             ));
         }
-        Some(script)
+        let iteration = "__ITER";
+        if code.contains(iteration) && !self.not_taken.iter().any(|it| it.contains(iteration)) {
+            self.not_take(format!("its {iteration}, the number of an iteration"));
+        }
     }
 
     /// `each`: how many requests an iteration sends. `scenario`: the one of several that is meant.
@@ -300,7 +314,8 @@ impl K6Script {
         }
         for (name, _) in options.fields() {
             if NOT_TAKEN.contains(&name.as_str()) {
-                self.not_taken.push(format!("its option {name}"));
+                let flag = if name == "hosts" { " (--resolve)" } else { "" };
+                self.not_taken.push(format!("its option {name}{flag}"));
             }
         }
         if let Some(thresholds) = options.field("thresholds") {
@@ -1602,7 +1617,7 @@ mod tests {
             ),
             (
                 "http.get(A); http.get(`http://h/item/${__ITER}`);",
-                "not several requests, whose URLs are computed, with their URLs, bodies and headers (--mix or --requests FILE)",
+                "not several requests, whose URLs are computed, with their URLs, bodies and headers (--mix or --requests FILE) not its __ITER, the number of an iteration",
             ),
             (
                 "http.get('http://h/a'); http.post('http://h/b', '{1..9}');",
