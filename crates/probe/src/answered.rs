@@ -1,7 +1,7 @@
 //! How many requests a server has answered between two samples of its connections, by the kernel's
 //! counts of segments with data: each request takes one or more, and so does each response.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::sock_diag::{ClosedConnections, KernelSocket};
 
@@ -68,8 +68,8 @@ impl AnswerCounts {
         }
         if std::mem::take(&mut self.has_missed) {
             // Some that are not open any more will never be told.
-            let is_open = |cookie: &u64| sockets.iter().any(|socket| socket.cookie == *cookie);
-            known.retain(|cookie, _| is_open(cookie));
+            let open: BTreeSet<u64> = sockets.iter().map(|socket| socket.cookie).collect();
+            known.retain(|cookie, _| open.contains(cookie));
             return None;
         }
         since.filter(|_| !is_first)
