@@ -164,13 +164,12 @@ fn of_steps(
     } else {
         ("cannot_tell", "CANNOT TELL")
     };
+    let position = |held: &HeldStep<'_>| steps.iter().position(|one| std::ptr::eq(one, held));
     if result == "cannot_tell" {
-        let fastest = steps.iter().position(|held| std::ptr::eq(held, found.fastest));
-        let why = fastest.map(|number| doubt(&results[number])).unwrap_or_default();
+        let why = position(found.fastest).map(|number| doubt(&results[number])).unwrap_or_default();
         shown += &why.replacen(", but ", ": ", 1);
     } else {
         let told = found.breaks_at.or(found.holds_at);
-        let position = |held: &HeldStep<'_>| steps.iter().position(|one| std::ptr::eq(one, held));
         let told = told.filter(|held| held.result.value.is_some_and(f64::is_finite));
         let told = told.and_then(position).map(|number| {
             let it = &results[number];

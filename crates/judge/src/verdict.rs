@@ -279,12 +279,12 @@ pub fn of_open_loop(run: &Run, pace: &Pace, timing: Timing) -> Judgement {
 fn is_behind(run: &Run, pace: &Pace) -> bool {
     let counts = &run.tally.counts;
     let statistics = run.statistics.as_ref();
-    match statistics.and_then(|statistics| Some((statistics, statistics.backlog?))) {
-        Some((statistics, backlog)) if is_flat(pace) => {
+    match statistics.and_then(|statistics| statistics.backlog) {
+        Some(backlog) if is_flat(pace) => {
             let left = counts.of(Outcome::InFlight) + counts.of(Outcome::NotSent);
             let lost = counts.failed() - left - failed_without_load(run);
             backlog.grows()
-                || statistics.is_overload(&run.tally)
+                || run.is_overload()
                 || left_at_end(run).is_some()
                 || lost as f64 > 0.02 * counts.total() as f64
         }

@@ -428,12 +428,12 @@ fn verdict_of(run: &Run) -> SummaryVerdict {
 
 fn verdict_of_load(study: &LoadStudy) -> SummaryVerdict {
     let run = &study.run;
-    let is_overload =
-        run.statistics.as_ref().is_some_and(|statistics| statistics.is_overload(&run.tally));
     // Verdicts are ordered: an invalid or generator-bound run stays what it is.
     match verdict_of(run) {
         SummaryVerdict::Unloaded if study.plan.load.pace.is_open() => SummaryVerdict::KeepsUp,
-        verdict if run.claim.is_none() && is_overload => verdict.max(SummaryVerdict::Overloaded),
+        verdict if run.claim.is_none() && run.is_overload() => {
+            verdict.max(SummaryVerdict::Overloaded)
+        }
         verdict => verdict,
     }
 }

@@ -198,8 +198,6 @@ fn to_take(
     row: &ComparedMetric,
     letter: &str,
 ) -> Vec<String> {
-    let (smaller, others): (Vec<&String>, Vec<&String>) =
-        ranking.unclear.iter().partition(|it| is_smaller(summary, it, letter));
     let name = name(row.metric);
     let full = if row.metric == Metric::Throughput { "full" } else { "best" };
     let taken = summary.called(letter);
@@ -218,12 +216,7 @@ fn to_take(
         let margin = plain_percent(summary.margin);
         parts.push(format!("The same within {margin}: {}.", listed(&level)));
     }
-    if !others.is_empty() {
-        let best = summary.called(&ranking.best);
-        let others = estimates(summary, ranking, row, &others);
-        parts.push(format!("{others} cannot be told from {best}."));
-    }
-    parts.extend(of_smaller(summary, ranking, row, &smaller));
+    parts.extend(of_open(summary, ranking, row, letter, summary.called(&ranking.best)));
     parts
 }
 
@@ -253,14 +246,25 @@ fn best_of_equal_sizes(
             plain_percent(summary.margin)
         ));
     }
-    let (smaller, others): (Vec<&String>, Vec<&String>) =
-        ranking.unclear.iter().partition(|it| is_smaller(summary, it, &ranking.best));
-    if !others.is_empty() {
-        let others = estimates(summary, ranking, row, &others);
-        parts.push(format!("{others} cannot be told from it."));
-    }
-    parts.extend(of_smaller(summary, ranking, row, &smaller));
+    parts.extend(of_open(summary, ranking, row, &ranking.best, "it"));
     parts
+}
+
+/// The arms of which it is open whether they are as good as the best. `taken`: the one that the user is
+/// told to take. `best`: what the best is called here.
+fn of_open(
+    summary: &SummaryComparison,
+    ranking: &ArmRanking,
+    row: &ComparedMetric,
+    taken: &str,
+    best: &str,
+) -> Vec<String> {
+    let (smaller, others): (Vec<&String>, Vec<&String>) =
+        ranking.unclear.iter().partition(|it| is_smaller(summary, it, taken));
+    let cannot_be_told = (!others.is_empty()).then(|| {
+        format!("{} cannot be told from {best}.", estimates(summary, ranking, row, &others))
+    });
+    cannot_be_told.into_iter().chain(of_smaller(summary, ranking, row, &smaller)).collect()
 }
 
 /// Of smaller sizes, that they may do as much.
