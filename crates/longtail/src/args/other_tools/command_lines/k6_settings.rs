@@ -1,0 +1,369 @@
+//! What k6 was asked for: the options of its script, and what its command line says instead.
+
+use std::path::Path;
+
+use judge::words::listed;
+use model::Nanos;
+use model::secret::masked_word;
+
+use super::typed_flags::TypedWord;
+use super::{script_of, value_behind, without_pair};
+use crate::args::other_tools::flags::{NO_SCRIPT, OtherTool, RATE, in_five_digits, is_script};
+use crate::args::other_tools::k6_script::{IterationRate, K6Script, Pauses, ScenarioStart};
+use crate::args::other_tools::script_file::text_of;
+
+/// Environment variables by which k6 is told the same as by flags, and those flags.
+const K6_SETTINGS: [(&str, &str); 11] = [
+    ("K6_VUS", "vus"),
+    ("K6_DURATION", "duration"),
+    ("K6_ITERATIONS", "iterations"),
+    ("K6_RPS", "rps"),
+    ("K6_STAGES", "stage"),
+    ("K6_USER_AGENT", "user-agent"),
+    ("K6_SUMMARY_EXPORT", "summary-export"),
+    ("K6_OUT", "out"),
+    ("K6_INSECURE_SKIP_TLS_VERIFY", "insecure-skip-tls-verify"),
+    ("K6_NO_CONNECTION_REUSE", "no-connection-reuse"),
+    ("K6_NO_VU_CONNECTION_REUSE", "no-vu-connection-reuse"),
+];
+
+/// What the environment and a script say to a tool.
+#[derive(Default)]
+pub(super) struct Settings {
+    /// Its flags that say the same.
+    pub(super) words: Vec<String>,
+    /// Flags of ours for what no flag of it says.
+    pub(super) ours: Vec<String>,
+    pub(super) url: Option<String>,
+    /// What cannot be done, and why not.
+    pub(super) left_out: Vec<String>,
+    /// What ours does otherwise.
+    pub(super) differs: Vec<String>,
+    /// Where values come from.
+    pub(super) harmless: Vec<String>,
+    /// Whether its script has it follow no redirect.
+    pub(super) follows_nothing: bool,
+    /// How many requests an iteration of its script sends; 0 if that is not known.
+    pub(super) requests_each: u32,
+    /// How many more it sends that are not taken.
+    pub(super) requests_left_out: u32,
+    /// Whether k6's ceiling of a rate is no rate of ours.
+    pub(super) leaves_out_rps: bool,
+    /// Why that is not known: how they are sent.
+    pub(super) is_uncounted: Option<&'static str>,
+    /// What its script has, and no flag here says; `None` if the script is not read.
+    pub(super) not_taken: Option<Vec<String>>,
+    /// The scenarios of its script, if there are several and its line has no length.
+    pub(super) scenarios: Vec<ScenarioStart>,
+}
+
+/// What variables of the environment and the options of its script say to k6, where no flag of its
+/// line says it. `scenario`: the one of several that is meant.
+pub(super) fn k6_settings(
+    tool: &'static OtherTool,
+    line: &[String],
+    scenario: Option<&str>,
+) -> Settings {
+    let mut settings = Settings::default();
+    for (variable, flag) in K6_SETTINGS {
+        let Some(value) = std::env::var(variable).ok().filter(|value| !value.is_empty()) else {
+            continue;
+        };
+        let Some(known) = tool.flags.iter().find(|known| known.is_called(flag)) else { continue };
+        if tool.has_typed(flag, line) || !known.takes_value() && value != "true" {
+            continue;
+        }
+        settings.words.push(format!("--{flag}"));
+        settings.harmless.push(format!("{variable}={} is in the environment", masked_word(&value)));
+        if known.takes_value() {
+            settings.words.push(value);
+        }
+    }
+    settings.take_script(tool, line, scenario);
+    settings
+}
+
+impl Settings {
+    /// What k6's script says. How long it runs counts only if nothing else says it: k6 then takes no
+    /// notice of the script's length, count, stages or scenarios.
+    fn take_script(&mut self, tool: &'static OtherTool, line: &[String], scenario: Option<&str>) {
+        let text = script_of(tool, line).and_then(|script| text_of(Path::new(&script)));
+        let environment = given_environment(tool, line);
+        let given = |name: &str| {
+            let typed = environment.iter().rfind(|(typed, _)| typed == name);
+            typed.map(|(_, value)| value.clone()).or_else(|| std::env::var(name).ok())
+        };
+        let script = text.and_then(|text| K6Script::in_text(&text, &given, scenario));
+        let Some(mut script) = script else {
+            if !environment.is_empty() {
+                self.left_out.push(format!("k6's -e cannot be done here: {NO_SCRIPT}"));
+            }
+            return;
+        };
+        if let [first, ..] = &script.missing[..] {
+            let all: Vec<String> =
+                script.missing.iter().map(|name| format!("__ENV.{name}")).collect();
+            let are = if all.len() > 1 { "are" } else { "is" };
+            self.left_out
+                .push(format!("{} {are} not given: k6 run -e {first}=VALUE", listed(&all)));
+        }
+        let said = [&self.words[..], line].concat();
+        let is_said = |flag: &str| tool.has_typed(flag, &said);
+        let has_length = ["duration", "iterations", "stage"].into_iter().any(is_said);
+        let runs_once =
+            script.runs_once && script.shape.is_none() && !has_length && !is_said("vus");
+        let mut taken = Vec::new();
+        for (flag, value) in script.flags {
+            let is_length = ["duration", "iterations"].contains(&flag);
+            // k6 ignores `vus` in a script that it runs once.
+            if is_said(flag) || is_length && has_length || flag == "vus" && runs_once {
+                continue;
+            }
+            self.words.push(format!("--{flag}"));
+            if value.is_empty() {
+                taken.push(flag.to_owned());
+            } else {
+                taken.push(format!("{flag} {}", masked_word(&value)));
+                self.words.push(value);
+            }
+        }
+        if runs_once {
+            self.words.extend(["--iterations", "1"].map(str::to_owned));
+            self.harmless.push("k6 runs a script once unless it is told otherwise".to_owned());
+        }
+        if (script.has_one_user || runs_once) && !is_said("vus") {
+            self.words.extend(["--vus", "1"].map(str::to_owned));
+        }
+        if !taken.is_empty() {
+            self.harmless.push(format!("its options say {}", listed(&taken)));
+        }
+        let mut is_open = false;
+        let mut iterations = None;
+        if let Some(shape) = script.shape.filter(|_| !has_length) {
+            is_open = shape.is_open;
+            iterations = shape.iterations;
+            self.differs.extend(shape.said);
+            let mut words = shape.words;
+            if is_said("vus") {
+                words = without_pair(words, "-c");
+            }
+            self.ours.extend(words);
+        }
+        let pauses = std::mem::take(&mut script.pauses);
+        let rate = RateOfScript { each: script.requests_each.max(1), is_open, iterations };
+        self.take_pauses(tool, line, pauses, &rate, &mut script.not_taken);
+        if !has_length {
+            self.scenarios = script.scenarios;
+        }
+        if !is_said("no-thresholds") {
+            if scenario.is_some() && !script.thresholds.is_empty() {
+                let said = "k6's thresholds are of all its scenarios, unless they name one; --expect is of this load";
+                self.differs.push(said.to_owned());
+            }
+            self.ours.extend(script.thresholds);
+        }
+        if script.request.iter().any(|word| word == "--check") {
+            let said =
+                "a failed --check is exit code 1; in k6 only a threshold on checks fails a run";
+            self.differs.push(said.to_owned());
+        }
+        let folder = script_of(tool, line);
+        let folder = folder.as_deref().map(Path::new).and_then(Path::parent);
+        if let (Some(folder), Some(at)) =
+            (folder, script.request.iter().position(|word| word == "-D"))
+            && let Some(file) = script.request.get_mut(at + 1)
+        {
+            *file = folder.join(&*file).display().to_string();
+        }
+        self.ours.extend(script.request);
+        self.url = script.url;
+        self.follows_nothing = script.follows_nothing;
+        self.requests_each = script.requests_each;
+        self.requests_left_out = script.requests_left_out;
+        self.is_uncounted = script.is_uncounted;
+        self.not_taken = Some(script.not_taken);
+    }
+}
+
+/// How often iterations of a script begin.
+struct RateOfScript {
+    /// How many requests an iteration sends.
+    each: u32,
+    /// Whether they come at a rate, however slow the server is.
+    is_open: bool,
+    /// That rate, if it is plain.
+    iterations: Option<IterationRate>,
+}
+
+impl Settings {
+    /// The pauses of an iteration, and k6's `rps`, which is a ceiling: a rate of ours only where
+    /// its virtual users reach it.
+    fn take_pauses(
+        &mut self,
+        tool: &'static OtherTool,
+        line: &[String],
+        pauses: Pauses,
+        rate: &RateOfScript,
+        not_taken: &mut Vec<String>,
+    ) {
+        let &RateOfScript { each, is_open, iterations } = rate;
+        let all = [&self.words[..], line].concat();
+        let ceiling = value_typed(tool, &all, "rps").and_then(|rps| rps.parse::<f64>().ok());
+        let ceiling = ceiling.filter(|rps| *rps > 0.0);
+        let users = value_typed(tool, &all, "vus");
+        let users = users.or_else(|| value_behind(&self.ours, "-c"));
+        let most = match &pauses {
+            Pauses::Known { in_all, .. } => users
+                .and_then(|users| users.parse::<f64>().ok())
+                .map(|users| users * f64::from(each) / in_all.as_secs_f64()),
+            Pauses::None | Pauses::Unknown => None,
+        };
+        match (pauses, ceiling) {
+            (pauses, Some(ceiling)) if is_open => {
+                self.limit_rate(ceiling, iterations.map(|rate| rate.per_s * f64::from(each)));
+                self.note_pauses_at_rate(&pauses, iterations);
+            }
+            (Pauses::None, _) => {}
+            (pauses, _) if is_open => self.note_pauses_at_rate(&pauses, iterations),
+            (Pauses::Known { in_all, .. }, Some(ceiling))
+                if most.is_some_and(|it| it > ceiling) =>
+            {
+                let length = most.map(|most| most * in_all.as_secs_f64() / ceiling);
+                let length = Nanos::from_secs_f64(length.unwrap_or_default());
+                self.differs.push(format!(
+                    "its sleep() is left out at a rate; k6 makes as many requests while an iteration takes less than {length}, with its sleep() of {in_all}"
+                ));
+            }
+            (_, Some(ceiling)) if most.is_none() => {
+                self.leaves_out_rps = true;
+                self.ours.extend(["--rate", RATE].map(str::to_owned));
+                self.differs.push(format!(
+                    "its rps, {} requests a second, is the most that k6 makes; how many it makes with its sleep() is not known, and no more than that belong in the place of RATE",
+                    in_five_digits(ceiling)
+                ));
+            }
+            (Pauses::Known { behind_each, in_all, said }, Some(ceiling)) => {
+                self.leaves_out_rps = true;
+                self.ours.extend(["--think".to_owned(), behind_each.to_string()]);
+                self.differs.extend(said);
+                self.differs.push(format!(
+                    "its rps, {} requests a second, is left out: with {in_all} of sleep() in an iteration k6 makes at most {} a second",
+                    in_five_digits(ceiling),
+                    in_five_digits(most.unwrap_or_default())
+                ));
+            }
+            (Pauses::Known { behind_each, said, .. }, None) => {
+                self.ours.extend(["--think".to_owned(), behind_each.to_string()]);
+                self.differs.extend(said);
+            }
+            (Pauses::Unknown, _) => {
+                let what = "its sleep(): without --think the load is many times as high";
+                not_taken.insert(0, what.to_owned());
+            }
+        }
+    }
+
+    /// k6's `rps` beside an arrival rate of `rate` requests a second: the lower of both counts.
+    fn limit_rate(&mut self, ceiling: f64, rate: Option<f64>) {
+        self.leaves_out_rps = true;
+        let shown = in_five_digits(ceiling);
+        match rate {
+            Some(rate) if rate <= ceiling => {
+                self.harmless.push(format!("its rps of {shown} is no less than its rate"));
+            }
+            _ => self.left_out.push(format!(
+                "its rps is left out: k6 makes at most {shown} requests a second, whatever its rate"
+            )),
+        }
+    }
+
+    fn note_pauses_at_rate(&mut self, pauses: &Pauses, iterations: Option<IterationRate>) {
+        match pauses {
+            Pauses::None => {}
+            Pauses::Known { in_all, .. } => {
+                self.differs.push(pause_at_rate(Some(*in_all), iterations));
+            }
+            Pauses::Unknown => self.differs.push(pause_at_rate(None, iterations)),
+        }
+    }
+}
+
+/// What becomes of pauses at a rate, which delay no request. `pauses`: those of an iteration,
+/// `iterations`: how many a second begin, and the most virtual users for them.
+fn pause_at_rate(pauses: Option<Nanos>, iterations: Option<IterationRate>) -> String {
+    if let (Some(pauses), Some(IterationRate { per_s: rate, users })) = (pauses, iterations) {
+        let most = f64::from(users) / pauses.as_secs_f64();
+        if most < rate {
+            return format!(
+                "its sleep() holds each of {users} VUs for {pauses}, so that k6 begins at most {} of its {} iterations a second and drops the others; ours sends all",
+                in_five_digits(most),
+                in_five_digits(rate)
+            );
+        }
+    }
+    "its sleep() only holds a VU: at a rate it delays no request, and is left out".to_owned()
+}
+
+/// The variables that k6's `-e NAME=VALUE` gives to a script.
+fn given_environment(tool: &'static OtherTool, line: &[String]) -> Vec<(String, String)> {
+    let mut given = Vec::new();
+    for (at, word) in line.iter().enumerate() {
+        let next = line.get(at + 1).map(String::as_str);
+        let Ok(TypedWord::Flags { flags, .. }) = tool.read(word, next) else { continue };
+        for typed in flags.iter().filter(|typed| typed.flag.is_called("env")) {
+            if let Some((name, value)) = typed.value.split_once('=') {
+                given.push((name.to_owned(), value.to_owned()));
+            }
+        }
+    }
+    given
+}
+
+/// The value of a tool's flag; the last one counts.
+pub(super) fn value_typed(tool: &'static OtherTool, line: &[String], name: &str) -> Option<String> {
+    let mut found = None;
+    for (at, word) in line.iter().enumerate() {
+        let next = line.get(at + 1).map(String::as_str);
+        let Ok(TypedWord::Flags { flags, .. }) = tool.read(word, next) else { continue };
+        let typed = flags.into_iter().rfind(|typed| typed.flag.is_called(name));
+        found = typed.map(|typed| typed.value).or(found);
+    }
+    found
+}
+
+/// Whether a value is a time of 0, which tools take as if it was not given.
+pub(super) fn is_no_time(value: &str) -> bool {
+    value.parse::<Nanos>().is_ok_and(|time| time == Nanos::ZERO)
+}
+
+/// A tool's line without a flag of it.
+pub(super) fn without_flag(tool: &'static OtherTool, line: &[String], name: &str) -> Vec<String> {
+    let mut left = Vec::new();
+    let mut at = 0;
+    while let Some(word) = line.get(at) {
+        let next = line.get(at + 1).map(String::as_str);
+        let (is_it, count) = match tool.read(word, next) {
+            Ok(TypedWord::Flags { flags, takes_next }) => {
+                let is_it = flags.iter().any(|typed| typed.flag.is_called(name));
+                (is_it, 1 + usize::from(takes_next))
+            }
+            Ok(TypedWord::Operand) | Err(_) => (false, 1),
+        };
+        let end = (at + count).min(line.len());
+        if !is_it {
+            left.extend_from_slice(&line[at..end]);
+        }
+        at = end;
+    }
+    left
+}
+
+/// Whether these words behind `run` are k6's: a script, or flags of it.
+pub(crate) fn are_k6s(words: &[String]) -> bool {
+    let flag = |at: usize| {
+        let next = words.get(at + 1).map(String::as_str);
+        let read = OtherTool::of("k6").map(|tool| tool.read(&words[at], next));
+        matches!(read, Some(Ok(TypedWord::Flags { .. }))) && words[at].starts_with("--")
+    };
+    words.iter().any(|word| is_script(word)) || (0..words.len()).any(flag)
+}

@@ -1,0 +1,672 @@
+//! Command lines of other load tools, answered with ours, whole, to paste.
+//!
+//! No flag is lost on the way: neither one of theirs nor one of ours that stands beside them. What
+//! has no meaning here is named, because a flag that is silently ignored would make two results
+//! look comparable that are not.
+
+mod k6_settings;
+mod notes;
+mod readings;
+mod translation;
+mod typed_flags;
+mod vegetas_report;
+
+pub(crate) use k6_settings::are_k6s;
+pub(crate) use readings::{
+    OthersReading, other_readings, reading_of_owner, readings, say_readings,
+};
+pub(crate) use typed_flags::TypedWord;
+pub(crate) use vegetas_report::{are_vegetas_report, of_vegetas_result};
+
+use std::path::{Path, PathBuf};
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command};
+use judge::words::listed;
+use k6_settings::{Settings, k6_settings, without_flag};
+use model::plan::quoted;
+use model::secret::{SECRET, masked_body};
+use requests::{FileDefaults, RequestError, RequestsFormat, TargetUrl};
+use translation::{BODY_FLAGS, OTHER_LAYOUTS, Translation, accepting, says_encoding, translate};
+use typed_flags::UnknownFlags;
+
+use crate::args::other_tools::flags::{
+    BODY, DURATION, KeepAlive, METHOD, OtherTool, OthersDefault, OwnType, PATH, RATE, TOOLS, URL,
+    UrlPlace, VUS, is_script,
+};
+use crate::args::other_tools::k6_script::ScenarioStart;
+use crate::args::other_tools::synonyms;
+use crate::exit::{Mistake, wrong};
+
+/// What to do with [`URL`].
+const PUT_YOURS: &str = "put your URL in the place of URL";
+
+/// A line of ours to paste.
+#[derive(Debug)]
+pub(crate) struct PastedLine {
+    /// What is wrong with what was typed.
+    pub(crate) refusal: String,
+    /// The words of the line, without the program.
+    pub(crate) words: Vec<String>,
+    /// What it does otherwise, the most consequential first.
+    pub(crate) notes: Vec<String>,
+}
+
+/// What to say of a command line of another tool: `refusal` is what is wrong with it, `beside` the
+/// words of ours that stand beside `theirs`, `whole` is longtail.
+///
+/// There are several lines where k6's script has several scenarios.
+///
+/// # Errors
+/// Where it has no counterpart.
+pub(crate) fn answer(
+    whole: &Command,
+    tool: &'static OtherTool,
+    refusal: &str,
+    beside: &[String],
+    theirs: &[String],
+) -> Result<Vec<PastedLine>, Mistake> {
+    if let Some(asked) = asked_of(tool, theirs) {
+        return Err(wrong(asked));
+    }
+    let theirs = &without_subcommand(tool, theirs)?;
+    if tool.name != "k6" {
+        let settings = Settings::default();
+        return Ok(vec![line_for(whole, tool, refusal, beside, theirs, settings)?]);
+    }
+    let settings = k6_settings(tool, theirs, None);
+    let scenarios = settings.scenarios.clone();
+    if scenarios.is_empty() {
+        return Ok(vec![line_for(whole, tool, refusal, beside, theirs, settings)?]);
+    }
+    let mut lines = Vec::new();
+    for (at, ScenarioStart { name, when }) in scenarios.iter().take(MOST_SCENARIOS).enumerate() {
+        let settings = k6_settings(tool, theirs, Some(name));
+        let name = quoted(name);
+        let refusal = match at {
+            0 => format!(
+                "{refusal}: its {} scenarios are as many loads, each in a shell of its own; for {name}, {when}",
+                scenarios.len()
+            ),
+            _ => format!("for {name}, {when}"),
+        };
+        let mut line = line_for(whole, tool, &refusal, beside, theirs, settings)?;
+        // What was said of a line before is so of this one.
+        line.notes.retain(|note| !lines.iter().any(|it: &PastedLine| it.notes.contains(note)));
+        lines.push(line);
+    }
+    let others: Vec<String> =
+        scenarios.iter().skip(MOST_SCENARIOS).map(|it| quoted(&it.name)).collect();
+    if let Some(last) = lines.last_mut().filter(|_| !others.is_empty()) {
+        last.notes.push(format!("its other scenarios have no line here: {}", listed(&others)));
+    }
+    Ok(lines)
+}
+
+/// Scenarios of a script that have a line each.
+const MOST_SCENARIOS: usize = 4;
+
+/// One line, of which k6's environment and script say `settings`.
+fn line_for(
+    whole: &Command,
+    tool: &'static OtherTool,
+    refusal: &str,
+    beside: &[String],
+    theirs: &[String],
+    settings: Settings,
+) -> Result<PastedLine, Mistake> {
+    let load = load_of(whole);
+    let script = script_of(tool, theirs);
+    let theirs = &[&settings.words, theirs].concat();
+    let theirs =
+        &if settings.leaves_out_rps { without_flag(tool, theirs, "rps") } else { theirs.clone() };
+    let mut found = translate(tool, load, theirs, UnknownFlags::LeftOut).map_err(wrong)?;
+    found.harmless.extend(settings.harmless);
+    found.differs.extend(settings.differs);
+    found.flags.extend(settings.ours);
+    found.count_requests_of_iterations(settings.requests_each);
+    found.note_requests_left_out(settings.requests_each, settings.requests_left_out);
+    found.note_uncounted(settings.is_uncounted);
+    found.left_out.extend(settings.left_out);
+    if tool.name == "siege" {
+        found.take_siege_post();
+    }
+    if tool.name == "curl" {
+        found.join_bodies(tool, theirs);
+    }
+    if tool.name == "locust" {
+        found.left_out.push(NO_PYTHON.to_owned());
+    }
+    if tool.name == "vegeta" && !tool.has_typed("output", theirs) {
+        found.harmless.push("longtail prints the answer itself, without vegeta report".to_owned());
+    }
+    found.note_endless(tool, theirs);
+    find_url(tool, beside, &mut found);
+    if let Some(url) = settings.url
+        && found.operands == [URL]
+    {
+        found.operands = vec![url];
+    }
+    found.settle_counts(tool, beside);
+    let typed = [&found.flags[..], beside].concat();
+    let is_silent = says_encoding(&typed) || tool.asks_for_whole_bodies(&typed);
+    found.accepts = tool.asks_for(theirs).filter(|_| !is_silent);
+    found.encode_spaces();
+    let words = found.whole_line(whole, tool, beside);
+    check_requests_file(whole, &words).map_err(|why| wrong(format!("{refusal}: {why}")))?;
+    found.note_missing_files(&words);
+    found.note_too_few_requests(&words);
+    found.note_lateness(tool, theirs, &words);
+    if let Some(flag) = tool.redirects
+        && !tool.has_typed(flag, theirs)
+        && !settings.follows_nothing
+    {
+        found.habits.push(format!("{} follows redirects, ours does not", tool.name));
+    }
+    found.note_unasked(tool, beside, &words);
+    // A URL in the place of the script leaves nothing to say of one.
+    if let UrlPlace::Script(_) = tool.url
+        && script.as_deref().is_none_or(|word| found.operands != [word])
+    {
+        let said = of_script(script.as_deref(), &words);
+        if write_unknown(&words).is_some() || settings.not_taken.is_none() {
+            found.to_fill.push(said);
+        } else {
+            found.harmless.push(said);
+        }
+        match settings.not_taken {
+            Some(what) if what.is_empty() => {}
+            Some(what) => found.left_out.push(format!("not taken: {}", listed(&what))),
+            None => found.harmless.push(OF_SCRIPT.to_owned()),
+        }
+    }
+    if words.windows(2).any(|pair| {
+        ["-d", "--data-raw"].contains(&pair[0].as_str())
+            && pair[1] != BODY
+            && masked_body(&pair[1]) == SECRET
+    }) {
+        found.to_fill.push(
+            "a body is shown only if it is JSON, XML or a form, with no secret in it".to_owned(),
+        );
+    }
+    // Before a line that measures something else.
+    let without = match &found.impossible[..] {
+        [] => String::new(),
+        [flag] => format!(", and {flag} is left out below"),
+        flags => format!(", and {} are left out below", listed(flags)),
+    };
+    Ok(PastedLine { refusal: format!("{refusal}{without}"), words, notes: found.notes() })
+}
+
+impl Translation {
+    /// All words of our line, with what the tool does by default; `beside` are words of ours.
+    fn whole_line(&self, whole: &Command, tool: &OtherTool, beside: &[String]) -> Vec<String> {
+        let mut words = vec!["load".to_owned()];
+        words.extend_from_slice(beside);
+        words.extend_from_slice(&self.flags);
+        let closes = match tool.keep_alive {
+            KeepAlive::Always => false,
+            KeepAlive::With(_) => !self.keeps_connections,
+            KeepAlive::Never => true,
+        };
+        if closes && !words.iter().any(|word| word == "-k") {
+            words.push("-k".to_owned());
+        }
+        // If `load` does not take these words, whoever types them is told why.
+        let filled = with_values(&[&words[..], &self.operands].concat());
+        if let Some(load) = parsed_load(whole, filled.iter()) {
+            words.extend(defaults(tool, &load));
+        }
+        words.extend(self.accepts.into_iter().flat_map(accepting));
+        words.extend_from_slice(&self.operands);
+        words
+    }
+}
+
+/// What to say of `hey -h` and `wrk --version`, which ask for the help or the version of the tool.
+fn asked_of(tool: &'static OtherTool, words: &[String]) -> Option<String> {
+    const HELP: [&str; 5] = ["-h", "-help", "--help", "-?", "help"];
+    const VERSION: [&str; 5] = ["-V", "-v", "-version", "--version", "version"];
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        let next = words.get(at + 1).map(String::as_str);
+        let is_command = at == 0 || word.starts_with('-');
+        at += 1;
+        match tool.read(word, next) {
+            Ok(TypedWord::Flags { takes_next, .. }) => at += usize::from(takes_next),
+            Ok(TypedWord::Operand) | Err(_) if !is_command => {}
+            _ if HELP.contains(&word.as_str()) => {
+                let (place, example) = match tool.url {
+                    UrlPlace::Word => ("a URL", "http://localhost:3000/".to_owned()),
+                    UrlPlace::Script(command) => ("its script", format!("{command} script.js")),
+                    UrlPlace::Targets(command) => {
+                        ("its targets", format!("{command} -rate=100 -duration=10s"))
+                    }
+                };
+                return Some(format!(
+                    "{tool}'s flags are translated: longtail {tool} with {tool}'s flags and {place} says what to type for the same load{}; type longtail load -h for the flags of longtail; for example: longtail {tool} {example}",
+                    tool.examples(),
+                    tool = tool.name
+                ));
+            }
+            _ if VERSION.contains(&word.as_str()) => {
+                return Some("type longtail -V for the version of longtail".to_owned());
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The value behind a flag of ours.
+fn value_behind(words: &[String], flag: &str) -> Option<String> {
+    words.windows(2).rfind(|pair| pair[0] == flag).map(|pair| pair[1].clone())
+}
+
+/// Words without a flag and its value.
+fn without_pair(mut words: Vec<String>, flag: &str) -> Vec<String> {
+    if let Some(at) = words.iter().position(|word| word == flag) {
+        words.drain(at..(at + 2).min(words.len()));
+    }
+    words
+}
+
+/// Reads the requests file of our line, if it is there: what is wrong with it, such as a second
+/// host, is said now and not by the line when it is pasted.
+fn check_requests_file(whole: &Command, words: &[String]) -> Result<(), RequestError> {
+    let Some(load) = parsed_load(whole, with_values(words).iter()) else { return Ok(()) };
+    let Some(path) = load.get_one::<PathBuf>("requests").filter(|path| path.is_file()) else {
+        return Ok(());
+    };
+    let url = load.get_one::<String>("url");
+    let given = FileDefaults {
+        format: load.get_one::<RequestsFormat>("requests_format").copied(),
+        target: url.map(|url| TargetUrl::parse(url)).transpose()?,
+        ..FileDefaults::default()
+    };
+    let root = load.get_one::<PathBuf>("requests_root");
+    requests::read_file(path, &given, root.map(PathBuf::as_path)).map(drop)
+}
+
+/// The definition of `load`, in all of longtail's.
+fn load_of(whole: &Command) -> &Command {
+    whole.find_subcommand("load").expect("longtail has load")
+}
+
+fn parsed_load<'w>(whole: &Command, words: impl Iterator<Item = &'w String>) -> Option<ArgMatches> {
+    let typed = std::iter::once("longtail".to_owned()).chain(words.cloned());
+    let mut found = whole.clone().try_get_matches_from(typed).ok()?;
+    found.remove_subcommand().map(|(_, load)| load)
+}
+
+/// The words of `vegeta attack` or `k6 run`, without that command. Flags may stand before it.
+fn without_subcommand(tool: &'static OtherTool, theirs: &[String]) -> Result<Vec<String>, Mistake> {
+    let name = match tool.url {
+        UrlPlace::Word => return Ok(theirs.to_vec()),
+        UrlPlace::Script(name) | UrlPlace::Targets(name) => name,
+    };
+    let command = tool.first_operand(theirs).unwrap_or(theirs.len());
+    let before = &theirs[..command];
+    let theirs = &theirs[command..];
+    match theirs.first() {
+        Some(word) if word == name => Ok([before, &theirs[1..]].concat()),
+        Some(word) if ["report", "plot", "encode", "dump"].contains(&word.as_str()) => {
+            let words = [before, &theirs[1..]].concat();
+            let meant = of_vegetas_result(word, &words);
+            Err(wrong(format!("{} {word} shows a result: {meant}", tool.name)))
+        }
+        Some(word) if !word.starts_with('-') && !synonyms::is_url(word) => Err(wrong(format!(
+            "longtail knows only the lines of {} {name}: longtail load -h lists what it can do",
+            tool.name
+        ))),
+        _ => Ok([before, theirs].concat()),
+    }
+}
+
+/// Finds the URL of a line that has none; `beside` are words of ours.
+fn find_url(tool: &OtherTool, beside: &[String], found: &mut Translation) {
+    match tool.url {
+        UrlPlace::Word => {
+            let is_in_file = found.flags.iter().any(|flag| flag == "--requests");
+            let is_beside = beside.iter().any(|word| synonyms::is_url(word));
+            if found.operands.is_empty() && !is_in_file && !is_beside {
+                found.operands.push(URL.to_owned());
+            }
+            if found.operands.iter().any(|word| word == URL) {
+                found.to_fill.push(PUT_YOURS.to_owned());
+            }
+        }
+        UrlPlace::Script(_)
+            if found
+                .operands
+                .first()
+                .is_some_and(|word| synonyms::is_url(word) && !is_script(word)) => {}
+        UrlPlace::Script(_) => {
+            found.operands = vec![URL.to_owned()];
+        }
+        UrlPlace::Targets(_) => {
+            if found.operands.is_empty() && !found.flags.iter().any(|flag| flag == "--requests") {
+                found
+                    .to_fill
+                    .push("targets are read from stdin: pipe the same into this line".to_owned());
+                found.flags.extend(["--requests", "-"].map(str::to_owned));
+            }
+            found.allow_bodies_outside_folder();
+        }
+    }
+}
+
+/// What of locust's file has flags here.
+const NO_PYTHON: &str =
+    "longtail runs no Python: --mix says the requests of its tasks, --think is their wait_time";
+
+/// What of k6's script has flags here.
+const OF_SCRIPT: &str = "its vus, duration, iterations and thresholds are -c, --for, -n and --expect; stages and executors with a rate are --rate, --ramp and --steps; sleep() is --think, headers are -H, methods and bodies -m and -d, checks --check";
+
+/// The script that a line of k6 names.
+fn script_of(tool: &'static OtherTool, theirs: &[String]) -> Option<String> {
+    tool.first_operand(theirs).map(|at| theirs[at].clone())
+}
+
+/// Words that stand in a line for what is not known, what each is, and a value that may stand there.
+const UNKNOWN: [(&str, &str, &str); 7] = [
+    (URL, "URL", "http://localhost/"),
+    (VUS, "number of virtual users", "1"),
+    (RATE, "rate", "1"),
+    (DURATION, "duration", "1s"),
+    (METHOD, "method", "GET"),
+    (BODY, "body", "a=1"),
+    (PATH, "path", "a"),
+];
+
+/// Whether a word of a line has this one for something unknown: `RATE`, `RATE,RATE`.
+pub(crate) fn stands_for(word: &str, unknown: &str) -> bool {
+    match unknown {
+        PATH => synonyms::is_url(word) && word.ends_with("/PATH"),
+        _ => word.split(',').any(|part| part == unknown),
+    }
+}
+
+/// A line with some values in the place of words that stand for those that only the user knows.
+pub(crate) fn with_values(line: &[String]) -> Vec<String> {
+    let value = |word: &String| {
+        let unknown = UNKNOWN.into_iter().find(|(unknown, _, _)| stands_for(word, unknown));
+        unknown.map_or_else(|| word.clone(), |(unknown, _, value)| word.replace(unknown, value))
+    };
+    line.iter().map(value).collect()
+}
+
+/// To write what is not known in the place of the words for it; `None` if a line has none of them.
+fn write_unknown(words: &[String]) -> Option<String> {
+    let is_there = |unknown: &str| words.iter().any(|word| stands_for(word, unknown));
+    let unknown: Vec<(&str, &str, &str)> =
+        UNKNOWN.into_iter().filter(|(word, _, _)| is_there(word)).collect();
+    if unknown.is_empty() {
+        return None;
+    }
+    let what: Vec<String> = unknown.iter().map(|(_, what, _)| (*what).to_owned()).collect();
+    let places: Vec<String> = unknown.iter().map(|(word, _, _)| (*word).to_owned()).collect();
+    Some(format!("write its {} in the place of {}", listed(&what), listed(&places)))
+}
+
+/// What to say of k6's script, which is not run. `words`: our line, in which words stand for what is
+/// not known of it.
+fn of_script(script: Option<&str>, words: &[String]) -> String {
+    let first = match script {
+        None => "its script is not run".to_owned(),
+        Some("-") => "the script on stdin is not run".to_owned(),
+        Some(script) if script.contains("://") || Path::new(script).exists() => {
+            format!("{} is not run", quoted(script))
+        }
+        Some(script) => format!("there is no file {}, and it would not be run", quoted(script)),
+    };
+    match write_unknown(words) {
+        Some(write) => format!("{first}: {write}"),
+        None => first,
+    }
+}
+
+/// What is added to a load so that it does what that tool does by default, and looks like it.
+fn defaults(tool: &OtherTool, load: &ArgMatches) -> Vec<String> {
+    let is_given = |id: &str| load.value_source(id) == Some(ValueSource::CommandLine);
+    let mut words = Vec::new();
+    for OthersDefault { without, words: theirs } in tool.defaults {
+        if !without.iter().any(|id| is_given(id)) {
+            words.extend_from_slice(theirs);
+        }
+    }
+    let has_body = BODY_FLAGS.into_iter().any(is_given);
+    if tool.gets_with_body && has_body && !is_given("method") {
+        words.extend(["-m", "GET"]);
+    }
+    let own_type = match tool.own_type {
+        OwnType::OfBodies(name) if has_body => Some(name),
+        OwnType::OfAll(name) => Some(name),
+        OwnType::None | OwnType::OfBodies(_) => None,
+    };
+    let is_type = |header: &String| header.to_ascii_lowercase().starts_with("content-type:");
+    let says_type = is_given("content_type")
+        || load.get_many::<String>("headers").is_some_and(|mut headers| headers.any(is_type));
+    if let Some(name) = own_type.filter(|_| !says_type) {
+        words.extend(["-T", name]);
+    }
+    let is_tls = load.get_one::<String>("url").is_some_and(|url| url.starts_with("https://"));
+    if is_tls && !tool.verifies_certificates && !is_given("insecure") {
+        words.push("--insecure");
+    }
+    if let Some(style) = tool.style
+        && !OTHER_LAYOUTS.into_iter().any(is_given)
+    {
+        words.extend(["--style", style]);
+    }
+    words.into_iter().map(str::to_owned).collect()
+}
+
+/// What to say of `load --as hey -- HEY'S WORDS`, which older versions ran; `None` if `flag`, which
+/// `load` does not have, is another one.
+pub(crate) fn after_as(
+    whole: &Command,
+    flag: &str,
+    words: &[String],
+) -> Option<Result<Vec<PastedLine>, Mistake>> {
+    if !["--as", "--like"].contains(&flag) {
+        return None;
+    }
+    let dashes = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let (before, after) = words.split_at(dashes);
+    let glued = format!("{flag}=");
+    let at = before.iter().position(|word| word == flag || word.starts_with(&glued))?;
+    let (name, flag_words) = match before[at].strip_prefix(&glued) {
+        Some(name) => (name, 1),
+        None => (before.get(at + 1).map_or("", String::as_str), 2),
+    };
+    let refusal = format!("load has no {flag}");
+    let Some(tool) = OtherTool::of(name) else {
+        let known = TOOLS.map(|tool| tool.name).join(" ");
+        return Some(Err(wrong(format!(
+            "{refusal}: command lines of these tools are known here: {known}"
+        ))));
+    };
+    let mut beside = before.to_vec();
+    beside.drain(at..(at + flag_words).min(before.len()));
+    if let Some(command) = beside.iter().position(|word| word == "load") {
+        beside.remove(command);
+    }
+    let theirs = after.get(1..).unwrap_or_default();
+    Some(answer(whole, tool, &refusal, &beside, theirs))
+}
+
+/// Whether these words behind `attack` are vegeta's, and not those of `attack.cr`.
+pub(crate) fn are_vegetas(words: &[String]) -> bool {
+    let is_ours =
+        |word: &String| ["--target-throughput", "--url"].iter().any(|ours| word.starts_with(ours));
+    let next = words.get(1).map(String::as_str);
+    let is_vegetas = |word: &String| {
+        OtherTool::of("vegeta")
+            .is_some_and(|tool| matches!(tool.read(word, next), Ok(TypedWord::Flags { .. })))
+    };
+    words.first().is_some_and(is_vegetas) && !words.iter().any(is_ours)
+}
+
+/// How the tool takes these words that alone has a long flag of them, such as oha's `--no-tui`;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::definition;
+
+    fn line(tool: &str, beside: &str, theirs: &str) -> String {
+        let words = |line: &str| shlex::split(line).unwrap();
+        let tool = OtherTool::of(tool).unwrap();
+        let answered = answer(&definition(), tool, "no", &words(beside), &words(theirs));
+        match answered {
+            Ok(lines) => {
+                let [PastedLine { refusal, words, notes }] = &lines[..] else {
+                    panic!("{lines:?}")
+                };
+                let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+                let notes: Vec<String> = notes.iter().map(|note| format!("; {note}")).collect();
+                format!("{refusal}: type longtail {}{}", words.join(" "), notes.concat())
+            }
+            Err(mistake) => mistake.to_string(),
+        }
+    }
+
+    /// What is said of each line of hey that has no more to it.
+    const HEYS: &str = "; hey follows redirects, ours does not";
+
+    /// The three notes that may change the figures most come first, others together behind them.
+    #[test]
+    fn too_few_requests_for_an_expectation_are_named() {
+        let noted = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(|it| it.replace('_', " ")).collect();
+            let mut found = Translation::default();
+            found.note_too_few_requests(&words);
+            found.fails
+        };
+        let expected = ["50 responses cannot show p99 < 250ms (exit code 1): -n 400 can"];
+        assert_eq!(noted("load -n 50 --expect p99_<_250ms http://h/"), expected);
+        assert!(noted("load -n 400 --expect p99_<_250ms http://h/").is_empty());
+        assert!(noted("load -n 50 --expect mean_<_250ms http://h/").is_empty());
+        assert!(noted("load --for 5s --expect p99_<_250ms http://h/").is_empty());
+    }
+
+    #[test]
+    fn losses_stand_before_what_is_so_in_every_line() {
+        let tool = OtherTool::of("hey").unwrap();
+        let theirs = "-h2 -n 52 -c 5 -q 3 -d a=1 -disable-compression URL".split(' ');
+        let theirs: Vec<String> = theirs.map(str::to_owned).collect();
+        let said = answer(&definition(), tool, "no", &[], &theirs);
+        let notes = said.map(|lines| lines[0].notes.clone()).unwrap_or_default();
+        assert_eq!(notes.len(), 4);
+        assert_eq!(notes[0], "put your URL in the place of URL");
+        assert_eq!(notes[1], "hey's -h2 cannot be done here: longtail speaks HTTP/1.1 only");
+        assert!(notes[2].starts_with("hey's -q waits"), "{}", notes[2]);
+        let of_requests = notes[3].find("hey sends 50 of 52 requests").unwrap();
+        assert!(of_requests < notes[3].find("hey follows redirects, ours does not").unwrap());
+    }
+
+    #[test]
+    fn heys_lines_become_ours() {
+        for (theirs, ours) in [
+            (
+                "-z 20s -m GET http://h/",
+                "--for 20s -m GET -c 50 --timeout 20s -T text/html --style hey -H 'Accept-Encoding: gzip' http://h/",
+            ),
+            (
+                "http://h/",
+                "-c 50 --timeout 20s -n 200 -T text/html --style hey -H 'Accept-Encoding: gzip' http://h/",
+            ),
+            (
+                "-c=4 -n=8 http://h/",
+                "-c 4 -n 8 --timeout 20s -T text/html --style hey -H 'Accept-Encoding: gzip' http://h/",
+            ),
+            (
+                "-c 20 -n 2000 -cpus 16 -disable-keepalive http://h/sleep0.2",
+                "-c 20 -n 2000 --generator-threads 16 -k --timeout 20s -T text/html --style hey -H 'Accept-Encoding: gzip' http://h/sleep0.2",
+            ),
+        ] {
+            assert_eq!(line("hey", "", theirs), format!("no: type longtail load {ours}{HEYS}"));
+        }
+    }
+
+    #[test]
+    fn bodies_have_the_type_that_the_tool_gives_them() {
+        for (tool, theirs, ours) in [
+            (
+                "hey",
+                "-n 1 -c 1 -m POST -T text/plain -U me/1 -d 'hello you' -t 0 https://h/",
+                "-n 1 -c 1 -m POST -T text/plain -H 'User-Agent: me/1 hey/0.0.1' -d 'hello you' --timeout 24h --insecure --style hey -H 'Accept-Encoding: gzip' https://h/",
+            ),
+            (
+                "hey",
+                "-n 1 -c 1 -m POST -d a=1 http://h/",
+                "-n 1 -c 1 -m POST -d a=1 --timeout 20s -T text/html --style hey -H 'Accept-Encoding: gzip' http://h/",
+            ),
+            (
+                "curl",
+                "-d a=1 -H 'content-type: a/b' http://h/",
+                "-d a=1 -H 'content-type: a/b' -n 1 -c 1 http://h/",
+            ),
+            ("ab", "-p body http://h/", "-D body -k -c 1 -n 1 -T text/plain http://h/"),
+        ] {
+            let said = line(tool, "", theirs);
+            let begins = said.starts_with(&format!("no: type longtail load {ours}"));
+            let says_type = said.contains(" itself ") && said.contains(" calls ");
+            assert!(
+                begins && says_type == (ours.contains(" -T ") && !theirs.contains("-T")),
+                "{said}"
+            );
+        }
+    }
+
+    #[test]
+    fn wrks_lines_become_ours() {
+        for (theirs, ours) in [
+            (
+                "-t12 -c400 -d30s http://h/index.html",
+                "--generator-threads 12 -c 396 --for 30s --style wrk http://h/index.html",
+            ),
+            (
+                "--duration 3 -c 2k http://h/",
+                "--for 3s -c 2000 --generator-threads 2 --style wrk http://h/",
+            ),
+        ] {
+            let said = line("wrk", "", theirs);
+            assert!(said.contains(&format!(": type longtail load {ours}")), "{said}");
+        }
+    }
+
+    #[test]
+    fn flags_of_ours_beside_theirs_stay() {
+        for (beside, ours) in [
+            (
+                "-c 8 --rate 10/s",
+                "-c 8 --rate 10/s --timeout 20s -n 200 -T text/html --style hey -H 'Accept-Encoding: gzip' http://h/",
+            ),
+            (
+                "-kc8 --for=1s --json",
+                "-kc8 --for=1s --json --timeout 20s -T text/html -H 'Accept-Encoding: gzip' http://h/",
+            ),
+            (
+                "--fail-if 'p99 > 1s' --generator hey",
+                "--fail-if 'p99 > 1s' --generator hey -c 50 --timeout 20s -n 200 -T text/html -H 'Accept-Encoding: gzip' http://h/",
+            ),
+        ] {
+            let said = line("hey", beside, "http://h/");
+            assert_eq!(said, format!("no: type longtail load {ours}{HEYS}"));
+        }
+    }
+
+    #[test]
+    fn what_has_no_counterpart_is_named() {
+        let said = line("wrk", "", "-c4 -d1s --latency http://h/");
+        assert!(said.ends_with(" http://h/; --latency: percentiles are always printed"), "{said}");
+        let said = line("hey", "", "-n 5 -z 1s -disable-compression http://h/");
+        let notes = "; hey ignores -n beside -z; -disable-compression: no compressed response is asked for; hey follows redirects, ours does not";
+        assert!(said.starts_with("no: type longtail load --for 1s"), "{said}");
+        assert!(said.ends_with(notes), "{said}");
+        assert!(line("wrk", "", "-s x.lua http://h/").contains("there is no file x.lua"));
+        assert!(line("hey", "", "-Z http://h/").contains("-Z is no flag of hey"));
+    }
+}

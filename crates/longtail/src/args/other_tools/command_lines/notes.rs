@@ -1,0 +1,150 @@
+//! What is said below our line: what was left out, what differs, and what may fail.
+
+use judge::words::listed;
+use model::objective::ObjectiveFigure;
+use model::{Interval, Nanos, Objective};
+
+use super::translation::Translation;
+use super::value_behind;
+use crate::args::other_tools::flags::{OtherTool, OwnType};
+
+/// The most notes below a line of what is lost or to be done; what is less important stands together
+/// in the last one. What changes little, or is so in nearly every line, is one more.
+const MOST_NOTES: usize = 3;
+
+impl Translation {
+    /// What is said below our line, the most consequential first.
+    pub(super) fn notes(&self) -> Vec<String> {
+        // Of a flag that is given twice.
+        let once = |kinds: &[&Vec<String>]| {
+            let mut notes: Vec<String> = Vec::new();
+            for note in kinds.iter().copied().flatten() {
+                if !notes.contains(note) {
+                    notes.push(note.clone());
+                }
+            }
+            notes
+        };
+        let mut notes = once(&[&self.fails, &self.to_fill, &self.left_out, &self.differs]);
+        if notes.len() > MOST_NOTES {
+            let others = notes.split_off(MOST_NOTES - 1).join("; ");
+            notes.push(others);
+        }
+        let minor = once(&[&self.harmless, &self.habits]).join("; ");
+        notes.extend(Some(minor).filter(|minor| !minor.is_empty()));
+        notes
+    }
+
+    /// A tool that goes on until it is interrupted, where ours ends.
+    pub(super) fn note_endless(&mut self, tool: &'static OtherTool, theirs: &[String]) {
+        let ends: &[&str] = match tool.name {
+            "vegeta" => &["duration"],
+            "siege" => &["t", "r"],
+            "locust" => &["t"],
+            _ => return,
+        };
+        if !ends.iter().any(|flag| tool.has_typed(flag, theirs)) {
+            self.differs.push(format!(
+                "without -{} {} goes on for ever; ours ends after 10 s unless --for says otherwise",
+                ends.join(" or -"),
+                tool.name
+            ));
+        }
+    }
+
+    /// Expectations that this number of requests cannot show, so that our line ends with exit code
+    /// 1 where the other tool's ends with 0.
+    pub(super) fn note_too_few_requests(&mut self, words: &[String]) {
+        let number = |flag: &str| value_behind(words, flag)?.parse::<u64>().ok();
+        let time = |flag: &str| value_behind(words, flag)?.parse::<Nanos>().ok();
+        let rate = value_behind(words, "--rate");
+        let rate = rate.and_then(|rate| rate.trim_end_matches("/s").parse::<f64>().ok());
+        // With pauses a connection sends at most one request a pause.
+        let per_s = match (rate, number("-c"), time("--think")) {
+            (Some(rate), _, _) => Some(rate),
+            (None, Some(users), Some(think)) if think > Nanos::ZERO => {
+                Some(users as f64 / think.as_secs_f64())
+            }
+            _ => None,
+        };
+        let by_time = per_s.zip(time("--for"));
+        let requests = match (number("-n"), by_time) {
+            (Some(requests), _) => requests,
+            (None, Some((per_s, length))) => (per_s * length.as_secs_f64()) as u64,
+            (None, None) => return,
+        };
+        let expected = words.windows(2).filter(|pair| pair[0] == "--expect").map(|pair| &pair[1]);
+        for expected in expected {
+            let Ok(Objective { figure: ObjectiveFigure::ResponseTime(quantile), .. }) =
+                expected.parse()
+            else {
+                continue;
+            };
+            let unknown = Interval {
+                quantile,
+                inflation: None,
+                low: None,
+                high: None,
+                without_generator: None,
+            };
+            let Some(needed) = unknown.responses_needed(requests, None, 1.0) else { continue };
+            let enough = match by_time.filter(|_| number("-n").is_none()) {
+                // Responses take time, too, and what is near the least may not be enough.
+                Some((per_s, _)) => {
+                    format!("--for={}s", (1.5 * needed as f64 / per_s).ceil())
+                }
+                None => format!("-n {}", requests * needed.div_ceil(requests.max(1))),
+            };
+            self.fails.push(format!(
+                "{requests} responses cannot show {expected} (exit code 1): {enough} can"
+            ));
+        }
+    }
+
+    /// What becomes of requests for which no connection is free when they are due: most tools send
+    /// them late and forget since when they waited.
+    pub(super) fn note_lateness(
+        &mut self,
+        tool: &'static OtherTool,
+        theirs: &[String],
+        words: &[String],
+    ) {
+        let is_open = words.iter().any(|word| word == "--rate");
+        let note = match tool.name {
+            "vegeta" if is_open && tool.has_typed("max-workers", theirs) => {
+                "with all -max-workers busy, vegeta's times count from the sending, ours from the due time"
+            }
+            "oha" if is_open && !tool.has_typed("latency-correction", theirs) => {
+                "oha's times count from the sending (without --latency-correction), ours from the due time"
+            }
+            _ => return,
+        };
+        self.differs.push(note.to_owned());
+    }
+
+    /// What a tool sends unasked, and a server may answer otherwise without: the method of a body,
+    /// and headers. `words` is our line, `beside` are words of ours in it that were typed.
+    pub(super) fn note_unasked(&mut self, tool: &OtherTool, beside: &[String], words: &[String]) {
+        let typed = [&self.flags[..], beside].concat();
+        let has = |words: &[String], word: &str| words.iter().any(|one| one == word);
+        if has(words, "GET") && !has(&typed, "GET") {
+            self.habits.push(format!("{} sends GET unless -m says otherwise", tool.name));
+        }
+        let has_body = ["-d", "--data-raw", "-D"].iter().any(|flag| has(words, flag));
+        if !has_body {
+            return;
+        }
+        let encodings = self.accepts.map(|_| "asks for compressed responses (Accept-Encoding)");
+        let is_unasked = has(words, "-T") && !has(&typed, "-T");
+        let own_type = match tool.own_type {
+            OwnType::OfBodies(name) if is_unasked => Some(format!("calls a body {name} (-T)")),
+            OwnType::OfAll(name) if is_unasked => Some(format!("calls every request {name} (-T)")),
+            OwnType::None | OwnType::OfBodies(_) | OwnType::OfAll(_) => None,
+        };
+        let unasked: Vec<String> =
+            encodings.map(str::to_owned).into_iter().chain(own_type).collect();
+        if !unasked.is_empty() {
+            self.habits.push(format!("{} itself {}", tool.name, listed(&unasked)));
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The requests of a script of k6, as plain words or as lines of `--mix`.
+
+use model::Nanos;
+
+use super::load_shape::time;
+use super::varying_numbers::{BEGIN, END, as_written, varies, with_ends};
+use crate::args::other_tools::js_literals::{
+    JsCall, JsValue, form, opened_file, value_with_constants,
+};
+
+/// The body of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ScriptBody {
+    None,
+    Text(String),
+    /// What this file has, whose path begins at the script's folder.
+    File(String),
+    Computed,
+}
+
+/// A request as a script has it.
+#[derive(Clone, Debug)]
+pub(super) struct ScriptRequest {
+    /// `None` if it is computed.
+    pub(super) method: Option<String>,
+    /// `None` if it is computed.
+    pub(super) url: Option<String>,
+    /// As it stands in the script, without quotes and random numbers.
+    pub(super) written_url: String,
+    pub(super) body: ScriptBody,
+    /// Whether its body is an object, which k6 sends as a form.
+    pub(super) is_form: bool,
+    /// `Name: value`.
+    pub(super) headers: Vec<String>,
+    pub(super) timeout: Option<Nanos>,
+    /// Whether it follows no redirect.
+    pub(super) follows_nothing: bool,
+    /// What it has beyond that.
+    pub(super) not_taken: Vec<String>,
+}
+
+/// A request as a line of `--mix`.
+pub(super) struct ScriptMixLine {
+    /// `http://host:port`
+    pub(super) origin: String,
+    pub(super) line: String,
+}
+
+impl ScriptRequest {
+    /// The requests of the default function, each of which is sent once in every iteration.
+    pub(super) fn all_in(code: &str, of_body: &[JsCall<'_>]) -> Vec<ScriptRequest> {
+        let requests = of_body.iter().filter(|call| method_of(call).is_some());
+        requests.filter_map(|call| ScriptRequest::of(code, call)).collect()
+    }
+
+    pub(super) fn of(code: &str, call: &JsCall<'_>) -> Option<ScriptRequest> {
+        let mut arguments =
+            call.arguments.iter().map(|written| value_with_constants(code, written));
+        let method = match method_of(call)? {
+            "request" => arguments.next().and_then(|method| method.text().map(str::to_owned)),
+            method => Some(method.to_owned()),
+        };
+        let is_url = |url: &String| url.starts_with("http://") || url.starts_with("https://");
+        let url = arguments.next().and_then(|url| url.text().map(str::to_owned)).filter(is_url);
+        // http.get(url, parameters), http.post(url, body, parameters)
+        let sent = if ["http.get", "http.head"].contains(&call.name) {
+            JsValue::Nothing
+        } else {
+            arguments.next().unwrap_or(JsValue::Nothing)
+        };
+        let has_object = |written: &&str| written.trim().starts_with('{');
+        let is_named = method_of(call) == Some("request");
+        let of_url = usize::from(is_named);
+        let written_url = call.arguments.get(of_url).copied().unwrap_or_default();
+        let body = match &sent {
+            JsValue::Nothing => ScriptBody::None,
+            JsValue::Text(body) if body.is_empty() => ScriptBody::None,
+            JsValue::Text(body) if !varies(body) => ScriptBody::Text(body.clone()),
+            JsValue::Object(_) => match form(&sent).filter(|body| !varies(body)) {
+                Some(body) => ScriptBody::Text(body),
+                None => ScriptBody::Computed,
+            },
+            _ => call
+                .arguments
+                .get(of_url + 1)
+                .and_then(|written| opened_file(code, written))
+                .map_or(ScriptBody::Computed, ScriptBody::File),
+        };
+        let mut request = ScriptRequest {
+            method,
+            url,
+            written_url: as_written(written_url),
+            body,
+            // Of `{ ...base }` no more is known.
+            is_form: matches!(sent, JsValue::Object(_))
+                || sent == JsValue::Computed
+                    && call.arguments.get(of_url + 1).is_some_and(has_object),
+            headers: Vec::new(),
+            timeout: None,
+            follows_nothing: false,
+            not_taken: Vec::new(),
+        };
+        if request.is_form && call.arguments.iter().any(|written| written.contains("http.file(")) {
+            request.is_form = false;
+            request.not_taken.push("its form with a file (multipart/form-data)".to_owned());
+        }
+        match arguments.next() {
+            None | Some(JsValue::Nothing) => {}
+            Some(JsValue::Object(parameters)) => {
+                for (name, value) in parameters {
+                    request.take_parameter(&name, &value);
+                }
+            }
+            Some(_) => request.not_taken.push("the headers of its request (-H)".to_owned()),
+        }
+        Some(request)
+    }
+
+    /// Whether k6 itself says that its body is a form: no header of it says what it is.
+    pub(super) fn is_own_form(&self) -> bool {
+        let says_type = |header: &String| header.to_ascii_lowercase().starts_with("content-type:");
+        self.is_form && !self.headers.iter().any(says_type)
+    }
+
+    fn take_parameter(&mut self, name: &str, value: &JsValue) {
+        match (name, value) {
+            ("headers", JsValue::Object(headers)) => {
+                for (at, (name, value)) in headers.iter().enumerate() {
+                    // Of two of a name the last one counts.
+                    if headers[at + 1..].iter().any(|(later, _)| later == name) {
+                        continue;
+                    }
+                    match value {
+                        JsValue::Text(value) if !varies(value) => {
+                            self.headers.push(format!("{name}: {value}"));
+                        }
+                        _ => self.not_taken.push(format!("its header {name} (-H)")),
+                    }
+                }
+            }
+            ("headers", _) => self.not_taken.push("the headers of its request (-H)".to_owned()),
+            ("timeout", value) if time(value).is_some() => self.timeout = time(value),
+            ("timeout", _) => self.not_taken.push("timeout of its request (--timeout)".to_owned()),
+            ("redirects", JsValue::Number(most)) => self.follows_nothing = most == "0",
+            ("tags" | "responseType" | "responseCallback" | "redirects", _) => {}
+            _ => self.not_taken.push(format!("{name} of its request")),
+        }
+    }
+
+    /// It as a line of `--mix`; `None` if something in it is computed, or would be read otherwise
+    /// there.
+    pub(super) fn mix_line(&self) -> Option<ScriptMixLine> {
+        let url = self.url.as_deref()?;
+        let host = url.find("://")? + "://".len();
+        let end = url[host..].find(['/', '?', '#']).map_or(url.len(), |at| host + at);
+        let path = url[end..].split('#').next().unwrap_or_default().replace(',', "%2C");
+        let path = if path.starts_with('/') { path } else { format!("/{path}") };
+        let is_odd = |text: &str| text.contains(|c: char| c.is_whitespace() || "{}'\"".contains(c));
+        // What a script's own text has between braces would be read as a value that varies.
+        let is_plain = path.split(BEGIN).enumerate().all(|(at, part)| match at {
+            0 => !is_odd(part),
+            _ => part.split_once(END).is_some_and(|(_, behind)| !is_odd(behind)),
+        });
+        if !is_plain || varies(&url[..end]) {
+            return None;
+        }
+        let path = with_ends(&path);
+        let mut line = format!("{} {path}", self.method.as_deref()?);
+        match &self.body {
+            ScriptBody::None => {}
+            ScriptBody::Text(body) => line.extend([" -d ", &quoted_in_mix(body)?]),
+            ScriptBody::File(_) | ScriptBody::Computed => return None,
+        }
+        if self.is_own_form() {
+            line.extend([" -H ", &quoted_in_mix(&format!("Content-Type: {FORM}"))?]);
+        }
+        for header in &self.headers {
+            line.extend([" -H ", &quoted_in_mix(header)?]);
+        }
+        Some(ScriptMixLine { origin: url[..end].to_owned(), line })
+    }
+}
+
+/// The type of a body that k6 makes of an object.
+pub(super) const FORM: &str = "application/x-www-form-urlencoded";
+
+/// A text in quotes, as a line of `--mix` reads it; `None` if it has what begins a value that varies
+/// there, such as `{1..9}`, or a control character.
+pub(crate) fn quoted_in_mix(text: &str) -> Option<String> {
+    let may_vary = text.split('{').skip(1).any(|behind| {
+        let inside = behind.split_once('}').map_or("", |(inside, _)| inside);
+        !inside.is_empty() && !inside.contains('"')
+    });
+    if may_vary || text.contains(char::is_control) {
+        return None;
+    }
+    Some(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
+}
+
+/// `http.get` and the like: the method, or `request`, whose first argument says it.
+pub(super) fn method_of(call: &JsCall<'_>) -> Option<&'static str> {
+    Some(match call.name.strip_prefix("http.")? {
+        "get" => "GET",
+        "head" => "HEAD",
+        "post" => "POST",
+        "put" => "PUT",
+        "patch" => "PATCH",
+        "del" => "DELETE",
+        "options" => "OPTIONS",
+        "request" | "asyncRequest" => "request",
+        _ => return None,
+    })
+}
