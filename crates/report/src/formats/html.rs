@@ -101,7 +101,8 @@ fn drawn(study: &Study, summary: &Summary<'_>) -> String {
         return String::new();
     }
     if !left_out.is_empty() {
-        left_out = format!("<div class=\"card\"><h3>Not drawn</h3><ul>{left_out}</ul></div>\n");
+        left_out =
+            format!("<div class=\"card left-out\"><h3>Not drawn</h3><ul>{left_out}</ul></div>\n");
     }
     format!("<div class=\"figures\">\n{drawn}{left_out}</div>\n")
 }

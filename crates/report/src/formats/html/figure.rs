@@ -182,8 +182,15 @@ struct MappedRun<'a> {
     map: &'a ResponseTimeMap,
 }
 
+/// A time that responses shall not exceed, as its plot shows it.
+pub(crate) struct TimeLimit {
+    pub(crate) time: Nanos,
+    /// The condition that was asked for.
+    pub(crate) name: String,
+}
+
 /// Heat maps of response time over due time, with the accept queue below; all runs are equally wide.
-pub(crate) fn heat_map(runs: &[&Run]) -> Result<PageFigure, String> {
+pub(crate) fn heat_map(runs: &[&Run], limits: &[TimeLimit]) -> Result<PageFigure, String> {
     let runs: Vec<MappedRun<'_>> = runs.iter().copied().filter_map(MappedRun::of).collect();
     if runs.is_empty() {
         return Err("no good response was recorded".to_owned());
@@ -197,7 +204,10 @@ pub(crate) fn heat_map(runs: &[&Run]) -> Result<PageFigure, String> {
         let cells = runs.iter().enumerate().flat_map(of_run).collect();
         PlotMark::new(format!("heat{shade}"), PlotShape::Cells(cells), "")
     };
-    let cells = (0..SHADES).map(of_shade).collect();
+    let of_limit = |limit: &TimeLimit| {
+        PlotMark::new("ideal", PlotShape::Level(limit.time.as_millis_f64()), "")
+    };
+    let cells = (0..SHADES).map(of_shade).chain(limits.iter().map(of_limit)).collect();
     let queue = |(place, mapped): (usize, &MappedRun<'_>)| mapped.queue(place, runs.len());
     let queues: Vec<PlotMark> = runs.iter().enumerate().filter_map(queue).collect();
     let has_queue = !queues.is_empty();
@@ -218,6 +228,7 @@ pub(crate) fn heat_map(runs: &[&Run]) -> Result<PageFigure, String> {
     if let Some(last) = key.last_mut() {
         last.meaning += " responses";
     }
+    key.extend(limits.iter().map(|limit| KeyEntry::new("ideal", limit.name.as_str())));
     let queue = match (has_queue, is_alone) {
         (true, _) => " Below: connections that wait in the kernel to be accepted.",
         (false, false) => {

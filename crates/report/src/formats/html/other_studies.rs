@@ -7,7 +7,7 @@ use model::comparison::{ComparedMetric, ComparisonQuestion, Difference};
 use model::tally::Second;
 use model::{
     Bodies, BodiesStudy, Body, BodyKind, LoadStudy, Nanos, ObjectiveFigure, Pace, Profile, Rate,
-    Socket, TrialResult,
+    Socket, Threshold, TrialResult,
 };
 
 use crate::capacity::SummaryCapacity;
@@ -17,8 +17,8 @@ use crate::comparison::summary::{self, SummaryComparison};
 use crate::details::{PivotPlace, median_of_body};
 use crate::html::event;
 use crate::html::figure::{
-    FEWEST_ABOVE, KeyEntry, PageFigure, SECONDS, TitledFigure, drawn, heat_map, limit, spread,
-    spread_plot, stacked, thinned, time_axis,
+    FEWEST_ABOVE, KeyEntry, PageFigure, SECONDS, TimeLimit, TitledFigure, drawn, heat_map, limit,
+    spread, spread_plot, stacked, thinned, time_axis,
 };
 use crate::number;
 use crate::plot::{AxisScale, AxisTick, Plot, PlotAxis, PlotCell, PlotMark, PlotPoint, PlotShape};
@@ -43,11 +43,34 @@ pub(crate) fn of_load(study: &LoadStudy, summary: &Summary<'_>) -> Vec<TitledFig
     let figures = [
         ("How response times are spread", spread_of_times(study, summary)),
         (rates, rates_over_time(study)),
-        ("Response time over time", heat_map(&[&study.run])),
+        ("Response time over time", heat_map(&[&study.run], &limits_of_all(study))),
         ("The generator's own delay", generators_delay(study)),
     ];
     let figures = figures.map(|(title, drawn)| TitledFigure { title: title.into(), drawn });
     event::figure(&study.run).into_iter().chain(figures).collect()
+}
+
+/// The limits of response times of all requests.
+fn limits_of_all(study: &LoadStudy) -> Vec<TimeLimit> {
+    let of_threshold = |threshold: &Threshold| {
+        let condition = threshold.condition;
+        let is_of_all = threshold.class.is_none() && condition.part.is_none();
+        match condition.figure {
+            ObjectiveFigure::ResponseTime(_) | ObjectiveFigure::Max if is_of_all => {
+                Some(TimeLimit {
+                    time: Nanos::from_secs_f64(condition.limit / 1e9),
+                    name: name_of(threshold),
+                })
+            }
+            _ => None,
+        }
+    };
+    study.plan.thresholds.iter().filter_map(of_threshold).collect()
+}
+
+/// What was asked for, as it was typed.
+fn name_of(threshold: &Threshold) -> String {
+    if threshold.is_expected { threshold.asked() } else { threshold.to_string() }
 }
 
 fn spread_of_times(study: &LoadStudy, summary: &Summary<'_>) -> Result<PageFigure, String> {
@@ -69,9 +92,12 @@ fn spread_of_times(study: &LoadStudy, summary: &Summary<'_>) -> Result<PageFigur
         if let Some(measured) = run.response_time(quantile).time().filter(|_| is_of_all) {
             lines.push(limit("ideal", quantile, condition.limit / 1e6, measured));
             key.push(KeyEntry::new("ideal", threshold.to_string()));
-            let name =
-                if threshold.is_expected { threshold.asked() } else { threshold.to_string() };
-            labels.push(label_of_limit(quantile, condition.limit / 1e6, measured, name));
+            labels.push(label_of_limit(
+                quantile,
+                condition.limit / 1e6,
+                measured,
+                name_of(threshold),
+            ));
             labelled.push(quantile);
         }
     }

@@ -22,7 +22,7 @@ const FIGURES: [(&str, Drawing); 8] = [
     ("Response time against load", load_axis::response_times),
     ("Throughput against load", load_axis::throughput),
     ("Where the time goes", parts),
-    ("Over time: response time and accept queue", |runs| heat_map(&runs.first_of_each())),
+    ("Over time: response time and accept queue", |runs| heat_map(&runs.first_of_each(), &[])),
     ("How response times are spread", spread_of_times),
     ("Responses of each connection", connections),
     ("Shares of the workers", worker_shares),
