@@ -88,10 +88,10 @@ fn enough_threads(prediction: &Prediction, lock: &RubyLock) -> Option<String> {
     ))
 }
 
-/// Which limit is the smallest, and what the others allow: `Ruby's lock (threads 222)`.
+/// Which limit is the smallest, and what the others allow: `Ruby's lock (222 by the threads)`.
 fn smallest_of(limits: &RateLimits, cpus: Option<ServerCpus>) -> String {
     let known = [
-        Some(("threads".to_owned(), limits.threads)),
+        Some(("the threads".to_owned(), limits.threads)),
         limits.lock.map(|rate| ("Ruby's lock".to_owned(), rate)),
         cpus.map(in_words).zip(limits.cpus),
     ];
@@ -103,7 +103,8 @@ fn smallest_of(limits: &RateLimits, cpus: Option<ServerCpus>) -> String {
     if others.is_empty() {
         return named;
     }
-    let allowed = |(name, rate): &(String, f64)| format!("{name} {}", number::rate_in_words(*rate));
+    let allowed =
+        |(name, rate): &(String, f64)| format!("{} by {name}", number::rate_in_words(*rate));
     format!("{named} ({})", others.iter().map(allowed).collect::<Vec<_>>().join(", "))
 }
 
