@@ -101,6 +101,10 @@ pub struct Difference {
     pub two_changes: Option<TwoValues>,
     /// The ends of its interval; `None` if there are too few blocks for its level.
     pub interval: Option<[f64; 2]>,
+    /// If runs of one arm are overloaded, so that the interval has only one end, and that end is on one
+    /// side of 0: that end. The difference is at least as large.
+    #[serde(skip)]
+    pub at_least: Option<f64>,
     /// The chance that the interval misses the difference.
     pub level: f64,
     /// Whether the interval was visibly widened to what the throughputs show of a difference of
@@ -218,6 +222,7 @@ impl ComparedMetric {
                 ..it
             }),
             interval: turned.interval.map(|[low, high]| [turn(high), turn(low)]),
+            at_least: turned.at_least.map(turn),
             verdict: match turned.verdict {
                 ComparisonVerdict::Worse => ComparisonVerdict::Better,
                 ComparisonVerdict::Better => ComparisonVerdict::Worse,
@@ -727,6 +732,7 @@ impl ArmSamples {
             estimate: estimate.map(part),
             two_changes: self.two_changes(pair, margin),
             interval: interval.map(|ends| ends.map(part)),
+            at_least: None,
             level: part(level),
             reaches_throughput: false,
             margin,
@@ -787,11 +793,18 @@ impl Difference {
         Difference { verdict, doubt: None, ..self }
     }
 
-    /// Without an estimate or an interval that overloaded runs make infinite.
+    /// Without an estimate or an end of its interval that overloaded runs make infinite.
     fn without_endless(self) -> Difference {
+        let ends = self.interval.unwrap_or_default();
+        let at_least = match ends.map(is_endless) {
+            [false, true] if excludes_zero(ends) => Some(ends[0]),
+            [true, false] if excludes_zero(ends) => Some(ends[1]),
+            _ => None,
+        };
         Difference {
             estimate: self.estimate.filter(|part| !is_endless(*part)),
             interval: self.interval.filter(|ends| !ends.iter().copied().any(is_endless)),
+            at_least,
             ..self
         }
     }

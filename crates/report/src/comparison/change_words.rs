@@ -62,9 +62,16 @@ pub(crate) fn estimate_of(difference: &Difference) -> Option<String> {
     difference.estimate.map(|part| format!("{} %", percent(part, decimals_of(difference))))
 }
 
-/// `[-1.2, +3.0]`
+/// `[-1.2, +3.0]`; where overloaded runs leave no upper end, `[+348, ∞]`.
 pub(crate) fn interval_of(difference: &Difference) -> Option<String> {
-    difference.interval.map(|ends| in_brackets(ends, decimals_of(difference)))
+    match (difference.interval, difference.at_least) {
+        (Some(ends), _) => Some(in_brackets(ends, decimals_of(difference))),
+        (None, Some(least)) if least > 0.0 => {
+            Some(format!("[{}, ∞]", percent(least, decimals([least]))))
+        }
+        (None, Some(least)) => Some(in_brackets([-1.0, least], decimals([-1.0]))),
+        (None, None) => None,
+    }
 }
 
 /// `12 %`; with a decimal if it is below 10 % and not whole: `1.4 %`.
@@ -77,7 +84,9 @@ pub(crate) fn plain_percent(part: f64) -> String {
 
 /// `-87 %`; of a change that is hardly certain with its interval: `+12.0 % [+0.1, +25.1]`.
 fn change_in_words(difference: &Difference) -> String {
-    let change = estimate_of(difference).unwrap_or_else(|| "not known".to_owned());
+    let at_least = || difference.at_least.map(|least| format!("{} or more", estimate(least)));
+    let change =
+        estimate_of(difference).or_else(at_least).unwrap_or_else(|| "not known".to_owned());
     match interval_of(difference).filter(|_| is_hardly_certain(difference)) {
         Some(interval) => format!("{change} {interval}"),
         None => change,
