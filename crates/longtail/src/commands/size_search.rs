@@ -6,6 +6,7 @@ use judge::size_search::{
     ComparedSizes, LookLoad, connections_for, length_at, look_of, next_threads, ordinary_rate,
     rate_look_of, that_can_do, to_compare,
 };
+use judge::words::listed;
 use model::comparison::{MissingFigure, RateLook, SizeLook};
 use model::number::{self, count_of};
 use model::{ComparisonStudy, Nanos, ServerSize, Study};
@@ -90,24 +91,34 @@ fn look_for_the_most(
         "--try auto: a run of each number of threads first, until more threads bring nothing; about {shortest} to {longest} minutes in all"
     ));
     while let Some(threads) = next_threads(looks, workers.unwrap_or(1), args.connections) {
-        let look = least_disturbed(
-            |look: &SizeLook| look.others,
-            || {
-                let arm = args.arm(&arm_of(args, workers, threads))?;
-                let size = size_of(args, workers.unwrap_or(1), threads);
-                let connections = args.connections.unwrap_or_else(|| connections_for(size));
-                let load = LookLoad::Closed { connections };
-                observer.shown.working(&format!("a run of {size}"));
-                let Some(study) = run_once(arm, load, &mut observer)? else { return Ok(None) };
-                // A config file's workers are known once the first server runs.
-                workers = workers.or_else(|| Some(study.server(0)?.workers));
-                let look = look_of(&study, size_of(args, workers.unwrap_or(0), threads));
-                ui::note(&with_others(in_words(&look), look.others));
-                Ok(Some(look))
-            },
-        )?;
+        let mut run = |threads: u32| {
+            let arm = args.arm(&arm_of(args, workers, threads))?;
+            let size = size_of(args, workers.unwrap_or(1), threads);
+            let connections = args.connections.unwrap_or_else(|| connections_for(size));
+            let load = LookLoad::Closed { connections };
+            observer.shown.working(&format!("a run of {size}"));
+            let Some(study) = run_once(arm, load, &mut observer)? else { return Ok(None) };
+            // A config file's workers are known once the first server runs.
+            workers = workers.or_else(|| Some(study.server(0)?.workers));
+            let look = look_of(&study, size_of(args, workers.unwrap_or(0), threads));
+            ui::note(&with_others(in_words(&look), look.others));
+            Ok(Some(look))
+        };
+        let look = least_disturbed(|look: &SizeLook| look.others, || run(threads))?;
         let Some(look) = look else { return Ok(false) };
+        let is_quiet = look.others.is_none();
         looks.push(look);
+        let disturbed = places(looks, |look| look.others.is_some());
+        if is_quiet && !disturbed.is_empty() {
+            tell_again(&disturbed, looks);
+            for at in disturbed {
+                let Some(again) = run(looks[at].size.threads)? else { return Ok(false) };
+                if again.others.is_some() {
+                    break;
+                }
+                looks[at] = again;
+            }
+        }
     }
     Ok(true)
 }
@@ -136,23 +147,46 @@ fn look_at_a_rate(
         number::rate_in_words(per_s),
         count_of(sizes.len() as u64, "size")
     ));
+    let mut run = |size: ServerSize| {
+        let arm = args.arm(&size_arm(size))?;
+        let load = LookLoad::Rate { per_s, length };
+        observer.shown.working(&format!("a run of {size}"));
+        let Some(study) = run_once(arm, load, &mut observer)? else { return Ok(None) };
+        let look = rate_look_of(&study, per_s);
+        ui::note(&with_others(rate_in_words(size, &look), look.others));
+        Ok(Some(look))
+    };
     for at in sizes {
-        let look = least_disturbed(
-            |look: &RateLook| look.others,
-            || {
-                let arm = args.arm(&size_arm(looks[at].size))?;
-                let load = LookLoad::Rate { per_s, length };
-                observer.shown.working(&format!("a run of {}", looks[at].size));
-                let Some(study) = run_once(arm, load, &mut observer)? else { return Ok(None) };
-                let look = rate_look_of(&study, per_s);
-                ui::note(&with_others(rate_in_words(looks[at].size, &look), look.others));
-                Ok(Some(look))
-            },
-        )?;
+        let size = looks[at].size;
+        let look = least_disturbed(|look: &RateLook| look.others, || run(size))?;
         let Some(look) = look else { return Ok(false) };
+        let is_quiet = look.others.is_none();
         looks[at].at_rate = Some(look);
+        let disturbed =
+            places(looks, |look| look.at_rate.is_some_and(|at_rate| at_rate.others.is_some()));
+        if is_quiet && !disturbed.is_empty() {
+            tell_again(&disturbed, looks);
+            for at in disturbed {
+                let Some(again) = run(looks[at].size)? else { return Ok(false) };
+                if again.others.is_some() {
+                    break;
+                }
+                looks[at].at_rate = Some(again);
+            }
+        }
     }
     Ok(true)
+}
+
+/// The places of the looks of which this is true.
+fn places(looks: &[SizeLook], is_so: impl Fn(&SizeLook) -> bool) -> Vec<usize> {
+    (0..looks.len()).filter(|at| is_so(&looks[*at])).collect()
+}
+
+/// Other processes took CPUs from these sizes alone, which would seem to do less than the others.
+fn tell_again(disturbed: &[usize], looks: &[SizeLook]) {
+    let sizes: Vec<String> = disturbed.iter().map(|at| looks[*at].size.to_string()).collect();
+    ui::note(&format!("other processes leave the CPUs alone now: again {}", listed(&sizes)));
 }
 
 /// What a run says, which is repeated where other processes use the CPUs (`others`): then that of the
