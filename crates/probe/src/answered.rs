@@ -5,6 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::sock_diag::{ClosedConnections, KernelSocket};
 
+/// What the connections to a port did between two samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnsweredSince {
+    /// How many requests were answered, at most: a request and its response that are several segments
+    /// each may count as several.
+    pub requests: u32,
+    /// How many connections were closed that had answered a request.
+    pub closed: u32,
+}
+
 /// Follows the connections to one port.
 #[derive(Debug)]
 pub(crate) struct AnsweredRequests {
@@ -27,10 +37,9 @@ impl AnsweredRequests {
         }
     }
 
-    /// How many were answered since the sample before, at most: a request and its response that are
-    /// several segments each may count as several. `sockets`: those of the port now. `None` at the first
+    /// What they did since the sample before. `sockets`: those of the port now. `None` at the first
     /// sample, or if the kernel did not tell of all connections.
-    pub(crate) fn since(&mut self, sockets: &[KernelSocket]) -> Option<u32> {
+    pub(crate) fn since(&mut self, sockets: &[KernelSocket]) -> Option<AnsweredSince> {
         self.note_closed();
         self.counts.since(sockets)
     }
@@ -47,7 +56,7 @@ struct AnswerCounts {
 }
 
 impl AnswerCounts {
-    fn since(&mut self, sockets: &[KernelSocket]) -> Option<u32> {
+    fn since(&mut self, sockets: &[KernelSocket]) -> Option<AnsweredSince> {
         let is_first = self.before.is_none();
         let known = self.before.get_or_insert_default();
         let mut since = Some(0);
@@ -63,6 +72,7 @@ impl AnswerCounts {
         let closed = std::mem::take(&mut self.closed);
         let open = sockets.iter().filter(|socket| !socket.is_listener);
         open.chain(&closed).for_each(&mut count);
+        let were_used = closed.iter().filter(|socket| socket.answered > Some(0)).count() as u32;
         for socket in &closed {
             known.remove(&socket.cookie);
         }
@@ -72,7 +82,8 @@ impl AnswerCounts {
             known.retain(|cookie, _| open.contains(cookie));
             return None;
         }
-        since.filter(|_| !is_first)
+        let requests = since.filter(|_| !is_first)?;
+        Some(AnsweredSince { requests, closed: were_used })
     }
 }
 
@@ -106,19 +117,20 @@ mod tests {
     #[test]
     fn what_each_connection_has_answered_since_the_sample_before_is_added_up() {
         let mut counts = AnswerCounts::default();
+        let found = |requests, closed| Some(AnsweredSince { requests, closed });
         assert_eq!(counts.since(&[socket(7, 100), socket(8, 5)]), None);
-        assert_eq!(counts.since(&[socket(7, 110), socket(8, 5)]), Some(10));
+        assert_eq!(counts.since(&[socket(7, 110), socket(8, 5)]), found(10, 0));
         // One is not listed any more, and one is new.
-        assert_eq!(counts.since(&[socket(7, 115), socket(9, 20)]), Some(25));
-        counts.closed = vec![socket(8, 8), socket(10, 1), socket(9, 21)];
+        assert_eq!(counts.since(&[socket(7, 115), socket(9, 20)]), found(25, 0));
+        counts.closed = vec![socket(8, 8), socket(10, 1), socket(9, 21), socket(11, 0)];
         assert_eq!(
             counts.since(&[socket(7, 115)]),
-            Some(5),
-            "one came and went between the samples"
+            found(5, 3),
+            "one came and went between the samples, and one was never used"
         );
         counts.has_missed = true;
         assert_eq!(counts.since(&[socket(7, 120)]), None);
-        assert_eq!(counts.since(&[socket(7, 121)]), Some(1));
+        assert_eq!(counts.since(&[socket(7, 121)]), found(1, 0));
     }
 
     #[test]
@@ -149,7 +161,8 @@ mod tests {
             PATIENCE,
             || "five answers".to_owned(),
             || {
-                sum += requests.since(&of_port.all_with_last_words().unwrap()).unwrap();
+                let since = requests.since(&of_port.all_with_last_words().unwrap());
+                sum += since.unwrap().requests;
                 Some(sum).filter(|sum| *sum >= 5)
             },
         );

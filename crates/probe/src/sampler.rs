@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use model::{Clock, ControlServer, Nanos};
 
-use crate::answered::AnsweredRequests;
+use crate::answered::{AnsweredRequests, AnsweredSince};
 use crate::host::HostCounters;
 use crate::owners;
 use crate::processes::{AcceptedConnections, ProcessSample, ServerProcesses, this_threads_cpu};
@@ -98,8 +98,8 @@ pub struct ServerSample {
     pub at: Nanos,
     /// `None` if the kernel did not tell.
     pub sockets: Option<ServerSockets>,
-    /// How many requests were answered since the sample before, at most; `None` if that is not known.
-    pub answered: Option<u32>,
+    /// What the connections did since the sample before; `None` if that is not known.
+    pub answered: Option<AnsweredSince>,
     /// The processes that live.
     pub processes: Vec<ProcessSample>,
     /// The machine's counters, if details are wanted.

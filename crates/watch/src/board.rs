@@ -141,6 +141,7 @@ impl WatchBoard {
             command: command_for_root(),
             place: target.typed(),
             is_elsewhere: target.elsewhere.is_some(),
+            output_is_lost: target.output_is_lost(),
             may_see_all: rights::sees_other_users(),
             no_statistics: Some(no_statistics.to_owned()),
             not_visible: target.not_visible.clone(),
@@ -484,7 +485,10 @@ impl WatchBoard {
         let maybe = sockets.map_or(0, |sockets| sockets.maybe_out);
         self.gauge(SERVER, Quantity::RequestsOut, at, out.map(f64::from));
         self.gauge(SERVER, Quantity::RequestsOutAtMost, at, out.map(|out| f64::from(out + maybe)));
-        self.rate(SERVER, Quantity::Answered, at, answered.map(f64::from));
+        let requests = answered.map(|answered| f64::from(answered.requests));
+        self.rate(SERVER, Quantity::Answered, at, requests);
+        let closed = answered.map(|answered| f64::from(answered.closed));
+        self.rate(SERVER, Quantity::Closed, at, closed);
         self.take_processes(at, processes);
         self.note_load(at);
         let overflows =
@@ -783,6 +787,7 @@ impl WatchBoard {
                 .filter(|said| said.workers.iter().all(|worker| worker.ready))
                 .and_then(|_| board.start_rate()),
             answered: recent(Quantity::Answered),
+            closed: recent(Quantity::Closed),
             still: board.still(),
             queue: recent(Quantity::AcceptQueue),
             queue_most: series(Quantity::AcceptQueue).and_then(|series| series.most),

@@ -44,6 +44,8 @@ pub(crate) enum Quantity {
     RequestsOutAtMost,
     /// Requests answered, at most, by the kernel's counts.
     Answered,
+    /// Connections that were closed and had answered a request.
+    Closed,
     BusyThreads,
     PoolCapacity,
     Backlog,
@@ -70,6 +72,7 @@ impl Quantity {
             Quantity::RequestsOut => "requests in flight or waiting inside",
             Quantity::RequestsOutAtMost => "in flight or waiting, at most",
             Quantity::Answered => "responses/s by the kernel, at most",
+            Quantity::Closed => "connections closed/s",
             Quantity::BusyThreads => "busy threads",
             Quantity::PoolCapacity => "pool capacity",
             Quantity::Backlog => "backlog",
@@ -99,6 +102,7 @@ impl Quantity {
             | Quantity::RequestsOut
             | Quantity::RequestsOutAtMost
             | Quantity::Answered
+            | Quantity::Closed
             | Quantity::BusyThreads
             | Quantity::PoolCapacity
             | Quantity::Backlog

@@ -110,6 +110,15 @@ pub struct WatchTarget {
 }
 
 impl WatchTarget {
+    /// Whether what the server prints goes to `/dev/null`, as far as this user may see.
+    pub(crate) fn output_is_lost(&self) -> bool {
+        let is_lost = |pid: &u32| {
+            let output = fs::read_link(format!("/proc/{pid}/fd/1"));
+            output.is_ok_and(|place| place == Path::new("/dev/null"))
+        };
+        !self.roots.is_empty() && self.roots.iter().all(is_lost)
+    }
+
     /// Finds the server that the user named. `port` chooses among the ports of a process. `control`
     /// is where its control server listens, which is not what is watched.
     ///

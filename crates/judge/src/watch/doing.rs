@@ -1,5 +1,7 @@
 //! What the threads that serve requests are doing, by the kernel's account.
 
+use std::net::SocketAddr;
+
 use model::{LockWaiters, Nanos};
 
 use super::evidence::{Backend, WaitsSeen, WatchEvidence};
@@ -384,12 +386,8 @@ fn may_wait_for_clients(seen: &WatchEvidence, slots: u32) -> bool {
 
 /// What those do that a lock or a pool lets through.
 pub(super) fn of_those_inside(seen: &WatchEvidence, locked: &LockWaiters) -> Option<String> {
-    if let Some(waiting) = inside_a_call(seen, locked) {
-        return Some(format!(
-            "Of those that get through, {}: probably {} takes the time.",
-            threads_that(waiting, outside(seen)),
-            answer_from(seen)
-        ));
+    if is_inside_a_call(seen, locked) {
+        return Some(format!("What takes the time then is probably {}.", answer_from(seen)));
     }
     let timed = if sleep(seen) { SLEEPS } else { TIMED_INSIDE };
     let inside = but_for_locks(seen, &of_workers(seen)?, timed);
@@ -406,20 +404,19 @@ pub(super) fn of_those_inside(seen: &WatchEvidence, locked: &LockWaiters) -> Opt
 
 /// Where those ask that a lock or a pool lets through, if that takes the time.
 pub(super) fn called_inside(seen: &WatchEvidence, locked: &LockWaiters) -> Option<String> {
-    inside_a_call(seen, locked)?;
-    Some(backends(seen).unwrap_or_else(|| "another process".to_owned()))
+    is_inside_a_call(seen, locked)
+        .then(|| backends(seen).unwrap_or_else(|| "another process".to_owned()))
 }
 
-/// How many threads wait for a socket, if these are most of those that a lock or a pool lets
-/// through.
-fn inside_a_call(seen: &WatchEvidence, locked: &LockWaiters) -> Option<f64> {
+/// Whether most of those that a lock or a pool lets through wait for a socket.
+fn is_inside_a_call(seen: &WatchEvidence, locked: &LockWaiters) -> bool {
     /// Most of them.
     const MOST: f64 = 0.75;
-    let all = of_workers(seen)?;
+    let Some((all, slots)) = of_workers(seen).zip(seen.slots()) else { return false };
     let inside = f64::from(locked.busy) - locked.waiting;
     let waiting = sum(&all, |waits| waits.socket);
     let is_most = waiting >= ABOUT_ONE && waiting >= MOST * inside;
-    (is_most && !may_wait_for_clients(seen, seen.slots()?)).then_some(waiting)
+    is_most && !may_wait_for_clients(seen, slots)
 }
 
 /// `an answer from 127.0.0.1:5432`, if it is known where the sockets lead; `the command convert`.
@@ -464,6 +461,14 @@ pub(super) fn asked_places(seen: &WatchEvidence) -> Option<String> {
     let places = most_waited_for(seen).filter(|one| !one.is_command);
     let places: Vec<String> = places.map(|one| one.place.clone()).collect();
     (!places.is_empty()).then(|| listed(&places))
+}
+
+/// The port of the only place that is asked, if a server of this machine listens there.
+pub(super) fn asked_port_here(seen: &WatchEvidence) -> Option<u16> {
+    let mut places = most_waited_for(seen).filter(|one| !one.is_command);
+    let only = places.next().filter(|_| places.next().is_none() && !seen.is_elsewhere)?;
+    let address: SocketAddr = only.place.parse().ok()?;
+    address.ip().is_loopback().then_some(address.port())
 }
 
 /// What most of the threads wait for outside of the process, as far as it is known.
@@ -593,10 +598,15 @@ fn pool_of_askers(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
 
 /// How long a request waits for what others have, and how long it has it then, if the rate is known and
 /// that is everything that requests do: so many threads each, on average.
-pub(super) fn turn_times(seen: &WatchEvidence, waiting: f64, having: f64) -> Option<String> {
+pub(super) fn turn_times(
+    seen: &WatchEvidence,
+    what: &str,
+    waiting: f64,
+    having: f64,
+) -> Option<String> {
     let rate = seen.rate_now().filter(|_| having >= ABOUT_ONE)?;
     let [waits, has] = [waiting, having].map(|threads| brief(Nanos::from_secs_f64(threads / rate)));
-    Some(format!("On average a request waits {waits} for that, and then has it for {has}."))
+    Some(format!("On average a request waits {waits} for {what}, and then has it for {has}."))
 }
 
 /// The sentence about a pool.
@@ -629,7 +639,8 @@ fn in_a_pool(seen: &WatchEvidence, pool: &Pool, workers: usize, slots: u32) -> S
             }
         };
         let inside_each = pool.asking + pool.sleeping;
-        let times = turn_times(seen, pool.waiting, inside_each).map(|times| format!(" {times}"));
+        let times = turn_times(seen, "its turn", pool.waiting, inside_each)
+            .map(|times| format!(" {times}"));
         let times = times.unwrap_or_default();
         return format!("Probably a pool of {size}{each}: {inside}, and {turns}.{times}");
     }

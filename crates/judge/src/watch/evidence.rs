@@ -42,6 +42,8 @@ pub struct WatchEvidence {
     pub is_cluster: bool,
     /// Whether it runs on a Ruby whose lock lets one thread of a process compute at a time.
     pub is_ruby: bool,
+    /// Whether what it prints goes to `/dev/null`.
+    pub output_is_lost: bool,
     /// How long it has been running.
     pub age: Option<Nanos>,
     /// Why there are no statistics; empty if the address of its control server is unknown.
@@ -52,6 +54,8 @@ pub struct WatchEvidence {
     pub rate: Option<StartRate>,
     /// Responses a second over the last seconds by the kernel's counts, at most.
     pub answered: Option<f64>,
+    /// Connections a second that closed after they had answered a request, over the last seconds.
+    pub closed: Option<f64>,
     /// For at least this many seconds no worker has begun a request.
     pub still: Option<f64>,
     /// Connections in the accept queue, on average over the last seconds.

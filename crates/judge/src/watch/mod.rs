@@ -67,9 +67,11 @@ impl Diagnosis {
                 ),
                 (None, None) => return None,
             };
-            let then = held_by_kernel(seen, &found).map(|held| {
-                format!(", and then has one for {}", brief(held))
-            });
+            let held = held_by_kernel(seen, &found);
+            if let Some(accepting) = AcceptWait::of(seen) {
+                return Some(accepting.sentence(seen, held));
+            }
+            let then = held.map(|held| format!(", and then has one for {}", brief(held)));
             Some(format!(
                 "A request waits about {} for a thread{}, on average (estimate: {} waiting / {rate}).",
                 brief(wait),
@@ -95,7 +97,9 @@ impl Diagnosis {
         let why: Vec<String> =
             shared::sentence(seen).into_iter().chain(why(seen, &found)).collect();
         let why = Some(why.join(" ")).filter(|why| !why.is_empty());
-        let tries = tries::of(seen, &found);
+        let turns = AcceptWait::of(seen).zip(wait);
+        let turns = turns.and_then(|(accepting, mean)| accepting.attempt(seen, mean));
+        let tries = tries::of(seen, &found).into_iter().chain(turns).collect();
         // A queue is often over when somebody ends the watch; its reason is what it was for.
         let is_unseen = matches!(found, Found::NoneSeen | Found::NotKnown(_));
         let (why, tries) = match seen.earlier_why.as_ref().filter(|_| is_unseen) {
@@ -211,9 +215,9 @@ fn of_known(seen: &WatchEvidence, limit: &Limit) -> String {
         _ => None,
     };
     let having = f64::from(locked.busy) - locked.waiting;
-    let times = doing::turn_times(seen, locked.waiting, having);
+    let times = doing::turn_times(seen, "it", locked.waiting, having);
     let inside = doing::of_those_inside(seen, locked);
-    [Some(sentence), file, inside, times].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    [Some(sentence), times, file, inside].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 /// The sentence about the limit, the same as for a measured run.
@@ -223,10 +227,79 @@ fn of_limit(seen: &WatchEvidence, limit: &Limit) -> String {
 
 /// How long a request has a thread, where all are in use and only the kernel counts.
 fn held_by_kernel(seen: &WatchEvidence, found: &Found) -> Option<Nanos> {
-    let are_full = matches!(found, Found::Known(_) | Found::Guess(_));
-    let out = seen.out.filter(|_| are_full && seen.busy().is_none())?;
-    let in_threads = out - f64::from(seen.inside_by_kernel()?);
+    let limit = match found {
+        Found::Known(limit) | Found::Guess(limit) if seen.busy().is_none() => limit,
+        _ => return None,
+    };
+    let out = seen.out?;
+    let in_threads = match limit {
+        Limit::InsideApp { locked: Some(locked), .. } => f64::from(locked.busy),
+        // While connections wait to be accepted no thread is free, and of some requests it is not clear
+        // at a look whether they are answered.
+        _ if seen.in_kernel() > Some(0) => {
+            out.max(seen.out_most.unwrap_or(out).min(f64::from(seen.slots()?)))
+        }
+        _ => out - f64::from(seen.inside_by_kernel()?),
+    };
     Some(Nanos::from_secs_f64(in_threads / seen.answered_rate()?))
+}
+
+/// Connections that wait to be accepted and then send several requests, of which only the first has
+/// waited there.
+struct AcceptWait {
+    /// How long a connection waits, by Little's law: connections that wait / those that are accepted a
+    /// second. In a steady state as many are closed.
+    each: Nanos,
+    accepted_per_s: f64,
+    /// How many requests a connection sends.
+    requests: f64,
+}
+
+impl AcceptWait {
+    /// `None` if requests wait elsewhere too, about each has a connection of its own, or too few were
+    /// closed to tell.
+    fn of(seen: &WatchEvidence) -> Option<AcceptWait> {
+        const SEVERAL: f64 = 1.5;
+        /// Ten in the seconds that the mean is of.
+        const ENOUGH_PER_S: f64 = 2.0;
+        let accepted_per_s = seen.closed.filter(|closed| *closed >= ENOUGH_PER_S)?;
+        let waiting = seen.in_kernel().filter(|queue| *queue > 0 && *queue == seen.waiting())?;
+        let requests = seen.rate_now()? / accepted_per_s;
+        let each = Nanos::from_secs_f64(f64::from(waiting) / accepted_per_s);
+        (requests >= SEVERAL).then_some(AcceptWait { each, accepted_per_s, requests })
+    }
+
+    /// `About 1 in 10 requests waits, for 4.85 s: …`. `held`: how long a request has a thread.
+    fn sentence(&self, seen: &WatchEvidence, held: Option<Nanos>) -> String {
+        let requests = number::fixed(self.requests, 0);
+        let then = held.map(|held| format!(" Each has a thread for {}.", brief(held)));
+        format!(
+            "About 1 in {requests} requests waits, for {}, and the others do not: a connection waits to \
+             be accepted, and then sends about {requests} (estimate: {} waiting / {} accepted per \
+             second, by the kernel's counts).{}",
+            brief(self.each),
+            seen.waiting(),
+            number::significant(self.accepted_per_s),
+            then.unwrap_or_default()
+        )
+    }
+
+    /// What spreads such a wait over all requests, with a Puma that serves several of a connection in a
+    /// row. `mean`: how long a request waits on average.
+    fn attempt(&self, seen: &WatchEvidence, mean: Nanos) -> Option<String> {
+        /// `max_fast_inline`, which Puma 7 has no more.
+        const IN_A_ROW: f64 = 10.0;
+        /// So far from it, clients or a proxy close the connections.
+        const APART: f64 = 0.3;
+        let is_in_a_row = (self.requests / IN_A_ROW - 1.0).abs() <= APART;
+        (is_in_a_row && seen.major().is_some_and(|major| major <= 6)).then(|| {
+            format!(
+                "Puma 7 or later: it lets requests take turns, so that each waits about {}; Puma before \
+                 it serves ten of a connection in a row.",
+                brief(mean)
+            )
+        })
+    }
 }
 
 /// How long a request holds a thread, and how much of that it computes.

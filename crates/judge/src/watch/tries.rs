@@ -25,7 +25,9 @@ fn of_found(seen: &WatchEvidence, found: &Found) -> Vec<String> {
         Found::Idle(held) => for_idle(seen, held),
         Found::Uneven => vec![uneven::attempt(seen)],
         Found::Standstill => vec![stacks(seen)],
-        Found::NotKnown(Unseen::Brief) => vec!["the same with --for 5s or more.".to_owned()],
+        Found::NotKnown(Unseen::Brief) => {
+            vec!["the same with --for 15s: it takes some seconds of this load.".to_owned()]
+        }
         Found::NotKnown(Unseen::FreeThreads | Unseen::OneReport | Unseen::OldReports) => longer(),
         Found::Guess(_) => settle(seen),
         Found::Known(limit) if uneven::is_so(seen) && others_would_do_more(seen, limit) => {
@@ -163,10 +165,13 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
 fn more_threads(seen: &WatchEvidence) -> String {
     let more = "more threads (`-t`): one that sleeps costs no CPU.";
     match doing::asked_places(seen) {
-        Some(places) => format!(
-            "{more} They bring more unless {places} is full: it is if it answers much faster when \
-             little else asks it."
-        ),
+        Some(places) => {
+            let how = match doing::asked_port_here(seen) {
+                Some(port) => format!("`longtail watch {port}` says what it does meanwhile"),
+                None => "it is if it answers much faster when little else asks it".to_owned(),
+            };
+            format!("{more} They bring more unless {places} is full: {how}.")
+        }
         None => more.to_owned(),
     }
 }
@@ -249,6 +254,7 @@ fn printed_stacks(seen: &WatchEvidence) -> Option<String> {
     let pids = living_pids(seen);
     let is_asked = seen.no_statistics.is_none() && !seen.is_cluster;
     match seen.major()? {
+        TRAPS_PWR.. if seen.output_is_lost => None,
         TRAPS_PWR.. if !pids.is_empty() => Some(format!(
             "`kill -PWR {}`: Puma writes what each thread is doing to its output.",
             pids.join(" ")
@@ -350,8 +356,8 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
                 },
             );
             let remedy = format!(
-                "for a pool: {POOL}. For a lock: hold it for less time; more workers help, too, if \
-                 each has a lock of its own (a Mutex)."
+                "for a pool: {POOL}. For a lock: hold it for less time; more threads would only wait, \
+                 too, and more workers help if each has a lock of its own (a Mutex)."
             );
             return called.into_iter().chain(printed_stacks(seen)).chain([remedy]).collect();
         }
@@ -372,7 +378,7 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
 fn code_that_computes(seen: &WatchEvidence) -> String {
     let pids = living_pids(seen);
     match pids.first() {
-        Some(_) if seen.major() >= Some(TRAPS_PWR) => format!(
+        Some(_) if seen.major() >= Some(TRAPS_PWR) && !seen.output_is_lost => format!(
             "`kill -PWR {}`, a few times: Puma writes to its output which code each thread is in.",
             pids.join(" ")
         ),
