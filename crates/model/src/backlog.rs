@@ -8,14 +8,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::batch_width::{BatchWidth, MOST};
 use crate::steadiness::{in_errors, mean};
 use crate::{Nanos, Window};
 
-/// The most samples. If the length of the run is unknown, the interval between samples doubles
-/// whenever they are full.
-const MOST: usize = 128;
-/// The first interval of such a run.
-const SHORTEST: Nanos = Nanos::from_millis(1);
 /// Parts of the run whose increments are compared. The first is left out, because a run begins with
 /// nothing in flight.
 const PARTS: usize = 16;
@@ -32,27 +28,21 @@ const FEW: f64 = 5.0;
 pub struct BacklogSamples {
     from: Nanos,
     /// The time between two samples.
-    width: Nanos,
+    width: BatchWidth,
     all: Vec<u64>,
     next: Nanos,
     last_due: Nanos,
-    /// Whether the length of the run is unknown until its end.
-    grows: bool,
 }
 
 impl BacklogSamples {
     /// For a run with this measured window.
     pub fn new(window: Window) -> BacklogSamples {
-        let grows = window.until == Nanos::MAX;
-        let length = window.until.saturating_sub(window.from).0;
-        let width = if grows { SHORTEST } else { Nanos(length.div_ceil(MOST as u64).max(1)) };
         BacklogSamples {
             from: window.from,
-            width,
+            width: BatchWidth::new(window),
             all: Vec::with_capacity(MOST),
             next: window.from,
             last_due: window.from,
-            grows,
         }
     }
 
@@ -67,7 +57,7 @@ impl BacklogSamples {
     pub fn take(&mut self, now: Nanos, backlog: u64) {
         while self.next <= now {
             if self.all.len() == MOST {
-                if !self.grows {
+                if !self.width.can_double() {
                     self.next = Nanos::MAX;
                     return;
                 }
@@ -75,7 +65,7 @@ impl BacklogSamples {
             } else {
                 self.all.push(backlog);
             }
-            self.next = self.from + self.width * self.all.len() as u64;
+            self.next = self.from + self.width.now() * self.all.len() as u64;
         }
     }
 
@@ -93,15 +83,15 @@ impl BacklogSamples {
             at += 1;
             at % 2 == 1
         });
-        self.width = self.width * 2;
+        self.width.double();
     }
 
     /// Adds another lane's samples of the same run, as far as both have them.
     pub fn merge(&mut self, mut other: BacklogSamples) {
-        while self.width < other.width {
+        while self.width.now() < other.width.now() {
             self.halve();
         }
-        while other.width < self.width {
+        while other.width.now() < self.width.now() {
             other.halve();
         }
         self.all.truncate(other.all.len());
@@ -111,14 +101,7 @@ impl BacklogSamples {
 
     /// Whether they fit a run with this measured window; another process may have written anything.
     pub fn is_of(&self, window: Window) -> bool {
-        let new = BacklogSamples::new(window);
-        let doublings = (self.width.0 / new.width.0.max(1)).max(1);
-        let is_width = if new.grows {
-            doublings.is_power_of_two() && new.width.0.checked_mul(doublings) == Some(self.width.0)
-        } else {
-            self.width == new.width
-        };
-        is_width && (self.from, self.grows) == (new.from, new.grows) && self.all.len() <= MOST + 1
+        self.width.is_of(window) && self.from == window.from && self.all.len() <= MOST + 1
     }
 
     /// The backlog of a run in which `requests` became due. `length`: the window, if the run was
@@ -137,7 +120,7 @@ impl BacklogSamples {
         let step = mean(&increments);
         let variance = increments.iter().map(|increment| (increment - step).powi(2)).sum::<f64>()
             / (count - 1.0);
-        let part = self.width.as_secs_f64() * last as f64 / PARTS as f64;
+        let part = self.width.now().as_secs_f64() * last as f64 / PARTS as f64;
         (over > Nanos::ZERO).then(|| Backlog {
             over,
             offered: requests as f64 / over.as_secs_f64(),
@@ -256,10 +239,11 @@ mod tests {
             (&merged.all, merged.width, merged.last_due),
             (&other.all, other.width, other.last_due)
         );
-        let expected: Vec<u64> =
-            (0..merged.all.len() as u64).map(|n| 2 * n * merged.width.0 / 1_000_000).collect();
+        let expected: Vec<u64> = (0..merged.all.len() as u64)
+            .map(|n| 2 * n * merged.width.now().0 / 1_000_000)
+            .collect();
         assert_eq!(merged.all, expected);
-        assert_eq!(merged.width, Nanos::from_millis(8));
+        assert_eq!(merged.width.now(), Nanos::from_millis(8));
         assert_eq!(
             lane(3).backlog(120, Some(Nanos::from_secs(2))),
             None,

@@ -11,14 +11,10 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::batch_width::{BatchWidth, MOST};
 use crate::histogram::{self, BucketIndex};
 use crate::{Nanos, Window};
 
-/// The most batches. If the length of the run is unknown, their length doubles whenever they are
-/// full.
-pub(crate) const MOST: usize = 128;
-/// The length of the first batches of such a run.
-const SHORTEST: Nanos = Nanos::from_millis(1);
 /// A bucket combines this many buckets of the histograms: at most 3.1 % wide, or 32 ns.
 const NEIGHBOURS: usize = 32;
 const BUCKETS: usize = histogram::BUCKETS.div_ceil(NEIGHBOURS);
@@ -48,13 +44,10 @@ impl Batch {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batches {
     from: Nanos,
-    /// The length of one batch.
-    width: Nanos,
+    width: BatchWidth,
     all: Vec<Batch>,
     /// The batch of the last response; the next one is usually in the same.
     last: usize,
-    /// Whether the length of the run is not known before its end.
-    grows: bool,
     /// The buckets of the first batch, then those of the second, and so on, in one allocation whose
     /// pages are not touched before they are used.
     #[serde(with = "filled_buckets")]
@@ -85,12 +78,10 @@ mod filled_buckets {
 impl Batches {
     /// For a run with this measured window.
     pub fn new(window: Window) -> Batches {
-        let grows = window.until == Nanos::MAX;
-        let length = window.until.saturating_sub(window.from).0;
-        let width = if grows { SHORTEST } else { Nanos(length.div_ceil(MOST as u64).max(1)) };
+        let width = BatchWidth::new(window);
         let all = vec![Batch::default(); MOST];
         let buckets = vec![0; MOST * BUCKETS].into();
-        Batches { from: window.from, width, all, last: 0, grows, buckets }
+        Batches { from: window.from, width, all, last: 0, buckets }
     }
 
     /// Records a good response. `due`: when its request was due, within the window; `lag`: the
@@ -105,7 +96,8 @@ impl Batches {
     pub fn record_at(&mut self, place: BucketIndex, due: Nanos, response_time: Nanos, lag: Nanos) {
         let since = due.saturating_sub(self.from).0;
         // (If it wraps around, it was before the last batch, and is larger than any width.)
-        if since.wrapping_sub(self.last as u64 * self.width.0) >= self.width.0 && !self.find(since)
+        if since.wrapping_sub(self.last as u64 * self.width.now().0) >= self.width.now().0
+            && !self.find(since)
         {
             return;
         }
@@ -118,13 +110,13 @@ impl Batches {
 
     /// Selects the batch of a time since the start; `false` if there is none.
     fn find(&mut self, since: u64) -> bool {
-        while since / self.width.0 >= MOST as u64 {
-            if !self.grows {
+        while since / self.width.now().0 >= MOST as u64 {
+            if !self.width.can_double() {
                 return false;
             }
             self.double();
         }
-        self.last = (since / self.width.0) as usize;
+        self.last = (since / self.width.now().0) as usize;
         true
     }
 
@@ -141,16 +133,16 @@ impl Batches {
         }
         self.all[MOST / 2..].fill(Batch::default());
         self.buckets[MOST / 2 * BUCKETS..].fill(0);
-        self.width = Nanos(self.width.0 * 2);
+        self.width.double();
         self.last /= 2;
     }
 
     /// Adds another lane's batches of the same run.
     pub fn merge(&mut self, mut other: Batches) {
-        while self.width < other.width && self.grows {
+        while self.width.now() < other.width.now() && self.width.can_double() {
             self.double();
         }
-        while other.width < self.width && other.grows {
+        while other.width.now() < self.width.now() && other.width.can_double() {
             other.double();
         }
         self.all.iter_mut().zip(&other.all).for_each(|(mine, theirs)| *mine = mine.with(*theirs));
@@ -164,14 +156,8 @@ impl Batches {
     /// Whether they fit a run with this measured window; another process may have written anything.
     pub fn is_of(&self, window: Window) -> bool {
         let new = Batches::new(window);
-        let doublings = (self.width.0 / new.width.0.max(1)).max(1);
-        let is_width = if new.grows {
-            doublings.is_power_of_two() && new.width.0.checked_mul(doublings) == Some(self.width.0)
-        } else {
-            self.width == new.width
-        };
-        is_width
-            && (self.from, self.grows) == (new.from, new.grows)
+        self.width.is_of(window)
+            && self.from == new.from
             && (self.all.len(), self.buckets.len()) == (new.all.len(), new.buckets.len())
             && self.last < MOST
     }
@@ -185,7 +171,7 @@ impl Batches {
 
     /// The length of one batch.
     pub fn width(&self) -> Nanos {
-        self.width
+        self.width.now()
     }
 
     /// The response times of each of the batches that are [filled](Batches::filled).
@@ -203,6 +189,36 @@ impl Batches {
     /// The shortest time of a bucket.
     fn shortest_of(bucket: usize) -> Nanos {
         Nanos(histogram::times_of(bucket * NEIGHBOURS).0)
+    }
+
+    /// The least and the most that the quantile `q` is in any of about `parts` parts of the run, to the
+    /// edges of their buckets; `None` if a part has fewer than `each_side` responses above it, or below.
+    pub(crate) fn range_of_quantile(
+        &self,
+        q: f64,
+        parts: usize,
+        each_side: u64,
+    ) -> Option<[Nanos; 2]> {
+        let all: Vec<&[u32]> = self.filled_buckets().collect();
+        let mut least = Nanos::MAX;
+        let mut most = Nanos::ZERO;
+        for part in all.chunks(all.len().div_ceil(parts).max(1)) {
+            let count =
+                |bucket: usize| part.iter().map(|batch| u64::from(batch[bucket])).sum::<u64>();
+            let responses: u64 = part.iter().map(|batch| answers_in(batch)).sum();
+            let rank = histogram::rank(q, responses);
+            if rank < each_side || responses - rank < each_side {
+                return None;
+            }
+            let mut below = 0;
+            let bucket = (0..BUCKETS).find(|bucket| {
+                below += count(*bucket);
+                below >= rank
+            })?;
+            least = least.min(Batches::shortest_of(bucket));
+            most = most.max(Batches::shortest_of(bucket + 1));
+        }
+        (most > Nanos::ZERO).then_some([least, most])
     }
 
     /// For each batch of [`Batches::filled`]: its responses, and how many of them were slower than

@@ -7,6 +7,7 @@
 
 pub mod app_time;
 pub mod backlog;
+mod batch_width;
 pub mod batches;
 pub mod bodies;
 pub mod body;

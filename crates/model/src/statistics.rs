@@ -38,7 +38,8 @@ pub struct Interval {
     /// The percentile, 0 to 1.
     pub quantile: f64,
     /// How many responses are worth one independent one for this percentile (at least 1). `None` if
-    /// the whole run is correlated, or too short to tell: then there is no interval.
+    /// the whole run is correlated, or too short to tell: then there is no 95 % interval. If the
+    /// percentile hardly moved, a wider range stands in its place.
     pub inflation: Option<f64>,
     /// Lower end of the 95 % confidence interval.
     #[serde(rename = "low_ns")]
@@ -196,13 +197,15 @@ fn interval(tally: &Tally, batches: &Batches, quantile: f64) -> Interval {
     let inflation = inflation(batches, quantile);
     let population = tally.population();
     let times = &tally.response_time;
-    let (low, high) = inflation.map_or((None, None), |inflation| {
-        let ranks = ranks(quantile, population, inflation);
-        (
-            ranks.low.and_then(|rank| times.at_rank(rank)),
-            ranks.high.and_then(|rank| times.at_rank(rank)),
-        )
-    });
+    let (low, high) = match inflation {
+        Some(inflation) => {
+            let ranks = ranks(quantile, population, inflation);
+            let time = |rank: Option<u64>| rank.and_then(|rank| times.at_rank(rank));
+            (time(ranks.low), time(ranks.high))
+        }
+        None if population == times.count() => range_of_drift(batches, quantile).unzip(),
+        None => (None, None),
+    };
     Interval {
         quantile,
         inflation,
@@ -210,6 +213,23 @@ fn interval(tally: &Tally, batches: &Batches, quantile: f64) -> Interval {
         high,
         without_generator: without_generator(tally, quantile),
     }
+}
+
+/// Between which times the percentile lies if it drifts a little through the whole run: what it was in
+/// any sixteenth of it, and as far again on either side as it moved. `None` if it moved far, as in a run
+/// whose times keep rising, or if there are too few responses.
+fn range_of_drift(batches: &Batches, quantile: f64) -> Option<(Nanos, Nanos)> {
+    /// Fewer responses above the percentile of a part, or below it, make that chance.
+    const EACH_SIDE: u64 = 10;
+    /// Farther than this share of the least is no small drift. Buckets are 3 % wide.
+    const SMALL: f64 = 0.1;
+    if batches.filled().iter().filter(|batch| batch.answers > 0).count() < LEAST {
+        return None;
+    }
+    let [least, most] = batches.range_of_quantile(quantile, LEAST, EACH_SIDE)?;
+    let moved = most.saturating_sub(least);
+    let is_small = moved.as_secs_f64() <= SMALL * least.as_secs_f64();
+    is_small.then(|| (least.saturating_sub(moved), most + moved))
 }
 
 /// `Q(p - η) - x`, where the generator's own lag was above `x` for a share `η` of the requests.
@@ -596,6 +616,21 @@ mod tests {
         // for p99.
         assert_eq!(statistics.interval(0.99).unwrap().high, None);
         assert!(statistics.interval(0.99).unwrap().effective(tally.counts.good()) < Some(400.0));
+    }
+
+    #[test]
+    fn a_percentile_that_hardly_drifts_lies_within_its_drift() {
+        // 20.0 ms at first and 20.9 ms at the end; one in ten takes 5 ms more.
+        let millis = |n: u64| {
+            let slow = if n % 10 == 0 { 5.0 } else { 0.0 };
+            20.0 + slow + 0.9 * n as f64 / 10_000.0
+        };
+        let (_, statistics) = run(millis, none, true);
+        let [median, rare] = [0.5, 0.99].map(|q| *statistics.interval(q).unwrap());
+        assert!(median.inflation.is_none(), "{median:?}");
+        let [low, high] = [median.low, median.high].map(|end| end.unwrap().as_millis_f64());
+        assert!(18.0 < low && low < 20.0 && 20.9 < high && high < 23.0, "{median:?}");
+        assert!(rare.inflation.is_none() && rare.high.is_none(), "too few are slower: {rare:?}");
     }
 
     #[test]

@@ -446,6 +446,11 @@ impl Tally {
         self.due() + self.unmeasured.total()
     }
 
+    /// All requests that were sent, including unmeasured ones.
+    pub fn all_sent(&self) -> u64 {
+        self.counts.attempted() + self.unmeasured.attempted() + self.unfinished.in_flight
+    }
+
     /// All complete responses of the run, including unmeasured ones.
     pub fn all_responses(&self) -> u64 {
         self.counts.answered() + self.unmeasured.answered()

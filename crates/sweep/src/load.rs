@@ -343,7 +343,7 @@ pub(crate) fn judge(
     stopped_by: Option<String>,
 ) {
     // The verdict says what the overload shows.
-    run.overload = if interrupted { None } else { overload(run, plan) };
+    run.overload = overload(run, plan);
     run.judgement = Some(verdict::of_load(run, plan));
     // Without a condition it was a signal: nothing else stops the lanes.
     let ended_by = if interrupted && stopped_by.is_none() { Some(EndedBy::User) } else { None };

@@ -242,7 +242,7 @@ fn observe<E: Send>(
             None => drive(shape, clock, stop, progress, journal.as_ref()),
             Some(far) => far.drive(shape, stop, progress, journal.as_ref()),
         };
-        let requests = driven.as_ref().map_or(0, |driven| driven.outcome.tally.all_requests());
+        let requests = driven.as_ref().map_or(0, |driven| driven.outcome.tally.all_sent());
         let server_cpu = before.and_then(|before| before.after(clock.now(), requests));
         over.store(true, Ordering::Relaxed);
         drop(journal);
