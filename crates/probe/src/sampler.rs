@@ -25,8 +25,8 @@ use crate::threads::{PoolLook, ThreadPools};
 
 /// The time between two samples of the accept queue.
 const QUEUE_PERIOD: Nanos = Nanos::from_millis(50);
-/// One in this many samples of the queue is followed by a look at the threads that serve requests.
-const QUEUES_PER_LOOK: usize = 4;
+/// The time between two looks at the threads that serve requests. Each follows a sample of the queue.
+const LOOK_PERIOD: Nanos = Nanos::from_millis(200);
 /// The part of one CPU that sampling may take: a twentieth.
 const CPU_PART: u64 = 20;
 /// The shortest time between two requests for the server's statistics.
@@ -126,7 +126,7 @@ pub struct Sampler {
     samples: usize,
     threads: ThreadPools,
     answered: Option<AnsweredRequests>,
-    queues: usize,
+    next_look: Nanos,
 }
 
 impl Sampler {
@@ -147,7 +147,7 @@ impl Sampler {
             samples: 0,
             threads: ThreadPools::default(),
             answered: port.and_then(AnsweredRequests::at),
-            queues: 0,
+            next_look: Nanos::ZERO,
         }
     }
 
@@ -182,7 +182,7 @@ impl Sampler {
             if let Some(requests) = self.answered.as_mut().filter(|_| !is_sample) {
                 requests.note_closed();
             }
-            if !is_sample && self.is_look_due() {
+            if !is_sample && self.is_look_due(at) {
                 let pools = self.threads.look();
                 if !pools.is_empty() && !tell(Observation::Threads { pools }) {
                     return;
@@ -199,9 +199,12 @@ impl Sampler {
         }
     }
 
-    fn is_look_due(&mut self) -> bool {
-        self.queues += 1;
-        self.plan.has_details && self.queues.is_multiple_of(QUEUES_PER_LOOK)
+    fn is_look_due(&mut self, at: Nanos) -> bool {
+        let is_due = self.plan.has_details && at >= self.next_look;
+        if is_due {
+            self.next_look = at + LOOK_PERIOD;
+        }
+        is_due
     }
 
     fn sample(&mut self, at: Nanos) -> Observation {

@@ -487,6 +487,7 @@ fn elsewhere(seen: &WatchEvidence, all: &[WaitsSeen], slots: u32) -> Option<Stri
     let threads = match count_at_looks(waiting) {
         _ if slots == 1 => format!("the only thread {waits}"),
         count if count == slots.to_string() => format!("all {slots} threads {wait}"),
+        count if count == format!("about {slots}") => format!("nearly all {slots} threads {wait}"),
         count => format!("{count} of {slots} threads {wait}"),
     };
     let are_commands =

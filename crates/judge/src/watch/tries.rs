@@ -222,10 +222,7 @@ fn elsewhere(seen: &WatchEvidence) -> Vec<String> {
         ));
     }
     if !commands.is_empty() {
-        lines.push(format!(
-            "`ps -o etime,args --ppid {}`: which commands run, and how long already.",
-            pids.join(",")
-        ));
+        lines.push(format!("`ps -o args --ppid {}`: which commands run.", pids.join(",")));
     }
     if lines.is_empty() && !pids.is_empty() {
         lines.push(format!(
