@@ -622,7 +622,7 @@ mod tests {
     fn a_percentile_that_hardly_drifts_lies_within_its_drift() {
         // 20.0 ms at first and 20.9 ms at the end; one in ten takes 5 ms more.
         let millis = |n: u64| {
-            let slow = if n % 10 == 0 { 5.0 } else { 0.0 };
+            let slow = if n.is_multiple_of(10) { 5.0 } else { 0.0 };
             20.0 + slow + 0.9 * n as f64 / 10_000.0
         };
         let (_, statistics) = run(millis, none, true);

@@ -183,14 +183,14 @@ struct MappedRun<'a> {
 }
 
 /// A time that responses shall not exceed, as its plot shows it.
-pub(crate) struct TimeLimit {
+pub(crate) struct ResponseTimeLimit {
     pub(crate) time: Nanos,
     /// The condition that was asked for.
     pub(crate) name: String,
 }
 
 /// Heat maps of response time over due time, with the accept queue below; all runs are equally wide.
-pub(crate) fn heat_map(runs: &[&Run], limits: &[TimeLimit]) -> Result<PageFigure, String> {
+pub(crate) fn heat_map(runs: &[&Run], limits: &[ResponseTimeLimit]) -> Result<PageFigure, String> {
     let runs: Vec<MappedRun<'_>> = runs.iter().copied().filter_map(MappedRun::of).collect();
     if runs.is_empty() {
         return Err("no good response was recorded".to_owned());
@@ -204,7 +204,7 @@ pub(crate) fn heat_map(runs: &[&Run], limits: &[TimeLimit]) -> Result<PageFigure
         let cells = runs.iter().enumerate().flat_map(of_run).collect();
         PlotMark::new(format!("heat{shade}"), PlotShape::Cells(cells), "")
     };
-    let of_limit = |limit: &TimeLimit| {
+    let of_limit = |limit: &ResponseTimeLimit| {
         PlotMark::new("ideal", PlotShape::Level(limit.time.as_millis_f64()), "")
     };
     let cells = (0..SHADES).map(of_shade).chain(limits.iter().map(of_limit)).collect();

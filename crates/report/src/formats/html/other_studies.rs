@@ -17,8 +17,8 @@ use crate::comparison::summary::{self, SummaryComparison};
 use crate::details::{PivotPlace, median_of_body};
 use crate::html::event;
 use crate::html::figure::{
-    FEWEST_ABOVE, KeyEntry, PageFigure, SECONDS, TimeLimit, TitledFigure, drawn, heat_map, limit,
-    spread, spread_plot, stacked, thinned, time_axis,
+    FEWEST_ABOVE, KeyEntry, PageFigure, ResponseTimeLimit, SECONDS, TitledFigure, drawn, heat_map,
+    limit, spread, spread_plot, stacked, thinned, time_axis,
 };
 use crate::number;
 use crate::plot::{AxisScale, AxisTick, Plot, PlotAxis, PlotCell, PlotMark, PlotPoint, PlotShape};
@@ -51,13 +51,13 @@ pub(crate) fn of_load(study: &LoadStudy, summary: &Summary<'_>) -> Vec<TitledFig
 }
 
 /// The limits of response times of all requests.
-fn limits_of_all(study: &LoadStudy) -> Vec<TimeLimit> {
+fn limits_of_all(study: &LoadStudy) -> Vec<ResponseTimeLimit> {
     let of_threshold = |threshold: &Threshold| {
         let condition = threshold.condition;
         let is_of_all = threshold.class.is_none() && condition.part.is_none();
         match condition.figure {
             ObjectiveFigure::ResponseTime(_) | ObjectiveFigure::Max if is_of_all => {
-                Some(TimeLimit {
+                Some(ResponseTimeLimit {
                     time: Nanos::from_secs_f64(condition.limit / 1e9),
                     name: name_of(threshold),
                 })

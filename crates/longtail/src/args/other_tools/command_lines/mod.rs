@@ -508,8 +508,6 @@ pub(crate) fn are_vegetas(words: &[String]) -> bool {
     words.first().is_some_and(is_vegetas) && !words.iter().any(is_ours)
 }
 
-/// How the tool takes these words that alone has a long flag of them, such as oha's `--no-tui`;
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -114,6 +114,7 @@ impl OthersReading {
     }
 }
 
+/// How the tool takes these words that alone has a long flag of them, such as oha's `--no-tui`;
 /// `None` if there is no such flag, or that tool does not have the others.
 pub(crate) fn reading_of_owner(whole: &Command, words: &[String]) -> Option<OthersReading> {
     let load = load_of(whole);
