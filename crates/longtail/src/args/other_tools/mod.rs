@@ -5,6 +5,8 @@ pub(crate) mod command_lines;
 pub(crate) mod flags;
 mod js_literals;
 mod k6_script;
+mod lua_literals;
 mod script_file;
 pub(crate) mod synonyms;
 mod wrk_script;
+mod wrk_weights;

@@ -8,7 +8,11 @@ use model::plan::quoted;
 
 use super::flags::{BODY, METHOD, with_value};
 use super::k6_script::quoted_in_mix;
-use super::script_file;
+use super::lua_literals::{
+    LuaWord, arguments, goes_on, is_of_name, local_value, parts, parts_and_rest, quoted_text,
+    value_in_request, words,
+};
+use super::wrk_weights::HowOften;
 
 /// What a script says of its requests.
 #[derive(Debug, Default)]
@@ -57,6 +61,13 @@ const HOOKS: [&str; 5] = ["setup", "init", "delay", "response", "done"];
 /// What ends a path whose numbers the script counts: how far is not known.
 pub(super) const COUNTED: &str = "{1..500}";
 
+/// What to say where it is not known how often a script sends each.
+const ALL_ALIKE: &str = "how often it sends each {} (here all alike)";
+
+fn order_of(what: &str) -> String {
+    format!("the order of its {what} (--mix draws them at random, --requests FILE keeps it)")
+}
+
 const PIPELINING: &str =
     "its pipelining: it sends several requests at once, ours one at a time on a connection";
 
@@ -73,19 +84,8 @@ impl WrkScript {
         let mut lists: Vec<String> = Vec::new();
         // Of each block that is open: whether it is a function, which runs for all requests alike.
         let mut blocks: Vec<bool> = Vec::new();
-        let mut rest = text;
         let mut before = "";
-        while let Some(first) = rest.chars().next() {
-            if let Some(behind) = behind_comment(rest) {
-                rest = behind;
-                continue;
-            }
-            if !is_of_name(first) {
-                rest = quoted_text(rest).map_or(&rest[first.len_utf8()..], |(_, behind)| behind);
-                continue;
-            }
-            let (word, behind) = rest.split_at(rest.find(|c| !is_of_name(c)).unwrap_or(rest.len()));
-            rest = behind;
+        for LuaWord { word, behind: rest } in words(text) {
             match word {
                 "function" | "if" | "do" | "repeat" => blocks.push(word == "function"),
                 "end" | "until" => _ = blocks.pop(),
@@ -246,8 +246,15 @@ impl WrkScript {
                 paths
             })
             .filter(|paths| paths.len() == formats.len());
-        let is_mix = formats.len() > 1 && takes_turns.is_none();
-        let mix = if is_mix { self.mix_of(formats) } else { None };
+        let how_often = HowOften::in_text(text, formats.len());
+        let weights = match &how_often {
+            HowOften::Weights { weights, .. } if formats.len() > 1 => Some(&weights[..]),
+            _ => None,
+        };
+        let is_mix = formats.len() > 1 && (takes_turns.is_none() || weights.is_some());
+        let mix = if is_mix { self.mix_of(text, formats, weights) } else { None };
+        // In a mix with weights each request has what it needs.
+        let takes_turns = takes_turns.filter(|_| weights.is_none() || mix.is_none());
         for (at, name, place) in [
             (0, "wrk.method", &mut self.method),
             (1, "wrk.path", &mut self.path),
@@ -260,17 +267,20 @@ impl WrkScript {
         }
         if let Some(paths) = &takes_turns {
             self.path = Some(Said::MixPaths(paths.clone()));
-            self.not_take("how often it sends each path (here all alike)".to_owned());
+            self.not_take(ALL_ALIKE.replace("{}", "path"));
         }
         if let Some(Said::MixPaths(paths)) = &self.path
             && paths.len() > 1
             && takes_turns.is_none()
-            && !text.contains("math.random")
         {
-            self.not_take(
-                "the order of its paths (--mix draws them at random, --requests FILE keeps it)"
-                    .to_owned(),
-            );
+            let chooses =
+                |written: &&str| words(written).iter().any(|it| ["and", "or"].contains(&it.word));
+            // Who goes round a list, or draws from all of it, asks for its length.
+            if !text.contains('#') || each(1).flatten().any(|written| chooses(&written)) {
+                self.not_take(ALL_ALIKE.replace("{}", "path"));
+            } else if !text.contains("math.random") {
+                self.not_take(order_of("paths"));
+            }
         }
         let headers = formats.iter().filter_map(|arguments| arguments.get(2).copied());
         let headers: Vec<&str> =
@@ -286,26 +296,40 @@ impl WrkScript {
         if formats.len() > 1 && takes_turns.is_none() {
             self.mix = mix;
             self.has_several = self.mix.is_none();
-            if self.has_several {
-                self.not_take("several requests (--mix or --requests FILE)".to_owned());
-            }
+            self.not_taken.extend(match how_often {
+                _ if self.has_several => {
+                    Some("several requests (--mix or --requests FILE)".to_owned())
+                }
+                HowOften::Weights { is_counted: true, .. } => Some(order_of("requests")),
+                HowOften::Unknown => Some(ALL_ALIKE.replace("{}", "request")),
+                HowOften::Weights { .. } | HowOften::Listed => None,
+            });
         }
     }
 
     /// Requests that are plain in all that they have, as `--mix` takes them; what a call of
     /// `wrk.format` leaves out is what `wrk` itself has.
-    fn mix_of(&self, formats: &[Vec<&str>]) -> Option<String> {
+    fn mix_of(&self, text: &str, formats: &[Vec<&str>], weights: Option<&[u32]>) -> Option<String> {
         let own = |arguments: &[&str], at: usize, name: &str, said: Option<&Said>| {
             let written = arguments.get(at).copied().filter(|it| !["nil", name].contains(it));
             written.map(whole_text).or_else(|| said.cloned())
         };
         let mut lines = Vec::new();
-        for arguments in formats {
+        for (at, arguments) in formats.iter().enumerate() {
             let method = own(arguments, 0, "wrk.method", self.method.as_ref());
             let method = method.unwrap_or_else(|| Said::Text("GET".to_owned()));
-            let path = own(arguments, 1, "wrk.path", self.path.as_ref())?;
-            let (Said::Text(method), Said::Text(path)) = (method, path) else { return None };
-            let mut line = format!("{method} {}", path_of_mix(path)?);
+            let varying = arguments.get(1).and_then(|written| varying_path(text, written));
+            let path = varying.or_else(|| own(arguments, 1, "wrk.path", self.path.as_ref()));
+            let path = match path? {
+                Said::Text(path) => path_of_mix(path)?,
+                Said::MixPaths(paths) if paths.len() == 1 => paths.into_iter().next()?,
+                Said::MixPaths(_) | Said::Computed => return None,
+            };
+            let Said::Text(method) = method else { return None };
+            let mut line = format!("{method} {path}");
+            if let Some(weight) = weights.and_then(|weights| weights.get(at)) {
+                line.extend([" ", &weight.to_string()]);
+            }
             match own(arguments, 3, "wrk.body", self.body.as_ref()) {
                 None => {}
                 Some(Said::Text(body)) if body.is_empty() => {}
@@ -435,39 +459,10 @@ fn puts_requests_together(text: &str) -> bool {
         })
 }
 
-/// Of a name, with those before its dots.
-fn is_of_name(c: char) -> bool {
-    c.is_alphanumeric() || "_.".contains(c)
-}
-
-/// What is behind the comment that begins here: `-- …`, or `--[[ … ]]` of several lines.
-fn behind_comment(text: &str) -> Option<&str> {
-    let comment = text.strip_prefix("--")?;
-    let (inside, end) = match comment.strip_prefix("[[") {
-        Some(inside) => (inside, "]]"),
-        None => (comment, "\n"),
-    };
-    Some(inside.split_once(end).map_or("", |(_, behind)| behind))
-}
-
 /// The text that is the whole value written here.
 fn whole_text(written: &str) -> Said {
     let Some((text, behind)) = quoted_text(written) else { return Said::Computed };
     if goes_on(behind) { Said::Computed } else { Said::Text(text) }
-}
-
-/// Whether a value is not over where this follows.
-fn goes_on(behind: &str) -> bool {
-    // A text may be only a part of the value: "a" .. b, ("a"):rep(2)
-    let mut behind = behind.trim_start();
-    while let Some(next) = behind_comment(behind) {
-        behind = next.trim_start();
-    }
-    behind.starts_with(|c: char| !is_of_name(c) && !";},)".contains(c))
-        || behind.starts_with('.')
-        || ["or", "and"]
-            .iter()
-            .any(|word| behind.strip_prefix(word).is_some_and(|rest| !rest.starts_with(is_of_name)))
 }
 
 /// A path with random numbers in it: `"/a?id=" .. math.random(1000)`, `string.format("/a/%d", id)`,
@@ -534,16 +529,6 @@ fn summand_of_path<'t>(text: &'t str, written: &'t str) -> Option<(String, &'t s
             (!goes_on(end)).then_some((value, behind))
         }
     }
-}
-
-/// What is written behind `local NAME =` in the script's `request()`, if nothing else gives that name
-/// a value: outside it, a random number is drawn once.
-fn value_in_request<'t>(text: &'t str, name: &str) -> Option<&'t str> {
-    let begins = ["request = function", "request=function", "function request"];
-    let begin = begins.into_iter().find_map(|begin| text.find(begin))?;
-    let value = local_value(text, name)?;
-    let at = text.len() - value.len();
-    (at > begin).then_some(value)
 }
 
 /// Whether `--mix` reads a part of a path as it stands.
@@ -617,16 +602,6 @@ fn paths_of_list(text: &str, written: &str) -> Option<Said> {
     (!paths.is_empty()).then_some(Said::MixPaths(paths))
 }
 
-/// What is written behind `local NAME =`, if nothing else gives that name a value.
-fn local_value<'t>(text: &'t str, name: &str) -> Option<&'t str> {
-    if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
-        return None;
-    }
-    let (_, value) = text.split_once(&format!("local {name} = "))?;
-    let assignments = text.matches(&format!("{name} = ")).count();
-    (assignments == 1 && !text.contains(&format!("{name}="))).then_some(value)
-}
-
 /// `["Content-Type"] = "a/b"` or `Accept = "a/b"`: the name, and what is written behind it.
 fn field_of_table(field: &str) -> Option<(String, &str)> {
     if let Some(inside) = field.strip_prefix('[') {
@@ -651,54 +626,6 @@ fn named_file(behind: &str) -> Option<String> {
         Said::Text(file) => Some(file),
         Said::MixPaths(_) | Said::Computed => None,
     }
-}
-
-/// The arguments of a call whose parenthesis begins here.
-fn arguments(text: &str) -> Option<Vec<&str>> {
-    parts(text.trim_start().strip_prefix('(')?)
-}
-
-/// What stands between commas or semicolons up to the bracket that closes what is open; `None` if none
-/// closes it.
-fn parts(text: &str) -> Option<Vec<&str>> {
-    parts_and_rest(text).map(|(parts, _)| parts)
-}
-
-/// The same, with what is behind that bracket.
-fn parts_and_rest(text: &str) -> Option<(Vec<&str>, &str)> {
-    let length_of_quoted = |rest: &str| {
-        let behind = behind_comment(rest).or(quoted_text(rest).map(|(_, behind)| behind));
-        behind.map(|behind| rest.len() - behind.len())
-    };
-    script_file::parts(text, &[',', ';'], length_of_quoted)
-}
-
-/// The text in quotes that begins here, and what is behind it; `None` if none does, or it has an
-/// escape that is not known.
-fn quoted_text(text: &str) -> Option<(String, &str)> {
-    if let Some(inside) = text.strip_prefix("[[") {
-        let (inside, behind) = inside.split_once("]]")?;
-        // Lua leaves out a line end directly behind the brackets.
-        return Some((inside.strip_prefix('\n').unwrap_or(inside).to_owned(), behind));
-    }
-    let quote = text.chars().next().filter(|first| ['\'', '"'].contains(first))?;
-    let mut found = String::new();
-    let mut letters = text.char_indices().skip(1);
-    while let Some((at, letter)) = letters.next() {
-        match letter {
-            '\n' => return None,
-            '\\' => found.push(match letters.next()?.1 {
-                'n' => '\n',
-                'r' => '\r',
-                't' => '\t',
-                escaped @ ('\\' | '\'' | '"') => escaped,
-                _ => return None,
-            }),
-            letter if letter == quote => return Some((found, &text[at + 1..])),
-            letter => found.push(letter),
-        }
-    }
-    None
 }
 
 #[cfg(test)]
