@@ -33,10 +33,16 @@ fn sentence(settled_after: Option<Nanos>, shift: f64) -> String {
         None => {
             format!(
                 "response times did not settle: the second half differs from the first by {:+.1} %",
-                shift * 100.0
+                of_first_half(shift) * 100.0
             )
         }
     }
+}
+
+/// By how much the second half differs from the first, as a share of the first. `shift` is the same
+/// difference as a share of the mean of both, which is more than 1 if a time falls to a third.
+fn of_first_half(shift: f64) -> f64 {
+    (1.0 + shift / 2.0) / (1.0 - shift / 2.0) - 1.0
 }
 
 /// Grade, sentence and hint.
@@ -50,4 +56,18 @@ pub(super) fn assess(
     let sentence = sentence(settled_after, shift);
     let hint = "use a longer --warm-up, or a longer run";
     Assessment::new(grade, sentence, hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sentence;
+
+    #[test]
+    fn the_second_half_is_compared_with_the_first() {
+        // 300 ms, then 100: the difference is the mean of both.
+        let falls = sentence(None, -1.0);
+        assert!(falls.ends_with("differs from the first by -66.7 %"), "{falls}");
+        let rises = sentence(None, 1.0);
+        assert!(rises.ends_with("differs from the first by +200.0 %"), "{rises}");
+    }
 }
