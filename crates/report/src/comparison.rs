@@ -426,6 +426,7 @@ pub(crate) fn trust(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec
     lines.push(trust_by_control(study, summary));
     lines.extend(idle_threads(summary));
     lines.extend(whole_rounds(study, summary));
+    lines.extend(of_few_responses(study, summary));
     lines.extend(busy_machine(study));
     lines.extend(disturbed_looks(study));
     lines
@@ -492,6 +493,27 @@ fn whole_rounds(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<
         );
         TrustLine::new(Grade::Uncertain, sentence).hint("longer runs have smaller steps (--for)")
     })
+}
+
+/// In how many runs a percentile that decides has too few independent responses to say what another run
+/// would have: it is compared as it was in each, so all that is known of it comes from the blocks.
+fn of_few_responses(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<TrustLine> {
+    let sound = || study.runs.iter().filter(|run| run.is_sound());
+    let of = |row: &ComparedMetric| {
+        let few = sound().filter(|run| row.metric.of_few(run).is_some()).count();
+        (few > 0).then(|| (summary::name(row.metric), few))
+    };
+    let each: Vec<String> = summary
+        .deciding()
+        .filter_map(of)
+        .map(|(name, few)| format!("{name} in {few} of {}", count_of(sound().count() as u64, "run")))
+        .collect();
+    let sentence = format!(
+        "Too few independent responses for {}: compared is what each run had, and how far that varies, the blocks show.",
+        listed(&each)
+    );
+    (!each.is_empty())
+        .then(|| TrustLine::new(Grade::Uncertain, sentence).hint("longer runs have more (--for)"))
 }
 
 /// In which blocks other programs used the CPUs up: arms of a block may have had less of them than

@@ -195,6 +195,7 @@ pub(crate) static IN_JSON: &[(&str, &RunColumn)] = &[
     ("interval_ms", &INTERVALS),
     ("generator_ms", &GENERATOR_PARTS),
     ("range_ms", &RANGES_OF_FEW),
+    ("compared_ms", &COMPARED_OF_FEW),
     ("missing", &MISSING),
     ("in_order_ms", &IN_ORDER),
     ("slow", &SLOW),
@@ -611,6 +612,17 @@ static RANGES_OF_FEW: RunColumn = json_only(|run| {
     let in_millis = |ends: [Nanos; 2]| ends.map(millis);
     let ranges = by_percentile(|quantile| run.range_of_few(quantile).map(in_millis));
     RunFigure::json_unless_empty(&ranges)
+});
+
+/// Of a comparison: the percentiles that too few responses of the run support, as they were in it,
+/// because the arms are compared by them.
+static COMPARED_OF_FEW: RunColumn = json_only(|run| {
+    let of_few = |quantile: f64| {
+        let seconds = Metric::of_quantile(quantile)?.of_few(run.arm()?)?;
+        Some(millis(Nanos::from_secs_f64(seconds)))
+    };
+    let class_or_whole = |quantile| if run.class.is_some() { None } else { of_few(quantile) };
+    RunFigure::json_unless_empty(&by_percentile(class_or_whole))
 });
 
 static MISSING: RunColumn =

@@ -177,6 +177,19 @@ impl Metric {
         }
     }
 
+    /// The figure of a run, if it is a percentile that the run alone has too few independent responses
+    /// for. As the run's own figure it is exact, and how far it varies from run to run, the blocks
+    /// show; so it is compared, but says little about what another run would have.
+    pub fn of_few(self, run: &ComparisonRun) -> Option<f64> {
+        let is_of_few = run.run.response_time(self.quantile()?) == Quantile::TooFew;
+        self.of(run).ok().filter(|_| is_of_few)
+    }
+
+    /// The metric that is this percentile.
+    pub fn of_quantile(quantile: f64) -> Option<Metric> {
+        Metric::VARIANTS.iter().copied().find(|metric| metric.quantile() == Some(quantile))
+    }
+
     /// For a percentile: the share of the responses that take no longer.
     pub fn quantile(self) -> Option<f64> {
         match self {
