@@ -6,7 +6,7 @@ use std::mem::discriminant;
 use model::{Diagnostic, Judgement, Limit, Nanos, Pace, Quantile, Run, Study, Verdict, number};
 use serde::Serialize;
 
-use crate::checks::{Grade, assess, machine_busy};
+use crate::checks::{Grade, assess, grade, machine_busy};
 use crate::cut_short::{is_shorter, is_unfinished};
 use crate::event::{EventTrouble, trouble};
 use crate::named_runs::{NamedRun, diagnostics, is_hidden, name_in_sweep};
@@ -147,12 +147,23 @@ fn passed(study: &Study, runs: &[NamedRun<'_>]) -> Option<TrustLine> {
     let is_closed = !matches!(study, Study::Load(load) if load.plan.load.pace != Pace::Closed);
     let judged = runs.iter().filter(|run| run.run.judgement.is_some()).count();
     let evidence = runs.iter().filter(|run| run.run.is_evidence());
-    let good: Vec<&Judgement> = evidence.filter_map(|run| run.run.judgement.as_ref()).collect();
+    // Of runs with a doubt about the generator that doubt is said, and nothing against it.
+    let is_in_doubt = |run: &Run| {
+        diagnostics(run).any(|(diagnostic, grade)| {
+            grade >= Grade::Doubtful && assess(diagnostic).implicates_generator
+        })
+    };
+    let (doubtful, evidence): (Vec<&NamedRun<'_>>, Vec<&NamedRun<'_>>) =
+        evidence.partition(|run| judged > 1 && is_in_doubt(run.run));
+    let good: Vec<&Judgement> =
+        evidence.into_iter().filter_map(|run| run.run.judgement.as_ref()).collect();
     let mut lags = Vec::new();
     let mut rooms = Vec::new();
     for check in good.iter().flat_map(|judgement| &judgement.checks) {
         match check {
-            Diagnostic::GeneratorLag { p99, .. } => lags.push(*p99),
+            Diagnostic::GeneratorLag { p99, .. } if grade(check) == Grade::Passed => {
+                lags.push(*p99);
+            }
             Diagnostic::Headroom { times, ceiling_per_s } => rooms.push((*times, *ceiling_per_s)),
             _ => {}
         }
@@ -191,7 +202,12 @@ fn passed(study: &Study, runs: &[NamedRun<'_>]) -> Option<TrustLine> {
     let evidence = [delay, room].into_iter().flatten().collect::<Vec<_>>().join(", ");
     let colon = if evidence.is_empty() { "" } else { ": " };
     let limits = if judged > 1 { limits_beside_the_server(&good) } else { String::new() };
-    Some(TrustLine::new(Grade::Passed, format!("{what}{colon}{evidence}{limits}.")))
+    let others = match doubtful.len() {
+        0 => String::new(),
+        1 => "; one other has a warning about longtail".to_owned(),
+        others => format!("; {others} others have warnings about longtail"),
+    };
+    Some(TrustLine::new(Grade::Passed, format!("{what}{colon}{evidence}{limits}{others}.")))
 }
 
 /// In how many of several runs something else than the server alone was the limit.
