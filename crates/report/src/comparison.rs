@@ -102,8 +102,13 @@ pub(crate) fn legend(summary: &SummaryComparison) -> Option<String> {
             listed(&widened)
         )
     });
+    let shown = summary.deciding().flat_map(|row| &row.differences);
+    let has_two_kinds = shown.into_iter().any(|it| it.two_changes.is_some());
+    let of_two_kinds = has_two_kinds.then(|| {
+        "x or y %: the blocks have two kinds of change, so no interval is given".to_owned()
+    });
     let notes: Vec<String> =
-        [of_change.map(str::to_owned), of_means].into_iter().flatten().collect();
+        [of_change.map(str::to_owned), of_two_kinds, of_means].into_iter().flatten().collect();
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 
@@ -506,7 +511,9 @@ fn of_few_responses(study: &ComparisonStudy, summary: &SummaryComparison) -> Opt
     let each: Vec<String> = summary
         .deciding()
         .filter_map(of)
-        .map(|(name, few)| format!("{name} in {few} of {}", count_of(sound().count() as u64, "run")))
+        .map(|(name, few)| {
+            format!("{name} in {few} of {}", count_of(sound().count() as u64, "run"))
+        })
         .collect();
     let sentence = format!(
         "Too few independent responses for {}: compared is what each run had, and how far that varies, the blocks show.",
@@ -597,9 +604,9 @@ fn trust_by_control(study: &ComparisonStudy, summary: &SummaryComparison) -> Tru
     };
     let name = summary::name(row.metric);
     if differs(control) {
-        let interval = change_words::interval_of(control).unwrap_or_default();
+        let range = change_words::range_of(control);
         let sentence = format!(
-            "{base}, run twice in each block, differs from itself in {name}: {interval} %. Something drifts; no difference as small as that counts."
+            "{base}, run twice in each block, differs from itself in {name}: {range}. Something drifts; no difference as small as that counts."
         );
         return TrustLine::new(Grade::Doubtful, change_words::sentence_of(sentence))
             .hint("leave the machine alone meanwhile, and run longer (--for)");

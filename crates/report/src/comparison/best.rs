@@ -1,6 +1,8 @@
 //! Which arm is best, in words, and after a search for threads which size to take.
 
-use super::change_words::{decimals, estimate_of, interval_of, percent, plain_percent};
+use super::change_words::{
+    change_with_interval, decimals, is_another_change, percent, plain_percent,
+};
 use super::sizes;
 use super::summary::{self, SummaryComparison, name};
 use crate::labels;
@@ -168,13 +170,15 @@ fn of_tails(
             [Some(other), Some(taken)] if other > taken => ", with more threads,",
             _ => "",
         };
-        let change = [estimate_of(&difference), interval_of(&difference)].into_iter().flatten();
+        // Two figures of one change would contradict each other.
+        let median =
+            Some(figure_with_unit(row, letter)).filter(|_| !is_another_change(row, &difference));
+        let figures = [median, change_with_interval(&difference)].into_iter().flatten();
         format!(
-            "{}{threads} is {} at p99: {}, {}.",
+            "{}{threads} is {} at p99: {}.",
             summary.called(letter),
             summary::verdict(verdict),
-            figure_with_unit(row, letter),
-            change.collect::<Vec<_>>().join(" ")
+            figures.collect::<Vec<_>>().join(", ")
         )
     });
     Some(each.collect::<Vec<_>>().join(" ")).filter(|said| !said.is_empty())
@@ -202,10 +206,12 @@ fn to_take(
     let full = if row.metric == Metric::Throughput { "full" } else { "best" };
     let taken = summary.called(letter);
     let figures = figures_of_size(summary, row, letter);
+    // A time alone may be any time.
+    let what = if row.metric == Metric::Throughput { String::new() } else { format!("{name} ") };
     let mut parts = vec![if ranking.unclear.is_empty() {
         format!("take {taken}, the fewest threads with the {full} {name}: {figures}.")
     } else {
-        format!("take {taken}, as far as can be told: {figures}.")
+        format!("take {taken}, as far as can be told: {what}{figures}.")
     }];
     let with_figures = |other: &String| {
         format!("{} ({})", summary.called(other), figures_of_size(summary, row, other))
@@ -329,10 +335,7 @@ fn with_interval(
     letter: &str,
 ) -> String {
     let difference = row.seen_from(&ranking.best, letter);
-    let change = difference.as_ref().and_then(|it| {
-        let known = [estimate_of(it), interval_of(it)].into_iter().flatten();
-        Some(known.collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
-    });
+    let change = difference.as_ref().and_then(change_with_interval);
     match change {
         Some(change) => format!("{} ({change})", summary.called(letter)),
         None => summary.called(letter).to_owned(),

@@ -62,8 +62,12 @@ pub(crate) fn estimate_of(difference: &Difference) -> Option<String> {
     difference.estimate.map(|part| format!("{} %", percent(part, decimals_of(difference))))
 }
 
-/// `[-1.2, +3.0]`; where overloaded runs leave no upper end, `[+348, ∞]`.
+/// `[-1.2, +3.0]`; where overloaded runs leave no upper end, `[+348, ∞]`. None where the changes are of
+/// two kinds: it would be of their middle, and may contain no change that a block had.
 pub(crate) fn interval_of(difference: &Difference) -> Option<String> {
+    if difference.two_changes.is_some() {
+        return None;
+    }
     match (difference.interval, difference.at_least) {
         (Some(ends), _) => Some(in_brackets(ends, decimals_of(difference))),
         (None, Some(least)) if least > 0.0 => {
@@ -93,6 +97,21 @@ fn change_in_words(difference: &Difference) -> String {
     }
 }
 
+/// `+1.4 % [-1.2, +3.0]`, or both kinds of changes: `+46 % in 12 of 20 blocks, the same in the others`.
+pub(super) fn change_with_interval(difference: &Difference) -> Option<String> {
+    let one = || {
+        let known = [estimate_of(difference), interval_of(difference)].into_iter().flatten();
+        Some(known.collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
+    };
+    two_changes(difference).or_else(one)
+}
+
+/// How far the control is from the base: `[-1.2, +3.0] %`, or both kinds of changes, `-1 or +46 %`.
+pub(super) fn range_of(difference: &Difference) -> String {
+    let interval = || interval_of(difference).map(|interval| format!("{interval} %"));
+    two_changes_in_short(difference).or_else(interval).unwrap_or_default()
+}
+
 /// Whether a change is worse or better, though its interval ends closer to 0 than the margin.
 pub(super) fn is_hardly_certain(difference: &Difference) -> bool {
     let is_near = |ends: [f64; 2]| ends[0].abs().min(ends[1].abs()) < difference.margin;
@@ -106,7 +125,7 @@ pub(super) fn has_changed(difference: &Difference) -> bool {
 
 /// Where the changes of the blocks are of two kinds, what a cell says of them: `-83 or -1 %`. Their
 /// middle would be a change that no block had.
-pub(super) fn two_changes_in_short(difference: &Difference) -> Option<String> {
+pub(crate) fn two_changes_in_short(difference: &Difference) -> Option<String> {
     let TwoValues { low, high, .. } = difference.two_changes?;
     let decimals = decimals([low, high]);
     Some(format!("{} or {} %", percent(low, decimals), percent(high, decimals)))
@@ -176,7 +195,9 @@ pub(super) fn certain_change(
 ) -> Option<(&'static str, String)> {
     let has_one_side =
         matches!(difference.doubt, Some(ComparisonDoubt::Noise | ComparisonDoubt::ShortRuns));
-    let ends = difference.interval.filter(|ends| has_one_side && excludes_zero(*ends))?;
+    let is_one_kind = difference.two_changes.is_none();
+    let interval = difference.interval.filter(|_| has_one_side && is_one_kind);
+    let ends = interval.filter(|ends| excludes_zero(*ends))?;
     let is_less = ends[0] < 0.0;
     let word = if is_less == metric.is_worse_when_less() { "worse" } else { "better" };
     let [least, most] = if is_less { [-ends[1], -ends[0]] } else { ends };

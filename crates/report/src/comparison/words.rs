@@ -3,7 +3,7 @@
 use super::best::best;
 use super::change_words::{
     certain_change, change_of_medians, estimate_of, figures, has_changed, interval_of,
-    is_another_change, is_hardly_certain, plain_percent, sentence_of, two_changes,
+    is_another_change, is_hardly_certain, plain_percent, range_of, sentence_of, two_changes,
 };
 use super::pairs;
 use super::summary::{self, SummaryArm, SummaryComparison, name};
@@ -150,10 +150,13 @@ fn told_early(summary: &SummaryComparison) -> Vec<String> {
             let is_worse = change_of_medians(row, pair).is_some_and(|part| part > 0.0);
             let verdict =
                 if is_worse { ComparisonVerdict::Worse } else { ComparisonVerdict::Better };
-            let interval = row.difference(&pair.base, &pair.arm).and_then(interval_of);
-            let certainty = certainty(interval);
-            let medians = summary::medians(row, pair);
-            let text = format!("{} {medians} {}{certainty}", name(row.metric), row.unit);
+            let text = match row.difference(&pair.base, &pair.arm) {
+                Some(difference) => ComparedRow { row, difference }.change_in_headline(),
+                None => {
+                    let medians = summary::medians(row, pair);
+                    format!("{} {medians} {}{}", name(row.metric), row.unit, certainty(None))
+                }
+            };
             ToldChange { verdict, text }
         });
         let changed = by_verdict(&changed.collect::<Vec<_>>());
@@ -454,13 +457,13 @@ impl ComparedRow<'_> {
     /// and it is certain enough.
     fn change_in_headline(&self) -> String {
         let change = self.short_change();
+        if self.difference.two_changes.is_some() {
+            return change;
+        }
         if !self.row.decides {
             return format!("{change}{}", certainty(interval_of(self.difference)));
         }
-        if is_hardly_certain(self.difference) && self.difference.two_changes.is_none() {
-            return self.change();
-        }
-        change
+        if is_hardly_certain(self.difference) { self.change() } else { change }
     }
 
     /// `3225 → 406 ms`: the medians of both arms, as the table has them.
@@ -590,7 +593,7 @@ fn of_deciding(
 /// Why it cannot be told.
 fn why(summary: &SummaryComparison, row: &ComparedMetric, difference: &Difference) -> String {
     let blocks = count_of(difference.blocks, "block");
-    let estimate = estimate_of(difference).unwrap_or_default();
+    let estimate = two_changes(difference).or_else(|| estimate_of(difference)).unwrap_or_default();
     let is_certain = certain_change(row.metric, difference).is_some();
     match difference.doubt {
         Some(ComparisonDoubt::FewBlocks { least }) => {
@@ -602,8 +605,8 @@ fn why(summary: &SummaryComparison, row: &ComparedMetric, difference: &Differenc
             format!("{} {have} no {} ({})", count_of(runs, "run"), name(row.metric), figure)
         }
         Some(ComparisonDoubt::Control) => {
-            let control = row.control.as_ref().and_then(interval_of).unwrap_or_default();
-            format!("it is {estimate}, and {} against itself {control} %", summary.called_control())
+            let control = row.control.as_ref().map(range_of).unwrap_or_default();
+            format!("it is {estimate}, and {} against itself {control}", summary.called_control())
         }
         Some(ComparisonDoubt::ShortRuns) if is_certain => "the runs are too short".to_owned(),
         Some(ComparisonDoubt::ShortRuns) => format!(
@@ -619,9 +622,9 @@ fn why(summary: &SummaryComparison, row: &ComparedMetric, difference: &Differenc
                 .map(|part| format!("; {blocks} could show {} or more", plain_percent(part)));
             let needed = needed
                 .map(|it| format!(", about {it} would show {}", plain_percent(summary.margin)));
-            let more =
-                [interval_of(difference), smallest, needed].map(Option::unwrap_or_default).concat();
-            format!("{estimate} {more}")
+            let interval = interval_of(difference).map(|interval| format!(" {interval}"));
+            let more = [interval, smallest, needed].map(Option::unwrap_or_default).concat();
+            format!("{estimate}{more}")
         }
     }
 }

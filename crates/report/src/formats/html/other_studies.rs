@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use model::comparison::{ComparedMetric, ComparisonQuestion, Difference};
+use model::comparison::{ComparedMetric, ComparisonQuestion, Difference, TwoValues};
 use model::tally::Second;
 use model::{
     Bodies, BodiesStudy, Body, BodyKind, LoadStudy, Nanos, ObjectiveFigure, Pace, Profile, Rate,
@@ -442,6 +442,12 @@ fn sentence_of_forest(summary: &SummaryComparison) -> String {
     } else {
         "; where the control's bar reaches, nothing can be told"
     };
+    let drawn = summary.metrics.iter().flat_map(|row| row.differences.iter().chain(&row.control));
+    let two_kinds = if drawn.into_iter().any(|it| it.two_changes.is_some()) {
+        " Two dots without a bar: the blocks have two kinds of change."
+    } else {
+        ""
+    };
     let unknown = without_interval(summary);
     let unknown = if unknown.is_empty() {
         String::new()
@@ -450,7 +456,7 @@ fn sentence_of_forest(summary: &SummaryComparison) -> String {
     };
     format!(
         "A dot is the estimate over all blocks, its bar the interval at the level of its test. A bar that leaves 0 out, with its \
-         dot beyond the margin, is a difference; a bar wholly within the margin is none{control}.{unknown}"
+         dot beyond the margin, is a difference; a bar wholly within the margin is none{control}.{two_kinds}{unknown}"
     )
 }
 
@@ -466,7 +472,12 @@ fn without_interval(summary: &SummaryComparison) -> Vec<String> {
 
 /// A logarithmic axis, on which half and twice as much are equally far from the base.
 fn axis_of_differences(rows: &[&ForestDifference<'_>], margin: f64) -> PlotAxis {
-    let ends = || rows.iter().flat_map(|row| row.difference.interval.into_iter().flatten());
+    let ends = || {
+        rows.iter().flat_map(|row| {
+            let both = row.difference.two_changes.map(|it| [it.low, it.high]);
+            both.or(row.difference.interval).into_iter().flatten()
+        })
+    };
     let low = ends().fold(1.0 / (1.0 + 1.5 * margin), |low, end| low.min(1.0 + end)).max(0.01);
     let high = ends().fold(1.0 + 1.5 * margin, |high, end| high.max(1.0 + end));
     let room = (high / low).powf(0.04);
@@ -494,8 +505,18 @@ fn key_of_forest(rows: &[&ForestDifference<'_>]) -> Vec<KeyEntry> {
 impl ForestDifference<'_> {
     /// The interval as a bar at this height, and the estimate as a dot.
     fn marks(&self, y: f64) -> Vec<PlotMark> {
-        let Difference { interval, estimate, .. } = *self.difference;
+        let Difference { interval, estimate, two_changes, .. } = *self.difference;
         let mut marks = Vec::new();
+        let dot = |part: f64, title: String| {
+            let dot = PlotShape::Dot(PlotPoint { x: 1.0 + part, y });
+            PlotMark::new(format!("estimate {}", self.class), dot, title)
+        };
+        // A bar and a dot between two kinds of changes would be where no block is.
+        if let Some(TwoValues { low, high, .. }) = two_changes {
+            let both = change_words::two_changes_in_short(&self.difference).unwrap_or_default();
+            let title = format!("{}: {both}, by the block", self.what);
+            return [low, high].map(|part| dot(part, title.clone())).into();
+        }
         if let Some([low, high]) = interval {
             let bar = PlotCell {
                 from: PlotPoint { x: 1.0 + low, y: y - 0.15 },
@@ -515,8 +536,7 @@ impl ForestDifference<'_> {
                 self.what,
                 change_words::estimate_of(&self.difference).unwrap_or_default()
             );
-            let dot = PlotShape::Dot(PlotPoint { x: 1.0 + estimate, y });
-            marks.push(PlotMark::new(format!("estimate {}", self.class), dot, title));
+            marks.push(dot(estimate, title));
         }
         marks
     }
