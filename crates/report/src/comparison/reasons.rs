@@ -152,9 +152,23 @@ fn turns(study: &ComparisonStudy) -> Option<String> {
         all if all == without.len() => ", the others let each wait its turn".to_owned(),
         _ => format!(", {} let each wait its turn", listed(&names)),
     };
+    let not_in_order: Vec<String> = without
+        .iter()
+        .filter(|arm| !in_order.is_empty() && !in_order.contains(arm))
+        .map(|arm| {
+            let far = runs(*arm).filter(is_far).count();
+            let all = count_of(runs(*arm).count() as u64, "run");
+            format!("{} (in {far} of {all})", study.plan.called(*arm))
+        })
+        .collect();
+    let exceptions = if not_in_order.is_empty() {
+        String::new()
+    } else {
+        format!("; one request in 20 waits longer than its turn at {}", listed(&not_in_order))
+    };
     let slow = if with.len() == 1 && without.len() == 1 { "the one" } else { &*these };
     Some(change_words::sentence_of(format!(
-        "{these} {serve} a keep-alive connection several times in a row while others wait, {others} {do_not}: {slow} {make} a few requests slow{let_each}."
+        "{these} {serve} a keep-alive connection several times in a row while others wait, {others} {do_not}: {slow} {make} a few requests slow{let_each}{exceptions}."
     )))
 }
 
@@ -181,8 +195,13 @@ fn two_values(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<St
     let arms = || 0..study.plan.arms.len();
     let all = times.flat_map(|metric| arms().map(move |arm| (metric, arm)));
     let all: Vec<ArmOfTwoValues> = all.filter_map(|(metric, arm)| of_arm(metric, arm)).collect();
-    // The metric whose values are furthest apart.
-    let metric = all.iter().max_by(|a, b| a.ratio().total_cmp(&b.ratio()))?.metric;
+    // Of the metrics that decide, if one has two values, that whose values are furthest apart.
+    let weight = |it: &ArmOfTwoValues| (is_asked(it.metric), it.ratio());
+    let by_weight = |a: &&ArmOfTwoValues, b: &&ArmOfTwoValues| {
+        let [a, b] = [a, b].map(|it| weight(it));
+        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+    };
+    let metric = all.iter().max_by(by_weight)?.metric;
     let each: Vec<&ArmOfTwoValues> = all.iter().filter(|it| it.metric == metric).collect();
     let told = each.iter().map(|it| {
         let [low, high] = [it.values.low, it.values.high].map(number::significant);
@@ -289,7 +308,7 @@ fn cpu_of_pair(
         }
         (ComparisonVerdict::Better, _) => {
             let first = summary.deciding().next().map(|row| row.metric);
-            let is_better = [Some(Metric::Mean), first]
+            let is_better = [Some(Metric::Mean), Some(Metric::Throughput), first]
                 .into_iter()
                 .flatten()
                 .any(|metric| verdict(metric) == Some(ComparisonVerdict::Better));
