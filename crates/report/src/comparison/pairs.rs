@@ -221,7 +221,8 @@ pub(super) fn table(summary: &SummaryComparison, has_all: bool) -> Option<DataTa
         let pairs = deciding.first()?.differences.iter().filter(is_shown);
         pairs.map(|pair| (pair, None)).collect()
     };
-    // What names a pair stays, and so does its verdict. Its letters leave where words name it, too.
+    // What names a pair stays, and so does its change, whose verdict the conclusion has, too. Its
+    // letters leave where words name it, too.
     let leading = if are_combinations {
         let words = ["what changes", "with"].map(TableColumn::new);
         std::iter::once(TableColumn::new("pair").leaving(2)).chain(words).collect()
@@ -232,7 +233,7 @@ pub(super) fn table(summary: &SummaryComparison, has_all: bool) -> Option<DataTa
     let of_metrics = deciding.iter().flat_map(|row| {
         let name = summary::name(row.metric);
         let band = ColumnBand::new(name.clone(), format!("of {name}"));
-        [("change", 1), ("interval, %", 3), ("verdict", 0)]
+        [("change", 0), ("interval, %", 3), ("verdict", 1)]
             .map(|(name, leaves)| TableColumn::new(name).leaving(leaves).under(&band))
     });
     // The usual and the slowest requests are what many ask about, whatever decides.
@@ -319,7 +320,7 @@ mod tests {
             (100, "pair | what changes | with", "p50"),
             (80, "pair | what changes | with", "interval | p50"),
             (60, "what changes | with", "pair | interval | p50"),
-            (40, "what changes | with", "pair | change | interval | p50"),
+            (40, "what changes | with", "pair | interval | verdict | p50"),
         ] {
             let narrowed = text::narrowed(&table, 0, Width::of(columns));
             let leading = narrowed.table.columns.iter().take(narrowed.table.lead);
