@@ -600,14 +600,35 @@ pub fn markdown(study: &Study, saved: Option<&str>) -> String {
     crate::text::joined(parts)
 }
 
+/// Puts `meaning` in place of the first use of a word in these lines.
+fn explain_first(lines: &mut [String], word: &str, meaning: &str) {
+    let is_of_word = |c: char| c.is_alphanumeric() || c == '-';
+    for line in lines {
+        let whole = line.match_indices(word).map(|(at, _)| at).find(|at| {
+            let [before, after] = [&line[..*at], &line[at + word.len()..]];
+            !before.ends_with(is_of_word) && !after.starts_with(is_of_word)
+        });
+        if let Some(at) = whole {
+            line.replace_range(at..at + word.len(), meaning);
+            return;
+        }
+    }
+}
+
 /// The part of it that is not folded.
 pub(crate) fn unfolded_markdown(summary: &Summary<'_>) -> Vec<String> {
     let line = |text: &str| format!("{}\n", crate::markdown::escaped(text));
     let expected = summary.headlines().into_iter().map(|headline| headline.sentence.to_owned());
     let concluded = summary.sentence.lines().map(str::to_owned);
     let headlines = expected.chain(concluded).filter(|line| !line.is_empty());
+    let mut headlines: Vec<String> =
+        headlines.map(|line| crate::markdown::escaped(&line)).collect();
+    // A headline is pasted without the tables and the note below them.
+    if summary.comparison.as_ref().and_then(comparison::meaning_of_names).is_some() {
+        explain_first(&mut headlines, "-k", "`-k` (no keep-alive)");
+    }
     let mut parts: Vec<String> =
-        headlines.map(|line| format!("**{}**\n", crate::markdown::escaped(&line))).collect();
+        headlines.into_iter().map(|line| format!("**{line}**\n")).collect();
     let table = table(summary);
     if summary.command == "load" {
         parts.push(line(&load_answer::rates(&summary.runs[0])));
@@ -641,6 +662,21 @@ mod tests {
     use model::{Histogram, Nanos};
 
     use super::*;
+
+    #[test]
+    fn a_flag_is_explained_where_it_is_first_used() {
+        let mut lines = ["8.0.2 --keep is the same.", "6.6.1 -k: worse.", "-k on 8.0.2: worse."]
+            .map(str::to_owned);
+        explain_first(&mut lines, "-k", "`-k` (no keep-alive)");
+        assert_eq!(
+            lines,
+            [
+                "8.0.2 --keep is the same.",
+                "6.6.1 `-k` (no keep-alive): worse.",
+                "-k on 8.0.2: worse."
+            ]
+        );
+    }
 
     #[test]
     fn a_search_that_ended_before_its_first_trial_has_more_to_show() {
