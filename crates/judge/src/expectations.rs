@@ -1,6 +1,7 @@
 //! Whether the user's thresholds (`--expect`, `--fail-if`) are met: one sentence for each
 //! threshold, however many runs there are.
 
+use model::number::count_of;
 use model::objective::{Compare, ObjectiveFigure};
 use model::{Nanos, Objective, Run, Study, Threshold, number};
 use serde::Serialize;
@@ -166,7 +167,9 @@ fn of_steps(
     };
     let position = |held: &HeldStep<'_>| steps.iter().position(|one| std::ptr::eq(one, held));
     if result == "cannot_tell" {
-        let why = position(found.fastest).map(|number| doubt(&results[number])).unwrap_or_default();
+        let why = position(found.fastest)
+            .map(|number| doubt(condition, &results[number]))
+            .unwrap_or_default();
         shown += &why.replacen(", but ", ": ", 1);
     } else {
         let told = found.breaks_at.or(found.holds_at);
@@ -229,6 +232,8 @@ struct NamedResult<'a> {
     longer: Option<String>,
     /// About how many responses would decide, if that can be told.
     needs: Option<u64>,
+    /// How many requests it is about.
+    requests: u64,
     /// The exit code of the event's command.
     exit_code: Option<i32>,
     /// Why nothing bounds a response time, where nothing does.
@@ -249,6 +254,7 @@ impl<'a> NamedResult<'a> {
             result,
             longer: times.and_then(|times| longer_by(study, times)),
             needs: times.map(|times| responses_in(run, threshold, times)),
+            requests: of_class(run, threshold).map_or(0, |run| run.tally.counts.total()),
             exit_code: exit_code(run),
             no_bound: no_bound(run, of_class(run, threshold).as_deref().unwrap_or(run)),
         }
@@ -336,7 +342,7 @@ fn passed(threshold: &Threshold, results: &[NamedResult<'_>]) -> String {
 fn listed(condition: &Objective, results: &[&NamedResult<'_>]) -> String {
     let named = results.iter().take(NAMED).map(|it| {
         let at = if it.label.is_empty() { String::new() } else { format!(" at {}", it.label) };
-        format!("{}{at}{}", figure(condition, it), doubt(it))
+        format!("{}{at}{}", figure(condition, it), doubt(condition, it))
     });
     let more = results.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -396,7 +402,7 @@ fn in_unit(condition: &Objective, value: f64) -> String {
 }
 
 /// Why the result is unknown, and what would help.
-fn doubt(it: &NamedResult<'_>) -> String {
+fn doubt(condition: &Objective, it: &NamedResult<'_>) -> String {
     let why = match it.result.doubt {
         None => return String::new(),
         Some(ThresholdDoubt::Invalid) => return ", but the run is INVALID".to_owned(),
@@ -420,8 +426,12 @@ fn doubt(it: &NamedResult<'_>) -> String {
         Some(ThresholdDoubt::EventUnfinished) => {
             return ", but the event was not over when the run was".to_owned();
         }
-        Some(ThresholdDoubt::TooFewAnswers) => "they are too few to bound it",
-        Some(ThresholdDoubt::InsideInterval) => "the limit is inside the 95 % interval",
+        Some(ThresholdDoubt::TooFewAnswers) if condition.figure == ObjectiveFigure::ErrorShare => {
+            let share = number::shortest(condition.limit * 100.0);
+            format!("{} are too few to show less than {share} %", count_of(it.requests, "request"))
+        }
+        Some(ThresholdDoubt::TooFewAnswers) => "they are too few to bound it".to_owned(),
+        Some(ThresholdDoubt::InsideInterval) => "the limit is inside the 95 % interval".to_owned(),
     };
     let advice = match &it.longer {
         Some(flag) => format!("run longer ({flag})"),

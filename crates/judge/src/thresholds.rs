@@ -156,13 +156,25 @@ fn held(run: &Run, threshold: &Threshold, whole: &Run) -> Option<ThresholdResult
         !matches!(doubt, Some(ThresholdDoubt::NotPrinted | ThresholdDoubt::ImpossibleClaim));
     let is_met = is_known && value.is_some_and(|value| threshold.is_met_by(value));
     let is_generators = verdict == Some(Verdict::GeneratorBound);
-    let doubt = if is_generators && !(is_met && holds_all_the_same(run, threshold, whole)) {
-        Some(ThresholdDoubt::GeneratorBound)
-    } else {
-        doubt
+    let doubt = match fewest_requests(threshold) {
+        _ if !is_generators || is_met && holds_all_the_same(run, threshold, whole) => doubt,
+        // However early they had been sent, so few could not show it.
+        Some(fewest) if is_met && run.tally.counts.total() < fewest => {
+            Some(ThresholdDoubt::TooFewAnswers)
+        }
+        _ => Some(ThresholdDoubt::GeneratorBound),
     };
     let includes_generator = is_generators && doubt.is_none();
     Some(ThresholdResult { value, interval, is_met, doubt, includes_generator })
+}
+
+/// Of an upper limit of the share that fails, how many requests can show that it holds, at the least:
+/// of fewer a single failure would exceed it. Other limits have no such number.
+fn fewest_requests(threshold: &Threshold) -> Option<u64> {
+    let condition = &threshold.condition;
+    let is_upper = (condition.compare == Compare::Below) == threshold.is_expected;
+    let is_share = condition.figure == ObjectiveFigure::ErrorShare && condition.limit > 0.0;
+    (is_upper && is_share).then(|| (1.0 / condition.limit - 1e-9).ceil() as u64)
 }
 
 /// Whether a run is INVALID for no other reason than that all requests failed: then nothing is known
@@ -277,6 +289,10 @@ pub fn times_as_long(run: &Run, threshold: &Threshold) -> Option<f64> {
         return None;
     }
     let run = of_class(run, threshold)?;
+    if let Some(fewest) = fewest_requests(threshold) {
+        let times = fewest as f64 / run.tally.counts.total().max(1) as f64;
+        return Some(times).filter(|times| *times > 1.0);
+    }
     let answers = run.tally.counts.good();
     let (ObjectiveFigure::ResponseTime(q) | ObjectiveFigure::ServiceTime(q)) =
         threshold.condition.figure
@@ -484,6 +500,10 @@ mod tests {
             assert_eq!(said(&late, text), (false, false), "{text}");
             assert_eq!(said(&closed, text), (false, false), "{text}");
         }
+        // Of 100 requests one failure would be more than a thousandth, however early they were sent.
+        let why = |text: &str| result(&closed, text).doubt;
+        assert_eq!(why("expect failed < 0.1%"), Some(ThresholdDoubt::TooFewAnswers));
+        assert_eq!(why("expect failed < 1%"), Some(ThresholdDoubt::GeneratorBound));
         assert_eq!(said(&open, "expect p50 < 40ms"), (false, false));
         assert_eq!(said(&open, "expect completed > 1/s"), (true, true));
         assert_eq!(said(&open, "expect completed < 200/s"), (false, false));
