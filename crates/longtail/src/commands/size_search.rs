@@ -274,8 +274,22 @@ fn with_others(said: String, others: Option<f64>) -> String {
 }
 
 fn tell_interrupted(looks: &[SizeLook]) {
-    let at_rate = looks.iter().filter_map(|look| Some(rate_in_words(look.size, &look.at_rate?)));
-    let known: Vec<String> = looks.iter().map(in_words).chain(at_rate).collect();
+    ui::note(&interrupted_in_words(looks));
+}
+
+/// What single runs said until the user interrupted, and what to type to go on with what seems best:
+/// nothing where other processes took CPUs from a size that would be compared, or from one that was
+/// left out for doing less.
+fn interrupted_in_words(looks: &[SizeLook]) -> String {
+    let of_the_most = looks.iter().map(|look| with_others(in_words(look), look.others));
+    let at_rate = looks.iter().filter_map(|look| {
+        let at_rate = look.at_rate?;
+        Some(with_others(rate_in_words(look.size, &at_rate), at_rate.others))
+    });
+    let known: Vec<String> = of_the_most.chain(at_rate).collect();
+    let is_disturbed = |look: &SizeLook| {
+        look.others.is_some() || look.at_rate.is_some_and(|at_rate| at_rate.others.is_some())
+    };
     let known = match &known[..] {
         [] => String::new(),
         [known] => format!(" One run said {known}."),
@@ -283,7 +297,7 @@ fn tell_interrupted(looks: &[SizeLook]) {
     };
     let ComparedSizes { sizes, .. } = to_compare(looks);
     let named: Vec<String> = sizes.into_iter().map(ServerSize::as_typed).collect();
-    let go_on = if named.len() > 1 {
+    let go_on = if named.len() > 1 && !looks.iter().any(is_disturbed) {
         format!(
             "; to compare what seems best so far, put --try {} in place of auto",
             named.join(",")
@@ -291,9 +305,9 @@ fn tell_interrupted(looks: &[SizeLook]) {
     } else {
         String::new()
     };
-    ui::note(&format!(
+    format!(
         "interrupted before the sizes were compared, so nothing was kept.{known} The same command begins again{go_on}"
-    ));
+    )
 }
 
 /// Shows what the servers say. The runs are told by their results.
@@ -311,4 +325,31 @@ impl Observer for LookObserver {
     fn run_done(&mut self, _: &Study, _: &Study) {}
 
     fn judged(&mut self, _: &Study) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_disturbed_is_said_to_be_and_nothing_is_advised_from_it() {
+        let size = |threads| ServerSize { workers: 2, threads, keep_alive: true };
+        let look = |threads, rate_per_s| SizeLook {
+            size: size(threads),
+            rate_per_s,
+            is_near_limit: false,
+            cpus_used_up: None,
+            computes: None,
+            others: None,
+            at_rate: None,
+        };
+        let mut looks = [look(2, 60.0), look(3, 80.0)];
+        let quiet = interrupted_in_words(&looks);
+        assert!(quiet.contains("2 x 2: 60.0/s; 2 x 3: 80.0/s. The same command"), "{quiet}");
+        assert!(quiet.contains("put --try 2x2,2x3 in place of auto"), "{quiet}");
+        looks[1].others = Some(0.8);
+        let disturbed = interrupted_in_words(&looks);
+        assert!(disturbed.contains("2 x 3: 80.0/s, while other processes used 0.8 CPUs"));
+        assert!(disturbed.ends_with("The same command begins again"), "{disturbed}");
+    }
 }
