@@ -180,8 +180,10 @@ impl Comparison<'_> {
         let of = if self.is_trial() {
             self.plan.arms.len()
         } else {
-            (self.plan.blocks.most() as usize * self.plan.arms_of_a_block())
-                .max(self.measured + 1 + self.turns.len())
+            // The rest of this block, with what is repeated, and the blocks after it.
+            let blocks_after = self.plan.blocks.most().saturating_sub(block) as usize;
+            let after = blocks_after * self.plan.arms_of_a_block();
+            self.measured + 1 + self.turns.len() + after
         };
         Job {
             stream,

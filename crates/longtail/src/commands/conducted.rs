@@ -219,9 +219,10 @@ pub(crate) struct BlocksAhead {
 }
 
 impl BlocksAhead {
-    /// What they are, and how long their load takes; `left` is the time that all of them take by the
-    /// lengths of their runs. How long a server needs to start, and for the last responses of a run,
-    /// is not known yet: where clients wait in turns, it may be longer than the run.
+    /// What they are, and how long they take; `left` is the time that all of them take by the lengths
+    /// of their runs and the first starts of the servers. How long a server needs for the last
+    /// responses of a run, and to stop after it, is not known yet, so the longest time has a fifth
+    /// more: where clients wait in turns, it may be longer still.
     fn at_first(&self, left: Option<&TimeLeft>) -> String {
         let BlocksAhead { least, most, runs, .. } = self;
         let blocks = if least == most { most.to_string() } else { format!("{least} to {most}") };
@@ -232,7 +233,7 @@ impl BlocksAhead {
             let time = if least == most {
                 format!("at least {shortest} in all")
             } else {
-                format!("{shortest} to {} and the starts of the servers", minutes(left.time))
+                format!("{shortest} to {}", minutes(left.time + left.time / 5))
             };
             let again = if *most == 1 { "" } else { " (the first block will tell)" };
             format!(", {time}{again}")
@@ -433,7 +434,7 @@ mod tests {
         };
         assert_eq!(
             blocks(8, 20).at_first(Some(&left(400))),
-            "8 to 20 blocks of 4 runs, each with a fresh server, 2:40 to 6:40 and the starts of the servers (the first block will tell)"
+            "8 to 20 blocks of 4 runs, each with a fresh server, 2:40 to 8:00 (the first block will tell)"
         );
         assert_eq!(
             blocks(1, 1).at_first(Some(&left(20))),
