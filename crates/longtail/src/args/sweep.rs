@@ -87,6 +87,8 @@ pub(crate) struct SweepArgs {
     during: Vec<String>,
     /// With --try auto: your traffic [default: 60 % of the most that a size does]; with --during
     /// and with --try of sizes: open loop at this rate, in place of -c
+    ///
+    /// What each size of a list does in overload, the same list shows without --rate; auto shows both.
     #[arg(long, value_name = "RATE", conflicts_with = "connections", help_heading = ADVANCED)]
     rate: Option<Rate>,
     /// wrk, hey, ab, h2load, oha or bombardier makes the load, and is audited
