@@ -76,6 +76,8 @@ struct AnswerParts {
     commands: usize,
     reasons: usize,
     has_pictures: bool,
+    /// Whether the lines that say what was measured stand above the figures.
+    has_setup: bool,
 }
 
 impl AnswerParts {
@@ -86,12 +88,13 @@ impl AnswerParts {
         commands: COMMANDS,
         reasons: usize::MAX,
         has_pictures: true,
+        has_setup: true,
     };
 
     /// What leaves an answer that is longer than the terminal, the least important first. The table
     /// and the conclusion stay, one line of trust and of what to type next, and, if the conclusion is
     /// not too long for it, one of why.
-    const LEAVING: [fn(&mut AnswerParts); 7] = [
+    const LEAVING: [fn(&mut AnswerParts); 8] = [
         |parts| parts.doubts = parts.doubts.min(1),
         |parts| parts.commands = parts.commands.min(1),
         |parts| parts.reasons = 1,
@@ -99,6 +102,7 @@ impl AnswerParts {
         |parts| parts.has_pictures = false,
         |parts| parts.has_passed = false,
         |parts| parts.reasons = 0,
+        |parts| parts.has_setup = false,
     ];
 }
 
@@ -118,7 +122,7 @@ pub fn painted(
     let AnswerRoom { width, rows } = room.into();
     let summary = Summary::of(study, saved.map(str::to_owned));
     let layout = AnswerLayout::of(&summary, width, paint);
-    let opening = layout.opening(study, false, true);
+    let opening = layout.opening(study, AnswerParts::ALL, false);
     let mut more = String::new();
     // Without a saved study there is nothing more to see.
     let is_kept = !study.has_measured_nothing() && saved.is_some();
@@ -163,7 +167,7 @@ pub(crate) fn in_full(study: &Study, saved: Option<&str>, width: Width) -> Strin
     let summary = Summary::of(study, saved.map(str::to_owned));
     let layout = AnswerLayout::of(&summary, width, &plain);
     crate::text::joined([
-        layout.opening(study, true, true).trim_end().to_owned() + "\n",
+        layout.opening(study, AnswerParts::ALL, true).trim_end().to_owned() + "\n",
         layout.ending(AnswerParts::ALL),
     ])
 }
@@ -291,17 +295,19 @@ impl<'a> AnswerLayout<'a> {
     }
 
     /// Whether the thresholds are met, what was measured, its figures, and the conclusion.
-    fn opening(&self, study: &Study, is_full: bool, has_pictures: bool) -> String {
+    fn opening(&self, study: &Study, parts: AnswerParts, is_full: bool) -> String {
         let mut text = self.thresholds();
-        for line in &self.summary.measured {
-            wrap(&mut text, self.width, "", &shortened(line, line.split(' ')));
+        if parts.has_setup {
+            for line in &self.summary.measured {
+                wrap(&mut text, self.width, "", &shortened(line, line.split(' ')));
+            }
+            text.push('\n');
         }
-        text.push('\n');
         if let Study::Load(study) = study {
             text += &load_answer::rates_and_gap(&self.summary.runs[0], self.width);
             text += &self.table(is_full);
             text += &self.classes(is_full);
-            if has_pictures {
+            if parts.has_pictures {
                 text += &load_answer::pictures(study, &self.summary.runs[0], self.width, is_full);
             }
         } else {
@@ -429,7 +435,13 @@ impl<'a> AnswerLayout<'a> {
             let more = format!("… {hidden} more: longtail report --full");
             wrap(&mut trust, self.width, before, &more);
         }
-        self.why(parts) + &trust + &self.next(parts)
+        let mut next = self.next(parts);
+        let hidden = self.summary.next.len().saturating_sub(parts.commands);
+        if hidden > 0 && parts.commands > 0 {
+            let more = format!("… {hidden} more: longtail report --full");
+            wrap(&mut next, self.width, "         ", &more);
+        }
+        self.why(parts) + &trust + &next
     }
 
     /// The same for a terminal with too few rows; one line says what was left out, and where it is.
@@ -444,6 +456,9 @@ impl<'a> AnswerLayout<'a> {
         if !parts.has_pictures && self.summary.command == "load" {
             hidden.push("1 picture".to_owned());
         }
+        if !parts.has_setup {
+            hidden.push("what was measured".to_owned());
+        }
         let more = match hidden.as_slice() {
             [] => MORE.to_owned(),
             hidden => format!("longtail report --full: {} more", listed(hidden)),
@@ -455,7 +470,7 @@ impl<'a> AnswerLayout<'a> {
 
     /// The answer for a terminal with too few rows for all of it.
     fn on_screen(&self, study: &Study, parts: AnswerParts) -> String {
-        let opening = self.opening(study, false, parts.has_pictures);
+        let opening = self.opening(study, parts, false);
         joined_by_gap(opening, &self.ending_on_screen(parts))
     }
 
@@ -469,14 +484,7 @@ impl<'a> AnswerLayout<'a> {
 
     fn next(&self, parts: AnswerParts) -> String {
         let next = self.summary.next.iter().take(parts.commands).enumerate();
-        let mut text: String =
-            next.map(|(at, next)| continued(label(at, "  Next   "), next, self.width)).collect();
-        let hidden = self.summary.next.len().saturating_sub(parts.commands);
-        if hidden > 0 && parts.commands > 0 {
-            let more = format!("… {hidden} more: longtail report --full");
-            wrap(&mut text, self.width, "         ", &more);
-        }
-        text
+        next.map(|(at, next)| continued(label(at, "  Next   "), next, self.width)).collect()
     }
 
     /// How many lines of trust are doubts.
