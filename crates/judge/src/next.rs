@@ -621,7 +621,7 @@ fn stated_time(study: &LoadStudy, findings: &[Finding]) -> Option<NextCommand> {
     let overload = study.run.overload.as_ref().filter(|overload| overload.doubt.is_none())?;
     let judgement = study.run.judgement.as_ref()?;
     let is_open = matches!(judgement.limit, Some(Limit::NotKnown { .. }));
-    let fastest = study.run.tally.service_time.quantile(0.001)?;
+    let fastest = study.run.tally.service_time.quantile(crate::verdict::FASTEST)?;
     let service = in_millis(fastest);
     let why = format!(
         "if a request holds a thread for {service}, as the fastest did: how many are busy?"

@@ -4,7 +4,7 @@
 
 use model::{
     AtOnce, ClassTally, Counts, CpuUsage, Diagnostic, Histogram, Judgement, Limit, LoadPlan, Nanos,
-    Outcome, Pace, Profile, Run, SweepStudy, Timing, Verdict,
+    Outcome, Pace, Profile, Run, Strength, SweepStudy, Timing, Verdict,
 };
 
 use model::theory::{ServiceTime, UsualTime};
@@ -118,15 +118,9 @@ fn not_known(run: &Run, server: Option<&ServerSeen>) -> Limit {
     let known = server.filter(|_| !has_many_failures(run));
     let at_once = known
         .and_then(|server| at_once::of_run(run, server.alone.as_ref()?, &server.classes_alone));
-    let overload = run.overload.as_ref().filter(|overload| overload.doubt.is_none());
-    let inferred = overload.and_then(|overload| overload.slots).map(|slots| AtOnce {
-        mean: slots.value,
-        low: slots.value - slots.half_width,
-        high: Some(slots.value + slots.half_width),
-    });
     Limit::NotKnown {
         cpu: CpuUsage::of(&run.generator),
-        at_once: at_once.or(inferred),
+        at_once: at_once.or_else(|| worked_on_in_overload(run)),
         busy: server.and_then(|_| crate::busy_threads::of(run)),
     }
 }
@@ -266,11 +260,48 @@ pub fn of_open_loop(run: &Run, pace: &Pace, timing: Timing) -> Judgement {
         matches!(check, Diagnostic::SentInTime { .. }) && grade(check) == Grade::Passed
     };
     let level = match is_behind {
-        true => LoadLevel::Saturated { threads: None },
+        true => LoadLevel::Saturated { threads: threads_in_overload(run) },
         false if checks.iter().any(is_in_time) => LoadLevel::KeepsUp,
         false => LoadLevel::Below,
     };
     judged(run, checks, level)
+}
+
+/// The threads of a server on this machine, if an overload shows that all of them are busy: each
+/// request holds one for as long as the user says, or else for as long as the fastest took, which found
+/// one free.
+fn threads_in_overload(run: &Run) -> Option<Limit> {
+    let overload = run.overload.as_ref().filter(|overload| overload.doubt.is_none())?;
+    let slots = run.generator.server.as_ref()?.threads?;
+    let by_the_fastest = || {
+        let fastest = run.tally.service_time.quantile(FASTEST)?;
+        let mean = overload.answered * fastest.as_secs_f64();
+        Some(AtOnce { mean, low: mean, high: Some(mean) })
+    };
+    let at_once = worked_on_in_overload(run).or_else(by_the_fastest)?;
+    threads::is_that_number(&at_once, slots).then_some(Limit::Threads {
+        slots,
+        connections: run.connections,
+        at_once: Some(at_once),
+        busy: None,
+        unhindered: None,
+        strength: Strength::Probably,
+        computes: None,
+    })
+}
+
+/// The share of requests that are the fastest ones.
+pub(crate) const FASTEST: f64 = 0.001;
+
+/// How many requests an overload shows to be worked on at a time, where the user said how long each
+/// takes (`--service`).
+fn worked_on_in_overload(run: &Run) -> Option<AtOnce> {
+    let overload = run.overload.as_ref().filter(|overload| overload.doubt.is_none());
+    overload.and_then(|overload| overload.slots).map(|slots| AtOnce {
+        mean: slots.value,
+        low: slots.value - slots.half_width,
+        high: Some(slots.value + slots.half_width),
+    })
 }
 
 /// Open loop: whether the server fell behind what became due, or some requests failed. At a

@@ -115,6 +115,9 @@ pub struct ServerCpu {
     pub idle: Option<f64>,
     /// Whether the processes run Ruby, which lets one thread of a process compute at a time.
     pub is_ruby: bool,
+    /// How many threads of theirs serve requests, by the names that Puma gives them from 5.6 on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
 }
 
 /// One process, by the kernel's account of its threads (`/proc/PID/task/TID/schedstat`).

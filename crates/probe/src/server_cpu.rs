@@ -7,6 +7,7 @@ use std::path::Path;
 use model::{Cpus, Nanos, Placement, ProcessCpu, ServerCpu};
 
 use crate::host::CpuTicks;
+use crate::threads;
 use crate::processes::ServerProcesses;
 
 /// The first sample of a server, before a run.
@@ -71,6 +72,7 @@ impl ServerCpuBefore {
             busy: passed.map(|passed| share(passed.all - passed.idle)),
             idle: passed.map(|passed| share(passed.idle)),
             is_ruby: is_ruby(busiest),
+            threads: threads::that_serve(samples.iter().map(|process| process.pid)),
         })
     }
 }

@@ -101,6 +101,15 @@ struct WaitedFor {
     limits: BTreeMap<u32, TimeLimit>,
 }
 
+/// How many threads of these processes serve requests; `None` if none is named so.
+pub(crate) fn that_serve(pids: impl Iterator<Item = u32>) -> Option<u32> {
+    let pids: Vec<u32> = pids.collect();
+    let mut found = ThreadPools::default();
+    found.search(&pids);
+    let threads = found.pools.values().map(BTreeSet::len).sum::<usize>();
+    (threads > 0).then_some(threads as u32)
+}
+
 /// Follows the threads of some processes.
 #[derive(Debug, Default)]
 pub struct ThreadPools {

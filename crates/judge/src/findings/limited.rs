@@ -42,7 +42,8 @@ pub(super) fn of_load(run: &Run, plan: &LoadPlan) -> Option<Finding> {
     let is_closed = plan.load.pace == Pace::Closed;
     let may_be_few =
         is_closed && are_cpus_free(limit) && wait_in_accept_queue::of_run(run).is_none();
-    of(limit, None, 1, may_be_few.then_some(run.connections))
+    let threads = run.generator.server.as_ref().and_then(|server| server.threads);
+    of(limit, threads, 1, may_be_few.then_some(run.connections))
 }
 
 /// Whether nothing is known to limit the server, and most of its CPUs are free.

@@ -150,7 +150,7 @@ pub(super) fn with_fewer(seen: &UsualTimes) -> String {
 const CLOSE: f64 = 0.1;
 
 /// Whether the interval fits this number of threads and hardly any other.
-fn is_that_number(at_once: &AtOnce, slots: u32) -> bool {
+pub(crate) fn is_that_number(at_once: &AtOnce, slots: u32) -> bool {
     let slots = f64::from(slots);
     let high = at_once.high.unwrap_or(f64::INFINITY);
     at_once.low >= (1.0 - CLOSE) * slots && high <= (1.0 + CLOSE) * slots

@@ -170,6 +170,7 @@ fn of_cpus(seen: &WatchEvidence) -> Option<Limit> {
         busy: seen.busy_cpus,
         idle: None,
         is_ruby: seen.is_ruby,
+        threads: seen.slots(),
     };
     let own = server.cpus();
     let others = seen.busy_cpus.map(|busy| (busy - own).max(0.0));
