@@ -150,12 +150,11 @@ fn told_early(summary: &SummaryComparison) -> Vec<String> {
             let is_worse = change_of_medians(row, pair).is_some_and(|part| part > 0.0);
             let verdict =
                 if is_worse { ComparisonVerdict::Worse } else { ComparisonVerdict::Better };
-            let text = match row.difference(&pair.base, &pair.arm) {
-                Some(difference) => ComparedRow { row, difference }.change_in_headline(),
-                None => {
-                    let medians = summary::medians(row, pair);
-                    format!("{} {medians} {}{}", name(row.metric), row.unit, certainty(None))
-                }
+            let text = if let Some(difference) = row.difference(&pair.base, &pair.arm) {
+                ComparedRow { row, difference }.change_in_headline()
+            } else {
+                let medians = summary::medians(row, pair);
+                format!("{} {medians} {}{}", name(row.metric), row.unit, certainty(None))
             };
             ToldChange { verdict, text }
         });
