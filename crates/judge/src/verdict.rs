@@ -555,6 +555,7 @@ mod tests {
             busy: Some(1.98),
             idle: Some(0.0),
             is_ruby: true,
+            threads: None,
         };
         let lane =
             LaneFacts { cpu: ms(500), run_queue: ms(420), elapsed: second, ..LaneFacts::default() };

@@ -7,8 +7,8 @@ use std::path::Path;
 use model::{Cpus, Nanos, Placement, ProcessCpu, ServerCpu};
 
 use crate::host::CpuTicks;
-use crate::threads;
 use crate::processes::ServerProcesses;
+use crate::threads;
 
 /// The first sample of a server, before a run.
 #[derive(Debug)]

@@ -282,6 +282,7 @@ fn ruby_cpus(run: &Run, processes: u32, used: f64, of: f64) -> ServerCpu {
         busy: None,
         idle: None,
         is_ruby: true,
+        threads: None,
     }
 }
 

@@ -276,6 +276,7 @@ mod tests {
             busy: Some(busy as f64 / 100.0),
             idle: Some(2.0 - busy as f64 / 100.0),
             is_ruby,
+            threads: None,
         };
         let lane = LaneFacts { cpu: tenths(lane), elapsed, ..LaneFacts::default() };
         GeneratorFacts { lanes: vec![lane], server: Some(server), ..GeneratorFacts::default() }
