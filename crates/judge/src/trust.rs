@@ -133,6 +133,10 @@ fn cut_short(study: &Study) -> Option<TrustLine> {
         return None;
     }
     let last = sweep.runs.last().filter(|run| is_shorter(run));
+    if made == planned && last.is_none() {
+        let sentence = format!("Interrupted after the last of {planned} runs.");
+        return Some(TrustLine::new(Grade::Note, sentence));
+    }
     let last = last.map(|run| {
         let load = name_in_sweep(sweep, run);
         format!(", the last of them ({load}) for {} only", brief(run.measured))

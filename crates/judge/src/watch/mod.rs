@@ -272,11 +272,11 @@ impl AcceptWait {
     /// `About 1 in 10 requests waits, for 4.85 s: …`. `held`: how long a request has a thread.
     fn sentence(&self, seen: &WatchEvidence, held: Option<Nanos>) -> String {
         let requests = number::fixed(self.requests, 0);
-        let then = held.map(|held| format!(" Each has a thread for {}.", brief(held)));
+        let then = held.map(|held| format!(" Each request has a thread for {}.", brief(held)));
         format!(
-            "About 1 in {requests} requests waits, for {}, and the others do not: a connection waits to \
-             be accepted, and then sends about {requests} (estimate: {} waiting / {} accepted per \
-             second, by the kernel's counts).{}",
+            "About 1 in {requests} requests waits to be accepted, for {}, and the others do not: a \
+             connection waits there, and then sends about {requests} (estimate: {} waiting / {} \
+             accepted per second, by the kernel's counts).{}",
             brief(self.each),
             seen.waiting(),
             number::significant(self.accepted_per_s),

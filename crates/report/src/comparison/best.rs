@@ -240,8 +240,17 @@ fn best_of_equal_sizes(
         let larger = summary.is_largest_best.then_some(larger);
         return [format!("{best} is best: {name} {figures}.")].into_iter().chain(larger).collect();
     }
-    let how = if ranking.level_with.is_empty() { "as far as can be told" } else { "but not alone" };
-    let mut parts = vec![format!("{best} has the best {name}, {how}: {figures}.")];
+    let is_best_at_p99 = ranking
+        .unclear
+        .iter()
+        .all(|it| is_smaller(summary, it, &ranking.best) && has_worse_tail(summary, ranking, it));
+    let mut parts = vec![if !ranking.level_with.is_empty() {
+        format!("{best} has the best {name}, but not alone: {figures}.")
+    } else if is_best_at_p99 {
+        format!("take {best}: {name} {figures}.")
+    } else {
+        format!("{best} has the best {name}, as far as can be told: {figures}.")
+    }];
     if !ranking.level_with.is_empty() {
         let level: Vec<String> =
             ranking.level_with.iter().map(|letter| summary.called(letter).to_owned()).collect();
@@ -283,13 +292,8 @@ fn of_smaller(
     let name = name(row.metric);
     let estimates = |letters: &[&String]| estimates(summary, ranking, row, letters);
     // Of those that are worse at p99, nobody asks whether they do as much.
-    let has_worse_tail = |letter: &&&String| {
-        let taken = summary.recommended.as_ref().unwrap_or(&ranking.best);
-        let tail = summary.metric(Metric::P99).filter(|tail| !tail.decides);
-        let tail = tail.and_then(|tail| tail.seen_from(taken, letter));
-        tail.is_some_and(|tail| tail.verdict == ComparisonVerdict::Worse)
-    };
-    let (worse, open): (Vec<&String>, Vec<&String>) = smaller.iter().partition(has_worse_tail);
+    let (worse, open): (Vec<&String>, Vec<&String>) =
+        smaller.iter().partition(|letter| has_worse_tail(summary, ranking, letter));
     let open = (!open.is_empty()).then(|| {
         let do_as_much = if open.len() == 1 { "does as much" } else { "do as much" };
         format!("Whether {}, with fewer threads, {do_as_much} cannot be told.", estimates(&open))
@@ -300,6 +304,14 @@ fn of_smaller(
     });
     let said: Vec<String> = [open, worse].into_iter().flatten().collect();
     (!said.is_empty()).then(|| said.join(" "))
+}
+
+/// Whether an arm is worse at p99 than the one that the user is told to take, or else the best.
+fn has_worse_tail(summary: &SummaryComparison, ranking: &ArmRanking, letter: &str) -> bool {
+    let taken = summary.recommended.as_ref().unwrap_or(&ranking.best);
+    let tail = summary.metric(Metric::P99).filter(|tail| !tail.decides);
+    let tail = tail.and_then(|tail| tail.seen_from(taken, letter));
+    tail.is_some_and(|tail| tail.verdict == ComparisonVerdict::Worse)
 }
 
 /// `2 x 5 (-1.2 %) and 2 x 8 (-0.4 %)`: how far arms are from the best.
