@@ -34,6 +34,8 @@ const ENOUGH_IDLE: u32 = 2;
 const LEAST_RATE_SPAN: f64 = 3.0;
 /// A rate is rough if its time stamps may be wrong by more than this part of its span.
 const ROUGH: f64 = 0.1;
+/// The time after which what sampling takes is told.
+const SETTLED: Nanos = Nanos::from_secs(2);
 /// Why there are no statistics: before the first answer, and where the answer is not taken.
 const NOT_YET: &str = "no answer yet";
 const ANOTHER: &str =
@@ -770,7 +772,8 @@ impl WatchBoard {
         let titled = titles().find_map(version_in_title);
         WatchEvidence {
             program: titles().next().map(program_in_title),
-            sampling: Some(board.sampling_cpus()).filter(|_| board.seen.watched > Nanos::ZERO),
+            // What it takes at first, to find out all about the processes, it does not take later.
+            sampling: Some(board.sampling_cpus()).filter(|_| board.seen.watched >= SETTLED),
             is_puma: said.is_some()
                 || titled.is_some()
                 || titles().any(|title| title.starts_with("puma: ")),

@@ -133,9 +133,13 @@ pub fn stands_at(board: &WatchBoard) -> Option<String> {
     Diagnosis::of(&board.evidence()).answer.into_iter().next()
 }
 
-/// What a finished watch has found, in short: why requests wait, else what waits.
+/// What a finished watch has found, in short: why requests wait, without the evidence, else what waits.
 pub fn in_short(board: &WatchBoard) -> Option<String> {
     let Diagnosis { why, answer, .. } = Diagnosis::of(&board.evidence());
+    let why = why.map(|why| match why.split_once(": ") {
+        Some((conclusion, _)) => format!("{conclusion}."),
+        None => why,
+    });
     why.or_else(|| answer.into_iter().next())
 }
 

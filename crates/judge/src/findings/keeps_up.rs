@@ -55,7 +55,10 @@ impl KeepsUp {
         let offered = offered.as_deref().unwrap_or("what is offered");
         let came = came_per_s.map(|rate| format!("by chance {}/s came", rate_in_words(rate)));
         let late = completed_per_s.map(|rate| {
-            format!("{}/s ended within the measured time, the others after it", rate_in_words(rate))
+            format!(
+                "{}/s ended within the measured time, the others were still in flight",
+                rate_in_words(rate)
+            )
         });
         let but: Vec<String> = came.into_iter().chain(late).collect();
         let but = if but.is_empty() { String::new() } else { format!(" ({})", but.join("; ")) };
@@ -97,7 +100,9 @@ mod tests {
         assert_eq!(said(Some(514.0), None), format!("{came})."));
         assert_eq!(
             said(Some(514.0), Some(497.0)),
-            format!("{came}; 497/s ended within the measured time, the others after it).")
+            format!(
+                "{came}; 497/s ended within the measured time, the others were still in flight)."
+            )
         );
     }
 }

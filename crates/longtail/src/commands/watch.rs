@@ -140,8 +140,7 @@ impl WatchAnswer<'_> {
             text.push_str(&watch::all_figures(board, width));
         }
         // On a small terminal the first lines are gone: say the answer once more.
-        let in_short = if args.full { watch::in_short(board) } else { watch::stands_at(board) };
-        if let Some(answer) = in_short.filter(|_| scrolls_off) {
+        if let Some(answer) = watch::in_short(board).filter(|_| scrolls_off) {
             report::wrap(&mut text, width, "  In short: ", &answer);
         }
         ui::print(&text);
