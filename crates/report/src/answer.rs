@@ -67,6 +67,7 @@ impl From<Width> for AnswerRoom {
 }
 
 /// How much of an answer is shown.
+#[expect(clippy::struct_excessive_bools, reason = "each part leaves by itself")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct AnswerParts {
     doubts: usize,
