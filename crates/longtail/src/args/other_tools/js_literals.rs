@@ -187,35 +187,103 @@ pub(super) fn parts(text: &str) -> Option<(Vec<&str>, &str)> {
 pub(super) struct JsCall<'c> {
     /// With the names before its dots: `http.get`.
     pub(super) name: &'c str,
-    /// How many braces are open around it.
+    /// How many blocks are open around it: braces, a statement that stands behind `if (…)` without
+    /// them, or what is behind `&&` or the like.
     pub(super) depth: usize,
+    /// Whether one of these is under a condition.
+    pub(super) is_conditional: bool,
     pub(super) arguments: Vec<&'c str>,
+}
+
+/// A part of a script that is done more or less than once.
+struct Block {
+    /// Where it begins.
+    begin: usize,
+    /// Where it ends, if a brace does not say it.
+    end: Option<usize>,
+    is_conditional: bool,
+}
+
+impl Block {
+    /// What is done if `word` says so, where `behind` stands behind it: braces, or one statement.
+    fn behind_word(code: &str, word: &str, behind: &str) -> Option<Block> {
+        let is_conditional = ["if", "else", "switch", "catch"].contains(&word);
+        let has_head = ["if", "switch", "catch", "for", "while"].contains(&word);
+        if !has_head && !["else", "do"].contains(&word) {
+            return None;
+        }
+        let head = behind.trim_start().strip_prefix('(').filter(|_| has_head);
+        let done = match head {
+            Some(head) => parts(head)?.1,
+            None => behind,
+        };
+        let done = done.trim_start();
+        let begin = code.len() - done.len();
+        if done.starts_with('{') {
+            return Some(Block { begin, end: None, is_conditional });
+        }
+        // `else if` has the block of its `if`; `do … while (…);` has none behind it.
+        let next = &done[..done.find(|c| !is_of_name(c)).unwrap_or(done.len())];
+        let has_none = done.starts_with(';') || word == "else" && next == "if";
+        let end = Some(begin + end_of_statement(done));
+        (!has_none).then_some(Block { begin, end, is_conditional })
+    }
+
+    /// What is done only as `&&`, `||`, `??` or `? :` decides, if one stands at the end of `before`.
+    fn behind_operator(before: &str, behind: &str) -> Option<Block> {
+        let is_double = ["&&", "||", "??"].iter().any(|operator| before.ends_with(operator));
+        // `?.` and `??` are others.
+        let is_choice = before.ends_with('?') && !behind.starts_with(['.', '?']);
+        let begin = before.len();
+        let ends = |at: usize, letter| letter == ',' || is_end_of_statement(behind, at, letter);
+        let end = Some(begin + end_of(behind, ends));
+        (is_double || is_choice).then_some(Block { begin, end, is_conditional: true })
+    }
 }
 
 /// All calls in a script without comments, also those among the arguments of others.
 pub(super) fn calls(code: &str) -> Vec<JsCall<'_>> {
-    let is_of_name = |c: char| is_of_name(c) || c == '.';
+    let is_of_call = |c: char| is_of_name(c) || c == '.';
     let mut calls = Vec::new();
-    let mut depth = 0_usize;
+    let mut open: Vec<Block> = Vec::new();
+    // Those that begin further on.
+    let mut next: Vec<Block> = Vec::new();
     let mut rest = code;
     while let Some(first) = rest.chars().next() {
+        let at = code.len() - rest.len();
+        open.retain(|block| block.end.is_none_or(|end| at < end));
+        let begun = next.iter().position(|block| block.begin == at);
+        let begun = begun.map(|place| next.swap_remove(place));
         match first {
-            '{' => depth += 1,
-            '}' => depth = depth.saturating_sub(1),
-            _ => {}
+            '}' => {
+                let brace = open.iter().rposition(|block| block.end.is_none());
+                open.truncate(brace.unwrap_or(0));
+            }
+            '{' => {
+                let plain = Block { begin: at, end: None, is_conditional: false };
+                open.push(begun.unwrap_or(plain));
+            }
+            _ => open.extend(begun),
         }
-        let length = if is_of_name(first) {
-            let length = rest.find(|c| !is_of_name(c)).unwrap_or(rest.len());
-            if let Some(inside) = rest[length..].trim_start().strip_prefix('(')
+        let length = if is_of_call(first) {
+            let length = rest.find(|c| !is_of_call(c)).unwrap_or(rest.len());
+            let (name, behind) = rest.split_at(length);
+            next.extend(Block::behind_word(code, name, behind));
+            if let Some(inside) = behind.trim_start().strip_prefix('(')
                 && let Some((arguments, _)) = parts(inside)
             {
-                calls.push(JsCall { name: &rest[..length], depth, arguments });
+                let is_conditional = open.iter().any(|block| block.is_conditional);
+                calls.push(JsCall { name, depth: open.len(), is_conditional, arguments });
             }
             length
         } else {
             length_of_quoted(rest).unwrap_or(first.len_utf8())
         };
-        rest = &rest[length..];
+        let (before, behind) = code.split_at(at + length);
+        if length == first.len_utf8() {
+            open.extend(Block::behind_operator(before, behind));
+        }
+        rest = behind;
     }
     calls
 }
@@ -455,12 +523,16 @@ fn is_parameter(code: &str, name: &str) -> bool {
 
 /// Where the statement ends that begins here.
 fn end_of_statement(code: &str) -> usize {
-    let goes_on = |before: &str, behind: &str| {
-        before.trim().is_empty()
-            || before.trim_end().ends_with(['+', '|', '?', ':', '=', '*'])
-            || behind.trim_start().starts_with(['.', '+', '|', '?', ':', '*'])
-    };
-    end_of(code, |at, letter| letter == ';' || letter == '\n' && !goes_on(&code[..at], &code[at..]))
+    end_of(code, |at, letter| is_end_of_statement(code, at, letter))
+}
+
+/// Whether the letter at that place ends the statement with which a text begins.
+fn is_end_of_statement(code: &str, at: usize, letter: char) -> bool {
+    let (before, behind) = code.split_at(at);
+    let goes_on = before.trim().is_empty()
+        || before.trim_end().ends_with(['+', '|', '?', ':', '=', '*'])
+        || behind.trim_start().starts_with(['.', '+', '|', '?', ':', '*']);
+    letter == ';' || letter == '\n' && !goes_on
 }
 
 /// Where the first letter stands that ends what begins here, or a bracket that closes what was open
@@ -649,7 +721,7 @@ pub(super) fn calls_of_batch<'c>(batch: &JsCall<'c>) -> Option<Vec<JsCall<'c>>> 
             }
             _ => ("http.get", vec![*written]),
         };
-        Some(JsCall { name, depth: batch.depth, arguments })
+        Some(JsCall { name, arguments, ..*batch })
     };
     requests.iter().map(call).collect()
 }
@@ -693,5 +765,37 @@ mod tests {
                 "1 sleep [\"1\"]",
             ]
         );
+    }
+
+    #[test]
+    fn a_statement_without_braces_is_under_what_stands_before_it() {
+        for (code, expected) in [
+            ("a(); if (x) b(); c();", "a b? c"),
+            ("if (x) b()\nelse c()\nd();", "b? c? d"),
+            ("if (x)\n  b(\n 1);\nc();", "b? c"),
+            ("if (x) { b(); } else if (y) c(); else { d(); } e();", "b? c? d? e"),
+            ("if (f()) for (const x of all) b(x); c();", "f b? c"),
+            ("for (const x of all) b(x); c();", "b+ c"),
+            ("do { a(); } while (x); b();", "a+ b"),
+            ("do a(); while (x); b();", "a+ b"),
+            ("x && b(c()); d();", "b? c? d"),
+            ("x ? b() : c()\nd();", "b? c? d"),
+            ("f(x || 1, b()); c()?.g; d();", "f b c d"),
+            ("const f = x ?? { y: b() }; c();", "b? c"),
+            ("switch (x) { case 1: b(); } c();", "b? c"),
+            ("const f = () => { b(); }; c();", "b+ c"),
+        ] {
+            let words = ["if", "for", "while", "switch"];
+            let found: Vec<String> = calls(code)
+                .iter()
+                .filter(|call| !words.contains(&call.name))
+                .map(|call| match (call.is_conditional, call.depth) {
+                    (true, _) => format!("{}?", call.name),
+                    (false, 0) => call.name.to_owned(),
+                    (false, _) => format!("{}+", call.name),
+                })
+                .collect();
+            assert_eq!(found.join(" "), expected, "{code}");
+        }
     }
 }

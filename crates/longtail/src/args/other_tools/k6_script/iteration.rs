@@ -91,6 +91,7 @@ pub(super) fn why_uncounted(all: &[JsCall<'_>], of_body: &[JsCall<'_>]) -> Optio
     } else if until_last.iter().any(|call| call.name == "http.batch") {
         Some("in a batch")
     } else if until_last.iter().any(|call| ["if", "switch"].contains(&call.name))
+        || of_body.iter().filter(is_request).any(|call| call.is_conditional)
         || has_end("catch")
     {
         Some("under a condition")

@@ -323,9 +323,18 @@ impl K6Script {
             several => self.take_mix(several) || self.take_mix_of_plain(several),
         };
         let taken = if is_read { requests.len() - self.requests_left_out as usize } else { 0 };
-        let sleeps = all.iter().filter(|call| call.name == "sleep").count();
-        if sleeps > 0 {
-            self.take_pauses(code, of_body, sleeps, taken);
+        let is_sleep = |call: &&JsCall<'_>| call.name == "sleep";
+        let sleeps = all.iter().filter(is_sleep).count();
+        let conditional =
+            of_body.iter().filter(is_sleep).filter(|call| call.is_conditional).count();
+        if conditional > 0 {
+            self.not_take(
+                "its sleep() under a condition (--think would pause behind each request)"
+                    .to_owned(),
+            );
+        }
+        if sleeps > conditional {
+            self.take_pauses(code, of_body, sleeps - conditional, taken);
         }
         if !is_read {
             self.is_uncounted = why_uncounted.filter(|_| count > 0 || has_batch);
@@ -362,7 +371,11 @@ impl K6Script {
         let checks: Vec<&JsCall<'_>> = all.iter().filter(|call| call.name == "check").collect();
         match status_of_checks(&checks) {
             // A check of ours is of all responses.
-            Some((status, others)) if checks.len() == count && !has_batch => {
+            Some((status, others))
+                if checks.len() == count
+                    && !has_batch
+                    && !checks.iter().any(|check| check.is_conditional) =>
+            {
                 self.request.extend(["--check".to_owned(), format!("status={status}")]);
                 if others > 0 {
                     self.not_take(format!("its other checks ({})", known_checks(&checks)));
@@ -978,6 +991,23 @@ mod tests {
                 "-m PUT -d a http://h/ sent in a loop",
             ),
             ("const r = http.get('http://h/'); if (r.status !== 200) { fail(); }", "http://h/"),
+            (
+                "const r = http.get('http://h/'); sleep(1); if (r.status !== 200) sleep(5);",
+                "--think 1s http://h/ not its sleep() under a condition (--think would pause behind each request)",
+            ),
+            (
+                "const r = http.get('http://h/'); r.status === 429 && sleep(5);",
+                "http://h/ not its sleep() under a condition (--think would pause behind each request)",
+            ),
+            (
+                "for (const i of all) sleep(1); http.put('http://h/', 'a');",
+                "-m PUT -d a http://h/ not its sleep() sent in a loop",
+            ),
+            ("x && http.put('http://h/', 'a');", "-m PUT -d a http://h/ sent under a condition"),
+            (
+                "const r = http.get('http://h/'); if (x) check(r, { ok: (r) => r.status === 200 });",
+                "http://h/ not its checks of some of its requests (--check is of all responses)",
+            ),
         ] {
             assert_eq!(taken_of_iteration(body), expected, "{body}");
         }
