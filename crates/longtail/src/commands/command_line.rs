@@ -30,9 +30,30 @@ pub(crate) enum Invocation {
     Usage(String),
 }
 
+/// Where the name of a tool may stand as a path, or with its whole line in one word.
+const BEFORE_TOOL: [&str; 2] = ["--", "load"];
+
+/// The words in which another tool is called by its name alone, where it was typed as a path
+/// (`/usr/bin/hey -n 10 URL`) or its line as one word (`'hey -n 10 URL'`).
+fn with_name_of_tool(mut words: Vec<OsString>) -> Vec<OsString> {
+    let texts = texts(&words);
+    let at = usize::from(texts.first().is_some_and(|word| BEFORE_TOOL.contains(&word.as_str())));
+    let split = texts.get(at).and_then(|word| shlex::split(word)).unwrap_or_default();
+    let [program, rest @ ..] = &split[..] else { return words };
+    let name = program.rsplit('/').next().unwrap_or(program);
+    // `h/hey` may be a URL.
+    let is_path = ["/", "./", "../", "~/"].iter().any(|begin| program.starts_with(begin));
+    if (is_path || name == program) && OtherTool::of(name).is_some() {
+        let tool = std::iter::once(name.into()).chain(rest.iter().map(OsString::from));
+        words.splice(at + 1..at + 2, tool);
+    }
+    words
+}
+
 /// Adds the command if it was left out: `longtail -c 10 -n 100 URL` is a load, unless another load
 /// tool would read the same line as something else. In `longtail -- hey URL` the dashes go.
-pub(crate) fn with_command(mut words: Vec<OsString>) -> Vec<OsString> {
+pub(crate) fn with_command(words: Vec<OsString>) -> Vec<OsString> {
+    let mut words = with_name_of_tool(words);
     let texts = texts(&words);
     if let [dashes, tool, ..] = &texts[..]
         && dashes == "--"
