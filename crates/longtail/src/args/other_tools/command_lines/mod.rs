@@ -148,20 +148,15 @@ fn line_for(
         found.operands = vec![url];
     }
     found.settle_counts(tool, beside);
-    let typed = [&found.flags[..], beside].concat();
-    let is_silent = says_encoding(&typed) || tool.asks_for_whole_bodies(&typed);
-    found.accepts = tool.asks_for(theirs).filter(|_| !is_silent);
+    found.take_encodings(tool, beside, theirs);
     found.encode_spaces();
     let words = found.whole_line(whole, tool, beside);
     check_requests_file(whole, &words).map_err(|why| wrong(format!("{refusal}: {why}")))?;
     found.note_missing_files(&words);
     found.note_too_few_requests(&words);
     found.note_lateness(tool, theirs, &words);
-    if let Some(flag) = tool.redirects
-        && !tool.has_typed(flag, theirs)
-        && !settings.follows_nothing
-    {
-        found.habits.push(format!("{} follows redirects, ours does not", tool.name));
+    if !settings.follows_nothing {
+        found.note_redirects(tool, theirs);
     }
     found.note_unasked(tool, beside, &words);
     // A URL in the place of the script leaves nothing to say of one.
@@ -199,6 +194,13 @@ fn line_for(
 }
 
 impl Translation {
+    /// Has our line ask for compressed responses where the tool does. `beside` are words of ours.
+    fn take_encodings(&mut self, tool: &'static OtherTool, beside: &[String], theirs: &[String]) {
+        let typed = [&self.flags[..], beside].concat();
+        let is_silent = says_encoding(&typed) || tool.asks_for_whole_bodies(&typed);
+        self.accepts = tool.asks_for(theirs).filter(|_| !is_silent);
+    }
+
     /// All words of our line, with what the tool does by default; `beside` are words of ours.
     fn whole_line(&self, whole: &Command, tool: &OtherTool, beside: &[String]) -> Vec<String> {
         let mut words = vec!["load".to_owned()];

@@ -122,6 +122,13 @@ impl Translation {
         self.differs.push(note.to_owned());
     }
 
+    /// That a tool follows redirects, unless it is told not to.
+    pub(super) fn note_redirects(&mut self, tool: &'static OtherTool, theirs: &[String]) {
+        if tool.redirects.is_some_and(|flag| !tool.has_typed(flag, theirs)) {
+            self.habits.push(format!("{} follows redirects, ours does not", tool.name));
+        }
+    }
+
     /// What a tool sends unasked, and a server may answer otherwise without: the method of a body,
     /// and headers. `words` is our line, `beside` are words of ours in it that were typed.
     pub(super) fn note_unasked(&mut self, tool: &OtherTool, beside: &[String], words: &[String]) {

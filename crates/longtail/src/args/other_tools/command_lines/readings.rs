@@ -97,7 +97,11 @@ fn reading(
     // vegeta have no URL.
     let words = if tool.makes_load && tool.url == UrlPlace::Word {
         found.settle_counts(tool, &[]);
-        found.whole_line(whole, tool, &[])
+        found.take_encodings(tool, &[], words);
+        let line = found.whole_line(whole, tool, &[]);
+        found.note_redirects(tool, words);
+        found.note_unasked(tool, &[], &line);
+        line
     } else {
         translated
     };
