@@ -3,6 +3,7 @@
 use model::Nanos;
 
 use super::script_requests::method_of;
+use super::varying_numbers::mean_of;
 use crate::args::other_tools::js_literals::{
     JsCall, JsValue, calls_of_batch, value_with_constants,
 };
@@ -40,11 +41,14 @@ impl Pause {
         sleeps.filter_map(|call| Pause::of(code, call.arguments.first()?)).collect()
     }
 
-    /// `1`, `Math.random() * 2` or `randomIntBetween(1, 3)`.
+    /// `1`, `Math.random() * 2`, `randomIntBetween(1, LONGEST)`, or a random whole number.
     pub(super) fn of(code: &str, written: &str) -> Option<Pause> {
         let number = |text: &str| value_with_constants(code, text).number();
         if let Some(mean) = number(written) {
             return Some(Pause { mean, is_random: false });
+        }
+        if let Some(mean) = mean_of(written) {
+            return Some(Pause { mean, is_random: true });
         }
         let bare: String = written.chars().filter(|c| !c.is_whitespace()).collect();
         let most = bare.strip_prefix("Math.random()*").or(bare.strip_suffix("*Math.random()"));

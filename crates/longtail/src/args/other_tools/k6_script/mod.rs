@@ -768,6 +768,12 @@ mod tests {
                 "--mix GET /a/{1..9} http://h/",
             ),
             (
+                "const id = randomIntBetween(1, 50);\n  http.get(`http://h/a/${id}`);",
+                "--mix GET /a/{1..50} http://h/",
+            ),
+            ("http.get('http://h/a/' + randomIntBetween(2, 5));", "--mix GET /a/{2..5} http://h/"),
+            ("http.get('http://h/a/' + my.randomIntBetween(2, 5));", ""),
+            (
                 "check(http.get('http://h/'), { a: (r) => { return r.status === 302; }, b: (r) => r.body });",
                 "--check status=302 http://h/ not its other checks (--check has status, length, sha256 and same-body, nothing of a body's text)",
             ),
@@ -1010,6 +1016,17 @@ mod tests {
             ),
         ] {
             assert_eq!(taken_of_iteration(body), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_random_whole_number_is_a_pause_of_its_mean() {
+        for (pause, expected) in
+            [("Math.floor(Math.random() * 3) + 1", "2s"), ("randomIntBetween(1, 4)", "2.5s")]
+        {
+            let found = taken_of_iteration(&format!("http.get('http://h/'); sleep({pause});"));
+            assert!(found.starts_with(&format!("--think {expected} http://h/")), "{found}");
+            assert!(found.contains(&format!("its sleep() is {expected} (a mean)")), "{found}");
         }
     }
 

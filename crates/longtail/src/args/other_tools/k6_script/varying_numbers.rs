@@ -58,20 +58,46 @@ pub(super) fn with_user_numbers(code: &str, users: u32) -> Option<String> {
 }
 
 /// The script with a text for each random whole number in it: `Math.floor(Math.random() * 100)` is
-/// 0 to 99, with `+ 1` behind it 1 to 100.
+/// 0 to 99, with `+ 1` behind it 1 to 100, and `randomIntBetween(1, 9)` of k6's library 1 to 9.
 pub(super) fn with_random_numbers(code: &str) -> String {
-    const CALL: &str = "Math.floor(Math.random()";
-    let mut pieces = code.split(CALL);
+    const OF_LIBRARY: &str = "randomIntBetween(";
+    let found = with_ranges(code, "Math.floor(Math.random()", random_number);
+    // A script's own function of that name may do something else.
+    if code.contains(&format!("function {OF_LIBRARY}")) {
+        return found;
+    }
+    with_ranges(&found, OF_LIBRARY, random_between)
+}
+
+/// The script with a text in the place of each such call whose ends `read` knows.
+fn with_ranges(code: &str, call: &str, read: impl Fn(&str) -> Option<(u64, u64, &str)>) -> String {
+    let mut pieces = code.split(call);
     let mut found = pieces.next().unwrap_or_default().to_owned();
     for behind in pieces {
-        match random_number(behind) {
+        let is_other = found.ends_with(|c: char| c.is_alphanumeric() || "_$.".contains(c));
+        match read(behind).filter(|_| !is_other) {
             Some((least, most, rest)) => {
                 found.extend([&format!("'{BEGIN}{least}..{most}{END}'"), rest]);
             }
-            None => found.extend([CALL, behind]),
+            None => found.extend([call, behind]),
         }
     }
     found
+}
+
+/// `1, 9)`: the least and the most number, and what stands behind it.
+fn random_between(behind: &str) -> Option<(u64, u64, &str)> {
+    let (ends, rest) = behind.split_once(')')?;
+    let (least, most) = ends.split_once(',')?;
+    let (least, most): (u64, u64) = (least.trim().parse().ok()?, most.trim().parse().ok()?);
+    (least < most).then_some((least, most, rest))
+}
+
+/// The mean of a random number that is all of this text.
+pub(super) fn mean_of(written: &str) -> Option<f64> {
+    let ends = written.trim().strip_prefix('\'')?.strip_prefix(BEGIN)?;
+    let (least, most) = ends.strip_suffix('\'')?.strip_suffix(END)?.split_once("..")?;
+    Some(f64::midpoint(least.parse().ok()?, most.parse().ok()?))
 }
 
 /// ` * 100) + 1`: the least and the most number, and what stands behind it.
