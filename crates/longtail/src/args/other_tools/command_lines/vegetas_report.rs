@@ -1,5 +1,7 @@
 //! `vegeta report` and `vegeta plot`, which read a result: ours is `longtail report`.
 
+use std::path::Path;
+
 use model::plan::quoted;
 
 /// What to type for `vegeta report`, `plot` and `encode`, whose name is `command`.
@@ -11,9 +13,15 @@ pub(crate) fn of_vegetas_result(command: &str, words: &[String]) -> String {
             format!("type longtail {ours} {}", quoted(file))
         }
         Some(file) => {
+            let is_there = Path::new(file).exists();
             let file = quoted(file);
+            let what = if is_there {
+                format!("{file} is no run of longtail, which")
+            } else {
+                format!("there is no file {file}, and longtail")
+            };
             format!(
-                "{file} is no run of longtail, which reads only what vegeta report prints: type vegeta report {file} | longtail audit -, or longtail {ours} for the last run of longtail itself"
+                "{what} reads only what vegeta report prints: type vegeta report {file} | longtail audit -, or longtail {ours} for the last run of longtail itself"
             )
         }
         None => format!(
