@@ -62,11 +62,20 @@ impl Peers {
 
 /// The connections in these tables that were made here, by inode, and where each leads.
 fn made_in(tables: &[String]) -> BTreeMap<u64, String> {
-    let lines = || tables.iter().flat_map(|table| table.lines()).filter_map(TcpLine::of);
-    let listened: BTreeSet<u16> =
-        lines().filter(|line| line.state == LISTENING).map(|line| line.local.port()).collect();
-    let made = lines().filter(|line| line.inode != 0 && !listened.contains(&line.local.port()));
+    let lines = tables.iter().flat_map(|table| table.lines()).filter(|line| !is_over(line));
+    let lines: Vec<TcpLine> = lines.filter_map(TcpLine::of).collect();
+    let listening = lines.iter().filter(|line| line.state == LISTENING);
+    let listened: BTreeSet<u16> = listening.map(|line| line.local.port()).collect();
+    let made =
+        lines.iter().filter(|line| line.inode != 0 && !listened.contains(&line.local.port()));
     made.map(|line| (line.inode, in_words(line.remote))).collect()
+}
+
+/// Whether a line is of a connection that is closed and waits for stray segments. A server that asks its
+/// backend over a new connection each time leaves thousands of them.
+fn is_over(line: &str) -> bool {
+    const TIME_WAIT: &str = "06";
+    line.split_ascii_whitespace().nth(3) == Some(TIME_WAIT)
 }
 
 /// An IPv4 address that is written as an IPv6 one is shown as what it is.

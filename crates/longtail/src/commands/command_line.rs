@@ -132,7 +132,11 @@ fn refuse_placeholder(words: &[String]) -> Result<(), Mistake> {
         words.first().is_some_and(|word| word == command.get_name())
             && command.get_arguments().any(|argument| argument.get_id() == "url")
     });
-    let names_tool = words.iter().any(|word| OtherTool::of(word).is_some());
+    // `--style wrk` chooses a layout.
+    let names_tool = words.iter().enumerate().any(|(at, word)| {
+        let is_value = at > 0 && words[at - 1] == "--style";
+        !is_value && OtherTool::of(word).is_some()
+    });
     if !is_ours || names_tool {
         return Ok(());
     }
