@@ -196,7 +196,7 @@ pub(super) struct JsCall<'c> {
 }
 
 /// A part of a script that is done more or less than once.
-struct Block {
+struct JsBlock {
     /// Where it begins.
     begin: usize,
     /// Where it ends, if a brace does not say it.
@@ -204,9 +204,9 @@ struct Block {
     is_conditional: bool,
 }
 
-impl Block {
+impl JsBlock {
     /// What is done if `word` says so, where `behind` stands behind it: braces, or one statement.
-    fn behind_word(code: &str, word: &str, behind: &str) -> Option<Block> {
+    fn behind_word(code: &str, word: &str, behind: &str) -> Option<JsBlock> {
         let is_conditional = ["if", "else", "switch", "catch"].contains(&word);
         let has_head = ["if", "switch", "catch", "for", "while"].contains(&word);
         if !has_head && !["else", "do"].contains(&word) {
@@ -220,24 +220,24 @@ impl Block {
         let done = done.trim_start();
         let begin = code.len() - done.len();
         if done.starts_with('{') {
-            return Some(Block { begin, end: None, is_conditional });
+            return Some(JsBlock { begin, end: None, is_conditional });
         }
         // `else if` has the block of its `if`; `do … while (…);` has none behind it.
         let next = &done[..done.find(|c| !is_of_name(c)).unwrap_or(done.len())];
         let has_none = done.starts_with(';') || word == "else" && next == "if";
         let end = Some(begin + end_of_statement(done));
-        (!has_none).then_some(Block { begin, end, is_conditional })
+        (!has_none).then_some(JsBlock { begin, end, is_conditional })
     }
 
     /// What is done only as `&&`, `||`, `??` or `? :` decides, if one stands at the end of `before`.
-    fn behind_operator(before: &str, behind: &str) -> Option<Block> {
+    fn behind_operator(before: &str, behind: &str) -> Option<JsBlock> {
         let is_double = ["&&", "||", "??"].iter().any(|operator| before.ends_with(operator));
         // `?.` and `??` are others.
         let is_choice = before.ends_with('?') && !behind.starts_with(['.', '?']);
         let begin = before.len();
         let ends = |at: usize, letter| letter == ',' || is_end_of_statement(behind, at, letter);
         let end = Some(begin + end_of(behind, ends));
-        (is_double || is_choice).then_some(Block { begin, end, is_conditional: true })
+        (is_double || is_choice).then_some(JsBlock { begin, end, is_conditional: true })
     }
 }
 
@@ -245,9 +245,9 @@ impl Block {
 pub(super) fn calls(code: &str) -> Vec<JsCall<'_>> {
     let is_of_call = |c: char| is_of_name(c) || c == '.';
     let mut calls = Vec::new();
-    let mut open: Vec<Block> = Vec::new();
+    let mut open: Vec<JsBlock> = Vec::new();
     // Those that begin further on.
-    let mut next: Vec<Block> = Vec::new();
+    let mut next: Vec<JsBlock> = Vec::new();
     let mut rest = code;
     while let Some(first) = rest.chars().next() {
         let at = code.len() - rest.len();
@@ -260,7 +260,7 @@ pub(super) fn calls(code: &str) -> Vec<JsCall<'_>> {
                 open.truncate(brace.unwrap_or(0));
             }
             '{' => {
-                let plain = Block { begin: at, end: None, is_conditional: false };
+                let plain = JsBlock { begin: at, end: None, is_conditional: false };
                 open.push(begun.unwrap_or(plain));
             }
             _ => open.extend(begun),
@@ -268,7 +268,7 @@ pub(super) fn calls(code: &str) -> Vec<JsCall<'_>> {
         let length = if is_of_call(first) {
             let length = rest.find(|c| !is_of_call(c)).unwrap_or(rest.len());
             let (name, behind) = rest.split_at(length);
-            next.extend(Block::behind_word(code, name, behind));
+            next.extend(JsBlock::behind_word(code, name, behind));
             if let Some(inside) = behind.trim_start().strip_prefix('(')
                 && let Some((arguments, _)) = parts(inside)
             {
@@ -281,7 +281,7 @@ pub(super) fn calls(code: &str) -> Vec<JsCall<'_>> {
         };
         let (before, behind) = code.split_at(at + length);
         if length == first.len_utf8() {
-            open.extend(Block::behind_operator(before, behind));
+            open.extend(JsBlock::behind_operator(before, behind));
         }
         rest = behind;
     }
