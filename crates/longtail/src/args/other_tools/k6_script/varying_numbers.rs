@@ -70,13 +70,13 @@ pub(super) fn with_random_numbers(code: &str) -> String {
 }
 
 /// The script with a text in the place of each such call whose ends `read` knows.
-fn with_ranges(code: &str, call: &str, read: impl Fn(&str) -> Option<(u64, u64, &str)>) -> String {
+fn with_ranges(code: &str, call: &str, read: impl Fn(&str) -> Option<RandomNumber<'_>>) -> String {
     let mut pieces = code.split(call);
     let mut found = pieces.next().unwrap_or_default().to_owned();
     for behind in pieces {
         let is_other = found.ends_with(|c: char| c.is_alphanumeric() || "_$.".contains(c));
         match read(behind).filter(|_| !is_other) {
-            Some((least, most, rest)) => {
+            Some(RandomNumber { least, most, rest }) => {
                 found.extend([&format!("'{BEGIN}{least}..{most}{END}'"), rest]);
             }
             None => found.extend([call, behind]),
@@ -85,12 +85,20 @@ fn with_ranges(code: &str, call: &str, read: impl Fn(&str) -> Option<(u64, u64, 
     found
 }
 
-/// `1, 9)`: the least and the most number, and what stands behind it.
-fn random_between(behind: &str) -> Option<(u64, u64, &str)> {
+/// A random whole number of a script.
+struct RandomNumber<'c> {
+    least: u64,
+    most: u64,
+    /// What stands behind its call.
+    rest: &'c str,
+}
+
+/// `1, 9)`: what stands behind the name of the call.
+fn random_between(behind: &str) -> Option<RandomNumber<'_>> {
     let (ends, rest) = behind.split_once(')')?;
     let (least, most) = ends.split_once(',')?;
     let (least, most): (u64, u64) = (least.trim().parse().ok()?, most.trim().parse().ok()?);
-    (least < most).then_some((least, most, rest))
+    (least < most).then_some(RandomNumber { least, most, rest })
 }
 
 /// The mean of a random number that is all of this text.
@@ -100,18 +108,18 @@ pub(super) fn mean_of(written: &str) -> Option<f64> {
     Some(f64::midpoint(least.parse().ok()?, most.parse().ok()?))
 }
 
-/// ` * 100) + 1`: the least and the most number, and what stands behind it.
-fn random_number(behind: &str) -> Option<(u64, u64, &str)> {
+/// ` * 100) + 1`: what stands behind the call.
+fn random_number(behind: &str) -> Option<RandomNumber<'_>> {
     let (count, rest) = behind.trim_start().strip_prefix('*')?.split_once(')')?;
     let count: u64 = count.trim().parse().ok().filter(|count| *count > 1)?;
     let Some(added) = rest.trim_start().strip_prefix('+').map(str::trim_start) else {
-        return Some((0, count - 1, rest));
+        return Some(RandomNumber { least: 0, most: count - 1, rest });
     };
     let digits = added.find(|c: char| !c.is_ascii_digit()).unwrap_or(added.len());
     let (least, after) = added.split_at(digits);
     // A text that is added is no number.
     match least.parse::<u64>() {
-        Ok(least) => Some((least, least + count - 1, after)),
-        Err(_) => Some((0, count - 1, rest)),
+        Ok(least) => Some(RandomNumber { least, most: least + count - 1, rest: after }),
+        Err(_) => Some(RandomNumber { least: 0, most: count - 1, rest }),
     }
 }
