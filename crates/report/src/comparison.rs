@@ -613,7 +613,7 @@ fn trust_by_control(study: &ComparisonStudy, summary: &SummaryComparison) -> Tru
     }
     let most = change_words::plain_percent(control.estimate.unwrap_or_default().abs());
     let sentence = format!(
-        "{base}, run twice in each block, differs from itself by chance: at most {most} ({name})."
+        "{base}, run twice in each block, differs from itself overall by at most {most} ({name})."
     );
     TrustLine::new(Grade::Passed, change_words::sentence_of(sentence))
 }

@@ -28,7 +28,7 @@ fn every_arm_runs_once_in_each_block_and_equally_often_at_each_place() {
     assert_eq!(found.plan.arms.iter().map(|arm| &*arm.name).collect::<Vec<_>>(), ["-d5ms", "slow"]);
     let is_said = |text: &str| assert!(done.stderr.contains(text), "{}", done.stderr);
     is_said("longtail: 6 blocks of 3 runs, each with a fresh server, at least 0:");
-    is_said("longtail: run 2/18: block 1, ");
+    is_said("longtail: run 1/18: block 1, ");
     is_said("at most 0:");
     let mut places = [[0; 3]; 3];
     for block in 1..=6 {
