@@ -58,6 +58,7 @@ impl Diagnosis {
         });
         let now: Vec<String> = waits::threads(seen).into_iter().chain(waits::who(seen)).collect();
         let now = Some(now.join(" ")).filter(|now| !now.is_empty());
+        let accepting = AcceptWait::of(seen);
         let estimate = wait.map(|wait| {
             let rate = match (seen.rate, seen.answered_rate()) {
                 (Some(rate), _) => format!("{} per second", rate.in_words()),
@@ -68,7 +69,7 @@ impl Diagnosis {
                 (None, None) => return None,
             };
             let held = held_by_kernel(seen, &found);
-            if let Some(accepting) = AcceptWait::of(seen) {
+            if let Some(accepting) = &accepting {
                 return Some(accepting.sentence(seen, held));
             }
             let then = held.map(|held| format!(", and then has one for {}", brief(held)));
@@ -97,7 +98,7 @@ impl Diagnosis {
         let why: Vec<String> =
             shared::sentence(seen).into_iter().chain(why(seen, &found)).collect();
         let why = Some(why.join(" ")).filter(|why| !why.is_empty());
-        let turns = AcceptWait::of(seen).zip(wait);
+        let turns = accepting.as_ref().zip(wait);
         let turns = turns.and_then(|(accepting, mean)| accepting.attempt(seen, mean));
         let tries = tries::of(seen, &found).into_iter().chain(turns).collect();
         // A queue is often over when somebody ends the watch; its reason is what it was for.
@@ -269,7 +270,8 @@ impl AcceptWait {
         (requests >= SEVERAL).then_some(AcceptWait { each, accepted_per_s, requests })
     }
 
-    /// `About 1 in 10 requests waits, for 4.85 s: …`. `held`: how long a request has a thread.
+    /// `About 1 in 10 requests waits to be accepted, for 4.85 s, …`. `held`: how long a request has a
+    /// thread.
     fn sentence(&self, seen: &WatchEvidence, held: Option<Nanos>) -> String {
         let requests = number::fixed(self.requests, 0);
         let then = held.map(|held| format!(" Each request has a thread for {}.", brief(held)));
