@@ -26,7 +26,7 @@ pub use self::plan::{
     ArmPair, ArmPlan, ComparisonBlocks, ComparisonLoad, ComparisonPlan, ComparisonQuestion,
     Decision, Infeasible, RateLook, SizeLook,
 };
-pub use self::ranks::{RankSum, SignedRanks, median};
+pub use self::ranks::{RankTest, median};
 pub use self::two_values::TwoValues;
 
 /// What `longtail compare` found.

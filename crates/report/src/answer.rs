@@ -636,8 +636,13 @@ pub(crate) fn unfolded_markdown(summary: &Summary<'_>) -> Vec<String> {
     if summary.comparison.as_ref().and_then(comparison::meaning_of_names).is_some() {
         explain_first(&mut headlines, "-k", "`-k` (no keep-alive)");
     }
-    let mut parts: Vec<String> =
-        headlines.into_iter().map(|line| format!("**{line}**\n")).collect();
+    let is_of_pairs = summary.comparison.is_some() && headlines.len() > 1;
+    let emphasised = |line: String| match line.split_once(": ") {
+        // Of many pairs a reader looks for one: only what names it stands out.
+        Some((pair, rest)) if is_of_pairs => format!("**{pair}:** {rest}\n"),
+        _ => format!("**{line}**\n"),
+    };
+    let mut parts: Vec<String> = headlines.into_iter().map(emphasised).collect();
     let table = table(summary);
     if summary.command == "load" {
         parts.push(line(&load_answer::rates(&summary.runs[0])));

@@ -102,14 +102,30 @@ pub(crate) fn legend(summary: &SummaryComparison) -> Option<String> {
             listed(&widened)
         )
     });
-    let shown = summary.deciding().flat_map(|row| &row.differences);
-    let has_two_kinds = shown.into_iter().any(|it| it.two_changes.is_some());
+    let has_two_kinds = deciding_pairs(summary).any(|(_, it)| it.two_changes.is_some());
     let of_two_kinds = has_two_kinds.then(|| {
         "x or y %: the blocks have two kinds of change, so no interval is given".to_owned()
     });
-    let notes: Vec<String> =
-        [of_change.map(str::to_owned), of_two_kinds, of_means].into_iter().flatten().collect();
+    // Other sentences say it themselves.
+    let has_open_margin = pairs::are_combinations(summary)
+        && deciding_pairs(summary)
+            .any(|(row, it)| change_words::certain_change(row.metric, it).is_some());
+    let of_margin = has_open_margin.then(|| {
+        let margin = change_words::plain_percent(summary.margin);
+        format!("(> {margin}?): whether by more than the margin of {margin} is open")
+    });
+    let notes: Vec<String> = [of_change.map(str::to_owned), of_margin, of_two_kinds, of_means]
+        .into_iter()
+        .flatten()
+        .collect();
     (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// The metrics that decide, with each pair that is compared.
+fn deciding_pairs(
+    summary: &SummaryComparison,
+) -> impl Iterator<Item = (&ComparedMetric, &Difference)> {
+    summary.deciding().flat_map(|row| row.differences.iter().map(move |pair| (row, pair)))
 }
 
 /// A metric with its unit: `p99, ms`; a deciding metric has a star.
@@ -145,15 +161,20 @@ fn by_metric(summary: &SummaryComparison) -> DataTable {
         let Some(difference) = row.difference(base, arm) else { return TableRow::new(cells) };
         cells.extend(change(difference));
         cells.extend(row.control.as_ref().map(|control| change(control)[1].clone()));
-        TableRow::new(cells).noted(verdict_of(difference))
+        TableRow::new(cells).noted(verdict_of(row.metric, difference))
     });
     DataTable { notes: "verdict".to_owned(), ..DataTable::of_columns(columns, rows) }
 }
 
-/// The verdict in a word, or how many blocks it needs.
-fn verdict_of(difference: &Difference) -> String {
-    match difference.doubt {
-        Some(ComparisonDoubt::FewBlocks { least }) => format!("needs {least} blocks"),
+/// The verdict in a word; or how many blocks it needs; or the direction of a change that may be smaller
+/// than the margin: `worse (> 5 %?)`.
+fn verdict_of(metric: Metric, difference: &Difference) -> String {
+    let of_any_size = change_words::certain_change(metric, difference);
+    match (difference.doubt, of_any_size) {
+        (Some(ComparisonDoubt::FewBlocks { least }), _) => format!("needs {least} blocks"),
+        (_, Some((word, _))) => {
+            format!("{word} (> {}?)", change_words::plain_percent(difference.margin))
+        }
         _ => summary::verdict(difference.verdict).to_owned(),
     }
 }
@@ -207,9 +228,13 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
         let cells = name.chain(limit).chain(figures);
         let is_best =
             summary.ranking.as_ref().is_some_and(|it| it.is_decided() && it.best == arm.letter);
-        match deciding.and_then(|row| row.seen_from(base, &arm.letter)) {
-            Some(difference) => {
-                TableRow::new(cells.chain(change(&difference))).noted(verdict_of(&difference))
+        let against_base = deciding.and_then(|row| {
+            let difference = row.seen_from(base, &arm.letter)?;
+            Some((verdict_of(row.metric, &difference), difference))
+        });
+        match against_base {
+            Some((verdict, difference)) => {
+                TableRow::new(cells.chain(change(&difference))).noted(verdict)
             }
             None if is_best => {
                 TableRow::new(cells.chain(["", ""].map(str::to_owned))).noted("best")

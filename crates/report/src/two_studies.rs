@@ -3,7 +3,7 @@
 //! different only if the repeats within the studies show it.
 
 use judge::named_runs::NamedRun;
-use model::comparison::{ComparisonVerdict, Metric, RankSum, median};
+use model::comparison::{ComparisonVerdict, Metric, RankTest, median};
 use model::{BodyRun, Nanos, Run, Study};
 
 use crate::comparison::{change_words, summary};
@@ -111,7 +111,7 @@ impl<'a> SideRow<'a> {
                 .map(f64::ln)
                 .collect()
         });
-        let ranks = RankSum::of(&a, &b);
+        let ranks = RankTest::of_sets(&a, &b);
         let interval = ranks.interval(level).map(|ends| ends.map(f64::exp_m1));
         let change = ranks.estimate().map(f64::exp_m1);
         let verdict =

@@ -17,7 +17,7 @@ use serde::Serialize;
 use strum::VariantArray as _;
 
 use super::plan::LEVEL;
-use super::ranks::{SignedRanks, least_blocks, median};
+use super::ranks::{RankTest, least_blocks, median};
 use super::{ArmPair, ComparisonPlan, ComparisonQuestion, ComparisonRun, Decision, Metric};
 use super::{MissingFigure, TwoValues, counted};
 use crate::steadiness::mean;
@@ -99,6 +99,12 @@ pub struct Difference {
     /// estimate may then be a change that no block had.
     #[serde(skip)]
     pub two_changes: Option<TwoValues>,
+    /// Whether every run of one arm is beyond every run of the other.
+    #[serde(skip)]
+    pub is_in_every_run: bool,
+    /// In how many blocks it is beyond the margin, in the direction of the estimate.
+    #[serde(skip)]
+    pub blocks_beyond_margin: u32,
     /// The ends of its interval; `None` if there are too few blocks for its level.
     pub interval: Option<[f64; 2]>,
     /// If runs of one arm are overloaded, so that the interval has only one end, and that end is on one
@@ -296,36 +302,32 @@ impl ComparisonFindings {
         let families =
             [TestFamily::Deciding, TestFamily::Failed, TestFamily::Tail, TestFamily::Others];
         for family in families {
-            let members = samples
+            let members: Vec<(usize, &ArmSamples)> = samples
                 .iter()
                 .enumerate()
-                .filter(|(_, it)| TestFamily::of(plan, it.metric) == Some(family));
-            let tests = members.flat_map(|(row, samples)| {
+                .filter(|(_, it)| TestFamily::of(plan, it.metric) == Some(family))
+                .collect();
+            let level = family.level(plan);
+            let count = members.len() * plan.pairs().len();
+            let by = family.compared_by(blocks, level / count.max(1) as f64);
+            let tests = members.into_iter().flat_map(|(row, samples)| {
                 plan.pairs().into_iter().map(move |pair| (row, samples, pair))
             });
             let tests = tests.map(|(row, samples, pair)| FamilyTest {
                 row,
                 pair,
-                p: samples.p_value(pair),
+                p: samples.p_value(pair, by),
                 level: 0.0,
             });
-            for FamilyTest { row, pair, level, .. } in
-                shared_by_holm(tests.collect(), family.level(plan))
-            {
+            for FamilyTest { row, pair, level, .. } in shared_by_holm(tests.collect(), level) {
                 let samples = &samples[row];
                 let row = &mut metrics[row];
                 let margin = samples.metric.margin(plan.margin);
-                row.control = plan.control.then(|| samples.difference(of_control, level, margin));
-                let difference = samples.difference(pair, level, margin);
+                row.control =
+                    plan.control.then(|| samples.difference(of_control, by, level, margin));
+                let difference = samples.difference(pair, by, level, margin);
                 let unexplained = unexplained_by_throughput(plan, all, samples.metric, pair);
                 let difference = difference.checked_by_littles_law(unexplained, margin);
-                let chance = samples.chance_of_being_apart(pair);
-                let difference = match (family, chance) {
-                    (TestFamily::Others, Some(chance)) if chance <= level => {
-                        difference.told_apart(samples.metric, margin)
-                    }
-                    _ => difference,
-                };
                 let difference = difference.checked_against_control(row.control.as_ref(), margin);
                 row.differences.push(difference.without_endless());
                 row.control = row.control.take().map(Difference::without_endless);
@@ -475,6 +477,14 @@ impl TestFamily {
         }
     }
 
+    /// Which runs its tests compare, if each has at least this chance of a false alarm.
+    fn compared_by(self, blocks: u32, level: f64) -> RunsCompared {
+        match self {
+            TestFamily::Others if blocks < least_blocks(level) => RunsCompared::All,
+            _ => RunsCompared::OfEachBlock,
+        }
+    }
+
     /// The chance of a false alarm that its tests share.
     fn level(self, plan: &ComparisonPlan) -> f64 {
         match self {
@@ -483,6 +493,36 @@ impl TestFamily {
             TestFamily::Failed | TestFamily::Others => LEVEL,
         }
     }
+}
+
+/// Which runs of one arm are compared with which of the other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RunsCompared {
+    /// Those of the same block, by signed ranks: what changes from block to block does not matter.
+    OfEachBlock,
+    /// All with all, by the rank sum, where the blocks are too few for signed ranks to tell anything.
+    /// What changes from block to block makes differences harder to see, and no false alarms: each
+    /// block has a run of both arms.
+    All,
+}
+
+impl RunsCompared {
+    /// The fewest blocks that can tell anything with this chance of a false alarm.
+    fn fewest_blocks(self, level: f64) -> u32 {
+        match self {
+            RunsCompared::OfEachBlock => least_blocks(level),
+            RunsCompared::All => {
+                (1..64).find(|runs| chance_of_being_apart(*runs) <= level).unwrap_or(64)
+            }
+        }
+    }
+}
+
+/// The chance that every run of one arm is beyond every run of the other, of so many runs each, if the
+/// arms are equal: 2 of all ways in which the runs can be ordered, `(2n)! / n!²` (Mann and Whitney).
+fn chance_of_being_apart(runs: u32) -> f64 {
+    let orders: f64 = (1..=runs).map(|n| f64::from(runs + n) / f64::from(n)).product();
+    2.0 / orders
 }
 
 /// The metrics to show: the deciding ones, and others with any figures.
@@ -601,7 +641,7 @@ impl ArmSamples {
                 (0..arms).filter(|arm| arm != first).map(|arm| row[arm] - own[arm]).sum();
             row[*first] - own[*first] - rest / (arms - 1).max(1) as f64
         };
-        let ranks = SignedRanks::of(&rows.iter().map(above).collect::<Vec<f64>>());
+        let ranks = RankTest::of_pairs(&rows.iter().map(above).collect::<Vec<f64>>());
         ranks.estimate().filter(|_| ranks.p_value() <= LEVEL)
     }
 
@@ -649,21 +689,37 @@ impl ArmSamples {
         [base, arm].into_iter().all(|arm| self.overloaded_runs(arm) > 0)
     }
 
-    /// Of each block that has both; overloaded runs of only one of two arms are infinitely slow.
-    fn changes(&self, pair: ArmPair) -> Vec<f64> {
-        let value = |block: usize, arm: usize| {
-            if self.are_both_overloaded(pair) {
-                self.value(block, arm)
-            } else {
-                self.value_or_endless(block, arm)
-            }
-        };
-        let difference = |block: usize| Some(value(block, pair.arm)? - value(block, pair.base)?);
-        (0..self.blocks.len()).filter_map(difference).collect()
+    /// A run's figure where this pair is compared: overloaded runs of only one of two arms are
+    /// infinitely slow.
+    fn value_in_pair(&self, block: usize, arm: usize, pair: ArmPair) -> Option<f64> {
+        if self.are_both_overloaded(pair) {
+            self.value(block, arm)
+        } else {
+            self.value_or_endless(block, arm)
+        }
     }
 
-    fn ranks(&self, pair: ArmPair) -> SignedRanks {
-        SignedRanks::of(&self.changes(pair))
+    /// The values of the base and of the arm, of each block that has both.
+    fn values(&self, pair: ArmPair) -> [Vec<f64>; 2] {
+        let value = |block: usize, arm: usize| self.value_in_pair(block, arm, pair);
+        let both = |block: usize| Some((value(block, pair.base)?, value(block, pair.arm)?));
+        let (base, arm) = (0..self.blocks.len()).filter_map(both).unzip();
+        [base, arm]
+    }
+
+    fn changes(&self, pair: ArmPair) -> Vec<f64> {
+        let [base, arm] = self.values(pair);
+        base.iter().zip(&arm).map(|(base, arm)| arm - base).collect()
+    }
+
+    fn ranks(&self, pair: ArmPair, by: RunsCompared) -> RankTest {
+        match by {
+            RunsCompared::OfEachBlock => RankTest::of_pairs(&self.changes(pair)),
+            RunsCompared::All => {
+                let [base, arm] = self.values(pair);
+                RankTest::of_sets(&base, &arm)
+            }
+        }
     }
 
     /// Both kinds of changes, if there are two. Shares differ by numbers of requests, which are apart
@@ -678,13 +734,19 @@ impl ArmSamples {
         (found.high - found.low > margin).then_some(found)
     }
 
-    /// The p-value of the difference; 1 if a run has no figure.
-    fn p_value(&self, pair: ArmPair) -> f64 {
-        if self.missing(pair).is_some() { 1.0 } else { self.ranks(pair).p_value() }
+    /// In how many blocks the change is beyond the margin, in the direction of the estimate.
+    fn blocks_beyond(&self, pair: ArmPair, estimate: Option<f64>, margin: f64) -> u32 {
+        let direction = estimate.unwrap_or_default().signum();
+        let changes = self.changes(pair).into_iter().map(|change| self.metric.relative(change));
+        changes.filter(|change| change * direction > margin).count() as u32
     }
 
-    /// If every run of one arm is beyond every run of the other, the chance of that among equal
-    /// arms: 2 of all ways in which the runs can be ordered, `(2n)! / n!²` (Mann and Whitney).
+    /// The p-value of the difference; 1 if a run has no figure.
+    fn p_value(&self, pair: ArmPair, by: RunsCompared) -> f64 {
+        if self.missing(pair).is_some() { 1.0 } else { self.ranks(pair, by).p_value() }
+    }
+
+    /// If every run of one arm is beyond every run of the other, the chance of that among equal arms.
     fn chance_of_being_apart(&self, pair: ArmPair) -> Option<f64> {
         let blocks = 0..self.blocks.len();
         let values = |arm: usize| {
@@ -694,9 +756,7 @@ impl ArmSamples {
         let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let are_apart = most(&base) < least(&arm) || most(&arm) < least(&base);
-        let runs = base.len() as u32;
-        let orders: f64 = (1..=runs).map(|n| f64::from(runs + n) / f64::from(n)).product();
-        are_apart.then_some(2.0 / orders)
+        are_apart.then(|| chance_of_being_apart(base.len() as u32))
     }
 
     /// Why runs of either arm have no figure, and how many. Overloaded ones of only one arm are known
@@ -718,9 +778,9 @@ impl ArmSamples {
             .map(|figure| ComparisonDoubt::Missing { figure: *figure, runs: missing.len() as u32 })
     }
 
-    fn difference(&self, pair: ArmPair, level: f64, margin: f64) -> Difference {
+    fn difference(&self, pair: ArmPair, by: RunsCompared, level: f64, margin: f64) -> Difference {
         let metric = self.metric;
-        let ranks = self.ranks(pair);
+        let ranks = self.ranks(pair, by);
         let relative = |value: f64| metric.relative(value);
         let interval = ranks.interval(level).map(|ends| ends.map(relative));
         let estimate = ranks.estimate().map(relative);
@@ -728,9 +788,11 @@ impl ArmSamples {
         let difference = Difference {
             base: self.letters[pair.base].clone(),
             arm: self.letters[pair.arm].clone(),
-            blocks: ranks.count(),
+            blocks: ranks.runs(),
             estimate: estimate.map(part),
             two_changes: self.two_changes(pair, margin),
+            is_in_every_run: self.chance_of_being_apart(pair).is_some(),
+            blocks_beyond_margin: self.blocks_beyond(pair, estimate, margin),
             interval: interval.map(|ends| ends.map(part)),
             at_least: None,
             level: part(level),
@@ -746,7 +808,7 @@ impl ArmSamples {
         }
         let Some(([low, high], estimate)) = interval.zip(estimate) else {
             return Difference {
-                doubt: Some(ComparisonDoubt::FewBlocks { least: least_blocks(level) }),
+                doubt: Some(ComparisonDoubt::FewBlocks { least: by.fewest_blocks(level) }),
                 ..difference
             };
         };
@@ -760,10 +822,10 @@ impl ArmSamples {
         }
         // A small but real difference counts as the same if its interval ends within the margin.
         let narrow = if excludes_zero([low, high]) { margin - estimate.abs() } else { margin };
-        let blocks = f64::from(ranks.count()) * (half / narrow.max(1e-9)).powi(2);
+        let blocks = f64::from(ranks.runs()) * (half / narrow.max(1e-9)).powi(2);
         Difference {
             smallest: Some(part(half.max(margin))),
-            blocks_needed: (blocks < 1e3).then(|| (blocks.ceil() as u32).max(ranks.count() + 1)),
+            blocks_needed: (blocks < 1e3).then(|| (blocks.ceil() as u32).max(ranks.runs() + 1)),
             ..difference
         }
     }
@@ -781,18 +843,6 @@ fn rounded(value: f64, parts: f64) -> f64 {
 }
 
 impl Difference {
-    /// With too few blocks for its test a difference is told all the same, if every run of one arm is
-    /// beyond every run of the other.
-    fn told_apart(self, metric: Metric, margin: f64) -> Difference {
-        let has_few = matches!(self.doubt, Some(ComparisonDoubt::FewBlocks { .. }));
-        let Some(estimate) = self.estimate.filter(|part| has_few && part.abs() > margin) else {
-            return self;
-        };
-        let is_worse = (estimate < 0.0) == metric.is_worse_when_less();
-        let verdict = if is_worse { ComparisonVerdict::Worse } else { ComparisonVerdict::Better };
-        Difference { verdict, doubt: None, ..self }
-    }
-
     /// Without an estimate or an end of its interval that overloaded runs make infinite.
     fn without_endless(self) -> Difference {
         let ends = self.interval.unwrap_or_default();

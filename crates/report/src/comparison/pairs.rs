@@ -4,8 +4,8 @@
 
 use model::comparison::{ComparedMetric, ComparisonQuestion, Difference, Metric};
 
-use super::change as change_of;
 use super::summary::{self, SummaryArm, SummaryComparison, shortened};
+use super::{change as change_of, verdict_of};
 use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
 
 /// What an arm changes against another.
@@ -253,7 +253,7 @@ pub(super) fn table(summary: &SummaryComparison, has_all: bool) -> Option<DataTa
             let difference = row.difference(&pair.base, &pair.arm);
             let cells = difference.map(|difference| {
                 let [estimate, interval] = change_of(difference);
-                [estimate, interval, summary::verdict(difference.verdict).to_owned()]
+                [estimate, interval, verdict_of(row.metric, difference)]
             });
             cells.unwrap_or_default()
         });

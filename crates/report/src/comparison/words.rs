@@ -84,6 +84,7 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
             ComparisonVerdict::Worse | ComparisonVerdict::Better => changed.push(it),
             ComparisonVerdict::Same => same.push(name),
             ComparisonVerdict::CannotTell => match certain_change(it.row.metric, it.difference) {
+                // The table says that the margin is open.
                 Some((word, by)) => open.push(format!("{name} {word} {by}")),
                 None => unclear.push(it),
             },
@@ -97,9 +98,7 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
         .map(|it| ToldChange { verdict: it.verdict(), text: it.change_in_headline() });
     let changed = by_verdict(&changed.collect::<Vec<_>>());
     let same = (!same.is_empty()).then(|| format!("{} the same within {margin}", listed(&same)));
-    let open = (!open.is_empty()).then(|| {
-        format!("{} (whether by more than the margin of {margin} is open)", listed(&open))
-    });
+    let open = (!open.is_empty()).then(|| listed(&open));
     let unclear = (!unclear.is_empty()).then(|| {
         let names: Vec<String> = unclear.iter().map(|it| name(it.row.metric)).collect();
         let differ = if names.len() == 1 { "differs" } else { "differ" };
@@ -154,7 +153,7 @@ fn told_early(summary: &SummaryComparison) -> Vec<String> {
                 ComparedRow { row, difference }.change_in_headline()
             } else {
                 let medians = summary::medians(row, pair);
-                format!("{} {medians} {}{}", name(row.metric), row.unit, certainty(None))
+                format!("{} {medians} {}{IN_EVERY_RUN}", name(row.metric), row.unit)
             };
             ToldChange { verdict, text }
         });
@@ -184,10 +183,16 @@ fn by_verdict(changes: &[ToldChange]) -> String {
     groups.collect::<Vec<_>>().join("; ")
 }
 
-/// How sure a change is that no column shows: by its interval or, with too few blocks for one,
-/// because every run of one arm is beyond every run of the other.
-fn certainty(interval: Option<String>) -> String {
-    interval.map_or_else(|| " (in every run)".to_owned(), |interval| format!(" ({interval} %)"))
+/// That every run of one arm is beyond every run of the other.
+const IN_EVERY_RUN: &str = " (in every run)";
+
+/// How sure a change is that no column shows.
+fn certainty(difference: &Difference) -> String {
+    match interval_of(difference) {
+        _ if difference.is_in_every_run => IN_EVERY_RUN.to_owned(),
+        Some(interval) => format!(" ({interval} %)"),
+        None => String::new(),
+    }
 }
 
 /// Whether a metric that does not decide differs in this pair. Without a control it is not tested, but
@@ -392,17 +397,16 @@ fn may_differ(summary: &SummaryComparison, rows: &[ComparedRow<'_>]) -> Option<S
     if !deciding.all(|it| it.verdict() == ComparisonVerdict::Same) {
         return None;
     }
-    let is_large = |it: &&ComparedRow<'_>| {
-        it.difference.estimate.is_some_and(|estimate| estimate.abs() > summary.margin)
-    };
     let matters = |metric| {
         matches!(metric, Metric::Throughput | Metric::P50 | Metric::P95 | Metric::P99 | Metric::Cpu)
     };
-    let may: Vec<String> = rows
-        .iter()
-        .filter(|it| it.verdict() == ComparisonVerdict::CannotTell && matters(it.row.metric))
-        .filter(is_large)
-        .map(|it| format!("{} ({})", name(it.row.metric), it.medians()))
+    let unclear = rows.iter().filter(|it| it.verdict() == ComparisonVerdict::CannotTell);
+    let may = unclear.filter(|it| matters(it.row.metric) && it.may_be_large(summary.margin));
+    let may: Vec<String> = may
+        .map(|it| {
+            let Difference { blocks, blocks_beyond_margin: beyond, .. } = it.difference;
+            format!("{} ({} in {beyond} of {blocks} blocks)", name(it.row.metric), it.medians())
+        })
         .collect();
     let verb = if may.len() == 1 { "differs" } else { "differ" };
     (!may.is_empty()).then(|| format!("Whether {} {verb} cannot be told.", listed(&may)))
@@ -427,6 +431,13 @@ impl ComparedRow<'_> {
     /// How large the change is, in either direction: 0 is none, and twice as much counts as half.
     fn size(&self) -> f64 {
         self.difference.estimate.map_or(0.0, |part| part.ln_1p().abs())
+    }
+
+    /// Whether both the medians of the runs and the changes of the blocks are beyond the margin.
+    fn may_be_large(&self, margin: f64) -> bool {
+        let of_blocks = self.difference.estimate;
+        let parts = [of_blocks, change_of_medians(self.row, self.difference)];
+        parts.iter().all(|part| part.is_some_and(|part| part.abs() > margin))
     }
 
     /// `p99 3225 → 406 ms (-87 %)`
@@ -460,7 +471,7 @@ impl ComparedRow<'_> {
             return change;
         }
         if !self.row.decides {
-            return format!("{change}{}", certainty(interval_of(self.difference)));
+            return format!("{change}{}", certainty(self.difference));
         }
         if is_hardly_certain(self.difference) { self.change() } else { change }
     }
@@ -763,7 +774,7 @@ mod tests {
         let said = sentence(&crate::comparison::summary(&study));
         let few = "-k on 8.0.2: whether mean and p99 differ cannot be told (5 blocks tell nothing, 8 could).";
         assert!(said.contains(few), "{said}");
-        let told = "-k on 6.6.1: worse: p50 42.1 → 46.4 ms (in every run), mean 42.4 → 46.7 ms";
+        let told = "-k on 6.6.1: worse: mean 42.4 → 46.7 ms, p50 42.1 → 46.4 ms (in every run)";
         assert!(said.starts_with(told), "{said}");
         let mixed =
             "8.0.2 instead of 6.6.1, with keep-alive: worse: p99 46.9 → 53.2 ms; better: p50 42.1";
