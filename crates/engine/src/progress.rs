@@ -23,6 +23,8 @@ pub struct RunProgress {
     timeout: Nanos,
     /// Whether requests become due by a schedule.
     is_open_loop: bool,
+    /// Requests per second that become due, if it is the same rate all the time.
+    constant_rate: Option<f64>,
 }
 
 /// What a run still waits for when it sends no measured request any more.
@@ -103,7 +105,13 @@ impl RunProgress {
     /// With this load's timeout and kind of loop, to show how its last responses are waited for.
     #[must_use]
     pub fn of_load(self, spec: &LoadSpec) -> RunProgress {
-        RunProgress { timeout: spec.load.timeout, is_open_loop: spec.load.pace.is_open(), ..self }
+        let pace = &spec.load.pace;
+        RunProgress {
+            timeout: spec.load.timeout,
+            is_open_loop: pace.is_open(),
+            constant_rate: pace.constant_rate(),
+            ..self
+        }
     }
 
     /// Longest wait for a response.
@@ -114,6 +122,11 @@ impl RunProgress {
     /// Whether requests become due by a schedule.
     pub fn is_open_loop(&self) -> bool {
         self.is_open_loop
+    }
+
+    /// Requests per second that become due, if it is the same rate all the time.
+    pub fn constant_rate(&self) -> Option<f64> {
+        self.constant_rate
     }
 
     /// What the run waits for, once no lane has anything more to send; `None` before, and where

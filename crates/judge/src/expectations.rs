@@ -307,7 +307,7 @@ fn result(study: &Study, threshold: &Threshold, runs: &[&NamedRun<'_>]) -> Expec
 fn no_bound(run: &Run, class: &Run) -> String {
     if run.is_overload() || class.is_overload() {
         let longest = class.max_response_time().time().map(number::time);
-        let longest = longest.map(|time| format!(", up to {time} so far")).unwrap_or_default();
+        let longest = longest.map(|time| format!(", up to {time}")).unwrap_or_default();
         return format!("requests waited longer and longer{longest}");
     }
     let counts = &class.tally.counts;

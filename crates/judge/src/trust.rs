@@ -159,6 +159,7 @@ fn passed(study: &Study, runs: &[NamedRun<'_>]) -> Option<TrustLine> {
     };
     let (doubtful, evidence): (Vec<&NamedRun<'_>>, Vec<&NamedRun<'_>>) =
         evidence.partition(|run| judged > 1 && is_in_doubt(run.run));
+    let had_to_wait = evidence.iter().any(|run| run.run.tally.queued.count > 0);
     let good: Vec<&Judgement> =
         evidence.into_iter().filter_map(|run| run.run.judgement.as_ref()).collect();
     let mut lags = Vec::new();
@@ -188,10 +189,14 @@ fn passed(study: &Study, runs: &[NamedRun<'_>]) -> Option<TrustLine> {
         }
         (_, good, all) => format!("{good} of {all} runs measured the server, not longtail"),
     };
-    let delay = lags
-        .into_iter()
-        .max()
-        .map(|lag| format!("99 % of requests were sent within {}", brief(lag)));
+    let delay = lags.into_iter().max().map(brief).map(|lag| {
+        if had_to_wait {
+            // They were sent late, as no connection was free, and that is not longtail's delay.
+            format!("it delayed 99 % of requests by at most {lag} itself")
+        } else {
+            format!("99 % of requests were sent within {lag}")
+        }
+    });
     let of_several = rooms.len() > 1;
     let room =
         rooms.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map(|(times, ceiling_per_s)| {

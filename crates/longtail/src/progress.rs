@@ -445,7 +445,7 @@ impl ProgressLine {
         let Some(FiguresSoFar { rate_per_s, p50, p99 }) = self.meter.read(progress, now) else {
             return;
         };
-        let rate = format!("{}/s", number::rate_in_words(rate_per_s));
+        let rate = rate_so_far(rate_per_s, progress.constant_rate());
         self.figures = vec![ProgressPiece { text: rate, leaves: 1 }];
         for (name, time, leaves) in [("p50", p50, 3), ("p99", p99, 2)] {
             if let Some(time) = time {
@@ -453,6 +453,18 @@ impl ProgressLine {
                 self.figures.push(ProgressPiece { text, leaves });
             }
         }
+    }
+}
+
+/// The rate of responses, and beside it the rate of requests that it stays behind: `1566/s of 2500/s`.
+fn rate_so_far(responses_per_s: f64, due_per_s: Option<f64>) -> String {
+    /// Two seconds of independent arrivals at a low rate may be fewer by chance.
+    const FAR_BEHIND: f64 = 0.8;
+    let [rate, due] = [responses_per_s, due_per_s.unwrap_or_default()].map(number::rate_in_words);
+    if due_per_s.is_some_and(|due| responses_per_s < FAR_BEHIND * due) {
+        format!("{rate}/s of {due}/s")
+    } else {
+        format!("{rate}/s")
     }
 }
 
@@ -535,6 +547,13 @@ mod tests {
         assert_eq!(said(last(8, 70)), "waiting for its last 78 responses");
         assert_eq!(said(last(0, 0)), "its last responses are in");
         assert_eq!(said(None), "waiting for its last responses, at most 2 s more");
+    }
+
+    #[test]
+    fn a_rate_far_behind_that_of_the_requests_is_said_beside_it() {
+        assert_eq!(rate_so_far(1566.0, Some(2500.0)), "1566/s of 2500/s");
+        assert_eq!(rate_so_far(2480.0, Some(2500.0)), "2480/s");
+        assert_eq!(rate_so_far(1566.0, None), "1566/s", "a closed loop has no rate of its own");
     }
 
     #[test]

@@ -138,6 +138,15 @@ impl Pace {
         *self != Pace::Closed
     }
 
+    /// Requests per second that become due, if it is the same rate all the time; `None` otherwise, and
+    /// in a closed loop.
+    pub fn constant_rate(&self) -> Option<f64> {
+        match self {
+            Pace::Open { profile: Profile::Flat { rate }, .. } => Some(rate.per_second()),
+            Pace::Open { .. } | Pace::Closed => None,
+        }
+    }
+
     /// How long `count` requests of an open loop take that are due after `warm_up`: until the next
     /// one would be due, so that at an even rate this is count / rate. `None` in a closed loop,
     /// without requests, and if there are too many or the time is too long.

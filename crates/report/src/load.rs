@@ -211,10 +211,10 @@ fn overload(overload: &Overload) -> ReportSection {
 }
 
 fn inferred(overload: &Overload, answered: &str) -> String {
-    let by = if overload.growth.is_some() { "" } else { " of the backlog" };
+    let by = if overload.growth.is_some() { " of the response times" } else { " of the backlog" };
     let capacity = with_error(overload.capacity, 1);
     let capacity =
-        format!("capacity {capacity} req/s by the growth{by}, {answered} by the responses counted");
+        format!("capacity {answered} req/s by the responses counted, {capacity} by the growth{by}");
     match (overload.slots, overload.service_time) {
         (Some(slots), Some(time)) => {
             format!(

@@ -3,7 +3,7 @@
 use model::{Diagnostic, Nanos, Run};
 
 use super::{Assessment, Grade};
-use crate::words::counted;
+use crate::words::{brief, counted};
 
 /// Applies to a load.
 pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
@@ -16,9 +16,9 @@ pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
 pub(super) fn assess(requests: u64, longest: Nanos) -> Assessment {
     let grade = Grade::Doubtful;
     let sentence = format!(
-        "{} waited for a free connection, up to {:.1} ms",
+        "{} waited for a free connection, up to {}",
         counted(requests, "request"),
-        longest.as_millis_f64()
+        brief(longest)
     );
     let hint = "that wait is part of their response time, not of their service time; more \
             connections (-c) would pass it on to the server";

@@ -38,12 +38,23 @@ pub(super) fn of(run: &Run, offered: Offered) -> Option<Finding> {
 }
 
 impl Overloaded {
+    /// Growth of the backlog, in requests per second: what a reader gets who subtracts the other two
+    /// rates, unless requests that failed make another difference.
+    fn growth_in_words(&self) -> f64 {
+        /// The backlog is sampled, and responses are counted: they differ by so much of the rate.
+        const NEAR: f64 = 0.02;
+        let [offered, completed] = [self.offered_per_s, self.completed_per_s].map(f64::round);
+        let difference = offered - completed;
+        let is_near = (difference - self.backlog_growth_per_s).abs() <= NEAR * offered;
+        if is_near && difference >= 1.0 { difference } else { self.backlog_growth_per_s }
+    }
+
     pub(super) fn sentence(&self) -> String {
         let Overloaded { offered_per_s, completed_per_s, backlog_growth_per_s, growth, groups } =
             self;
 
         let [offered, completed, backlog] =
-            [*offered_per_s, *completed_per_s, *backlog_growth_per_s].map(few_digits);
+            [*offered_per_s, *completed_per_s, self.growth_in_words()].map(few_digits);
         let overload = format!(
             "OVERLOADED: of {offered} requests/s the server completes about {completed}. The backlog grows by {backlog} requests per second"
         );

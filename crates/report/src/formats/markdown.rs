@@ -143,9 +143,11 @@ pub(crate) fn fenced(language: &str, inside: &str) -> String {
 /// Text escaped so that GitHub shows it as it is.
 pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
         match c {
-            '<' => safe.push_str("&lt;"),
+            // Before a space it opens no tag, and `p99 < 100ms` stays readable as plain text.
+            '<' if !rest.as_str().starts_with(' ') => safe.push_str("&lt;"),
             '|' | '*' | '`' | '\\' => safe.extend(['\\', c]),
             _ => safe.push(c),
         }
@@ -160,6 +162,7 @@ mod tests {
     #[test]
     fn a_name_from_elsewhere_cannot_break_a_table() {
         assert_eq!(escaped("a|b<script>`x`"), "a\\|b&lt;script>\\`x\\`");
+        assert_eq!(escaped("p99 < 1s, a <"), "p99 < 1s, a &lt;");
     }
 
     #[test]
