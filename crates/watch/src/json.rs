@@ -67,6 +67,14 @@ pub fn watch_json(
     // More than the macro takes at once.
     all["backends"] = json!(seen.backends);
     all["responses_per_s_by_kernel"] = json!(seen.answered);
+    all["thread_held_ns"] = json!(found.held);
+    all["accept_wait"] = json!(found.accepting.map(|accepting| {
+        json!({
+            "one_in_requests": accepting.requests,
+            "wait_ns": accepting.each,
+            "accepted_per_s": accepting.accepted_per_s,
+        })
+    }));
     if let Some(board) = board {
         add_figures(&mut all, board);
     }

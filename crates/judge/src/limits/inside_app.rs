@@ -47,6 +47,15 @@ fn sentence_of_locks(workers: u32, locked: &LockWaiters) -> String {
     } else {
         format!("a pool of about {passing:.0} in all")
     };
+    if is_beside_the_pool(locked) {
+        return format!(
+            "Probably a thread beside those that serve requests: of {}, by the kernel's account, {} \
+             wait for another thread, and none has what the others wait for. It may work off a \
+             queue, or hold a lock.",
+            count_of(busy, "busy thread"),
+            count_at_looks(waiting)
+        );
+    }
     let what = match (is_on_file, is_one) {
         (true, _) => "a lock on a file".to_owned(),
         (false, true) => format!("one request at a time{in_each}, by a lock or a pool of one"),
@@ -63,6 +72,13 @@ fn sentence_of_locks(workers: u32, locked: &LockWaiters) -> String {
         count_of(busy, "busy thread"),
         count_at_looks(waiting)
     )
+}
+
+/// Whether none of the threads that serve requests has what they wait for. One that had it would be seen
+/// to do something else nearly always, but for the moments between two turns.
+pub(crate) fn is_beside_the_pool(locked: &LockWaiters) -> bool {
+    const NOBODY: f64 = 0.3;
+    !locked.is_on_file && f64::from(locked.busy) - locked.waiting < NOBODY
 }
 
 /// With fewer threads than this that don't wait, one is served, and another is between two requests

@@ -7,7 +7,7 @@
 
 pub(crate) mod accept_queue;
 pub(crate) mod cpus;
-mod inside_app;
+pub(crate) mod inside_app;
 mod more_than_stated;
 pub(crate) mod network;
 mod not_known;

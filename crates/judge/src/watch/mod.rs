@@ -37,6 +37,10 @@ pub struct Diagnosis {
     /// How long a request waits on average, by Little's law: waiting requests / the rate at which
     /// they begin.
     pub wait: Option<Nanos>,
+    /// How long a request has a thread, where all are in use and it is known.
+    pub held: Option<Nanos>,
+    /// Where only some requests wait to be accepted: which, and how long.
+    pub accepting: Option<AcceptWait>,
     /// One line each: what waits, where and how long; which threads are busy; how much CPU is used.
     pub answer: Vec<String>,
     /// Since when requests have been waiting, and the trend; `None` if none waits, or none did a
@@ -46,6 +50,8 @@ pub struct Diagnosis {
     pub why: Option<String>,
     /// What to try, one line each: a command or a setting.
     pub tries: Vec<String>,
+    /// Whether a longer watch alone would tell more: then that is all there is to try.
+    pub is_early: bool,
 }
 
 impl Diagnosis {
@@ -58,7 +64,8 @@ impl Diagnosis {
         });
         let now: Vec<String> = waits::threads(seen).into_iter().chain(waits::who(seen)).collect();
         let now = Some(now.join(" ")).filter(|now| !now.is_empty());
-        let accepting = AcceptWait::of(seen);
+        let accepting = AcceptWait::of(seen).filter(|_| wait.is_some());
+        let held = held_by_count(seen).or_else(|| held_by_kernel(seen, &found));
         let estimate = wait.map(|wait| {
             let rate = match (seen.rate, seen.answered_rate()) {
                 (Some(rate), _) => format!("{} per second", rate.in_words()),
@@ -71,6 +78,18 @@ impl Diagnosis {
             let held = held_by_kernel(seen, &found);
             if let Some(accepting) = &accepting {
                 return Some(accepting.sentence(seen, held));
+            }
+            if let Some(turns) = turns(seen, &found) {
+                return Some(format!(
+                    "A request takes about {}, on average: it waits {} for a thread and {} for {}, \
+                     and takes {} for the rest (estimate: {} waiting / {rate}).",
+                    brief(wait + turns.waits + turns.has),
+                    brief(wait),
+                    brief(turns.waits),
+                    turns.lends,
+                    brief(turns.has),
+                    seen.waiting(),
+                ));
             }
             let then = held.map(|held| format!(", and then has one for {}", brief(held)));
             Some(format!(
@@ -98,11 +117,17 @@ impl Diagnosis {
         let why: Vec<String> =
             shared::sentence(seen).into_iter().chain(why(seen, &found)).collect();
         let why = Some(why.join(" ")).filter(|why| !why.is_empty());
-        let turns = accepting.as_ref().zip(wait);
-        let turns = turns.and_then(|(accepting, mean)| accepting.attempt(seen, mean));
-        let tries = tries::of(seen, &found).into_iter().chain(turns).collect();
+        let newer = accepting.as_ref().zip(wait);
+        let newer = newer.and_then(|(accepting, mean)| accepting.attempt(seen, mean));
+        let tries = tries::of(seen, &found).into_iter().chain(newer).collect();
         // A queue is often over when somebody ends the watch; its reason is what it was for.
         let is_unseen = matches!(found, Found::NoneSeen | Found::NotKnown(_));
+        let is_early = matches!(
+            found,
+            Found::NotKnown(
+                Unseen::Brief | Unseen::FreeThreads | Unseen::OneReport | Unseen::OldReports
+            )
+        );
         let (why, tries) = match seen.earlier_why.as_ref().filter(|_| is_unseen) {
             Some(earlier) => {
                 let ago = waits::ended(seen, earlier.ago);
@@ -112,7 +137,7 @@ impl Diagnosis {
             }
             None => (why, tries),
         };
-        Diagnosis { limit, guess, wait, answer, since, why, tries }
+        Diagnosis { limit, guess, wait, held, accepting, answer, since, why, tries, is_early }
     }
 }
 
@@ -157,7 +182,7 @@ fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
             };
             let does = doing::takes_the_time(seen).or_else(|| doing::of_own_waits(seen));
             let parts = match does {
-                Some(sentence) => [Some(sentence), held(seen), None],
+                Some(sentence) => [Some(with_turns(sentence, seen)), held(seen), None],
                 None => [Some(of_limit(seen, limit)), held(seen), doing::sentence(seen)],
             };
             parts.into_iter().flatten().collect::<Vec<_>>().join(" ") + of_old
@@ -167,7 +192,7 @@ fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
         Found::Full => {
             let full = "Every thread is busy; the next request waits.".to_owned();
             match doing::takes_the_time(seen) {
-                Some(sentence) => format!("{full} {sentence}"),
+                Some(sentence) => format!("{full} {}", with_turns(sentence, seen)),
                 None => with_threads(full, seen),
             }
         }
@@ -207,6 +232,19 @@ fn with_threads(sentence: String, seen: &WatchEvidence) -> String {
     }
 }
 
+/// The sentence, followed by how long each waits for its turn in a pool, where the answer does not say it.
+fn with_turns(sentence: String, seen: &WatchEvidence) -> String {
+    match doing::turns_in_a_pool(seen).filter(|_| !is_total_told(seen)) {
+        Some(turns) => format!("{sentence} {}", turns.sentence()),
+        None => sentence,
+    }
+}
+
+/// Whether the answer says how long a request takes in all, where the parts are known.
+fn is_total_told(seen: &WatchEvidence) -> bool {
+    seen.waiting() > 0 && seen.rate_now().is_some() && AcceptWait::of(seen).is_none()
+}
+
 /// The sentence about a limit that is certain or probable, and what those do that a lock lets through.
 fn of_known(seen: &WatchEvidence, limit: &Limit) -> String {
     let sentence = of_limit(seen, limit);
@@ -216,7 +254,8 @@ fn of_known(seen: &WatchEvidence, limit: &Limit) -> String {
         _ => None,
     };
     let having = f64::from(locked.busy) - locked.waiting;
-    let times = doing::turn_times(seen, "it", locked.waiting, having);
+    let times = doing::Turns::of(seen, "it", locked.waiting, having);
+    let times = times.filter(|_| !is_total_told(seen)).map(doing::Turns::sentence);
     let inside = doing::of_those_inside(seen, locked);
     [Some(sentence), times, file, inside].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
@@ -224,6 +263,26 @@ fn of_known(seen: &WatchEvidence, limit: &Limit) -> String {
 /// The sentence about the limit, the same as for a measured run.
 fn of_limit(seen: &WatchEvidence, limit: &Limit) -> String {
     limits::sentence(limit, seen.slots())
+}
+
+/// How long a request waits for what a lock or a pool lets through, and how long it has it then, where
+/// that is all that requests do.
+fn turns(seen: &WatchEvidence, found: &Found) -> Option<doing::Turns> {
+    match found {
+        Found::Known(Limit::InsideApp { locked: Some(locked), .. }) => {
+            let lends = if locked.is_on_file { "the file" } else { "the lock or the pool" };
+            let having = f64::from(locked.busy) - locked.waiting;
+            doing::Turns::of(seen, lends, locked.waiting, having)
+        }
+        Found::Guess(Limit::InsideApp { .. }) => doing::turns_in_a_pool(seen),
+        _ => None,
+    }
+}
+
+/// How long a request has a thread, where all are in use, by the server's own counts.
+fn held_by_count(seen: &WatchEvidence) -> Option<Nanos> {
+    let busy = seen.busy().filter(|busy| Some(*busy) >= seen.slots())?;
+    Some(Nanos::from_secs_f64(f64::from(busy) / seen.settled_rate()?))
 }
 
 /// How long a request has a thread, where all are in use and only the kernel counts.
@@ -247,13 +306,15 @@ fn held_by_kernel(seen: &WatchEvidence, found: &Found) -> Option<Nanos> {
 
 /// Connections that wait to be accepted and then send several requests, of which only the first has
 /// waited there.
-struct AcceptWait {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AcceptWait {
     /// How long a connection waits, by Little's law: connections that wait / those that are accepted a
     /// second. In a steady state as many are closed.
-    each: Nanos,
-    accepted_per_s: f64,
-    /// How many requests a connection sends.
-    requests: f64,
+    pub each: Nanos,
+    /// Connections that are accepted a second.
+    pub accepted_per_s: f64,
+    /// How many requests a connection sends: one of so many waits.
+    pub requests: f64,
 }
 
 impl AcceptWait {

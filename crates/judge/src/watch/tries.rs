@@ -6,8 +6,9 @@ use super::evidence::{Backend, WatchEvidence, WatchedWorker};
 use super::idle::{self, Held};
 use super::limit::{Found, Unseen};
 use super::{doing, locks, shared, uneven};
+use crate::limits::inside_app::is_beside_the_pool;
 use crate::next::cpus_in_words;
-use crate::words::{brief, capitalised, listed, tenths};
+use crate::words::{brief, capitalised, listed, round_rate, tenths};
 
 /// One line each.
 pub(super) fn of(seen: &WatchEvidence, found: &Found) -> Vec<String> {
@@ -119,6 +120,9 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
         // What settles which it is, then the remedies in the order of the reasons.
         if doing::wait_elsewhere(seen) {
             lines.extend(elsewhere(seen));
+        } else if doing::own_waits(seen).is_some() {
+            // They wait for nothing that another thread has, so their stacks settle nothing.
+            lines.insert(0, more_threads(seen));
         } else if let Some(printed) = printed_stacks(seen) {
             lines.push(printed);
         }
@@ -128,7 +132,7 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
                  threads (`-t`).",
                 larger_pool(seen)
             )),
-            None if doing::own_waits(seen).is_some() => lines.push(more_threads(seen)),
+            None if doing::own_waits(seen).is_some() => {}
             None if doing::others_end_them(seen) => lines.push(format!(
                 "if it is a pool: {}; more threads would only wait, too. If it is the result of \
                  another thread: more threads (`-t`), if that one can do more.",
@@ -161,19 +165,40 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
     lines
 }
 
-/// More threads, and when they bring nothing, where the threads do not wait for each other.
+/// More threads, and what it means if they bring nothing, where the threads do not wait for each other.
 fn more_threads(seen: &WatchEvidence) -> String {
-    let more = "more threads (`-t`): one that sleeps costs no CPU.";
-    match doing::asked_places(seen) {
-        Some(places) => {
-            let how = match doing::asked_port_here(seen) {
-                Some(port) => format!("`longtail watch {port}` says what it does meanwhile"),
-                None => "it is if it answers much faster when little else asks it".to_owned(),
-            };
-            format!("{more} They bring more unless {places} is full: {how}.")
-        }
-        None => more.to_owned(),
-    }
+    let Some(places) = doing::asked_places(seen) else {
+        let twice = with_twice_the_threads(seen).unwrap_or_default();
+        return format!("more threads (`-t`): one that sleeps costs no CPU.{twice}");
+    };
+    let look = doing::asked_port_here(seen).map_or_else(String::new, |port| {
+        format!(" `longtail watch {port}` says what it does meanwhile.")
+    });
+    format!(
+        "more threads (`-t`): one that waits costs no CPU. If no more requests are answered then, \
+         {places} is full.{look}"
+    )
+}
+
+/// ` Twice as many answer at most 200 requests per second (now 99).`: no more than there are requests for
+/// them, each as long as now, nor than the CPUs allow; `None` if a limit is not known, or it is no more.
+fn with_twice_the_threads(seen: &WatchEvidence) -> Option<String> {
+    const WORTH_IT: f64 = 1.1;
+    let rate = seen.rate_now()?;
+    let slots = f64::from(seen.slots().filter(|slots| *slots > 0)?);
+    let in_flight = f64::from(seen.busy_or_taken()? + seen.waiting());
+    let cpu = seen.cpu.filter(|cpu| *cpu > 0.0)?;
+    let others = seen.busy_cpus.map_or(0.0, |busy| (busy - cpu).max(0.0));
+    let processes = if seen.is_ruby { seen.workers.len() as f64 } else { f64::INFINITY };
+    let cpus = (seen.cpus? - others).min(processes);
+    let times = (in_flight / slots).min(2.0).min(cpus / cpu);
+    (times >= WORTH_IT).then(|| {
+        format!(
+            " Twice as many answer at most {} requests per second (now {}).",
+            round_rate(rate * times),
+            number::rate_in_words(rate)
+        )
+    })
 }
 
 /// The command that applies queueing theory to this service time, CPU time and load.
@@ -341,6 +366,12 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
             let remedy = "hold the lock for less time. More threads or workers only wait for the file, \
                           too, unless one that has the lock does the work of all that wait (a group \
                           commit).";
+            return printed_stacks(seen).into_iter().chain([remedy.to_owned()]).collect();
+        }
+        Limit::InsideApp { locked: Some(locked), .. } if is_beside_the_pool(locked) => {
+            let remedy = "let that thread do more: several that work off the queue, or less time for \
+                          each. More threads of Puma would only wait, too; more workers help if each \
+                          has such a thread of its own.";
             return printed_stacks(seen).into_iter().chain([remedy.to_owned()]).collect();
         }
         Limit::InsideApp { locked, .. } => {
