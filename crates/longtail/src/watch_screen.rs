@@ -76,10 +76,11 @@ impl WatchScreen {
     ///
     /// # Errors
     /// Where the terminal is gone.
-    pub(crate) fn draw(&mut self, lines: &[AnswerLine]) -> Result<(), Mistake> {
+    pub(crate) fn draw(&mut self, lines: Vec<AnswerLine>) -> Result<(), Mistake> {
         self.is_stale = false;
         self.size = size_now()?;
         let room = usize::from(self.size.rows.saturating_sub(1));
+        let lines = watch::for_rows(lines, room);
         let most = lines.len().saturating_sub(room);
         self.scroll = self.scroll.min(u16::try_from(most).unwrap_or(u16::MAX));
         let shown = lines.get(usize::from(self.scroll)..).unwrap_or_default();
@@ -159,9 +160,9 @@ fn picture(size: TerminalSize, lines: &[AnswerLine], foot: &str) -> String {
         let _ = write!(drawn, "\x1b[{};1H{CLEAR_LINE}", row + 1);
         let is_last = row + 1 == size.rows;
         let line = if is_last { Some(&foot) } else { lines.get(usize::from(row)) };
-        let Some(AnswerLine { text, is_bold }) = line else { continue };
-        drawn.push_str(if *is_bold { BOLD } else { PLAIN });
-        drawn.extend(text.chars().filter(|c| !c.is_control()).take(size.columns.into()));
+        let Some(line) = line else { continue };
+        drawn.push_str(if line.is_bold() { BOLD } else { PLAIN });
+        drawn.extend(line.text.chars().filter(|c| !c.is_control()).take(size.columns.into()));
         drawn.push_str(PLAIN);
     }
     drawn + END_UPDATE

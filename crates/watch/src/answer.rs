@@ -19,14 +19,30 @@ const MOST_WORKERS: usize = 8;
 pub struct AnswerLine {
     /// What it says.
     pub text: String,
-    /// Whether it is the answer itself, and not its evidence.
-    pub is_bold: bool,
+    /// What it is of the answer.
+    pub kind: LineKind,
+}
+
+/// What a line is of the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineKind {
+    /// The answer itself, which is bold.
+    Answer,
+    /// The reason, what to try, and all else that is read with the answer.
+    Plain,
+    /// Figures that those rest on: they may stand below where there is no room for all.
+    Detail,
 }
 
 impl AnswerLine {
     /// A line that is not bold.
     pub fn plain(text: impl Into<String>) -> AnswerLine {
-        AnswerLine { text: text.into(), is_bold: false }
+        AnswerLine { text: text.into(), kind: LineKind::Plain }
+    }
+
+    /// Whether it is shown in bold.
+    pub fn is_bold(&self) -> bool {
+        self.kind == LineKind::Answer
     }
 }
 
@@ -39,39 +55,75 @@ pub fn answer(
     length: Option<Nanos>,
     width: Width,
 ) -> Vec<AnswerLine> {
-    let Diagnosis { answer, since, why, tries, .. } = Diagnosis::of(seen);
+    let Diagnosis { answer, since, why, tries, is_early, .. } = Diagnosis::of(seen);
     let mut lines = Vec::new();
-    let mut put_line = |is_bold, before: &str, text: &str| {
+    let mut put_line = |kind: LineKind, before: &str, text: &str| {
         let mut wrapped = String::new();
         wrap(&mut wrapped, width, before, text);
-        lines.extend(wrapped.lines().map(|line| AnswerLine { is_bold, ..AnswerLine::plain(line) }));
+        let like = |line: &str| AnswerLine { text: line.to_owned(), kind };
+        lines.extend(wrapped.lines().map(like));
     };
     for line in &head(target, seen, width) {
-        put_line(false, "", line);
+        put_line(LineKind::Plain, "", line);
     }
-    put_line(false, "", "");
+    put_line(LineKind::Plain, "", "");
+    if end.is_none() && is_before_the_first_look(seen) {
+        put_line(LineKind::Answer, "  ", FIRST_LOOK);
+        return lines;
+    }
     for line in &answer {
-        put_line(true, "  ", line);
+        put_line(LineKind::Answer, "  ", line);
     }
-    put_line(false, "", "");
+    put_line(LineKind::Plain, "", "");
     for line in &table(seen, width) {
-        put_line(false, "", line);
+        put_line(LineKind::Detail, "", line);
     }
     if let Some(why) = not_visible(seen).filter(|_| !seen.knows_busy_threads()) {
-        put_line(false, "  threads       ", &why);
+        put_line(LineKind::Detail, "  threads       ", &why);
     }
-    seen.not_visible.iter().for_each(|line| put_line(false, "  not visible   ", line));
-    put_line(false, "", "");
-    let labels =
-        ["  Queue  ", "  Why    ", "  Try    "].into_iter().chain(std::iter::repeat("         "));
-    let lines_of = [since, why].into_iter().chain(tries.into_iter().map(Some));
-    for (label, text) in labels.zip(lines_of) {
-        if let Some(text) = text {
-            put_line(false, label, &text);
-        }
+    seen.not_visible.iter().for_each(|line| put_line(LineKind::Detail, "  not visible   ", line));
+    put_line(LineKind::Detail, "", "");
+    // A watch that goes on need not be begun again.
+    let tries = match end {
+        None if is_early => vec![WATCH_ON.to_owned()],
+        _ => tries,
+    };
+    if let Some(since) = since {
+        put_line(LineKind::Detail, "  Queue  ", &since);
     }
-    put_line(false, "  ", &footer(source, seen, end, length));
+    if let Some(why) = why {
+        put_line(LineKind::Plain, "  Why    ", &why);
+    }
+    let labels = std::iter::once("  Try    ").chain(std::iter::repeat("         "));
+    for (label, text) in labels.zip(&tries) {
+        put_line(LineKind::Plain, label, text);
+    }
+    put_line(LineKind::Detail, "  ", &footer(source, seen, end, length));
     lines
+}
+
+/// What a watch that goes on says until it can say more.
+const FIRST_LOOK: &str = "The first look at its processes and connections is under way.";
+const WATCH_ON: &str = "nothing yet: this watch goes on, and some more seconds of it will tell.";
+
+/// Whether neither its processes nor its connections were looked at yet. Of another machine they are not
+/// seen at all.
+fn is_before_the_first_look(seen: &WatchEvidence) -> bool {
+    /// Later they are not there to be seen.
+    const SOON: Nanos = Nanos::from_secs(2);
+    let is_unseen = seen.connections.is_none() && seen.workers.is_empty() && seen.age.is_none();
+    is_unseen && !seen.is_elsewhere && seen.watched < SOON
+}
+
+/// The lines for a screen that has room for so many: where that is too few, the details come last, so
+/// that only they are out of sight.
+pub fn for_rows(lines: Vec<AnswerLine>, rows: usize) -> Vec<AnswerLine> {
+    if lines.len() <= rows {
+        return lines;
+    }
+    let (details, others): (Vec<AnswerLine>, Vec<AnswerLine>) =
+        lines.into_iter().partition(|line| line.kind == LineKind::Detail);
+    others.into_iter().chain(details).collect()
 }
 
 /// `Puma 5.6.5 on 127.0.0.1:9292 · 2 workers x 5 threads · up 3 min · 99 req/s`, on as many lines as
@@ -333,6 +385,35 @@ mod tests {
             "Watched for 5.00 s, until it was ended. Sends no requests."
         );
         assert_eq!(last(WatchEnd::Time, asked), "Watched for 5.00 s. Sends no requests.");
+    }
+
+    #[test]
+    fn on_a_low_screen_the_details_come_last() {
+        let target = target();
+        let seen = situations().remove(0).1;
+        let all = answer(&target, None, &seen, None, None, Width::of(80));
+        let at = |lines: &[AnswerLine], start: &str| {
+            lines.iter().position(|line| line.text.trim_start().starts_with(start)).unwrap()
+        };
+        assert_eq!(for_rows(all.clone(), all.len()), all);
+        let low = for_rows(all.clone(), 22);
+        assert_eq!(low.len(), all.len(), "nothing is lost");
+        assert!(at(&all, "worker 0") < at(&all, "Why"));
+        assert!(at(&low, "Why") < at(&low, "Try") && at(&low, "Try") < at(&low, "worker 0"));
+    }
+
+    #[test]
+    fn a_live_answer_says_what_it_waits_for() {
+        let said = |name: &str, end| {
+            let seen = if name.is_empty() { WatchEvidence::default() } else { situation(name) };
+            lines(&seen, end).join("\n")
+        };
+        let first = said("", None);
+        assert!(first.contains(FIRST_LOOK) && !first.contains("not visible"), "{first}");
+        assert!(!said("", Some(WatchEnd::Time)).contains(FIRST_LOOK));
+        let few = |end| said("few looks", end);
+        assert!(few(None).contains("this watch goes on") && !few(None).contains("--for"));
+        assert!(few(Some(WatchEnd::Time)).contains("--for"));
     }
 
     #[test]

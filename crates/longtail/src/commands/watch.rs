@@ -261,12 +261,12 @@ impl Viewer<'_> {
             let mut lines = self.answer.lines(board, None, width);
             if screen.is_full {
                 // The evidence would leave no room for the figures.
-                let answer = lines.iter().rposition(|line| line.is_bold).map_or(0, |last| last + 1);
+                let answer = lines.iter().rposition(AnswerLine::is_bold).map_or(0, |last| last + 1);
                 lines.truncate(answer);
                 lines.push(AnswerLine::plain(""));
                 lines.extend(watch::all_figures(board, width).lines().map(AnswerLine::plain));
             }
-            screen.draw(&lines)?;
+            screen.draw(lines)?;
         }
         Ok(false)
     }
