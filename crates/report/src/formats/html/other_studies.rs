@@ -50,22 +50,22 @@ pub(crate) fn of_load(study: &LoadStudy, summary: &Summary<'_>) -> Vec<TitledFig
     event::figure(&study.run).into_iter().chain(figures).collect()
 }
 
+/// The thresholds of all requests, not only of a class or of a part of the run.
+fn thresholds_of_all(study: &LoadStudy) -> impl Iterator<Item = &Threshold> {
+    let is_of_all = |it: &&Threshold| it.class.is_none() && it.condition.part.is_none();
+    study.plan.thresholds.iter().filter(is_of_all)
+}
+
 /// The limits of response times of all requests.
 fn limits_of_all(study: &LoadStudy) -> Vec<ResponseTimeLimit> {
-    let of_threshold = |threshold: &Threshold| {
-        let condition = threshold.condition;
-        let is_of_all = threshold.class.is_none() && condition.part.is_none();
-        match condition.figure {
-            ObjectiveFigure::ResponseTime(_) | ObjectiveFigure::Max if is_of_all => {
-                Some(ResponseTimeLimit {
-                    time: Nanos::from_secs_f64(condition.limit / 1e9),
-                    name: name_of(threshold),
-                })
-            }
-            _ => None,
-        }
+    let of_threshold = |threshold: &Threshold| match threshold.condition.figure {
+        ObjectiveFigure::ResponseTime(_) | ObjectiveFigure::Max => Some(ResponseTimeLimit {
+            time: Nanos::from_secs_f64(threshold.condition.limit / 1e9),
+            name: name_of(threshold),
+        }),
+        _ => None,
     };
-    study.plan.thresholds.iter().filter_map(of_threshold).collect()
+    thresholds_of_all(study).filter_map(of_threshold).collect()
 }
 
 /// What was asked for, as it was typed.
@@ -85,11 +85,10 @@ fn spread_of_times(study: &LoadStudy, summary: &Summary<'_>) -> Result<PageFigur
     lines.push(spread("p99", |q| drawn(run, q).then(|| run.response_time(q).time()).flatten()));
     let mut labelled = vec![0.99];
     let mut labels = Vec::new();
-    for threshold in &study.plan.thresholds {
+    for threshold in thresholds_of_all(study) {
         let condition = threshold.condition;
-        let is_of_all = threshold.class.is_none() && condition.part.is_none();
         let ObjectiveFigure::ResponseTime(quantile) = condition.figure else { continue };
-        if let Some(measured) = run.response_time(quantile).time().filter(|_| is_of_all) {
+        if let Some(measured) = run.response_time(quantile).time() {
             lines.push(limit("ideal", quantile, condition.limit / 1e6, measured));
             key.push(KeyEntry::new("ideal", threshold.to_string()));
             labels.push(label_of_limit(
