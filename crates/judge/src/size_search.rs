@@ -17,7 +17,7 @@ use crate::tried_sizes::{computes, is_near_limit, used_up};
 const THREADS: [u32; 9] = [1, 2, 3, 5, 8, 13, 21, 34, 55];
 
 /// A rate of at least this part of another is as good, as far as one run of each can tell.
-const AS_GOOD: f64 = 0.95;
+pub const AS_GOOD: f64 = 0.95;
 
 /// So many sizes in a row that bring nothing, or where nothing is left to gain, end the search: a
 /// single one may be wrong.
@@ -197,15 +197,7 @@ mod tests {
 
     /// Looks at workers of 1, 2, 3, 5, … threads, with these rates.
     fn looks(rates: &[f64]) -> Vec<SizeLook> {
-        let look = |(rate, threads): (&f64, u32)| SizeLook {
-            size: ServerSize { workers: 2, threads, keep_alive: true },
-            rate_per_s: *rate,
-            is_near_limit: false,
-            cpus_used_up: None,
-            computes: None,
-            others: None,
-            at_rate: None,
-        };
+        let look = |(rate, threads): (&f64, u32)| testkit::comparison::size_look(threads, *rate);
         rates.iter().zip(THREADS).map(look).collect()
     }
 

@@ -240,12 +240,9 @@ pub fn searched_threads() -> ComparisonStudy {
     ];
     let look =
         |(threads, rate_per_s, computes, times): (u32, f64, f64, Option<(u64, u64)>)| SizeLook {
-            size: ServerSize { workers: 2, threads, keep_alive: true },
-            rate_per_s,
             is_near_limit: threads > 2,
             cpus_used_up: (threads > 3).then_some(2.0),
             computes: Some(computes),
-            others: None,
             at_rate: times.map(|(p50, p95)| RateLook {
                 per_s: 75.0,
                 p50: Some(Nanos::from_millis(p50)),
@@ -253,6 +250,7 @@ pub fn searched_threads() -> ComparisonStudy {
                 missing: None,
                 others: None,
             }),
+            ..size_look(threads, rate_per_s)
         };
     study.plan = ComparisonPlan {
         question: ComparisonQuestion::Best,
@@ -264,6 +262,20 @@ pub fn searched_threads() -> ComparisonStudy {
     };
     study.command_line = "longtail sweep -w2 --try auto --seed=7".into();
     study
+}
+
+/// A run of two workers with so many threads each, in a closed loop on a machine that does nothing
+/// else, and of which no more is known than its requests per second.
+pub fn size_look(threads: u32, rate_per_s: f64) -> SizeLook {
+    SizeLook {
+        size: ServerSize { workers: 2, threads, keep_alive: true },
+        rate_per_s,
+        is_near_limit: false,
+        cpus_used_up: None,
+        computes: None,
+        others: None,
+        at_rate: None,
+    }
 }
 
 /// Processes of Ruby, each of which computes for this share of a run, on so many CPUs.
