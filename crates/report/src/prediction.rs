@@ -1,10 +1,12 @@
 //! A prediction as text.
 
 use judge::trust::UNCERTAIN;
+use judge::words::share;
 use model::Nanos;
 use queueing::prediction::{
     EnoughThreads, PredictedP99, PredictedQueue, PredictedServer, PredictedTime, Prediction,
-    RateLimits, RubyLock, ServerCpus, ThreadsUnderLock, TimeInterval, TimeSummary,
+    RateLimits, RubyLock, ServerCpus, ShortWaits, ThreadsUnderLock, TimeInterval, TimeSummary,
+    WAIT_SHORTLY,
 };
 
 use crate::number::{self, NONE, count_of, milliseconds, or_none};
@@ -81,10 +83,29 @@ fn facts(prediction: &Prediction) -> Vec<NamedFact> {
 fn enough_threads(prediction: &Prediction, lock: &RubyLock) -> Option<String> {
     let EnoughThreads { least, most, .. } = lock.enough?;
     let workers = prediction.workers;
+    let rate = number::rate_in_words;
     let scatter =
-        if least == most { String::new() } else { format!(", {most} where times scatter") };
+        if least == most { String::new() } else { format!(" ({most} where times scatter)") };
+    let by_computing = rate(prediction.limits.by_computing());
+    let (said, of_rate) = match lock.short_waits {
+        Some(ShortWaits { threads, rate_per_s }) => (
+            format!(
+                "at {} req/s each worker needs {threads}, so that {} of requests wait for one no longer than {}. {least}{scatter} do nearly all of {by_computing} req/s, if requests may wait.",
+                rate(rate_per_s),
+                share(WAIT_SHORTLY),
+                number::span(prediction.service_mean_ns),
+            ),
+            format!(" --rate {}/s", rate(rate_per_s)),
+        ),
+        None => (
+            format!(
+                "each worker needs {least}{scatter} to do nearly all of {by_computing} req/s, if requests may wait; --rate says how many keep waits short at your rate."
+            ),
+            String::new(),
+        ),
+    };
     Some(format!(
-        "at least {least} for each worker{scatter}. A server may need more, as a thread waits for the lock after each query and each response, too: measure it (longtail sweep -w{workers} --try auto)"
+        "{said} A server may need more: a thread waits for the lock after each query, too, and Puma before 7 keeps it on its connection. Measure it (longtail sweep -w{workers} --try auto{of_rate})"
     ))
 }
 
@@ -262,11 +283,9 @@ fn lock_section(prediction: &Prediction, lock: &RubyLock) -> ReportSection {
         number::span(lock.cpu_ns),
         number::span(prediction.service_mean_ns),
     );
-    let by_lock = prediction.limits.lock.unwrap_or(f64::INFINITY);
-    let by_cpus = prediction.limits.cpus.unwrap_or(f64::INFINITY);
     let at_most = format!(
         "at most: by any law, and never more than {} req/s; % of max: of what as many slots would do without the lock.",
-        number::rate_in_words(by_lock.min(by_cpus)),
+        number::rate_in_words(prediction.limits.by_computing()),
     );
     let connections = if is_closed { ", these connections" } else { "" };
     let all_busy = if lock.cpus.count < f64::from(prediction.workers) {

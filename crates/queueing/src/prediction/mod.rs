@@ -12,7 +12,9 @@ use model::{Nanos, number};
 use serde::Serialize;
 
 pub use self::queues::{PredictedP99, PredictedQueue, plot};
-pub use self::ruby_lock::{EnoughThreads, LockedLoop, RubyLock, ThreadsUnderLock};
+pub use self::ruby_lock::{
+    EnoughThreads, LockedLoop, RubyLock, ShortWaits, ThreadsUnderLock, WAIT_SHORTLY,
+};
 pub use self::server::{PredictedLoad, PredictedServer, RequestCpu, ServerCpus, TimeGoal};
 pub use self::service::PredictedService;
 pub use self::times::{PredictedTime, TimeInterval, TimeSummary};
@@ -82,8 +84,12 @@ impl RateLimits {
 
     /// The smallest of them.
     pub fn smallest(&self) -> f64 {
-        let others = [self.lock, self.cpus].into_iter().flatten();
-        others.fold(self.threads, f64::min)
+        self.threads.min(self.by_computing())
+    }
+
+    /// What lock and CPUs allow, however many threads there are; infinite without a CPU time.
+    pub fn by_computing(&self) -> f64 {
+        [self.lock, self.cpus].into_iter().flatten().fold(f64::INFINITY, f64::min)
     }
 }
 

@@ -39,6 +39,18 @@ pub struct EnoughThreads {
     pub part: f64,
 }
 
+/// The fewest threads of a worker with which hardly any request of an open loop waits long for one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ShortWaits {
+    /// Threads of each worker.
+    pub threads: u32,
+    /// The rate of the open loop, of all workers.
+    pub rate_per_s: f64,
+}
+
+/// The share of the requests that wait no longer than their service time.
+pub const WAIT_SHORTLY: f64 = 0.99;
+
 /// How far the lock and the CPUs limit a server.
 #[derive(Clone, Debug, Serialize)]
 pub struct RubyLock {
@@ -53,6 +65,9 @@ pub struct RubyLock {
     /// How many threads of a worker do nearly all that lock and CPUs allow; null if that takes more
     /// than 64.
     pub enough: Option<EnoughThreads>,
+    /// With how many 99 of 100 requests of an open loop wait for a thread no longer than the service
+    /// time; null in a closed loop, or if that takes more than 64.
+    pub short_waits: Option<ShortWaits>,
     /// A line for each number of threads.
     pub by_threads: Vec<ThreadsUnderLock>,
     /// Which of these lines has the server's own number.
@@ -120,6 +135,10 @@ pub(crate) fn ruby_lock(
         at_most_per_s: f64::from(server.workers) / seconds,
         binds: by_threads[asked].of_slots < LOCK_MATTERS || overloads,
         enough: enough(server, demand, by_cpus)?,
+        short_waits: match load {
+            PredictedLoad::Open(rate) => short_waits(server, demand, by_cpus, rate.per_second())?,
+            PredictedLoad::Closed { .. } => None,
+        },
         by_threads,
         asked,
     })
@@ -145,6 +164,43 @@ fn enough(
         }
     }
     Ok(None)
+}
+
+/// With how many threads of each worker [`WAIT_SHORTLY`] of the requests of an open loop wait no longer
+/// than the service time. Each worker gets its share of the arrivals at random.
+fn short_waits(
+    server: &PredictedServer,
+    demand: WorkerDemand,
+    by_cpus: f64,
+    rate_per_s: f64,
+) -> Result<Option<ShortWaits>, QueueingError> {
+    let workers = f64::from(server.workers);
+    let mut rates = Vec::new();
+    for threads in 1..=MOST_THREADS {
+        rates.push(saturated_rate(threads, demand)?.min(by_cpus / workers));
+        if wait_above(&rates, rate_per_s / workers, server.service()) <= 1.0 - WAIT_SHORTLY {
+            return Ok(Some(ShortWaits { threads, rate_per_s }));
+        }
+    }
+    Ok(None)
+}
+
+/// The share of the random arrivals at a worker that wait for a thread longer than `time`, where it
+/// completes `rates[n - 1]` requests a second with `n` of its threads busy: Erlang's queue (M/M/c)
+/// with a rate that grows more slowly than the number of busy threads. `1` without a steady state.
+fn wait_above(rates: &[f64], arrivals: f64, time: f64) -> f64 {
+    let Some(all_busy) = rates.last().copied().filter(|rate| arrivals < *rate) else { return 1.0 };
+    // The weights of 0, 1, … requests inside as parts of that of 0.
+    let mut weight = 1.0;
+    let mut fewer = 0.0;
+    for rate in rates {
+        fewer += weight;
+        weight *= arrivals / rate;
+    }
+    // From all threads busy on, each weight is the same part of the one before.
+    let all_are_busy = weight / (1.0 - arrivals / all_busy);
+    let delayed = all_are_busy / (fewer + all_are_busy);
+    delayed * (-(all_busy - arrivals) * time).exp()
 }
 
 /// Workers with this number of threads, whose CPUs do at most `by_cpus` requests per second.
@@ -187,4 +243,24 @@ fn threads_under_lock(
         }
     }
     Ok(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::open_loop::{ErlangQueue, OfferedLoad, SteadyQueue as _};
+
+    #[test]
+    fn without_the_lock_the_waits_are_those_of_erlangs_queue() {
+        for (slots, arrivals) in [(1, 0.5), (3, 2.0), (8, 7.5)] {
+            let rates: Vec<f64> = (1..=slots).map(f64::from).collect();
+            let load = OfferedLoad::new(slots, arrivals, 1.0).unwrap();
+            let erlang = ErlangQueue::new(load).unwrap();
+            for time in [0.0, 0.3, 2.0] {
+                let ours = wait_above(&rates, arrivals, time);
+                assert!((ours - erlang.wait_above(time)).abs() < 1e-12, "{slots}: {ours}");
+            }
+        }
+        assert!((wait_above(&[1.0], 1.0, 9.0) - 1.0).abs() < f64::EPSILON, "overload");
+    }
 }
