@@ -196,8 +196,9 @@ fn overriding(command: clap::Command) -> clap::Command {
         .fold(command, |command, id| command.mut_arg(id, |arg| arg.overrides_with(id)))
 }
 
-/// What others may take of the CPUs in a single run goes by the margin of a whole comparison.
-const MARGIN_OF_LOOK: f64 = 0.05;
+/// A difference in throughput up to this does not matter, nor does what others take of the CPUs in a
+/// single run.
+pub(crate) const MARGIN_OF_THROUGHPUT: f64 = 0.05;
 
 impl CompareArgs {
     /// Refuses thresholds that no run can be held against.
@@ -317,7 +318,7 @@ impl CompareArgs {
         };
         ComparisonPlan {
             load,
-            margin: self.margin.min(MARGIN_OF_LOOK),
+            margin: self.margin.min(MARGIN_OF_THROUGHPUT),
             arrivals: Arrivals::Poisson,
             blocks: ComparisonBlocks::Fixed(1),
             calibrate: false,

@@ -147,6 +147,7 @@ impl SweepArgs {
     pub(crate) fn as_comparison(&self, words: &[String]) -> Result<Option<Vec<String>>, Mistake> {
         let Some(list) = &self.tries else { return self.as_comparison_of_events(words) };
         let own = ["--best", "--no-control"].map(str::to_owned);
+        let margin = || format!("--margin={MARGIN_AT_A_RATE}");
         if list == "auto" {
             refuse_if(
                 self.server.puma.has_threads(),
@@ -157,14 +158,13 @@ impl SweepArgs {
                 "--try auto starts Puma with other numbers of threads: compare another server's commands, longtail compare --url URL --arm '-- COMMAND' --arm '-- COMMAND'",
             )?;
             let own = own.into_iter().chain(["--find-threads".to_owned()]);
-            let margin = format!("--margin={MARGIN_OF_SEARCH}");
-            return Ok(Some(comparison(words, "--try", Some(margin), own)));
+            return Ok(Some(comparison(words, "--try", Some(margin()), own)));
         }
         let arms = try_list(list)?;
         let arms = arms.iter().map(|arm| as_arm(arm));
         let arrivals = self.rate.map(|_| "--arrivals=poisson".to_owned());
         let own = own.into_iter().chain(arrivals).chain(arms);
-        Ok(Some(comparison(words, "--try", None, own)))
+        Ok(Some(comparison(words, "--try", self.rate.map(|_| margin()), own)))
     }
 
     /// The same of `--during`: one arm without an event, and one with each. One block tells what an
@@ -184,8 +184,9 @@ impl SweepArgs {
     }
 }
 
-/// Nobody adds threads, or takes some away, for less of the mean response time.
-const MARGIN_OF_SEARCH: &str = "10%";
+/// Nobody adds threads, or takes some away, for less of the mean response time. Of the throughput,
+/// which decides without a rate, half of that matters.
+const MARGIN_AT_A_RATE: &str = "10%";
 
 /// How long a run with an event is, if nothing else is said: a restart of a small app and its end
 /// have room in it.

@@ -18,7 +18,7 @@ use super::conducted::{
 };
 use super::size_search;
 use crate::args::CompareArgs;
-use crate::args::compare::{ArmRequest, PumaSource};
+use crate::args::compare::{ArmRequest, MARGIN_OF_THROUGHPUT, PumaSource};
 use crate::args::output::StudyKind;
 use crate::args::server::{addresses, with_environment};
 use crate::exit::{Exit, Mistake, wrong};
@@ -95,6 +95,8 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
         plan.load = ComparisonLoad::Rate { per_s };
         plan.arrivals = Arrivals::Poisson;
     } else if args.find_threads {
+        // Throughput decides.
+        plan.margin = MARGIN_OF_THROUGHPUT;
         plan.wanted_per_s = args.rate_per_s();
     }
     let mut observer = TerminalObserver::new(&results, None);
