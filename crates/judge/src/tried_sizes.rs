@@ -4,6 +4,8 @@
 use model::comparison::{ArmRanking, SizeLook, median};
 use model::{ComparisonRun, ComparisonStudy, CpuUsage, Limit, ServerFacts, ServerSize};
 
+use crate::checks::TURN_OF_OLD_PUMA;
+
 /// A process that computes for at least this share of the time is near what Ruby's lock allows: a
 /// sixth more at most.
 pub const NEAR_THE_LOCK: f64 = 0.85;
@@ -67,6 +69,22 @@ pub fn is_near_limit(study: &ComparisonStudy, arm: usize) -> bool {
 /// The share of the time for which the busiest process of an arm computes, if it is Ruby's.
 pub fn computes(study: &ComparisonStudy, arm: usize) -> Option<f64> {
     median(sound(study, arm).filter_map(busiest_ruby_process))
+}
+
+/// Whether an arm served connections in turns in most of its runs: a Puma before 7 announces that it
+/// closes a connection if it gave it ten responses in a row while all threads were busy and others
+/// waited to be accepted.
+pub fn serves_in_turns(study: &ComparisonStudy, arm: usize) -> bool {
+    let is_before_7 = study.server(arm).and_then(ServerFacts::puma_major).is_some_and(|it| it < 7);
+    let has_ended_turns = |run: &&ComparisonRun| {
+        run.run
+            .tally
+            .announced_closings
+            .is_some_and(|ended| ended.fewest_answers >= TURN_OF_OLD_PUMA)
+    };
+    let all = sound(study, arm).count();
+    let with = sound(study, arm).filter(has_ended_turns).count();
+    is_before_7 && study.plan.arm(arm).stream.keep_alive && 2 * with > all
 }
 
 /// The same of a run.

@@ -50,7 +50,7 @@ const NEW_PUMA_DEFAULT: u64 = 999;
 /// A Puma before 7 takes turns: it ends a connection after this number of responses, unless its
 /// settings say otherwise, if all its threads are busy and others wait to be accepted
 /// (`max_fast_inline`). It has no `Server` header either.
-const TURN_OF_OLD_PUMA: u64 = 10;
+pub(crate) const TURN_OF_OLD_PUMA: u64 = 10;
 const OLD_PUMA: KeepAliveLimit = KeepAliveLimit {
     server: "",
     hint: "a Puma before 7 does that if other connections wait to be accepted (max_fast_inline): their next requests include a connect; use -k to compare without keep-alive",

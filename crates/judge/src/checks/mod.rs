@@ -63,6 +63,7 @@ mod unfair;
 mod unstamped;
 mod workers_changed;
 
+pub(crate) use self::connections_closed::TURN_OF_OLD_PUMA;
 use model::theory::ServiceTime;
 use model::{
     Diagnostic, EndedBy, LaneFacts, LoadPlan, Nanos, Pace, Placement, Run, ServerFacts, Timing,

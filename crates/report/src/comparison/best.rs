@@ -14,8 +14,7 @@ use model::comparison::{ArmRanking, ComparedMetric, ComparisonDoubt, ComparisonV
 /// blocks say less of ordinary traffic.
 pub(super) fn best(summary: &SummaryComparison) -> String {
     let is_decided = summary.ranking.as_ref().is_some_and(ArmRanking::is_decided);
-    let of_looks = sizes::enough_in_words(&summary.looks)
-        .filter(|_| summary.connections.is_some() || !is_decided);
+    let of_looks = single_runs(summary).filter(|_| summary.connections.is_some() || !is_decided);
     let too_much =
         summary.wanted_per_s.and_then(|rate| sizes::too_much_in_words(&summary.looks, rate));
     let best = summary.ranking.as_ref().filter(|it| it.is_decided()).map(|it| &it.best);
@@ -27,6 +26,19 @@ pub(super) fn best(summary: &SummaryComparison) -> String {
     let parts = [too_much, of_looks, Some(best_of_blocks(summary))];
     let best = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
     [Some(best), limit].into_iter().flatten().collect::<Vec<_>>().join("\n")
+}
+
+/// Which size single runs of each show to be enough, and what it can do at most.
+pub(super) fn single_runs(summary: &SummaryComparison) -> Option<String> {
+    let enough = sizes::enough_in_words(&summary.looks)?;
+    let limit = summary.enough.as_deref().and_then(|enough| of_limit(summary, enough));
+    Some([Some(enough), limit].into_iter().flatten().collect::<Vec<_>>().join(" "))
+}
+
+/// What the size can do that the user is told to take, and which share of it the rate is. At a rate
+/// the blocks do not show that; the runs before them did.
+fn of_limit(summary: &SummaryComparison, taken: &str) -> Option<String> {
+    sizes::limit_in_words(&summary.looks, taken, summary.rate_per_s?)
 }
 
 /// Which arm the runs in blocks show to be best.
@@ -57,7 +69,8 @@ fn best_of_blocks(summary: &SummaryComparison) -> String {
     let taken = summary.recommended.as_ref().unwrap_or(&ranking.best);
     let (worse, better) = (ComparisonVerdict::Worse, ComparisonVerdict::Better);
     let tails = [worse, better].map(|verdict| of_tails(summary, ranking, taken, verdict));
-    parts.splice(1..1, tails.into_iter().flatten());
+    let limit = of_limit(summary, summary.called(taken));
+    parts.splice(1..1, std::iter::once(limit).chain(tails).flatten());
     parts.extend(overloaded.into_iter().map(|letter| {
         format!(
             "{} cannot keep up{}: ever more requests waited in {}.",
@@ -71,14 +84,14 @@ fn best_of_blocks(summary: &SummaryComparison) -> String {
     if !behind.is_empty() {
         parts.push(format!("Worse: {}.", listed(&behind)));
     }
+    parts.extend(why_fewer_threads_are_worse(summary, ranking, taken));
     // The p99 is that of so many connections, which the largest size decides where nobody else does.
     let best = parts.join(" ");
     let with = summary.connections.map(|of| {
         let overload = if summary.looks.is_empty() { "" } else { "in overload, " };
         format!("{overload}with {}", count_of(u64::from(of), "connection"))
     });
-    let taken = summary.called(taken);
-    let at = summary.rate_per_s.map(|rate| sizes::rate_in_words(&summary.looks, rate, taken));
+    let at = summary.rate_per_s.map(|rate| format!("at {}/s", number::rate_in_words(rate)));
     let conditions: Vec<String> = [with, at, while_others(summary)].into_iter().flatten().collect();
     let begin =
         if conditions.is_empty() { String::new() } else { format!("{}, ", conditions.join(", ")) };
@@ -139,14 +152,69 @@ fn best_so_far(summary: &SummaryComparison, ranking: &ArmRanking, row: &Compared
         (!letters.is_empty()).then(|| format!("; {where_they_are}: {}", listed(&letters)))
     };
     let margin = plain_percent(summary.margin);
-    format!(
+    let said = format!(
         "{begin}{shared}: so far {} has the best {}, {}{}{}.",
         summary.called(&ranking.best),
         name(row.metric),
         figures_of_size(summary, row, &ranking.best),
         each(close, &format!("within {margin} of it")).unwrap_or_default(),
         each(behind, "behind it").unwrap_or_default()
-    )
+    );
+    let tail = of_tails(summary, ranking, &ranking.best, ComparisonVerdict::Worse);
+    let why = why_fewer_threads_are_worse(summary, ranking, &ranking.best);
+    std::iter::once(said).chain(tail).chain(why).collect::<Vec<_>>().join(" ")
+}
+
+/// Why sizes with fewer threads than the one to take are worse at the rate, by what decides or at p99,
+/// as far as that is known: the rate is near what they can do, or Puma lets some requests wait while it
+/// serves one connection over and over.
+fn why_fewer_threads_are_worse(
+    summary: &SummaryComparison,
+    ranking: &ArmRanking,
+    taken: &str,
+) -> Vec<String> {
+    /// Requests come by chance, and from such a share of what a server can do on, many wait.
+    const NEAR: f64 = 0.8;
+    let Some(rate) = summary.rate_per_s else { return Vec::new() };
+    let arm = |letter: &str| summary.arms.iter().find(|arm| arm.letter == letter);
+    let takes_turns = |letter: &str| arm(letter).is_some_and(|arm| arm.serves_in_turns);
+    let is_worse = |letter: &&String| {
+        is_smaller(summary, letter, taken)
+            && (ranking.ahead_of.contains(letter) || has_worse_tail(summary, ranking, letter))
+    };
+    let worse: Vec<&String> =
+        ranking.ahead_of.iter().chain(&ranking.unclear).filter(is_worse).collect();
+    let near = |letter: &String| {
+        let name = summary.called(letter);
+        let most = sizes::called(&summary.looks, name)?.rate_per_s;
+        (rate >= NEAR * most).then(|| {
+            format!("{name} has too little room: it can do {}/s.", number::significant(most))
+        })
+    };
+    let names = |letters: &[&String]| {
+        let names: Vec<String> =
+            letters.iter().map(|letter| summary.called(letter).to_owned()).collect();
+        listed(&names)
+    };
+    let in_turns: Vec<&String> =
+        worse.iter().copied().filter(|letter| takes_turns(letter) && !takes_turns(taken)).collect();
+    let not_known: Vec<&String> = worse
+        .iter()
+        .copied()
+        .filter(|letter| !in_turns.contains(letter) && near(letter).is_none())
+        .collect();
+    let turns = (!in_turns.is_empty()).then(|| {
+        let serve = if in_turns.len() == 1 { "serves" } else { "serve" };
+        format!(
+            "{} {serve} ten requests of a connection in a row while others wait, as Puma before 7 does.",
+            names(&in_turns)
+        )
+    });
+    let not_known = (!not_known.is_empty()).then(|| {
+        let is = if not_known.len() == 1 { "is" } else { "are" };
+        format!("Why {} {is} worse is not known.", names(&not_known))
+    });
+    worse.into_iter().filter_map(near).chain(turns).chain(not_known).collect()
 }
 
 /// Which other arms that may do as much by what decides are known to be worse, or better, at p99.
@@ -282,28 +350,23 @@ fn of_open(
     cannot_be_told.into_iter().chain(of_smaller(summary, ranking, row, &smaller)).collect()
 }
 
-/// Of smaller sizes, that they may do as much.
+/// Of smaller sizes, that they may do as much. Of those that are worse at p99 nobody asks that.
 fn of_smaller(
     summary: &SummaryComparison,
     ranking: &ArmRanking,
     row: &ComparedMetric,
     smaller: &[&String],
 ) -> Option<String> {
-    let name = name(row.metric);
-    let estimates = |letters: &[&String]| estimates(summary, ranking, row, letters);
-    // Of those that are worse at p99, nobody asks whether they do as much.
-    let (worse, open): (Vec<&String>, Vec<&String>) =
-        smaller.iter().partition(|letter| has_worse_tail(summary, ranking, letter));
-    let open = (!open.is_empty()).then(|| {
+    let open: Vec<&String> = smaller
+        .iter()
+        .copied()
+        .filter(|letter| !has_worse_tail(summary, ranking, letter))
+        .collect();
+    (!open.is_empty()).then(|| {
         let do_as_much = if open.len() == 1 { "does as much" } else { "do as much" };
-        format!("Whether {}, with fewer threads, {do_as_much} cannot be told.", estimates(&open))
-    });
-    let worse = (!worse.is_empty()).then(|| {
-        let are = if worse.len() == 1 { "is" } else { "are" };
-        format!("Whether {} {are} worse by {name} too cannot be told.", estimates(&worse))
-    });
-    let said: Vec<String> = [open, worse].into_iter().flatten().collect();
-    (!said.is_empty()).then(|| said.join(" "))
+        let open = estimates(summary, ranking, row, &open);
+        format!("Whether {open}, with fewer threads, {do_as_much} cannot be told.")
+    })
 }
 
 /// Whether an arm is worse at p99 than the one that the user is told to take, or else the best.
@@ -385,10 +448,7 @@ mod tests {
         assert_eq!(ranking.unclear, ["A"]);
         let said = best(&summary);
         assert!(said.contains(". 2 x 2, with fewer threads, is worse at p99: 2"), "{said}");
-        assert!(
-            said.contains("Whether 2 x 2 (+153 %) is worse by mean too cannot be told."),
-            "{said}"
-        );
+        assert!(!said.contains("Whether 2 x 2"), "{said}");
         let row = summary.metrics.iter_mut().find(|row| row.metric == Metric::P99).unwrap();
         for difference in &mut row.differences {
             difference.verdict = match (difference.base.as_str(), difference.arm.as_str()) {
@@ -401,6 +461,33 @@ mod tests {
         assert!(
             said.contains("Whether 2 x 2 (+153 %), with fewer threads, does as much"),
             "{said}"
+        );
+    }
+
+    #[test]
+    fn why_fewer_threads_are_worse_is_said_or_that_it_is_not_known() {
+        let mut summary = crate::comparison::summary(&testkit::comparison::searched_threads());
+        let near = " 2 x 2 has too little room: it can do 88.0/s.";
+        assert!(best(&summary).contains(near), "{}", best(&summary));
+        summary.looks[1].rate_per_s = 150.0;
+        assert!(best(&summary).contains(" Why 2 x 2 is worse is not known."), "{}", best(&summary));
+        summary.arms[0].serves_in_turns = true;
+        let turns = " 2 x 2 serves ten requests of a connection in a row while others wait, as Puma before 7 does.";
+        assert!(best(&summary).contains(turns), "{}", best(&summary));
+        assert!(!best(&summary).contains("not known"), "{}", best(&summary));
+        summary.arms[1].serves_in_turns = true;
+        assert!(best(&summary).contains(" Why 2 x 2 is worse is not known."), "as 2 x 3 does, too");
+    }
+
+    #[test]
+    fn single_runs_alone_still_say_which_size_is_probably_enough() {
+        let mut study = testkit::comparison::searched_threads();
+        study.runs.clear();
+        study.interrupted = true;
+        let summary = crate::comparison::summary(&study);
+        assert_eq!(
+            crate::comparison::sentence(&summary),
+            "At 75/s 2 x 3 is probably enough: p95 91.0 ms, with more threads 93.0 ms; 2 x 2: 830 ms (one run of each). 2 x 3 can do 120/s in overload, limited by Ruby's lock (a process computes for 91 % of the time): 75/s is 62 % of that. No block is whole: nothing can be compared."
         );
     }
 

@@ -1,9 +1,9 @@
 //! What the single runs of `sweep --try auto` say: the most that each size can do, and its response
 //! times with ordinary traffic.
 
-use judge::size_search::{AS_SHORT, enough_for_rate};
+use judge::size_search::{AS_GOOD, AS_SHORT, enough_for_rate};
 use judge::tried_sizes::NEAR_THE_LOCK;
-use judge::words::{capitalised, share};
+use judge::words::{listed, share};
 use model::Nanos;
 use model::comparison::{MissingFigure, RateLook, SizeLook};
 use model::number::{self, count_of};
@@ -64,13 +64,14 @@ pub(super) fn enough_in_words(looks: &[SizeLook]) -> Option<String> {
         format!(", with more threads {range} ms")
     });
     let fewer = at.checked_sub(1).map(|below| in_words_of_too_few(&looks[below]));
-    Some(capitalised(&format!(
-        "{}, it is probably enough: p95 {} ms{}{} (one run of each).",
-        rate_in_words(looks, per_s, &enough.size.to_string()),
+    Some(format!(
+        "At {}/s {} is probably enough: p95 {} ms{}{} (one run of each).",
+        number::rate_in_words(per_s),
+        enough.size,
         number::milliseconds(p95?),
         more.unwrap_or_default(),
         fewer.unwrap_or_default(),
-    )))
+    ))
 }
 
 /// That no size can do the rate that the user named.
@@ -84,15 +85,54 @@ pub(super) fn too_much_in_words(looks: &[SizeLook], rate: f64) -> Option<String>
     ))
 }
 
-/// `at 75/s`; after a search also which share that is of what a size did in overload:
-/// `at 75/s, 64 % of what 2 x 8 can do`.
-pub(super) fn rate_in_words(looks: &[SizeLook], per_s: f64, taken: &str) -> String {
-    let taken = looks.iter().find(|look| look.size.to_string() == taken);
-    let share = taken.map(|look| {
-        let percent = number::fixed(100.0 * per_s / look.rate_per_s, 0);
-        format!(", {percent} % of what {} can do", look.size)
+/// The look at the size that is called so.
+pub(super) fn called<'a>(looks: &'a [SizeLook], name: &str) -> Option<&'a SizeLook> {
+    looks.iter().find(|look| look.size.to_string() == name)
+}
+
+/// How much a size can do, by what that is limited, and which share of it the rate is.
+pub(super) fn limit_in_words(looks: &[SizeLook], taken: &str, per_s: f64) -> Option<String> {
+    let taken = called(looks, taken)?;
+    let limit = match limit_of(looks, taken) {
+        Some(limit) => format!(", limited by {limit}"),
+        None if taken.others.is_some() => {
+            " while other processes used CPUs, and perhaps more without them".to_owned()
+        }
+        None => ", limited by what is not known".to_owned(),
+    };
+    Some(format!(
+        "{} can do {}/s in overload{limit}: {}/s is {} % of that.",
+        taken.size,
+        number::significant(taken.rate_per_s),
+        number::rate_in_words(per_s),
+        number::fixed(100.0 * per_s / taken.rate_per_s, 0)
+    ))
+}
+
+/// What limits a size in overload: CPUs or Ruby's lock if hardly anything is left of them, else its
+/// threads if more of them did clearly more.
+fn limit_of(looks: &[SizeLook], look: &SizeLook) -> Option<String> {
+    if look.others.is_some() {
+        return None;
+    }
+    let cpus = look.cpus_used_up.map(|of| {
+        if of > 1.0 { format!("the {} CPUs", number::shortest(of)) } else { "its CPU".to_owned() }
     });
-    format!("at {}/s{}", number::rate_in_words(per_s), share.unwrap_or_default())
+    let lock = LockShare::of(look).filter(|lock| lock.is_near);
+    let lock = lock.map(|lock| format!("Ruby's lock ({})", lock.computes));
+    let used_up: Vec<String> = [cpus, lock].into_iter().flatten().collect();
+    if !used_up.is_empty() {
+        return Some(listed(&used_up));
+    }
+    let does_clearly_more = |more: &&SizeLook| {
+        more.size.workers == look.size.workers
+            && more.size.threads > look.size.threads
+            && more.rate_per_s * AS_GOOD > look.rate_per_s
+    };
+    let more = looks.iter().filter(does_clearly_more);
+    more.max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s)).map(|more| {
+        format!("its threads ({} does {}/s)", more.size, number::significant(more.rate_per_s))
+    })
 }
 
 /// The size that did most.
@@ -100,9 +140,9 @@ fn best(looks: &[SizeLook]) -> Option<&SizeLook> {
     looks.iter().max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s))
 }
 
-/// What sizes do in overload, and what the one that does most uses up: with more threads than it has
-/// there is nothing to gain. `taken`: the size that the user is told to take. `cpus_allow`: requests
-/// per second by the CPU time of each.
+/// What other sizes do in overload than the one that the user is told to take (`taken`), whose own
+/// limit [`limit_in_words`] says, and what the one that does most uses up: with more threads than it
+/// has there is nothing to gain. `cpus_allow`: requests per second by the CPU time of each.
 pub(super) fn what_limits(
     looks: &[SizeLook],
     taken: Option<&str>,
@@ -110,44 +150,36 @@ pub(super) fn what_limits(
 ) -> Option<String> {
     let best = best(looks)?;
     let rate = |look: &SizeLook| format!("{}/s", number::significant(look.rate_per_s));
-    let does = format!("In overload {} does most, {}", best.size, rate(best));
     let lock = LockShare::of(best);
-    let cpus = best.cpus_used_up.map(|of| {
-        if of > 1.0 { format!("uses up the {of} CPUs") } else { "uses up its CPU".to_owned() }
-    });
     let is_largest = looks.last().is_some_and(|largest| largest.size == best.size);
-    let most = match (&lock, &cpus) {
-        (Some(lock), Some(cpus)) if lock.is_near => {
-            format!("{does}, and {cpus}. Ruby's lock is its limit too: {}.", lock.computes)
-        }
-        (Some(lock), None) if lock.is_near => {
-            format!("{does}. Ruby's lock is its limit: {}.", lock.computes)
-        }
-        (_, Some(cpus)) => format!("{does}, and {cpus}."),
-        (Some(lock), None) => format!("{does}: {}.", lock.computes),
-        (None, None) if best.others.is_some() => {
+    let taken = taken.and_then(|taken| called(looks, taken));
+    let is_taken = taken.is_some_and(|taken| taken.size == best.size);
+    let does = if is_taken {
+        "In overload no other size does more".to_owned()
+    } else {
+        format!("In overload {} does most, {}", best.size, rate(best))
+    };
+    let most = match (limit_of(looks, best), &lock) {
+        (Some(_), _) if is_taken => format!("{does}."),
+        (Some(limit), _) => format!("{does}, limited by {limit}."),
+        (None, _) if best.others.is_some() && is_taken => format!("{does}."),
+        (None, _) if best.others.is_some() => {
             format!("{does}, while other processes used CPUs: it may do more.")
         }
+        (None, Some(lock)) => format!("{does}: {}.", lock.computes),
         (None, None) if is_largest => {
             format!("{does}; it uses nothing up, so more threads may do more.")
         }
         (None, None) => format!("{does}."),
     };
-    let is_taken = |look: &&SizeLook| taken.is_some_and(|taken| taken == look.size.to_string());
-    let taken = looks.iter().filter(|look| look.size != best.size).find(is_taken).map(|look| {
-        let computes = look.computes.filter(|_| lock.is_some());
-        let computes = computes.map(|computes| format!(", computing for {}", share(computes)));
-        let computes = computes.unwrap_or_default();
-        let more = times_of_more_threads(looks, look).unwrap_or_default();
-        format!("{} does {}{computes}{more}.", look.size, rate(look))
-    });
+    let times = taken.and_then(|taken| times_of_more_threads(looks, taken));
     // What one run did was possible, whatever the times of others say.
     let cpus_allow = cpus_allow.map(|allowed| allowed.max(best.rate_per_s));
     let allows = lock.and_then(|lock| {
         let allowed = cpus_allow.filter(|allowed| *allowed < lock.allowed_per_s);
         let by_cpus = allowed
             .map(|allowed| format!("The CPUs allow about {}/s", number::significant(allowed)));
-        match &cpus {
+        match best.cpus_used_up {
             Some(_) if lock.is_near => Some(format!(
                 "{}; more workers would need more CPUs.",
                 by_cpus.unwrap_or_else(|| lock.in_words())
@@ -163,11 +195,12 @@ pub(super) fn what_limits(
             }
         }
     });
-    let said: Vec<String> = [Some(most), taken, allows].into_iter().flatten().collect();
+    let said: Vec<String> = [Some(most), times, allows].into_iter().flatten().collect();
     Some(said.join(" "))
 }
 
-/// `; with more threads p95 at 70/s is no shorter`: why a size is enough that does less in overload.
+/// `With more threads than 2 x 8 p95 at 70/s is no shorter.`: why a size is enough that does less in
+/// overload.
 fn times_of_more_threads(looks: &[SizeLook], taken: &SizeLook) -> Option<String> {
     let RateLook { per_s, p95, .. } = taken.at_rate?;
     let at = looks.iter().position(|look| look.size == taken.size)?;
@@ -180,7 +213,7 @@ fn times_of_more_threads(looks: &[SizeLook], taken: &SizeLook) -> Option<String>
         _ => return None,
     };
     let rate = number::rate_in_words(per_s);
-    Some(format!("; with more threads p95 at {rate}/s is {shorter}"))
+    Some(format!("With more threads than {} p95 at {rate}/s is {shorter}.", taken.size))
 }
 
 /// How much Ruby's lock lets so many workers do, where a process computes for most of the time.
@@ -234,8 +267,6 @@ fn rate(looks: &[SizeLook]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use model::ServerSize;
-
     use super::*;
     use crate::Width;
 
@@ -243,20 +274,10 @@ mod tests {
     fn looks(rows: &[(u32, f64, Option<u64>)]) -> Vec<SizeLook> {
         let look = |(threads, rate_per_s, p95): &(u32, f64, Option<u64>)| {
             let p95 = p95.map(Nanos::from_millis);
+            let at_rate = RateLook { per_s: 75.0, p50: p95, p95, missing: None, others: None };
             SizeLook {
-                size: ServerSize { workers: 2, threads: *threads, keep_alive: true },
-                rate_per_s: *rate_per_s,
-                is_near_limit: false,
-                cpus_used_up: None,
-                computes: None,
-                others: None,
-                at_rate: (*rate_per_s >= 75.0).then_some(RateLook {
-                    per_s: 75.0,
-                    p50: p95,
-                    p95,
-                    missing: None,
-                    others: None,
-                }),
+                at_rate: (*rate_per_s >= 75.0).then_some(at_rate),
+                ..testkit::comparison::size_look(*threads, *rate_per_s)
             }
         };
         rows.iter().map(look).collect()
@@ -270,7 +291,7 @@ mod tests {
             |rows: &[(u32, f64, Option<u64>)]| enough_in_words(&looks(rows)).unwrap_or_default();
         assert_eq!(
             said(&usual),
-            "At 75/s, 81 % of what 2 x 5 can do, it is probably enough: p95 101 ms, with more threads 104 ms; 2 x 3: 4119 ms (one run of each)."
+            "At 75/s 2 x 5 is probably enough: p95 101 ms, with more threads 104 ms; 2 x 3: 4119 ms (one run of each)."
         );
         assert_eq!(
             said(&[
@@ -279,11 +300,11 @@ mod tests {
                 (5, 124.0, Some(95)),
                 (8, 125.0, Some(93))
             ]),
-            "At 75/s, 60 % of what 2 x 3 can do, it is probably enough: p95 90.0 ms, with more threads 93.0 to 95.0 ms; 2 x 2 does 63.8/s at most (one run of each)."
+            "At 75/s 2 x 3 is probably enough: p95 90.0 ms, with more threads 93.0 to 95.0 ms; 2 x 2 does 63.8/s at most (one run of each)."
         );
         assert_eq!(
             said(&[(3, 76.0, None), (5, 80.0, Some(700))]),
-            "At 75/s, 94 % of what 2 x 5 can do, it is probably enough: p95 700 ms; 2 x 3 cannot keep up (one run of each)."
+            "At 75/s 2 x 5 is probably enough: p95 700 ms; 2 x 3 cannot keep up (one run of each)."
         );
         assert_eq!(said(&[(3, 70.0, None)]), "", "no size can do it");
         assert_eq!(said(&[]), "", "no search");
@@ -311,25 +332,25 @@ mod tests {
         };
         assert_eq!(
             said(Some(2.0), Some(0.96), [120.0, 125.0]),
-            "In overload 2 x 8 does most, 125/s, and uses up the 2 CPUs. Ruby's lock is its limit too: a process computes for 96 % of the time. 2 x 5 does 120/s, computing for 86 %. 2 workers can do about 130/s at most; more workers would need more CPUs."
+            "In overload 2 x 8 does most, 125/s, limited by the 2 CPUs and Ruby's lock (a process computes for 96 % of the time). 2 workers can do about 130/s at most; more workers would need more CPUs."
         );
         assert_eq!(
             said(None, Some(0.96), [126.0, 125.0]),
-            "In overload 2 x 5 does most, 126/s. Ruby's lock is its limit: a process computes for 86 % of the time. 2 workers can do about 147/s at most with any number of threads."
+            "In overload no other size does more. 2 workers can do about 147/s at most with any number of threads."
         );
         assert_eq!(
             said(None, Some(0.72), [100.0, 125.0]),
-            "In overload 2 x 8 does most, 125/s: a process computes for 72 % of the time. 2 x 5 does 100/s, computing for 62 %. By Ruby's lock 2 workers can do about 174/s at most with any number of threads."
+            "In overload 2 x 8 does most, 125/s: a process computes for 72 % of the time. By Ruby's lock 2 workers can do about 174/s at most with any number of threads."
         );
         assert_eq!(
             said(Some(1.0), Some(0.7), [126.0, 125.0]),
-            "In overload 2 x 5 does most, 126/s, and uses up its CPU."
+            "In overload no other size does more."
         );
         assert_eq!(
             said(None, Some(0.2), [100.0, 160.0]),
-            "In overload 2 x 8 does most, 160/s; it uses nothing up, so more threads may do more. 2 x 5 does 100/s."
+            "In overload 2 x 8 does most, 160/s; it uses nothing up, so more threads may do more."
         );
-        assert_eq!(said(None, None, [160.0, 150.0]), "In overload 2 x 5 does most, 160/s.");
+        assert_eq!(said(None, None, [160.0, 150.0]), "In overload no other size does more.");
         assert_eq!(what_limits(&[], None, None), None);
     }
 
@@ -359,11 +380,48 @@ mod tests {
             let looks = looks(&[(8, 111.0, taken), (13, 119.0, more), (21, 130.0, most)]);
             what_limits(&looks, Some("2 x 8"), None).unwrap_or_default()
         };
-        let does = "In overload 2 x 21 does most, 130/s; it uses nothing up, so more threads may do more. 2 x 8 does 111/s";
-        let with_more = "; with more threads p95 at 75/s is";
-        assert_eq!(said([133, 139, 136]), format!("{does}{with_more} no shorter."));
-        assert_eq!(said([176, 172, 163]), format!("{does}{with_more} hardly shorter."));
-        assert_eq!(said([176, 172, 100]), format!("{does}."));
+        let does =
+            "In overload 2 x 21 does most, 130/s; it uses nothing up, so more threads may do more.";
+        let with_more = "With more threads than 2 x 8 p95 at 75/s is";
+        assert_eq!(said([133, 139, 136]), format!("{does} {with_more} no shorter."));
+        assert_eq!(said([176, 172, 163]), format!("{does} {with_more} hardly shorter."));
+        assert_eq!(said([176, 172, 100]), does);
+    }
+
+    #[test]
+    fn what_the_size_to_take_can_do_is_said_with_its_limit() {
+        let said = |cpus_used_up, computes, others, rates: [f64; 2]| {
+            let mut looks = looks(&[(5, rates[0], None), (8, rates[1], None)]);
+            (looks[0].cpus_used_up, looks[0].computes) = (cpus_used_up, Some(computes));
+            looks[0].others = others;
+            limit_in_words(&looks, "2 x 5", 75.0).unwrap()
+        };
+        let can = |limit: &str, share| {
+            format!("2 x 5 can do 100/s in overload{limit}: 75/s is {share} % of that.")
+        };
+        let even = [100.0, 104.0];
+        assert_eq!(
+            said(Some(2.0), 0.96, None, even),
+            can(
+                ", limited by the 2 CPUs and Ruby's lock (a process computes for 96 % of the time)",
+                75
+            )
+        );
+        assert_eq!(
+            said(None, 0.9, None, even),
+            can(", limited by Ruby's lock (a process computes for 90 % of the time)", 75)
+        );
+        assert_eq!(said(Some(1.0), 0.5, None, even), can(", limited by its CPU", 75));
+        assert_eq!(
+            said(None, 0.7, None, [100.0, 120.0]),
+            can(", limited by its threads (2 x 8 does 120/s)", 75)
+        );
+        assert_eq!(said(None, 0.7, None, even), can(", limited by what is not known", 75));
+        assert_eq!(
+            said(Some(2.0), 0.96, Some(0.8), even),
+            can(" while other processes used CPUs, and perhaps more without them", 75)
+        );
+        assert_eq!(limit_in_words(&[], "2 x 5", 75.0), None, "named sizes");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use judge::others_beyond;
 use judge::size_search::enough_for_rate;
-use judge::tried_sizes::largest_is_best;
+use judge::tried_sizes::{largest_is_best, serves_in_turns};
 use model::comparison::{
     ArmRanking, ComparedMetric, ComparisonFindings, ComparisonLoad, ComparisonQuestion,
     ComparisonVerdict, Difference, Metric, SizeLook, median,
@@ -100,6 +100,9 @@ pub struct SummaryArm {
     /// Requests that it processes at a time, if known.
     #[serde(skip)]
     pub(super) slots: Option<u32>,
+    /// Whether it gave connections ten responses in a row while others waited, in most of its runs.
+    #[serde(skip)]
+    pub(super) serves_in_turns: bool,
 }
 
 /// The single runs of a size, as JSON has them. Times are in milliseconds.
@@ -174,6 +177,7 @@ impl SummaryComparison {
                 runs: (1..=found.blocks).filter(|block| counts(*block)).count() as u32,
                 limits: Vec::new(),
                 slots: study.server(at).map(model::ServerFacts::slots),
+                serves_in_turns: at < plan.arms.len() && serves_in_turns(study, at),
             }
         };
         let arms: Vec<SummaryArm> = (0..plan.arms_of_a_block()).map(arm).collect();
