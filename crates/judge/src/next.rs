@@ -2,7 +2,8 @@
 //! the study's own command line with one thing changed.
 
 use model::comparison::{
-    ArmRanking, ComparisonDoubt, ComparisonFindings, Difference, Metric, MissingFigure,
+    ArmRanking, ComparisonDoubt, ComparisonFindings, ComparisonLoad, ComparisonQuestion,
+    Difference, Metric, MissingFigure, SizeLook,
 };
 use model::plan::quoted;
 use model::secret::what_to_put;
@@ -185,8 +186,46 @@ pub(crate) fn rounded_up(time: Nanos) -> Nanos {
     Nanos::from_secs(minutes * 60)
 }
 
-/// More blocks or longer runs, if they would decide the comparison.
+/// What decides a comparison that is open, and what else may be asked of sizes.
 fn of_comparison(study: &ComparisonStudy) -> Vec<NextCommand> {
+    let of_sizes = if study.runs.is_empty() { looked_at(study) } else { in_overload(study) };
+    to_decide(study).into_iter().chain(of_sizes).collect()
+}
+
+/// After single runs of sizes alone: the comparison of those that seem best, unless others took CPUs
+/// from a size, so that it may seem to do less than it can.
+fn looked_at(study: &ComparisonStudy) -> Option<NextCommand> {
+    let looks = &study.plan.looked_at;
+    let is_disturbed = |look: &SizeLook| {
+        look.others.is_some() || look.at_rate.is_some_and(|at_rate| at_rate.others.is_some())
+    };
+    if looks.iter().any(is_disturbed) {
+        return None;
+    }
+    let is_compared =
+        |look: &&SizeLook| study.plan.arms.iter().any(|arm| *arm.name == look.size.to_string());
+    let sizes: Vec<String> =
+        looks.iter().filter(is_compared).map(|look| look.size.as_typed()).collect();
+    let rate = study.rate_per_s();
+    let rate = rate.map(|rate| format!(" --rate {}/s", number::rate_in_words(rate)));
+    let flags = format!("--try {}{}", sizes.join(","), rate.unwrap_or_default());
+    let why = "compares the sizes that seem best so far";
+    (sizes.len() > 1).then(|| {
+        OwnLine(&study.command_line).with(flags, &["--try", "--rate", "-w", "--workers"], why)
+    })
+}
+
+/// After named sizes ran at a rate, which does not show how much each can do.
+fn in_overload(study: &ComparisonStudy) -> Option<NextCommand> {
+    let own = OwnLine(&study.command_line);
+    let is_asked = study.plan.question == ComparisonQuestion::Best
+        && matches!(study.plan.load, ComparisonLoad::Rate { .. })
+        && study.plan.looked_at.is_empty();
+    is_asked.then(|| own.with("", &["--rate", "-q"], "what can each do at most, in overload?"))
+}
+
+/// More blocks or longer runs, if they would decide the comparison.
+fn to_decide(study: &ComparisonStudy) -> Vec<NextCommand> {
     const MOST_BLOCKS: u32 = 60;
     let found = ComparisonFindings::of(&study.plan, &study.runs);
     let deciding = || found.metrics.iter().filter(|row| row.decides);
@@ -770,7 +809,8 @@ pub fn edited(line: &str, flags: &str, dropped: &[&str]) -> String {
     }
     let quoted =
         |words: Vec<String>| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
-    format!("{} {flags} {}", quoted(words), quoted(server)).trim_end().to_owned()
+    let parts = [quoted(words), flags.to_owned(), quoted(server)];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// Flags that say where results go; they are not repeated.
@@ -792,22 +832,12 @@ mod tests {
 
     #[test]
     fn after_a_search_for_threads_comes_the_capacity_of_the_sizes_worth_having() {
-        use model::comparison::SizeLook;
-
         let mut study = testkit::comparison::best();
         let said = |study: &ComparisonStudy| capacity_of_sizes(study).map(|next| next.command);
         assert_eq!(said(&study), None, "the sizes were named");
         let rates = [(1, 44.0), (2, 63.8), (5, 93.0), (8, 108.0), (13, 120.0), (21, 125.0)];
         study.plan.looked_at = rates
-            .map(|(threads, rate_per_s)| SizeLook {
-                size: ServerSize { workers: 2, threads, keep_alive: true },
-                rate_per_s,
-                is_near_limit: false,
-                cpus_used_up: None,
-                computes: None,
-                others: None,
-                at_rate: None,
-            })
+            .map(|(threads, rate_per_s)| testkit::comparison::size_look(threads, rate_per_s))
             .into();
         study.command_line =
             "longtail sweep -r config.ru --path /posts -w2 --try auto --rate 70/s --for 2s".into();
@@ -817,6 +847,29 @@ mod tests {
         );
         study.command_line = "longtail sweep --try auto --no-calibrate".into();
         assert_eq!(said(&study), None, "capacity has no such flag");
+    }
+
+    #[test]
+    fn single_runs_of_sizes_that_others_left_alone_lead_to_their_comparison() {
+        let mut study = testkit::comparison::searched_threads();
+        study.runs.clear();
+        let next = |study: &ComparisonStudy| looked_at(study).map(|next| next.command);
+        assert_eq!(
+            next(&study).as_deref(),
+            Some("longtail sweep --seed=7 --try 2x2,2x3,2x5 --rate 75/s")
+        );
+        study.plan.looked_at[0].others = Some(0.8);
+        assert_eq!(next(&study), None);
+    }
+
+    #[test]
+    fn named_sizes_at_a_rate_lead_to_what_they_can_do_at_most() {
+        let mut study = testkit::comparison::searched_threads();
+        study.command_line = "longtail sweep --try 2x2,2x3,2x5 --rate 75/s".into();
+        assert_eq!(in_overload(&study), None, "a search shows that");
+        study.plan.looked_at.clear();
+        let next = in_overload(&study).map(|next| next.command);
+        assert_eq!(next.as_deref(), Some("longtail sweep --try 2x2,2x3,2x5"));
     }
 
     #[test]
