@@ -47,12 +47,18 @@ impl Study {
     }
 
     /// Whether there is nothing to report: no run, and of a search for a capacity no closed loop
-    /// either.
+    /// either, of one for threads no single run.
     pub fn has_measured_nothing(&self) -> bool {
         let has_closed_loop = |search: &CapacityStudy| search.closed_loop.is_some();
-        self.runs().is_empty()
-            && !matches!(self, Study::Capacity(search) if has_closed_loop(search)
-                || search.sizes.iter().any(|size| has_closed_loop(&size.search)))
+        let has_more_than_runs = match self {
+            Study::Capacity(search) => {
+                has_closed_loop(search)
+                    || search.sizes.iter().any(|size| has_closed_loop(&size.search))
+            }
+            Study::Compare(study) => !study.plan.looked_at.is_empty(),
+            _ => false,
+        };
+        self.runs().is_empty() && !has_more_than_runs
     }
 
     /// The runs that are checked against the thresholds: in a comparison the last attempt of each.

@@ -78,10 +78,12 @@ pub(crate) fn run(args: &CompareArgs, resolver: Resolver) -> Result<Exit, Mistak
             let study = conduct_comparison(&plan, &context, here.clock.now(), observer);
             Ok(Some(study?).filter(|study| !study.interrupted))
         };
-        let Some(looks) = size_search::look(args, &mut run_once)? else {
+        let looks = size_search::look(args, &mut run_once)?;
+        // Where the user has interrupted, no block begins below, and the study has these runs alone.
+        if here.interrupt.load(Ordering::Relaxed) && !size_search::is_worth_keeping(&looks) {
             results.tell_unwritten();
             return Ok(Exit::Interrupted);
-        };
+        }
         let ComparedSizes { sizes, per_s } = to_compare(&looks);
         let requests = size_search::arms_of(args, &sizes)?;
         let Some(found) = find_all(&requests, &here, &data, &mut say)? else {

@@ -3,8 +3,8 @@
 //! that and its neighbours are compared then, as those of a list are.
 
 use judge::size_search::{
-    ComparedSizes, LookLoad, connections_for, length_at, look_of, next_threads, ordinary_rate,
-    rate_look_of, that_can_do, to_compare,
+    LookLoad, connections_for, length_at, look_of, next_threads, ordinary_rate, rate_look_of,
+    that_can_do,
 };
 use judge::words::listed;
 use model::comparison::{MissingFigure, RateLook, SizeLook};
@@ -47,33 +47,43 @@ pub(super) fn usual_arms(args: &CompareArgs) -> Result<Vec<ArmRequest>, Mistake>
 type RunOnce<'a> = dyn FnMut(ArmRequest, LookLoad, &mut dyn Observer) -> Result<Option<ComparisonStudy>, Mistake>
     + 'a;
 
+/// Runs a size once more, and says what this look at it shows; `None` if the user interrupts.
+type RunAgain<'a> = dyn FnMut(&SizeLook) -> Result<Option<SizeLook>, Mistake> + 'a;
+
+/// How many CPUs other processes took during the run that is meant.
+type OthersOf = fn(&SizeLook) -> Option<f64>;
+
 /// Looks at one size after the other: how much each can do, and how long its requests take with
-/// ordinary traffic.
+/// ordinary traffic. If the user interrupts, these are the looks until then.
 ///
 /// # Errors
 /// If a server does not work.
 pub(super) fn look(
     args: &CompareArgs,
     run_once: &mut RunOnce<'_>,
-) -> Result<Option<Vec<SizeLook>>, Mistake> {
+) -> Result<Vec<SizeLook>, Mistake> {
     let mut looks = Vec::new();
     let is_whole = look_for_the_most(args, &mut looks, run_once)?
         && look_at_a_rate(args, &mut looks, run_once)?;
     if !is_whole {
-        tell_interrupted(&looks);
+        ui::note(interrupted_in_words(&looks));
     }
-    Ok(is_whole.then_some(looks))
+    Ok(looks)
 }
 
 /// How long a search takes: if few sizes are looked at and the blocks soon tell, and if not.
 fn total_time(args: &CompareArgs) -> [Nanos; 2] {
     /// To start a server, ask for its own count, and stop it.
-    const AROUND_A_RUN: Nanos = Nanos::from_secs(3);
-    /// A run at a rate is longer; about so many times.
-    const AT_A_RATE: u64 = 2;
-    let run = args.length + args.warm_up + AROUND_A_RUN;
+    const AROUND_A_RUN: Nanos = Nanos::from_secs(2);
+    /// A run at a rate that is not known yet is longer; about so many times.
+    const AT_A_RATE: u64 = 3;
+    let around = args.warm_up + AROUND_A_RUN;
+    let run = args.length + around;
+    let at_rate =
+        args.rate_per_s().map_or(args.length * AT_A_RATE, |per_s| length_at(per_s, args.length));
+    let at_rate = at_rate + around;
     let [few, many] = args.fewest_and_most_blocks().map(u64::from);
-    [3 + 2 * AT_A_RATE + 2 * few, 9 + 6 * AT_A_RATE + 3 * many].map(|runs| run * runs)
+    [run * (3 + 2 * few) + at_rate * 2, run * (9 + 3 * many) + at_rate * 6]
 }
 
 /// A run of each size in a closed loop, until more threads bring nothing. `false` if the user
@@ -104,20 +114,14 @@ fn look_for_the_most(
             ui::note(&with_others(in_words(&look), look.others));
             Ok(Some(look))
         };
-        let look = least_disturbed(|look: &SizeLook| look.others, || run(threads))?;
+        let others: OthersOf = |look| look.others;
+        let look = least_disturbed(others, || run(threads))?;
         let Some(look) = look else { return Ok(false) };
-        let is_quiet = look.others.is_none();
         looks.push(look);
-        let disturbed = places(looks, |look| look.others.is_some());
-        if is_quiet && !disturbed.is_empty() {
-            tell_again(&disturbed, looks);
-            for at in disturbed {
-                let Some(again) = run(looks[at].size.threads)? else { return Ok(false) };
-                if again.others.is_some() {
-                    break;
-                }
-                looks[at] = again;
-            }
+        if others(&look).is_none()
+            && !look_again(looks, others, &mut |look| run(look.size.threads))?
+        {
+            return Ok(false);
         }
     }
     Ok(true)
@@ -147,56 +151,60 @@ fn look_at_a_rate(
         number::rate_in_words(per_s),
         count_of(sizes.len() as u64, "size")
     ));
-    let mut run = |size: ServerSize| {
+    let mut run = |look: &SizeLook| {
+        let size = look.size;
         let arm = args.arm(&size_arm(size))?;
         let load = LookLoad::Rate { per_s, length };
         observer.shown.working(&format!("a run of {size}"));
         let Some(study) = run_once(arm, load, &mut observer)? else { return Ok(None) };
-        let look = rate_look_of(&study, per_s);
-        ui::note(&with_others(rate_in_words(size, &look), look.others));
-        Ok(Some(look))
+        let at_rate = rate_look_of(&study, per_s);
+        ui::note(&with_others(rate_in_words(size, &at_rate), at_rate.others));
+        Ok(Some(SizeLook { at_rate: Some(at_rate), ..*look }))
     };
+    let others: OthersOf = |look| look.at_rate?.others;
     for at in sizes {
-        let size = looks[at].size;
-        let look = least_disturbed(|look: &RateLook| look.others, || run(size))?;
-        let Some(look) = look else { return Ok(false) };
-        let is_quiet = look.others.is_none();
-        looks[at].at_rate = Some(look);
-        let disturbed =
-            places(looks, |look| look.at_rate.is_some_and(|at_rate| at_rate.others.is_some()));
-        if is_quiet && !disturbed.is_empty() {
-            tell_again(&disturbed, looks);
-            for at in disturbed {
-                let Some(again) = run(looks[at].size)? else { return Ok(false) };
-                if again.others.is_some() {
-                    break;
-                }
-                looks[at].at_rate = Some(again);
-            }
+        let before = looks[at];
+        let Some(look) = least_disturbed(others, || run(&before))? else { return Ok(false) };
+        looks[at] = look;
+        if others(&look).is_none() && !look_again(looks, others, &mut run)? {
+            return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// The places of the looks of which this is true.
-fn places(looks: &[SizeLook], is_so: impl Fn(&SizeLook) -> bool) -> Vec<usize> {
-    (0..looks.len()).filter(|at| is_so(&looks[*at])).collect()
+/// After a run that other processes left alone, repeats those that they disturbed, until they disturb
+/// one again: sizes from which they took CPUs would seem to do less than the others. `false` if the
+/// user interrupts.
+fn look_again(
+    looks: &mut [SizeLook],
+    others: OthersOf,
+    run: &mut RunAgain<'_>,
+) -> Result<bool, Mistake> {
+    let disturbed: Vec<&mut SizeLook> =
+        looks.iter_mut().filter(|look| others(look).is_some()).collect();
+    if !disturbed.is_empty() {
+        let sizes: Vec<String> = disturbed.iter().map(|look| look.size.to_string()).collect();
+        ui::note(&format!("other processes leave the CPUs alone now: again {}", listed(&sizes)));
+    }
+    for look in disturbed {
+        let Some(again) = run(look)? else { return Ok(false) };
+        if others(&again).is_some() {
+            break;
+        }
+        *look = again;
+    }
+    Ok(true)
 }
 
-/// Other processes took CPUs from these sizes alone, which would seem to do less than the others.
-fn tell_again(disturbed: &[usize], looks: &[SizeLook]) {
-    let sizes: Vec<String> = disturbed.iter().map(|at| looks[*at].size.to_string()).collect();
-    ui::note(&format!("other processes leave the CPUs alone now: again {}", listed(&sizes)));
-}
-
-/// What a run says, which is repeated where other processes use the CPUs (`others`): then that of the
-/// run of which they took less. `None` if the user interrupts.
-fn least_disturbed<T>(
-    others: impl Fn(&T) -> Option<f64>,
-    mut run: impl FnMut() -> Result<Option<T>, Mistake>,
-) -> Result<Option<T>, Mistake> {
-    let taken = |look: &T| others(look).unwrap_or(0.0);
-    let mut kept: Option<T> = None;
+/// A look at a size, which is repeated where other processes use the CPUs: then that of the run of
+/// which they took less. `None` if the user interrupts.
+fn least_disturbed(
+    others: OthersOf,
+    mut run: impl FnMut() -> Result<Option<SizeLook>, Mistake>,
+) -> Result<Option<SizeLook>, Mistake> {
+    let taken = |look: &SizeLook| others(look).unwrap_or(0.0);
+    let mut kept: Option<SizeLook> = None;
     for _ in 0..ATTEMPTS {
         let Some(look) = run()? else { return Ok(None) };
         let is_undisturbed = others(&look).is_none();
@@ -273,41 +281,18 @@ fn with_others(said: String, others: Option<f64>) -> String {
     }
 }
 
-fn tell_interrupted(looks: &[SizeLook]) {
-    ui::note(&interrupted_in_words(looks));
+/// What becomes of the single runs until the user interrupted.
+fn interrupted_in_words(looks: &[SizeLook]) -> &'static str {
+    if is_worth_keeping(looks) {
+        "interrupted before the sizes were compared: the single runs until then are kept"
+    } else {
+        "interrupted before two sizes had a run, so nothing is kept: the same command begins again"
+    }
 }
 
-/// What single runs said until the user interrupted, and what to type to go on with what seems best:
-/// nothing where other processes took CPUs from a size that would be compared, or from one that was
-/// left out for doing less.
-fn interrupted_in_words(looks: &[SizeLook]) -> String {
-    let of_the_most = looks.iter().map(|look| with_others(in_words(look), look.others));
-    let at_rate = looks.iter().filter_map(|look| {
-        let at_rate = look.at_rate?;
-        Some(with_others(rate_in_words(look.size, &at_rate), at_rate.others))
-    });
-    let known: Vec<String> = of_the_most.chain(at_rate).collect();
-    let is_disturbed = |look: &SizeLook| {
-        look.others.is_some() || look.at_rate.is_some_and(|at_rate| at_rate.others.is_some())
-    };
-    let known = match &known[..] {
-        [] => String::new(),
-        [known] => format!(" One run said {known}."),
-        known => format!(" Single runs said {}.", known.join("; ")),
-    };
-    let ComparedSizes { sizes, .. } = to_compare(looks);
-    let named: Vec<String> = sizes.into_iter().map(ServerSize::as_typed).collect();
-    let go_on = if named.len() > 1 && !looks.iter().any(is_disturbed) {
-        format!(
-            "; to compare what seems best so far, put --try {} in place of auto",
-            named.join(",")
-        )
-    } else {
-        String::new()
-    };
-    format!(
-        "interrupted before the sizes were compared, so nothing was kept.{known} The same command begins again{go_on}"
-    )
+/// Whether these looks tell more than what one size does.
+pub(super) fn is_worth_keeping(looks: &[SizeLook]) -> bool {
+    looks.len() > 1
 }
 
 /// Shows what the servers say. The runs are told by their results.
@@ -325,31 +310,4 @@ impl Observer for LookObserver {
     fn run_done(&mut self, _: &Study, _: &Study) {}
 
     fn judged(&mut self, _: &Study) {}
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_disturbed_is_said_to_be_and_nothing_is_advised_from_it() {
-        let size = |threads| ServerSize { workers: 2, threads, keep_alive: true };
-        let look = |threads, rate_per_s| SizeLook {
-            size: size(threads),
-            rate_per_s,
-            is_near_limit: false,
-            cpus_used_up: None,
-            computes: None,
-            others: None,
-            at_rate: None,
-        };
-        let mut looks = [look(2, 60.0), look(3, 80.0)];
-        let quiet = interrupted_in_words(&looks);
-        assert!(quiet.contains("2 x 2: 60.0/s; 2 x 3: 80.0/s. The same command"), "{quiet}");
-        assert!(quiet.contains("put --try 2x2,2x3 in place of auto"), "{quiet}");
-        looks[1].others = Some(0.8);
-        let disturbed = interrupted_in_words(&looks);
-        assert!(disturbed.contains("2 x 3: 80.0/s, while other processes used 0.8 CPUs"));
-        assert!(disturbed.ends_with("The same command begins again"), "{disturbed}");
-    }
 }

@@ -1,6 +1,6 @@
 //! The sentences of a comparison: what it concludes, and no more than its figures say.
 
-use super::best::best;
+use super::best::{best, single_runs};
 use super::change_words::{
     certain_change, change_of_medians, estimate_of, figures, has_changed, interval_of,
     is_another_change, is_hardly_certain, plain_percent, range_of, sentence_of, two_changes,
@@ -17,7 +17,8 @@ use model::comparison::{
 /// The conclusion; a line for each arm if several have an event.
 pub(crate) fn sentence(summary: &SummaryComparison) -> String {
     if summary.metrics.iter().all(|row| row.differences.iter().all(|it| it.blocks == 0)) {
-        return "No block is whole: nothing can be compared.".to_owned();
+        let nothing = "No block is whole: nothing can be compared.".to_owned();
+        return single_runs(summary).into_iter().chain([nothing]).collect::<Vec<_>>().join(" ");
     }
     if summary.question == ComparisonQuestion::Best {
         return best(summary);
