@@ -198,7 +198,7 @@ fn look_again(
 }
 
 /// A look at a size, which is repeated where other processes use the CPUs: then that of the run of
-/// which they took less. `None` if the user interrupts.
+/// which they took less. `None` if the user interrupts the first.
 fn least_disturbed(
     others: OthersOf,
     mut run: impl FnMut() -> Result<Option<SizeLook>, Mistake>,
@@ -206,7 +206,7 @@ fn least_disturbed(
     let taken = |look: &SizeLook| others(look).unwrap_or(0.0);
     let mut kept: Option<SizeLook> = None;
     for _ in 0..ATTEMPTS {
-        let Some(look) = run()? else { return Ok(None) };
+        let Some(look) = run()? else { return Ok(kept) };
         let is_undisturbed = others(&look).is_none();
         if kept.as_ref().is_none_or(|kept| taken(&look) < taken(kept)) {
             kept = Some(look);
