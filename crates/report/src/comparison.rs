@@ -21,7 +21,7 @@ mod best;
 pub(crate) mod change_words;
 pub(crate) mod events;
 mod limits;
-mod pairs;
+pub(crate) mod pairs;
 mod progress;
 mod reasons;
 mod sizes;

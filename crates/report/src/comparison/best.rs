@@ -13,7 +13,10 @@ use model::comparison::{ArmRanking, ComparedMetric, ComparisonDoubt, ComparisonV
 /// Which arm is best. After a search for threads, what the single runs say comes first where the
 /// blocks say less of ordinary traffic.
 pub(super) fn best(summary: &SummaryComparison) -> String {
-    let is_decided = summary.ranking.as_ref().is_some_and(ArmRanking::is_decided);
+    let is_decided = summary
+        .ranking
+        .as_ref()
+        .is_some_and(|it| it.is_decided() || smaller_are_worse_at_p99(summary, it));
     let of_looks = single_runs(summary).filter(|_| summary.connections.is_some() || !is_decided);
     let too_much =
         summary.wanted_per_s.and_then(|rate| sizes::too_much_in_words(&summary.looks, rate));
@@ -152,6 +155,9 @@ fn best_so_far(summary: &SummaryComparison, ranking: &ArmRanking, row: &Compared
         (!letters.is_empty()).then(|| format!("; {where_they_are}: {}", listed(&letters)))
     };
     let margin = plain_percent(summary.margin);
+    if smaller_are_worse_at_p99(summary, ranking) {
+        return to_take_by_p99(summary, ranking, row);
+    }
     let said = format!(
         "{begin}{shared}: so far {} has the best {}, {}{}{}.",
         summary.called(&ranking.best),
@@ -163,6 +169,40 @@ fn best_so_far(summary: &SummaryComparison, ranking: &ArmRanking, row: &Compared
     let tail = of_tails(summary, ranking, &ranking.best, ComparisonVerdict::Worse);
     let why = why_fewer_threads_are_worse(summary, ranking, &ranking.best);
     std::iter::once(said).chain(tail).chain(why).collect::<Vec<_>>().join(" ")
+}
+
+/// The size with the best mean, where only p99 tells that those with fewer threads are worse.
+fn to_take_by_p99(
+    summary: &SummaryComparison,
+    ranking: &ArmRanking,
+    row: &ComparedMetric,
+) -> String {
+    let best = &ranking.best;
+    let open = ranking.unclear.iter().filter(|letter| !is_smaller(summary, letter, best));
+    let open: Vec<String> =
+        open.map(|letter| with_interval(summary, ranking, row, letter)).collect();
+    let open = (!open.is_empty()).then(|| {
+        format!(
+            "Whether {}, with more threads, {} better or worse cannot be told.",
+            listed(&open),
+            if open.len() == 1 { "is" } else { "are" }
+        )
+    });
+    let shared = while_others(summary).map_or_else(String::new, |shared| format!(" {shared}"));
+    let take = format!(
+        "{}take {}, as far as can be told{shared}: {} {}.",
+        summary
+            .rate_per_s
+            .map_or_else(String::new, |rate| format!("At {}/s, ", number::rate_in_words(rate))),
+        summary.called(best),
+        name(row.metric),
+        figures_of_size(summary, row, best)
+    );
+    let limit = of_limit(summary, summary.called(best));
+    let tail = of_tails(summary, ranking, best, ComparisonVerdict::Worse);
+    let why = why_fewer_threads_are_worse(summary, ranking, best);
+    let parts = std::iter::once(take).chain(limit).chain(tail).chain(why).chain(open);
+    parts.collect::<Vec<_>>().join(" ")
 }
 
 /// Why sizes with fewer threads than the one to take are worse at the rate, by what decides or at p99,
@@ -250,6 +290,18 @@ fn of_tails(
         )
     });
     Some(each.collect::<Vec<_>>().join(" ")).filter(|said| !said.is_empty())
+}
+
+/// Whether the mean tells nothing, but p99 tells that all sizes with fewer threads than the one with the
+/// best mean are worse: then that is the one to take, though more threads may be better still.
+fn smaller_are_worse_at_p99(summary: &SummaryComparison, ranking: &ArmRanking) -> bool {
+    let (smaller, others): (Vec<&String>, Vec<&String>) =
+        ranking.unclear.iter().partition(|letter| is_smaller(summary, letter, &ranking.best));
+    summary.rate_per_s.is_some()
+        && !ranking.is_decided()
+        && !smaller.is_empty()
+        && smaller.iter().all(|letter| has_worse_tail(summary, ranking, letter))
+        && others.iter().all(|letter| is_smaller(summary, &ranking.best, letter))
 }
 
 /// Whether an arm has fewer threads than another.
@@ -462,6 +514,33 @@ mod tests {
             said.contains("Whether 2 x 2 (+153 %), with fewer threads, does as much"),
             "{said}"
         );
+    }
+
+    #[test]
+    fn where_p99_alone_tells_that_fewer_threads_are_worse_the_size_is_to_be_taken() {
+        let mut summary = crate::comparison::summary(&testkit::comparison::searched_threads());
+        let ranking = summary.ranking.as_mut().unwrap();
+        ranking.best = "B".to_owned();
+        ranking.unclear = vec!["A".to_owned(), "C".to_owned()];
+        ranking.level_with.clear();
+        ranking.ahead_of.clear();
+        summary.recommended = None;
+        let said = best(&summary);
+        assert!(
+            said.starts_with("At 75/s, take 2 x 3, as far as can be told: mean 59.4"),
+            "{said}"
+        );
+        assert!(said.contains(". 2 x 2, with fewer threads, is worse at p99: "), "{said}");
+        assert!(said.contains("Whether 2 x 5 ("), "{said}");
+        assert!(
+            said.contains("), with more threads, is better or worse cannot be told."),
+            "{said}"
+        );
+        let p99 = summary.metrics.iter_mut().find(|row| row.metric == Metric::P99).unwrap();
+        for difference in &mut p99.differences {
+            difference.verdict = ComparisonVerdict::CannotTell;
+        }
+        assert!(best(&summary).contains("Which is best cannot be told"), "{}", best(&summary));
     }
 
     #[test]

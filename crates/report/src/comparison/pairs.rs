@@ -115,7 +115,7 @@ pub(super) fn arm_change(
 }
 
 /// Whether the arms combine settings, so that some pairs differ in one of them and some in several.
-pub(super) fn are_combinations(summary: &SummaryComparison) -> bool {
+pub(crate) fn are_combinations(summary: &SummaryComparison) -> bool {
     let changes = || changes(summary).into_iter();
     match summary.question {
         ComparisonQuestion::Settings => true,
