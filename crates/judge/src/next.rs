@@ -60,7 +60,9 @@ pub fn next_commands(study: &Study, findings: &[Finding]) -> Vec<NextCommand> {
         Study::Bodies(_) => Vec::new(),
         Study::Capacity(study) => of_capacity(study),
     };
-    if let Some(rest) = to_the_end(study) {
+    // More of an overload only makes its times longer.
+    let is_overload = findings.iter().any(|finding| matches!(finding, Finding::Overloaded(_)));
+    if let Some(rest) = to_the_end(study).filter(|_| !is_overload) {
         // Half a sweep asks for the other half before anything else.
         if matches!(study, Study::Sweep(_)) {
             return vec![rest];

@@ -183,6 +183,9 @@ fn passed(study: &Study, runs: &[NamedRun<'_>]) -> Option<TrustLine> {
         (_, 1, 1) if is_closed && matches!(good.first()?.limit, Some(Limit::NotKnown { .. })) => {
             "longtail was not the limit".to_owned()
         }
+        (_, 1, 1) if others_use_the_cpus(good.first()?.limit.as_ref()) => {
+            "longtail was not the limit".to_owned()
+        }
         (_, 1, 1) => "The server was the limit, not longtail".to_owned(),
         (_, good, all) if good == all => {
             format!("All {all} runs measured the server, not longtail")
@@ -217,6 +220,13 @@ fn passed(study: &Study, runs: &[NamedRun<'_>]) -> Option<TrustLine> {
         others => format!("; {others} others have warnings about longtail"),
     };
     Some(TrustLine::new(Grade::Passed, format!("{what}{colon}{evidence}{limits}{others}.")))
+}
+
+/// Whether the limit is not known and other programs used half of the CPUs or more: what limited the
+/// server may be these.
+fn others_use_the_cpus(limit: Option<&Limit>) -> bool {
+    let Some(Limit::NotKnown { cpu: Some(cpu), .. }) = limit else { return false };
+    cpu.others.is_some_and(|others| others >= cpu.of / 2.0)
 }
 
 /// In how many of several runs something else than the server alone was the limit.

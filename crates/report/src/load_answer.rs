@@ -101,7 +101,10 @@ fn connections_used(run: &SummaryRun<'_>) -> String {
     let count = number::count_of(u64::from(used), "connection");
     // Where connections are closed in between, there were more, one after another.
     let at_a_time = if run.keeps_its_connections() { "" } else { " at a time" };
-    format!(" over {count}{at_a_time}")
+    // Those whose first response never came are not counted.
+    let with_a_response =
+        if run.run.tally.unfinished_above_all() > 0 { " that had a response" } else { "" };
+    format!(" over {count}{at_a_time}{with_a_response}")
 }
 
 /// The response times and their intervals; nothing of a run without response times.

@@ -20,7 +20,7 @@ pub(super) fn ask(run: &Run, percentiles: &[f64]) -> Option<Diagnostic> {
 pub(super) fn assess(from: f64, answers: u64, worth: Option<u64>) -> Assessment {
     let grade = Grade::Note;
     let sentence = format!(
-        "p{} and above are not printed: they need more than {}{}",
+        "p{} and above have no number, at most a range: they need more than {}{}",
         percentile(from),
         counted(answers, "response"),
         worth.map(|worth| format!(" (worth {worth} independent ones)")).unwrap_or_default()

@@ -4,7 +4,7 @@
 use model::{Histogram, TwoGroups};
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, two_groups_of};
+use super::{Finding, requests_of, two_groups_of};
 use crate::sweep_points::SweepPoint;
 use crate::words::count_of;
 
@@ -39,7 +39,7 @@ impl AppVaries {
         let AppVaries { connections, class, groups } = self;
 
         let n = count_of(*connections, "connection");
-        let groups = two_groups_of(groups, class.as_deref());
+        let groups = two_groups_of(groups, &requests_of(class.as_deref()));
         format!("The app itself varies: even at {n}, where no request waits for another, {groups}.")
     }
 }

@@ -258,7 +258,7 @@ fn of_sweep(study: &SweepStudy) -> Vec<Finding> {
     findings.extend(limited::of_sweep(&points, slots));
     findings.extend(heavy_class::of(study, &points));
     findings.extend(points.iter().rev().find_map(|point| never_served::of(point.run)));
-    findings.extend(served_in_turns::of(study, &points));
+    findings.extend(served_in_turns::of(study));
     findings.extend(points.iter().rev().find_map(wait_in_accept_queue::of));
     findings.extend(points.iter().rev().find_map(|point| wait_in_server::of(study, point)));
     findings.extend(points.iter().rev().find_map(|point| accepts_late::of(study, point)));
@@ -458,11 +458,16 @@ impl HighestPercentile {
 }
 
 fn two_groups(groups: &TwoGroups) -> String {
-    two_groups_of(groups, None)
+    two_groups_of(groups, "the requests")
 }
 
-/// The same of the requests of a class.
-fn two_groups_of(groups: &TwoGroups, class: Option<&str>) -> String {
+/// `the requests`, or those of a class.
+fn requests_of(class: Option<&str>) -> String {
+    class.map_or("the requests".to_owned(), |class| format!("the {class} requests"))
+}
+
+/// The same of these requests, such as those of a class.
+fn two_groups_of(groups: &TwoGroups, requests: &str) -> String {
     // Round both shares alike, so that they add up to 100 %.
     let slow = if groups.slow_share >= 0.05 {
         (groups.slow_share * 100.0).round() / 100.0
@@ -471,7 +476,6 @@ fn two_groups_of(groups: &TwoGroups, class: Option<&str>) -> String {
     };
     let [fast_part, slow_part] = [1.0 - slow, slow].map(share);
     let [fast_mean, slow_mean] = [groups.fast_mean, groups.slow_mean].map(brief);
-    let requests = class.map_or("the requests".to_owned(), |class| format!("the {class} requests"));
     format!(
         "{fast_part} of {requests} take {fast_mean} and {slow_part} take {slow_mean}, on average"
     )

@@ -3,7 +3,7 @@
 use model::{Nanos, Run, TwoGroups};
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, Offered, two_groups};
+use super::{Finding, Offered, two_groups_of};
 use crate::words::{brief, few_digits};
 
 /// Open loop: more was offered than the server can do.
@@ -19,6 +19,10 @@ pub struct Overloaded {
     pub growth: Option<f64>,
     /// The fast and the slow requests, if some don't wait at all.
     pub groups: Option<TwoGroups>,
+    /// Whether requests were left without a response, as the run was interrupted: the groups are then of
+    /// those that have one.
+    #[serde(default)]
+    pub has_unfinished: bool,
 }
 
 /// Judges a constant rate: the backlog must have grown all the time.
@@ -32,6 +36,7 @@ pub(super) fn of(run: &Run, offered: Offered) -> Option<Finding> {
             backlog_growth_per_s: backlog.growth,
             growth: statistics.growth(),
             groups: run.tally.response_time.two_groups(),
+            has_unfinished: run.tally.unfinished_above_all() > 0,
         }
         .into()
     })
@@ -49,9 +54,14 @@ impl Overloaded {
         if is_near && difference >= 1.0 { difference } else { self.backlog_growth_per_s }
     }
 
+    fn requests(&self) -> &'static str {
+        if self.has_unfinished { "the requests that were answered" } else { "the requests" }
+    }
+
     pub(super) fn sentence(&self) -> String {
-        let Overloaded { offered_per_s, completed_per_s, backlog_growth_per_s, growth, groups } =
-            self;
+        let Overloaded {
+            offered_per_s, completed_per_s, backlog_growth_per_s, growth, groups, ..
+        } = self;
 
         let [offered, completed, backlog] =
             [*offered_per_s, *completed_per_s, self.growth_in_words()].map(few_digits);
@@ -62,7 +72,7 @@ impl Overloaded {
             (_, Some(groups)) => {
                 format!(
                     "{overload}; {}, and the slow ones take longer and longer.",
-                    two_groups(groups)
+                    two_groups_of(groups, self.requests())
                 )
             }
             // So long does the server take for what a second of load adds to the backlog.

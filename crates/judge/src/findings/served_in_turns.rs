@@ -1,10 +1,9 @@
 //! The server serves one connection several times before it takes the next.
 
-use model::{Diagnostic, SweepStudy};
+use model::{Diagnostic, Run, SweepStudy};
 use serde::{Deserialize, Serialize};
 
 use super::Finding;
-use crate::sweep_points::SweepPoint;
 use crate::words::{count_of, tenths};
 
 /// The server serves one connection several times before it takes the next.
@@ -23,10 +22,12 @@ pub struct ServedInTurns {
     pub is_old_puma: bool,
 }
 
-/// Sums up the runs in which it was seen.
-pub(super) fn of(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Finding> {
+/// Sums up the runs in which it was seen, one that was cut short, too: turns are counted.
+pub(super) fn of(study: &SweepStudy) -> Option<Finding> {
+    let mut runs: Vec<&Run> = study.runs.iter().filter(|run| run.is_evidence()).collect();
+    runs.sort_by_key(|run| run.connections);
     let mut seen: Option<ServedInTurns> = None;
-    for warning in points.iter().flat_map(|point| &point.run.warnings) {
+    for warning in runs.iter().flat_map(|run| &run.warnings) {
         let Diagnostic::ServedInTurns { answers_a_turn: here, varies, waiting } = *warning else {
             continue;
         };

@@ -3,7 +3,7 @@
 use model::{Nanos, TwoGroups};
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, two_groups_of};
+use super::{Finding, requests_of, two_groups_of};
 use crate::sweep_points::SweepPoint;
 use crate::words::{brief, load};
 
@@ -58,7 +58,7 @@ impl Unfair {
         let Unfair { multiple, class, groups, in_order, .. } = self;
 
         let at = load(*multiple);
-        let groups = two_groups_of(groups, class.as_deref());
+        let groups = two_groups_of(groups, &requests_of(class.as_deref()));
         let each = brief(*in_order);
         format!(
             "It is unfair: at {at}, {groups}. Served first come, first served, each would take about {each}."
