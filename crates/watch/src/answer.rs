@@ -210,7 +210,7 @@ pub(crate) fn table(seen: &WatchEvidence, width: Width) -> Vec<String> {
     let headings = columns.iter().map(|at| {
         let (name, leaves) = match HEADS[*at] {
             // Beside figures of this moment, it would be read as the busy ones.
-            (THREADS, leaves) if !are_counted => ("threads in all", leaves),
+            (THREADS, leaves) if !are_counted => ("threads for requests", leaves),
             head => head,
         };
         TableColumn::new(name).leaving(leaves)
@@ -465,7 +465,7 @@ mod tests {
             let seen = WatchEvidence { workers: vec![worker], ..WatchEvidence::default() };
             table(&seen, Width::of(COLUMNS)).remove(0)
         };
-        assert!(head(None).trim().starts_with("threads in all"), "{}", head(None));
+        assert!(head(None).trim().starts_with("threads for requests"), "{}", head(None));
         assert_eq!(head(Some(2)).trim(), "threads");
     }
 

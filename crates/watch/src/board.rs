@@ -789,8 +789,8 @@ impl WatchBoard {
             rate: said
                 .filter(|said| said.workers.iter().all(|worker| worker.ready))
                 .and_then(|_| board.start_rate()),
-            answered: recent(Quantity::Answered),
-            closed: recent(Quantity::Closed),
+            answered: series(Quantity::Answered).and_then(QuantitySeries::recent_rate),
+            closed: series(Quantity::Closed).and_then(QuantitySeries::recent_rate),
             still: board.still(),
             queue: recent(Quantity::AcceptQueue),
             queue_most: series(Quantity::AcceptQueue).and_then(|series| series.most),

@@ -12,6 +12,11 @@ use serde::Serialize;
 
 /// A recent value is the mean over this many seconds.
 const RECENT: f64 = 5.0;
+/// What happens now and then needs more of them to have a mean that does not wander: half of what was
+/// watched, up to this many.
+const LONGEST_RECENT: f64 = 20.0;
+/// A mean of the last seconds that is further from the longer one is of another load.
+const OF_ANOTHER_LOAD: f64 = 0.3;
 /// How many samples of the number of waiting requests are kept: at one a second, the trend is that
 /// of the last two minutes.
 const MOST_SAMPLES: usize = 120;
@@ -162,7 +167,8 @@ impl QuantitySeries {
         self.area += area;
         self.covered += seconds;
         self.recent.push_back((area, seconds));
-        while self.recent.iter().skip(1).map(|(_, seconds)| seconds).sum::<f64>() >= RECENT {
+        while self.recent.iter().skip(1).map(|(_, seconds)| seconds).sum::<f64>() >= LONGEST_RECENT
+        {
             self.recent.pop_front();
         }
     }
@@ -191,7 +197,16 @@ impl QuantitySeries {
     /// Mean over the last seconds. With a single sample, its value; `None` if the last sample found
     /// nothing.
     pub(crate) fn recent(&self) -> Option<f64> {
-        self.mean_of_last(f64::INFINITY)
+        self.mean_of_last(RECENT)
+    }
+
+    /// The same over more seconds the longer the watch lasts, as long as the mean stays about the same:
+    /// for a rate that differs from second to second.
+    pub(crate) fn recent_rate(&self) -> Option<f64> {
+        let recent = self.recent()?;
+        let longer = self.mean_of_last((self.covered / 2.0).max(RECENT))?;
+        let is_of_this_load = (recent - longer).abs() <= OF_ANOTHER_LOAD * longer;
+        Some(if is_of_this_load { longer } else { recent })
     }
 
     /// Leaves only the last value in the mean of the last seconds, because what was before is over.
@@ -403,6 +418,20 @@ mod tests {
         assert_eq!(series.recent(), None, "a gap");
         series.take(seconds(22), Some(1.0));
         assert_eq!(series.recent(), Some(1.0), "nothing of before the gap");
+    }
+
+    #[test]
+    fn a_rate_is_the_mean_of_more_seconds_while_it_is_about_the_same() {
+        let mut counter = QuantitySeries::default();
+        for second in 0..40 {
+            let counted = if second % 10 < 5 { 90.0 } else { 110.0 };
+            counter.count(seconds(second), seconds(second + 1), Some(counted));
+        }
+        assert_eq!((counter.recent(), counter.recent_rate()), (Some(110.0), Some(100.0)));
+        for second in 40..45 {
+            counter.count(seconds(second), seconds(second + 1), Some(10.0));
+        }
+        assert_eq!(counter.recent_rate(), Some(10.0), "another load");
         let mut counter = QuantitySeries::default();
         counter.count(seconds(0), seconds(10), Some(100.0));
         counter.count(seconds(10), seconds(15), Some(5.0));

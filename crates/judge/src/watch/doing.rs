@@ -150,14 +150,15 @@ pub(super) fn of_own_waits(seen: &WatchEvidence) -> Option<String> {
         format!("of {}, by the kernel's account, ", count_of(slots, "thread"))
     };
     let does = format!(
-        "{by_whom}{} (of {} sleeps none ended early, as waits for a pool do)",
+        "{by_whom}{} (all {} sleeps that were seen to end lasted their full time, so none was a wait \
+         that another thread ended)",
         listed(&parts),
         own.ended
     );
     if own.asking < ABOUT_ONE {
         return Some(format!(
-            "Probably the threads are the limit, unless the app sleeps because something is not free \
-             (a poll, a retry, or a pool to which nothing came back meanwhile): {does}."
+            "Probably the threads are the limit: {does}. Only an app that sleeps and looks again whether \
+             something is free (a poll, a retry) would have another limit."
         ));
     }
     let place = backends(seen).unwrap_or_else(|| "what they ask".to_owned());

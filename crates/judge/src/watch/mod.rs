@@ -92,12 +92,14 @@ impl Diagnosis {
                 ));
             }
             let then = held.map(|held| format!(", and then has one for {}", brief(held)));
-            Some(format!(
+            let mean = format!(
                 "A request waits about {} for a thread{}, on average (estimate: {} waiting / {rate}).",
                 brief(wait),
                 then.unwrap_or_default(),
                 seen.waiting(),
-            ))
+            );
+            let where_most_wait = uneven::where_most_wait(seen);
+            Some(std::iter::once(mean).chain(where_most_wait).collect::<Vec<_>>().join(" "))
         });
         let answer =
             [ended, now, estimate.flatten(), waits::full_queue(seen)].into_iter().flatten();

@@ -37,6 +37,22 @@ pub(super) fn where_they_wait(seen: &WatchEvidence) -> String {
     )
 }
 
+/// Where all workers are busy, but nearly all that wait do so in one of them, so that the mean wait is
+/// that of hardly any request: `13 of the 14 wait in worker 1`.
+pub(super) fn where_most_wait(seen: &WatchEvidence) -> Option<String> {
+    const FEWEST: u32 = 4;
+    const MOST_OF_THEM: f64 = 0.8;
+    let inside: Option<Vec<u32>> = seen.workers.iter().map(WatchedWorker::inside).collect();
+    let inside = inside.filter(|inside| inside.len() > 1)?;
+    let all: u32 = inside.iter().sum();
+    let (worker, most) = seen.workers.iter().zip(&inside).max_by_key(|(_, inside)| **inside)?;
+    let is_uneven =
+        all >= FEWEST && f64::from(*most) >= MOST_OF_THEM * f64::from(all) && all == seen.waiting();
+    let most = if *most == all { "All of them".to_owned() } else { format!("{most} of the {all}") };
+    is_uneven
+        .then(|| format!("{most} wait in {}; the requests of the others hardly wait.", worker.name))
+}
+
 /// `4 threads of others are free`
 fn free(seen: &WatchEvidence) -> String {
     let free: u32 = seen.workers.iter().filter_map(WatchedWorker::free).sum();

@@ -305,12 +305,6 @@ pub(super) fn since(seen: &WatchEvidence, found: &Found, wait: Option<Nanos>) ->
     // The first looks may not have shown yet what waited.
     let is_early = span.length <= seen.watched && seen.watched <= span.length + LAST_LOOK;
     let is_all_along = span.is_from_start && is_early;
-    // Looks at the beginning and the end of a watch leave a part of it out.
-    let of_watched = if span.length < seen.watched {
-        format!(" of the {} watched", brief(seen.watched))
-    } else {
-        String::new()
-    };
     let place = if seen.in_kernel() == Some(0) && seen.waiting() > 0 {
         if seen.is_puma { " inside Puma (in its reactor or backlog)" } else { " inside the server" }
     } else {
@@ -319,7 +313,8 @@ pub(super) fn since(seen: &WatchEvidence, found: &Found, wait: Option<Nanos>) ->
     let since = if is_all_along {
         format!("requests waited{place} at every look in the {} watched", brief(seen.watched))
     } else if span.is_from_start || is_early {
-        format!("requests waited{place} at every look for {length}{of_watched}, perhaps longer")
+        // It takes some looks to see what waits, and nothing is known of the time before them.
+        format!("requests waited{place} at every look, for {length} or longer")
     } else {
         format!("requests have waited{place} for {length}")
     };
