@@ -11,7 +11,7 @@ use model::plan::quoted;
 use model::secret::{SECRET, is_secret_name, masked_body, masked_word, masked_words, what_to_put};
 
 use crate::args::other_tools::command_lines::{self, TypedWord};
-use crate::args::other_tools::flags::{BODY, OtherTool, truth_of};
+use crate::args::other_tools::flags::{BODY, OtherTool, Spelling, truth_of};
 use crate::args::other_tools::synonyms;
 use crate::exit::{Mistake, wrong};
 
@@ -255,6 +255,16 @@ impl MaskedWords {
         while let Some(word) = words.get(at) {
             let next = words.get(at + 1);
             let Ok(read) = tool.read(word, next.map(String::as_str)) else {
+                // Go's tools have no letters in one word: what they do not know is one name.
+                if tool.spelling == Spelling::Go
+                    && let Some((name, value)) = plain_flag(word)
+                    && !is_secret_name(name)
+                {
+                    let before = &word[..word.len() - value.len()];
+                    self.push(word, &format!("{before}{}", masked_word(value)));
+                    at += 1;
+                    continue;
+                }
                 return self.take_flags(whole, load, &words[at..]);
             };
             at += 1;
@@ -446,6 +456,15 @@ fn is_text_behind_at(body: &str) -> bool {
     })
 }
 
+/// The name and the value of `-name=value` or `-name`, if that is a plain name.
+fn plain_flag(word: &str) -> Option<(&str, &str)> {
+    let flag = word.strip_prefix('-')?;
+    let flag = flag.strip_prefix('-').unwrap_or(flag);
+    let (name, value) = flag.split_once('=').unwrap_or((flag, ""));
+    let is_plain = name.len() > 1 && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+    is_plain.then_some((name, value))
+}
+
 /// What a flag's value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FlagValue {
@@ -632,6 +651,14 @@ mod tests {
         let hey = ["hey", "-a", "me:hunter2", "-d", secret, "http://h/"];
         assert!(!masked(&hey).concat().contains("hunter2"));
         assert_eq!(masked(&["wrk", "-d", "10s", "http://h/"])[1..3], ["-d", "10s"]);
+        for words in [["-pace=linear", "-rate=5"], ["-pace", "linear"], ["-ab-cd=e", "-rate=5"]] {
+            let vegeta = ["vegeta", "attack", words[0], words[1]];
+            assert_eq!(masked(&vegeta)[2..], words, "no name is cut up");
+        }
+        for words in [["-ame:hunter2", "-rate=5"], ["-auth=hunter2", "-rate=5"]] {
+            let vegeta = ["vegeta", "attack", words[0], words[1]];
+            assert!(!masked(&vegeta).concat().contains("hunter2"));
+        }
     }
 
     #[test]

@@ -111,7 +111,7 @@ pub(super) fn translate(
                     }
                     None if unknown == UnknownFlags::LeftOut => {
                         ours.left_out.push(format!("{why}, and is left out"));
-                        let has_value = tool.url == UrlPlace::Word
+                        let has_value = !matches!(tool.url, UrlPlace::Script(_))
                             && next.is_some_and(|next| may_be_value(next) && !is_url(next));
                         at += usize::from(has_value);
                     }
