@@ -261,6 +261,7 @@ const HEYS_TYPE: &str = "text/html";
 const FORM_TYPE: &str = "application/x-www-form-urlencoded";
 const NO_RATE: &str = "no rate, a closed loop";
 const WAITS: &str = "waits for each connection's response; ours is an open loop that stays on schedule (--late skip leaves out what is late) and uses as few of the -c connections as it needs";
+const CEILING: &str = "is the most requests a second of all VUs together, and k6 sends fewer where responses are slow; ours stays on schedule (--late skip leaves out what is late)";
 const FOR_EVER: &str = "vegeta goes on for ever; ours ends after 10 s unless --for says otherwise";
 const EVERY_HOST: &str = "is for one host; ours connects there whatever the host of a URL";
 /// It sets the header, then replaces all headers.
@@ -631,7 +632,7 @@ const K6: OtherTool = OtherTool {
         flag("d duration", Time, Words(&["--for", "{}"])),
         flag("i iterations", Count, Words(&["-n", "{}"])),
         flag("rps", OneOf(&["0"]), Nothing(NO_RATE)),
-        flag("rps", Number, WordsBut(&["--rate", "{}"], WAITS)),
+        flag("rps", Number, WordsBut(&["--rate", "{}"], CEILING)),
         flag("user-agent", Text, Words(&["-H", "User-Agent: {}"])),
         flag("insecure-skip-tls-verify", No, Words(&["--insecure"])),
         flag("no-connection-reuse", No, Words(&["-k"])),

@@ -3,6 +3,10 @@
 
 use super::script_file;
 
+/// Around the ends of a random number, in a script's text: characters that no script has.
+pub(super) const BEGIN: char = '\u{1}';
+pub(super) const END: char = '\u{2}';
+
 /// A value as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum JsValue {
@@ -34,7 +38,9 @@ impl JsValue {
             Some('[') => {
                 whole(written).map(|parts| JsValue::List(parts.into_iter().map(of_part).collect()))
             }
-            Some('\'' | '"' | '`') => text(written).map(JsValue::Text),
+            Some('\'' | '"' | '`') => text(written).map(|text| {
+                if is_random(&text) { JsValue::Number(text) } else { JsValue::Text(text) }
+            }),
             _ => number(written).map(JsValue::Number),
         };
         known.unwrap_or(JsValue::Computed)
@@ -77,6 +83,12 @@ impl JsValue {
             _ => None,
         }
     }
+}
+
+/// Whether a text is a random number and nothing else.
+fn is_random(text: &str) -> bool {
+    let inside = text.strip_prefix(BEGIN).and_then(|inside| inside.strip_suffix(END));
+    inside.is_some_and(|inside| !inside.contains(BEGIN))
 }
 
 /// The parts of an object or a list that is all of this text.
@@ -421,10 +433,14 @@ fn value_of_constant(code: &str, name: &str) -> Option<JsValue> {
 /// The JSON of a value as JavaScript writes it; `None` if something in it is computed, or may be
 /// written otherwise.
 fn json(value: &JsValue) -> Option<String> {
-    let text = |text: &str| serde_json::to_string(text).ok();
+    let text = |text: &str| {
+        let written = serde_json::to_string(text).ok()?;
+        Some(written.replace("\\u0001", &BEGIN.to_string()).replace("\\u0002", &END.to_string()))
+    };
     match value {
         JsValue::Text(value) => text(value),
         JsValue::Bool(value) => Some(value.to_string()),
+        JsValue::Number(number) if is_random(number) => Some(number.clone()),
         JsValue::Number(number) => {
             let number: f64 = number.parse().ok()?;
             let is_plain = number == 0.0 || (1e-6..1e15).contains(&number);
@@ -483,18 +499,57 @@ fn in_form(text: &str) -> String {
         b' ' => "+".to_owned(),
         b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
         _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        _ if [BEGIN, END].contains(&char::from(byte)) => char::from(byte).to_string(),
         _ => format!("%{byte:02X}"),
     });
     encoded.collect()
 }
 
-/// The script before and behind `const NAME = `, if nothing else goes by that name.
+/// The script before and behind `const NAME =`, `let NAME =` or `var NAME: type =`, if nothing else
+/// goes by that name, and nothing gives it another value.
 fn declared_once<'c>(code: &'c str, name: &str) -> Option<(&'c str, &'c str)> {
     let is_name = !name.is_empty() && name.chars().all(is_of_name);
-    let declaration = format!("const {name} = ");
-    let (before, value) = code.split_once(&declaration)?;
-    let is_once = is_name && !value.contains(&declaration) && !is_parameter(code, name);
-    is_once.then_some((before, value))
+    if !is_name || is_parameter(code, name) {
+        return None;
+    }
+    let mut found = None;
+    let mut at = 0;
+    while let Some(first) = code[at..].chars().next() {
+        let rest = &code[at..];
+        let length = rest.find(|c| !is_of_name(c)).unwrap_or(rest.len());
+        if &rest[..length] != name || code[..at].ends_with('.') {
+            let length = if length > 0 { Some(length) } else { length_of_quoted(rest) };
+            at += length.unwrap_or(first.len_utf8());
+            continue;
+        }
+        let (before, behind) = (code[..at].trim_end(), rest[length..].trim_start());
+        at += length;
+        let declared = ["const", "let", "var"].iter().find_map(|word| {
+            before.strip_suffix(word).filter(|before| !before.ends_with(is_of_name))
+        });
+        let assigned = |text: &'c str| {
+            let value = text.strip_prefix('=').filter(|value| !value.starts_with(['=', '>']));
+            value.map(str::trim_start)
+        };
+        let Some(before) = declared else {
+            let changes = ["++", "--", "+=", "-=", "*=", "||=", "&&=", "??="];
+            let is_changed = assigned(behind).is_some()
+                || changes.iter().any(|change| behind.starts_with(change))
+                || before.ends_with("++")
+                || before.ends_with("--");
+            if is_changed {
+                return None;
+            }
+            continue;
+        };
+        // TypeScript may name a type.
+        let typed = behind.strip_prefix(':').and_then(|it| it.find('=').map(|at| &it[at..]));
+        let value = assigned(behind).or_else(|| assigned(typed?))?;
+        if found.replace((before, value)).is_some() {
+            return None;
+        }
+    }
+    found
 }
 
 /// Whether a function or a loop of the script has a variable of that name.
@@ -573,9 +628,10 @@ pub(super) fn with_environment(
     code: &str,
     given: &dyn Fn(&str) -> Option<String>,
 ) -> WithEnvironment {
+    let code = &with_variables_of_pattern(code);
     let mut written =
         WithEnvironment { code: String::with_capacity(code.len()), missing: Vec::new() };
-    let mut rest = code;
+    let mut rest = code.as_str();
     while let Some(first) = rest.chars().next() {
         if let Some((name, behind)) = variable(rest)
             && !written.code.ends_with(|c| is_of_name(c) || c == '.')
@@ -590,6 +646,40 @@ pub(super) fn with_environment(
         rest = &rest[length..];
     }
     written
+}
+
+/// A script in which `const { A, B = 'b' } = __ENV` is a declaration of each variable.
+fn with_variables_of_pattern(code: &str) -> String {
+    let mut code = code.to_owned();
+    let mut from = 0;
+    while let Some(end) = code[from..].find("= __ENV").map(|at| from + at) {
+        from = end + "= __ENV".len();
+        let is_whole = !code[from..].starts_with(|c| is_of_name(c) || c == '.' || c == '[');
+        let pattern = code[..end].trim_end().strip_suffix('}').filter(|_| is_whole);
+        let Some((before, names)) = pattern.and_then(|pattern| pattern.rsplit_once('{')) else {
+            continue;
+        };
+        let is_declared =
+            ["const", "let", "var"].iter().any(|word| before.trim_end().ends_with(word));
+        let one = |part: &str| {
+            let (names, default) = match part.split_once('=') {
+                Some((names, default)) => (names, format!(" ?? {}", default.trim())),
+                None => (part, String::new()),
+            };
+            let (variable, name) = names.split_once(':').unwrap_or((names, names));
+            format!("const {} = __ENV.{}{default};", name.trim(), variable.trim())
+        };
+        let names = names.split(',').filter(|part| !part.trim().is_empty());
+        if !is_declared || names.clone().any(|part| part.contains("...")) {
+            continue;
+        }
+        let declared: Vec<String> = names.map(one).collect();
+        let begin = before.trim_end().rfind(|c| !is_of_name(c)).map_or(0, |at| at + 1);
+        let declared = declared.join(" ");
+        code.replace_range(begin..from, &declared);
+        from = begin + declared.len();
+    }
+    code
 }
 
 impl WithEnvironment {

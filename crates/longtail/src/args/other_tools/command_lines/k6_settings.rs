@@ -7,9 +7,11 @@ use model::Nanos;
 use model::secret::masked_word;
 
 use super::typed_flags::TypedWord;
-use super::{script_of, value_behind, without_pair};
+use super::{script_of, value_behind};
 use crate::args::other_tools::flags::{NO_SCRIPT, OtherTool, RATE, in_five_digits, is_script};
-use crate::args::other_tools::k6_script::{IterationRate, K6Script, Pauses, ScenarioStart};
+use crate::args::other_tools::k6_script::{
+    IterationRate, K6Script, LineOfScript, Pauses, ScenarioStart, ScenarioUse,
+};
 use crate::args::other_tools::script_file::text_of;
 
 /// Environment variables by which k6 is told the same as by flags, and those flags.
@@ -26,6 +28,10 @@ const K6_SETTINGS: [(&str, &str); 11] = [
     ("K6_NO_CONNECTION_REUSE", "no-connection-reuse"),
     ("K6_NO_VU_CONNECTION_REUSE", "no-vu-connection-reuse"),
 ];
+
+/// Flags of k6 that say how long or how often: one of them takes the place of all that a script or the
+/// environment says of that.
+const LENGTHS: [&str; 3] = ["duration", "iterations", "stage"];
 
 /// What the environment and a script say to a tool.
 #[derive(Default)]
@@ -49,6 +55,8 @@ pub(super) struct Settings {
     pub(super) requests_left_out: u32,
     /// Whether k6's ceiling of a rate is no rate of ours.
     pub(super) leaves_out_rps: bool,
+    /// Whether its script alone says how many virtual users there are, whatever the line says.
+    pub(super) has_own_users: bool,
     /// Why that is not known: how they are sent.
     pub(super) is_uncounted: Option<&'static str>,
     /// What its script has, and no flag here says; `None` if the script is not read.
@@ -70,7 +78,9 @@ pub(super) fn k6_settings(
             continue;
         };
         let Some(known) = tool.flags.iter().find(|known| known.is_called(flag)) else { continue };
-        if tool.has_typed(flag, line) || !known.takes_value() && value != "true" {
+        let is_replaced =
+            LENGTHS.contains(&flag) && LENGTHS.into_iter().any(|it| tool.has_typed(it, line));
+        if is_replaced || tool.has_typed(flag, line) || !known.takes_value() && value != "true" {
             continue;
         }
         settings.words.push(format!("--{flag}"));
@@ -93,7 +103,12 @@ impl Settings {
             let typed = environment.iter().rfind(|(typed, _)| typed == name);
             typed.map(|(_, value)| value.clone()).or_else(|| std::env::var(name).ok())
         };
-        let script = text.and_then(|text| K6Script::in_text(&text, &given, scenario));
+        let said = [&self.words[..], line].concat();
+        let is_said = |flag: &str| tool.has_typed(flag, &said);
+        let has_length = LENGTHS.into_iter().any(is_said);
+        let users = value_typed(tool, &said, "vus").and_then(|users| users.parse().ok());
+        let of_script = LineOfScript { given: &given, scenario, has_length, users };
+        let script = text.and_then(|text| K6Script::in_text(&text, of_script));
         let Some(mut script) = script else {
             if !environment.is_empty() {
                 self.left_out.push(format!("k6's -e cannot be done here: {NO_SCRIPT}"));
@@ -107,11 +122,8 @@ impl Settings {
             self.left_out
                 .push(format!("{} {are} not given: k6 run -e {first}=VALUE", listed(&all)));
         }
-        let said = [&self.words[..], line].concat();
-        let is_said = |flag: &str| tool.has_typed(flag, &said);
-        let has_length = ["duration", "iterations", "stage"].into_iter().any(is_said);
-        let runs_once =
-            script.runs_once && script.shape.is_none() && !has_length && !is_said("vus");
+        let runs_once = script.runs_once && script.shape.is_none() && !has_length;
+        self.note_own_users(script.scenario_use, runs_once, is_said("vus"));
         let mut taken = Vec::new();
         for (flag, value) in script.flags {
             let is_length = ["duration", "iterations"].contains(&flag);
@@ -131,7 +143,9 @@ impl Settings {
             self.words.extend(["--iterations", "1"].map(str::to_owned));
             self.harmless.push("k6 runs a script once unless it is told otherwise".to_owned());
         }
-        if (script.has_one_user || runs_once) && !is_said("vus") {
+        if runs_once {
+            self.ours.extend(["-c", "1"].map(str::to_owned));
+        } else if script.has_one_user && !is_said("vus") {
             self.words.extend(["--vus", "1"].map(str::to_owned));
         }
         if !taken.is_empty() {
@@ -139,22 +153,18 @@ impl Settings {
         }
         let mut is_open = false;
         let mut iterations = None;
-        if let Some(shape) = script.shape.filter(|_| !has_length) {
+        if let Some(shape) = script.shape {
             is_open = shape.is_open;
             iterations = shape.iterations;
             self.differs.extend(shape.said);
-            let mut words = shape.words;
-            if is_said("vus") {
-                words = without_pair(words, "-c");
-            }
-            self.ours.extend(words);
+            self.ours.extend(shape.words);
+            self.has_own_users = true;
         }
         let pauses = std::mem::take(&mut script.pauses);
         let rate = RateOfScript { each: script.requests_each.max(1), is_open, iterations };
         self.take_pauses(tool, line, pauses, &rate, &mut script.not_taken);
-        if !has_length {
-            self.scenarios = script.scenarios;
-        }
+        self.note_ceiling_of_all(tool, line, scenario.is_some() || script.scenarios.len() > 1);
+        self.scenarios = script.scenarios;
         if !is_said("no-thresholds") {
             if scenario.is_some() && !script.thresholds.is_empty() {
                 let said = "k6's thresholds are of all its scenarios, unless they name one; --expect is of this load";
@@ -260,6 +270,36 @@ impl Settings {
                 let what = "its sleep(): without --think the load is many times as high";
                 not_taken.insert(0, what.to_owned());
             }
+        }
+    }
+
+    /// How many virtual users there are if the line's number of them, `is_said`, does not count: k6
+    /// takes notice of it only beside a length, a number of iterations or stages.
+    fn note_own_users(&mut self, scenario_use: ScenarioUse, runs_once: bool, is_said: bool) {
+        self.has_own_users = runs_once || scenario_use == ScenarioUse::Run;
+        if is_said && self.has_own_users {
+            let why = if runs_once {
+                "without a duration, a number of iterations or stages"
+            } else {
+                "beside the scenarios of a script"
+            };
+            self.harmless.push(format!("k6 ignores -u (--vus) {why}"));
+        }
+        if scenario_use == ScenarioUse::ReplacedByNothing {
+            self.left_out.push(
+                "k6 itself refuses this line: a duration, a number of iterations or stages in it takes the place of the script's scenarios, and the script has no default function"
+                    .to_owned(),
+            );
+        }
+    }
+
+    /// k6's `rps` limits all virtual users of all scenarios together.
+    fn note_ceiling_of_all(&mut self, tool: &'static OtherTool, line: &[String], is_one: bool) {
+        let all = [&self.words[..], line].concat();
+        if let Some(rps) = value_typed(tool, &all, "rps").filter(|rps| is_one && *rps != "0") {
+            self.differs.push(format!(
+                "its rps of {rps} is the most requests a second of all scenarios together: make --rate lower by what the others send"
+            ));
         }
     }
 

@@ -118,15 +118,17 @@ fn line_for(
     let load = load_of(whole);
     let script = script_of(tool, theirs);
     let theirs = &[&settings.words, theirs].concat();
-    let theirs =
-        &if settings.leaves_out_rps { without_flag(tool, theirs, "rps") } else { theirs.clone() };
+    let ignored = [(settings.leaves_out_rps, "rps"), (settings.has_own_users, "vus")];
+    let ignored = ignored.into_iter().filter(|(is_ignored, _)| *is_ignored);
+    let theirs = &ignored.fold(theirs.clone(), |line, (_, flag)| without_flag(tool, &line, flag));
     let mut found = translate(tool, load, theirs, UnknownFlags::LeftOut).map_err(wrong)?;
     found.harmless.extend(settings.harmless);
     found.differs.extend(settings.differs);
     found.flags.extend(settings.ours);
-    found.count_requests_of_iterations(settings.requests_each);
+    let has_ceiling = tool.name == "k6" && tool.has_typed("rps", theirs);
+    found.count_requests_of_iterations(settings.requests_each, has_ceiling);
     found.note_requests_left_out(settings.requests_each, settings.requests_left_out);
-    found.note_uncounted(settings.is_uncounted);
+    found.note_uncounted(settings.is_uncounted, has_ceiling);
     found.left_out.extend(settings.left_out);
     if tool.name == "siege" {
         found.take_siege_post();
@@ -153,7 +155,7 @@ fn line_for(
     let words = found.whole_line(whole, tool, beside);
     check_requests_file(whole, &words).map_err(|why| wrong(format!("{refusal}: {why}")))?;
     found.note_missing_files(&words);
-    found.note_too_few_requests(&words);
+    found.note_too_few_requests(tool, &words);
     found.note_lateness(tool, theirs, &words);
     if !settings.follows_nothing {
         found.note_redirects(tool, theirs);
@@ -263,14 +265,6 @@ fn asked_of(tool: &'static OtherTool, words: &[String]) -> Option<String> {
 /// The value behind a flag of ours.
 fn value_behind(words: &[String], flag: &str) -> Option<String> {
     words.windows(2).rfind(|pair| pair[0] == flag).map(|pair| pair[1].clone())
-}
-
-/// Words without a flag and its value.
-fn without_pair(mut words: Vec<String>, flag: &str) -> Vec<String> {
-    if let Some(at) = words.iter().position(|word| word == flag) {
-        words.drain(at..(at + 2).min(words.len()));
-    }
-    words
 }
 
 /// Reads the requests file of our line, if it is there: what is wrong with it, such as a second
@@ -541,10 +535,11 @@ mod tests {
         let noted = |line: &str| {
             let words: Vec<String> = line.split(' ').map(|it| it.replace('_', " ")).collect();
             let mut found = Translation::default();
-            found.note_too_few_requests(&words);
+            found.note_too_few_requests(OtherTool::of("k6").unwrap(), &words);
             found.fails
         };
-        let expected = ["50 responses cannot show p99 < 250ms (exit code 1): -n 400 can"];
+        let expected =
+            ["50 responses are too few to show p99 < 250ms (exit code 1): -n 400 makes enough"];
         assert_eq!(noted("load -n 50 --expect p99_<_250ms http://h/"), expected);
         assert!(noted("load -n 400 --expect p99_<_250ms http://h/").is_empty());
         assert!(noted("load -n 50 --expect mean_<_250ms http://h/").is_empty());

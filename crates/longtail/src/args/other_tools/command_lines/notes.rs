@@ -54,7 +54,7 @@ impl Translation {
 
     /// Expectations that this number of requests cannot show, so that our line ends with exit code
     /// 1 where the other tool's ends with 0.
-    pub(super) fn note_too_few_requests(&mut self, words: &[String]) {
+    pub(super) fn note_too_few_requests(&mut self, tool: &OtherTool, words: &[String]) {
         let number = |flag: &str| value_behind(words, flag)?.parse::<u64>().ok();
         let time = |flag: &str| value_behind(words, flag)?.parse::<Nanos>().ok();
         let rate = value_behind(words, "--rate");
@@ -91,12 +91,16 @@ impl Translation {
             let enough = match by_time.filter(|_| number("-n").is_none()) {
                 // Responses take time, too, and what is near the least may not be enough.
                 Some((per_s, _)) => {
-                    format!("--for={}s", (1.5 * needed as f64 / per_s).ceil())
+                    format!(
+                        "--for={}s, longer than {}'s, makes enough",
+                        (1.5 * needed as f64 / per_s).ceil(),
+                        tool.name
+                    )
                 }
-                None => format!("-n {}", requests * needed.div_ceil(requests.max(1))),
+                None => format!("-n {} makes enough", requests * needed.div_ceil(requests.max(1))),
             };
             self.fails.push(format!(
-                "{requests} responses cannot show {expected} (exit code 1): {enough} can"
+                "{requests} responses are too few to show {expected} (exit code 1): {enough}"
             ));
         }
     }

@@ -492,7 +492,8 @@ impl Translation {
     }
 
     /// k6 counts iterations, each of which may send several requests.
-    pub(super) fn count_requests_of_iterations(&mut self, each: u32) {
+    /// `is_of_requests`: whether its rate is one of requests.
+    pub(super) fn count_requests_of_iterations(&mut self, each: u32, is_of_requests: bool) {
         if each < 2 {
             return;
         }
@@ -502,8 +503,9 @@ impl Translation {
             let Ok(iterations) = self.flags[at].parse::<u64>() else { continue };
             self.flags[at] = iterations.saturating_mul(each.into()).to_string();
         }
+        let count = if is_of_requests { "-n counts" } else { "-n and --rate count" };
         self.differs.push(format!(
-            "--mix draws its {each} requests at random, equally likely, so not as many of each in a short run; k6 sends them in their order, as ours does from a file (--requests FILE); k6 counts iterations, -n and --rate count requests"
+            "--mix draws its {each} requests at random, equally likely, so not as many of each in a short run; k6 sends them in their order, as ours does from a file (--requests FILE); k6 counts iterations, {count} requests"
         ));
     }
 
@@ -519,18 +521,17 @@ impl Translation {
     }
 
     /// How k6's requests are sent, where that does not tell how many each iteration sends.
-    pub(super) fn note_uncounted(&mut self, how: Option<&str>) {
+    /// `is_of_requests`: whether its rate is one of requests.
+    pub(super) fn note_uncounted(&mut self, how: Option<&str>, is_of_requests: bool) {
         let Some(how) = how else { return };
-        let counts = ["-n", "--rate", "--ramp", "--steps"].into_iter();
+        // A rate of k6's --rps is one of requests for k6, too.
+        let counts = ["-n", "--ramp", "--steps"].into_iter();
+        let counts = counts.chain(Some("--rate").filter(|_| !is_of_requests));
         let with_value = |flag: &str| {
             let at = self.flags.iter().position(|word| word == flag)?;
             Some(self.flags.get(at..at + 2)?.join(" "))
         };
         let mut counts: Vec<String> = counts.filter_map(with_value).collect();
-        // A rate of --rps is one of requests for k6, too.
-        if counts.len() > 1 {
-            counts.clear();
-        }
         counts.extend(with_value("--reconnect-after"));
         if !counts.is_empty() {
             let several = self.flags.iter().any(|flag| flag == "--mix");

@@ -319,7 +319,10 @@ pub(super) fn ramp(
     let mut said = Vec::new();
     let others: Vec<String> = parts[first + 1..].iter().map(|part| part.words.join(" ")).collect();
     if !others.is_empty() {
-        said.push(format!("behind its first stage: {}", listed(&others)));
+        said.push(format!(
+            "this line is the first of its stages; run the others after it: {}",
+            listed(&others)
+        ));
     }
     if let Some(lowest) = parts.iter().find_map(|part| part.lowest.filter(|rate| *rate > 0.0)) {
         let lowest = in_five_digits(lowest);

@@ -44,6 +44,18 @@ const NOT_TAKEN: [&str; 8] = [
     "tlsVersion",
 ];
 
+/// What k6 does with the scenarios of a script.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum ScenarioUse {
+    /// There are none, or the line takes their place with the default function.
+    #[default]
+    None,
+    /// It runs them.
+    Run,
+    /// The line takes their place, and the script has no default function: k6 refuses that.
+    ReplacedByNothing,
+}
+
 /// What a script says of its load.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct K6Script {
@@ -54,6 +66,7 @@ pub(super) struct K6Script {
     pub(super) has_one_user: bool,
     /// Whether its options say neither how long nor how often: k6 then runs it once.
     pub(super) runs_once: bool,
+    pub(super) scenario_use: ScenarioUse,
     /// What its scenarios or stages say; beside them k6 ignores its `vus` and `duration`.
     pub(super) shape: Option<LoadShape>,
     /// Our words for its thresholds.
@@ -80,18 +93,43 @@ pub(super) struct K6Script {
     pub(super) missing: Vec<String>,
 }
 
+/// What the line of k6 says to its script.
+#[derive(Clone, Copy)]
+pub(super) struct LineOfScript<'a> {
+    /// The variables of its environment.
+    pub(super) given: &'a dyn Fn(&str) -> Option<String>,
+    /// The scenario that is meant, of several.
+    pub(super) scenario: Option<&'a str>,
+    /// Whether the line says how long or how often: k6 then takes no notice of what the script says of
+    /// that, nor of its stages and scenarios, and runs its default function.
+    pub(super) has_length: bool,
+    /// The number of virtual users that the line says.
+    pub(super) users: Option<u32>,
+}
+
+impl LineOfScript<'_> {
+    /// The options of a script that are left beside the line.
+    fn options_left(&self, options: &JsValue) -> JsValue {
+        const LENGTHS: [&str; 4] = ["duration", "iterations", "stages", "scenarios"];
+        let is_left = |name: &str| match self {
+            LineOfScript { has_length: true, .. } => !LENGTHS.contains(&name),
+            LineOfScript { users, .. } => name != "vus" || users.is_none(),
+        };
+        let left = options.fields().iter().filter(|(name, _)| is_left(name)).cloned();
+        let users = self.users.map(|users| ("vus".to_owned(), JsValue::Number(users.to_string())));
+        JsValue::Object(left.chain(users).collect())
+    }
+}
+
 impl K6Script {
-    /// That of a text; `None` if it is no script of k6. `given`: the variables of its environment.
-    /// `scenario`: the one of several that is meant.
-    pub(super) fn in_text(
-        text: &str,
-        given: &dyn Fn(&str) -> Option<String>,
-        scenario: Option<&str>,
-    ) -> Option<K6Script> {
+    /// That of a text; `None` if it is no script of k6.
+    pub(super) fn in_text(text: &str, line: LineOfScript<'_>) -> Option<K6Script> {
+        let LineOfScript { given, scenario, .. } = line;
         let environment = with_environment(&without_comments(text), given);
         let code = with_random_numbers(&environment.code);
         let has_options = code.contains("options");
-        let all_options = exported_object(&code, "options");
+        let written_options = exported_object(&code, "options");
+        let all_options = written_options.as_ref().map(|all| line.options_left(all));
         let scenarios = all_options.as_ref().map(ScenarioStart::all_in).unwrap_or_default();
         let options = match scenario {
             Some(name) => all_options.as_ref().map(|options| with_one_scenario(options, name)),
@@ -111,6 +149,13 @@ impl K6Script {
         }
         let mut script =
             K6Script { missing: environment.missing, scenarios, ..K6Script::default() };
+        let has_scenarios =
+            written_options.as_ref().is_some_and(|options| options.field("scenarios").is_some());
+        script.scenario_use = match has_scenarios {
+            true if !line.has_length => ScenarioUse::Run,
+            true if !code.contains("export default") => ScenarioUse::ReplacedByNothing,
+            _ => ScenarioUse::None,
+        };
         let mut once: Vec<String> = Vec::new();
         let mut repeated = code.clone();
         for name in RUN_ONCE {
@@ -120,10 +165,11 @@ impl K6Script {
             }
         }
         // What other scenarios do is no part of this one, unless it calls their functions.
-        for name in functions_of(all_options.as_ref()) {
+        let others =
+            functions_of(written_options.as_ref()).into_iter().chain(["default".to_owned()]);
+        for name in others {
             let is_called = body.as_deref().is_some_and(|body| body.contains(&format!("{name}(")));
-            if scenario.is_some()
-                && !functions.contains(&name)
+            if !functions.contains(&name)
                 && !is_called
                 && let Some(other) = body_of_function(&code, &name)
             {
@@ -177,6 +223,7 @@ impl K6Script {
             script.not_take(what);
         }
         script.name_additions(&code);
+        script.name_varying_body(&code);
         script.name_numbers(&code, users.filter(|_| has_user_numbers));
         Some(script)
     }
@@ -298,6 +345,19 @@ impl K6Script {
         }
     }
 
+    /// Says that `-d` sends one body, where a script may make another one each time.
+    fn name_varying_body(&mut self, code: &str) {
+        const SOURCES: [&str; 7] =
+            ["random", "uuid", "__VU", "__ITER", "Date", "exec.", "iterationIn"];
+        let has_unknown = self.request.windows(2).any(|pair| pair[0] == "-d" && pair[1] == BODY);
+        if has_unknown && SOURCES.iter().any(|source| code.contains(source)) {
+            self.not_take(
+                "that its body may differ each time (-d sends one; --mix varies numbers: {1..500})"
+                    .to_owned(),
+            );
+        }
+    }
+
     fn not_take(&mut self, what: String) {
         if !self.not_taken.contains(&what) {
             self.not_taken.push(what);
@@ -316,7 +376,7 @@ impl K6Script {
         };
         let is_read = match &requests[..] {
             [] => false,
-            [request] if request.url.as_deref().is_none_or(|url| !varies(url)) => {
+            [request] if !request.varies() => {
                 self.take_request(request);
                 true
             }
@@ -342,7 +402,11 @@ impl K6Script {
             let unread: Vec<_> = unread.filter_map(|call| ScriptRequest::of(code, call)).collect();
             match &unread[..] {
                 // However often it is sent, it is this one.
-                [request] if !has_batch => self.take_request(request),
+                [request] if !has_batch => {
+                    if !request.varies() || !self.take_mix(&unread) {
+                        self.take_request(request);
+                    }
+                }
                 several
                     if !has_batch
                         && of_body.iter().filter(is_request).count() == count
@@ -372,7 +436,7 @@ impl K6Script {
         match status_of_checks(&checks) {
             // A check of ours is of all responses.
             Some((status, others))
-                if checks.len() == count
+                if (count == 1 || checks.len() == count)
                     && !has_batch
                     && !checks.iter().any(|check| check.is_conditional) =>
             {
@@ -382,8 +446,12 @@ impl K6Script {
                 }
             }
             _ if checks.is_empty() => {}
-            Some(_) => self.not_take(
-                "its checks of some of its requests (--check is of all responses)".to_owned(),
+            Some((status, _)) => self.not_take(format!(
+                "its checks (--check status={status} is of all responses, theirs may not be)"
+            )),
+            None if have_several_statuses(&checks) => self.not_take(
+                "its checks, which expect another status for one request than for another (--check is of all responses)"
+                    .to_owned(),
             ),
             None => self.not_take(format!("its checks ({})", known_checks(&checks))),
         }
@@ -420,15 +488,25 @@ impl K6Script {
         }
         match &request.body {
             ScriptBody::None => {}
-            ScriptBody::Text(body) => self.request.extend(with_value(&["-d", "{}"], body)),
+            ScriptBody::Text(body) if !varies(body) => {
+                self.request.extend(with_value(&["-d", "{}"], body));
+            }
             ScriptBody::File(file) => self.request.extend(["-D".to_owned(), file.clone()]),
-            ScriptBody::Computed => self.request.extend(["-d", BODY].map(str::to_owned)),
+            // Ours sends one body, and the script another one each time.
+            ScriptBody::Text(_) | ScriptBody::Computed => {
+                self.request.extend(["-d", BODY].map(str::to_owned));
+            }
         }
         if request.is_own_form() {
             self.request.extend(["-T", FORM].map(str::to_owned));
         }
         for header in &request.headers {
-            self.request.extend(["-H".to_owned(), header.clone()]);
+            if varies(header) {
+                let name = header.split(':').next().unwrap_or_default();
+                self.not_take(format!("its header {name} (-H)"));
+            } else {
+                self.request.extend(["-H".to_owned(), header.clone()]);
+            }
         }
         self.take_rest(std::slice::from_ref(request));
     }
@@ -550,6 +628,13 @@ fn status_of_checks(checks: &[&JsCall<'_>]) -> Option<(u16, usize)> {
     statuses.iter().all(|status| *status == first).then_some((first, others))
 }
 
+/// Whether each of these calls of `check` asks for one status, and not all for the same.
+fn have_several_statuses(checks: &[&JsCall<'_>]) -> bool {
+    let one = |check: &&JsCall<'_>| status_of_checks(&[*check]).map(|(status, _)| status);
+    let statuses: Option<Vec<u16>> = checks.iter().map(one).collect();
+    statuses.is_some_and(|all| all.windows(2).any(|pair| pair[0] != pair[1]))
+}
+
 /// `'ok': (r) => r.status === 200`
 fn status_of_condition(written: &str) -> Option<u16> {
     let (before, body) = written.split_once("=>")?;
@@ -568,9 +653,13 @@ fn status_of_condition(written: &str) -> Option<u16> {
 mod tests {
     use super::*;
 
+    /// A line that says nothing but the script.
+    const BARE: LineOfScript<'static> =
+        LineOfScript { given: &|_| None, scenario: None, has_length: false, users: None };
+
     /// A script without an environment.
     fn script(text: &str) -> Option<K6Script> {
-        K6Script::in_text(text, &|_| None, None)
+        K6Script::in_text(text, BARE)
     }
 
     /// What is taken of a script whose iterations do this.
@@ -779,7 +868,7 @@ mod tests {
             ),
         ] {
             let script = format!("export default function () {{\n  {body}\n}}");
-            let found = K6Script::in_text(&script, &|_| None, None).unwrap();
+            let found = K6Script::in_text(&script, BARE).unwrap();
             let mut words = found.request.clone();
             words.extend(found.url);
             words.extend(found.not_taken.iter().map(|what| format!("not {what}")));
@@ -890,7 +979,7 @@ mod tests {
             ),
             (
                 "check(http.get('http://h/a'), { a: (r) => r.status === 200 }); http.get('http://h/b');",
-                "--mix GET /a, GET /b http://h/ not its checks of some of its requests (--check is of all responses)",
+                "--mix GET /a, GET /b http://h/ not its checks (--check status=200 is of all responses, theirs may not be)",
             ),
             (
                 "check(http.post('http://h/', 'a=1', { timeout: '5s' }), {});",
@@ -1012,7 +1101,7 @@ mod tests {
             ("x && http.put('http://h/', 'a');", "-m PUT -d a http://h/ sent under a condition"),
             (
                 "const r = http.get('http://h/'); if (x) check(r, { ok: (r) => r.status === 200 });",
-                "http://h/ not its checks of some of its requests (--check is of all responses)",
+                "http://h/ not its checks (--check status=200 is of all responses, theirs may not be)",
             ),
         ] {
             assert_eq!(taken_of_iteration(body), expected, "{body}");
@@ -1056,7 +1145,9 @@ mod tests {
             ("a", "--rate 50/s --for 2s http://h/x"),
             ("b", "-c 5 --for 3s -m POST -d y http://h/y"),
         ] {
-            let found = K6Script::in_text(several, &|_| None, Some(scenario)).unwrap();
+            let found =
+                K6Script::in_text(several, LineOfScript { scenario: Some(scenario), ..BARE })
+                    .unwrap();
             let starts: Vec<&str> = found.scenarios.iter().map(|it| &*it.when).collect();
             assert_eq!(starts, ["from the start", "30s after the start"]);
             assert_eq!(line(found), expected);
@@ -1104,7 +1195,7 @@ mod tests {
             Some(value.to_owned())
         };
         assert_eq!(
-            line(K6Script::in_text(&text, &given, None).unwrap()),
+            line(K6Script::in_text(&text, LineOfScript { given: &given, ..BARE }).unwrap()),
             "--vus 7 --duration 60s --think 500ms -H A: b d http://it's/a/3"
         );
     }

@@ -3,9 +3,9 @@
 use model::Nanos;
 
 use super::load_shape::time;
-use super::varying_numbers::{BEGIN, END, as_written, varies, with_ends};
+use super::varying_numbers::{as_written, varies, with_ends};
 use crate::args::other_tools::js_literals::{
-    JsCall, JsValue, form, opened_file, value_with_constants,
+    BEGIN, END, JsCall, JsValue, form, opened_file, value_with_constants,
 };
 
 /// The body of a request.
@@ -75,8 +75,8 @@ impl ScriptRequest {
         let body = match &sent {
             JsValue::Nothing => ScriptBody::None,
             JsValue::Text(body) if body.is_empty() => ScriptBody::None,
-            JsValue::Text(body) if !varies(body) => ScriptBody::Text(body.clone()),
-            JsValue::Object(_) => match form(&sent).filter(|body| !varies(body)) {
+            JsValue::Text(body) => ScriptBody::Text(body.clone()),
+            JsValue::Object(_) => match form(&sent) {
                 Some(body) => ScriptBody::Text(body),
                 None => ScriptBody::Computed,
             },
@@ -122,6 +122,13 @@ impl ScriptRequest {
         self.is_form && !self.headers.iter().any(says_type)
     }
 
+    /// Whether a number in it differs from request to request.
+    pub(super) fn varies(&self) -> bool {
+        let in_body = matches!(&self.body, ScriptBody::Text(body) if varies(body));
+        let in_url = self.url.as_deref().is_some_and(varies);
+        in_url || in_body || self.headers.iter().any(|header| varies(header))
+    }
+
     fn take_parameter(&mut self, name: &str, value: &JsValue) {
         match (name, value) {
             ("headers", JsValue::Object(headers)) => {
@@ -131,7 +138,7 @@ impl ScriptRequest {
                         continue;
                     }
                     match value {
-                        JsValue::Text(value) if !varies(value) => {
+                        JsValue::Text(value) | JsValue::Number(value) => {
                             self.headers.push(format!("{name}: {value}"));
                         }
                         _ => self.not_taken.push(format!("its header {name} (-H)")),
@@ -184,17 +191,18 @@ impl ScriptRequest {
 /// The type of a body that k6 makes of an object.
 pub(super) const FORM: &str = "application/x-www-form-urlencoded";
 
-/// A text in quotes, as a line of `--mix` reads it; `None` if it has what begins a value that varies
-/// there, such as `{1..9}`, or a control character.
+/// A text in quotes, as a line of `--mix` reads it, random numbers as ranges; `None` if it has itself
+/// what begins a value that varies there, such as `{1..9}`, or a control character.
 pub(crate) fn quoted_in_mix(text: &str) -> Option<String> {
     let may_vary = text.split('{').skip(1).any(|behind| {
         let inside = behind.split_once('}').map_or("", |(inside, _)| inside);
         !inside.is_empty() && !inside.contains('"')
     });
-    if may_vary || text.contains(char::is_control) {
+    let is_plain = |c: char| !c.is_control() || [BEGIN, END].contains(&c);
+    if may_vary || !text.chars().all(is_plain) {
         return None;
     }
-    Some(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
+    Some(with_ends(&format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))))
 }
 
 /// `http.get` and the like: the method, or `request`, whose first argument says it.

@@ -1,11 +1,7 @@
 //! Numbers in a script of k6 that differ from request to request: random ones, and that of the
 //! virtual user. They become ranges, as `--mix` has them.
 
-use crate::args::other_tools::js_literals::TEMPLATE_OF_URL;
-
-/// Around the ends of a random number, in a script's text: characters that no script has.
-pub(super) const BEGIN: char = '\u{1}';
-pub(super) const END: char = '\u{2}';
+use crate::args::other_tools::js_literals::{BEGIN, END, TEMPLATE_OF_URL};
 
 /// Whether a random number is in this text.
 pub(super) fn varies(text: &str) -> bool {
