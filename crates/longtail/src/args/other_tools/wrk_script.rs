@@ -120,6 +120,9 @@ impl WrkScript {
             }
         }
         script.take_formats(text, &formats);
+        if formats.len() == 1 {
+            script.name_choices(text);
+        }
         if puts_requests_together(text) {
             script.not_take(PIPELINING.to_owned());
         }
@@ -296,14 +299,30 @@ impl WrkScript {
         if formats.len() > 1 && takes_turns.is_none() {
             self.mix = mix;
             self.has_several = self.mix.is_none();
+            if self.has_several {
+                self.not_taken.push("several requests (--mix or --requests FILE)".to_owned());
+            }
             self.not_taken.extend(match how_often {
-                _ if self.has_several => {
-                    Some("several requests (--mix or --requests FILE)".to_owned())
+                HowOften::Weights { weights, .. } if self.has_several => {
+                    let weights: Vec<String> = weights.iter().map(u32::to_string).collect();
+                    Some(format!("that it sends them {} (weights of --mix)", weights.join(" to ")))
+                }
+                HowOften::Unknown if self.has_several => {
+                    Some("how often it sends each (weights of --mix)".to_owned())
                 }
                 HowOften::Weights { is_counted: true, .. } => Some(order_of("requests")),
                 HowOften::Unknown => Some(ALL_ALIKE.replace("{}", "request")),
                 HowOften::Weights { .. } | HowOften::Listed => None,
             });
+        }
+    }
+
+    /// Names that its one call of `wrk.format` sends different requests.
+    fn name_choices(&mut self, text: &str) {
+        if self.method == Some(Said::Computed) {
+            self.not_take("how often it sends which method (--mix takes weights)".to_owned());
+        } else if self.body == Some(Said::Computed) && text.contains("math.random") {
+            self.not_take("that its body may differ each time (--mix varies numbers)".to_owned());
         }
     }
 
