@@ -507,7 +507,7 @@ fn in_form(text: &str) -> String {
 
 /// The script before and behind `const NAME =`, `let NAME =` or `var NAME: type =`, if nothing else
 /// goes by that name, and nothing gives it another value.
-fn declared_once<'c>(code: &'c str, name: &str) -> Option<(&'c str, &'c str)> {
+pub(super) fn declared_once<'c>(code: &'c str, name: &str) -> Option<(&'c str, &'c str)> {
     let is_name = !name.is_empty() && name.chars().all(is_of_name);
     if !is_name || is_parameter(code, name) {
         return None;
@@ -577,7 +577,7 @@ fn is_parameter(code: &str, name: &str) -> bool {
 }
 
 /// Where the statement ends that begins here.
-fn end_of_statement(code: &str) -> usize {
+pub(super) fn end_of_statement(code: &str) -> usize {
     end_of(code, |at, letter| is_end_of_statement(code, at, letter))
 }
 
@@ -610,7 +610,7 @@ fn end_of(code: &str, is_end: impl Fn(usize, char) -> bool) -> usize {
     at
 }
 
-fn is_of_name(letter: char) -> bool {
+pub(super) fn is_of_name(letter: char) -> bool {
     letter.is_alphanumeric() || "_$".contains(letter)
 }
 

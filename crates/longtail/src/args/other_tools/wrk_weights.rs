@@ -1,5 +1,5 @@
 //! How often a script of wrk sends each of its requests, where what decides is plain: one random
-//! number, or one counter, that is compared with numbers.
+//! number, or one counter, that is compared with numbers. Scripts of k6 count likewise.
 
 use super::lua_literals::{arguments, goes_on, parts_and_rest, value_in_request, words};
 
@@ -26,9 +26,9 @@ struct Arm<'t> {
 
 /// What a condition compares.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Draw {
-    /// At least 0 and less than 1.
-    Fraction,
+pub(super) enum Draw {
+    /// At least 0 and less than this.
+    Fraction { of: u32 },
     /// From the least to the most, both included.
     Whole { least: u32, most: u32 },
     /// One more with each request.
@@ -36,7 +36,7 @@ enum Draw {
 }
 
 /// `n % 10 == 0`
-struct Condition<'t> {
+pub(super) struct Condition<'t> {
     /// What is drawn, as it stands in the script.
     drawn: &'t str,
     draw: Draw,
@@ -162,9 +162,6 @@ impl<'t> Condition<'t> {
         let found = comparisons.into_iter().find_map(|it| Some((it, written.split_once(it)?)));
         let (comparison, (drawn, bound)) = found?;
         let (drawn, bound) = (drawn.trim(), bound.trim());
-        let is_plain = bound.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-        let number: f64 = bound.parse().ok().filter(|_| is_plain)?;
-        let digits = bound.split_once('.').map_or(0, |(_, behind)| behind.len() as u32);
         let (drawn, modulus) = match drawn.rsplit_once('%') {
             None => (drawn, None),
             Some((drawn, modulus)) => {
@@ -173,6 +170,20 @@ impl<'t> Condition<'t> {
             }
         };
         let draw = Draw::of(text, body, drawn)?;
+        Condition::with(drawn, draw, modulus, comparison, bound)
+    }
+
+    /// One with a bound as it is written; `None` if that is no plain number.
+    pub(super) fn with(
+        drawn: &'t str,
+        draw: Draw,
+        modulus: Option<u32>,
+        comparison: &'static str,
+        bound: &str,
+    ) -> Option<Condition<'t>> {
+        let is_plain = bound.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let number: f64 = bound.parse().ok().filter(|_| is_plain)?;
+        let digits = bound.split_once('.').map_or(0, |(_, behind)| behind.len() as u32);
         Some(Condition { drawn, draw, modulus, comparison, bound: number, digits })
     }
 
@@ -224,7 +235,7 @@ impl Draw {
     fn of_ends(ends: &[&str]) -> Option<Draw> {
         let ends: Option<Vec<u32>> = ends.iter().map(|end| end.parse().ok()).collect();
         match ends?[..] {
-            [] => Some(Draw::Fraction),
+            [] => Some(Draw::Fraction { of: 1 }),
             [most] => Some(Draw::Whole { least: 1, most }),
             [least, most] => Some(Draw::Whole { least, most }),
             _ => None,
@@ -234,7 +245,7 @@ impl Draw {
 
 /// How many of the values of what is drawn meet each condition and none before it, and how many
 /// meet none; `None` if several things are drawn, or one of these is 0.
-fn weights(conditions: &[Condition<'_>]) -> Option<HowOften> {
+pub(super) fn weights(conditions: &[Condition<'_>]) -> Option<HowOften> {
     let first = conditions.first()?;
     let is_one = conditions.iter().all(|it| it.drawn == first.drawn);
     // A call draws anew in each condition.
@@ -243,17 +254,18 @@ fn weights(conditions: &[Condition<'_>]) -> Option<HowOften> {
         return None;
     }
     let values: Vec<f64> = match first.draw {
-        Draw::Fraction => {
+        Draw::Fraction { of } => {
             // In the middle of parts that no bound divides.
             let digits = conditions.iter().map(|it| it.digits).max()?;
-            let parts = 10_u32.checked_pow(digits).filter(|parts| *parts <= MOST_VALUES)?;
+            let parts = 10_u32.checked_pow(digits)?;
+            let all = parts.checked_mul(of).filter(|all| *all <= MOST_VALUES)?;
             if conditions
                 .iter()
                 .any(|it| ["==", "~="].contains(&it.comparison) || it.modulus.is_some())
             {
                 return None;
             }
-            (0..parts).map(|part| (f64::from(part) + 0.5) / f64::from(parts)).collect()
+            (0..all).map(|part| (f64::from(part) + 0.5) / f64::from(parts)).collect()
         }
         Draw::Whole { least, most } => {
             let count = most.checked_sub(least)?.checked_add(1)?;

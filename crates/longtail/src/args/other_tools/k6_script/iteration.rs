@@ -78,6 +78,9 @@ pub(super) fn is_same_behind_each(of_body: &[JsCall<'_>]) -> bool {
     })
 }
 
+/// How requests are sent of which it is a condition that decides.
+pub(super) const UNDER_CONDITION: &str = "under a condition";
+
 /// Why it is not plain how many requests an iteration sends: how they are sent. `None` if each is
 /// sent once in every iteration, and there are no others in the script.
 pub(super) fn why_uncounted(all: &[JsCall<'_>], of_body: &[JsCall<'_>]) -> Option<&'static str> {
@@ -98,7 +101,7 @@ pub(super) fn why_uncounted(all: &[JsCall<'_>], of_body: &[JsCall<'_>]) -> Optio
         || of_body.iter().filter(is_request).any(|call| call.is_conditional)
         || has_end("catch")
     {
-        Some("under a condition")
+        Some(UNDER_CONDITION)
     } else if sent != all.iter().filter(is_request).count() {
         Some("in another function")
     } else {

@@ -2,7 +2,9 @@
 //! its requests. Nothing is run, and nothing is guessed: whatever is computed or imported is not
 //! known, and a word stands for it.
 
+mod branch_shares;
 mod iteration;
+mod list_picks;
 mod load_shape;
 mod script_requests;
 mod varying_numbers;
@@ -11,7 +13,11 @@ pub(super) use iteration::Pauses;
 pub(super) use load_shape::{IterationRate, LoadShape, ScenarioStart, Stages};
 pub(super) use script_requests::quoted_in_mix;
 
-use iteration::{Pause, RUN_ONCE, functions_of, is_same_behind_each, why_uncounted, with_batches};
+use branch_shares::RequestShares;
+use iteration::{
+    Pause, RUN_ONCE, UNDER_CONDITION, functions_of, is_same_behind_each, why_uncounted,
+    with_batches,
+};
 use judge::words::listed;
 use load_shape::{most_users, time, with_one_scenario};
 use model::Nanos;
@@ -181,7 +187,7 @@ impl K6Script {
         // An iteration may send several requests, and a rate of ours is of requests.
         let mut requests = K6Script::default();
         if let Some(of_body) = &of_body {
-            requests.take_requests(&code, &all, of_body);
+            requests.take_requests(&code, &all, body.as_deref().unwrap_or_default(), of_body);
         }
         let each = requests.requests_each.max(1);
         match &options {
@@ -195,7 +201,7 @@ impl K6Script {
             }
         }
         if let Some(of_body) = &of_body {
-            script.take_requests(&code, &all, of_body);
+            script.take_requests(&code, &all, body.as_deref().unwrap_or_default(), of_body);
         } else if functions == ["default"] {
             if all.iter().any(|call| method_of(call).is_some() || call.name == "http.batch") {
                 script.not_take("its requests, headers, timeouts and sleep()".to_owned());
@@ -364,15 +370,25 @@ impl K6Script {
         }
     }
 
-    /// Reads the requests: all calls of the script, and those of an iteration.
-    fn take_requests(&mut self, code: &str, all: &[JsCall<'_>], of_body: &[JsCall<'_>]) {
+    /// Reads the requests: all calls of the script, and those of an iteration with this body.
+    fn take_requests(
+        &mut self,
+        code: &str,
+        all: &[JsCall<'_>],
+        body: &str,
+        of_body: &[JsCall<'_>],
+    ) {
         let has_batch = all.iter().any(|call| call.name == "http.batch");
         let is_request = |call: &&JsCall<'_>| method_of(call).is_some();
         let count = all.iter().filter(is_request).count();
         let why_uncounted = why_uncounted(all, of_body);
-        let requests = match why_uncounted {
-            None => ScriptRequest::all_in(code, of_body),
-            Some(_) => Vec::new(),
+        let has_all = of_body.iter().filter(is_request).count() == count;
+        let is_choice = has_all && why_uncounted == Some(UNDER_CONDITION);
+        let shares = if is_choice { RequestShares::in_body(code, body) } else { None };
+        let requests = match (why_uncounted, &shares) {
+            (None, _) => ScriptRequest::all_in(code, of_body),
+            (_, Some(shares)) => ScriptRequest::all_with_shares(code, of_body, shares),
+            _ => Vec::new(),
         };
         let is_read = match &requests[..] {
             [] => false,
@@ -382,7 +398,8 @@ impl K6Script {
             }
             several => self.take_mix(several) || self.take_mix_of_plain(several),
         };
-        let taken = if is_read { requests.len() - self.requests_left_out as usize } else { 0 };
+        let sent = ScriptRequest::calls_of(&requests);
+        let taken = if is_read { (sent - self.requests_left_out) as usize } else { 0 };
         let is_sleep = |call: &&JsCall<'_>| call.name == "sleep";
         let sleeps = all.iter().filter(is_sleep).count();
         let conditional =
@@ -399,7 +416,7 @@ impl K6Script {
         if !is_read {
             self.is_uncounted = why_uncounted.filter(|_| count > 0 || has_batch);
             let unread = all.iter().filter(is_request);
-            let unread: Vec<_> = unread.filter_map(|call| ScriptRequest::of(code, call)).collect();
+            let unread = ScriptRequest::all_of(code, &unread.collect::<Vec<_>>());
             match &unread[..] {
                 // However often it is sent, it is this one.
                 [request] if !has_batch => {
@@ -409,7 +426,7 @@ impl K6Script {
                 }
                 several
                     if !has_batch
-                        && of_body.iter().filter(is_request).count() == count
+                        && has_all
                         && (self.take_mix(several) || self.take_mix_of_plain(several)) =>
                 {
                     (self.requests_each, self.requests_left_out) = (0, 0);
@@ -532,10 +549,11 @@ impl K6Script {
         let (plain, computed): (Vec<&ScriptRequest>, Vec<&ScriptRequest>) =
             requests.iter().partition(is_plain);
         let plain: Vec<ScriptRequest> = plain.into_iter().cloned().collect();
+        let sent = ScriptRequest::calls_of(requests) - ScriptRequest::calls_of(&plain);
         if computed.is_empty() || !self.take_mix(&plain) {
             return false;
         }
-        self.requests_left_out = computed.len() as u32;
+        self.requests_left_out = sent;
         for request in computed {
             let method = request.method.as_deref().unwrap_or(METHOD);
             self.not_take(format!(
@@ -558,7 +576,8 @@ impl K6Script {
         let mix: Vec<&str> = lines.iter().map(|line| line.line.as_str()).collect();
         self.request.extend(["--mix".to_owned(), mix.join(", ")]);
         self.url = Some(format!("{}/", first.origin));
-        self.requests_each = if requests.len() > 1 { requests.len() as u32 } else { 0 };
+        let sent = ScriptRequest::calls_of(requests);
+        self.requests_each = if sent > 1 { sent } else { 0 };
         self.take_rest(requests);
         true
     }

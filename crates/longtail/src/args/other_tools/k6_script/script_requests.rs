@@ -35,6 +35,10 @@ pub(super) struct ScriptRequest {
     pub(super) timeout: Option<Nanos>,
     /// Whether it follows no redirect.
     pub(super) follows_nothing: bool,
+    /// How often it is sent, relative to the others.
+    pub(super) weight: u32,
+    /// The weights of all requests of one call together.
+    pub(super) shares: u32,
     /// What it has beyond that.
     pub(super) not_taken: Vec<String>,
 }
@@ -50,7 +54,7 @@ impl ScriptRequest {
     /// The requests of the default function, each of which is sent once in every iteration.
     pub(super) fn all_in(code: &str, of_body: &[JsCall<'_>]) -> Vec<ScriptRequest> {
         let requests = of_body.iter().filter(|call| method_of(call).is_some());
-        requests.filter_map(|call| ScriptRequest::of(code, call)).collect()
+        ScriptRequest::all_of(code, &requests.collect::<Vec<_>>())
     }
 
     pub(super) fn of(code: &str, call: &JsCall<'_>) -> Option<ScriptRequest> {
@@ -98,6 +102,8 @@ impl ScriptRequest {
             headers: Vec::new(),
             timeout: None,
             follows_nothing: false,
+            weight: 1,
+            shares: 1,
             not_taken: Vec::new(),
         };
         if request.is_form && call.arguments.iter().any(|written| written.contains("http.file(")) {
@@ -173,6 +179,9 @@ impl ScriptRequest {
         }
         let path = with_ends(&path);
         let mut line = format!("{} {path}", self.method.as_deref()?);
+        if self.weight > 1 {
+            line.extend([" ", &self.weight.to_string()]);
+        }
         match &self.body {
             ScriptBody::None => {}
             ScriptBody::Text(body) => line.extend([" -d ", &quoted_in_mix(body)?]),

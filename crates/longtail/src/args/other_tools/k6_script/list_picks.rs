@@ -1,0 +1,128 @@
+//! Requests for which a script of k6 picks something from a list: `URLS[Math.floor(Math.random() *
+//! URLS.length)]`, `randomItem(URLS)`. Each of the list is as likely as another one, so they are
+//! requests of a mix.
+
+use super::script_requests::ScriptRequest;
+use crate::args::other_tools::js_literals::{
+    BEGIN, END, JsCall, declared_once, end_of_statement, is_of_name, parts,
+};
+
+/// Longer lists are files of requests.
+const MOST_ITEMS: usize = 50;
+
+/// What is picked from a list, wherever it stands in a script.
+struct ListPick<'c> {
+    /// As it stands there.
+    written: &'c str,
+    /// What the list has, as it stands there.
+    items: Vec<&'c str>,
+}
+
+impl ScriptRequest {
+    /// The requests of these calls: one for each, or one for each of a list. Their weights say how
+    /// often each is sent, so that those of one call are together as many as those of another.
+    pub(super) fn all_of(code: &str, calls: &[&JsCall<'_>]) -> Vec<ScriptRequest> {
+        let Some(pick) = ListPick::in_code(code) else {
+            return calls.iter().filter_map(|call| ScriptRequest::of(code, call)).collect();
+        };
+        let shares = pick.items.len() as u32;
+        let mut requests = Vec::new();
+        for call in calls {
+            let Some(plain) = ScriptRequest::of(code, call) else { continue };
+            let each = pick.items.iter().filter_map(|item| {
+                let code = code.replace(pick.written, item);
+                let arguments = call.arguments.iter().map(|it| it.replace(pick.written, item));
+                let arguments: Vec<String> = arguments.collect();
+                let arguments = arguments.iter().map(String::as_str).collect();
+                ScriptRequest::of(&code, &JsCall { arguments, ..**call })
+            });
+            let each: Vec<ScriptRequest> =
+                each.map(|it| ScriptRequest { weight: 1, shares, ..it }).collect();
+            let is_same = each.iter().all(|it| it.is_same_as(&plain));
+            if is_same || each.iter().any(|it| it.url.is_none()) {
+                requests.push(ScriptRequest { weight: shares, shares, ..plain });
+            } else {
+                requests.extend(each);
+            }
+        }
+        requests
+    }
+
+    /// Whether it is sent as another one is.
+    fn is_same_as(&self, other: &ScriptRequest) -> bool {
+        (&self.method, &self.url, &self.body, &self.headers)
+            == (&other.method, &other.url, &other.body, &other.headers)
+    }
+
+    /// How many calls of an iteration these requests are.
+    pub(super) fn calls_of(requests: &[ScriptRequest]) -> u32 {
+        let shares = requests.first().map_or(1, |request| request.shares);
+        requests.iter().map(|request| request.weight).sum::<u32>() / shares
+    }
+}
+
+impl<'c> ListPick<'c> {
+    /// The only one of a script; `None` if there is none, or the list is no literal.
+    fn in_code(code: &'c str) -> Option<ListPick<'c>> {
+        let mut all = code.match_indices('[').filter_map(|(at, _)| ListPick::by_index(code, at));
+        let first = all.next();
+        let mut of_library =
+            code.match_indices("randomItem(").filter_map(|(at, _)| ListPick::by_library(code, at));
+        let first = first.or_else(|| of_library.next())?;
+        let is_only = all.chain(of_library).all(|it| it.written == first.written);
+        is_only.then_some(first)
+    }
+
+    /// `NAME[index]`, where the bracket stands at that place.
+    fn by_index(code: &'c str, at: usize) -> Option<ListPick<'c>> {
+        let begin = code[..at].rfind(|c| !is_of_name(c)).map_or(0, |before| before + 1);
+        let (index, behind) = parts(&code[at + 1..])?;
+        let name = &code[begin..at];
+        let [index] = index[..] else { return None };
+        let items = items_of(code, name)?;
+        let end = code.len() - behind.len();
+        let pick = ListPick { written: &code[begin..end], items };
+        let declared =
+            declared_once(code, index).map(|(_, value)| &value[..end_of_statement(value)]);
+        pick.has_index(declared.unwrap_or(index), name).then_some(pick)
+    }
+
+    /// `randomItem(NAME)` of k6's library, which begins at that place.
+    fn by_library(code: &'c str, at: usize) -> Option<ListPick<'c>> {
+        let is_own = code.contains("function randomItem(") || code[..at].ends_with(is_of_name);
+        let (list, behind) = parts(&code[at + "randomItem(".len()..])?;
+        let [name] = list[..] else { return None };
+        let written = &code[at..code.len() - behind.len()];
+        Some(ListPick { written, items: items_of(code, name)? }).filter(|_| !is_own)
+    }
+
+    /// Whether an index takes each of the list as often as another one, at random or in turns.
+    fn has_index(&self, index: &str, name: &str) -> bool {
+        let bare: String = index.chars().filter(|c| !c.is_whitespace()).collect();
+        let of_all = format!("Math.random()*{name}.length");
+        let draws = [
+            format!("Math.floor({of_all})"),
+            format!("parseInt({of_all})"),
+            format!("~~({of_all})"),
+            format!("({of_all})|0"),
+            format!("'{BEGIN}0..{}{END}'", self.items.len() - 1),
+        ];
+        let turns = ["__ITER", "iterationInTest", "iterationInScenario", "iterationInInstance"];
+        let turn = bare.strip_suffix(&format!("%{name}.length"));
+        draws.contains(&bare)
+            || turn.is_some_and(|count| {
+                turns.contains(&count)
+                    || count.starts_with("exec.") && turns.iter().any(|it| count.ends_with(it))
+            })
+    }
+}
+
+/// What a list of that name has, if it is a literal that nothing changes.
+fn items_of<'c>(code: &'c str, name: &str) -> Option<Vec<&'c str>> {
+    let (_, value) = declared_once(code, name)?;
+    let (items, _) = parts(value.strip_prefix('[')?)?;
+    let changes = ["push", "pop", "shift", "unshift", "splice", "concat", "sort", "reverse"];
+    let is_changed = changes.iter().any(|change| code.contains(&format!("{name}.{change}(")));
+    let is_list = (2..=MOST_ITEMS).contains(&items.len()) && !is_changed;
+    is_list.then_some(items)
+}
