@@ -2,6 +2,8 @@
 //! URLS.length)]`, `randomItem(URLS)`. Each of the list is as likely as another one, so they are
 //! requests of a mix.
 
+use std::collections::HashSet;
+
 use super::script_requests::ScriptRequest;
 use crate::args::other_tools::js_literals::{
     BEGIN, END, JsCall, declared_once, end_of_statement, is_of_name, parts,
@@ -9,6 +11,17 @@ use crate::args::other_tools::js_literals::{
 
 /// Longer lists are files of requests.
 const MOST_ITEMS: usize = 50;
+
+/// The call of k6's library that picks from a list.
+const LIBRARY: &str = "randomItem(";
+
+/// The name and the index of `NAME[index]`, where the bracket stands at that place.
+fn indexed(code: &str, at: usize) -> Option<(&str, &str)> {
+    let begin = code[..at].rfind(|c| !is_of_name(c)).map_or(0, |before| before + 1);
+    let name = Some(&code[begin..at]).filter(|name| !name.is_empty())?;
+    let (_, behind) = parts(&code[at + 1..])?;
+    Some((name, &code[at + 1..code.len() - behind.len() - 1]))
+}
 
 /// What is picked from a list, wherever it stands in a script.
 struct ListPick<'c> {
@@ -64,24 +77,24 @@ impl ScriptRequest {
 impl<'c> ListPick<'c> {
     /// The only one of a script; `None` if there is none, or the list is no literal.
     fn in_code(code: &'c str) -> Option<ListPick<'c>> {
-        let mut all = code.match_indices('[').filter_map(|(at, _)| ListPick::by_index(code, at));
-        let first = all.next();
-        let mut of_library =
-            code.match_indices("randomItem(").filter_map(|(at, _)| ListPick::by_library(code, at));
-        let first = first.or_else(|| of_library.next())?;
-        let is_only = all.chain(of_library).all(|it| it.written == first.written);
-        is_only.then_some(first)
+        let mut seen = HashSet::new();
+        let by_index = code.match_indices('[').filter_map(|(at, _)| {
+            let (name, index) = indexed(code, at).filter(|it| seen.insert(*it))?;
+            ListPick::by_index(code, name, index)
+        });
+        let by_library =
+            code.match_indices(LIBRARY).filter_map(|(at, _)| ListPick::by_library(code, at));
+        let mut all = by_index.chain(by_library);
+        let first = all.next()?;
+        all.all(|it| it.written == first.written).then_some(first)
     }
 
-    /// `NAME[index]`, where the bracket stands at that place.
-    fn by_index(code: &'c str, at: usize) -> Option<ListPick<'c>> {
-        let begin = code[..at].rfind(|c| !is_of_name(c)).map_or(0, |before| before + 1);
-        let (index, behind) = parts(&code[at + 1..])?;
-        let name = &code[begin..at];
-        let [index] = index[..] else { return None };
-        let items = items_of(code, name)?;
-        let end = code.len() - behind.len();
-        let pick = ListPick { written: &code[begin..end], items };
+    /// `NAME[index]`.
+    fn by_index(code: &'c str, name: &str, index: &str) -> Option<ListPick<'c>> {
+        let written = format!("{name}[{index}]");
+        let begin = code.find(&written)?;
+        let pick =
+            ListPick { written: &code[begin..begin + written.len()], items: items_of(code, name)? };
         let declared =
             declared_once(code, index).map(|(_, value)| &value[..end_of_statement(value)]);
         pick.has_index(declared.unwrap_or(index), name).then_some(pick)
@@ -89,8 +102,9 @@ impl<'c> ListPick<'c> {
 
     /// `randomItem(NAME)` of k6's library, which begins at that place.
     fn by_library(code: &'c str, at: usize) -> Option<ListPick<'c>> {
-        let is_own = code.contains("function randomItem(") || code[..at].ends_with(is_of_name);
-        let (list, behind) = parts(&code[at + "randomItem(".len()..])?;
+        let is_own =
+            code.contains(&format!("function {LIBRARY}")) || code[..at].ends_with(is_of_name);
+        let (list, behind) = parts(&code[at + LIBRARY.len()..])?;
         let [name] = list[..] else { return None };
         let written = &code[at..code.len() - behind.len()];
         Some(ListPick { written, items: items_of(code, name)? }).filter(|_| !is_own)
