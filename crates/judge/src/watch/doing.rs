@@ -142,7 +142,14 @@ pub(super) fn of_own_waits(seen: &WatchEvidence) -> Option<String> {
     );
     parts.retain(|(threads, _)| *threads >= A_FEW * f64::from(slots));
     parts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    let mut parts: Vec<String> = parts.into_iter().map(|(_, does)| does).collect();
+    // How much of each request that is, where the rate is known: threads in it / requests a second.
+    let time = |(at, (threads, does)): (usize, (f64, String))| {
+        let Some(rate) = seen.rate_now() else { return does };
+        let each = brief(Nanos::from_secs_f64(threads / rate));
+        let of_what = if at == 0 { " of each request, on average" } else { "" };
+        format!("{does} ({each}{of_what})")
+    };
+    let mut parts: Vec<String> = parts.into_iter().enumerate().map(time).collect();
     parts.push("none waits for a lock".to_owned());
     let by_whom = if seen.busy() == Some(slots) {
         format!("all {slots} are busy, by the server's own count, and by the kernel's account ")
@@ -150,8 +157,7 @@ pub(super) fn of_own_waits(seen: &WatchEvidence) -> Option<String> {
         format!("of {}, by the kernel's account, ", count_of(slots, "thread"))
     };
     let does = format!(
-        "{by_whom}{} (all {} sleeps that were seen to end lasted their full time, so none was a wait \
-         that another thread ended)",
+        "{by_whom}{}; of {} sleeps that ended, another thread ended none",
         listed(&parts),
         own.ended
     );

@@ -171,13 +171,18 @@ fn more_threads(seen: &WatchEvidence) -> String {
         let twice = with_twice_the_threads(seen).unwrap_or_default();
         return format!("more threads (`-t`): one that sleeps costs no CPU.{twice}");
     };
-    let look = doing::asked_port_here(seen).map_or_else(String::new, |port| {
-        format!(" `longtail watch {port}` says what it does meanwhile.")
-    });
     format!(
         "more threads (`-t`): one that waits costs no CPU. If no more requests are answered then, \
-         {places} is full.{look}"
+         {places} is full.{}",
+        watch_what_is_asked(seen)
     )
+}
+
+/// How to watch what the threads wait for, if that is on this machine.
+fn watch_what_is_asked(seen: &WatchEvidence) -> String {
+    doing::asked_port_here(seen).map_or_else(String::new, |port| {
+        format!(" `longtail watch {port}` says what it does meanwhile.")
+    })
 }
 
 /// ` Twice as many answer at most 200 requests per second (now 99).`: no more than there are requests for
@@ -241,9 +246,10 @@ fn elsewhere(seen: &WatchEvidence) -> Vec<String> {
         });
         let places: Vec<String> = places.iter().map(|one| one.place.clone()).collect();
         lines.push(format!(
-            "see at {} what takes so long{}: its load, its log, its slow queries.",
+            "see at {} what takes so long{}: its load, its log, its slow queries.{}",
             listed(&places),
-            each.unwrap_or_default()
+            each.unwrap_or_default(),
+            watch_what_is_asked(seen)
         ));
     }
     if !commands.is_empty() {
