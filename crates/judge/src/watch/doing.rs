@@ -82,7 +82,8 @@ fn run_out(seen: &WatchEvidence) -> bool {
 /// Whether another thread ends some of the waits with a time limit in each worker before their time.
 pub(super) fn others_end_them(seen: &WatchEvidence) -> bool {
     of_workers(seen).is_some_and(|all| {
-        !all.is_empty() && matches!(TimedWaits::of(&all), TimedWaits::Turns | TimedWaits::SomeTurns)
+        !all.is_empty()
+            && matches!(TimedWaits::of(&all), TimedWaits::Turns | TimedWaits::SomeTurns)
     })
 }
 
@@ -606,7 +607,7 @@ fn pool_of_askers(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
 
 /// How long a request waits for what others have, and how long it has it then, on average.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Turns {
+pub(super) struct TurnTimes {
     /// What others have: `the lock or the pool`.
     pub lends: &'static str,
     /// How long it waits for that.
@@ -615,17 +616,17 @@ pub(super) struct Turns {
     pub has: Nanos,
 }
 
-impl Turns {
+impl TurnTimes {
     /// If the rate is known and that is everything that requests do: so many threads each, on average.
     pub(super) fn of(
         seen: &WatchEvidence,
         lends: &'static str,
         waiting: f64,
         having: f64,
-    ) -> Option<Turns> {
+    ) -> Option<TurnTimes> {
         let rate = seen.rate_now().filter(|_| having >= ABOUT_ONE)?;
         let [waits, has] = [waiting, having].map(|threads| Nanos::from_secs_f64(threads / rate));
-        Some(Turns { lends, waits, has })
+        Some(TurnTimes { lends, waits, has })
     }
 
     /// `On average a request waits 60.6 ms for it, and then has it for 40.4 ms.`
@@ -636,9 +637,9 @@ impl Turns {
 }
 
 /// The same of a pool, if what the threads do looks like one.
-pub(super) fn turns_in_a_pool(seen: &WatchEvidence) -> Option<Turns> {
+pub(super) fn turns_in_a_pool(seen: &WatchEvidence) -> Option<TurnTimes> {
     let pool = likely_pool(seen).filter(|pool| pool.is_probable)?;
-    Turns::of(seen, "its turn", pool.waiting, pool.asking + pool.sleeping)
+    TurnTimes::of(seen, "its turn", pool.waiting, pool.asking + pool.sleeping)
 }
 
 /// The sentence about a pool.

@@ -256,8 +256,8 @@ fn of_known(seen: &WatchEvidence, limit: &Limit) -> String {
         _ => None,
     };
     let having = f64::from(locked.busy) - locked.waiting;
-    let times = doing::Turns::of(seen, "it", locked.waiting, having);
-    let times = times.filter(|_| !is_total_told(seen)).map(doing::Turns::sentence);
+    let times = doing::TurnTimes::of(seen, "it", locked.waiting, having);
+    let times = times.filter(|_| !is_total_told(seen)).map(doing::TurnTimes::sentence);
     let inside = doing::of_those_inside(seen, locked);
     [Some(sentence), times, file, inside].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
@@ -269,12 +269,12 @@ fn of_limit(seen: &WatchEvidence, limit: &Limit) -> String {
 
 /// How long a request waits for what a lock or a pool lets through, and how long it has it then, where
 /// that is all that requests do.
-fn turns(seen: &WatchEvidence, found: &Found) -> Option<doing::Turns> {
+fn turns(seen: &WatchEvidence, found: &Found) -> Option<doing::TurnTimes> {
     match found {
         Found::Known(Limit::InsideApp { locked: Some(locked), .. }) => {
             let lends = if locked.is_on_file { "the file" } else { "the lock or the pool" };
             let having = f64::from(locked.busy) - locked.waiting;
-            doing::Turns::of(seen, lends, locked.waiting, having)
+            doing::TurnTimes::of(seen, lends, locked.waiting, having)
         }
         Found::Guess(Limit::InsideApp { .. }) => doing::turns_in_a_pool(seen),
         _ => None,
