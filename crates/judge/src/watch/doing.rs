@@ -82,8 +82,7 @@ fn run_out(seen: &WatchEvidence) -> bool {
 /// Whether another thread ends some of the waits with a time limit in each worker before their time.
 pub(super) fn others_end_them(seen: &WatchEvidence) -> bool {
     of_workers(seen).is_some_and(|all| {
-        !all.is_empty()
-            && matches!(TimedWaits::of(&all), TimedWaits::Turns | TimedWaits::SomeTurns)
+        !all.is_empty() && matches!(TimedWaits::of(&all), TimedWaits::Turns | TimedWaits::SomeTurns)
     })
 }
 
