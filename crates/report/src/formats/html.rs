@@ -60,7 +60,7 @@ pub fn whole(study: &Study, summary: &Summary<'_>) -> String {
         answer = answer(summary),
         drawn = drawn(study, summary),
         runs = titled(heading, &(table_of_answer(summary) + &all), "\n"),
-        trust = trust(summary),
+        trust = trust(study, summary),
         command = unbroken(&tree.command_line, |_| true),
         facts = facts(&tree.facts),
         details = titled("Details", &sections, "\n"),
@@ -87,6 +87,11 @@ fn drawn(study: &Study, summary: &Summary<'_>) -> String {
             searches.map(other_studies::of_capacity).collect()
         }
     };
+    cards(figures)
+}
+
+/// A card for each figure, and one that says which are not drawn and why.
+fn cards(figures: Vec<TitledFigure>) -> String {
     let mut drawn = String::new();
     let mut left_out = String::new();
     for TitledFigure { title, drawn: figure } in figures {
@@ -123,18 +128,19 @@ fn answer(summary: &Summary<'_>) -> String {
         };
         format!("<li><span class=\"{class}\">{sign}</span> {}</li>", escaped(headline.sentence))
     });
+    let reasons = summary.reasons().map(|reason| format!("<li><b>Why</b> {}</li>", prose(reason)));
     let FirstSentence { first, rest } = first_sentence(&summary.sentence);
     let rest = rest.lines().filter(|line| !line.is_empty());
     let rest = joined(rest, |line| format!("<p class=\"lead\">{}</p>\n", escaped(line)));
     format!(
-        "<p class=\"what\">longtail {} · {}</p>\n<h1>{}</h1>\n{rest}\
-         <ul class=\"chips\"><li class=\"{class}\">{verdict}</li>{chips}</ul>\n{}{}{}",
+        "<p class=\"what\">longtail {} · {}</p>\n{}<h1>{}</h1>\n{rest}\
+         <ul class=\"chips\"><li class=\"{class}\">{verdict}</li>{chips}</ul>\n{}{}",
         command(summary),
         escaped(&when),
+        list("expected", expected),
         escaped(first),
         list("arms", arms.into_iter().map(|line| arm(line))),
-        list("ticks", expected),
-        list("findings", summary.reasons().map(|reason| format!("<li>{}</li>", prose(reason)))),
+        list("findings", reasons),
     )
 }
 
@@ -219,7 +225,7 @@ fn table_of_answer(summary: &Summary<'_>) -> String {
 }
 
 /// What speaks for the figures and against them, and the next commands.
-fn trust(summary: &Summary<'_>) -> String {
+fn trust(study: &Study, summary: &Summary<'_>) -> String {
     let line = |line: &TrustLine| {
         let class = match line.mark {
             Grade::Note | Grade::Passed => "good",
@@ -245,7 +251,11 @@ fn trust(summary: &Summary<'_>) -> String {
     };
     let trust = list("ticks", summary.trust.iter().map(line));
     let next = list("next", summary.next.iter().map(command));
-    titled("Can it be trusted?", &trust, "") + &titled("What to ask next", &next, "")
+    let own_delay = match study {
+        Study::Load(study) => cards(vec![other_studies::own_delay(study)]),
+        _ => String::new(),
+    };
+    titled("Can it be trusted?", &(trust + &own_delay), "") + &titled("What to ask next", &next, "")
 }
 
 /// A section, folded if it is a detail.

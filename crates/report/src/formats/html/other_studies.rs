@@ -44,10 +44,14 @@ pub(crate) fn of_load(study: &LoadStudy, summary: &Summary<'_>) -> Vec<TitledFig
         ("How response times are spread", spread_of_times(study, summary)),
         (rates, rates_over_time(study)),
         ("Response time over time", heat_map(&[&study.run], &limits_of_all(study))),
-        ("The generator's own delay", generators_delay(study)),
     ];
     let figures = figures.map(|(title, drawn)| TitledFigure { title: title.into(), drawn });
     event::figure(&study.run).into_iter().chain(figures).collect()
+}
+
+/// How late longtail itself was, beside what else speaks for the figures or against them.
+pub(crate) fn own_delay(study: &LoadStudy) -> TitledFigure {
+    TitledFigure { title: "The generator's own delay".into(), drawn: generators_delay(study) }
 }
 
 /// The thresholds of all requests, not only of a class or of a part of the run.
