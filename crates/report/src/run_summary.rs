@@ -238,7 +238,7 @@ impl<'a> SummaryRun<'a> {
         }
     }
 
-    /// Connections; of an open loop those that carried a request.
+    /// Connections; of an open loop those that had a response.
     pub(crate) fn connections(&self) -> u32 {
         match (self.load_plan(), self.connections_limit()) {
             (_, Some(_)) => {
