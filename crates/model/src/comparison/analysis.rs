@@ -215,8 +215,7 @@ impl ComparedMetric {
             return Some(difference.clone());
         }
         let turned = self.difference(arm, base)?;
-        let turn =
-            |part: f64| if self.metric.is_share() { -part } else { 1.0 / (1.0 + part) - 1.0 };
+        let turn = |part: f64| self.metric.turned(part);
         Some(Difference {
             base: base.to_owned(),
             arm: arm.to_owned(),
@@ -328,7 +327,11 @@ impl ComparisonFindings {
                 let difference = samples.difference(pair, by, level, margin);
                 let unexplained = unexplained_by_throughput(plan, all, samples.metric, pair);
                 let difference = difference.checked_by_littles_law(unexplained, margin);
-                let difference = difference.checked_against_control(row.control.as_ref(), margin);
+                let difference = difference.checked_against_control(
+                    samples.metric,
+                    row.control.as_ref(),
+                    margin,
+                );
                 row.differences.push(difference.without_endless());
                 row.control = row.control.take().map(Difference::without_endless);
             }
@@ -887,18 +890,32 @@ impl Difference {
     }
 
     /// Takes the control into account: a difference that the control also shows is not real.
-    fn checked_against_control(self, control: Option<&Difference>, margin: f64) -> Difference {
+    fn checked_against_control(
+        self,
+        metric: Metric,
+        control: Option<&Difference>,
+        margin: f64,
+    ) -> Difference {
         let Some([low, high]) = control.and_then(|control| control.interval) else { return self };
-        let is_shown_too = match (self.verdict, self.estimate) {
-            (ComparisonVerdict::Worse | ComparisonVerdict::Better, Some(estimate)) => {
-                let overlaps = self
-                    .interval
-                    .is_some_and(|[own_low, own_high]| own_low <= high && low <= own_high);
-                low <= estimate && estimate <= high || excludes_zero([low, high]) && overlaps
+        let is_shown_by = |[low, high]: [f64; 2]| {
+            let overlaps =
+                self.interval.is_some_and(|[own_low, own_high]| own_low <= high && low <= own_high);
+            self.estimate.is_some_and(|estimate| low <= estimate && estimate <= high)
+                || excludes_zero([low, high]) && overlaps
+        };
+        let is_shown_too = match self.verdict {
+            ComparisonVerdict::Worse | ComparisonVerdict::Better => {
+                // Which of the two is called the control is arbitrary, which matters where they differ
+                // by more than the margin.
+                let [other_high, other_low] = [low, high].map(|part| metric.turned(part));
+                let seems_different = control
+                    .and_then(|control| control.estimate)
+                    .is_some_and(|estimate| estimate.abs() > margin);
+                is_shown_by([low, high]) || seems_different && is_shown_by([other_low, other_high])
             }
             // If equal arms seem different, no arms can be called equal.
-            (ComparisonVerdict::Same, _) => low > margin || high < -margin,
-            _ => false,
+            ComparisonVerdict::Same => low > margin || high < -margin,
+            ComparisonVerdict::CannotTell => false,
         };
         if !is_shown_too {
             return self;

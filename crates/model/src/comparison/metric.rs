@@ -113,6 +113,11 @@ impl Metric {
         if self == Metric::Failed { margin.min(FAILED_MARGIN) } else { margin }
     }
 
+    /// A difference of an arm from the base, turned round: of the base from the arm.
+    pub(super) fn turned(self, part: f64) -> f64 {
+        if self.is_share() { -part } else { 1.0 / (1.0 + part) - 1.0 }
+    }
+
     /// A difference of logarithms, relative to the base's figure; shares stay as they are.
     pub(super) fn relative(self, difference: f64) -> f64 {
         if self.is_share() { difference } else { difference.exp_m1() }

@@ -135,14 +135,25 @@ fn turns(study: &ComparisonStudy) -> Option<String> {
     let [serve, make] = if with.len() == 1 { ["serves", "makes"] } else { ["serve", "make"] };
     let do_not = if without.len() == 1 { "does not" } else { "do not" };
     // In a closed loop in which each request waits its turn, all take about as long as the mean.
-    let is_far = |run: &&ComparisonRun| {
-        let [p95, mean] = [Metric::P95, Metric::Mean].map(|metric| metric.of(run));
-        p95.ok().zip(mean.ok()).is_none_or(|(p95, mean)| p95 > FAR_FROM_TURNS * mean)
+    let far_runs = |arm: usize, metric: Metric| {
+        let is_far = |run: &&ComparisonRun| {
+            let [slow, mean] = [metric, Metric::Mean].map(|metric| metric.of(run));
+            let is_known_near =
+                || slow.ok().zip(mean.ok()).map(|(slow, mean)| slow <= FAR_FROM_TURNS * mean);
+            !is_known_near().unwrap_or(metric == Metric::P99)
+        };
+        runs(arm).filter(is_far).count()
     };
+    let one_in_20_is_slow = |arm: usize| 4 * far_runs(arm, Metric::P95) >= runs(arm).count();
+    // Where the p99 of every arm is far from the mean, the app may vary.
+    let is_steady_app =
+        without.iter().any(|arm| 4 * far_runs(*arm, Metric::P99) < runs(*arm).count());
+    let one_in_100_is_slow =
+        |arm: usize| is_steady_app && 2 * far_runs(arm, Metric::P99) >= runs(arm).count();
     let in_order: Vec<usize> = without
         .iter()
         .copied()
-        .filter(|arm| 4 * runs(*arm).filter(is_far).count() < runs(*arm).count())
+        .filter(|arm| !one_in_20_is_slow(*arm) && !one_in_100_is_slow(*arm))
         .collect();
     let names = in_order.iter().map(|arm| study.plan.called(*arm)).collect::<Vec<_>>();
     let let_each = match in_order.len() {
@@ -152,27 +163,38 @@ fn turns(study: &ComparisonStudy) -> Option<String> {
         all if all == without.len() => ", the others let each wait its turn".to_owned(),
         _ => format!(", {} let each wait its turn", listed(&names)),
     };
-    let not_in_order: Vec<String> = without
-        .iter()
-        .filter(|arm| !in_order.is_empty() && !in_order.contains(arm))
-        .map(|arm| {
-            let far = runs(*arm).filter(is_far).count();
-            let all = count_of(runs(*arm).count() as u64, "run");
-            format!("{} (in {far} of {all})", study.plan.called(*arm))
+    let exception = |share: &str, metric: Metric, arms: Vec<usize>| {
+        let each = arms.into_iter().map(|arm| {
+            let [far, all] = [far_runs(arm, metric), runs(arm).count()];
+            let of = if far == all { "all".to_owned() } else { format!("{far} of") };
+            let all = count_of(all as u64, "run");
+            format!("{} (in {of} {all})", study.plan.called(arm))
+        });
+        let each: Vec<String> = each.collect();
+        (!each.is_empty()).then(|| {
+            format!("; one request in {share} waits longer than its turn at {}", listed(&each))
         })
-        .collect();
-    let exceptions = if not_in_order.is_empty() {
-        String::new()
-    } else {
-        format!("; one request in 20 waits longer than its turn at {}", listed(&not_in_order))
     };
+    let not_in_order: Vec<usize> = without
+        .iter()
+        .copied()
+        .filter(|arm| !in_order.is_empty() && !in_order.contains(arm))
+        .collect();
+    let (in_20, in_100): (Vec<usize>, Vec<usize>) = not_in_order.into_iter().partition(|arm| {
+        let in_most_runs = 2 * far_runs(*arm, Metric::P95) >= runs(*arm).count();
+        in_most_runs || !one_in_100_is_slow(*arm)
+    });
+    let exceptions: String = [("20", Metric::P95, in_20), ("100", Metric::P99, in_100)]
+        .into_iter()
+        .filter_map(|(share, metric, arms)| exception(share, metric, arms))
+        .collect();
     let slow = if with.len() == 1 && without.len() == 1 { "the one" } else { &*these };
     Some(change_words::sentence_of(format!(
         "{these} {serve} a keep-alive connection several times in a row while others wait, {others} {do_not}: {slow} {make} a few requests slow{let_each}{exceptions}."
     )))
 }
 
-/// A run whose p95 is this many times its mean does not let each request wait its turn, or its app
+/// A run whose p95, or p99, is this many times its mean does not let each request wait its turn, or its app
 /// varies.
 const FAR_FROM_TURNS: f64 = 1.25;
 

@@ -402,15 +402,30 @@ fn may_differ(summary: &SummaryComparison, rows: &[ComparedRow<'_>]) -> Option<S
         matches!(metric, Metric::Throughput | Metric::P50 | Metric::P95 | Metric::P99 | Metric::Cpu)
     };
     let unclear = rows.iter().filter(|it| it.verdict() == ComparisonVerdict::CannotTell);
-    let may = unclear.filter(|it| matters(it.row.metric) && it.may_be_large(summary.margin));
-    let may: Vec<String> = may
-        .map(|it| {
-            let Difference { blocks, blocks_beyond_margin: beyond, .. } = it.difference;
-            format!("{} ({} in {beyond} of {blocks} blocks)", name(it.row.metric), it.medians())
-        })
-        .collect();
+    let large = unclear.filter(|it| matters(it.row.metric) && it.may_be_large(summary.margin));
+    let is_like_control =
+        |it: &&ComparedRow<'_>| it.difference.doubt == Some(ComparisonDoubt::Control);
+    let (like_control, may): (Vec<&ComparedRow<'_>>, Vec<&ComparedRow<'_>>) =
+        large.partition(is_like_control);
+    let of_blocks = |it: &ComparedRow<'_>| {
+        let Difference { blocks, blocks_beyond_margin: beyond, .. } = it.difference;
+        format!("{} ({} in {beyond} of {blocks} blocks)", name(it.row.metric), it.medians())
+    };
+    let medians = |it: &ComparedRow<'_>| format!("{} ({})", name(it.row.metric), it.medians());
+    let may: Vec<String> = may.into_iter().map(of_blocks).collect();
+    let like_control: Vec<String> = like_control.into_iter().map(medians).collect();
     let verb = if may.len() == 1 { "differs" } else { "differ" };
-    (!may.is_empty()).then(|| format!("Whether {} {verb} cannot be told.", listed(&may)))
+    let may = (!may.is_empty()).then(|| format!("Whether {} {verb} cannot be told.", listed(&may)));
+    let differ = if like_control.len() == 1 { "differs" } else { "differ" };
+    let like_control = (!like_control.is_empty()).then(|| {
+        format!(
+            "{} {differ} no more than {} from itself.",
+            judge::words::capitalised(&listed(&like_control)),
+            summary.called_control()
+        )
+    });
+    let said: Vec<String> = [may, like_control].into_iter().flatten().collect();
+    (!said.is_empty()).then(|| said.join(" "))
 }
 
 /// A metric, and how an arm differs in it from the base.
