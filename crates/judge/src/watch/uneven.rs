@@ -1,7 +1,9 @@
 //! Requests wait in one worker while another has free threads.
 
+use model::{Nanos, number};
+
 use super::evidence::{ENOUGH_REPORTS, WatchEvidence, WatchedWorker};
-use crate::words::count_of;
+use crate::words::{brief, count_of};
 
 /// Whether requests wait in one worker while another has room, and not just for a moment.
 pub(super) fn is_so(seen: &WatchEvidence) -> bool {
@@ -51,6 +53,19 @@ pub(super) fn where_most_wait(seen: &WatchEvidence) -> Option<String> {
     let most = if *most == all { "All of them".to_owned() } else { format!("{most} of the {all}") };
     is_uneven
         .then(|| format!("{most} wait in {}; the requests of the others hardly wait.", worker.name))
+}
+
+/// How long a request waits on average over all workers, of which only some have requests that wait.
+pub(super) fn mean_wait(seen: &WatchEvidence) -> Option<String> {
+    let waiting = Some(seen.waiting()).filter(|waiting| *waiting > 0)?;
+    let rate = seen.rate_now()?;
+    let mean = Nanos::from_secs_f64(f64::from(waiting) / rate);
+    Some(format!(
+        "A request waits about {} for a thread, on average over all workers: longer where they wait, not \
+         at all elsewhere (estimate: {waiting} waiting / {} per second)",
+        brief(mean),
+        number::rate_in_words(rate)
+    ))
 }
 
 /// `4 threads of others are free`

@@ -328,6 +328,9 @@ pub(super) fn since(seen: &WatchEvidence, found: &Found, wait: Option<Nanos>) ->
     };
     let each = match wait {
         Some(_) => String::new(),
+        None if matches!(found, Found::Uneven) && seen.rate_now().is_some() => {
+            uneven::mean_wait(seen).map(|mean| format!(". {mean}")).unwrap_or_default()
+        }
         None if seen.no_statistics.is_none() => {
             format!(". How long each request waits is not known: {}", why_no_wait(seen, found))
         }

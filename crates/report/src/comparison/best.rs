@@ -17,7 +17,13 @@ pub(super) fn best(summary: &SummaryComparison) -> String {
         .ranking
         .as_ref()
         .is_some_and(|it| it.is_decided() || smaller_are_worse_at_p99(summary, it));
-    let of_looks = single_runs(summary).filter(|_| summary.connections.is_some() || !is_decided);
+    // Many runs in blocks that point to another size weigh more than one run of each.
+    let is_best_in_blocks = summary
+        .ranking
+        .as_ref()
+        .is_none_or(|it| Some(summary.called(&it.best)) == summary.enough.as_deref());
+    let is_told = summary.connections.is_some() || !is_decided && is_best_in_blocks;
+    let of_looks = single_runs(summary).filter(|_| is_told);
     let too_much =
         summary.wanted_per_s.and_then(|rate| sizes::too_much_in_words(&summary.looks, rate));
     let best = summary.ranking.as_ref().filter(|it| it.is_decided()).map(|it| &it.best);
