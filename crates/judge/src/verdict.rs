@@ -296,11 +296,15 @@ pub(crate) const FASTEST: f64 = 0.001;
 /// How many requests an overload shows to be worked on at a time, where the user said how long each
 /// takes (`--service`).
 fn worked_on_in_overload(run: &Run) -> Option<AtOnce> {
-    let overload = run.overload.as_ref().filter(|overload| overload.doubt.is_none());
-    overload.and_then(|overload| overload.slots).map(|slots| AtOnce {
-        mean: slots.value,
-        low: slots.value - slots.half_width,
-        high: Some(slots.value + slots.half_width),
+    let overload = run.overload.as_ref().filter(|overload| overload.doubt.is_none())?;
+    let service = overload.service_time?;
+    // Responses were counted; what their times say of the capacity is only an inference.
+    let mean = overload.answered * service.as_secs_f64();
+    let inferred = overload.slots?;
+    Some(AtOnce {
+        mean,
+        low: mean.min(inferred.value - inferred.half_width),
+        high: Some(mean.max(inferred.value + inferred.half_width)),
     })
 }
 

@@ -102,8 +102,8 @@ impl AnswerParts {
         |parts| parts.has_hints = false,
         |parts| parts.has_pictures = false,
         |parts| parts.has_passed = false,
-        |parts| parts.reasons = 0,
         |parts| parts.has_setup = false,
+        |parts| parts.reasons = 0,
     ];
 }
 

@@ -135,12 +135,20 @@ pub fn stands_at(board: &WatchBoard) -> Option<String> {
 
 /// What a finished watch has found, in short: why requests wait, without the evidence, else what waits.
 pub fn in_short(board: &WatchBoard) -> Option<String> {
-    let Diagnosis { why, answer, .. } = Diagnosis::of(&board.evidence());
+    let Diagnosis { why, answer, wait, accepting, .. } = Diagnosis::of(&board.evidence());
+    let wait = match (&accepting, wait) {
+        (Some(accepting), _) => Some(accepting.in_short()),
+        (None, Some(wait)) => {
+            Some(format!("A request waits about {} for a thread.", number::time(wait)))
+        }
+        (None, None) => None,
+    };
     let why = why.map(|why| match why.split_once(": ") {
         Some((conclusion, _)) => format!("{conclusion}."),
         None => why,
     });
-    why.or_else(|| answer.into_iter().next())
+    let said: Vec<String> = wait.into_iter().chain(why).collect();
+    if said.is_empty() { answer.into_iter().next() } else { Some(said.join(" ")) }
 }
 
 /// For how many figures there is room beside the time.

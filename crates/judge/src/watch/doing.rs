@@ -150,17 +150,16 @@ pub(super) fn of_own_waits(seen: &WatchEvidence) -> Option<String> {
         format!("{does} ({each}{of_what})")
     };
     let mut parts: Vec<String> = parts.into_iter().enumerate().map(time).collect();
-    parts.push("none waits for a lock".to_owned());
+    parts.push(format!(
+        "none waits for a lock nor, it seems, for a pool (all {} sleeps that ended lasted their full time)",
+        own.ended
+    ));
     let by_whom = if seen.busy() == Some(slots) {
         format!("all {slots} are busy, by the server's own count, and by the kernel's account ")
     } else {
         format!("of {}, by the kernel's account, ", count_of(slots, "thread"))
     };
-    let does = format!(
-        "{by_whom}{}; of {} sleeps that ended, another thread ended none",
-        listed(&parts),
-        own.ended
-    );
+    let does = format!("{by_whom}{}", listed(&parts));
     if own.asking < ABOUT_ONE {
         return Some(format!(
             "Probably the threads are the limit: {does}. Only an app that sleeps and looks again whether \

@@ -101,8 +101,9 @@ impl Diagnosis {
             let where_most_wait = uneven::where_most_wait(seen);
             Some(std::iter::once(mean).chain(where_most_wait).collect::<Vec<_>>().join(" "))
         });
+        let takes = time_in_flight(seen).filter(|_| wait.is_none());
         let answer =
-            [ended, now, estimate.flatten(), waits::full_queue(seen)].into_iter().flatten();
+            [ended, now, estimate.flatten(), takes, waits::full_queue(seen)].into_iter().flatten();
         let answer =
             answer.chain(waits::absent_workers(seen)).chain(waits::cpu(seen, &found)).collect();
         let (limit, guess) = match &found {
@@ -159,6 +160,21 @@ fn wait(seen: &WatchEvidence, found: &Found) -> Option<Nanos> {
     let is_one_queue = !matches!(found, Found::Uneven | Found::Standstill);
     let waiting = Some(seen.waiting()).filter(|waiting| *waiting > 0 && is_one_queue)?;
     Some(Nanos::from_secs_f64(f64::from(waiting) / seen.rate_now()?))
+}
+
+/// How long a request takes where none waits for a thread, by Little's law.
+fn time_in_flight(seen: &WatchEvidence) -> Option<String> {
+    /// Of some requests it may not be clear at a look whether they are answered.
+    const UNCLEAR: f64 = 1.15;
+    let out = seen.out.filter(|out| *out >= 1.0 && seen.waiting() == 0)?;
+    let is_clear = seen.out_most.is_none_or(|most| most <= UNCLEAR * out);
+    let rate = seen.rate_now().filter(|_| is_clear)?;
+    Some(format!(
+        "A request takes about {}, on average (estimate: {} in flight / {} per second).",
+        brief(Nanos::from_secs_f64(out / rate)),
+        number::significant(out),
+        number::rate_in_words(rate)
+    ))
 }
 
 fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
@@ -331,6 +347,12 @@ impl AcceptWait {
         let requests = seen.rate_now()? / accepted_per_s;
         let each = Nanos::from_secs_f64(f64::from(waiting) / accepted_per_s);
         (requests >= SEVERAL).then_some(AcceptWait { each, accepted_per_s, requests })
+    }
+
+    /// `About 1 in 10 requests waits to be accepted, for 4.85 s.`
+    pub fn in_short(&self) -> String {
+        let requests = number::fixed(self.requests, 0);
+        format!("About 1 in {requests} requests waits to be accepted, for {}.", brief(self.each))
     }
 
     /// `About 1 in 10 requests waits to be accepted, for 4.85 s, …`. `held`: how long a request has a

@@ -74,6 +74,17 @@ pub(super) fn enough_in_words(looks: &[SizeLook]) -> Option<String> {
     ))
 }
 
+/// Which size with the fewest threads did more than the rate in overload, before any was tried at it.
+pub(super) fn does_more_in_words(looks: &[SizeLook], rate: f64) -> Option<String> {
+    let first = looks.iter().find(|look| look.rate_per_s > rate)?;
+    Some(format!(
+        "One run of each size, in overload: {} did {}/s, and is the smallest that did more than {}/s.",
+        first.size,
+        number::significant(first.rate_per_s),
+        number::rate_in_words(rate)
+    ))
+}
+
 /// That no size can do the rate that the user named.
 pub(super) fn too_much_in_words(looks: &[SizeLook], rate: f64) -> Option<String> {
     let best = best(looks).filter(|best| best.rate_per_s < rate)?;

@@ -6,6 +6,7 @@ use super::change_words::{
     is_another_change, is_hardly_certain, plain_percent, range_of, sentence_of, two_changes,
 };
 use super::pairs;
+use super::sizes;
 use super::summary::{self, SummaryArm, SummaryComparison, name};
 use crate::labels;
 use crate::number::{self, count_of};
@@ -18,7 +19,9 @@ use model::comparison::{
 pub(crate) fn sentence(summary: &SummaryComparison) -> String {
     if summary.metrics.iter().all(|row| row.differences.iter().all(|it| it.blocks == 0)) {
         let nothing = "No block is whole: nothing can be compared.".to_owned();
-        return single_runs(summary).into_iter().chain([nothing]).collect::<Vec<_>>().join(" ");
+        let does_more = || sizes::does_more_in_words(&summary.looks, summary.wanted_per_s?);
+        let of_looks = single_runs(summary).or_else(does_more);
+        return of_looks.into_iter().chain([nothing]).collect::<Vec<_>>().join(" ");
     }
     if summary.question == ComparisonQuestion::Best {
         return best(summary);
