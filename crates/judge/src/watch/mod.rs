@@ -172,7 +172,7 @@ fn time_in_flight(seen: &WatchEvidence) -> Option<String> {
     Some(format!(
         "A request takes about {}, on average (estimate: {} in flight / {} per second).",
         brief(Nanos::from_secs_f64(out / rate)),
-        number::significant(out),
+        number::rate_in_words(out),
         number::rate_in_words(rate)
     ))
 }
