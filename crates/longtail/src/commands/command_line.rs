@@ -13,7 +13,9 @@ use super::{Cli, Command, definition, help};
 use crate::args::mistakes::argument_fault::ArgumentFault;
 use crate::args::mistakes::{mistaken_values, unknown_words};
 use crate::args::other_tools::command_lines::OthersReading;
-use crate::args::other_tools::flags::{BODY, DURATION, METHOD, OtherTool, PATH, RATE, URL, VUS};
+use crate::args::other_tools::flags::{
+    BODY, DURATION, METHOD, OtherTool, PATH, PAUSE, RATE, URL, VUS, WEIGHT,
+};
 use crate::args::other_tools::{command_lines, synonyms};
 use crate::args::{LoadArgs, overhead};
 use crate::exit::{LineToType, LinesToType, Mistake, refuse_if, to_type, wrong};
@@ -116,7 +118,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocat
 
 /// Words that stand for what only the user knows, what each is, and the flags before it. The parser
 /// takes these words, since a text may be any.
-const PLACEHOLDERS: [(&str, &str, &[&str]); 7] = [
+const PLACEHOLDERS: [(&str, &str, &[&str]); 9] = [
     (URL, "URL", &[]),
     (METHOD, "method", &["-m", "--method"]),
     (PATH, "path", &[]),
@@ -124,6 +126,8 @@ const PLACEHOLDERS: [(&str, &str, &[&str]); 7] = [
     (RATE, "rate", &["--rate", "--steps", "--ramp"]),
     (DURATION, "duration", &["--for", "-z", "--think", "--timeout"]),
     (VUS, "number of virtual users", &["-c", "--connections"]),
+    (PAUSE, "pause", &["--think"]),
+    (WEIGHT, "weights", &["--mix"]),
 ];
 
 /// Refuses a line of ours that was pasted with a word that stands for something unknown.

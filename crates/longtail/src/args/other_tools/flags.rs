@@ -211,6 +211,9 @@ pub(crate) const RATE: &str = "RATE";
 pub(crate) const METHOD: &str = "METHOD";
 pub(crate) const BODY: &str = "BODY";
 pub(crate) const PATH: &str = "PATH";
+pub(crate) const PAUSE: &str = "PAUSE";
+/// How often a request of `--mix` is sent.
+pub(crate) const WEIGHT: &str = "WEIGHT";
 
 /// Whether that is the name of a script of k6 or wrk.
 pub(crate) fn is_script(word: &str) -> bool {

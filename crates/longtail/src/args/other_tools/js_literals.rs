@@ -76,10 +76,13 @@ impl JsValue {
 
     /// A whole number above 0, or a text that is one.
     pub(super) fn count(&self) -> Option<u32> {
+        self.count_or_none().filter(|count| *count > 0)
+    }
+
+    /// A whole number, which may be 0, or a text that is one.
+    pub(super) fn count_or_none(&self) -> Option<u32> {
         match self {
-            JsValue::Number(text) | JsValue::Text(text) => {
-                number(text)?.parse().ok().filter(|count| *count > 0)
-            }
+            JsValue::Number(text) | JsValue::Text(text) => number(text)?.parse().ok(),
             _ => None,
         }
     }
@@ -173,7 +176,7 @@ pub(super) fn without_comments(text: &str) -> String {
 
 /// The length of the quoted text that begins here; `None` if none does. Only one in backticks has
 /// several lines.
-fn length_of_quoted(text: &str) -> Option<usize> {
+pub(super) fn length_of_quoted(text: &str) -> Option<usize> {
     let quote = text.chars().next().filter(|first| ['\'', '"', '`'].contains(first))?;
     let mut is_escaped = false;
     for (at, letter) in text.char_indices().skip(1) {
@@ -192,6 +195,21 @@ fn length_of_quoted(text: &str) -> Option<usize> {
 /// bracket; `None` if none closes it.
 pub(super) fn parts(text: &str) -> Option<(Vec<&str>, &str)> {
     script_file::parts(text, &[','], length_of_quoted)
+}
+
+/// What stands between such signs in all of a text, but for those in brackets and quotes; `None` if
+/// it closes more brackets than it opens, or fewer.
+pub(super) fn parts_between(written: &str, sign: char) -> Option<Vec<&str>> {
+    let mut found = Vec::new();
+    let mut rest = written;
+    loop {
+        let end = end_of(rest, |_, letter| letter == sign);
+        found.push(rest[..end].trim());
+        match rest[end..].strip_prefix(sign) {
+            Some(behind) => rest = behind,
+            None => return rest[end..].is_empty().then_some(found),
+        }
+    }
 }
 
 /// A call of a function, or a word such as `if` before a condition in parentheses.
@@ -386,9 +404,8 @@ fn in_backticks(code: &str, written: &str) -> Option<String> {
 
 /// `'http://' + HOST + '/'`, which begins with a text.
 fn sum(code: &str, written: &str) -> Option<String> {
-    let closed = format!("{written})");
-    let (summands, _) = script_file::parts(&closed, &['+'], length_of_quoted)?;
-    if summands.len() < 2 {
+    let summands = parts_between(written, '+')?;
+    if summands.len() < 2 || summands.iter().any(|summand| summand.is_empty()) {
         return None;
     }
     let mut values = summands.into_iter().map(|summand| value_with_constants(code, summand));
@@ -628,7 +645,7 @@ pub(super) fn with_environment(
     code: &str,
     given: &dyn Fn(&str) -> Option<String>,
 ) -> WithEnvironment {
-    let code = &with_variables_of_pattern(code);
+    let code = &with_defaults_of_numbers(&with_variables_of_pattern(code));
     let mut written =
         WithEnvironment { code: String::with_capacity(code.len()), missing: Vec::new() };
     let mut rest = code.as_str();
@@ -646,6 +663,33 @@ pub(super) fn with_environment(
         rest = &rest[length..];
     }
     written
+}
+
+/// A script in which `parseInt(__ENV.NAME) || 7` is `__ENV.NAME || 7`: without the variable both are
+/// the default, and with it the same number.
+fn with_defaults_of_numbers(code: &str) -> String {
+    let mut code = code.to_owned();
+    for call in ["parseInt(", "parseFloat(", "Number("] {
+        let mut pieces = code.split(call);
+        let mut found = pieces.next().unwrap_or_default().to_owned();
+        for piece in pieces {
+            let with_default = variable(piece.trim_start()).and_then(|(name, behind)| {
+                let behind = behind.trim_start();
+                let behind = match behind.strip_prefix(',') {
+                    Some(base) => base.trim_start().strip_prefix("10")?.trim_start(),
+                    None => behind,
+                };
+                let behind = behind.strip_prefix(')')?.trim_start();
+                behind.starts_with("||").then_some((name, behind))
+            });
+            match with_default.filter(|_| !found.ends_with(is_of_name)) {
+                Some((name, behind)) => found.extend(["__ENV.", name, " ", behind]),
+                None => found.extend([call, piece]),
+            }
+        }
+        code = found;
+    }
+    code
 }
 
 /// A script in which `const { A, B = 'b' } = __ENV` is a declaration of each variable.

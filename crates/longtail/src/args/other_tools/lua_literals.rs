@@ -36,9 +36,11 @@ pub(super) fn local_value<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
         return None;
     }
-    let (_, value) = text.split_once(&format!("local {name} = "))?;
-    let assignments = text.matches(&format!("{name} = ")).count();
-    (assignments == 1 && !text.contains(&format!("{name}="))).then_some(value)
+    let all = words(text);
+    let mut set = all.iter().filter(|it| it.word == name).filter_map(|it| Some((it, it.value()?)));
+    let (only, value) = set.next()?;
+    let before = &text[..text.len() - only.behind.len() - name.len()];
+    (set.next().is_none() && before.trim_end().ends_with("local")).then_some(value)
 }
 
 /// What is written behind `local NAME =` in the script's `request()`, if nothing else gives that name

@@ -12,7 +12,7 @@ use super::lua_literals::{
     LuaWord, arguments, goes_on, is_of_name, local_value, parts, parts_and_rest, quoted_text,
     value_in_request, words,
 };
-use super::wrk_weights::HowOften;
+use super::wrk_weights::{HowOften, body_of_request};
 
 /// What a script says of its requests.
 #[derive(Debug, Default)]
@@ -25,6 +25,8 @@ pub(super) struct WrkScript {
     headers: Vec<(String, Said)>,
     /// Its `delay()`, or the mean of it.
     pub(super) think: Option<Nanos>,
+    /// Whether it has one of a length that is not plain.
+    pub(super) has_unknown_delay: bool,
     /// Several requests that differ in more than their paths, as `--mix` takes them.
     mix: Option<String>,
     /// Whether there are several that no mix says.
@@ -56,7 +58,7 @@ impl Said {
 }
 
 /// Functions that wrk calls beside `request`.
-const HOOKS: [&str; 5] = ["setup", "init", "delay", "response", "done"];
+const HOOKS: [&str; 4] = ["setup", "init", "response", "done"];
 
 /// What ends a path whose numbers the script counts: how far is not known.
 pub(super) const COUNTED: &str = "{1..500}";
@@ -70,9 +72,6 @@ fn order_of(what: &str) -> String {
 
 const PIPELINING: &str =
     "its pipelining: it sends several requests at once, ours one at a time on a connection";
-
-/// The only one of them that changes the load itself.
-const DELAY: &str = "its delay(): without --think the load is many times as high";
 
 impl WrkScript {
     pub(super) fn in_text(text: &str) -> WrkScript {
@@ -90,6 +89,8 @@ impl WrkScript {
                 "function" | "if" | "do" | "repeat" => blocks.push(word == "function"),
                 "end" | "until" => _ = blocks.pop(),
                 "wrk.format" => formats.extend(arguments(rest)),
+                // The request that wrk makes of what the script sets, as `wrk.format()` does.
+                "wrk.request" => formats.extend(arguments(rest).filter(Vec::is_empty)),
                 "io.open" => files.extend(named_file(rest)),
                 "io.lines" => lists.extend(named_file(rest)),
                 _ => {}
@@ -104,14 +105,13 @@ impl WrkScript {
                 has_request = true;
             } else if is_function
                 && word == "delay"
-                && let Some(mean) = mean_delay(rest)
+                && let Some(mean) = mean_delay(text, rest)
             {
-                script.think = Some(mean);
+                script.think = Some(mean).filter(|mean| *mean > Nanos::ZERO);
+            } else if is_function && word == "delay" {
+                script.has_unknown_delay = true;
             } else if is_function && HOOKS.contains(&word) {
-                script.not_take(match word {
-                    "delay" => DELAY.to_owned(),
-                    _ => format!("its {word}()"),
-                });
+                script.not_take(format!("its {word}()"));
             }
             before = word;
             if let Some(place) = word.strip_prefix("wrk.") {
@@ -126,10 +126,17 @@ impl WrkScript {
         if puts_requests_together(text) {
             script.not_take(PIPELINING.to_owned());
         }
-        script.is_counted = match &script.path {
-            Some(Said::MixPaths(paths)) => paths.iter().any(|path| path.ends_with(COUNTED)),
-            _ => false,
+        // wrk makes it before the first call of the script's function, whatever that sets.
+        let sets = |body: &str| {
+            let all = words(body);
+            let has = |is_it: &dyn Fn(&LuaWord<'_>) -> bool| all.iter().any(is_it);
+            has(&|it| it.word == "wrk.request")
+                && has(&|it| it.word.starts_with("wrk.") && it.value().is_some())
         };
+        if body_of_request(text).is_some_and(sets) {
+            script.path = Some(Said::Computed);
+            script.mix = None;
+        }
         if has_request && formats.is_empty() {
             script.method = Some(Said::Computed);
             script.body = Some(Said::Computed);
@@ -180,7 +187,7 @@ impl WrkScript {
         let said = match varying_path(text, value).filter(|_| place == "path") {
             _ if !is_steady => Said::Computed,
             Some(path) => path,
-            None => whole_text(value),
+            None => text_of_value(text, value),
         };
         match (place, header) {
             ("method", _) => self.method = Some(said),
@@ -220,14 +227,14 @@ impl WrkScript {
                 let argument = arguments.get(at).filter(|written| **written != "nil");
                 argument.map(|written| {
                     if at != 1 {
-                        return whole_text(written);
+                        return text_of_value(text, written);
                     }
                     let varying = varying_path(text, written);
                     let written = local_value(text, written).unwrap_or(written);
                     varying
                         .or_else(|| counted_path(text, written))
                         .or_else(|| paths_of_list(text, written))
-                        .unwrap_or_else(|| whole_text(written))
+                        .unwrap_or_else(|| text_of_value(text, written))
                 })
             });
             let first = all.next().flatten();
@@ -236,7 +243,8 @@ impl WrkScript {
         // Several calls that differ in their paths alone.
         let each = |at: usize| formats.iter().map(move |arguments| arguments.get(at).copied());
         let is_same = |at: usize| each(at).all(|written| Some(written) == each(at).next());
-        let paths = each(1).map(|written| match whole_text(written?) {
+        self.is_counted = each(1).flatten().any(|written| is_counted(text, written));
+        let paths = each(1).map(|written| match text_of_value(text, written?) {
             Said::Text(path) => path_of_mix(path),
             Said::MixPaths(_) | Said::Computed => None,
         });
@@ -331,7 +339,7 @@ impl WrkScript {
     fn mix_of(&self, text: &str, formats: &[Vec<&str>], weights: Option<&[u32]>) -> Option<String> {
         let own = |arguments: &[&str], at: usize, name: &str, said: Option<&Said>| {
             let written = arguments.get(at).copied().filter(|it| !["nil", name].contains(it));
-            written.map(whole_text).or_else(|| said.cloned())
+            written.map(|written| text_of_value(text, written)).or_else(|| said.cloned())
         };
         let mut lines = Vec::new();
         for (at, arguments) in formats.iter().enumerate() {
@@ -484,6 +492,16 @@ fn whole_text(written: &str) -> Said {
     if goes_on(behind) { Said::Computed } else { Said::Text(text) }
 }
 
+/// The text that is the whole value written here, or that of a local variable.
+fn text_of_value(text: &str, written: &str) -> Said {
+    let length = written.find(|c| !is_of_name(c)).unwrap_or(written.len());
+    let (name, behind) = written.split_at(length);
+    match local_value(text, name).filter(|_| !goes_on(behind)) {
+        Some(value) => whole_text(value),
+        None => whole_text(written),
+    }
+}
+
 /// A path with random numbers in it: `"/a?id=" .. math.random(1000)`, `string.format("/a/%d", id)`,
 /// where the script's `request()` has `local id = math.random(10, 99)`.
 fn varying_path(text: &str, written: &str) -> Option<Said> {
@@ -569,14 +587,23 @@ fn counted_path(text: &str, written: &str) -> Option<Said> {
     Some(Said::MixPaths(vec![format!("{path}{COUNTED}")]))
 }
 
+/// Whether a path ends with a number that the script counts.
+fn is_counted(text: &str, written: &str) -> bool {
+    let value = local_value(text, written).unwrap_or(written);
+    varying_path(text, written).is_none() && counted_path(text, value).is_some()
+}
+
 /// The mean of `delay() return math.random(10, 50) end`, in milliseconds, where `behind` stands
 /// behind its name.
-fn mean_delay(behind: &str) -> Option<Nanos> {
+fn mean_delay(text: &str, behind: &str) -> Option<Nanos> {
     let (_, body) = behind.split_once(')')?;
     let (value, _) = body.trim_start().strip_prefix("return")?.split_once("end")?;
     let value = value.trim().trim_end_matches(';').trim_end();
     let mean = match value.strip_prefix("math.random(").and_then(|it| it.strip_suffix(')')) {
-        None => value.parse().ok()?,
+        None => match local_value(text, value) {
+            Some(local) => local[..local.find('\n').unwrap_or(local.len())].trim().parse().ok()?,
+            None => value.parse().ok()?,
+        },
         Some(ends) => {
             let ends: Option<Vec<f64>> = ends.split(',').map(|it| it.trim().parse().ok()).collect();
             match ends?[..] {
@@ -586,7 +613,7 @@ fn mean_delay(behind: &str) -> Option<Nanos> {
             }
         }
     };
-    (mean > 0.0).then(|| Nanos::from_secs_f64(mean / 1e3))
+    (mean >= 0.0).then(|| Nanos::from_secs_f64(mean / 1e3))
 }
 
 /// A path that `--mix` reads as it stands.
@@ -749,12 +776,13 @@ mod tests {
         for (delay, expected) in [
             ("function delay() return 10 end", Some("10ms")),
             ("delay = function()\n  return math.random(10, 50);\nend", Some("30ms")),
+            ("local pause = 10\nfunction delay() return pause end", Some("10ms")),
             ("function delay() return pause end", None),
             ("function delay() if x then return 1 end return 2 end", None),
         ] {
             let script = WrkScript::in_text(delay);
             assert_eq!(script.think, expected.map(|it| it.parse().unwrap()), "{delay}");
-            assert_eq!(script.not_taken().is_empty(), expected.is_some(), "{delay}");
+            assert_eq!(script.has_unknown_delay, expected.is_none(), "{delay}");
         }
     }
 

@@ -54,7 +54,9 @@ impl HowOften {
     /// That of the requests of a script: as many as it has calls of `wrk.format`.
     pub(super) fn in_text(text: &str, requests: usize) -> HowOften {
         let Some(body) = body_of_request(text) else { return HowOften::Listed };
-        let is_format = |text: &str| words(text).iter().any(|it| it.word == "wrk.format");
+        let is_format = |text: &str| {
+            words(text).iter().any(|it| ["wrk.format", "wrk.request"].contains(&it.word))
+        };
         if !is_format(body) {
             return HowOften::Listed;
         }
@@ -70,7 +72,7 @@ impl HowOften {
 }
 
 /// What stands in the script's `request()`, with the `end` of it and what follows.
-fn body_of_request(text: &str) -> Option<&str> {
+pub(super) fn body_of_request(text: &str) -> Option<&str> {
     let all = words(text);
     let mut pairs = all.iter().zip(all.iter().skip(1));
     let (_, last) = pairs.find(|(first, second)| {
@@ -129,9 +131,10 @@ fn arms(body: &str) -> Option<Vec<Arm<'_>>> {
     None
 }
 
-/// What is behind the call of `wrk.format` that begins here.
+/// What is behind the call of `wrk.format`, or of `wrk.request`, that begins here.
 fn behind_format(value: &str) -> Option<&str> {
-    let call = value.strip_prefix("wrk.format")?.trim_start().strip_prefix('(')?;
+    let call = value.strip_prefix("wrk.format").or_else(|| value.strip_prefix("wrk.request"));
+    let call = call?.trim_start().strip_prefix('(')?;
     parts_and_rest(call).map(|(_, behind)| behind)
 }
 
@@ -185,6 +188,11 @@ impl<'t> Condition<'t> {
         let number: f64 = bound.parse().ok().filter(|_| is_plain)?;
         let digits = bound.split_once('.').map_or(0, |(_, behind)| behind.len() as u32);
         Some(Condition { drawn, draw, modulus, comparison, bound: number, digits })
+    }
+
+    /// Whether it draws itself, whatever was drawn before.
+    pub(super) fn draws_anew(&self) -> bool {
+        self.drawn.contains('(')
     }
 
     /// Whether it holds for a value of what is drawn.
@@ -249,7 +257,7 @@ pub(super) fn weights(conditions: &[Condition<'_>]) -> Option<HowOften> {
     let first = conditions.first()?;
     let is_one = conditions.iter().all(|it| it.drawn == first.drawn);
     // A call draws anew in each condition.
-    let is_new = conditions.len() > 1 && first.drawn.contains('(');
+    let is_new = conditions.len() > 1 && first.draws_anew();
     if !is_one || is_new {
         return None;
     }
@@ -290,7 +298,7 @@ pub(super) fn weights(conditions: &[Condition<'_>]) -> Option<HowOften> {
     (!weights.contains(&0)).then_some(HowOften::Weights { weights, is_counted })
 }
 
-fn common_divisor(one: u32, other: u32) -> u32 {
+pub(super) fn common_divisor(one: u32, other: u32) -> u32 {
     if other == 0 { one } else { common_divisor(other, one % other) }
 }
 

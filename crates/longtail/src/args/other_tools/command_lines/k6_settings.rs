@@ -8,7 +8,9 @@ use model::secret::masked_word;
 
 use super::typed_flags::TypedWord;
 use super::{script_of, value_behind};
-use crate::args::other_tools::flags::{NO_SCRIPT, OtherTool, RATE, in_five_digits, is_script};
+use crate::args::other_tools::flags::{
+    NO_SCRIPT, OtherTool, PAUSE, RATE, in_five_digits, is_script,
+};
 use crate::args::other_tools::k6_script::{
     IterationRate, K6Script, LineOfScript, Pauses, ScenarioStart, ScenarioUse,
 };
@@ -49,10 +51,10 @@ pub(super) struct Settings {
     pub(super) harmless: Vec<String>,
     /// Whether its script has it follow no redirect.
     pub(super) follows_nothing: bool,
-    /// How many requests an iteration of its script sends; 0 if that is not known.
-    pub(super) requests_each: u32,
-    /// How many more it sends that are not taken.
-    pub(super) requests_left_out: u32,
+    /// How many requests an iteration of its script sends on average, if that is known and not one.
+    pub(super) requests_each: Option<f64>,
+    /// How many of them each virtual user sends at the same time, if that is always as many.
+    pub(super) at_once: Option<u32>,
     /// Whether k6's ceiling of a rate is no rate of ours.
     pub(super) leaves_out_rps: bool,
     /// Whether its script alone says how many virtual users there are, whatever the line says.
@@ -99,6 +101,10 @@ impl Settings {
     fn take_script(&mut self, tool: &'static OtherTool, line: &[String], scenario: Option<&str>) {
         let text = script_of(tool, line).and_then(|script| text_of(Path::new(&script)));
         let environment = given_environment(tool, line);
+        if let Some(text) = &text {
+            let names: Vec<&str> = environment.iter().map(|(name, _)| name.as_str()).collect();
+            self.note_unread(text, &names);
+        }
         let given = |name: &str| {
             let typed = environment.iter().rfind(|(typed, _)| typed == name);
             typed.map(|(_, value)| value.clone()).or_else(|| std::env::var(name).ok())
@@ -160,9 +166,8 @@ impl Settings {
             self.ours.extend(shape.words);
             self.has_own_users = true;
         }
-        let pauses = std::mem::take(&mut script.pauses);
-        let rate = RateOfScript { each: script.requests_each.max(1), is_open, iterations };
-        self.take_pauses(tool, line, pauses, &rate, &mut script.not_taken);
+        let rate = RateOfScript { each: script.requests_each.unwrap_or(1.0), is_open, iterations };
+        self.take_pauses(tool, line, script.pauses, &rate);
         self.note_ceiling_of_all(tool, line, scenario.is_some() || script.scenarios.len() > 1);
         self.scenarios = script.scenarios;
         if !is_said("no-thresholds") {
@@ -189,16 +194,35 @@ impl Settings {
         self.url = script.url;
         self.follows_nothing = script.follows_nothing;
         self.requests_each = script.requests_each;
-        self.requests_left_out = script.requests_left_out;
+        self.at_once = script.at_once;
         self.is_uncounted = script.is_uncounted;
         self.not_taken = Some(script.not_taken);
     }
 }
 
+impl Settings {
+    /// Names the variables of `-e` that a script does not read, unless a file that it imports may.
+    fn note_unread(&mut self, script: &str, names: &[&str]) {
+        let imports_own = ["from './", "from \"./", "from '../", "from \"../", "open("];
+        if imports_own.iter().any(|import| script.contains(import)) {
+            return;
+        }
+        let mut unread: Vec<String> = Vec::new();
+        for name in names {
+            if !script.contains(name) && !unread.iter().any(|known| known == name) {
+                unread.push((*name).to_owned());
+            }
+        }
+        if !unread.is_empty() {
+            self.differs.push(format!("its script does not read {} (-e)", listed(&unread)));
+        }
+    }
+}
+
 /// How often iterations of a script begin.
 struct RateOfScript {
-    /// How many requests an iteration sends.
-    each: u32,
+    /// How many requests an iteration sends on average.
+    each: f64,
     /// Whether they come at a rate, however slow the server is.
     is_open: bool,
     /// That rate, if it is plain.
@@ -214,7 +238,6 @@ impl Settings {
         line: &[String],
         pauses: Pauses,
         rate: &RateOfScript,
-        not_taken: &mut Vec<String>,
     ) {
         let &RateOfScript { each, is_open, iterations } = rate;
         let all = [&self.words[..], line].concat();
@@ -225,12 +248,12 @@ impl Settings {
         let most = match &pauses {
             Pauses::Known { in_all, .. } => users
                 .and_then(|users| users.parse::<f64>().ok())
-                .map(|users| users * f64::from(each) / in_all.as_secs_f64()),
+                .map(|users| users * each / in_all.as_secs_f64()),
             Pauses::None | Pauses::Unknown => None,
         };
         match (pauses, ceiling) {
             (pauses, Some(ceiling)) if is_open => {
-                self.limit_rate(ceiling, iterations.map(|rate| rate.per_s * f64::from(each)));
+                self.limit_rate(ceiling, iterations.map(|rate| rate.per_s * each));
                 self.note_pauses_at_rate(&pauses, iterations);
             }
             (Pauses::None, _) => {}
@@ -267,8 +290,11 @@ impl Settings {
                 self.differs.extend(said);
             }
             (Pauses::Unknown, _) => {
-                let what = "its sleep(): without --think the load is many times as high";
-                not_taken.insert(0, what.to_owned());
+                self.ours.extend(["--think", PAUSE].map(str::to_owned));
+                self.left_out.push(
+                    "PAUSE is the mean of its sleep() behind each request, such as 1500ms"
+                        .to_owned(),
+                );
             }
         }
     }

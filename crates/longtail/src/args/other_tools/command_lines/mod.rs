@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 use judge::words::listed;
-use k6_settings::{Settings, k6_settings, without_flag};
+use k6_settings::{Settings, k6_settings, value_typed, without_flag};
 use model::plan::quoted;
 use model::secret::{SECRET, masked_body};
 use requests::{FileDefaults, RequestError, RequestsFormat, TargetUrl};
@@ -31,8 +31,8 @@ use translation::{BODY_FLAGS, OTHER_LAYOUTS, Translation, accepting, says_encodi
 use typed_flags::UnknownFlags;
 
 use crate::args::other_tools::flags::{
-    BODY, DURATION, KeepAlive, METHOD, OtherTool, OthersDefault, OwnType, PATH, RATE, TOOLS, URL,
-    UrlPlace, VUS, is_script,
+    BODY, DURATION, KeepAlive, METHOD, OtherTool, OthersDefault, OwnType, PATH, PAUSE, RATE, TOOLS,
+    URL, UrlPlace, VUS, WEIGHT, is_script,
 };
 use crate::args::other_tools::k6_script::ScenarioStart;
 use crate::args::other_tools::synonyms;
@@ -122,13 +122,16 @@ fn line_for(
     let ignored = ignored.into_iter().filter(|(is_ignored, _)| *is_ignored);
     let theirs = &ignored.fold(theirs.clone(), |line, (_, flag)| without_flag(tool, &line, flag));
     let mut found = translate(tool, load, theirs, UnknownFlags::LeftOut).map_err(wrong)?;
+    if let Some(script) = missing_script(tool, theirs) {
+        return Err(wrong(format!("{refusal}, and there is no file {}", quoted(&script))));
+    }
     found.harmless.extend(settings.harmless);
     found.differs.extend(settings.differs);
     found.flags.extend(settings.ours);
     let has_ceiling = tool.name == "k6" && tool.has_typed("rps", theirs);
     found.count_requests_of_iterations(settings.requests_each, has_ceiling);
-    found.note_requests_left_out(settings.requests_each, settings.requests_left_out);
     found.note_uncounted(settings.is_uncounted, has_ceiling);
+    found.multiply_users(settings.at_once);
     found.left_out.extend(settings.left_out);
     if tool.name == "siege" {
         found.take_siege_post();
@@ -173,7 +176,7 @@ fn line_for(
         }
         match settings.not_taken {
             Some(what) if what.is_empty() => {}
-            Some(what) => found.left_out.push(format!("not taken: {}", listed(&what))),
+            Some(what) => found.leave_out_of_script(&what),
             None => found.harmless.push(OF_SCRIPT.to_owned()),
         }
     }
@@ -364,8 +367,19 @@ fn script_of(tool: &'static OtherTool, theirs: &[String]) -> Option<String> {
     tool.first_operand(theirs).map(|at| theirs[at].clone())
 }
 
+/// The script of a line of k6 or wrk, if there is no such file.
+fn missing_script(tool: &'static OtherTool, theirs: &[String]) -> Option<String> {
+    let script = match tool.url {
+        UrlPlace::Script(_) => script_of(tool, theirs)?,
+        _ if ["wrk", "wrk2"].contains(&tool.name) => value_typed(tool, theirs, "script")?,
+        _ => return None,
+    };
+    let is_elsewhere = script == "-" || script.contains("://");
+    (!is_elsewhere && !Path::new(&script).exists()).then_some(script)
+}
+
 /// Words that stand in a line for what is not known, what each is, and a value that may stand there.
-const UNKNOWN: [(&str, &str, &str); 7] = [
+const UNKNOWN: [(&str, &str, &str); 9] = [
     (URL, "URL", "http://localhost/"),
     (VUS, "number of virtual users", "1"),
     (RATE, "rate", "1"),
@@ -373,21 +387,32 @@ const UNKNOWN: [(&str, &str, &str); 7] = [
     (METHOD, "method", "GET"),
     (BODY, "body", "a=1"),
     (PATH, "path", "a"),
+    (PAUSE, "pause", "1s"),
+    (WEIGHT, "weights", "1"),
 ];
 
 /// Whether a word of a line has this one for something unknown: `RATE`, `RATE,RATE`.
 pub(crate) fn stands_for(word: &str, unknown: &str) -> bool {
     match unknown {
-        PATH => synonyms::is_url(word) && word.ends_with("/PATH"),
+        PATH => synonyms::is_url(word) && word.ends_with("/PATH") || in_mix(word, 1, "/PATH"),
+        WEIGHT => in_mix(word, 2, WEIGHT),
+        RATE => word.split(',').flat_map(|part| part.split("..")).any(|part| part == RATE),
         _ => word.split(',').any(|part| part == unknown),
     }
+}
+
+/// Whether a request of this `--mix` has that word at this place: its method is 0, its path 1, its
+/// weight 2.
+fn in_mix(mix: &str, place: usize, unknown: &str) -> bool {
+    let mut requests = mix.split(',').map(|request| request.split_whitespace());
+    requests.any(|mut words| words.nth(place) == Some(unknown))
 }
 
 /// A line with some values in the place of words that stand for those that only the user knows.
 pub(crate) fn with_values(line: &[String]) -> Vec<String> {
     let value = |word: &String| {
-        let unknown = UNKNOWN.into_iter().find(|(unknown, _, _)| stands_for(word, unknown));
-        unknown.map_or_else(|| word.clone(), |(unknown, _, value)| word.replace(unknown, value))
+        let unknown = UNKNOWN.into_iter().filter(|(unknown, _, _)| stands_for(word, unknown));
+        unknown.fold(word.clone(), |word, (unknown, _, value)| word.replace(unknown, value))
     };
     line.iter().map(value).collect()
 }
@@ -411,10 +436,7 @@ fn of_script(script: Option<&str>, words: &[String]) -> String {
     let first = match script {
         None => "its script is not run".to_owned(),
         Some("-") => "the script on stdin is not run".to_owned(),
-        Some(script) if script.contains("://") || Path::new(script).exists() => {
-            format!("{} is not run", quoted(script))
-        }
-        Some(script) => format!("there is no file {}, and it would not be run", quoted(script)),
+        Some(script) => format!("{} is not run", quoted(script)),
     };
     match write_unknown(words) {
         Some(write) => format!("{first}: {write}"),
@@ -661,7 +683,8 @@ mod tests {
         let notes = "; hey ignores -n beside -z; -disable-compression: no compressed response is asked for; hey follows redirects, ours does not";
         assert!(said.starts_with("no: type longtail load --for 1s"), "{said}");
         assert!(said.ends_with(notes), "{said}");
-        assert!(line("wrk", "", "-s x.lua http://h/").contains("there is no file x.lua"));
+        assert_eq!(line("wrk", "", "-s x.lua http://h/"), "no, and there is no file x.lua");
+        assert_eq!(line("k6", "", "run x.js"), "no, and there is no file x.js");
         assert!(line("hey", "", "-Z http://h/").contains("-Z is no flag of hey"));
     }
 }

@@ -12,6 +12,12 @@ use crate::args::other_tools::flags::{OtherTool, OwnType};
 /// in the last one. What changes little, or is so in nearly every line, is one more.
 const MOST_NOTES: usize = 3;
 
+/// Bytes of a sentence that still reads well.
+const LONGEST_SENTENCE: usize = 240;
+
+/// The most lines of what a script has that is not taken.
+const MOST_LINES: usize = 5;
+
 impl Translation {
     /// What is said below our line, the most consequential first.
     pub(super) fn notes(&self) -> Vec<String> {
@@ -30,9 +36,24 @@ impl Translation {
             let others = notes.split_off(MOST_NOTES - 1).join("; ");
             notes.push(others);
         }
+        notes.extend(self.lines_of_script.iter().cloned());
         let minor = once(&[&self.harmless, &self.habits]).join("; ");
         notes.extend(Some(minor).filter(|minor| !minor.is_empty()));
         notes
+    }
+
+    /// What a script has that is not taken: in a sentence, or a line each if that is long.
+    pub(super) fn leave_out_of_script(&mut self, what: &[String]) {
+        let sentence = format!("not taken: {}", listed(what));
+        if sentence.len() <= LONGEST_SENTENCE || what.len() < 2 {
+            self.left_out.push(sentence);
+            return;
+        }
+        let lines = what.iter().take(MOST_LINES).map(|one| format!("not taken: {one}"));
+        self.lines_of_script.extend(lines);
+        if what.len() > MOST_LINES {
+            self.lines_of_script.push(format!("{} more are not taken", what.len() - MOST_LINES));
+        }
     }
 
     /// A tool that goes on until it is interrupted, where ours ends.

@@ -12,8 +12,8 @@ use super::k6_settings::{is_no_time, value_typed};
 use super::typed_flags::{TypedFlag, TypedWord, UnknownFlags, Unread, is_url, may_be_value};
 use super::{value_behind, write_unknown};
 use crate::args::other_tools::flags::{
-    BODY, Compression, Counterpart, KeepAlive, METHOD, NO_LUA, OtherTool, PATH, Spelling, Takes,
-    URL, UrlPlace, in_five_digits, with_value,
+    BODY, Compression, Counterpart, KeepAlive, METHOD, NO_LUA, OtherTool, PATH, PAUSE, RATE,
+    Spelling, Takes, URL, UrlPlace, in_five_digits, with_value,
 };
 use crate::args::other_tools::k6_script::Stages;
 use crate::args::other_tools::script_file::text_of;
@@ -41,6 +41,8 @@ pub(super) struct Translation {
     pub(super) impossible: Vec<String>,
     /// What of theirs cannot be done, and why not.
     pub(super) left_out: Vec<String>,
+    /// What of a script is not taken, a line each where a sentence would be long.
+    pub(super) lines_of_script: Vec<String>,
     /// What ours does otherwise.
     pub(super) differs: Vec<String>,
     /// Flags of theirs that change nothing here, and why; where a value comes from.
@@ -317,11 +319,6 @@ impl Translation {
     /// wrk's script: its texts, and words for what only the user knows.
     fn take_lua(&mut self, tool: &OtherTool, name: &str, path: &str) {
         let shown = quoted(path);
-        if !Path::new(path).exists() {
-            self.left_out
-                .push(format!("there is no file {shown}, and it would not be run: {NO_LUA}"));
-            return;
-        }
         let Some(text) = text_of(Path::new(path)) else {
             let words = ["-m", METHOD, "-d", BODY].map(str::to_owned);
             let write = write_unknown(&words).unwrap_or_default();
@@ -342,6 +339,14 @@ impl Translation {
             self.to_fill.push(format!(
                 "put the numbers of its path in the place of {COUNTED}: the script counts them up"
             ));
+        }
+        if script.has_unknown_delay && tool.name == "wrk" {
+            self.flags.extend(["--think", PAUSE].map(str::to_owned));
+            self.to_fill.push(format!(
+                "write its pause in the place of {PAUSE}: the mean of its delay(), such as 15ms"
+            ));
+        } else if script.has_unknown_delay {
+            not_taken.push("its delay(), which ours has in a closed loop only".to_owned());
         }
         if let Some(think) = script.think {
             // At a rate a pause delays no request.
@@ -491,31 +496,60 @@ impl Translation {
         self.flags.extend(["-n".to_owned(), each.saturating_mul(connections).to_string()]);
     }
 
-    /// k6 counts iterations, each of which may send several requests.
-    /// `is_of_requests`: whether its rate is one of requests.
-    pub(super) fn count_requests_of_iterations(&mut self, each: u32, is_of_requests: bool) {
-        if each < 2 {
-            return;
-        }
+    /// k6 counts iterations, of which each sends `each` requests on average, if that is known and not
+    /// one. `is_of_requests`: whether its rate is one of requests.
+    pub(super) fn count_requests_of_iterations(&mut self, each: Option<f64>, is_of_requests: bool) {
+        let Some(each) = each else { return };
         let counts = 1..self.flags.len();
         let is_count = |flag: &str| ["-n", "--reconnect-after"].contains(&flag);
         for at in counts.filter(|at| is_count(&self.flags[at - 1])).collect::<Vec<_>>() {
-            let Ok(iterations) = self.flags[at].parse::<u64>() else { continue };
-            self.flags[at] = iterations.saturating_mul(each.into()).to_string();
+            let Ok(iterations) = self.flags[at].parse::<f64>() else { continue };
+            self.flags[at] = (iterations * each).round().max(1.0).to_string();
         }
         let count = if is_of_requests { "-n counts" } else { "-n and --rate count" };
+        let shown = in_five_digits(each);
+        let differs = if each.fract() > 0.0 {
+            format!("an iteration sends {shown} requests on average")
+        } else if self.flags.iter().any(|flag| flag == "--mix") {
+            format!(
+                "--mix draws its {shown} requests at random, so not as many of each in a short run; k6 sends them in their order, as ours does from a file (--requests FILE)"
+            )
+        } else {
+            format!("an iteration sends {shown} requests")
+        };
+        self.differs.push(format!("{differs}; k6 counts iterations, {count} requests"));
+    }
+
+    /// Has as many connections as virtual users send requests at once, each user so many.
+    pub(super) fn multiply_users(&mut self, at_once: Option<u32>) {
+        let Some(times) = at_once else { return };
+        let users = value_behind(&self.flags, "-c").and_then(|users| users.parse::<u64>().ok());
+        let Some(users) = users else {
+            self.left_out
+                .push(format!("multiply -c by {times}: http.batch sends {times} requests at once"));
+            return;
+        };
+        let all = users.saturating_mul(times.into());
+        self.set("-c", all);
         self.differs.push(format!(
-            "--mix draws its {each} requests at random, equally likely, so not as many of each in a short run; k6 sends them in their order, as ours does from a file (--requests FILE); k6 counts iterations, {count} requests"
+            "-c {all} is {times} for each of its {users} VUs: http.batch sends {times} requests at once"
         ));
     }
 
-    /// What counts are of, where some requests of an iteration are not in the line.
-    pub(super) fn note_requests_left_out(&mut self, each: u32, left_out: u32) {
-        if left_out > 0 {
-            let each = each.max(1);
-            let requests = if each > 1 { "requests" } else { "request" };
+    /// Puts a word in the place of a rate of iterations, where it is not known how many requests they
+    /// send.
+    fn ask_for_rate(&mut self, how: &str) {
+        for flag in ["--rate", "--ramp", "--steps"] {
+            let Some(at) = self.flags.iter().position(|word| word == flag) else { continue };
+            let Some(rate) = self.flags.get_mut(at + 1).filter(|rate| !rate.contains(RATE)) else {
+                continue;
+            };
+            let iterations = std::mem::replace(rate, RATE.to_owned());
+            if flag == "--ramp" {
+                *rate = format!("{RATE}..{RATE}");
+            }
             self.left_out.push(format!(
-                "an iteration is {each} {requests} here, {left_out} more only k6 sends: raise -n or --rate with those that you add"
+                "RATE counts requests: k6's {iterations} counts iterations, whose requests are sent {how}"
             ));
         }
     }
@@ -525,8 +559,10 @@ impl Translation {
     pub(super) fn note_uncounted(&mut self, how: Option<&str>, is_of_requests: bool) {
         let Some(how) = how else { return };
         // A rate of k6's --rps is one of requests for k6, too.
-        let counts = ["-n", "--ramp", "--steps"].into_iter();
-        let counts = counts.chain(Some("--rate").filter(|_| !is_of_requests));
+        if !is_of_requests {
+            self.ask_for_rate(how);
+        }
+        let counts = ["-n"].into_iter();
         let with_value = |flag: &str| {
             let at = self.flags.iter().position(|word| word == flag)?;
             Some(self.flags.get(at..at + 2)?.join(" "))

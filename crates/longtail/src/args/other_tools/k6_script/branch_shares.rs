@@ -1,17 +1,25 @@
 //! How often a script of k6 sends each of its requests, where one random number, or one counter, is
 //! compared with numbers: `if (Math.random() < 0.2) { … } else { … }`, `switch (true)`.
 
-use super::script_requests::{ScriptRequest, method_of};
+use super::script_requests::{LOOPS, ScriptRequest, method_of};
 use crate::args::other_tools::js_literals::{
     BEGIN, END, JsCall, calls, declared_once, end_of_statement, is_of_name, parts,
 };
-use crate::args::other_tools::wrk_weights::{Condition, Draw, HowOften, weights};
+use crate::args::other_tools::wrk_weights::{Condition, Draw, HowOften, common_divisor, weights};
 
 /// What is done under one condition.
 struct Branch<'c> {
     /// `None`: else.
-    condition: Option<&'c str>,
+    condition: Option<BranchCondition<'c>>,
     done: &'c str,
+}
+
+/// The condition of a branch, as it is written.
+enum BranchCondition<'c> {
+    /// `Math.random() < 0.2`
+    If(&'c str),
+    /// That what a `switch` looks at is this value.
+    Case { of: &'c str, value: &'c str },
 }
 
 /// The branches of a body of which one is done, and what stands around them.
@@ -21,68 +29,156 @@ struct Choice<'c> {
     behind: &'c str,
 }
 
-/// How often an iteration sends each of its requests.
+/// How often an iteration makes each of its calls.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct RequestShares {
-    /// Of each request, in their order.
+pub(super) struct CallShares {
+    /// Of each call, in their order.
     pub(super) each: Vec<u32>,
-    /// Of one that every iteration sends once.
+    /// Of one that every iteration makes once.
     pub(super) of_one_call: u32,
 }
 
-impl RequestShares {
-    /// Those of an iteration with this body; `None` if they are not plain.
-    pub(super) fn in_body(code: &str, body: &str) -> Option<RequestShares> {
-        let mut choice = Choice::by_if(body).or_else(|| Choice::by_switch(body))?;
+/// How often something is done on average: so many times in so many iterations.
+#[derive(Clone, Copy)]
+struct Frequency {
+    times: u32,
+    iterations: u32,
+}
+
+const ONCE: Frequency = Frequency { times: 1, iterations: 1 };
+
+/// The finest shares that are told apart.
+const MOST_ITERATIONS: u32 = 1_000_000;
+
+/// Where calls are looked for.
+struct Search<'s> {
+    code: &'s str,
+    is_meant: &'s dyn Fn(&JsCall<'_>) -> bool,
+}
+
+impl CallShares {
+    /// Those of the calls of an iteration with this body that are meant; `None` if they are not plain.
+    pub(super) fn in_body(
+        code: &str,
+        body: &str,
+        is_meant: &dyn Fn(&JsCall<'_>) -> bool,
+    ) -> Option<CallShares> {
+        let search = Search { code, is_meant };
+        let all = search.frequencies(body, false)?;
+        // None may stand in a condition.
+        (all.len() == search.count(body)).then_some(())?;
+        let mut iterations = 1_u32;
+        for it in &all {
+            let divisor = common_divisor(iterations, it.iterations);
+            iterations = iterations.checked_mul(it.iterations / divisor)?;
+        }
+        (iterations <= MOST_ITERATIONS).then_some(())?;
+        let share = |it: &Frequency| it.times.checked_mul(iterations / it.iterations);
+        let each: Option<Vec<u32>> = all.iter().map(share).collect();
+        Some(CallShares { each: each?, of_one_call: iterations })
+    }
+}
+
+impl Search<'_> {
+    /// How often a part of a script makes each of the calls, in their order. `is_branch`: whether
+    /// something was drawn to get there.
+    fn frequencies(&self, part: &str, is_branch: bool) -> Option<Vec<Frequency>> {
+        let choices = [Choice::by_if(part), Choice::by_switch(part)];
+        let first = choices.into_iter().flatten().min_by_key(|it| it.before.len());
+        let Some(mut choice) = first.filter(|it| self.count(&part[it.before.len()..]) > 0) else {
+            return self.count_plain(part).map(|count| vec![ONCE; count]);
+        };
         // In a loop, or in a block of something else, it is done more or less than once.
         let is_in_loop = ["for", "while", "do"].iter().any(|it| has_word(choice.before, it));
         if is_in_loop || choice.before.matches('{').count() != choice.before.matches('}').count() {
             return None;
         }
         choice.take_rest_as_else();
-        let (last, others) = choice.branches.split_last()?;
-        let conditions = others.iter().map(|branch| condition(code, branch.condition?));
-        let conditions: Vec<Condition<'_>> = conditions.collect::<Option<_>>()?;
-        let HowOften::Weights { weights, .. } = weights(&conditions)? else { return None };
-        let is_one = choice.branches.iter().all(|branch| sent_plainly(branch.done) == Some(1));
-        let around = sent_plainly(choice.before).zip(sent_plainly(choice.behind));
-        let (before, behind) = around.filter(|_| is_one && last.condition.is_none())?;
-        let all: u32 = weights.iter().sum();
-        let each = [vec![all; before], weights, vec![all; behind]].concat();
-        Some(RequestShares { each, of_one_call: all })
+        let ends = |branch: &Branch<'_>| {
+            ["return", "throw", "fail"].iter().any(|word| has_word(branch.done, word))
+        };
+        if choice.branches.iter().any(ends) && self.count(choice.behind) > 0 {
+            return None;
+        }
+        if choice.branches.last()?.condition.is_some() {
+            choice.branches.push(Branch { condition: None, done: "" });
+        }
+        let mut all = vec![ONCE; self.count_plain(choice.before)?];
+        if choice.branches.iter().any(|branch| self.count(branch.done) > 0) {
+            let weights = self.weights(&choice, is_branch)?;
+            let sum: u32 = weights.iter().sum();
+            for (branch, weight) in choice.branches.iter().zip(weights) {
+                for Frequency { times, iterations } in self.frequencies(branch.done, true)? {
+                    let times = times.checked_mul(weight)?;
+                    all.push(Frequency { times, iterations: iterations.checked_mul(sum)? });
+                }
+            }
+        }
+        all.extend(self.frequencies(choice.behind, is_branch)?);
+        Some(all)
+    }
+
+    /// How often each branch is done. Where all do the same, any weights are right.
+    fn weights(&self, choice: &Choice<'_>, is_branch: bool) -> Option<Vec<u32>> {
+        let (_, others) = choice.branches.split_last()?;
+        let conditions = others.iter().map(|branch| {
+            let condition = branch.condition.as_ref()?;
+            condition.read(self.code).filter(|it| !is_branch || it.draws_anew())
+        });
+        let conditions: Option<Vec<Condition<'_>>> = conditions.collect();
+        let known = conditions.and_then(|conditions| weights(&conditions));
+        if let Some(HowOften::Weights { weights, .. }) = known {
+            return Some(weights);
+        }
+        let done = |branch: &Branch<'_>| {
+            self.count_plain(branch.done)?;
+            let calls = calls(branch.done).into_iter().filter(|call| (self.is_meant)(call));
+            let words = |call: JsCall<'_>| format!("{}({})", call.name, call.arguments.join(", "));
+            Some(calls.map(words).collect::<Vec<_>>())
+        };
+        let first = done(choice.branches.first()?)?;
+        let are_alike = choice.branches.iter().all(|branch| done(branch).as_ref() == Some(&first));
+        are_alike.then(|| vec![1; choice.branches.len()])
+    }
+
+    fn count(&self, part: &str) -> usize {
+        calls(part).iter().filter(|call| (self.is_meant)(call)).count()
+    }
+
+    /// How many of the calls a part of a script makes; `None` if some of them only now and then.
+    fn count_plain(&self, part: &str) -> Option<usize> {
+        let calls = calls(part);
+        let is_choice = |name: &str| {
+            ["if", "switch", "for", "while"].contains(&name)
+                || LOOPS.iter().any(|end| name.ends_with(end))
+        };
+        let meant: Vec<_> = calls.iter().filter(|call| (self.is_meant)(call)).collect();
+        let last = calls.iter().rposition(|call| (self.is_meant)(call));
+        let until_last = &calls[..last.map_or(0, |at| at + 1)];
+        let is_plain = meant.iter().all(|call| call.depth == 0 && !call.is_conditional)
+            && !until_last.iter().any(|call| is_choice(call.name));
+        is_plain.then_some(meant.len())
     }
 }
 
 impl ScriptRequest {
-    /// The requests of the default function, where an iteration sends each as often as these shares say; none if it has others.
+    /// The requests of the default function, where an iteration makes each call as often as these
+    /// shares say; none if it has others.
     pub(super) fn all_with_shares(
         code: &str,
         of_body: &[JsCall<'_>],
-        shares: &RequestShares,
+        shares: &CallShares,
     ) -> Vec<ScriptRequest> {
-        let requests = ScriptRequest::all_in(code, of_body);
-        if requests.len() != shares.each.len() || requests.iter().any(|request| request.shares > 1)
-        {
+        let calls = of_body.iter().filter(|call| method_of(call).is_some()).count();
+        if calls != shares.each.len() {
             return Vec::new();
         }
-        let all = shares.of_one_call;
-        let with_share = requests.into_iter().zip(&shares.each);
-        with_share
-            .map(|(it, weight)| ScriptRequest { weight: *weight, shares: all, ..it })
-            .collect()
+        let with_share = |it: ScriptRequest| {
+            let weight = it.weight * shares.each[it.call];
+            ScriptRequest { weight, shares: it.shares * shares.of_one_call, ..it }
+        };
+        ScriptRequest::all_in(code, of_body).into_iter().map(with_share).collect()
     }
-}
-
-/// How many requests a part of a script sends; `None` if some of them only now and then.
-fn sent_plainly(part: &str) -> Option<usize> {
-    let calls = calls(part);
-    let is_choice = |name: &str| ["if", "switch", "for", "while", "http.batch"].contains(&name);
-    let requests: Vec<_> = calls.iter().filter(|call| method_of(call).is_some()).collect();
-    let last = calls.iter().rposition(|call| method_of(call).is_some());
-    let until_last = &calls[..last.map_or(0, |at| at + 1)];
-    let is_plain = requests.iter().all(|call| call.depth == 0 && !call.is_conditional)
-        && !until_last.iter().any(|call| is_choice(call.name));
-    is_plain.then_some(requests.len())
 }
 
 impl<'c> Choice<'c> {
@@ -98,7 +194,8 @@ impl<'c> Choice<'c> {
             let (condition, done) = match head {
                 Some(head) => {
                     let (_, behind) = parts(head)?;
-                    (Some(&head[..head.len() - behind.len() - 1]), behind.trim_start())
+                    let written = &head[..head.len() - behind.len() - 1];
+                    (Some(BranchCondition::If(written)), behind.trim_start())
                 }
                 None => (None, rest),
             };
@@ -108,21 +205,24 @@ impl<'c> Choice<'c> {
             };
             let (done, behind) = done.split_at(length);
             let done = done.strip_prefix('{').and_then(|it| it.strip_suffix('}')).unwrap_or(done);
+            let is_else = condition.is_none();
             branches.push(Branch { condition, done });
             let next =
                 behind.trim_start().strip_prefix("else").filter(|it| !it.starts_with(is_of_name));
             match next {
-                Some(next) if condition.is_some() => rest = next.trim_start(),
+                Some(next) if !is_else => rest = next.trim_start(),
                 _ => return Some(Choice { before, branches, behind }),
             }
         }
     }
 
-    /// `switch (true) { case …: …; break; default: … }`
+    /// `switch (…) { case …: …; break; default: … }`
     fn by_switch(body: &'c str) -> Option<Choice<'c>> {
         let begin = place_of_word(body, "switch")?;
-        let head = body[begin..].strip_prefix("switch")?.trim_start().strip_prefix("(true)")?;
-        let cases = head.trim_start().strip_prefix('{')?;
+        let head = body[begin..].strip_prefix("switch")?.trim_start().strip_prefix('(')?;
+        let (_, behind) = parts(head)?;
+        let of = head[..head.len() - behind.len() - 1].trim();
+        let cases = behind.trim_start().strip_prefix('{')?;
         let (_, behind) = parts(cases)?;
         let mut rest = cases[..cases.len() - behind.len() - 1].trim_start();
         let mut branches = Vec::new();
@@ -130,7 +230,10 @@ impl<'c> Choice<'c> {
             let (condition, done) = rest.split_once(':')?;
             let condition = match condition.trim() {
                 "default" => None,
-                case => Some(case.strip_prefix("case ")?),
+                case => Some(match case.strip_prefix("case ")?.trim() {
+                    condition if of == "true" => BranchCondition::If(condition),
+                    value => BranchCondition::Case { of, value },
+                }),
             };
             let end = [place_of_word(done, "case"), place_of_word(done, "default")];
             let end = end.into_iter().flatten().min().unwrap_or(done.len());
@@ -170,30 +273,45 @@ fn place_of_word(text: &str, word: &str) -> Option<usize> {
     text.match_indices(word).map(|(at, _)| at).find(is_whole)
 }
 
-/// `Math.random() < 0.2`, `n < 9`, `__ITER % 10 === 0`.
-fn condition<'c>(code: &'c str, written: &'c str) -> Option<Condition<'c>> {
-    let signs = [
-        ("<=", "<="),
-        (">=", ">="),
-        ("!==", "~="),
-        ("!=", "~="),
-        ("===", "=="),
-        ("==", "=="),
-        ("<", "<"),
-        (">", ">"),
-    ];
-    let found = signs.into_iter().find_map(|(sign, it)| Some((it, written.split_once(sign)?)));
-    let (comparison, (drawn, bound)) = found?;
-    let drawn = drawn.trim();
-    let value = declared_once(code, drawn).map(|(_, value)| &value[..end_of_statement(value)]);
-    let value = value.unwrap_or(drawn).trim();
-    let (value, modulus) = match value.rsplit_once('%') {
-        None => (value, None),
-        Some((value, modulus)) => (value.trim(), Some(modulus.trim().parse().ok()?)),
-    };
-    let modulus = modulus.filter(|modulus: &u32| *modulus > 0);
-    Condition::with(drawn, draw(value)?, modulus, comparison, bound.trim())
+impl<'c> BranchCondition<'c> {
+    /// `Math.random() < 0.2`, `n < 9`, `__ITER % 10 === 0`.
+    fn read(&self, code: &str) -> Option<Condition<'c>> {
+        let signs = [
+            ("<=", "<="),
+            (">=", ">="),
+            ("!==", "~="),
+            ("!=", "~="),
+            ("===", "=="),
+            ("==", "=="),
+            ("<", "<"),
+            (">", ">"),
+        ];
+        let (comparison, drawn, bound) = match *self {
+            BranchCondition::Case { of, value } => ("==", of, value),
+            BranchCondition::If(written) => signs.into_iter().find_map(|(sign, it)| {
+                let (drawn, bound) = written.split_once(sign)?;
+                Some((it, drawn.trim(), bound))
+            })?,
+        };
+        let value = declared_once(code, drawn).map(|(_, value)| &value[..end_of_statement(value)]);
+        let of_draw = value.unwrap_or(drawn).trim();
+        let (of_draw, modulus) = match of_draw.rsplit_once('%') {
+            None => (of_draw, None),
+            Some((value, modulus)) => (value.trim(), Some(modulus.trim().parse().ok()?)),
+        };
+        let modulus = modulus.filter(|modulus: &u32| *modulus > 0);
+        // What a switch looks at is drawn once for all of its cases.
+        let name = match self {
+            BranchCondition::Case { .. } if value.is_none() => "switch",
+            BranchCondition::If(_) if drawn.contains(BEGIN) => DRAWN_ANEW,
+            _ => drawn,
+        };
+        Condition::with(name, draw(of_draw)?, modulus, comparison, bound.trim())
+    }
 }
+
+/// A name for a random whole number that a condition draws itself.
+const DRAWN_ANEW: &str = "Math.random()";
 
 /// A random number, or a counter of iterations.
 fn draw(value: &str) -> Option<Draw> {
@@ -238,9 +356,34 @@ mod tests {
                 "const x = Math.random();\nswitch (true) {\n case x < 0.7: http.get(a); break;\n case x < 0.9: http.get(b); break;\n default: http.get(c);\n}",
                 Some(vec![7, 2, 1]),
             ),
-            // Not every iteration sends as many, or it is not known how often.
-            ("if (Math.random() < 0.2) { http.post(u); } http.get(u);", None),
-            ("if (Math.random() < 0.2) { http.post(u); }", None),
+            (
+                "if (Math.random() < .2) http.post(u)\nif (__ITER % 10 == 0) http.get(r)\nhttp.get(u)",
+                Some(vec![2, 1, 10]),
+            ),
+            ("if (Math.random() < 0.25) { http.post(u); }", Some(vec![25])),
+            (
+                "switch ('\u{1}0..2\u{2}') { case 0: http.get(a); break; case 1: http.get(b); break; default: http.get(c); }\nhttp.get(d);",
+                Some(vec![1, 1, 1, 3]),
+            ),
+            (
+                "if (Math.random() < 0.5) { http.get(a); if (Math.random() < 0.5) { http.get(b); } }",
+                Some(vec![50, 25]),
+            ),
+            ("if (x) { http.get(a); } else { http.get(a); }", Some(vec![1, 1])),
+            ("if (x) { log(); } http.get(a);", Some(vec![1])),
+            // It is not known how often.
+            ("if (x) { return; } http.get(a);", None),
+            ("if (x) { http.get(a); } http.get(a);", None),
+            (
+                "const x = Math.random(); if (x < 0.5) { if (x < 0.2) { http.get(a); } } http.get(b);",
+                None,
+            ),
+            (
+                "if ('\u{1}0..2\u{2}' == 0) { http.get(a); } else if ('\u{1}0..2\u{2}' == 1) { http.get(b); } else { http.get(c); }",
+                None,
+            ),
+            ("if (Math.random() < 0.5 || x) { http.get(a); }", None),
+            ("if (http.get(a).status === 200) { http.get(b); }", None),
             ("if (Math.random() < share) { http.post(u); } else { http.get(u); }", None),
             (
                 "if (Math.random() < 0.2) { http.get(a); } else if (Math.random() < 0.5) { http.get(b); } else { http.get(c); }",
@@ -254,7 +397,8 @@ mod tests {
                 None,
             ),
         ] {
-            let found = RequestShares::in_body(body, body).map(|shares| shares.each);
+            let is_request = |call: &JsCall<'_>| method_of(call).is_some();
+            let found = CallShares::in_body(body, body, &is_request).map(|shares| shares.each);
             assert_eq!(found, expected, "{body}");
         }
     }

@@ -2,14 +2,13 @@
 
 use model::Nanos;
 
-use super::script_requests::method_of;
+use super::branch_shares::CallShares;
+use super::script_requests::{LOOPS, method_of};
 use super::varying_numbers::mean_of;
 use crate::args::other_tools::js_literals::{
-    JsCall, JsValue, calls_of_batch, value_with_constants,
+    JsCall, JsValue, calls, calls_of_batch, declared_once, end_of_statement, parts, parts_between,
+    value_with_constants,
 };
-
-/// Calls around a request that is not sent exactly once in each iteration.
-const LOOPS: [&str; 3] = [".forEach", ".map", ".reduce"];
 
 /// The pauses of an iteration.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,6 +26,33 @@ pub(crate) enum Pauses {
     },
 }
 
+impl Pauses {
+    /// Those of an iteration that pauses so long in all, if that is known, and sends so many requests
+    /// on average, 0 if that is not known, always `at_once` of them together.
+    pub(super) fn of_iteration(
+        of_body: &[JsCall<'_>],
+        in_all: Option<Pause>,
+        requests: f64,
+        at_once: Option<u32>,
+    ) -> Pauses {
+        let Some(pause) = in_all.filter(|_| requests > 0.0) else { return Pauses::Unknown };
+        let in_turn = requests / f64::from(at_once.unwrap_or(1));
+        let behind_each = Nanos::from_secs_f64(pause.mean / in_turn);
+        let in_all = Nanos::from_secs_f64(pause.mean);
+        let mean = if pause.is_random { " (a mean)" } else { "" };
+        let of_all = format!("its sleep() is {in_all}{mean} in each iteration");
+        let is_same = at_once.is_some() || is_same_behind_each(of_body);
+        let said = match at_once {
+            _ if is_same && !pause.is_random => None,
+            Some(_) => Some(of_all),
+            None => Some(format!(
+                "{of_all}: --think {behind_each} behind each request is as much in all"
+            )),
+        };
+        Pauses::Known { behind_each, in_all, said }
+    }
+}
+
 /// A pause of an iteration.
 pub(super) struct Pause {
     /// In seconds.
@@ -35,44 +61,96 @@ pub(super) struct Pause {
 }
 
 impl Pause {
-    /// The pauses that are made once in each iteration and have a plain length.
-    pub(super) fn all_in(code: &str, of_body: &[JsCall<'_>]) -> Vec<Pause> {
-        let sleeps = of_body.iter().filter(|call| call.depth == 0 && call.name == "sleep");
-        sleeps.filter_map(|call| Pause::of(code, call.arguments.first()?)).collect()
+    /// How long an iteration pauses on average, whatever decides that; `None` if that is not plain.
+    /// `sleeps`: how often the script does.
+    pub(super) fn of_iteration(code: &str, body: &str, sleeps: usize) -> Option<Pause> {
+        let is_sleep = |call: &JsCall<'_>| call.name == "sleep";
+        let shares = CallShares::in_body(code, body, &is_sleep)?;
+        let calls = calls(body);
+        let calls: Vec<_> = calls.iter().filter(|call| is_sleep(call)).collect();
+        (calls.len() == sleeps).then_some(())?;
+        let mut all = Pause { mean: 0.0, is_random: false };
+        for (call, share) in calls.iter().zip(&shares.each) {
+            let pause = Pause::of(code, call.arguments.first()?)?;
+            all.mean += pause.mean * f64::from(*share) / f64::from(shares.of_one_call);
+            all.is_random |= pause.is_random || *share != shares.of_one_call;
+        }
+        Some(all).filter(|all| all.mean > 0.0)
     }
 
-    /// `1`, `Math.random() * 2`, `randomIntBetween(1, LONGEST)`, or a random whole number.
+    /// `1`, `Math.random() * 2 + LEAST`, `randomIntBetween(1, LONGEST)`, or a random whole number.
     pub(super) fn of(code: &str, written: &str) -> Option<Pause> {
-        let number = |text: &str| value_with_constants(code, text).number();
-        if let Some(mean) = number(written) {
+        let written = written.trim();
+        if let Some(mean) = value_with_constants(code, written).number() {
             return Some(Pause { mean, is_random: false });
+        }
+        if written == "Math.random()" {
+            return Some(Pause { mean: 0.5, is_random: true });
         }
         if let Some(mean) = mean_of(written) {
             return Some(Pause { mean, is_random: true });
         }
-        let bare: String = written.chars().filter(|c| !c.is_whitespace()).collect();
-        let most = bare.strip_prefix("Math.random()*").or(bare.strip_suffix("*Math.random()"));
-        let ends = bare.strip_prefix("randomIntBetween(").and_then(|rest| rest.strip_suffix(')'));
-        let mean = match (bare == "Math.random()", most, ends) {
-            (true, _, _) => 0.5,
-            (_, Some(most), _) => number(most)? / 2.0,
-            (_, _, Some(ends)) => {
-                let (least, most) = ends.split_once(',')?;
-                f64::midpoint(number(least)?, number(most)?)
+        if let Some(inside) = written.strip_prefix("randomIntBetween(") {
+            let (ends, behind) = parts(inside)?;
+            let [least, most] = ends[..] else { return Pause::of_sum(code, written) };
+            if behind.is_empty() {
+                let (least, most) = (Pause::of(code, least)?, Pause::of(code, most)?);
+                return Some(Pause { mean: f64::midpoint(least.mean, most.mean), is_random: true });
             }
-            _ => return None,
-        };
-        Some(Pause { mean, is_random: true })
+        }
+        if let Some(inside) = written.strip_prefix('(')
+            && let Some((_, "")) = parts(inside)
+        {
+            return Pause::of(code, &inside[..inside.len() - 1]);
+        }
+        // Outside of a function it is drawn once.
+        if let Some((before, value)) = declared_once(code, written)
+            && before.matches('{').count() > before.matches('}').count()
+        {
+            return Pause::of(before, &value[..end_of_statement(value)]);
+        }
+        Pause::of_sum(code, written)
+    }
+
+    /// `a + b`, `a - b`, `a * b` and `a / b`.
+    fn of_sum(code: &str, written: &str) -> Option<Pause> {
+        let bare: String = written.chars().filter(|c| !c.is_whitespace()).collect();
+        let is_sign = |c: char| "+-*/".contains(c);
+        let mut pairs = bare.chars().zip(bare.chars().skip(1));
+        if bare.starts_with(is_sign) || pairs.any(|(one, next)| is_sign(one) && is_sign(next)) {
+            return None;
+        }
+        for sign in ['+', '-', '*', '/'] {
+            let summands = parts_between(written, sign)?;
+            let [first, others @ ..] = &summands[..] else { return None };
+            if others.is_empty() {
+                continue;
+            }
+            let mut all = Pause::of(code, first)?;
+            for other in others {
+                let other = Pause::of(code, other)?;
+                all.mean = match sign {
+                    '+' => all.mean + other.mean,
+                    '-' => all.mean - other.mean,
+                    '*' => all.mean * other.mean,
+                    _ if other.is_random => return None,
+                    _ => all.mean / other.mean,
+                };
+                all.is_random |= other.is_random;
+            }
+            return Some(all).filter(|all| all.mean.is_finite());
+        }
+        None
     }
 }
 
 /// Whether the same pause is behind each request.
 pub(super) fn is_same_behind_each(of_body: &[JsCall<'_>]) -> bool {
-    let top = of_body.iter().filter(|call| call.depth == 0);
     let steps: Vec<&JsCall<'_>> =
-        top.filter(|call| method_of(call).is_some() || call.name == "sleep").collect();
+        of_body.iter().filter(|call| method_of(call).is_some() || call.name == "sleep").collect();
     let first = steps.get(1).map(|call| &call.arguments);
-    steps.chunks(2).all(|pair| {
+    let is_always = steps.iter().all(|call| call.depth == 0);
+    is_always && steps.chunks(2).all(|pair| {
         matches!(pair, [request, sleep]
             if method_of(request).is_some() && sleep.name == "sleep" && Some(&sleep.arguments) == first)
     })

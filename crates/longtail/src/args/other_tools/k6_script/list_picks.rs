@@ -36,11 +36,13 @@ impl ScriptRequest {
     /// often each is sent, so that those of one call are together as many as those of another.
     pub(super) fn all_of(code: &str, calls: &[&JsCall<'_>]) -> Vec<ScriptRequest> {
         let Some(pick) = ListPick::in_code(code) else {
-            return calls.iter().filter_map(|call| ScriptRequest::of(code, call)).collect();
+            let each = calls.iter().enumerate();
+            let found = each.filter_map(|(at, call)| Some((at, ScriptRequest::of(code, call)?)));
+            return found.map(|(call, it)| ScriptRequest { call, ..it }).collect();
         };
         let shares = pick.items.len() as u32;
         let mut requests = Vec::new();
-        for call in calls {
+        for (at, call) in calls.iter().enumerate() {
             let Some(plain) = ScriptRequest::of(code, call) else { continue };
             let each = pick.items.iter().filter_map(|item| {
                 let code = code.replace(pick.written, item);
@@ -50,10 +52,10 @@ impl ScriptRequest {
                 ScriptRequest::of(&code, &JsCall { arguments, ..**call })
             });
             let each: Vec<ScriptRequest> =
-                each.map(|it| ScriptRequest { weight: 1, shares, ..it }).collect();
+                each.map(|it| ScriptRequest { call: at, shares, ..it }).collect();
             let is_same = each.iter().all(|it| it.is_same_as(&plain));
             if is_same || each.iter().any(|it| it.url.is_none()) {
-                requests.push(ScriptRequest { weight: shares, shares, ..plain });
+                requests.push(ScriptRequest { call: at, weight: shares, shares, ..plain });
             } else {
                 requests.extend(each);
             }
@@ -63,14 +65,28 @@ impl ScriptRequest {
 
     /// Whether it is sent as another one is.
     fn is_same_as(&self, other: &ScriptRequest) -> bool {
-        (&self.method, &self.url, &self.body, &self.headers)
-            == (&other.method, &other.url, &other.body, &other.headers)
+        (&self.method, &self.url, &self.body, &self.headers, self.timeout)
+            == (&other.method, &other.url, &other.body, &other.headers, other.timeout)
     }
 
-    /// How many calls of an iteration these requests are.
-    pub(super) fn calls_of(requests: &[ScriptRequest]) -> u32 {
+    /// How many of these requests an iteration sends on average.
+    pub(super) fn sent_by_iteration(requests: &[ScriptRequest]) -> f64 {
         let shares = requests.first().map_or(1, |request| request.shares);
-        requests.iter().map(|request| request.weight).sum::<u32>() / shares
+        let weights: f64 = requests.iter().map(|request| f64::from(request.weight)).sum();
+        weights / f64::from(shares)
+    }
+
+    /// Each request once, with the weight of all that are the same.
+    pub(super) fn each_once(requests: Vec<ScriptRequest>) -> Vec<ScriptRequest> {
+        let mut found: Vec<ScriptRequest> = Vec::new();
+        for request in requests {
+            let is_known = |it: &&mut ScriptRequest| it.is_same_as(&request) && it.url.is_some();
+            match found.iter_mut().find(is_known) {
+                Some(known) => known.weight += request.weight,
+                None => found.push(request),
+            }
+        }
+        found
     }
 }
 
@@ -132,7 +148,7 @@ impl<'c> ListPick<'c> {
 }
 
 /// What a list of that name has, if it is a literal that nothing changes.
-fn items_of<'c>(code: &'c str, name: &str) -> Option<Vec<&'c str>> {
+pub(super) fn items_of<'c>(code: &'c str, name: &str) -> Option<Vec<&'c str>> {
     let (_, value) = declared_once(code, name)?;
     let (items, _) = parts(value.strip_prefix('[')?)?;
     let changes = ["push", "pop", "shift", "unshift", "splice", "concat", "sort", "reverse"];

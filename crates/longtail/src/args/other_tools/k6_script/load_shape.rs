@@ -81,7 +81,7 @@ const DROPS: &str = "k6 drops an iteration for which no VU is free (dropped_iter
 
 /// The most virtual users, if they are plain.
 pub(super) fn most_users(options: &JsValue) -> Option<u32> {
-    let Some(shape) = LoadShape::of(options, 1) else { return options.field("vus")?.count() };
+    let Some(shape) = LoadShape::of(options, 1.0) else { return options.field("vus")?.count() };
     let at = shape.words.iter().position(|word| word == "-c")?;
     shape.words.get(at + 1)?.parse().ok()
 }
@@ -157,16 +157,16 @@ fn or_word(value: Option<impl ToString>, word: &str) -> String {
 
 impl LoadShape {
     /// What options say with scenarios or stages; `None` if they have neither.
-    pub(super) fn of(options: &JsValue, each: u32) -> Option<LoadShape> {
+    pub(super) fn of(options: &JsValue, each: f64) -> Option<LoadShape> {
         if let Some(scenarios) = options.field("scenarios") {
             return Some(LoadShape::of_scenarios(scenarios, each));
         }
         let stages = options.field("stages")?;
-        let least = options.field("vus").and_then(JsValue::count);
+        let least = options.field("vus").and_then(JsValue::count_or_none);
         Some(LoadShape::of_stages(stages, least, "stages"))
     }
 
-    fn of_scenarios(scenarios: &JsValue, each: u32) -> LoadShape {
+    fn of_scenarios(scenarios: &JsValue, each: f64) -> LoadShape {
         if let [(_, scenario)] = scenarios.fields() {
             return LoadShape::of_scenario(scenario, each);
         }
@@ -175,12 +175,16 @@ impl LoadShape {
         LoadShape { words: with_users(None, None), said, is_open: false, iterations: None }
     }
 
-    pub(super) fn of_scenario(scenario: &JsValue, each: u32) -> LoadShape {
+    pub(super) fn of_scenario(scenario: &JsValue, each: f64) -> LoadShape {
         let executor = executor(scenario);
         // k6's default, where nothing is written, or nothing where something unknown is.
         let count = |name: &str, default: u32| match scenario.field(name) {
             None => Some(default),
             Some(value) => value.count(),
+        };
+        let starts_with = match scenario.field("startVUs") {
+            None => Some(1),
+            Some(value) => value.count_or_none(),
         };
         let length = scenario.field("duration").and_then(time);
         let most = scenario.field("maxVUs").or(scenario.field("preAllocatedVUs"));
@@ -189,15 +193,14 @@ impl LoadShape {
             None => Some(Nanos::from_secs(1)),
             Some(unit) => time(unit),
         };
-        let per_second = |number: f64| {
-            Some(number * f64::from(each) / unit?.as_secs_f64()).filter(|rate| *rate > 0.0)
-        };
+        let per_second =
+            |number: f64| Some(number * each / unit?.as_secs_f64()).filter(|rate| *rate > 0.0);
         let mut others = None;
         let mut iterations = None;
         let words = match executor {
             "constant-arrival-rate" => {
                 let rate = scenario.field("rate").and_then(JsValue::number).and_then(per_second);
-                iterations = rate.map(|rate| rate / f64::from(each));
+                iterations = rate.map(|rate| rate / each);
                 at_rate(rate, length, most)
             }
             "ramping-arrival-rate" => {
@@ -208,7 +211,7 @@ impl LoadShape {
                 let stages = scenario.field("stages").and_then(Stages::of);
                 let targets = stages.iter().flat_map(|stages| stages.targets.iter().copied());
                 let highest = targets.chain(from).fold(0.0, f64::max);
-                iterations = per_second(highest).map(|rate| rate / f64::from(each));
+                iterations = per_second(highest).map(|rate| rate / each);
                 let (words, behind) = ramp(from, stages.as_ref(), per_second, most);
                 others = behind;
                 words
@@ -232,7 +235,7 @@ impl LoadShape {
             }
             "ramping-vus" => {
                 let stages = scenario.field("stages").unwrap_or(&JsValue::Computed);
-                return LoadShape::of_stages(stages, count("startVUs", 1), "ramping-vus");
+                return LoadShape::of_stages(stages, starts_with, "ramping-vus");
             }
             "" => {
                 let said = "the executor of its scenario is no plain literal".to_owned();

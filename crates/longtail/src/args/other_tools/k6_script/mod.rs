@@ -8,24 +8,22 @@ mod list_picks;
 mod load_shape;
 mod script_requests;
 mod varying_numbers;
+mod written_out;
 
 pub(super) use iteration::Pauses;
 pub(super) use load_shape::{IterationRate, LoadShape, ScenarioStart, Stages};
 pub(super) use script_requests::quoted_in_mix;
 
-use branch_shares::RequestShares;
-use iteration::{
-    Pause, RUN_ONCE, UNDER_CONDITION, functions_of, is_same_behind_each, why_uncounted,
-    with_batches,
-};
+use branch_shares::CallShares;
+use iteration::{Pause, RUN_ONCE, UNDER_CONDITION, functions_of, why_uncounted, with_batches};
 use judge::words::listed;
 use load_shape::{most_users, time, with_one_scenario};
-use model::Nanos;
-use script_requests::{FORM, ScriptBody, ScriptMixLine, ScriptRequest, method_of};
+use script_requests::{FORM, ScriptBody, ScriptRequest, method_of};
 use varying_numbers::{varies, with_random_numbers, with_user_numbers};
+use written_out::{with_loops_written_out, with_single_declarations};
 
 use crate::args::mistakes::mistaken_values::k6_condition;
-use crate::args::other_tools::flags::{BODY, METHOD, with_value};
+use crate::args::other_tools::flags::{BODY, METHOD, WEIGHT, with_value};
 use crate::args::other_tools::js_literals::{
     JsCall, JsValue, body_of_function, calls, calls_of_batch, exported_object, parts,
     with_environment, with_groups_inline, without_comments,
@@ -38,8 +36,14 @@ const SWITCHES: [(&str, &str); 3] = [
     ("insecureSkipTLSVerify", "insecure-skip-tls-verify"),
 ];
 
+/// So many requests of a batch k6 sends to one host at a time, unless its option `batchPerHost` says
+/// otherwise.
+const MOST_OF_HOST: u32 = 6;
+
 /// Options that change the load, and are not taken.
-const NOT_TAKEN: [&str; 8] = [
+const NOT_TAKEN: [&str; 10] = [
+    "batch",
+    "batchPerHost",
     "blacklistIPs",
     "blockHostnames",
     "dns",
@@ -81,11 +85,10 @@ pub(super) struct K6Script {
     pub(super) request: Vec<String>,
     /// The URL of its requests, if it is plain.
     pub(super) url: Option<String>,
-    /// How many requests each iteration sends that are taken, if that is known and more than one;
-    /// else 0.
-    pub(super) requests_each: u32,
-    /// How many more it sends, of which only the user knows what to write into a mix.
-    pub(super) requests_left_out: u32,
+    /// How many requests an iteration sends on average, if that is known and not one.
+    pub(super) requests_each: Option<f64>,
+    /// How many of them each virtual user sends at the same time, if that is always as many.
+    pub(super) at_once: Option<u32>,
     /// Why that is not known: how its requests are sent.
     pub(super) is_uncounted: Option<&'static str>,
     /// Whether it follows no redirect.
@@ -131,8 +134,9 @@ impl K6Script {
     /// That of a text; `None` if it is no script of k6.
     pub(super) fn in_text(text: &str, line: LineOfScript<'_>) -> Option<K6Script> {
         let LineOfScript { given, scenario, .. } = line;
-        let environment = with_environment(&without_comments(text), given);
-        let code = with_random_numbers(&environment.code);
+        let declared = with_single_declarations(&without_comments(text));
+        let environment = with_environment(&declared, given);
+        let code = with_loops_written_out(with_random_numbers(&environment.code));
         let has_options = code.contains("options");
         let written_options = exported_object(&code, "options");
         let all_options = written_options.as_ref().map(|all| line.options_left(all));
@@ -189,7 +193,7 @@ impl K6Script {
         if let Some(of_body) = &of_body {
             requests.take_requests(&code, &all, body.as_deref().unwrap_or_default(), of_body);
         }
-        let each = requests.requests_each.max(1);
+        let each = requests.requests_each.unwrap_or(1.0);
         match &options {
             Some(options) => script.take_options(options, each, scenario),
             None if has_options => {
@@ -214,17 +218,6 @@ impl K6Script {
                 listed(&names)
             ));
         }
-        let batches = calls(&repeated).into_iter().filter(|call| call.name == "http.batch");
-        if let Some(most) = batches.filter_map(|it| Some(calls_of_batch(&it)?.len())).max() {
-            let users = options.as_ref().and_then(|it| it.field("vus")?.count());
-            let as_many = match users {
-                Some(users) => {
-                    format!("-c {} for its {users} VUs", users.saturating_mul(most as u32))
-                }
-                None => format!("multiply -c by {most}"),
-            };
-            script.not_take(format!("that http.batch sends {most} requests at once ({as_many})"));
-        }
         for what in once {
             script.not_take(what);
         }
@@ -232,6 +225,25 @@ impl K6Script {
         script.name_varying_body(&code);
         script.name_numbers(&code, users.filter(|_| has_user_numbers));
         Some(script)
+    }
+
+    /// Takes that an iteration with this body sends several requests at once.
+    fn take_batches(&mut self, body: &str) {
+        let sent = calls(body);
+        let batches = sent.iter().filter(|call| call.name == "http.batch");
+        let Some(most) = batches.filter_map(|it| Some(calls_of_batch(it)?.len() as u32)).max()
+        else {
+            return;
+        };
+        let of_body = sent.iter().filter(|call| call.name.starts_with("http."));
+        let is_always = of_body.map(|call| call.name).eq(["http.batch"]);
+        if is_always && self.requests_each == Some(f64::from(most)) && most <= MOST_OF_HOST {
+            self.at_once = Some(most);
+        } else {
+            self.not_take(format!(
+                "that http.batch sends {most} requests at once (multiply -c by as many)"
+            ));
+        }
     }
 
     /// Names the numbers of its VUs, of which there are `users`, and of its iterations.
@@ -247,13 +259,19 @@ impl K6Script {
             ));
         }
         let iteration = "__ITER";
-        if code.contains(iteration) && !self.not_taken.iter().any(|it| it.contains(iteration)) {
+        let mut behind = code.split(iteration).skip(1);
+        // Where it decides what is sent, the weights of requests say it.
+        let is_missed = match self.is_uncounted {
+            None => behind.any(|rest| !rest.trim_start().starts_with('%')),
+            Some(_) => behind.next().is_some(),
+        };
+        if is_missed && !self.not_taken.iter().any(|it| it.contains(iteration)) {
             self.not_take(format!("its {iteration}, the number of an iteration"));
         }
     }
 
     /// `each`: how many requests an iteration sends. `scenario`: the one of several that is meant.
-    fn take_options(&mut self, options: &JsValue, each: u32, scenario: Option<&str>) {
+    fn take_options(&mut self, options: &JsValue, each: f64, scenario: Option<&str>) {
         self.shape = LoadShape::of(options, each);
         let scenarios = options.field("scenarios").map_or(&[][..], JsValue::fields);
         if let (Some(shape), [(_, one)], None) = (&mut self.shape, scenarios, scenario)
@@ -302,6 +320,8 @@ impl K6Script {
     /// `http_req_duration: ['p(95)<200']`, where a threshold may be an object with a text in it.
     /// Of a scenario among several it takes what is of all of them, but for counts, and its own.
     fn take_thresholds(&mut self, thresholds: &JsValue, scenario: Option<&str>) {
+        // Each hint with the metrics that it is of.
+        let mut unknown: Vec<(String, Vec<String>)> = Vec::new();
         for (metric, limits) in thresholds.fields() {
             let of_scenario = scenario
                 .and_then(|_| metric.split_once("{scenario:")?.1.strip_suffix('}').map(str::trim));
@@ -320,16 +340,23 @@ impl K6Script {
             for limit in limits {
                 let text = limit.field("threshold").unwrap_or(limit).text();
                 let condition = text.and_then(|text| k6_condition(&format!("{metric}:{text}")));
-                match condition.filter(|_| !counts_all) {
-                    Some(condition) => {
-                        self.thresholds.extend(["--expect".to_owned(), condition]);
+                if let Some(condition) = condition.filter(|_| !counts_all) {
+                    self.thresholds.extend(["--expect".to_owned(), condition]);
+                } else {
+                    let hint = hint_of_threshold(metric, text);
+                    match unknown.iter_mut().find(|(known, _)| *known == hint) {
+                        Some((_, metrics)) if metrics.iter().any(|it| it == metric) => {}
+                        Some((_, metrics)) => metrics.push(metric.to_owned()),
+                        None => unknown.push((hint, vec![metric.to_owned()])),
                     }
-                    None => self.not_take(unknown_threshold(metric, text)),
                 }
                 if limit.field("abortOnFail").is_some() {
                     self.not_take("abortOnFail (--stop-if)".to_owned());
                 }
             }
+        }
+        for (hint, metrics) in unknown {
+            self.not_take(format!("its threshold on {}{hint}", listed(&metrics)));
         }
         if thresholds == &JsValue::Computed {
             self.not_take("its thresholds (--expect)".to_owned());
@@ -384,54 +411,54 @@ impl K6Script {
         let why_uncounted = why_uncounted(all, of_body);
         let has_all = of_body.iter().filter(is_request).count() == count;
         let is_choice = has_all && why_uncounted == Some(UNDER_CONDITION);
-        let shares = if is_choice { RequestShares::in_body(code, body) } else { None };
+        let of_request = |call: &JsCall<'_>| method_of(call).is_some();
+        let shares = if is_choice { CallShares::in_body(code, body, &of_request) } else { None };
         let requests = match (why_uncounted, &shares) {
             (None, _) => ScriptRequest::all_in(code, of_body),
             (_, Some(shares)) => ScriptRequest::all_with_shares(code, of_body, shares),
             _ => Vec::new(),
         };
+        let sent = ScriptRequest::sent_by_iteration(&requests);
+        let requests = ScriptRequest::each_once(requests);
         let is_read = match &requests[..] {
             [] => false,
             [request] if !request.varies() => {
                 self.take_request(request);
                 true
             }
-            several => self.take_mix(several) || self.take_mix_of_plain(several),
+            several => self.take_mix(several, true),
         };
-        let sent = ScriptRequest::calls_of(&requests);
-        let taken = if is_read { (sent - self.requests_left_out) as usize } else { 0 };
-        let is_sleep = |call: &&JsCall<'_>| call.name == "sleep";
-        let sleeps = all.iter().filter(is_sleep).count();
-        let conditional =
-            of_body.iter().filter(is_sleep).filter(|call| call.is_conditional).count();
-        if conditional > 0 {
-            self.not_take(
-                "its sleep() under a condition (--think would pause behind each request)"
-                    .to_owned(),
-            );
+        if is_read {
+            self.requests_each = Some(sent).filter(|sent| (sent - 1.0).abs() > f64::EPSILON);
         }
-        if sleeps > conditional {
-            self.take_pauses(code, of_body, sleeps - conditional, taken);
+        self.take_batches(body);
+        let sleeps = all.iter().filter(|call| call.name == "sleep").count();
+        if sleeps > 0 {
+            self.pauses = {
+                let in_all = Pause::of_iteration(code, body, sleeps);
+                Pauses::of_iteration(
+                    of_body,
+                    in_all,
+                    if is_read { sent } else { 0.0 },
+                    self.at_once,
+                )
+            };
         }
         if !is_read {
             self.is_uncounted = why_uncounted.filter(|_| count > 0 || has_batch);
             let unread = all.iter().filter(is_request);
             let unread = ScriptRequest::all_of(code, &unread.collect::<Vec<_>>());
+            let unread = ScriptRequest::each_once(unread);
             match &unread[..] {
                 // However often it is sent, it is this one.
                 [request] if !has_batch => {
-                    if !request.varies() || !self.take_mix(&unread) {
+                    if !request.varies() || !self.take_mix(&unread, true) {
                         self.take_request(request);
                     }
                 }
-                several
-                    if !has_batch
-                        && has_all
-                        && (self.take_mix(several) || self.take_mix_of_plain(several)) =>
-                {
-                    (self.requests_each, self.requests_left_out) = (0, 0);
+                several if !has_batch && has_all && self.take_mix(several, false) => {
                     self.not_take(format!(
-                        "how often it sends each request, some of them {}: --mix takes weights ('GET /a 9, GET /b 1')",
+                        "how often it sends each request, some of them {} (a WEIGHT of 9 is nine times as often as 1)",
                         why_uncounted.unwrap_or_default()
                     ));
                 }
@@ -472,27 +499,6 @@ impl K6Script {
             ),
             None => self.not_take(format!("its checks ({})", known_checks(&checks))),
         }
-    }
-
-    /// Takes the pauses of an iteration of so many requests, 0 if they are not known. `sleeps`: how
-    /// many the script has.
-    fn take_pauses(&mut self, code: &str, of_body: &[JsCall<'_>], sleeps: usize, requests: usize) {
-        let pauses = Pause::all_in(code, of_body);
-        let all: f64 = pauses.iter().map(|pause| pause.mean).sum();
-        if requests == 0 || pauses.len() != sleeps || all <= 0.0 {
-            self.pauses = Pauses::Unknown;
-            return;
-        }
-        let behind_each = Nanos::from_secs_f64(all / requests as f64);
-        let in_all = Nanos::from_secs_f64(all);
-        let is_random = pauses.iter().any(|pause| pause.is_random);
-        let said = (is_random || !is_same_behind_each(of_body)).then(|| {
-            let mean = if is_random { " (a mean)" } else { "" };
-            format!(
-                "its sleep() is {in_all}{mean} in each iteration: --think {behind_each} behind each request is as much in all"
-            )
-        });
-        self.pauses = Pauses::Known { behind_each, in_all, said };
     }
 
     /// The method, URL, body and headers of its one request.
@@ -542,42 +548,33 @@ impl K6Script {
         }
     }
 
-    /// Those of several requests whose URLs are plain as a mix, where others have a computed one;
-    /// `false` if there are none of either.
-    fn take_mix_of_plain(&mut self, requests: &[ScriptRequest]) -> bool {
-        let is_plain = |request: &&ScriptRequest| request.url.is_some();
-        let (plain, computed): (Vec<&ScriptRequest>, Vec<&ScriptRequest>) =
-            requests.iter().partition(is_plain);
-        let plain: Vec<ScriptRequest> = plain.into_iter().cloned().collect();
-        let sent = ScriptRequest::calls_of(requests) - ScriptRequest::calls_of(&plain);
-        if computed.is_empty() || !self.take_mix(&plain) {
+    /// Several requests as a mix; `false` if one of them is not plain but for its URL, or goes
+    /// elsewhere, or no URL is known. Words stand for what is computed, and for weights that are not
+    /// known.
+    fn take_mix(&mut self, requests: &[ScriptRequest], are_weights_known: bool) -> bool {
+        let mut origins = requests.iter().filter_map(ScriptRequest::origin);
+        let Some(origin) = origins.next() else { return false };
+        let first = requests.first().map_or(1, |request| request.weight);
+        let is_alike = requests.iter().all(|request| request.weight == first);
+        let line = |request: &ScriptRequest| {
+            let weight = request.weight.to_string();
+            let weight = if are_weights_known { &weight } else { WEIGHT };
+            let is_written = !is_alike || !are_weights_known;
+            request.mix_line(Some(weight).filter(|weight| is_written && *weight != "1"))
+        };
+        let lines: Option<Vec<String>> = requests.iter().map(line).collect();
+        let Some(lines) = lines.filter(|_| origins.all(|other| other == origin)) else {
             return false;
-        }
-        self.requests_left_out = sent;
-        for request in computed {
-            let method = request.method.as_deref().unwrap_or(METHOD);
+        };
+        self.request.extend(["--mix".to_owned(), lines.join(", ")]);
+        self.url = Some(format!("{origin}/"));
+        for request in requests.iter().filter(|request| request.url.is_none()) {
             self.not_take(format!(
-                "{method} {}, which is computed: add it to --mix with the values in it as {{1..10}}",
+                "the path of {} {}, which is computed (values that vary as {{1..10}})",
+                request.method.as_deref().unwrap_or(METHOD),
                 request.written_url
             ));
         }
-        true
-    }
-
-    /// Several requests as a mix; `false` if one of them is not plain, or goes elsewhere.
-    fn take_mix(&mut self, requests: &[ScriptRequest]) -> bool {
-        let lines: Option<Vec<ScriptMixLine>> =
-            requests.iter().map(ScriptRequest::mix_line).collect();
-        let Some(lines) = lines else { return false };
-        let Some(first) = lines.first() else { return false };
-        if lines.iter().any(|line| line.origin != first.origin) {
-            return false;
-        }
-        let mix: Vec<&str> = lines.iter().map(|line| line.line.as_str()).collect();
-        self.request.extend(["--mix".to_owned(), mix.join(", ")]);
-        self.url = Some(format!("{}/", first.origin));
-        let sent = ScriptRequest::calls_of(requests);
-        self.requests_each = if sent > 1 { sent } else { 0 };
         self.take_rest(requests);
         true
     }
@@ -585,7 +582,7 @@ impl K6Script {
 
 /// Why several requests are no mix.
 fn obstacle(why_uncounted: Option<&str>, requests: &[ScriptRequest]) -> String {
-    let lines: Vec<Option<ScriptMixLine>> = requests.iter().map(ScriptRequest::mix_line).collect();
+    let lines: Vec<Option<String>> = requests.iter().map(|it| it.mix_line(None)).collect();
     if let Some(how) = why_uncounted {
         format!(" that are sent {how}")
     } else if requests.iter().all(|request| request.url.is_none()) {
@@ -613,19 +610,17 @@ fn known_checks(checks: &[&JsCall<'_>]) -> String {
     format!("--check has status, length, sha256 and same-body{not_body}")
 }
 
-/// What to say of a threshold that is not taken.
-fn unknown_threshold(metric: &str, limit: Option<&str>) -> String {
+/// What to type for a threshold that is not taken, in parentheses; empty if nothing is.
+fn hint_of_threshold(metric: &str, limit: Option<&str>) -> String {
     let of_tag = metric
         .split_once('{')
         .and_then(|(metric, _)| k6_condition(&format!("{metric}:{}", limit?)));
     match (metric, of_tag) {
-        (_, Some(condition)) => format!(
-            "its threshold on {metric} (--expect '/PATH {condition}', with the path of that request)"
-        ),
-        ("checks", None) => {
-            "its threshold on checks (with --check any failed one is exit code 1)".to_owned()
+        (_, Some(condition)) => {
+            format!(" (--expect '/PATH {condition}', with the path of that request)")
         }
-        _ => format!("its threshold on {metric}"),
+        ("checks", None) => " (with --check any failed one is exit code 1)".to_owned(),
+        _ => String::new(),
     }
 }
 
@@ -851,17 +846,18 @@ mod tests {
             );
             let found = script(&text).unwrap();
             let shape = found.shape.map(|shape| shape.said.join("; ")).unwrap_or_default();
-            [vec![shape], found.not_taken].concat().join("; ")
+            let at_once = found.at_once.map(|times| format!("{times} at once"));
+            [vec![shape], found.not_taken, at_once.into_iter().collect()].concat().join("; ")
         };
         let ramp = "stages: [{ duration: '1s', target: 10 }, { duration: '1s', target: 0 }]";
         let ramped = said(&format!("{{ {ramp} }}"));
         assert!(ramped.contains("1.9 times as many as k6 has on average"), "{ramped}");
-        assert!(ramped.contains("at once (multiply -c by 2)"), "{ramped}");
+        assert!(ramped.contains("2 at once"), "{ramped}");
         let steady =
             said("{ stages: [{ duration: '0s', target: 10 }, { duration: '1s', target: 10 }] }");
         assert!(!steady.contains("on average"), "{steady}");
         let users = said("{ vus: 5, duration: '1s' }");
-        assert!(users.contains("at once (-c 10 for its 5 VUs)"), "{users}");
+        assert!(users.contains("2 at once"), "{users}");
     }
 
     #[test]
@@ -909,7 +905,7 @@ mod tests {
             (
                 "vus: 4, duration: '1s'",
                 "`http://h/${__VUS}`",
-                "--mix GET /b http://h/ not GET http://h/${__VUS}, which is computed: add it to --mix with the values in it as {1..10}".to_owned(),
+                "--mix GET /PATH, GET /b http://h/ not the path of GET http://h/${__VUS}, which is computed (values that vary as {1..10})".to_owned(),
             ),
         ] {
             let text = format!(
@@ -961,7 +957,7 @@ mod tests {
             ),
             (
                 "http.get('http://h/a'); http.get(`http://h/item/${__ITER}`);",
-                "--mix GET /a http://h/ not GET http://h/item/${__ITER}, which is computed: add it to --mix with the values in it as {1..10}",
+                "--mix GET /a, GET /PATH http://h/ not the path of GET http://h/item/${__ITER}, which is computed (values that vary as {1..10})",
             ),
             (
                 "http.get(A); http.get(`http://h/item/${__ITER}`);",
@@ -1065,7 +1061,7 @@ mod tests {
             ),
             (
                 "const P = { headers: { A: 'b' } };\n  http.batch(['http://h/a', ['POST', 'http://h/b', 'c', P], { method: 'PUT', url: 'http://h/d' }]);",
-                "--mix GET /a, POST /b -d \"c\" -H \"A: b\", PUT /d http://h/ not that http.batch sends 3 requests at once (multiply -c by 3)",
+                "--mix GET /a, POST /b -d \"c\" -H \"A: b\", PUT /d http://h/",
             ),
             (
                 "http.batch(all);",
@@ -1090,7 +1086,7 @@ mod tests {
             ("const u = 'http://h/'; all.forEach((u) => http.get(u));", "sent in a loop"),
             (
                 "http.get('http://h/a'); if (x) { http.get('http://h/b'); }",
-                "--mix GET /a, GET /b http://h/ sent under a condition not how often it sends each request, some of them under a condition: --mix takes weights ('GET /a 9, GET /b 1')",
+                "--mix GET /a WEIGHT, GET /b WEIGHT http://h/ sent under a condition not how often it sends each request, some of them under a condition (a WEIGHT of 9 is nine times as often as 1)",
             ),
             (
                 "for (const i of all) { http.get('http://h/'); sleep(1); }",
@@ -1107,11 +1103,11 @@ mod tests {
             ("const r = http.get('http://h/'); if (r.status !== 200) { fail(); }", "http://h/"),
             (
                 "const r = http.get('http://h/'); sleep(1); if (r.status !== 200) sleep(5);",
-                "--think 1s http://h/ not its sleep() under a condition (--think would pause behind each request)",
+                "http://h/ not its sleep()",
             ),
             (
                 "const r = http.get('http://h/'); r.status === 429 && sleep(5);",
-                "http://h/ not its sleep() under a condition (--think would pause behind each request)",
+                "http://h/ not its sleep()",
             ),
             (
                 "for (const i of all) sleep(1); http.put('http://h/', 'a');",
@@ -1129,12 +1125,39 @@ mod tests {
 
     #[test]
     fn a_random_whole_number_is_a_pause_of_its_mean() {
-        for (pause, expected) in
-            [("Math.floor(Math.random() * 3) + 1", "2s"), ("randomIntBetween(1, 4)", "2.5s")]
-        {
+        for (pause, expected) in [
+            ("Math.floor(Math.random() * 3) + 1", "2s"),
+            ("randomIntBetween(1, 4)", "2.5s"),
+            ("Math.random() * 2 + 1", "2s"),
+            ("1 + Math.random() * (5 - 2)", "2.5s"),
+            ("2 + Math.random()", "2.5s"),
+            ("(500 + Math.random() * 1000) / 1000", "1s"),
+        ] {
             let found = taken_of_iteration(&format!("http.get('http://h/'); sleep({pause});"));
             assert!(found.starts_with(&format!("--think {expected} http://h/")), "{found}");
             assert!(found.contains(&format!("its sleep() is {expected} (a mean)")), "{found}");
+        }
+    }
+
+    #[test]
+    fn pauses_of_branches_and_loops_are_added_up_or_not_known() {
+        for (pauses, expected) in [
+            ("if (x) { sleep(2); } else { sleep(2); }", Some("2s")),
+            ("if (Math.random() < 0.25) { sleep(2); } sleep(1);", Some("1.5s")),
+            ("for (let i = 0; i < 3; i++) { sleep(1); }", Some("3s")),
+            ("const t = Math.random() * 2; sleep(t);", Some("1s")),
+            ("if (x) { sleep(2); } else { sleep(1); }", None),
+            ("if (x) { sleep(2); }", None),
+            ("for (const one of all) { sleep(1); }", None),
+            ("sleep(1 / Math.random());", None),
+            ("sleep(1 - -x);", None),
+        ] {
+            let found = taken_of_iteration(&format!("http.get('http://h/'); {pauses}"));
+            let expected = match expected {
+                Some(pause) => format!("--think {pause} http://h/"),
+                None => "http://h/ not its sleep()".to_owned(),
+            };
+            assert!(found.starts_with(&expected), "{pauses}: {found}");
         }
     }
 
@@ -1184,7 +1207,7 @@ mod tests {
     fn a_rate_of_iterations_is_one_of_requests() {
         let rate = "export const options = { scenarios: { a: { executor: 'constant-arrival-rate', rate: 10, duration: '5s' } }, maxRedirects: 0 };\nexport default function () { http.get('http://h/a'); http.get('http://h/b'); }";
         let found = script(rate).unwrap();
-        assert!(found.requests_each == 2 && found.follows_nothing);
+        assert!(found.requests_each == Some(2.0) && found.follows_nothing);
         let expected = "--rate 20/s --for 5s --mix GET /a, GET /b http://h/";
         assert_eq!(taken(rate).unwrap(), expected, "a rate of ours is of requests");
         let arrow =
@@ -1217,6 +1240,25 @@ mod tests {
             line(K6Script::in_text(&text, LineOfScript { given: &given, ..BARE }).unwrap()),
             "--vus 7 --duration 60s --think 500ms -H A: b d http://it's/a/3"
         );
+    }
+
+    #[test]
+    fn a_default_may_stand_behind_the_number_that_a_variable_is_made() {
+        let text = "const VUS = parseInt(__ENV.VUS, 10) || 7, LENGTH = __ENV.LENGTH || '9s';\nexport const options = { vus: VUS, duration: LENGTH };";
+        assert_eq!(taken(text).unwrap(), "--vus 7 --duration 9s");
+        let given = |name: &str| (name == "VUS").then(|| "3".to_owned());
+        let found = K6Script::in_text(text, LineOfScript { given: &given, ..BARE }).unwrap();
+        assert_eq!(line(found), "--vus 3 --duration 9s");
+        let stages = "stages: [{ duration: '10s', target: 8 }]";
+        for start in [
+            format!(
+                "{{ scenarios: {{ a: {{ executor: 'ramping-vus', startVUs: 0, {stages} }} }} }}"
+            ),
+            format!("{{ vus: 0, {stages} }}"),
+        ] {
+            let shape = script(&format!("export const options = {start};")).unwrap().shape.unwrap();
+            assert!(shape.said[0].contains("(2.0 times as many"), "{:?}", shape.said);
+        }
     }
 
     #[test]

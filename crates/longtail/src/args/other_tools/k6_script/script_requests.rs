@@ -4,9 +4,13 @@ use model::Nanos;
 
 use super::load_shape::time;
 use super::varying_numbers::{as_written, varies, with_ends};
+use crate::args::other_tools::flags::PATH;
 use crate::args::other_tools::js_literals::{
     BEGIN, END, JsCall, JsValue, form, opened_file, value_with_constants,
 };
+
+/// Calls around a request that is not sent exactly once in each iteration.
+pub(super) const LOOPS: [&str; 3] = [".forEach", ".map", ".reduce"];
 
 /// The body of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,19 +39,14 @@ pub(super) struct ScriptRequest {
     pub(super) timeout: Option<Nanos>,
     /// Whether it follows no redirect.
     pub(super) follows_nothing: bool,
+    /// Which of the calls sends it, counted from 0.
+    pub(super) call: usize,
     /// How often it is sent, relative to the others.
     pub(super) weight: u32,
-    /// The weights of all requests of one call together.
+    /// The weight of a request that every iteration sends once.
     pub(super) shares: u32,
     /// What it has beyond that.
     pub(super) not_taken: Vec<String>,
-}
-
-/// A request as a line of `--mix`.
-pub(super) struct ScriptMixLine {
-    /// `http://host:port`
-    pub(super) origin: String,
-    pub(super) line: String,
 }
 
 impl ScriptRequest {
@@ -102,6 +101,7 @@ impl ScriptRequest {
             headers: Vec::new(),
             timeout: None,
             follows_nothing: false,
+            call: 0,
             weight: 1,
             shares: 1,
             not_taken: Vec::new(),
@@ -160,27 +160,45 @@ impl ScriptRequest {
         }
     }
 
-    /// It as a line of `--mix`; `None` if something in it is computed, or would be read otherwise
-    /// there.
-    pub(super) fn mix_line(&self) -> Option<ScriptMixLine> {
+    /// Where its URL's path begins; `None` if it is computed.
+    fn begin_of_path(&self) -> Option<usize> {
         let url = self.url.as_deref()?;
         let host = url.find("://")? + "://".len();
-        let end = url[host..].find(['/', '?', '#']).map_or(url.len(), |at| host + at);
-        let path = url[end..].split('#').next().unwrap_or_default().replace(',', "%2C");
-        let path = if path.starts_with('/') { path } else { format!("/{path}") };
+        Some(url[host..].find(['/', '?', '#']).map_or(url.len(), |at| host + at))
+    }
+
+    /// `http://host:port`
+    pub(super) fn origin(&self) -> Option<&str> {
+        Some(&self.url.as_deref()?[..self.begin_of_path()?])
+    }
+
+    /// It as a line of `--mix`, in which [`PATH`] stands for a path that is computed; `None` if
+    /// something else in it is computed, or would be read otherwise there. `weight` is written as it
+    /// is.
+    pub(super) fn mix_line(&self, weight: Option<&str>) -> Option<String> {
+        let path = match (self.url.as_deref(), self.begin_of_path()) {
+            (Some(url), Some(begin)) => {
+                let path = url[begin..].split('#').next().unwrap_or_default().replace(',', "%2C");
+                if varies(&url[..begin]) {
+                    return None;
+                }
+                if path.starts_with('/') { path } else { format!("/{path}") }
+            }
+            _ => format!("/{PATH}"),
+        };
         let is_odd = |text: &str| text.contains(|c: char| c.is_whitespace() || "{}'\"".contains(c));
         // What a script's own text has between braces would be read as a value that varies.
         let is_plain = path.split(BEGIN).enumerate().all(|(at, part)| match at {
             0 => !is_odd(part),
             _ => part.split_once(END).is_some_and(|(_, behind)| !is_odd(behind)),
         });
-        if !is_plain || varies(&url[..end]) {
+        if !is_plain {
             return None;
         }
         let path = with_ends(&path);
         let mut line = format!("{} {path}", self.method.as_deref()?);
-        if self.weight > 1 {
-            line.extend([" ", &self.weight.to_string()]);
+        if let Some(weight) = weight {
+            line.extend([" ", weight]);
         }
         match &self.body {
             ScriptBody::None => {}
@@ -193,7 +211,7 @@ impl ScriptRequest {
         for header in &self.headers {
             line.extend([" -H ", &quoted_in_mix(header)?]);
         }
-        Some(ScriptMixLine { origin: url[..end].to_owned(), line })
+        Some(line)
     }
 }
 

@@ -1,0 +1,273 @@
+//! A script of k6 in which each declaration stands alone, and each loop of a known number of rounds is
+//! written out, round after round: `for (let i = 0; i < 3; i++)`, `for (const path of ['/a', '/b'])`.
+
+use super::list_picks::items_of;
+use crate::args::other_tools::js_literals::{
+    end_of_statement, is_of_name, length_of_quoted, parts, parts_between, value_with_constants,
+};
+
+/// Loops of more rounds stay loops.
+const MOST_ROUNDS: u32 = 20;
+
+/// Longer scripts stay as they are.
+const LONGEST: usize = 1 << 20;
+
+/// A script in which `const A = 1, B = 2;` is a declaration of each.
+pub(super) fn with_single_declarations(code: &str) -> String {
+    let mut found = String::with_capacity(code.len());
+    let mut rest = code;
+    while let Some(first) = rest.chars().next() {
+        let length = if is_of_name(first) {
+            rest.find(|c| !is_of_name(c)).unwrap_or(rest.len())
+        } else {
+            length_of_quoted(rest).unwrap_or(first.len_utf8())
+        };
+        let (word, behind) = rest.split_at(length);
+        let is_keyword = ["const", "let", "var"].contains(&word);
+        let is_head = found.trim_end().ends_with('(');
+        found.push_str(word);
+        rest = behind;
+        if !is_keyword || is_head {
+            continue;
+        }
+        let mut end = end_of_statement(rest);
+        while rest[..end].trim_end().ends_with(',') && end < rest.len() {
+            end += 1 + end_of_statement(&rest[end + 1..]);
+        }
+        let declared = parts_between(&rest[..end], ',').filter(|all| all.len() > 1);
+        if let Some(declared) = declared {
+            let between = format!("; {word} ");
+            rest = &rest[end..];
+            found.extend([" ", &*declared.join(&between)]);
+        }
+    }
+    found
+}
+
+/// A script in which loops with requests or pauses in them are written out, where it is plain how
+/// often they run.
+pub(super) fn with_loops_written_out(code: String) -> String {
+    let mut code = code;
+    let mut from = 0;
+    while let Some(begin) = code[from..].find("for").map(|at| from + at) {
+        from = begin + "for".len();
+        if code.len() > LONGEST {
+            break;
+        }
+        if let Some(Loop { length, rounds }) = Loop::at(&code, begin) {
+            code.replace_range(begin..begin + length, &rounds);
+            // There may be loops in it.
+            from = begin;
+        }
+    }
+    code
+}
+
+/// A loop of a script.
+struct Loop {
+    length: usize,
+    /// What its rounds do, one after the other.
+    rounds: String,
+}
+
+impl Loop {
+    /// The one that begins at that place; `None` if it is no loop, or not plain.
+    fn at(code: &str, begin: usize) -> Option<Loop> {
+        let before = code[..begin].trim_end();
+        // Behind `if (…)` or `else` without braces it would be taken apart.
+        if !before.is_empty() && !before.ends_with([';', '{', '}']) {
+            return None;
+        }
+        let head = code[begin..].strip_prefix("for")?.trim_start().strip_prefix('(')?;
+        let (_, behind) = parts(head)?;
+        let head = &head[..head.len() - behind.len() - 1];
+        let done = behind.trim_start();
+        let length = match done.strip_prefix('{') {
+            Some(inside) => done.len() - parts(inside)?.1.len(),
+            None => (end_of_statement(done) + 1).min(done.len()),
+        };
+        let (done, rest) = done.split_at(length);
+        let done = done.strip_prefix('{').and_then(|it| it.strip_suffix('}')).unwrap_or(done);
+        let leaves = ["break", "continue", "return", "throw", "fail"];
+        if !["http.", "sleep("].iter().any(|call| done.contains(call))
+            || leaves.iter().any(|word| has_word(done, word))
+        {
+            return None;
+        }
+        let Rounds { name, values } = Rounds::of(code, head)?;
+        if is_assigned(done, name) {
+            return None;
+        }
+        let declared = names_declared(done);
+        let mut rounds = String::new();
+        for (at, value) in values.iter().enumerate() {
+            let mut round = with_word(done, name, value);
+            for name in &declared {
+                round = with_word(&round, name, &format!("{name}_{at}"));
+            }
+            rounds.extend([round.trim(), ";\n"]);
+        }
+        Some(Loop { length: code.len() - begin - rest.len(), rounds })
+    }
+}
+
+/// What the variable of a loop is in its rounds.
+struct Rounds<'c> {
+    name: &'c str,
+    values: Vec<String>,
+}
+
+impl<'c> Rounds<'c> {
+    /// Those of `let i = 0; i < 3; i++` or `const path of PATHS`.
+    fn of(code: &str, head: &'c str) -> Option<Rounds<'c>> {
+        let keyword = ["const ", "let ", "var "];
+        let head = keyword.into_iter().find_map(|word| head.trim_start().strip_prefix(word))?;
+        if let Some((name, list)) = head.split_once(" of ") {
+            let (name, list) = (name.trim(), list.trim());
+            let items = match list.strip_prefix('[') {
+                Some(items) => parts(items).filter(|(_, behind)| behind.is_empty())?.0,
+                None => items_of(code, list)?,
+            };
+            let is_plain = name.chars().all(is_of_name) && items.len() <= MOST_ROUNDS as usize;
+            let is_spread = items.iter().any(|item| item.starts_with("..."));
+            let values = items.into_iter().map(str::to_owned).collect();
+            return (is_plain && !is_spread).then_some(Rounds { name, values });
+        }
+        let bare: String = head.chars().filter(|c| !c.is_whitespace()).collect();
+        let mut pieces = bare.split(';');
+        let (start, condition, step) = (pieces.next()?, pieces.next()?, pieces.next()?);
+        let name = head.split('=').next()?.trim();
+        let number = |written: &str| value_with_constants(code, written).count_or_none();
+        let first = number(start.strip_prefix(name)?.strip_prefix('=')?)?;
+        let bound = condition.strip_prefix(name)?.strip_prefix('<')?;
+        let end = match bound.strip_prefix('=') {
+            Some(last) => number(last)?.checked_add(1)?,
+            None => number(bound)?,
+        };
+        let steps = [format!("{name}++"), format!("++{name}"), format!("{name}+=1")];
+        let is_plain = steps.iter().any(|it| it == step) && pieces.next().is_none();
+        let count = end.checked_sub(first).filter(|count| (1..=MOST_ROUNDS).contains(count));
+        (is_plain && count.is_some())
+            .then(|| Rounds { name, values: (first..end).map(|value| value.to_string()).collect() })
+    }
+}
+
+/// A text in which another one stands in the place of a name, but for quoted texts and the names of
+/// fields.
+fn with_word(code: &str, name: &str, value: &str) -> String {
+    let mut found = String::with_capacity(code.len());
+    let mut rest = code;
+    while let Some(first) = rest.chars().next() {
+        let quoted = length_of_quoted(rest);
+        let length = match quoted {
+            Some(length) => length,
+            None if is_of_name(first) => rest.find(|c| !is_of_name(c)).unwrap_or(rest.len()),
+            None => first.len_utf8(),
+        };
+        let (part, behind) = rest.split_at(length);
+        rest = behind;
+        let is_field = found.ends_with('.')
+            || behind.trim_start().starts_with(':') && found.trim_end().ends_with(['{', ',']);
+        match quoted {
+            Some(_) if first == '`' => {
+                let mut pieces = part.split("${");
+                found.push_str(pieces.next().unwrap_or_default());
+                for piece in pieces {
+                    let (inside, behind) = piece.split_once('}').unwrap_or((piece, ""));
+                    found.extend(["${", &*with_word(inside, name, value), "}", behind]);
+                }
+            }
+            None if part == name && !is_field => found.push_str(value),
+            _ => found.push_str(part),
+        }
+    }
+    found
+}
+
+fn has_word(code: &str, word: &str) -> bool {
+    with_word(code, word, "") != code
+}
+
+/// Whether something in a text gives a variable of that name another value.
+fn is_assigned(code: &str, name: &str) -> bool {
+    code.match_indices(name).any(|(at, _)| {
+        let (before, behind) = (code[..at].trim_end(), code[at + name.len()..].trim_start());
+        let is_set = behind.starts_with('=') && !behind.starts_with("==");
+        let changes = ["+=", "-=", "*=", "/=", "++", "--"];
+        is_set
+            || changes.iter().any(|change| behind.starts_with(change))
+            || ["++", "--"].iter().any(|change| before.ends_with(change))
+    })
+}
+
+/// The variables that a text declares.
+fn names_declared(code: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for word in ["const ", "let ", "var "] {
+        for (at, _) in code.match_indices(word) {
+            let behind = code[at + word.len()..].trim_start();
+            let name = &behind[..behind.find(|c| !is_of_name(c)).unwrap_or(behind.len())];
+            let is_whole = !code[..at].ends_with(is_of_name) && !name.is_empty();
+            if is_whole && !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loops_of_a_known_number_of_rounds_are_written_out() {
+        for (code, expected) in [
+            (
+                "for (let i = 0; i < 2; i++) http.get('/x' + i);",
+                "http.get('/x' + 0);; http.get('/x' + 1);;",
+            ),
+            (
+                "const N = 2; for (let i = 1; i <= N; ++i) { const u = `/i/${i}`; http.get(u, { i: i }); }",
+                "const N = 2; const u_0 = `/i/${1}`; http.get(u_0, { i: 1 });; const u_1 = `/i/${2}`; http.get(u_1, { i: 2 });;",
+            ),
+            (
+                "const P = ['/a', '/b'];\nfor (const p of P) { http.get(B + p); }",
+                "const P = ['/a', '/b']; http.get(B + '/a');; http.get(B + '/b');;",
+            ),
+            (
+                "for (const p of ['/a']) { for (let i = 0; i < 1; i++) { http.get(p + i) } }",
+                "http.get('/a' + 0); ;",
+            ),
+        ] {
+            let found = with_loops_written_out(code.to_owned());
+            let words: Vec<&str> = found.split_whitespace().collect();
+            assert_eq!(words.join(" "), expected, "{code}");
+        }
+        for code in [
+            "for (let i = 0; i < N; i++) { http.get('/x'); }",
+            "for (let i = 0; i < 3; i++) { if (x) break; http.get('/x'); }",
+            "for (let i = 0; i < 3; i++) { http.get('/x'); i++; }",
+            "for (let i = 0; i < 500; i++) { http.get('/x'); }",
+            "for (let i = 0; i < 3; i += 2) { http.get('/x'); }",
+            "for (let i = 0; i < 3; i++) { list.push(i); }",
+            "if (x) for (let i = 0; i < 3; i++) http.get('/x');",
+            "for (const p of [...all]) { http.get(p); }",
+            "for (const p of all) { http.get(p); }",
+        ] {
+            assert_eq!(with_loops_written_out(code.to_owned()), code);
+        }
+    }
+
+    #[test]
+    fn each_declaration_stands_alone() {
+        for (code, expected) in [
+            ("const A = 1, B = 'x,y';\nf();", "const A = 1; const B = 'x,y';\nf();"),
+            ("let a = f(1, 2),\n  b = [3, 4]\ng();", "let a = f(1, 2); let b = [3, 4]\ng();"),
+            ("const { a, b } = c;", "const { a, b } = c;"),
+            ("for (let i = 0, n = 3; i < n; i++) {}", "for (let i = 0, n = 3; i < n; i++) {}"),
+        ] {
+            assert_eq!(with_single_declarations(code), expected, "{code}");
+        }
+    }
+}

@@ -1,0 +1,1 @@
+init = function(args) paths = args end
