@@ -172,7 +172,10 @@ fn turns(study: &ComparisonStudy) -> Option<String> {
         });
         let each: Vec<String> = each.collect();
         (!each.is_empty()).then(|| {
-            format!("; one request in {share} waits longer than its turn at {}", listed(&each))
+            format!(
+                "; at least one request in {share} waits longer than its turn at {}",
+                listed(&each)
+            )
         })
     };
     let not_in_order: Vec<usize> = without

@@ -414,20 +414,20 @@ fn may_differ(summary: &SummaryComparison, rows: &[ComparedRow<'_>]) -> Option<S
         let Difference { blocks, blocks_beyond_margin: beyond, .. } = it.difference;
         format!("{} ({} in {beyond} of {blocks} blocks)", name(it.row.metric), it.medians())
     };
-    let medians = |it: &ComparedRow<'_>| format!("{} ({})", name(it.row.metric), it.medians());
     let may: Vec<String> = may.into_iter().map(of_blocks).collect();
-    let like_control: Vec<String> = like_control.into_iter().map(medians).collect();
     let verb = if may.len() == 1 { "differs" } else { "differ" };
     let may = (!may.is_empty()).then(|| format!("Whether {} {verb} cannot be told.", listed(&may)));
-    let differ = if like_control.len() == 1 { "differs" } else { "differ" };
-    let like_control = (!like_control.is_empty()).then(|| {
+    let like_control = like_control.into_iter().map(|it| {
+        let control = it.row.control.as_ref().map(range_of).unwrap_or_default();
+        let name = name(it.row.metric);
+        let medians = it.medians();
+        let itself = summary.called_control();
         format!(
-            "{} {differ} no more than {} from itself.",
-            judge::words::capitalised(&listed(&like_control)),
-            summary.called_control()
+            "Whether {name} ({medians}) differs cannot be told: {itself} against itself {control}."
         )
     });
-    let said: Vec<String> = [may, like_control].into_iter().flatten().collect();
+    let like_control: Vec<String> = like_control.collect();
+    let said: Vec<String> = may.into_iter().chain(like_control).collect();
     (!said.is_empty()).then(|| said.join(" "))
 }
 
