@@ -636,7 +636,7 @@ pub(crate) fn unfolded_markdown(summary: &Summary<'_>) -> Vec<String> {
     if summary.comparison.as_ref().and_then(comparison::meaning_of_names).is_some() {
         explain_first(&mut headlines, "-k", "`-k` (no keep-alive)");
     }
-    let is_of_pairs = summary.comparison.as_ref().is_some_and(comparison::pairs::are_combinations);
+    let is_of_pairs = summary.comparison.as_ref().is_some_and(comparison::are_combinations);
     let emphasised = |line: String| match line.split_once(": ") {
         // Of many pairs a reader looks for one: only what names it stands out.
         Some((pair, rest)) if is_of_pairs => format!("**{pair}:** {rest}\n"),

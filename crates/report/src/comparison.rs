@@ -21,13 +21,14 @@ mod best;
 pub(crate) mod change_words;
 pub(crate) mod events;
 mod limits;
-pub(crate) mod pairs;
+mod pairs;
 mod progress;
 mod reasons;
 mod sizes;
 pub(crate) mod summary;
 mod words;
 
+pub(crate) use self::pairs::are_combinations;
 pub use self::progress::progress;
 pub(crate) use self::summary::shortened;
 pub use self::summary::{SummaryArm, SummaryComparison, SummaryEvent};

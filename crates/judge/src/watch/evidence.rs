@@ -446,6 +446,11 @@ impl WatchEvidence {
         self.settled_rate().or(self.answered_rate())
     }
 
+    /// How long a request has a thread, by the server's own counts (Little's law).
+    pub(super) fn held_by_count(&self) -> Option<Nanos> {
+        Some(Nanos::from_secs_f64(f64::from(self.busy()?) / self.settled_rate()?))
+    }
+
     /// The rate of requests, if it describes the same seconds as the other figures: not if it
     /// reaches back before the watch, or may be that of another load, before requests waited.
     pub(super) fn settled_rate(&self) -> Option<f64> {

@@ -65,7 +65,9 @@ impl Diagnosis {
         let now: Vec<String> = waits::threads(seen).into_iter().chain(waits::who(seen)).collect();
         let now = Some(now.join(" ")).filter(|now| !now.is_empty());
         let accepting = AcceptWait::of(seen).filter(|_| wait.is_some());
-        let held = held_by_count(seen).or_else(|| held_by_kernel(seen, &found));
+        let all_are_busy = seen.busy() >= seen.slots();
+        let held = seen.held_by_count().filter(|_| all_are_busy);
+        let held = held.or_else(|| held_by_kernel(seen, &found));
         let estimate = wait.map(|wait| {
             let rate = match (seen.rate, seen.answered_rate()) {
                 (Some(rate), _) => format!("{} per second", rate.in_words()),
@@ -297,12 +299,6 @@ fn turns(seen: &WatchEvidence, found: &Found) -> Option<doing::TurnTimes> {
     }
 }
 
-/// How long a request has a thread, where all are in use, by the server's own counts.
-fn held_by_count(seen: &WatchEvidence) -> Option<Nanos> {
-    let busy = seen.busy().filter(|busy| Some(*busy) >= seen.slots())?;
-    Some(Nanos::from_secs_f64(f64::from(busy) / seen.settled_rate()?))
-}
-
 /// How long a request has a thread, where all are in use and only the kernel counts.
 fn held_by_kernel(seen: &WatchEvidence, found: &Found) -> Option<Nanos> {
     let limit = match found {
@@ -391,9 +387,8 @@ impl AcceptWait {
 
 /// How long a request holds a thread, and how much of that it computes.
 fn held(seen: &WatchEvidence) -> Option<String> {
-    let busy = seen.busy()?;
+    let held = brief(seen.held_by_count()?);
     let rate = seen.settled_rate()?;
-    let held = brief(Nanos::from_secs_f64(f64::from(busy) / rate));
     let cpu = seen.cpu.map(|cpu| brief(Nanos::from_secs_f64(cpu / rate)));
     let cpu = cpu.map(|cpu| format!(", {cpu} of that on a CPU")).unwrap_or_default();
     Some(format!("A request holds a thread for {held}{cpu}."))

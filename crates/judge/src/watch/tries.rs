@@ -108,8 +108,7 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if let Some((busy, rate)) = seen.busy().zip(seen.settled_rate()) {
-        let held = brief(Nanos::from_secs_f64(f64::from(busy) / rate));
+    if let Some(held) = seen.held_by_count().map(brief) {
         lines.push(format!(
             "`longtail load -c 1 -n 50 URL` while there is no other load: if it also takes {held}, the threads \
              are the limit; if less, something inside the app is."

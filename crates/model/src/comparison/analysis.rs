@@ -338,9 +338,8 @@ impl ComparisonFindings {
         }
         let tests = (plan.pairs().len() * metrics.len()).max(1) as f64;
         for (row, samples) in metrics.iter_mut().zip(&samples) {
-            let is_apart = |pair: &ArmPair| {
-                samples.chance_of_being_apart(*pair).is_some_and(|chance| chance <= LEVEL / tests)
-            };
+            let is_certain = chance_of_being_apart(blocks) <= LEVEL / tests;
+            let is_apart = |pair: &ArmPair| is_certain && samples.are_apart(*pair);
             if row.differences.is_empty() {
                 let pairs = plan.pairs().into_iter().filter(is_apart);
                 row.apart =
@@ -749,17 +748,16 @@ impl ArmSamples {
         if self.missing(pair).is_some() { 1.0 } else { self.ranks(pair, by).p_value() }
     }
 
-    /// If every run of one arm is beyond every run of the other, the chance of that among equal arms.
-    fn chance_of_being_apart(&self, pair: ArmPair) -> Option<f64> {
+    /// Whether every run of one arm is beyond every run of the other.
+    fn are_apart(&self, pair: ArmPair) -> bool {
         let blocks = 0..self.blocks.len();
         let values = |arm: usize| {
             blocks.clone().map(|block| self.value(block, arm)).collect::<Option<Vec<f64>>>()
         };
-        let [base, arm] = [values(pair.base)?, values(pair.arm)?];
+        let Some((base, arm)) = values(pair.base).zip(values(pair.arm)) else { return false };
         let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let are_apart = most(&base) < least(&arm) || most(&arm) < least(&base);
-        are_apart.then(|| chance_of_being_apart(base.len() as u32))
+        most(&base) < least(&arm) || most(&arm) < least(&base)
     }
 
     /// Why runs of either arm have no figure, and how many. Overloaded ones of only one arm are known
@@ -794,7 +792,7 @@ impl ArmSamples {
             blocks: ranks.runs(),
             estimate: estimate.map(part),
             two_changes: self.two_changes(pair, margin),
-            is_in_every_run: self.chance_of_being_apart(pair).is_some(),
+            is_in_every_run: self.are_apart(pair),
             blocks_beyond_margin: self.blocks_beyond(pair, estimate, margin),
             interval: interval.map(|ends| ends.map(part)),
             at_least: None,

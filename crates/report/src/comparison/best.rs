@@ -55,6 +55,9 @@ fn best_of_blocks(summary: &SummaryComparison) -> String {
     let Some((ranking, row)) = summary.ranking.as_ref().zip(summary.deciding().next()) else {
         return "Which is best cannot be told: no arm has a figure.".to_owned();
     };
+    if smaller_are_worse_at_p99(summary, ranking) {
+        return to_take_by_p99(summary, ranking, row);
+    }
     if !ranking.is_decided() {
         return best_so_far(summary, ranking, row);
     }
@@ -161,9 +164,6 @@ fn best_so_far(summary: &SummaryComparison, ranking: &ArmRanking, row: &Compared
         (!letters.is_empty()).then(|| format!("; {where_they_are}: {}", listed(&letters)))
     };
     let margin = plain_percent(summary.margin);
-    if smaller_are_worse_at_p99(summary, ranking) {
-        return to_take_by_p99(summary, ranking, row);
-    }
     let said = format!(
         "{begin}{shared}: so far {} has the best {}, {}{}{}.",
         summary.called(&ranking.best),
