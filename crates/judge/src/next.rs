@@ -9,9 +9,9 @@ use model::plan::quoted;
 use model::secret::what_to_put;
 use model::theory::ServiceTime;
 use model::{
-    CapacityStudy, ComparisonStudy, Diagnostic, EndedBy, Limit, LoadStudy, Nanos, Pace, Profile,
-    Quantile, Run, SearchEnd, ServerCpu, ServerSize, Statistics, Stop, Strength, Study, SweepStudy,
-    Verdict, number,
+    CapacityStudy, Compare, ComparisonStudy, Diagnostic, EndedBy, Limit, LoadStudy, Nanos,
+    Objective, ObjectiveFigure, Pace, Profile, Quantile, Run, SearchEnd, ServerCpu, ServerSize,
+    Statistics, Stop, Strength, Study, SweepStudy, Threshold, Verdict, number,
 };
 use serde::Serialize;
 
@@ -694,11 +694,12 @@ fn for_finding_of_load(study: &LoadStudy, finding: &Finding) -> Option<NextComma
             Some(most_of_rate(&own, *rate_per_s, "70 % of it, sent on schedule"))
         }
         Finding::KeepsUp(KeepsUp { offered_per_s: Some(offered), .. }) => {
-            Some(ramp_from(&own, *offered))
+            rate_below_limit(study).or_else(|| Some(ramp_from(&own, *offered)))
         }
         Finding::Overloaded(Overloaded { completed_per_s, .. })
         | Finding::Peaked(Peaked { completed_per_s }) => {
-            Some(most_of_rate(&own, *completed_per_s, "70 % of what it can do"))
+            let less = || most_of_rate(&own, *completed_per_s, "70 % of what it can do");
+            Some(rate_below_limit(study).unwrap_or_else(less))
         }
         Finding::FallsBehind(FallsBehind { under_way: Some(_), .. }) => {
             times_as_long(study, 6, "is it overloaded, or do some requests take long?")
@@ -747,6 +748,55 @@ fn for_finding_of_load(study: &LoadStudy, finding: &Finding) -> Option<NextComma
         | Finding::SlowClientsBeside(_)
         | Finding::AppQueueTime(_) => None,
     }
+}
+
+/// How many requests a second the server takes with response times below the limit that the load
+/// was judged by; `None` without such a limit, or where `capacity` has no flag for a part of the
+/// load.
+fn rate_below_limit(study: &LoadStudy) -> Option<NextCommand> {
+    const LOAD: &str = "longtail load ";
+    const ONLY_OF_LOAD: [&str; 5] = ["--arrivals", "--seed", "--service", "-c", "--connections"];
+    const OF_BOTH: [&str; 12] = [
+        "-k",
+        "--no-keep-alive",
+        "-H",
+        "--header",
+        "-m",
+        "--method",
+        "--mix",
+        "--requests",
+        "--unix",
+        "--insecure",
+        "--timeout",
+        "--allow-net",
+    ];
+    let limit = study.plan.thresholds.iter().find_map(upper_limit)?;
+    let objective = format!("--objective {} --budget 5m", quoted(&limit.to_string()));
+    let dropped = [AMOUNT.as_slice(), &DURATION, &RAMP, &JUDGED, &ONLY_OF_LOAD].concat();
+    let line = edited(&study.command_line, &objective, &dropped);
+    let arguments = line.strip_prefix(LOAD)?;
+    let is_of_both = |word: &String| {
+        let flag = word.split('=').next().unwrap_or(word);
+        !word.starts_with('-') || OF_BOTH.contains(&flag)
+    };
+    let typed = shlex::split(arguments)?;
+    let own = typed.len().saturating_sub(shlex::split(&objective)?.len());
+    let why = format!("the most requests/s with {limit}");
+    typed[..own]
+        .iter()
+        .all(is_of_both)
+        .then(|| command(format!("longtail capacity {arguments}"), &why))
+}
+
+/// The limit that keeps the response times of all requests below the threshold, if the threshold is
+/// about these.
+fn upper_limit(threshold: &Threshold) -> Option<Objective> {
+    let Threshold { class, condition, is_expected } = threshold;
+    let is_of_times =
+        matches!(condition.figure, ObjectiveFigure::ResponseTime(_) | ObjectiveFigure::Mean);
+    let is_upper = (condition.compare == Compare::Below) == *is_expected;
+    (is_of_times && is_upper && class.is_none() && condition.part.is_none())
+        .then_some(Objective { compare: Compare::Below, ..*condition })
 }
 
 /// An open loop at 70 % of this rate.
@@ -821,6 +871,29 @@ pub const WHERE_TO: [&str; 4] = ["-o", "--output", "--html", "--log"];
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_load_with_a_limit_leads_to_the_rate_that_holds_it() {
+        let mut study = testkit::load::open_poisson();
+        let next = |study: &LoadStudy| rate_below_limit(study).map(|next| next.command);
+        study.command_line = "longtail load --rate 500/s --arrivals poisson -H 'A: b' \
+                              --expect 'p99 < 100ms' http://127.0.0.1:3000/"
+            .into();
+        study.plan.thresholds.clear();
+        assert_eq!(next(&study), None, "no limit");
+        study.plan.thresholds = vec![Threshold::on("failed < 1%", true).unwrap()];
+        assert_eq!(next(&study), None, "no limit of times");
+        study.plan.thresholds.push(Threshold::on("p99 > 100ms", false).unwrap());
+        assert_eq!(
+            next(&study).as_deref(),
+            Some(
+                "longtail capacity -H 'A: b' http://127.0.0.1:3000/ --objective 'p99 < 100ms' \
+                 --budget 5m"
+            )
+        );
+        study.command_line = format!("{} --replay a.log", study.command_line).into();
+        assert_eq!(next(&study), None, "capacity has no such flag");
+    }
 
     #[test]
     fn a_rate_that_no_size_can_do_is_not_tried_with_larger_ones() {

@@ -7,7 +7,7 @@ use model::{Diagnostic, Judgement, Limit, Nanos, Pace, Quantile, Run, Study, Ver
 use serde::Serialize;
 
 use crate::checks::{Grade, assess, grade, machine_busy};
-use crate::cut_short::{is_shorter, is_unfinished};
+use crate::cut_short::{is_shorter, is_unfinished, so_far};
 use crate::event::{EventTrouble, trouble};
 use crate::named_runs::{NamedRun, diagnostics, is_hidden, name_in_sweep};
 use crate::verdict::troubles;
@@ -71,7 +71,10 @@ pub fn trust(study: &Study, runs: &[NamedRun<'_>], shown: &[NamedRun<'_>]) -> Ve
     let command = if matches!(study, Study::Load(_)) { "load" } else { "sweep" };
     let percentiles = shown_percentiles(command);
     let cut_short = cut_short(study);
-    let is_cut_short = cut_short.is_some();
+    // The conclusion of a load says itself how much of it there was.
+    let is_load_so_far =
+        matches!(study, Study::Load(load) if load.run.is_evidence()) && so_far(study).is_some();
+    let is_cut_short = cut_short.is_some() || is_load_so_far;
     let mut lines: Vec<TrustLine> = cut_short.into_iter().chain(passed(study, runs)).collect();
     lines.extend(runs.iter().filter_map(of_event));
     lines.extend(doubts(runs, is_cut_short));
@@ -335,6 +338,14 @@ fn touches(diagnostic: &Diagnostic, run: &Run) -> f64 {
     }
 }
 
+/// Whether an open loop offered more than the server can do, and it is known what its limit is: each
+/// connection is then busy because the server is, and requests that wait for one are no doubt.
+fn is_known_overload(run: &Run) -> bool {
+    let limit = run.judgement.as_ref().and_then(|judgement| judgement.limit.as_ref());
+    let is_known = limit.is_some_and(|limit| !matches!(limit, Limit::NotKnown { .. }));
+    run.overload.is_some() && run.is_evidence() && is_known
+}
+
 /// `is_cut_short`: another line says that the user ended it early.
 fn doubts(runs: &[NamedRun<'_>], is_cut_short: bool) -> Vec<TrustLine> {
     let mut doubts: Vec<Doubt<'_>> = Vec::new();
@@ -349,6 +360,10 @@ fn doubts(runs: &[NamedRun<'_>], is_cut_short: bool) -> Vec<TrustLine> {
                 continue;
             }
             if is_cut_short && matches!(diagnostic, Diagnostic::Interrupted { .. }) {
+                continue;
+            }
+            let is_wait_for_connection = matches!(diagnostic, Diagnostic::QueuedInGenerator { .. });
+            if is_wait_for_connection && is_known_overload(run) {
                 continue;
             }
             // If the machine is too busy, that is the only advice to give.
