@@ -87,7 +87,9 @@ impl<'a> Results<'a> {
             .iter()
             .map(|file| (file, write_one(file, study, saved, self.output)))
             .partition(|(_, result)| result.is_ok());
-        let printed = print(study, saved, self.output);
+        let has_files = self.named().chain(self.log.as_deref()).next().is_some();
+        let below = LINES_OF_SAVED + usize::from(has_files);
+        let printed = print(study, saved, self.output, below);
         // Some formats, such as CSV, do not mention what was demanded.
         if !(self.output.is_prose() && self.output.tells_verdict()) {
             for headline in Summary::of(study, None).headlines() {
@@ -180,7 +182,11 @@ fn for_terminal(path: &Path) -> String {
     }
 }
 
+/// Where a study is saved takes two lines of 80 columns.
+const LINES_OF_SAVED: usize = 2;
+
 /// Prints the study in the format that was chosen; the answer in colour, if the terminal has it.
+/// `below`: how many lines will follow before the prompt.
 ///
 /// # Errors
 /// As [`render`].
@@ -188,6 +194,7 @@ pub(crate) fn print(
     study: &Study,
     saved: Option<&Path>,
     output: &OutputArgs,
+    below: usize,
 ) -> Result<(), Mistake> {
     if output.printed() != OutputFormat::Answer {
         ui::print(&render(study, saved, output, output.printed())?);
@@ -196,7 +203,7 @@ pub(crate) fn print(
     let study: &Study = &output.forced(study);
     output.check(StudyKind::from(study))?;
     let saved = saved.map(|path| path.display().to_string());
-    let room = AnswerRoom { width: output.width(), rows: ui::rows_for_answer() };
+    let room = AnswerRoom { width: output.width(), rows: ui::rows_for_answer(below) };
     ui::print_painted(&report::answer::whole(study, saved.as_deref(), room), |paint| {
         report::answer::painted(study, saved.as_deref(), room, paint)
     });

@@ -112,16 +112,14 @@ pub(crate) fn terminal_width() -> Width {
     size.map_or(Width::ANY, |size| Width::of(size.columns.into()))
 }
 
-/// How many lines an answer may have so that all of it is on the screen when the prompt is back; `None`
-/// if stdout is no terminal, or one that is too small for any answer.
-pub(crate) fn rows_for_answer() -> Option<usize> {
+/// How many lines an answer may have so that all of it is on the screen when the prompt is back, with
+/// `below` lines between both; `None` if stdout is no terminal, or one that is too small for any answer.
+pub(crate) fn rows_for_answer(below: usize) -> Option<usize> {
     /// A smaller one has no room even for the table and the conclusion.
     const LEAST: u16 = 20;
-    /// Below it are where it is saved, on two lines of 80 columns, a file that was written, and the
-    /// prompt.
-    const BELOW: u16 = 4;
+    const PROMPT: usize = 1;
     let size = TerminalSize::of(io::stdout()).ok().filter(|size| size.rows >= LEAST)?;
-    Some(usize::from(size.rows - BELOW))
+    Some(usize::from(size.rows) - PROMPT - below)
 }
 
 /// Each of these lines, broken at spaces where it is too wide.

@@ -140,13 +140,18 @@ pub fn painted(
         leave(&mut parts);
         text = layout.on_screen(study, parts);
     }
-    // Where a later one made room, doubts and commands come back.
+    // Where a later one made room, what speaks for the figures comes back, then commands and doubts.
     let fits = |text: &str| rows.is_none_or(|rows| text.lines().count() <= rows);
     if parts != all && fits(&text) {
-        for doubts in parts.doubts..=all.doubts {
-            for commands in parts.commands..=all.commands {
-                let shown = layout.on_screen(study, AnswerParts { doubts, commands, ..parts });
-                text = if fits(&shown) { shown } else { text };
+        let mut show_where_it_fits = |parts| {
+            let shown = layout.on_screen(study, parts);
+            text = if fits(&shown) { shown } else { std::mem::take(&mut text) };
+        };
+        for has_passed in [parts.has_passed, true] {
+            for doubts in parts.doubts..=all.doubts {
+                for commands in parts.commands..=all.commands {
+                    show_where_it_fits(AnswerParts { has_passed, doubts, commands, ..parts });
+                }
             }
         }
     }

@@ -65,7 +65,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
         if named.is_empty() {
             note_unread_pipe(&study);
         }
-        print(&study, Some(path), &args.output)?;
+        let has_files = args.output.files().next().is_some();
+        print(&study, Some(path), &args.output, usize::from(has_files))?;
         if is_being_measured(path) {
             ui::note(&still_running(&study));
         }
