@@ -445,8 +445,14 @@ impl ProgressLine {
         let Some(FiguresSoFar { rate_per_s, p50, p99 }) = self.meter.read(progress, now) else {
             return;
         };
-        let rate = rate_so_far(rate_per_s, progress.constant_rate());
+        let due = progress.constant_rate();
+        let rate = rate_so_far(rate_per_s, due);
         self.figures = vec![ProgressPiece { text: rate, leaves: 1 }];
+        if is_far_behind(rate_per_s, due) {
+            // The times grow then, and a percentile would only say how long the load has lasted.
+            self.figures.push(ProgressPiece { text: "not keeping up".to_owned(), leaves: 2 });
+            return;
+        }
         for (name, time, leaves) in [("p50", p50, 3), ("p99", p99, 2)] {
             if let Some(time) = time {
                 let text = format!("{name} {}", number::time(time));
@@ -456,12 +462,17 @@ impl ProgressLine {
     }
 }
 
-/// The rate of responses, and beside it the rate of requests that it stays behind: `1566/s of 2500/s`.
-fn rate_so_far(responses_per_s: f64, due_per_s: Option<f64>) -> String {
+/// Whether clearly fewer requests are answered than are due, if they are due at a rate.
+fn is_far_behind(responses_per_s: f64, due_per_s: Option<f64>) -> bool {
     /// Two seconds of independent arrivals at a low rate may be fewer by chance.
     const FAR_BEHIND: f64 = 0.8;
+    due_per_s.is_some_and(|due| responses_per_s < FAR_BEHIND * due)
+}
+
+/// The rate of responses, and beside it the rate of requests that it stays behind: `1566/s of 2500/s`.
+fn rate_so_far(responses_per_s: f64, due_per_s: Option<f64>) -> String {
     let [rate, due] = [responses_per_s, due_per_s.unwrap_or_default()].map(number::rate_in_words);
-    if due_per_s.is_some_and(|due| responses_per_s < FAR_BEHIND * due) {
+    if is_far_behind(responses_per_s, due_per_s) {
         format!("{rate}/s of {due}/s")
     } else {
         format!("{rate}/s")
