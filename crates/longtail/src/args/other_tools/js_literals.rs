@@ -1,6 +1,8 @@
 //! Literals and calls in the text of a script in JavaScript, which is not run. What is computed is
 //! known to be that, and no more.
 
+use std::ops::Range;
+
 use super::script_file;
 
 /// Around the ends of a random number, in a script's text: characters that no script has.
@@ -639,13 +641,27 @@ pub(super) struct WithEnvironment {
     pub(super) missing: Vec<String>,
 }
 
-/// A script in whose place of `__ENV.NAME` stands the value that `given` says, or the default that
-/// the script has: `__ENV.NAME || 'default'`.
-pub(super) fn with_environment(
-    code: &str,
-    given: &dyn Fn(&str) -> Option<String>,
-) -> WithEnvironment {
+/// Where the values of `__ENV` come from.
+#[derive(Clone, Copy)]
+pub(super) struct EnvironmentSources<'a> {
+    /// The line of k6 and the environment of the process.
+    pub(super) given: &'a dyn Fn(&str) -> Option<String>,
+    /// What the scenario's own `env` has. k6 sets it when a virtual user begins: what stands outside
+    /// of functions has run before.
+    pub(super) of_scenario: &'a [(String, JsValue)],
+}
+
+/// A script in whose place of `__ENV.NAME` stands its value, or the default that the script has:
+/// `__ENV.NAME || 'default'`.
+pub(super) fn with_environment(code: &str, sources: EnvironmentSources<'_>) -> WithEnvironment {
     let code = &with_defaults_of_numbers(&with_variables_of_pattern(code));
+    let EnvironmentSources { given, of_scenario } = sources;
+    let functions = if of_scenario.is_empty() { Vec::new() } else { functions_in(code) };
+    let own = |name: &str| of_scenario.iter().rfind(|(known, _)| known == name);
+    let inside = |name: &str| match own(name) {
+        Some((_, value)) => value.text().map(str::to_owned),
+        None => given(name),
+    };
     let mut written =
         WithEnvironment { code: String::with_capacity(code.len()), missing: Vec::new() };
     let mut rest = code.as_str();
@@ -653,7 +669,16 @@ pub(super) fn with_environment(
         if let Some((name, behind)) = variable(rest)
             && !written.code.ends_with(|c| is_of_name(c) || c == '.')
         {
-            rest = written.take_variable(name, given(name), behind, given);
+            let at = code.len() - rest.len();
+            let is_inside = functions.iter().any(|function| function.contains(&at));
+            rest = match own(name).filter(|_| is_inside) {
+                Some((_, value)) if value.text().is_none() => {
+                    written.code.extend(["__ENV.", name]);
+                    behind
+                }
+                _ if is_inside => written.take_variable(name, inside(name), behind, &inside),
+                _ => written.take_variable(name, given(name), behind, given),
+            };
             continue;
         }
         // A text in backticks may have variables in it.
@@ -663,6 +688,45 @@ pub(super) fn with_environment(
         rest = &rest[length..];
     }
     written
+}
+
+/// Whether a function of a script without comments reads this variable of its environment.
+pub(super) fn is_read_in_function(code: &str, name: &str) -> bool {
+    functions_in(code).iter().any(|function| reads_variable(&code[function.clone()], name))
+}
+
+/// Whether a part of a script reads this variable of its environment.
+pub(super) fn reads_variable(code: &str, name: &str) -> bool {
+    code.match_indices("__ENV").any(|(at, _)| variable(&code[at..]).is_some_and(|it| it.0 == name))
+}
+
+/// Where what functions do stands in a script, those in others too.
+fn functions_in(code: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(first) = code[at..].chars().next() {
+        let rest = &code[at..];
+        let length = length_of_quoted(rest).or_else(|| rest.find(|c| !is_of_name(c)));
+        let length = length.filter(|length| *length > 0).unwrap_or(first.len_utf8());
+        let done = if &rest[..length] == "function" {
+            let head = rest.find('(').and_then(|begin| parts(&rest[begin + 1..]));
+            head.map(|(_, behind)| behind.trim_start()).filter(|behind| behind.starts_with('{'))
+        } else {
+            rest.strip_prefix("=>").map(str::trim_start)
+        };
+        if let Some(done) = done {
+            let length = match done.strip_prefix('{').and_then(parts) {
+                Some((_, behind)) => done.len() - behind.len(),
+                None => end_of(done, |at, letter| {
+                    letter == ',' || is_end_of_statement(done, at, letter)
+                }),
+            };
+            let begin = code.len() - done.len();
+            found.push(begin..begin + length);
+        }
+        at += length;
+    }
+    found
 }
 
 /// A script in which `parseInt(__ENV.NAME) || 7` is `__ENV.NAME || 7`: without the variable both are
@@ -754,7 +818,8 @@ impl WithEnvironment {
                 if value.is_none() {
                     return default.trim_start();
                 }
-                let chosen = with_environment(chosen[..colon].trim(), given);
+                let sources = EnvironmentSources { given, of_scenario: &[] };
+                let chosen = with_environment(chosen[..colon].trim(), sources);
                 self.code.push_str(&chosen.code);
                 let default = default.trim_start();
                 &default[end_of(default, ends)..]

@@ -159,6 +159,7 @@ impl Settings {
         }
         let mut is_open = false;
         let mut iterations = None;
+        self.differs.extend(script.said);
         if let Some(shape) = script.shape {
             is_open = shape.is_open;
             iterations = shape.iterations;

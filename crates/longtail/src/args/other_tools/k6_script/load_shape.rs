@@ -53,6 +53,14 @@ pub(super) fn with_one_scenario(options: &JsValue, name: &str) -> JsValue {
     JsValue::Object(fields.collect())
 }
 
+/// The variables that the one scenario of these options has for itself.
+pub(super) fn environment_of_scenario(options: &JsValue) -> Vec<(String, JsValue)> {
+    match options.field("scenarios").map_or(&[][..], JsValue::fields) {
+        [(_, only)] => only.field("env").map(|env| env.fields().to_vec()).unwrap_or_default(),
+        _ => Vec::new(),
+    }
+}
+
 /// How much load there is, and how long, as scenarios or stages say it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LoadShape {
@@ -228,7 +236,9 @@ impl LoadShape {
                 match all {
                     Some(all) => {
                         let users = or_word(users, VUS);
-                        ["-c".to_owned(), users, "-n".to_owned(), all.to_string()].to_vec()
+                        let words = ["-c".to_owned(), users, "-n".to_owned(), all.to_string()];
+                        let most = scenario.field("maxDuration").map(|most| lasting(time(most)));
+                        words.into_iter().chain(most.into_iter().flatten()).collect()
                     }
                     None => with_users(users, None),
                 }
@@ -254,7 +264,7 @@ impl LoadShape {
         } else {
             format!("its {executor} is a closed loop")
         };
-        let said = others.into_iter().chain([is_loop]).collect();
+        let said = others.into_iter().chain(said_of_end(scenario)).chain([is_loop]).collect();
         LoadShape {
             words,
             said,
@@ -285,6 +295,22 @@ impl LoadShape {
             iterations: None,
         }
     }
+}
+
+/// What a scenario says of its end, for a person.
+fn said_of_end(scenario: &JsValue) -> Vec<String> {
+    let is_counted = ["shared-iterations", "per-vu-iterations"].contains(&executor(scenario));
+    let bound = scenario.field("maxDuration").filter(|_| is_counted).map(|most| {
+        let most = or_word(time(most), DURATION);
+        format!("--for {most} is its maxDuration: it ends before -n if that takes longer")
+    });
+    let graceful = scenario.field("gracefulStop").map(|length| {
+        let length = length.text().map_or_else(String::new, |text| format!(" of {text}"));
+        format!(
+            "its gracefulStop{length} is left out: at the end ours waits for responses up to --timeout"
+        )
+    });
+    bound.into_iter().chain(graceful).collect()
 }
 
 /// From so many times as many connections on the load is called another one.

@@ -17,7 +17,7 @@ pub(super) use script_requests::quoted_in_mix;
 use branch_shares::CallShares;
 use iteration::{Pause, RUN_ONCE, UNDER_CONDITION, functions_of, why_uncounted, with_batches};
 use judge::words::listed;
-use load_shape::{most_users, time, with_one_scenario};
+use load_shape::{environment_of_scenario, most_users, time, with_one_scenario};
 use script_requests::{FORM, ScriptBody, ScriptRequest, method_of};
 use varying_numbers::{varies, with_random_numbers, with_user_numbers};
 use written_out::{with_loops_written_out, with_single_declarations};
@@ -25,8 +25,9 @@ use written_out::{with_loops_written_out, with_single_declarations};
 use crate::args::mistakes::mistaken_values::k6_condition;
 use crate::args::other_tools::flags::{BODY, METHOD, WEIGHT, with_value};
 use crate::args::other_tools::js_literals::{
-    JsCall, JsValue, body_of_function, calls, calls_of_batch, exported_object, parts,
-    with_environment, with_groups_inline, without_comments,
+    EnvironmentSources, JsCall, JsValue, body_of_function, calls, calls_of_batch, exported_object,
+    is_read_in_function, parts, reads_variable, with_environment, with_groups_inline,
+    without_comments,
 };
 
 /// Options that are switches of k6's command line, too.
@@ -94,6 +95,8 @@ pub(super) struct K6Script {
     /// Whether it follows no redirect.
     pub(super) follows_nothing: bool,
     pub(super) pauses: Pauses,
+    /// What ours does otherwise, a sentence each.
+    pub(super) said: Vec<String>,
     /// What it has that none of these says, each with our flag for it.
     pub(super) not_taken: Vec<String>,
     /// What its options have that runs beside each other, if that is more than one.
@@ -135,16 +138,23 @@ impl K6Script {
     pub(super) fn in_text(text: &str, line: LineOfScript<'_>) -> Option<K6Script> {
         let LineOfScript { given, scenario, .. } = line;
         let declared = with_single_declarations(&without_comments(text));
-        let environment = with_environment(&declared, given);
-        let code = with_loops_written_out(with_random_numbers(&environment.code));
-        let has_options = code.contains("options");
-        let written_options = exported_object(&code, "options");
+        let in_environment =
+            |of_scenario| with_environment(&declared, EnvironmentSources { given, of_scenario });
+        let before_scenarios = in_environment(&[]);
+        let has_options = before_scenarios.code.contains("options");
+        let written_options = exported_object(&before_scenarios.code, "options");
         let all_options = written_options.as_ref().map(|all| line.options_left(all));
         let scenarios = all_options.as_ref().map(ScenarioStart::all_in).unwrap_or_default();
         let options = match scenario {
             Some(name) => all_options.as_ref().map(|options| with_one_scenario(options, name)),
             None => all_options.clone(),
         };
+        let own_environment = options.as_ref().map(environment_of_scenario).unwrap_or_default();
+        let environment = match &own_environment[..] {
+            [] => before_scenarios,
+            own => in_environment(own),
+        };
+        let code = with_loops_written_out(with_random_numbers(&environment.code));
         let users = options.as_ref().and_then(most_users);
         let numbered = users.and_then(|users| with_user_numbers(&code, users));
         let has_user_numbers = numbered.is_some();
@@ -221,6 +231,7 @@ impl K6Script {
         for what in once {
             script.not_take(what);
         }
+        script.name_environment(&declared, &own_environment);
         script.name_additions(&code);
         script.name_varying_body(&code);
         script.name_numbers(&code, users.filter(|_| has_user_numbers));
@@ -243,6 +254,19 @@ impl K6Script {
             self.not_take(format!(
                 "that http.batch sends {most} requests at once (multiply -c by as many)"
             ));
+        }
+    }
+
+    /// Names variables of the scenario's own environment that are computed, or come too late.
+    fn name_environment(&mut self, code: &str, own: &[(String, JsValue)]) {
+        for (name, value) in own.iter().filter(|(name, _)| reads_variable(code, name)) {
+            if !is_read_in_function(code, name) {
+                self.said.push(format!(
+                    "its scenario's env comes too late for __ENV.{name}, which is read before any scenario begins: k6 uses -e or the script's default there, as here"
+                ));
+            } else if value.text().is_none() {
+                self.not_take(format!("__ENV.{name}, which its scenario's env computes"));
+            }
         }
     }
 
