@@ -391,7 +391,7 @@ impl MaskedWords {
                 SECRET.to_owned()
             }
             FlagValue::Words => self.masked_arm(whole, value),
-            FlagValue::Text => masked_word(value),
+            FlagValue::Text => command_lines::masked_but_unknown(value),
         };
         if masked != value {
             self.hide_what_differs(value, &masked);

@@ -14,7 +14,7 @@ use crate::args::mistakes::argument_fault::ArgumentFault;
 use crate::args::mistakes::{mistaken_values, unknown_words};
 use crate::args::other_tools::command_lines::OthersReading;
 use crate::args::other_tools::flags::{
-    BODY, DURATION, METHOD, OtherTool, PATH, PAUSE, RATE, URL, VUS, WEIGHT,
+    BODY, DURATION, METHOD, OtherTool, PATH, PAUSE, RATE, URL, VALUE, VUS, WEIGHT,
 };
 use crate::args::other_tools::{command_lines, synonyms};
 use crate::args::{LoadArgs, overhead};
@@ -118,11 +118,12 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocat
 
 /// Words that stand for what only the user knows, what each is, and the flags before it. The parser
 /// takes these words, since a text may be any.
-const PLACEHOLDERS: [(&str, &str, &[&str]); 9] = [
+const PLACEHOLDERS: [(&str, &str, &[&str]); 10] = [
     (URL, "URL", &[]),
-    (METHOD, "method", &["-m", "--method"]),
+    (METHOD, "method", &["-m", "--method", "--mix"]),
     (PATH, "path", &[]),
-    (BODY, "body", &["-d", "--data", "--data-raw"]),
+    (BODY, "body", &["-d", "--data", "--data-raw", "--mix"]),
+    (VALUE, "header value", &["-H", "--header", "--mix"]),
     (RATE, "rate", &["--rate", "--steps", "--ramp"]),
     (DURATION, "duration", &["--for", "-z", "--think", "--timeout"]),
     (VUS, "number of virtual users", &["-c", "--connections"]),

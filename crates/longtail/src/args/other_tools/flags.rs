@@ -212,6 +212,10 @@ pub(crate) const METHOD: &str = "METHOD";
 pub(crate) const BODY: &str = "BODY";
 pub(crate) const PATH: &str = "PATH";
 pub(crate) const PAUSE: &str = "PAUSE";
+/// The value of a header.
+pub(crate) const VALUE: &str = "VALUE";
+/// A header of which not even the name is known.
+pub(crate) const UNKNOWN_HEADER: &str = "NAME: VALUE";
 /// How often a request of `--mix` is sent.
 pub(crate) const WEIGHT: &str = "WEIGHT";
 

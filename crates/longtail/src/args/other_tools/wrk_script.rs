@@ -6,7 +6,7 @@ use judge::words::listed;
 use model::Nanos;
 use model::plan::quoted;
 
-use super::flags::{BODY, METHOD, with_value};
+use super::flags::{BODY, METHOD, PATH, UNKNOWN_HEADER, VALUE, with_value};
 use super::k6_script::quoted_in_mix;
 use super::lua_literals::{
     LuaWord, arguments, goes_on, is_of_name, local_value, parts, parts_and_rest, quoted_text,
@@ -56,6 +56,9 @@ impl Said {
         }
     }
 }
+
+/// What stands for the name of a header that is not known, as in [`UNKNOWN_HEADER`].
+const NAME: &str = "NAME";
 
 /// Functions that wrk calls beside `request`.
 const HOOKS: [&str; 4] = ["setup", "init", "response", "done"];
@@ -204,16 +207,24 @@ impl WrkScript {
         self.headers.push((name, said));
     }
 
+    /// Takes that it has headers of which nothing is known.
+    fn take_unknown_headers(&mut self) {
+        self.take_header(NAME.to_owned(), Said::Computed);
+        self.not_take(format!(
+            "its headers, which are computed (a -H '{UNKNOWN_HEADER}' for each)"
+        ));
+    }
+
     /// `{ ["Accept"] = "a/b", Host = "h" }`.
     fn take_headers(&mut self, value: &str, is_steady: bool) {
         let fields = value.strip_prefix('{').filter(|_| is_steady).and_then(parts);
         let Some(fields) = fields else {
-            self.not_take("its headers (-H)".to_owned());
+            self.take_unknown_headers();
             return;
         };
         for field in fields {
             let Some((name, value)) = field_of_table(field) else {
-                self.not_take("its headers (-H)".to_owned());
+                self.take_unknown_headers();
                 continue;
             };
             self.take_header(name, whole_text(value));
@@ -302,7 +313,7 @@ impl WrkScript {
             [one, ..] if formats.len() == 1 || takes_turns.is_some() => {
                 self.take_headers(one, true);
             }
-            _ => self.not_take("its headers (-H)".to_owned()),
+            _ => self.take_unknown_headers(),
         }
         if formats.len() > 1 && takes_turns.is_none() {
             self.mix = mix;
@@ -350,10 +361,9 @@ impl WrkScript {
             let path = match path? {
                 Said::Text(path) => path_of_mix(path)?,
                 Said::MixPaths(paths) if paths.len() == 1 => paths.into_iter().next()?,
-                Said::MixPaths(_) | Said::Computed => return None,
+                Said::MixPaths(_) | Said::Computed => format!("/{PATH}"),
             };
-            let Said::Text(method) = method else { return None };
-            let mut line = format!("{method} {path}");
+            let mut line = format!("{} {path}", method.word_or(METHOD));
             if let Some(weight) = weights.and_then(|weights| weights.get(at)) {
                 line.extend([" ", &weight.to_string()]);
             }
@@ -361,20 +371,24 @@ impl WrkScript {
                 None => {}
                 Some(Said::Text(body)) if body.is_empty() => {}
                 Some(Said::Text(body)) => line.extend([" -d ", &quoted_in_mix(&body)?]),
-                Some(_) => return None,
+                Some(_) => line.extend([" -d ", BODY]),
             }
             // A table takes the place of those of `wrk`.
             let written =
                 arguments.get(2).copied().filter(|it| !["nil", "wrk.headers"].contains(it));
             let headers: Option<Vec<(String, Said)>> = match written {
                 None => Some(self.headers.clone()),
-                Some(table) => parts(table.strip_prefix('{')?)?
-                    .into_iter()
-                    .map(|field| field_of_table(field).map(|(name, it)| (name, whole_text(it))))
-                    .collect(),
+                Some(table) => table.strip_prefix('{').and_then(parts).and_then(|fields| {
+                    let field = |field| {
+                        let (name, value) = field_of_table(field)?;
+                        Some((name, text_of_value(text, value)))
+                    };
+                    fields.into_iter().map(field).collect()
+                }),
             };
-            for (name, value) in headers? {
-                let Said::Text(value) = value else { return None };
+            let unknown = || vec![(NAME.to_owned(), Said::Computed)];
+            for (name, value) in headers.unwrap_or_else(unknown) {
+                let value = value.word_or(VALUE);
                 line.extend([" -H ", &quoted_in_mix(&format!("{name}: {value}"))?]);
             }
             lines.push(line);
@@ -391,9 +405,8 @@ impl WrkScript {
     /// Our words for it, but for the path.
     pub(super) fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
-        let headers = self.headers.iter().filter_map(|(name, value)| match value {
-            Said::Text(value) => Some(["-H".to_owned(), format!("{name}: {value}")]),
-            Said::MixPaths(_) | Said::Computed => None,
+        let headers = self.headers.iter().map(|(name, value)| {
+            ["-H".to_owned(), format!("{name}: {}", value.clone().word_or(VALUE))]
         });
         if let Some(line) = &self.mix {
             return vec!["--mix".to_owned(), line.clone()];
@@ -457,10 +470,6 @@ impl WrkScript {
     /// What is not in the words.
     pub(super) fn not_taken(&self) -> Vec<String> {
         let mut all = Vec::new();
-        let in_words = self.mix.is_none();
-        let computed =
-            self.headers.iter().filter(|(_, value)| in_words && *value == Said::Computed);
-        all.extend(computed.map(|(name, _)| format!("its header {name} (-H)")));
         all.extend(self.not_taken.iter().cloned());
         all
     }
@@ -689,16 +698,16 @@ mod tests {
                 "-- a remark = 1\n--[[ wrk.method = 'PUT' ]]\nwrk.body = '{\"a\":\\'b\\'}'; wrk.headers.Accept = 'x' -- y",
                 "-m GET -d {\"a\":'b'} -H Accept: x",
             ),
-            (
-                "wrk.headers = { ['A'] = 'b', Host = 'h', C = d }",
-                "-H A: b -H Host: h not its header C (-H)",
-            ),
+            ("wrk.headers = { ['A'] = 'b', Host = 'h', C = d }", "-H A: b -H Host: h -H C: VALUE"),
             ("wrk.method = 'POST'\nwrk.body = [[@file]]", "-m POST --data-raw @file"),
             ("wrk.method = 'PUT'", "-m PUT"),
             ("wrk.method = METHOD\nwrk.body = 'a'", "-m METHOD -d a"),
             ("wrk.method = 'PUT'\nwrk.body = 'a=' .. n", "-m PUT -d BODY"),
-            ("wrk.path = '/a'\nwrk.headers['A'] = os.time()", "at /a not its header A (-H)"),
-            ("wrk.headers[NAME] = 'x'", "not its headers (-H)"),
+            ("wrk.path = '/a'\nwrk.headers['A'] = os.time()", "-H A: VALUE at /a"),
+            (
+                "wrk.headers[NAME] = 'x'",
+                "-H NAME: VALUE not its headers, which are computed (a -H 'NAME: VALUE' for each)",
+            ),
             (
                 "wrk.body = 'a'\nrequest = function() return wrk.format('POST', '/b') end",
                 "-m POST -d a at /b",
@@ -718,7 +727,7 @@ mod tests {
             ),
             (
                 "local a = { wrk.format('GET', '/a'), wrk.format('PUT', '/b', nil, c) }\nrequest = function() return a[1] end",
-                "-m METHOD -d BODY without its path not several requests (--mix or --requests FILE)",
+                "--mix GET /a, PUT /b -d BODY at /",
             ),
             (
                 "wrk.method = 'PUT'\nlocal f = io.open('body.json', 'rb')\nwrk.body = f:read('*a')",

@@ -25,14 +25,14 @@ use clap::{ArgMatches, Command};
 use judge::words::listed;
 use k6_settings::{Settings, k6_settings, value_typed, without_flag};
 use model::plan::quoted;
-use model::secret::{SECRET, masked_body};
+use model::secret::{SECRET, masked_body, masked_word};
 use requests::{FileDefaults, RequestError, RequestsFormat, TargetUrl};
 use translation::{BODY_FLAGS, OTHER_LAYOUTS, Translation, accepting, says_encoding, translate};
 use typed_flags::UnknownFlags;
 
 use crate::args::other_tools::flags::{
     BODY, DURATION, KeepAlive, METHOD, OtherTool, OthersDefault, OwnType, PATH, PAUSE, RATE, TOOLS,
-    URL, UrlPlace, VUS, WEIGHT, is_script,
+    URL, UrlPlace, VALUE, VUS, WEIGHT, is_script,
 };
 use crate::args::other_tools::k6_script::ScenarioStart;
 use crate::args::other_tools::synonyms;
@@ -379,13 +379,14 @@ fn missing_script(tool: &'static OtherTool, theirs: &[String]) -> Option<String>
 }
 
 /// Words that stand in a line for what is not known, what each is, and a value that may stand there.
-const UNKNOWN: [(&str, &str, &str); 9] = [
+const UNKNOWN: [(&str, &str, &str); 10] = [
     (URL, "URL", "http://localhost/"),
     (VUS, "number of virtual users", "1"),
     (RATE, "rate", "1"),
     (DURATION, "duration", "1s"),
     (METHOD, "method", "GET"),
     (BODY, "body", "a=1"),
+    (VALUE, "header value", "a"),
     (PATH, "path", "a"),
     (PAUSE, "pause", "1s"),
     (WEIGHT, "weights", "1"),
@@ -396,9 +397,34 @@ pub(crate) fn stands_for(word: &str, unknown: &str) -> bool {
     match unknown {
         PATH => synonyms::is_url(word) && word.ends_with("/PATH") || in_mix(word, 1, "/PATH"),
         WEIGHT => in_mix(word, 2, WEIGHT),
+        METHOD => word == METHOD || in_mix(word, 0, METHOD),
+        BODY => word == BODY || word.split(", ").any(|it| it.contains(BODY_IN_MIX)),
+        VALUE => known_of_header(word).is_some() || word.contains(VALUE_IN_MIX),
         RATE => word.split(',').flat_map(|part| part.split("..")).any(|part| part == RATE),
         _ => word.split(',').any(|part| part == unknown),
     }
+}
+
+/// A request's body that is not known, in `--mix`.
+const BODY_IN_MIX: &str = " -d BODY";
+
+/// The end of a header in `--mix` whose value is not known.
+const VALUE_IN_MIX: &str = ": VALUE\"";
+
+/// The name of a header with [`VALUE`] for its value.
+fn known_of_header(word: &str) -> Option<&str> {
+    let name = word.strip_suffix(VALUE)?.strip_suffix(": ")?;
+    (!name.contains([' ', '"'])).then_some(name)
+}
+
+/// A value of a flag without its secrets, but with [`VALUE`] where that stands for the value of a
+/// header.
+pub(crate) fn masked_but_unknown(word: &str) -> String {
+    if known_of_header(word).is_some() {
+        return word.to_owned();
+    }
+    let known: Vec<String> = word.split(VALUE_IN_MIX).map(masked_word).collect();
+    known.join(VALUE_IN_MIX)
 }
 
 /// Whether a request of this `--mix` has that word at this place: its method is 0, its path 1, its

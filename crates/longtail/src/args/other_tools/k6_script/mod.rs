@@ -23,7 +23,7 @@ use varying_numbers::{varies, with_random_numbers, with_user_numbers};
 use written_out::{with_loops_written_out, with_single_declarations};
 
 use crate::args::mistakes::mistaken_values::k6_condition;
-use crate::args::other_tools::flags::{BODY, METHOD, WEIGHT, with_value};
+use crate::args::other_tools::flags::{BODY, METHOD, VALUE, WEIGHT, with_value};
 use crate::args::other_tools::js_literals::{
     EnvironmentSources, JsCall, JsValue, body_of_function, calls, calls_of_batch, exported_object,
     is_read_in_function, parts, reads_variable, with_environment, with_groups_inline,
@@ -550,7 +550,7 @@ impl K6Script {
         for header in &request.headers {
             if varies(header) {
                 let name = header.split(':').next().unwrap_or_default();
-                self.not_take(format!("its header {name} (-H)"));
+                self.request.extend(["-H".to_owned(), format!("{name}: {VALUE}")]);
             } else {
                 self.request.extend(["-H".to_owned(), header.clone()]);
             }

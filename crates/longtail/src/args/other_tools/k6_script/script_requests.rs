@@ -4,7 +4,7 @@ use model::Nanos;
 
 use super::load_shape::time;
 use super::varying_numbers::{as_written, varies, with_ends};
-use crate::args::other_tools::flags::PATH;
+use crate::args::other_tools::flags::{BODY, METHOD, PATH, UNKNOWN_HEADER, VALUE};
 use crate::args::other_tools::js_literals::{
     BEGIN, END, JsCall, JsValue, form, opened_file, value_with_constants,
 };
@@ -117,7 +117,7 @@ impl ScriptRequest {
                     request.take_parameter(&name, &value);
                 }
             }
-            Some(_) => request.not_taken.push("the headers of its request (-H)".to_owned()),
+            Some(_) => request.take_unknown_headers(),
         }
         Some(request)
     }
@@ -147,17 +147,34 @@ impl ScriptRequest {
                         JsValue::Text(value) | JsValue::Number(value) => {
                             self.headers.push(format!("{name}: {value}"));
                         }
-                        _ => self.not_taken.push(format!("its header {name} (-H)")),
+                        _ => self.headers.push(format!("{name}: {VALUE}")),
                     }
                 }
             }
-            ("headers", _) => self.not_taken.push("the headers of its request (-H)".to_owned()),
+            ("headers", _) => self.take_unknown_headers(),
+            ("cookies", JsValue::Object(cookies)) => {
+                let pair = |(name, value): &(String, JsValue)| {
+                    let value = value.field("value").unwrap_or(value).text()?;
+                    Some(format!("{name}={value}"))
+                };
+                let pairs: Option<Vec<String>> = cookies.iter().map(pair).collect();
+                let pairs = pairs.map_or_else(|| VALUE.to_owned(), |pairs| pairs.join("; "));
+                self.headers.push(format!("Cookie: {pairs}"));
+            }
+            ("cookies", _) => self.headers.push(format!("Cookie: {VALUE}")),
             ("timeout", value) if time(value).is_some() => self.timeout = time(value),
             ("timeout", _) => self.not_taken.push("timeout of its request (--timeout)".to_owned()),
             ("redirects", JsValue::Number(most)) => self.follows_nothing = most == "0",
             ("tags" | "responseType" | "responseCallback" | "redirects", _) => {}
             _ => self.not_taken.push(format!("{name} of its request")),
         }
+    }
+
+    /// Takes that it has headers of which nothing is known.
+    fn take_unknown_headers(&mut self) {
+        self.headers.push(UNKNOWN_HEADER.to_owned());
+        self.not_taken
+            .push(format!("its headers, which are computed (a -H '{UNKNOWN_HEADER}' for each)"));
     }
 
     /// Where its URL's path begins; `None` if it is computed.
@@ -172,9 +189,9 @@ impl ScriptRequest {
         Some(&self.url.as_deref()?[..self.begin_of_path()?])
     }
 
-    /// It as a line of `--mix`, in which [`PATH`] stands for a path that is computed; `None` if
-    /// something else in it is computed, or would be read otherwise there. `weight` is written as it
-    /// is.
+    /// It as a line of `--mix`, in which [`PATH`], [`METHOD`], [`BODY`] and [`VALUE`] stand for what
+    /// is computed; `None` if something in it would be read otherwise there. `weight` is written as
+    /// it is.
     pub(super) fn mix_line(&self, weight: Option<&str>) -> Option<String> {
         let path = match (self.url.as_deref(), self.begin_of_path()) {
             (Some(url), Some(begin)) => {
@@ -196,14 +213,15 @@ impl ScriptRequest {
             return None;
         }
         let path = with_ends(&path);
-        let mut line = format!("{} {path}", self.method.as_deref()?);
+        let mut line = format!("{} {path}", self.method.as_deref().unwrap_or(METHOD));
         if let Some(weight) = weight {
             line.extend([" ", weight]);
         }
         match &self.body {
             ScriptBody::None => {}
             ScriptBody::Text(body) => line.extend([" -d ", &quoted_in_mix(body)?]),
-            ScriptBody::File(_) | ScriptBody::Computed => return None,
+            ScriptBody::Computed => line.extend([" -d ", BODY]),
+            ScriptBody::File(_) => return None,
         }
         if self.is_own_form() {
             line.extend([" -H ", &quoted_in_mix(&format!("Content-Type: {FORM}"))?]);
