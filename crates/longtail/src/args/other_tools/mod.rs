@@ -8,5 +8,6 @@ mod k6_script;
 mod lua_literals;
 mod script_file;
 pub(crate) mod synonyms;
+mod wrk_lists;
 mod wrk_script;
 mod wrk_weights;

@@ -12,6 +12,7 @@ use super::lua_literals::{
     LuaWord, arguments, goes_on, is_of_name, local_value, parts, parts_and_rest, quoted_text,
     value_in_request, words,
 };
+use super::wrk_lists::ListUse;
 use super::wrk_weights::{HowOften, body_of_request};
 
 /// What a script says of its requests.
@@ -20,6 +21,9 @@ pub(super) struct WrkScript {
     method: Option<Said>,
     path: Option<Said>,
     body: Option<Said>,
+    /// How often each of several paths is taken, if not as often as the others: a number, or a word
+    /// for it.
+    path_weights: Option<Vec<String>>,
     /// The file whose text is the body.
     body_file: Option<String>,
     headers: Vec<(String, Said)>,
@@ -65,9 +69,6 @@ const HOOKS: [&str; 4] = ["setup", "init", "response", "done"];
 
 /// What ends a path whose numbers the script counts: how far is not known.
 pub(super) const COUNTED: &str = "{1..500}";
-
-/// What to say where it is not known how often a script sends each.
-const ALL_ALIKE: &str = "how often it sends each {} (here all alike)";
 
 fn order_of(what: &str) -> String {
     format!("the order of its {what} (--mix draws them at random, --requests FILE keeps it)")
@@ -269,14 +270,16 @@ impl WrkScript {
             })
             .filter(|paths| paths.len() == formats.len());
         let how_often = HowOften::in_text(text, formats.len());
-        let weights = match &how_often {
-            HowOften::Weights { weights, .. } if formats.len() > 1 => Some(&weights[..]),
-            _ => None,
+        let of_several = match how_often {
+            HowOften::Listed if puts_requests_together(text) => ListUse::InTurns,
+            _ => ListUse::of_several(text, &how_often, formats.len()),
         };
+        let weights = of_several.weights(formats.len());
+        let weights = weights.filter(|_| formats.len() > 1);
         let is_mix = formats.len() > 1 && (takes_turns.is_none() || weights.is_some());
-        let mix = if is_mix { self.mix_of(text, formats, weights) } else { None };
+        let mix = if is_mix { self.mix_of(text, formats, weights.as_deref()) } else { None };
         // In a mix with weights each request has what it needs.
-        let takes_turns = takes_turns.filter(|_| weights.is_none() || mix.is_none());
+        let takes_turns = takes_turns.filter(|_| weights.is_none());
         for (at, name, place) in [
             (0, "wrk.method", &mut self.method),
             (1, "wrk.path", &mut self.path),
@@ -289,7 +292,6 @@ impl WrkScript {
         }
         if let Some(paths) = &takes_turns {
             self.path = Some(Said::MixPaths(paths.clone()));
-            self.not_take(ALL_ALIKE.replace("{}", "path"));
         }
         if let Some(Said::MixPaths(paths)) = &self.path
             && paths.len() > 1
@@ -297,10 +299,11 @@ impl WrkScript {
         {
             let chooses =
                 |written: &&str| words(written).iter().any(|it| ["and", "or"].contains(&it.word));
-            // Who goes round a list, or draws from all of it, asks for its length.
-            if !text.contains('#') || each(1).flatten().any(|written| chooses(&written)) {
-                self.not_take(ALL_ALIKE.replace("{}", "path"));
-            } else if !text.contains("math.random") {
+            let written =
+                each(1).flatten().next().filter(|_| !each(1).flatten().any(|it| chooses(&it)));
+            let of_list = ListUse::of_path(text, written, paths.len());
+            self.path_weights = of_list.weights(paths.len());
+            if of_list == ListUse::InTurns {
                 self.not_take(order_of("paths"));
             }
         }
@@ -316,24 +319,28 @@ impl WrkScript {
             _ => self.take_unknown_headers(),
         }
         if formats.len() > 1 && takes_turns.is_none() {
-            self.mix = mix;
-            self.has_several = self.mix.is_none();
-            if self.has_several {
-                self.not_taken.push("several requests (--mix or --requests FILE)".to_owned());
-            }
-            self.not_taken.extend(match how_often {
-                HowOften::Weights { weights, .. } if self.has_several => {
-                    let weights: Vec<String> = weights.iter().map(u32::to_string).collect();
-                    Some(format!("that it sends them {} (weights of --mix)", weights.join(" to ")))
-                }
-                HowOften::Unknown if self.has_several => {
-                    Some("how often it sends each (weights of --mix)".to_owned())
-                }
-                HowOften::Weights { is_counted: true, .. } => Some(order_of("requests")),
-                HowOften::Unknown => Some(ALL_ALIKE.replace("{}", "request")),
-                HowOften::Weights { .. } | HowOften::Listed => None,
-            });
+            self.end_mix(mix, how_often);
         }
+    }
+
+    /// Takes several requests as this mix, or names them.
+    fn end_mix(&mut self, mix: Option<String>, how_often: HowOften) {
+        self.mix = mix;
+        self.has_several = self.mix.is_none();
+        if self.has_several {
+            self.not_taken.push("several requests (--mix or --requests FILE)".to_owned());
+        }
+        self.not_taken.extend(match how_often {
+            HowOften::Weights { weights, .. } if self.has_several => {
+                let weights: Vec<String> = weights.iter().map(u32::to_string).collect();
+                Some(format!("that it sends them {} (weights of --mix)", weights.join(" to ")))
+            }
+            HowOften::Unknown if self.has_several => {
+                Some("how often it sends each (weights of --mix)".to_owned())
+            }
+            HowOften::Weights { is_counted: true, .. } => Some(order_of("requests")),
+            HowOften::Weights { .. } | HowOften::Listed | HowOften::Unknown => None,
+        });
     }
 
     /// Names that its one call of `wrk.format` sends different requests.
@@ -347,7 +354,12 @@ impl WrkScript {
 
     /// Requests that are plain in all that they have, as `--mix` takes them; what a call of
     /// `wrk.format` leaves out is what `wrk` itself has.
-    fn mix_of(&self, text: &str, formats: &[Vec<&str>], weights: Option<&[u32]>) -> Option<String> {
+    fn mix_of(
+        &self,
+        text: &str,
+        formats: &[Vec<&str>],
+        weights: Option<&[String]>,
+    ) -> Option<String> {
         let own = |arguments: &[&str], at: usize, name: &str, said: Option<&Said>| {
             let written = arguments.get(at).copied().filter(|it| !["nil", name].contains(it));
             written.map(|written| text_of_value(text, written)).or_else(|| said.cloned())
@@ -365,7 +377,7 @@ impl WrkScript {
             };
             let mut line = format!("{} {path}", method.word_or(METHOD));
             if let Some(weight) = weights.and_then(|weights| weights.get(at)) {
-                line.extend([" ", &weight.to_string()]);
+                line.extend([" ", weight]);
             }
             match own(arguments, 3, "wrk.body", self.body.as_ref()) {
                 None => {}
@@ -442,8 +454,12 @@ impl WrkScript {
         };
         let has_body = self.body.as_ref().is_some_and(|body| *body != Said::Text(String::new()));
         (!has_body && self.body_file.is_none()).then(|| {
-            let lines: Vec<String> = paths.iter().map(|path| format!("{method} {path}")).collect();
-            lines.join(", ")
+            let weight = |at: usize| self.path_weights.as_ref()?.get(at);
+            let line = |(at, path): (usize, &String)| match weight(at) {
+                Some(weight) => format!("{method} {path} {weight}"),
+                None => format!("{method} {path}"),
+            };
+            paths.iter().enumerate().map(line).collect::<Vec<_>>().join(", ")
         })
     }
 
@@ -723,11 +739,11 @@ mod tests {
             ("if x then wrk.method = 'PUT' end\nwrk.body = 'a'", "-m METHOD -d a"),
             (
                 "wrk.headers.A = 'b'\nlocal a = { wrk.format('GET', '/a'), wrk.format('PUT', '/b', { C = 'd' }, 'c') }\nrequest = function() return a[1] end",
-                "--mix GET /a -H \"A: b\", PUT /b -d \"c\" -H \"C: d\" at /",
+                "--mix GET /a WEIGHT -H \"A: b\", PUT /b WEIGHT -d \"c\" -H \"C: d\" at /",
             ),
             (
                 "local a = { wrk.format('GET', '/a'), wrk.format('PUT', '/b', nil, c) }\nrequest = function() return a[1] end",
-                "--mix GET /a, PUT /b -d BODY at /",
+                "--mix GET /a WEIGHT, PUT /b WEIGHT -d BODY at /",
             ),
             (
                 "wrk.method = 'PUT'\nlocal f = io.open('body.json', 'rb')\nwrk.body = f:read('*a')",
@@ -858,9 +874,7 @@ mod tests {
             }
         }
         let turns = "function request()\n  if n % 2 == 0 then return wrk.format('GET', '/a') end\n  return wrk.format('GET', '/b')\nend";
-        assert_eq!(said(turns), mix("GET /a, GET /b"));
-        let how_often = ["how often it sends each path (here all alike)"];
-        assert_eq!(WrkScript::in_text(turns).not_taken(), how_often);
+        assert_eq!(said(turns), mix("GET /a WEIGHT, GET /b WEIGHT"));
         assert!(said("local paths = { '/a', b }\nrequest = function() return wrk.format('GET', paths[1]) end").2);
         let body =
             "request = function() return wrk.format('POST', '/a' .. math.random(9), nil, 'b') end";
