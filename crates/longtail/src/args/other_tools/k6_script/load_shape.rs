@@ -54,10 +54,10 @@ pub(super) fn with_one_scenario(options: &JsValue, name: &str) -> JsValue {
 }
 
 /// The variables that the one scenario of these options has for itself.
-pub(super) fn environment_of_scenario(options: &JsValue) -> Vec<(String, JsValue)> {
+pub(super) fn environment_of_scenario(options: &JsValue) -> JsValue {
     match options.field("scenarios").map_or(&[][..], JsValue::fields) {
-        [(_, only)] => only.field("env").map(|env| env.fields().to_vec()).unwrap_or_default(),
-        _ => Vec::new(),
+        [(_, only)] => only.field("env").cloned().unwrap_or(JsValue::Nothing),
+        _ => JsValue::Nothing,
     }
 }
 

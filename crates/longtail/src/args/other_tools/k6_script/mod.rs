@@ -149,8 +149,8 @@ impl K6Script {
             Some(name) => all_options.as_ref().map(|options| with_one_scenario(options, name)),
             None => all_options.clone(),
         };
-        let own_environment = options.as_ref().map(environment_of_scenario).unwrap_or_default();
-        let environment = match &own_environment[..] {
+        let own_environment = options.as_ref().map_or(JsValue::Nothing, environment_of_scenario);
+        let environment = match own_environment.fields() {
             [] => before_scenarios,
             own => in_environment(own),
         };
@@ -258,8 +258,8 @@ impl K6Script {
     }
 
     /// Names variables of the scenario's own environment that are computed, or come too late.
-    fn name_environment(&mut self, code: &str, own: &[(String, JsValue)]) {
-        for (name, value) in own.iter().filter(|(name, _)| reads_variable(code, name)) {
+    fn name_environment(&mut self, code: &str, own: &JsValue) {
+        for (name, value) in own.fields().iter().filter(|(name, _)| reads_variable(code, name)) {
             if !is_read_in_function(code, name) {
                 self.said.push(format!(
                     "its scenario's env comes too late for __ENV.{name}, which is read before any scenario begins: k6 uses -e or the script's default there, as here"
