@@ -16,7 +16,7 @@ const MOST_NOTES: usize = 3;
 const LONGEST_SENTENCE: usize = 240;
 
 /// The most lines of what a script has that is not taken.
-const MOST_LINES: usize = 5;
+const MOST_LINES: usize = 3;
 
 impl Translation {
     /// What is said below our line, the most consequential first.
@@ -31,12 +31,15 @@ impl Translation {
             }
             notes
         };
+        let losses = once(&[&self.fails, &self.to_fill, &self.left_out]).len();
         let mut notes = once(&[&self.fails, &self.to_fill, &self.left_out, &self.differs]);
         if notes.len() > MOST_NOTES {
             let others = notes.split_off(MOST_NOTES - 1).join("; ");
             notes.push(others);
         }
-        notes.extend(self.lines_of_script.iter().cloned());
+        // What is lost stands before what only differs.
+        let place = losses.min(MOST_NOTES - 1).min(notes.len());
+        notes.splice(place..place, self.lines_of_script.iter().cloned());
         let minor = once(&[&self.harmless, &self.habits]).join("; ");
         notes.extend(Some(minor).filter(|minor| !minor.is_empty()));
         notes
