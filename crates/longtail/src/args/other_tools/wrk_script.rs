@@ -368,7 +368,10 @@ impl WrkScript {
         for (at, arguments) in formats.iter().enumerate() {
             let method = own(arguments, 0, "wrk.method", self.method.as_ref());
             let method = method.unwrap_or_else(|| Said::Text("GET".to_owned()));
-            let varying = arguments.get(1).and_then(|written| varying_path(text, written));
+            let varying = arguments.get(1).and_then(|written| {
+                let value = local_value(text, written).unwrap_or(written);
+                varying_path(text, written).or_else(|| counted_path(text, value))
+            });
             let path = varying.or_else(|| own(arguments, 1, "wrk.path", self.path.as_ref()));
             let path = match path? {
                 Said::Text(path) => path_of_mix(path)?,

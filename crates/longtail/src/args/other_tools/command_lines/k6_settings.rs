@@ -159,6 +159,7 @@ impl Settings {
         }
         let mut is_open = false;
         let mut iterations = None;
+        let drops = script.shape.as_mut().and_then(|shape| shape.drops.take());
         self.differs.extend(script.said);
         if let Some(shape) = script.shape {
             is_open = shape.is_open;
@@ -167,8 +168,14 @@ impl Settings {
             self.ours.extend(shape.words);
             self.has_own_users = true;
         }
-        let rate = RateOfScript { each: script.requests_each.unwrap_or(1.0), is_open, iterations };
+        let rate = RateOfScript {
+            each: script.requests_each.unwrap_or(1.0),
+            is_open,
+            iterations,
+            is_uncounted: script.is_uncounted.is_some(),
+        };
         self.take_pauses(tool, line, script.pauses, &rate);
+        self.differs.extend(drops);
         self.note_ceiling_of_all(tool, line, scenario.is_some() || script.scenarios.len() > 1);
         self.scenarios = script.scenarios;
         if !is_said("no-thresholds") {
@@ -183,14 +190,7 @@ impl Settings {
                 "a failed --check is exit code 1; in k6 only a threshold on checks fails a run";
             self.differs.push(said.to_owned());
         }
-        let folder = script_of(tool, line);
-        let folder = folder.as_deref().map(Path::new).and_then(Path::parent);
-        if let (Some(folder), Some(at)) =
-            (folder, script.request.iter().position(|word| word == "-D"))
-            && let Some(file) = script.request.get_mut(at + 1)
-        {
-            *file = folder.join(&*file).display().to_string();
-        }
+        file_from_folder(tool, line, &mut script.request);
         self.ours.extend(script.request);
         self.url = script.url;
         self.follows_nothing = script.follows_nothing;
@@ -228,6 +228,8 @@ struct RateOfScript {
     is_open: bool,
     /// That rate, if it is plain.
     iterations: Option<IterationRate>,
+    /// Whether it is not known how many requests an iteration sends.
+    is_uncounted: bool,
 }
 
 impl Settings {
@@ -240,7 +242,7 @@ impl Settings {
         pauses: Pauses,
         rate: &RateOfScript,
     ) {
-        let &RateOfScript { each, is_open, iterations } = rate;
+        let &RateOfScript { each, is_open, iterations, is_uncounted } = rate;
         let all = [&self.words[..], line].concat();
         let ceiling = value_typed(tool, &all, "rps").and_then(|rps| rps.parse::<f64>().ok());
         let ceiling = ceiling.filter(|rps| *rps > 0.0);
@@ -254,11 +256,14 @@ impl Settings {
         };
         match (pauses, ceiling) {
             (pauses, Some(ceiling)) if is_open => {
-                self.limit_rate(ceiling, iterations.map(|rate| rate.per_s * each));
-                self.note_pauses_at_rate(&pauses, iterations);
+                self.limit_rate(
+                    ceiling,
+                    iterations.filter(|_| !is_uncounted).map(|rate| rate.per_s * each),
+                );
+                self.note_pauses_at_rate(&pauses, rate);
             }
             (Pauses::None, _) => {}
-            (pauses, _) if is_open => self.note_pauses_at_rate(&pauses, iterations),
+            (pauses, _) if is_open => self.note_pauses_at_rate(&pauses, rate),
             (Pauses::Known { in_all, .. }, Some(ceiling))
                 if most.is_some_and(|it| it > ceiling) =>
             {
@@ -338,37 +343,73 @@ impl Settings {
             Some(rate) if rate <= ceiling => {
                 self.harmless.push(format!("its rps of {shown} is no less than its rate"));
             }
-            _ => self.left_out.push(format!(
-                "its rps is left out: k6 makes at most {shown} requests a second, whatever its rate"
-            )),
+            _ => {
+                let reached = match rate {
+                    // A word will stand for it.
+                    None => format!(": no more than {shown}/s belongs in the place of {RATE}"),
+                    Some(_) => self.limit_to_reached(ceiling),
+                };
+                self.left_out.push(format!(
+                    "its rps is left out: k6 makes at most {shown} requests a second, whatever its rate{reached}"
+                ));
+            }
         }
     }
 
-    fn note_pauses_at_rate(&mut self, pauses: &Pauses, iterations: Option<IterationRate>) {
-        match pauses {
-            Pauses::None => {}
-            Pauses::Known { in_all, .. } => {
-                self.differs.push(pause_at_rate(Some(*in_all), iterations));
+    /// Pauses at a rate delay no request, but hold a virtual user: where there are too few of them, k6
+    /// does not reach its rate.
+    fn note_pauses_at_rate(&mut self, pauses: &Pauses, rate: &RateOfScript) {
+        if let (Pauses::Known { in_all, .. }, Some(IterationRate { per_s, users })) =
+            (pauses, rate.iterations)
+        {
+            let most = f64::from(users) / in_all.as_secs_f64();
+            if most < per_s {
+                let reached = self.limit_to_reached(most * rate.each);
+                self.differs.push(format!(
+                    "its sleep() holds each of {users} VUs for {in_all}, so that k6 begins at most {} of its {} iterations a second and drops the others{reached}",
+                    in_five_digits(most),
+                    in_five_digits(per_s)
+                ));
+                return;
             }
-            Pauses::Unknown => self.differs.push(pause_at_rate(None, iterations)),
+        }
+        if *pauses != Pauses::None {
+            self.harmless.push(
+                "its sleep() only holds a VU: at a rate it delays no request, and is left out"
+                    .to_owned(),
+            );
+        }
+    }
+
+    /// Has our rate be no more than the requests a second that k6 reaches, and says so.
+    fn limit_to_reached(&mut self, most: f64) -> String {
+        let reached = format!("{}/s", in_five_digits(most));
+        let at = |flag: &str| self.ours.iter().position(|word| word == flag);
+        if let Some(at) = at("--rate").filter(|at| self.ours[at + 1] != RATE) {
+            let rate = self.ours[at + 1].trim_end_matches("/s").parse::<f64>();
+            if rate.is_ok_and(|rate| rate <= most) {
+                return String::new();
+            }
+            self.ours[at + 1].clone_from(&reached);
+            format!(": --rate {reached} is that many requests")
+        } else {
+            if let Some(at) = at("--ramp") {
+                self.ours[at + 1] = format!("{RATE}..{RATE}");
+            }
+            format!(": no rate of more than {reached} belongs in the place of {RATE}")
         }
     }
 }
 
-/// What becomes of pauses at a rate, which delay no request. `pauses`: those of an iteration,
-/// `iterations`: how many a second begin, and the most virtual users for them.
-fn pause_at_rate(pauses: Option<Nanos>, iterations: Option<IterationRate>) -> String {
-    if let (Some(pauses), Some(IterationRate { per_s: rate, users })) = (pauses, iterations) {
-        let most = f64::from(users) / pauses.as_secs_f64();
-        if most < rate {
-            return format!(
-                "its sleep() holds each of {users} VUs for {pauses}, so that k6 begins at most {} of its {} iterations a second and drops the others; ours sends all",
-                in_five_digits(most),
-                in_five_digits(rate)
-            );
-        }
+/// Has the file of a body be found from here: its path in a script begins at the script's folder.
+fn file_from_folder(tool: &'static OtherTool, line: &[String], request: &mut [String]) {
+    let script = script_of(tool, line);
+    let folder = script.as_deref().map(Path::new).and_then(Path::parent);
+    if let (Some(folder), Some(at)) = (folder, request.iter().position(|word| word == "-D"))
+        && let Some(file) = request.get_mut(at + 1)
+    {
+        *file = folder.join(&*file).display().to_string();
     }
-    "its sleep() only holds a VU: at a rate it delays no request, and is left out".to_owned()
 }
 
 /// The variables that k6's `-e NAME=VALUE` gives to a script.

@@ -15,7 +15,7 @@ use crate::args::other_tools::flags::{
     BODY, Compression, Counterpart, KeepAlive, METHOD, NO_LUA, OtherTool, PATH, PAUSE, RATE,
     Spelling, Takes, URL, UrlPlace, in_five_digits, with_value,
 };
-use crate::args::other_tools::k6_script::Stages;
+use crate::args::other_tools::k6_script::{OTHER_STAGES, Stages};
 use crate::args::other_tools::script_file::text_of;
 use crate::args::other_tools::synonyms;
 use crate::args::other_tools::wrk_script::{COUNTED, WrkScript};
@@ -506,18 +506,25 @@ impl Translation {
             let Ok(iterations) = self.flags[at].parse::<f64>() else { continue };
             self.flags[at] = (iterations * each).round().max(1.0).to_string();
         }
-        let count = if is_of_requests { "-n counts" } else { "-n and --rate count" };
+        let has = |flags: &[&str]| self.flags.iter().any(|flag| flags.contains(&flag.as_str()));
+        let is_rate = has(&["--rate", "--ramp", "--steps"]) && !is_of_requests;
+        let is_number = has(&["-n", "--reconnect-after"]);
         let shown = in_five_digits(each);
         let differs = if each.fract() > 0.0 {
             format!("an iteration sends {shown} requests on average")
         } else if self.flags.iter().any(|flag| flag == "--mix") {
             format!(
-                "--mix draws its {shown} requests at random, so not as many of each in a short run; k6 sends them in their order, as ours does from a file (--requests FILE)"
+                "--mix draws its {shown} requests at random, so not as many of each in a short run (--requests FILE keeps their order)"
             )
         } else {
             format!("an iteration sends {shown} requests")
         };
-        self.differs.push(format!("{differs}; k6 counts iterations, {count} requests"));
+        let counts = match (is_number, is_rate) {
+            (false, false) if has(&["--mix"]) => "",
+            (_, true) => "; k6 counts iterations, a rate here counts requests",
+            _ => "; k6 counts iterations, -n counts requests",
+        };
+        self.differs.push(format!("{differs}{counts}"));
     }
 
     /// Has as many connections as virtual users send requests at once, each user so many.
@@ -539,6 +546,8 @@ impl Translation {
     /// Puts a word in the place of a rate of iterations, where it is not known how many requests they
     /// send.
     fn ask_for_rate(&mut self, how: &str) {
+        let has_others = self.differs.iter().any(|said| said.contains(OTHER_STAGES));
+        let others = if has_others { ", and so the rates of its other stages" } else { "" };
         for flag in ["--rate", "--ramp", "--steps"] {
             let Some(at) = self.flags.iter().position(|word| word == flag) else { continue };
             let Some(rate) = self.flags.get_mut(at + 1).filter(|rate| !rate.contains(RATE)) else {
@@ -549,7 +558,7 @@ impl Translation {
                 *rate = format!("{RATE}..{RATE}");
             }
             self.left_out.push(format!(
-                "RATE counts requests: k6's {iterations} counts iterations, whose requests are sent {how}"
+                "RATE counts requests: k6's {iterations} counts iterations, whose requests are sent {how}, so multiply it by the requests of an iteration{others}"
             ));
         }
     }

@@ -73,6 +73,8 @@ pub(crate) struct LoadShape {
     /// How many iterations a second begin, and how many virtual users there are for them, if both
     /// are plain.
     pub(crate) iterations: Option<IterationRate>,
+    /// What becomes of an iteration that comes too early, for a person; `None` in a closed loop.
+    pub(crate) drops: Option<String>,
 }
 
 /// An arrival rate.
@@ -84,8 +86,12 @@ pub(crate) struct IterationRate {
     pub(crate) users: u32,
 }
 
+/// What stands before stages that have no line of their own.
+pub(crate) const OTHER_STAGES: &str =
+    "this line is the first of its stages; run the others after it";
+
 /// What becomes of an iteration of an arrival rate that comes too early.
-const DROPS: &str = "k6 drops an iteration for which no VU is free (dropped_iterations), ours waits and counts from when it was due (--late skip drops it)";
+const DROPS: &str = "k6 drops an iteration for which no VU is free, ours waits and counts from when it was due (--late skip drops it)";
 
 /// The most virtual users, if they are plain.
 pub(super) fn most_users(options: &JsValue) -> Option<u32> {
@@ -180,7 +186,13 @@ impl LoadShape {
         }
         // Each of several is a load of its own.
         let said = vec!["its scenarios are no plain literals".to_owned()];
-        LoadShape { words: with_users(None, None), said, is_open: false, iterations: None }
+        LoadShape {
+            words: with_users(None, None),
+            said,
+            is_open: false,
+            iterations: None,
+            drops: None,
+        }
     }
 
     pub(super) fn of_scenario(scenario: &JsValue, each: f64) -> LoadShape {
@@ -254,22 +266,20 @@ impl LoadShape {
                     said: vec![said],
                     is_open: false,
                     iterations: None,
+                    drops: None,
                 };
             }
             _ => with_users(None, None),
         };
         let is_open = executor.ends_with("-arrival-rate");
-        let is_loop = if is_open {
-            format!("its {executor} is an open loop: {DROPS}")
-        } else {
-            format!("its {executor} is a closed loop")
-        };
-        let said = others.into_iter().chain(said_of_end(scenario)).chain([is_loop]).collect();
+        let drops = is_open.then(|| format!("its {executor} is an open loop: {DROPS}"));
+        let said = others.into_iter().chain(said_of_end(scenario)).collect();
         LoadShape {
             words,
             said,
             is_open,
             iterations: iterations.zip(most).map(|(per_s, users)| IterationRate { per_s, users }),
+            drops,
         }
     }
 
@@ -282,6 +292,7 @@ impl LoadShape {
                 said: vec![said],
                 is_open: false,
                 iterations: None,
+                drops: None,
             };
         };
         let first = least.unwrap_or(1);
@@ -293,6 +304,7 @@ impl LoadShape {
             )],
             is_open: false,
             iterations: None,
+            drops: None,
         }
     }
 }
@@ -348,10 +360,7 @@ pub(super) fn ramp(
     let mut said = Vec::new();
     let others: Vec<String> = parts[first + 1..].iter().map(|part| part.words.join(" ")).collect();
     if !others.is_empty() {
-        said.push(format!(
-            "this line is the first of its stages; run the others after it: {}",
-            listed(&others)
-        ));
+        said.push(format!("{OTHER_STAGES}: {}", listed(&others)));
     }
     if let Some(lowest) = parts.iter().find_map(|part| part.lowest.filter(|rate| *rate > 0.0)) {
         let lowest = in_five_digits(lowest);

@@ -11,7 +11,7 @@ mod varying_numbers;
 mod written_out;
 
 pub(super) use iteration::Pauses;
-pub(super) use load_shape::{IterationRate, LoadShape, ScenarioStart, Stages};
+pub(super) use load_shape::{IterationRate, LoadShape, OTHER_STAGES, ScenarioStart, Stages};
 pub(super) use script_requests::quoted_in_mix;
 
 use branch_shares::CallShares;
