@@ -2,8 +2,9 @@
 //! it must keep (`--expect`, `--fail-if`), and of a comparison other pairs (`--pairs`, `--base`) or
 //! another metric that decides (`--metric`).
 
-use model::comparison::{ComparisonPlan, ComparisonQuestion};
-use model::{Study, Threshold};
+use judge::next::edited;
+use model::comparison::{ComparisonPlan, ComparisonQuestion, Metric};
+use model::{ComparisonStudy, Study, Threshold};
 
 use crate::args::ReportArgs;
 use crate::args::event::check_parts;
@@ -33,6 +34,7 @@ pub(super) fn asked_anew(mut study: Study, args: &ReportArgs) -> Result<Study, M
         if !args.gates.is_empty() {
             comparison.plan.gates.clone_from(&args.gates);
         }
+        comparison.command_line = command_that_asks(comparison, args).into();
     }
     Ok(study)
 }
@@ -66,6 +68,20 @@ fn set_thresholds(study: &mut Study, thresholds: Vec<Threshold>) -> Result<(), M
         }
     }
     Ok(())
+}
+
+/// The command that measures what is asked now: the study's own with these flags, and with as many
+/// blocks as that needs. It has no `--base`, as the first arm is the base.
+fn command_that_asks(study: &ComparisonStudy, args: &ReportArgs) -> String {
+    let pairs = args.pairs.then(|| "--pairs".to_owned());
+    let gates: Vec<String> = args.gates.iter().map(Metric::to_string).collect();
+    let metric = (!gates.is_empty()).then(|| format!("--metric={}", gates.join(",")));
+    let least = study.plan.feasible().err().map(|never| format!("--blocks={}", never.least));
+    let mut dropped: Vec<&str> = Vec::new();
+    dropped.extend(metric.is_some().then_some("--metric"));
+    dropped.extend(least.is_some().then_some("--blocks"));
+    let flags: Vec<String> = [pairs, metric, least].into_iter().flatten().collect();
+    edited(&study.command_line, &flags.join(" "), &dropped)
 }
 
 /// Has a comparison look at other pairs of its arms.
