@@ -378,7 +378,10 @@ impl<'a> AnswerLayout<'a> {
     }
 
     fn main_table(&self, is_full: bool) -> String {
-        let table = table(self.summary);
+        let table = match &self.summary.comparison {
+            Some(comparison) => comparison::table(comparison, !is_full),
+            None => table(self.summary),
+        };
         if table.rows.is_empty() && matches!(self.summary.command, "load" | "capacity") {
             return String::new();
         }
@@ -586,7 +589,7 @@ pub(crate) fn table(summary: &Summary<'_>) -> DataTable {
         return capacity::in_answer(found);
     }
     match (&summary.comparison, summary.runs.as_slice()) {
-        (Some(comparison), _) => comparison::table(comparison),
+        (Some(comparison), _) => comparison::table(comparison, false),
         (None, [run]) if !run.run.steps.is_empty() => step_table::table(run),
         (None, [run]) if summary.command == "load" => load_answer::percentiles(run),
         (None, runs) => run_tables::answer(runs),
@@ -605,13 +608,23 @@ pub(crate) fn classes(summary: &Summary<'_>) -> Option<ShownClasses> {
 /// The answer as Markdown for a pull request: the conclusion, the table, why, whether to trust it,
 /// and everything else folded.
 pub fn markdown(study: &Study, saved: Option<&str>) -> String {
-    let mut parts = unfolded_markdown(&Summary::of(study, saved.map(str::to_owned)));
-    let report = crate::markdown::whole(&crate::details(study));
+    let summary = Summary::of(study, saved.map(str::to_owned));
+    let mut parts = unfolded_markdown(&summary);
+    let mut folded = summary.comparison.as_ref().map(method_in_markdown).unwrap_or_default();
+    folded.push(crate::markdown::whole(&crate::details(study)));
+    let method = if summary.comparison.is_some() { "Method, the command" } else { "The command" };
     parts.push(crate::markdown::details(
-        "The command, more columns and versions (all figures: longtail report --full)",
-        &report,
+        &format!("{method}, more columns and versions (all figures: longtail report --full)"),
+        &crate::text::joined(folded),
     ));
     crate::text::joined(parts)
+}
+
+/// What the reader of a pull request unfolds to see how arms were compared.
+fn method_in_markdown(comparison: &comparison::SummaryComparison) -> Vec<String> {
+    let method = format!("{}\n", crate::markdown::escaped(&comparison.method));
+    let tables = comparison::tables_left_out(comparison).into_iter();
+    std::iter::once(method).chain(tables.map(|it| crate::markdown::pipe_table(&it))).collect()
 }
 
 /// Puts `meaning` in place of the first use of a word in these lines.
@@ -648,15 +661,15 @@ pub(crate) fn unfolded_markdown(summary: &Summary<'_>) -> Vec<String> {
         _ => format!("**{line}**\n"),
     };
     let mut parts: Vec<String> = headlines.into_iter().map(emphasised).collect();
-    let table = table(summary);
+    let tables = match &summary.comparison {
+        Some(comparison) => comparison::tables_in_markdown(comparison),
+        None => vec![table(summary)],
+    };
     if summary.command == "load" {
         parts.push(line(&load_answer::rates(&summary.runs[0])));
     }
-    if !table.rows.is_empty() {
-        parts.push(crate::markdown::pipe_table(&table));
-        let comparison = summary.comparison.iter();
-        let below = comparison.flat_map(|it| comparison::tables_below(it, false));
-        parts.extend(below.map(|table| crate::markdown::pipe_table(&table)));
+    if !tables[0].rows.is_empty() {
+        parts.extend(tables.iter().map(crate::markdown::pipe_table));
         let names = summary.comparison.as_ref().and_then(comparison::meaning_of_names);
         parts.extend(names.map(line));
         parts.extend(legend(summary).map(|legend| line(&legend)));
@@ -672,7 +685,11 @@ pub(crate) fn unfolded_markdown(summary: &Summary<'_>) -> Vec<String> {
         .take(1 + DOUBTS)
         .map(|it| line(&format!("- {} {}", it.mark.sign(), it.sentence)));
     parts.push(reasons.chain(trust).collect());
-    parts.push(line(&summary.measured.join(" · ")));
+    let setup = match &summary.comparison {
+        Some(comparison) => format!("Setup: {}", comparison.setup.join(" · ")),
+        None => summary.measured.join(" · "),
+    };
+    parts.push(line(&setup));
     parts
 }
 

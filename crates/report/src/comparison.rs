@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use judge::named_runs::NamedRun;
 use model::comparison::{
     ArmPlan, ComparedMetric, ComparisonBlocks, ComparisonDoubt, ComparisonLoad, ComparisonPlan,
-    ComparisonQuestion, Decision, Difference, Metric, SizeLook, decision, excludes_zero, median,
+    ComparisonQuestion, ComparisonVerdict, Decision, Difference, Metric, SizeLook, decision,
+    excludes_zero, median,
 };
 use model::{ComparisonStudy, MaskedText, Nanos, Stop};
 
@@ -42,29 +43,57 @@ pub(crate) fn summary(study: &ComparisonStudy) -> SummaryComparison {
         arm.limits = limits;
     }
     SummaryComparison {
+        setup: setup(study),
+        method: method(study),
         reasons: reasons::of(study, &figures),
         events: events::of(study),
         ..figures
     }
 }
 
-/// The table.
-pub(crate) fn table(summary: &SummaryComparison) -> DataTable {
-    if summary.question != ComparisonQuestion::Best && summary.compared().count() == 2 {
+/// The table. In a short answer about arms that combine settings it has the pairs in place of the arms.
+pub(crate) fn table(summary: &SummaryComparison, is_short: bool) -> DataTable {
+    if is_short && pairs::are_combinations(summary) {
+        pairs::by_change(summary, false)
+    } else if summary.question != ComparisonQuestion::Best && summary.compared().count() == 2 {
         by_metric(summary)
     } else {
         by_arm(summary)
     }
 }
 
-/// The tables below it: of single runs of each size, of the events of
-/// arms, and of the differences that it has no room for; in a
-/// short answer without those that differ in several settings.
+/// The tables below it: of single runs of each size, of the events of arms, and of the differences that
+/// it has no room for.
 pub(crate) fn tables_below(summary: &SummaryComparison, is_short: bool) -> Vec<DataTable> {
     let is_by_arm = summary.question != ComparisonQuestion::Best && summary.compared().count() > 2;
-    let others = pairs::table(summary, !is_short).filter(|_| is_by_arm);
+    let others = if pairs::are_combinations(summary) {
+        (!is_short).then(|| pairs::by_change(summary, true))
+    } else {
+        pairs::table(summary).filter(|_| is_by_arm)
+    };
     let looks = sizes::table(&summary.looks);
     looks.into_iter().chain(events::table(&summary.events)).chain(others).collect()
+}
+
+/// The tables of a pull request, whose readers want few figures, each with its verdict.
+pub(crate) fn tables_in_markdown(summary: &SummaryComparison) -> Vec<DataTable> {
+    let are_combinations = pairs::are_combinations(summary);
+    let main =
+        if are_combinations { pairs::by_change_in_short(summary) } else { table(summary, false) };
+    std::iter::once(main).chain(tables_below(summary, are_combinations)).collect()
+}
+
+/// The tables that these leave out.
+pub(crate) fn tables_left_out(summary: &SummaryComparison) -> Vec<DataTable> {
+    let are_combinations = pairs::are_combinations(summary);
+    let all = || vec![table(summary, false), pairs::by_change(summary, true)];
+    if are_combinations { all() } else { Vec::new() }
+}
+
+/// Where arms combine settings, a sentence for each pair in one of them of which the conclusion does not
+/// tell.
+pub(crate) fn other_pairs(study: &ComparisonStudy) -> Vec<String> {
+    words::of_pairs_not_asked(&summary(study))
 }
 
 /// What an arm's name means, for readers of an issue who do not know the flags.
@@ -89,13 +118,22 @@ pub(crate) fn legend(summary: &SummaryComparison) -> Option<String> {
             }
         })
     };
-    let of_change = if summary.question == ComparisonQuestion::Best {
+    let are_combinations = pairs::are_combinations(summary);
+    let of_change = if are_combinations {
+        Some(
+            "before → after: the median of the runs; intervals and verdicts compare runs of the same block",
+        )
+    } else if summary.question == ComparisonQuestion::Best {
         Some("each figure is the median of its runs; change compares runs of the same block")
     } else {
         summary.metrics.iter().any(is_other).then_some("each column has the median of its runs; change compares runs of the same block, so it may differ from the ratio of two columns")
     };
     let means = summary.metric(Metric::Mean).into_iter().flat_map(|row| &row.differences);
-    let widened = means.filter(|it| it.reaches_throughput).map(pairs::letters);
+    let widened = means.filter(|it| it.reaches_throughput);
+    let widened = widened.filter_map(|it| match are_combinations {
+        true => pairs::asked_in_sentence(summary, it),
+        false => Some(pairs::letters(it)),
+    });
     let widened: Vec<String> = widened.collect();
     let of_means = (!widened.is_empty()).then(|| {
         format!(
@@ -108,18 +146,38 @@ pub(crate) fn legend(summary: &SummaryComparison) -> Option<String> {
         "x or y %: the blocks have two kinds of change, so no interval is given".to_owned()
     });
     // Other sentences say it themselves.
-    let has_open_margin = pairs::are_combinations(summary)
+    let has_open_margin = are_combinations
         && deciding_pairs(summary)
             .any(|(row, it)| change_words::certain_change(row.metric, it).is_some());
     let of_margin = has_open_margin.then(|| {
         let margin = change_words::plain_percent(summary.margin);
         format!("(> {margin}?): whether by more than the margin of {margin} is open")
     });
-    let notes: Vec<String> = [of_change.map(str::to_owned), of_margin, of_two_kinds, of_means]
-        .into_iter()
-        .flatten()
-        .collect();
+    let of_exit = exit_code(summary);
+    let notes: Vec<String> =
+        [of_change.map(str::to_owned), of_margin, of_two_kinds, of_means, of_exit]
+            .into_iter()
+            .flatten()
+            .collect();
     (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// By what the exit code goes, where it is 0 though sentences begin with what is worse.
+fn exit_code(summary: &SummaryComparison) -> Option<String> {
+    let is_worse = |row: &ComparedMetric| {
+        let told = pairs::told(summary, row);
+        told.iter().any(|it| it.verdict == ComparisonVerdict::Worse)
+    };
+    let is_hidden =
+        pairs::are_combinations(summary) && !summary.worse && summary.metrics.iter().any(is_worse);
+    let deciding: Vec<String> = summary.deciding().map(|row| summary::name(row.metric)).collect();
+    is_hidden.then(|| {
+        format!(
+            "the exit code goes only by {} (*) and failures, against {}",
+            listed(&deciding),
+            summary.base().called
+        )
+    })
 }
 
 /// The metrics that decide, with each pair that is compared.
@@ -269,8 +327,18 @@ fn leaves(row: &ComparedMetric) -> u8 {
 /// The arms and how they were measured, a line each.
 pub(crate) fn measured(study: &ComparisonStudy) -> Vec<String> {
     let mut lines = arms(study);
-    lines.push(how(study));
+    lines.push(format!("{} · {}", load(study), method(study)));
     lines
+}
+
+/// The arms and their load.
+fn setup(study: &ComparisonStudy) -> Vec<String> {
+    arms(study).into_iter().chain([load(study)]).collect()
+}
+
+/// `closed loop, 20 connections`
+fn load(study: &ComparisonStudy) -> String {
+    labels::listed([pace(study), load_detail(study)])
 }
 
 /// What all arms share, and below it each arm of a few.
@@ -357,8 +425,8 @@ fn name_with_commit(arm: &ArmPlan) -> String {
     }
 }
 
-/// The load, the blocks, and which metrics decide.
-fn how(study: &ComparisonStudy) -> String {
+/// The blocks, and which metrics decide.
+fn method(study: &ComparisonStudy) -> String {
     let plan = &study.plan;
     let stream = &plan.arms[0].stream;
     let length = labels::length(stream.stop);
@@ -367,7 +435,6 @@ fn how(study: &ComparisonStudy) -> String {
     } else {
         String::new()
     };
-    let load = labels::listed([pace(study), load_detail(study)]);
     let control = if plan.control {
         format!(", {} once more as control (A')", plan.called(0))
     } else {
@@ -395,7 +462,7 @@ fn how(study: &ComparisonStudy) -> String {
         _ => "",
     };
     format!(
-        "{load} · {}{ended}: each arm once{control}, {length}{warm_up}, a fresh server each time, in balanced order · {} {verb} (*){pairs}, margin {} %",
+        "{}{ended}: each arm once{control}, {length}{warm_up}, a fresh server each time, in balanced order · {} {verb} (*){pairs}, margin {} %",
         count_of(study.whole_blocks(), "block"),
         judge::words::listed(&deciding),
         number::shortest((plan.margin * 1e4).round() / 100.0),
@@ -704,9 +771,9 @@ mod tests {
     fn a_block_that_was_broken_off_is_not_counted() {
         let mut study = testkit::comparison::broken_off();
         assert!(
-            how(&study).contains("· 3 blocks, then interrupted: each arm once"),
+            method(&study).starts_with("3 blocks, then interrupted: each arm once"),
             "{}",
-            how(&study)
+            method(&study)
         );
         let missing = |study: &ComparisonStudy| missing_blocks(study);
         assert_eq!(missing(&study).as_deref(), Some("Interrupted: 3 of 8 blocks are whole."));

@@ -22,7 +22,7 @@ use crate::run_tables::table;
 use crate::tree::{
     ColumnBand, DataTable, ListItem, ReportSection, ReportTree, TableCell, TableColumn, TableRow,
 };
-use crate::{class_table, labels, load, measured, server_view, theory, time_breakdown};
+use crate::{class_table, comparison, labels, load, measured, server_view, theory, time_breakdown};
 
 /// The tree of a study.
 pub(crate) fn details(study: &Study) -> ReportTree {
@@ -54,7 +54,10 @@ pub(crate) fn details(study: &Study) -> ReportTree {
                 format!("{}, block {}: {}", it.plan.called(lost.arm), lost.block, lost.reason)
             });
             let lost = ReportSection::new("runs that came to nothing").lines(lost).filled();
-            (it.plan.arms.iter().map(|arm| arm.server.socket).collect(), vec![lost], Vec::new())
+            let others = comparison::other_pairs(it);
+            let others = ReportSection::new("the other pairs").lines(others).filled();
+            let sockets = it.plan.arms.iter().map(|arm| arm.server.socket).collect();
+            (sockets, vec![lost, others], Vec::new())
         }
         Study::Load(it) => (Vec::new(), load::sections(it), vec![workers(&runs)]),
         Study::Capacity(_) => (Vec::new(), Vec::new(), Vec::new()),

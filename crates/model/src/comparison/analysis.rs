@@ -148,7 +148,7 @@ pub struct ComparedMetric {
     /// figure; arms without such runs are left out.
     #[serde(skip)]
     pub overloaded: BTreeMap<String, u32>,
-    /// If it is not tested, the pairs of which every run of one arm is beyond every run of the other:
+    /// If it is not tested, or has too few blocks for that, the pairs of which every run of one arm is beyond every run of the other:
     /// the letters of base and arm.
     #[serde(skip)]
     pub apart: Vec<[String; 2]>,
@@ -207,6 +207,12 @@ impl ComparedMetric {
     /// The difference of this pair in this direction, if it was tested.
     pub fn difference(&self, base: &str, arm: &str) -> Option<&Difference> {
         self.differences.iter().find(|it| it.base == base && it.arm == arm)
+    }
+
+    /// Whether a pair has enough blocks for a test.
+    pub fn is_tested(&self) -> bool {
+        let has_few = |it: &Difference| matches!(it.doubt, Some(ComparisonDoubt::FewBlocks { .. }));
+        !self.differences.iter().all(has_few)
     }
 
     /// The difference of an arm from `base`, turned round if it was tested in the other direction.
@@ -340,7 +346,7 @@ impl ComparisonFindings {
         for (row, samples) in metrics.iter_mut().zip(&samples) {
             let is_certain = chance_of_being_apart(blocks) <= LEVEL / tests;
             let is_apart = |pair: &ArmPair| is_certain && samples.are_apart(*pair);
-            if row.differences.is_empty() {
+            if !row.is_tested() {
                 let pairs = plan.pairs().into_iter().filter(is_apart);
                 row.apart =
                     pairs.map(|pair| [plan.letter(pair.base), plan.letter(pair.arm)]).collect();

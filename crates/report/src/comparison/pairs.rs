@@ -2,7 +2,7 @@
 //! decides, and those of pairs without the base. Where arms combine settings (two versions, each
 //! with and without `-k`), the pairs that differ in one of them are shown, by what it changes.
 
-use model::comparison::{ComparedMetric, ComparisonQuestion, Difference, Metric};
+use model::comparison::{ComparedMetric, ComparisonDoubt, ComparisonQuestion, Difference, Metric};
 
 use super::summary::{self, SummaryArm, SummaryComparison, shortened};
 use super::{change as change_of, verdict_of};
@@ -17,6 +17,8 @@ pub(super) struct ArmChange {
     common: Vec<String>,
     /// What neither has, though another pair with the same change has it.
     lacking: Option<String>,
+    /// Whether one Puma takes the place of another.
+    is_of_puma: bool,
 }
 
 impl ArmChange {
@@ -26,7 +28,9 @@ impl ArmChange {
         let by_settings = ArmChange::between(&base.settings, &arm.settings);
         let by_names = ArmChange::between(&words_of_name(base), &words_of_name(arm));
         let count = |change: &ArmChange| (change.removed.len(), change.added.len());
-        if count(&by_names) == count(&by_settings) { by_names } else { by_settings }
+        let is_of_puma = by_settings.is_of_puma;
+        let change = if count(&by_names) == count(&by_settings) { by_names } else { by_settings };
+        ArmChange { is_of_puma, ..change }
     }
 
     fn between(base: &[String], arm: &[String]) -> ArmChange {
@@ -34,7 +38,11 @@ impl ArmChange {
             first.iter().filter(|it| !second.contains(it)).cloned().collect()
         };
         let common = base.iter().filter(|it| arm.contains(it)).cloned().collect();
-        ArmChange { removed: only(base, arm), added: only(arm, base), common, lacking: None }
+        let [removed, added]: [Vec<String>; 2] = [only(base, arm), only(arm, base)];
+        let is_puma =
+            |settings: &[String]| matches!(settings, [setting] if setting.starts_with("--puma"));
+        let is_of_puma = is_puma(&removed) && is_puma(&added);
+        ArmChange { removed, added, common, lacking: None, is_of_puma }
     }
 
     /// In how many settings they differ; one that takes the place of another counts once.
@@ -158,13 +166,42 @@ pub(super) fn in_one_setting(summary: &SummaryComparison) -> Vec<(&Difference, A
     }
     let mut pairs = changes(summary);
     pairs.retain(|(_, change)| is_of_one(summary, change));
-    pairs.sort_by_cached_key(|(_, change)| change.in_words());
+    pairs.sort_by_cached_key(|(_, change)| (change.is_of_puma, change.in_words()));
     let all: Vec<&ArmChange> = pairs.iter().map(|(_, change)| change).collect();
     let lacking: Vec<Option<String>> = all.iter().map(|change| lacking(change, &all)).collect();
     for ((_, change), lacking) in pairs.iter_mut().zip(lacking) {
         change.lacking = lacking;
     }
     pairs
+}
+
+/// Of these pairs, those that sentences tell of. Whoever compares a setting on several Pumas asks what
+/// it changes on each, and not how the Pumas differ: of that the table tells.
+pub(super) fn asked(summary: &SummaryComparison) -> Vec<(&Difference, ArmChange)> {
+    let mut pairs = in_one_setting(summary);
+    if pairs.iter().any(|(_, change)| !change.is_of_puma) {
+        pairs.retain(|(_, change)| !change.is_of_puma);
+    }
+    pairs
+}
+
+/// The pairs in one setting of which the conclusion does not tell.
+pub(super) fn not_asked(summary: &SummaryComparison) -> Vec<(&Difference, ArmChange)> {
+    let asked = asked(summary);
+    let mut pairs = in_one_setting(summary);
+    pairs.retain(|(pair, _)| !asked.iter().any(|(it, _)| is_pair(it, pair)));
+    pairs
+}
+
+/// What the conclusion calls this pair, if it tells of it.
+pub(super) fn asked_in_sentence(summary: &SummaryComparison, pair: &Difference) -> Option<String> {
+    let (_, change) = asked(summary).into_iter().find(|(it, _)| is_pair(it, pair))?;
+    Some(change.in_sentence(summary.called(&pair.base)))
+}
+
+/// Whether both are of the same arms.
+fn is_pair(one: &Difference, other: &Difference) -> bool {
+    one.base == other.base && one.arm == other.arm
 }
 
 /// The setting that all other pairs with the same change have, where the arms of this one have nothing
@@ -179,17 +216,18 @@ fn lacking(change: &ArmChange, all: &[&ArmChange]) -> Option<String> {
     is_alone.then(|| setting.clone())
 }
 
-/// The pairs of a metric of which sentences tell: those that differ in one setting, where arms combine
-/// settings, else those with the base.
+/// The pairs of a metric of which sentences tell: those that are asked for, where arms combine settings,
+/// else those with the base.
 pub(super) fn told<'a>(
     summary: &SummaryComparison,
     row: &'a ComparedMetric,
 ) -> Vec<&'a Difference> {
     let are_combinations = are_combinations(summary);
     let base = &summary.base().letter;
-    let is_told = |pair: &&Difference| {
-        if are_combinations { differ_in_one(summary, pair) } else { pair.base == *base }
-    };
+    let asked = asked(summary);
+    let is_asked = |pair: &Difference| asked.iter().any(|(it, _)| is_pair(it, pair));
+    let is_told =
+        |pair: &&Difference| if are_combinations { is_asked(pair) } else { pair.base == *base };
     row.differences.iter().filter(is_told).collect()
 }
 
@@ -205,31 +243,87 @@ pub(super) fn letters(difference: &Difference) -> String {
     format!("{} against {}", difference.arm, difference.base)
 }
 
-/// A row for each pair, with what decides: of pairs that the main table does not have or, if several
-/// metrics decide, of all. Where the arms combine settings, of those that differ in one of them, and
-/// with `has_all` of the others below them.
-pub(super) fn table(summary: &SummaryComparison, has_all: bool) -> Option<DataTable> {
-    let are_combinations = are_combinations(summary);
+/// Where arms combine settings, a row for each pair that differs in one of them, with what each metric
+/// was before and after it. `has_all`: of the other pairs, too.
+pub(super) fn by_change(summary: &SummaryComparison, has_all: bool) -> DataTable {
+    let others = if has_all { in_several_settings(summary) } else { Vec::new() };
+    let pairs = in_one_setting(summary).into_iter().chain(others);
+    let deciding: Vec<&ComparedMetric> = summary.deciding().collect();
+    // Where no pair has enough blocks, the conclusion says that once.
+    let is_tested = deciding.iter().any(|row| row.is_tested());
+    let of_deciding = deciding.iter().flat_map(|row| {
+        let figures = TableColumn::new(super::titled(row));
+        let tested = [("interval, %", 6), ("verdict", 1)]
+            .map(|(name, leaves)| TableColumn::new(name).leaving(leaves));
+        std::iter::once(figures).chain(tested.into_iter().filter(|_| is_tested))
+    });
+    let beside = beside_what_decides(summary);
+    let of_others =
+        beside.iter().map(|(row, leaves)| TableColumn::new(super::titled(row)).leaving(*leaves));
+    let leading = ["what changes", "with"].map(TableColumn::new).into_iter();
+    let columns: Vec<TableColumn> = leading.chain(of_deciding).chain(of_others).collect();
+    let rows = pairs.map(|(pair, change)| {
+        let of_deciding = deciding.iter().flat_map(|row| {
+            let tested = row.difference(&pair.base, &pair.arm).filter(|_| is_tested);
+            let tested = tested.map(|it| [change_of(it)[1].clone(), verdict_of(row.metric, it)]);
+            std::iter::once(summary::medians(row, pair)).chain(tested.into_iter().flatten())
+        });
+        let of_others = beside.iter().map(|(row, _)| summary::medians(row, pair));
+        let names = if is_of_one(summary, &change) {
+            [change.in_words(), change.beside_in_table()]
+        } else {
+            let [arm, base] = [&pair.arm, &pair.base].map(|it| shortened(summary.called(it)));
+            [format!("{arm} against {base}"), String::new()]
+        };
+        TableRow::new(names.into_iter().chain(of_deciding).chain(of_others))
+    });
+    DataTable { lead: 2, ..DataTable::of_columns(columns, rows) }
+}
+
+/// The same for whoever reads little: the verdict of each metric stands beside its figures.
+pub(super) fn by_change_in_short(summary: &SummaryComparison) -> DataTable {
+    let beside = beside_what_decides(summary).into_iter().map(|(row, _)| row);
+    let metrics: Vec<&ComparedMetric> = summary.deciding().chain(beside).collect();
+    let leading = ["what changes", "with"].map(TableColumn::new).into_iter();
+    let of_metrics = metrics.iter().map(|row| TableColumn::new(super::titled(row)));
+    let rows = in_one_setting(summary).into_iter().map(|(pair, change)| {
+        let of_metrics = metrics.iter().map(|row| {
+            let medians = summary::medians(row, pair);
+            let tested = row.difference(&pair.base, &pair.arm).filter(|it| !has_few_blocks(it));
+            let verdict = tested.map(|it| format!(", {}", verdict_of(row.metric, it)));
+            format!("{medians}{}", verdict.unwrap_or_default())
+        });
+        let names = [change.in_words(), change.beside_in_table()].into_iter();
+        TableRow::new(names.chain(of_metrics))
+    });
+    let columns: Vec<TableColumn> = leading.chain(of_metrics).collect();
+    DataTable { lead: 2, ..DataTable::of_columns(columns, rows) }
+}
+
+/// The metrics that many ask about, whatever decides, and when a narrow table leaves each out.
+fn beside_what_decides(summary: &SummaryComparison) -> Vec<(&ComparedMetric, u8)> {
+    let of_each = [
+        (Metric::P50, 3),
+        (Metric::P99, 2),
+        (Metric::Mean, 4),
+        (Metric::Throughput, 5),
+        (Metric::Cpu, 7),
+    ];
+    let known = of_each.into_iter().filter_map(|(it, leaves)| Some((summary.metric(it)?, leaves)));
+    known.filter(|(row, _)| !row.decides).collect()
+}
+
+fn has_few_blocks(difference: &Difference) -> bool {
+    matches!(difference.doubt, Some(ComparisonDoubt::FewBlocks { .. }))
+}
+
+/// Where the arms do not combine settings, a row for each pair with what decides: of pairs that the main
+/// table does not have or, if several metrics decide, of all.
+pub(super) fn table(summary: &SummaryComparison) -> Option<DataTable> {
     let deciding: Vec<&ComparedMetric> = summary.deciding().collect();
     let base = &summary.base().letter;
     let is_shown = |pair: &&Difference| deciding.len() > 1 || pair.base != *base;
-    let pairs: Vec<(&Difference, Option<ArmChange>)> = if are_combinations {
-        let others = if has_all { in_several_settings(summary) } else { Vec::new() };
-        let pairs = in_one_setting(summary).into_iter().chain(others);
-        pairs.map(|(pair, change)| (pair, Some(change))).collect()
-    } else {
-        let pairs = deciding.first()?.differences.iter().filter(is_shown);
-        pairs.map(|pair| (pair, None)).collect()
-    };
-    // What names a pair stays, and so does its change, whose verdict the conclusion has, too. Its
-    // letters leave where words name it, too.
-    let leading = if are_combinations {
-        let words = ["what changes", "with"].map(TableColumn::new);
-        std::iter::once(TableColumn::new("pair").leaving(2)).chain(words).collect()
-    } else {
-        vec![TableColumn::new("")]
-    };
-    let lead = leading.len();
+    // What names a pair stays, and so does its change, whose verdict the conclusion has, too.
     let of_metrics = deciding.iter().flat_map(|row| {
         let name = summary::name(row.metric);
         let band = ColumnBand::new(name.clone(), format!("of {name}"));
@@ -246,9 +340,9 @@ pub(super) fn table(summary: &SummaryComparison, has_all: bool) -> Option<DataTa
     let of_times = times.iter().map(|(row, leaves)| {
         TableColumn::new(format!("{}, ms", summary::name(row.metric))).leaving(*leaves)
     });
-    let columns: Vec<TableColumn> = leading.into_iter().chain(of_metrics).chain(of_times).collect();
-    let rows = pairs.into_iter().map(|(pair, change)| {
-        let of_settings = change.map(|change| [change.in_words(), change.beside_in_table()]);
+    let columns: Vec<TableColumn> =
+        std::iter::once(TableColumn::new("")).chain(of_metrics).chain(of_times).collect();
+    let rows = deciding.first()?.differences.iter().filter(is_shown).map(|pair| {
         let of_metrics = deciding.iter().flat_map(|row| {
             let difference = row.difference(&pair.base, &pair.arm);
             let cells = difference.map(|difference| {
@@ -258,10 +352,9 @@ pub(super) fn table(summary: &SummaryComparison, has_all: bool) -> Option<DataTa
             cells.unwrap_or_default()
         });
         let of_times = times.iter().map(|(row, _)| summary::medians(row, pair));
-        let cells = [letters(pair)].into_iter().chain(of_settings.into_iter().flatten());
-        TableRow::new(cells.chain(of_metrics).chain(of_times))
+        TableRow::new(std::iter::once(letters(pair)).chain(of_metrics).chain(of_times))
     });
-    let table = DataTable { lead, ..DataTable::of_columns(columns, rows) };
+    let table = DataTable { lead: 1, ..DataTable::of_columns(columns, rows) };
     (!table.rows.is_empty()).then_some(table)
 }
 
@@ -313,43 +406,79 @@ mod tests {
     }
 
     #[test]
-    fn what_names_a_pair_stays_in_a_narrow_table() {
+    fn a_narrow_table_keeps_what_names_a_pair_and_what_decides() {
         let summary = crate::comparison::summary(&testkit::comparison::combinations());
-        let table = table(&summary, false).unwrap();
-        for (columns, lead, left) in [
-            (100, "pair | what changes | with", "p50"),
-            (80, "pair | what changes | with", "interval | p50"),
-            (60, "what changes | with", "pair | interval | p50"),
-            (40, "what changes | with", "pair | interval | verdict | p50"),
-        ] {
+        let table = by_change(&summary, false);
+        for (columns, left) in
+            [(110, "interval | CPU a request"), (80, "interval | throughput | CPU a request")]
+        {
             let narrowed = text::narrowed(&table, 0, Width::of(columns));
             let leading = narrowed.table.columns.iter().take(narrowed.table.lead);
             let leading: Vec<&str> = leading.map(|column| column.name.as_str()).collect();
-            assert_eq!(leading.join(" | "), lead, "{columns}");
+            assert_eq!(leading, ["what changes", "with"], "{columns}");
             assert_eq!(narrowed.left.join(" | "), left, "{columns}");
         }
     }
 
     #[test]
     fn only_an_answer_of_arms_that_combine_settings_leaves_pairs_out() {
-        let shown = |study: &model::ComparisonStudy| {
-            let summary = crate::comparison::summary(study);
-            [false, true].map(|has_all| {
-                let rows = table(&summary, has_all).unwrap().rows;
-                let pairs = rows.into_iter().map(|row| row.cells[0].text.clone());
-                pairs.collect::<Vec<_>>().join(", ")
-            })
+        let study = testkit::comparison::combinations();
+        let summary = crate::comparison::summary(&study);
+        let shown = |table: DataTable| {
+            let name = |row: TableRow| {
+                let [what, with] = [0, 1].map(|at| row.cells[at].text.clone());
+                format!("{what} {with}").trim_end().to_owned()
+            };
+            table.rows.into_iter().map(name).collect::<Vec<_>>().join(", ")
         };
-        let [in_answer, all] = shown(&testkit::comparison::combinations());
-        assert_eq!(in_answer, "B against A, D against C, C against A, D against B");
-        assert_eq!(all, format!("{in_answer}, D against A, C against B"));
-        assert_eq!(shown(&testkit::comparison::pairs()), ["C against B"; 2]);
-        let mut settings = testkit::comparison::combinations();
+        let in_answer = "-k 6.6.1, -k 8.0.2, 6.6.1 → 8.0.2 kept, 6.6.1 → 8.0.2 -k";
+        assert_eq!(shown(by_change(&summary, false)), in_answer);
+        assert_eq!(shown(by_change_in_short(&summary)), in_answer);
+        let all = format!("{in_answer}, 8.0.2 -k against 6.6.1, 8.0.2 against 6.6.1 -k");
+        assert_eq!(shown(by_change(&summary, true)), all);
+        let mut settings = study.clone();
         settings.plan.question = ComparisonQuestion::Settings;
-        assert_eq!(shown(&settings), [&*in_answer; 2], "no other pairs are compared");
-        // A second metric has its place here, of the pairs with the base, too.
+        let settings = crate::comparison::summary(&settings);
+        assert_eq!(shown(by_change(&settings, true)), in_answer, "no other pairs are compared");
+    }
+
+    #[test]
+    fn what_a_setting_changes_on_each_puma_is_asked_and_not_how_these_differ() {
+        let asked = |study: &model::ComparisonStudy| {
+            let summary = crate::comparison::summary(study);
+            asked(&summary).iter().map(|(pair, _)| letters(pair)).collect::<Vec<_>>().join(", ")
+        };
+        let mut study = testkit::comparison::combinations();
+        assert_eq!(asked(&study), "B against A, D against C");
+        // Revisions of an application are what somebody compares.
+        for (arm, settings) in study.plan.arms.iter_mut().zip([0, 0, 2, 2]) {
+            arm.settings[0] = if settings == 0 { "main 43b8".into() } else { "next 17c2".into() };
+        }
+        assert_eq!(asked(&study).matches("against").count(), 4);
+    }
+
+    #[test]
+    fn a_second_metric_has_its_place_in_the_table_of_pairs() {
+        let pairs = |study: &model::ComparisonStudy| {
+            let rows = table(&crate::comparison::summary(study)).unwrap().rows;
+            let pairs = rows.into_iter().map(|row| row.cells[0].text.clone());
+            pairs.collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(pairs(&testkit::comparison::pairs()), "C against B");
         let mut two = testkit::comparison::three();
         two.plan.gates = vec![Metric::Mean, Metric::P99];
-        assert_eq!(shown(&two), ["B against A, C against A"; 2]);
+        assert_eq!(pairs(&two), "B against A, C against A");
+    }
+
+    #[test]
+    fn too_few_blocks_have_no_verdict_in_any_row() {
+        let mut study = testkit::comparison::combinations();
+        study.runs.retain(|run| run.block <= 4);
+        let summary = crate::comparison::summary(&study);
+        for table in [by_change(&summary, false), by_change_in_short(&summary)] {
+            let cells = table.rows.iter().flat_map(|row| &row.cells);
+            let mut cells = cells.map(|cell| &cell.text);
+            assert!(!cells.any(|text| text.contains("needs") || text.contains("cannot")));
+        }
     }
 }

@@ -71,7 +71,10 @@ pub(super) fn of(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<St
 /// Where arms combine settings, which pairs differ in several, so that no sentence is about them.
 fn left_out_pairs(summary: &SummaryComparison) -> Option<String> {
     let several = pairs::in_several_settings(summary).into_iter();
-    let several: Vec<String> = several.map(|(pair, _)| pairs::letters(pair)).collect();
+    let names = |pair: &Difference| {
+        format!("{} against {}", summary.called(&pair.arm), summary.called(&pair.base))
+    };
+    let several: Vec<String> = several.map(|(pair, _)| names(pair)).collect();
     (pairs::are_combinations(summary) && !several.is_empty()).then(|| {
         format!(
             "{} differ in more than one setting, so no sentence is about them.",
@@ -173,7 +176,7 @@ fn turns(study: &ComparisonStudy) -> Option<String> {
         let each: Vec<String> = each.collect();
         (!each.is_empty()).then(|| {
             format!(
-                "; at least one request in {share} waits longer than its turn at {}",
+                "; at least one request in {share} waits longer than its turn at {}: why is not known",
                 listed(&each)
             )
         })

@@ -76,6 +76,12 @@ pub struct SummaryComparison {
     pub events: Vec<SummaryEvent>,
     /// What else must be known, in sentences.
     pub reasons: Vec<String>,
+    /// The arms and their load, a line each.
+    #[serde(skip)]
+    pub(crate) setup: Vec<String>,
+    /// The blocks, and which metrics decide.
+    #[serde(skip)]
+    pub(crate) method: String,
 }
 
 /// One arm.
@@ -162,7 +168,7 @@ pub struct SummaryEvent {
 }
 
 impl SummaryComparison {
-    /// The figures of a study, without `events`, `reasons` and the limits of its arms.
+    /// The figures of a study, without its texts, `events` and the limits of its arms.
     pub(super) fn of(study: &ComparisonStudy) -> SummaryComparison {
         let plan = &study.plan;
         let found = ComparisonFindings::of(plan, &study.runs);
@@ -206,6 +212,8 @@ impl SummaryComparison {
             ranking: found.ranking,
             events: Vec::new(),
             reasons: Vec::new(),
+            setup: Vec::new(),
+            method: String::new(),
         }
     }
 

@@ -65,13 +65,19 @@ pub(crate) fn sentence(summary: &SummaryComparison) -> String {
 /// Where arms combine settings, and few pairs differ in one of them: a sentence for each of these.
 fn of_settings(summary: &SummaryComparison) -> Option<String> {
     const MOST: usize = 4;
-    let pairs = pairs::in_one_setting(summary);
+    let pairs = pairs::asked(summary);
     let has_few = !pairs.is_empty() && pairs.len() <= MOST;
     let each = pairs.iter().map(|(pair, change)| of_setting(summary, pair, change));
     has_few.then(|| each.collect::<Vec<_>>().join("\n"))
 }
 
-/// What a setting changes: `-k on 8.0.2: worse: p99 203 → 253 ms; mean and p50 the same within 5 %.`
+/// The same for the pairs of which the conclusion does not tell.
+pub(super) fn of_pairs_not_asked(summary: &SummaryComparison) -> Vec<String> {
+    let pairs = pairs::not_asked(summary);
+    pairs.iter().map(|(pair, change)| of_setting(summary, pair, change)).collect()
+}
+
+/// What a setting changes: `-k on 8.0.2: p99 worse, 203 → 253 ms; mean and p50 the same within 5 %.`
 fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::ArmChange) -> String {
     let rows = rows_between(summary, &pair.base, &pair.arm);
     // A mean may hide that few requests wait long, or all of them.
@@ -97,10 +103,7 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
     let margin = plain_percent(summary.margin);
     // The largest change first.
     changed.sort_by(|a, b| b.size().total_cmp(&a.size()));
-    let changed = changed
-        .into_iter()
-        .map(|it| ToldChange { verdict: it.verdict(), text: it.change_in_headline() });
-    let changed = by_verdict(&changed.collect::<Vec<_>>());
+    let changed = in_words(&changed.into_iter().map(ComparedRow::told).collect::<Vec<_>>());
     let same = (!same.is_empty()).then(|| format!("{} the same within {margin}", listed(&same)));
     let open = (!open.is_empty()).then(|| listed(&open));
     let unclear = (!unclear.is_empty()).then(|| {
@@ -119,14 +122,19 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
     let mut sentences = vec![sentence_of(format!("{subject}: {}.", said.join("; ")))];
     sentences.extend(untested(summary, &pair.base, &pair.arm));
     sentences.extend(other_changes(&rows, true, Some(&shown_of_arms(summary))));
-    sentences.extend(may_differ(summary, &rows));
+    // The table has a verdict of the others.
+    let times: Vec<ComparedRow<'_>> = rows
+        .into_iter()
+        .filter(|it| it.row.decides || it.row.metric.quantile().is_some())
+        .collect();
+    sentences.extend(may_differ(summary, &times));
     sentences.join(" ")
 }
 
 /// Before there are enough blocks to decide: a line for each pair whose p50 or p99 differ already,
 /// because every run of one arm is beyond every run of the other.
 fn told_early(summary: &SummaryComparison) -> Vec<String> {
-    let in_one_setting = pairs::in_one_setting(summary);
+    let in_one_setting = pairs::asked(summary);
     let named: Vec<(&Difference, String)> = if in_one_setting.is_empty() {
         let pairs = summary.deciding().next().map(|row| pairs::told(summary, row));
         let against = |pair: &Difference| {
@@ -141,7 +149,7 @@ fn told_early(summary: &SummaryComparison) -> Vec<String> {
     };
     let line = |pair: &Difference, subject: &str| {
         let times = [Metric::P50, Metric::P99].into_iter();
-        let times = times.filter_map(|metric| summary.metric(metric)).filter(|row| !row.decides);
+        let times = times.filter_map(|metric| summary.metric(metric));
         let mut changed: Vec<&ComparedMetric> =
             times.filter(|row| is_told_early(summary, row, pair)).collect();
         changed.sort_by(|a, b| {
@@ -149,19 +157,22 @@ fn told_early(summary: &SummaryComparison) -> Vec<String> {
             b.ln_1p().abs().total_cmp(&a.ln_1p().abs())
         });
         let changed = changed.into_iter().map(|row| {
+            let figures = format!("{} {}", summary::medians(row, pair), row.unit);
+            let name = name(row.metric);
+            if row.decides {
+                return ToldChange { name, verdict: None, figures, is_in_every_run: true };
+            }
+            let tested = row.difference(&pair.base, &pair.arm).filter(|_| row.is_tested());
             // Of response times, more is worse.
             let is_worse = change_of_medians(row, pair).is_some_and(|part| part > 0.0);
             let verdict =
                 if is_worse { ComparisonVerdict::Worse } else { ComparisonVerdict::Better };
-            let text = if let Some(difference) = row.difference(&pair.base, &pair.arm) {
-                ComparedRow { row, difference }.change_in_headline()
-            } else {
-                let medians = summary::medians(row, pair);
-                format!("{} {medians} {}{IN_EVERY_RUN}", name(row.metric), row.unit)
-            };
-            ToldChange { verdict, text }
+            if let Some(difference) = tested {
+                return ComparedRow { row, difference }.told();
+            }
+            ToldChange { name, verdict: Some(verdict), figures, is_in_every_run: true }
         });
-        let changed = by_verdict(&changed.collect::<Vec<_>>());
+        let changed = in_words(&changed.collect::<Vec<_>>());
         (!changed.is_empty()).then(|| sentence_of(format!("{subject}: {changed}.")))
     };
     named.into_iter().filter_map(|(pair, subject)| line(pair, &subject)).collect()
@@ -169,44 +180,46 @@ fn told_early(summary: &SummaryComparison) -> Vec<String> {
 
 /// A change of a metric, in words.
 struct ToldChange {
-    verdict: ComparisonVerdict,
-    text: String,
+    name: String,
+    /// `None` if there is none yet.
+    verdict: Option<ComparisonVerdict>,
+    /// `1645 → 223 ms`
+    figures: String,
+    /// Whether every run of one arm is beyond every run of the other, where nothing else says how sure
+    /// the change is.
+    is_in_every_run: bool,
 }
 
-/// Changes, the largest first, those that are better and those that are worse together:
-/// `better: p99 1645 → 223 ms; worse: p50 50.4 → 222 ms, mean 209 → 222 ms`.
-fn by_verdict(changes: &[ToldChange]) -> String {
-    let Some(first) = changes.first() else { return String::new() };
-    let (alike, others): (Vec<&ToldChange>, Vec<&ToldChange>) =
-        changes.iter().partition(|change| change.verdict == first.verdict);
-    let groups = [alike, others].into_iter().filter_map(|group| {
-        let verdict = summary::verdict(group.first()?.verdict);
-        let all = labels::listed(group.iter().map(|change| change.text.clone()));
-        Some(format!("{verdict}: {all}"))
+/// Changes, the largest first: `p99 better, 1645 → 223 ms; p50 worse, 50.4 → 222 ms`.
+fn in_words(changes: &[ToldChange]) -> String {
+    let are_all = changes.iter().all(|change| change.is_in_every_run);
+    let each = changes.iter().map(|ToldChange { name, verdict, figures, is_in_every_run }| {
+        let sure = if *is_in_every_run && !are_all { " (in every run)" } else { "" };
+        match verdict {
+            Some(verdict) => format!("{name} {}, {figures}{sure}", summary::verdict(*verdict)),
+            None => format!("{name} {figures}{sure}"),
+        }
     });
-    groups.collect::<Vec<_>>().join("; ")
+    let each: Vec<String> = each.collect();
+    let sure = match changes.len() {
+        _ if !are_all => "",
+        0 => "",
+        1 => " (in every run)",
+        2 => " (both in every run)",
+        _ => " (all in every run)",
+    };
+    format!("{}{sure}", each.join("; "))
 }
 
-/// That every run of one arm is beyond every run of the other.
-const IN_EVERY_RUN: &str = " (in every run)";
-
-/// How sure a change is that no column shows.
-fn certainty(difference: &Difference) -> String {
-    match interval_of(difference) {
-        _ if difference.is_in_every_run => IN_EVERY_RUN.to_owned(),
-        Some(interval) => format!(" ({interval} %)"),
-        None => String::new(),
-    }
-}
-
-/// Whether a metric that does not decide differs in this pair. Without a control it is not tested, but
-/// every run of one arm may be beyond every run of the other.
+/// Whether a metric differs in this pair, as far as is known before there are enough blocks to decide.
+/// Without a control only what decides is tested, but every run of one arm may be beyond every run of
+/// the other; of what decides only that is known.
 fn is_told_early(summary: &SummaryComparison, row: &ComparedMetric, pair: &Difference) -> bool {
-    if let Some(difference) = row.difference(&pair.base, &pair.arm) {
+    let is_large = change_of_medians(row, pair).is_some_and(|part| part.abs() > summary.margin);
+    if let Some(difference) = row.difference(&pair.base, &pair.arm).filter(|_| row.is_tested()) {
         return ComparedRow { row, difference }.has_changed();
     }
     let is_of_pair = |apart: &[String; 2]| apart[0] == pair.base && apart[1] == pair.arm;
-    let is_large = change_of_medians(row, pair).is_some_and(|part| part.abs() > summary.margin);
     is_large && row.apart.iter().any(is_of_pair)
 }
 
@@ -466,33 +479,52 @@ impl ComparedRow<'_> {
 
     /// `p99 3225 → 406 ms`, `throughput -8 %`
     fn short_change(&self) -> String {
-        let name = name(self.row.metric);
+        format!("{} {}", name(self.row.metric), self.short_figures())
+    }
+
+    /// `3225 → 406 ms`, `-8 %`
+    fn short_figures(&self) -> String {
         if let Some(two) = two_changes(self.difference) {
             let medians = (!is_another_change(self.row, self.difference))
                 .then(|| format!("{}: ", self.medians()));
-            return format!("{name} {}{two}", medians.unwrap_or_default());
+            return format!("{}{two}", medians.unwrap_or_default());
         }
         match estimate_of(self.difference) {
             Some(estimate)
                 if self.row.unit != "ms" || is_another_change(self.row, self.difference) =>
             {
-                format!("{name} {estimate}")
+                estimate
             }
-            _ => format!("{name} {}", self.medians()),
+            _ => self.medians(),
         }
     }
 
-    /// `p99 3225 → 406 ms ([-89, -85] %)`: with how sure it is, unless it decides, a column has that,
-    /// and it is certain enough.
-    fn change_in_headline(&self) -> String {
-        let change = self.short_change();
-        if self.difference.two_changes.is_some() {
-            return change;
+    /// The change as a headline has it.
+    fn told(&self) -> ToldChange {
+        let is_tested_beside = !self.row.decides && self.difference.two_changes.is_none();
+        ToldChange {
+            name: name(self.row.metric),
+            verdict: Some(self.verdict()),
+            figures: self.figures_in_headline(),
+            is_in_every_run: is_tested_beside && self.difference.is_in_every_run,
         }
-        if !self.row.decides {
-            return format!("{change}{}", certainty(self.difference));
+    }
+
+    /// `3225 → 406 ms ([-89, -85] %)`: with how sure it is, unless it decides, a column has that, and it
+    /// is certain enough, or every run shows it.
+    fn figures_in_headline(&self) -> String {
+        let figures_alone = self.short_figures();
+        let is_said = self.difference.two_changes.is_some();
+        match interval_of(self.difference) {
+            _ if is_said => figures_alone,
+            _ if self.row.decides && is_hardly_certain(self.difference) => {
+                figures(self.row, self.difference)
+            }
+            Some(interval) if !self.row.decides && !self.difference.is_in_every_run => {
+                format!("{figures_alone} ({interval} %)")
+            }
+            _ => figures_alone,
         }
-        if is_hardly_certain(self.difference) { self.change() } else { change }
     }
 
     /// `3225 → 406 ms`: the medians of both arms, as the table has them.
@@ -565,7 +597,8 @@ impl UntestedChange {
         arm: &str,
     ) -> Option<UntestedChange> {
         let is_of_pair = |pair: &[String; 2]| pair[0] == base && pair[1] == arm;
-        let row = summary.metric(metric).filter(|row| row.apart.iter().any(is_of_pair))?;
+        let row = summary.metric(metric).filter(|row| !row.decides)?;
+        row.apart.iter().find(|pair| is_of_pair(pair))?;
         let [before, after] = [row.median(base)?, row.median(arm)?];
         let part = after / before - 1.0;
         let is_more = part > 0.0;
@@ -686,7 +719,7 @@ mod tests {
         let said = sentence(&crate::comparison::summary(&study));
         let lines: Vec<&str> = said.lines().collect();
         assert!(
-            lines.len() > 1 && lines[0].starts_with("-k on 6.6.1: worse: p50 41.5 → 46.2 ms"),
+            lines.len() > 1 && lines[0].starts_with("-k on 6.6.1: p50 worse, 41.5 → 46.2 ms"),
             "{said}"
         );
         assert_eq!(lines.last(), Some(&few), "{said}");
@@ -699,7 +732,7 @@ mod tests {
         study.plan.question = ComparisonQuestion::Change;
         study.runs.retain(|run| run.block <= 6);
         let said = sentence(&crate::comparison::summary(&study));
-        assert!(said.starts_with("6.6.1 -k against 6.6.1: worse: p50 "), "{said}");
+        assert!(said.starts_with("6.6.1 -k against 6.6.1: p50 worse, "), "{said}");
         assert!(said.ends_with("6 blocks tell nothing, 7 could."), "{said}");
     }
 
@@ -713,7 +746,7 @@ mod tests {
         let mut said = |interval| {
             row.differences[0].interval = Some(interval);
             let it = ComparedRow { row, difference: &row.differences[0] };
-            [it.change(), it.change_in_headline()]
+            [it.change(), it.figures_in_headline()]
                 .map(|text| text.split_once(" ms").unwrap().1.to_owned())
         };
         assert_eq!(said([0.08, 0.16]), [" (+12 %)", ""]);
@@ -759,13 +792,15 @@ mod tests {
         let summary = crate::comparison::summary(&study);
         let said = sentence(&summary);
         let begins: Vec<&str> = said.lines().filter_map(|line| line.split(':').next()).collect();
-        let on_each = ["-k on 6.6.1", "-k on 8.0.2"];
+        assert_eq!(begins, ["-k on 6.6.1", "-k on 8.0.2"]);
+        let others = of_pairs_not_asked(&summary);
+        let begins: Vec<&str> = others.iter().filter_map(|line| line.split(':').next()).collect();
         let with_each =
             ["8.0.2 instead of 6.6.1, with keep-alive", "8.0.2 instead of 6.6.1, with -k"];
-        assert_eq!(begins, [on_each, with_each].concat());
+        assert_eq!(begins, with_each);
         let is_about_two = |reason: &String| reason.contains("more than one setting");
         assert!(!summary.reasons.iter().any(is_about_two), "{:?}", summary.reasons);
-        let how = crate::comparison::how(&study);
+        let how = crate::comparison::method(&study);
         assert!(how.contains("decide (*) in each of 4 pairs that differ in one setting"), "{how}");
     }
 
@@ -780,7 +815,7 @@ mod tests {
         assert!(summary.worse && !said.contains("than main"), "{said}");
         let mut two = testkit::comparison::slower();
         two.plan.base = 1;
-        let table = crate::comparison::table(&crate::comparison::summary(&two));
+        let table = crate::comparison::table(&crate::comparison::summary(&two), true);
         let columns: Vec<String> = table.columns.iter().map(TableColumn::full_name).collect();
         assert_eq!(columns[1..4], ["B", "A", "change A against B"], "{columns:?}");
     }
@@ -793,27 +828,37 @@ mod tests {
         let said = sentence(&crate::comparison::summary(&study));
         let few = "-k on 8.0.2: whether mean and p99 differ cannot be told (5 blocks tell nothing, 8 could).";
         assert!(said.contains(few), "{said}");
-        let told = "-k on 6.6.1: worse: mean 42.4 → 46.7 ms, p50 42.1 → 46.4 ms (in every run)";
+        let told =
+            "-k on 6.6.1: mean worse, 42.4 → 46.7 ms; p50 worse, 42.1 → 46.4 ms (in every run)";
         assert!(said.starts_with(told), "{said}");
         let mixed =
-            "8.0.2 instead of 6.6.1, with keep-alive: worse: p99 46.9 → 53.2 ms; better: p50 42.1";
-        assert!(said.contains(mixed), "{said}");
+            "8.0.2 instead of 6.6.1, with keep-alive: p99 worse, 46.9 → 53.2 ms; p50 better, 42.1";
+        let others = of_pairs_not_asked(&crate::comparison::summary(&study));
+        assert!(others[0].contains(mixed), "{others:?}");
     }
 
     #[test]
-    fn changes_of_both_kinds_are_said_in_the_order_of_the_largest() {
+    fn what_every_run_shows_is_said_once() {
         use ComparisonVerdict::{Better, Worse};
-        let said = |changes: &[(ComparisonVerdict, &str)]| {
-            let change = |(verdict, text): &(ComparisonVerdict, &str)| ToldChange {
-                verdict: *verdict,
-                text: (*text).into(),
+        let said = |changes: &[(ComparisonVerdict, &str, bool)]| {
+            let change = |(verdict, name, sure): &(ComparisonVerdict, &str, bool)| ToldChange {
+                name: (*name).into(),
+                verdict: Some(*verdict),
+                figures: "1 → 2 ms".into(),
+                is_in_every_run: *sure,
             };
-            by_verdict(&changes.iter().map(change).collect::<Vec<_>>())
+            in_words(&changes.iter().map(change).collect::<Vec<_>>())
         };
         assert_eq!(said(&[]), "");
-        assert_eq!(said(&[(Worse, "p99"), (Worse, "p50")]), "worse: p99, p50");
-        let both = [(Better, "p99"), (Worse, "p50"), (Better, "mean")];
-        assert_eq!(said(&both), "better: p99, mean; worse: p50");
+        assert_eq!(
+            said(&[(Worse, "p99", false), (Better, "p50", true)]),
+            "p99 worse, 1 → 2 ms; p50 better, 1 → 2 ms (in every run)"
+        );
+        assert_eq!(
+            said(&[(Worse, "p99", true), (Better, "p50", true)]),
+            "p99 worse, 1 → 2 ms; p50 better, 1 → 2 ms (both in every run)"
+        );
+        assert_eq!(said(&[(Worse, "p99", true)]), "p99 worse, 1 → 2 ms (in every run)");
     }
 
     #[test]
