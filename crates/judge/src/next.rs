@@ -3,7 +3,7 @@
 
 use model::comparison::{
     ArmRanking, ComparisonDoubt, ComparisonFindings, ComparisonLoad, ComparisonQuestion,
-    Difference, Metric, MissingFigure, SizeLook,
+    ComparisonRun, Difference, Metric, MissingFigure, SizeLook,
 };
 use model::plan::quoted;
 use model::secret::what_to_put;
@@ -21,6 +21,7 @@ use crate::findings::{
     Overloaded, Peaked, StillRising, Undecided,
 };
 use crate::named_runs::name_in_sweep;
+use crate::others_beyond;
 use crate::server_limit::SAME_RATE;
 use crate::size_search::worth_having;
 use crate::tried_sizes::{larger_sizes, largest_is_best};
@@ -287,9 +288,20 @@ fn to_decide(study: &ComparisonStudy) -> Vec<NextCommand> {
         });
         let is_noisy = has(ComparisonDoubt::Noise) || has(ComparisonDoubt::Control);
         let longer = || longer_runs(4, "longer runs differ less from block to block");
+        if (more_blocks.is_some() || is_noisy) && are_most_disturbed(study) {
+            let why = "the same again, with the machine left alone: other programs used its CPUs";
+            return vec![own.with("", &[], why)];
+        }
         more_blocks.or_else(|| is_noisy.then(longer).flatten())
     };
     next.into_iter().collect()
+}
+
+/// Whether other programs took CPUs from the server in most of the runs: more or longer ones would show
+/// no more.
+fn are_most_disturbed(study: &ComparisonStudy) -> bool {
+    let is_disturbed = |run: &&ComparisonRun| others_beyond(&run.run, study.plan.margin).is_some();
+    2 * study.runs.iter().filter(is_disturbed).count() > study.runs.len()
 }
 
 /// After `sweep --try auto`, which finds the most requests a second: the rate that the smallest sizes
@@ -893,6 +905,24 @@ mod tests {
         );
         study.command_line = format!("{} --replay a.log", study.command_line).into();
         assert_eq!(next(&study), None, "capacity has no such flag");
+    }
+
+    #[test]
+    fn where_others_disturbed_most_runs_the_machine_is_to_be_left_alone() {
+        let mut study = testkit::comparison::unclear();
+        let next = |study: &ComparisonStudy| to_decide(study).remove(0).why;
+        assert!(!next(&study).contains("left alone"), "{}", next(&study));
+        let all = study.runs.len();
+        for run in study.runs.iter_mut().take(all / 2 + 1) {
+            run.run.generator.server = Some(ServerCpu {
+                elapsed: run.run.elapsed,
+                of: 2.0,
+                busy: Some(2.0),
+                idle: Some(0.0),
+                ..ServerCpu::default()
+            });
+        }
+        assert!(next(&study).contains("with the machine left alone"), "{}", next(&study));
     }
 
     #[test]

@@ -28,6 +28,8 @@ const COLUMNS: usize = 100;
 /// more.
 const LINES: usize = 30;
 const ROWS: usize = 8;
+/// The same of an answer that names a size, so that it stands on a usual terminal whole.
+const LINES_OF_A_SIZE: usize = 24;
 /// Indent of the table and of the lines below it.
 const INDENT: usize = 2;
 /// The most doubts that are shown; further ones are counted.
@@ -316,6 +318,12 @@ impl<'a> AnswerLayout<'a> {
             if parts.has_pictures {
                 text += &load_answer::pictures(study, &self.summary.runs[0], self.width, is_full);
             }
+        } else if self.is_size_search() {
+            // Whoever asks how many threads reads this, and perhaps the tables.
+            text += &self.sentence();
+            text += if is_full { "\n" } else { "" };
+            text += &self.table(is_full);
+            return text + &self.classes(is_full);
         } else {
             text += &self.table(is_full);
             text += &self.classes(is_full);
@@ -377,7 +385,14 @@ impl<'a> AnswerLayout<'a> {
         text
     }
 
+    fn is_size_search(&self) -> bool {
+        self.summary.comparison.as_ref().is_some_and(comparison::is_size_search)
+    }
+
     fn main_table(&self, is_full: bool) -> String {
+        if self.is_size_search() && !is_full {
+            return String::new();
+        }
         let table = match &self.summary.comparison {
             Some(comparison) => comparison::table(comparison, !is_full),
             None => table(self.summary),
@@ -415,7 +430,11 @@ impl<'a> AnswerLayout<'a> {
         let is_by_run = self.summary.comparison.is_none() && self.summary.capacity.is_none();
         let runs = if is_by_run { self.summary.runs.len() } else { 0 };
         // On a narrower terminal the same text takes more lines.
-        let lines = LINES * COLUMNS / self.width.columns().unwrap_or(COLUMNS);
+        let lines = if self.is_size_search() {
+            LINES_OF_A_SIZE
+        } else {
+            LINES * COLUMNS / self.width.columns().unwrap_or(COLUMNS)
+        };
         let room = (lines + runs.saturating_sub(ROWS)).saturating_sub(opening.lines().count());
         let mut parts = AnswerParts { doubts: DOUBTS, ..AnswerParts::ALL };
         // What was interrupted always says how to go on.
@@ -672,7 +691,8 @@ pub(crate) fn unfolded_markdown(summary: &Summary<'_>) -> Vec<String> {
         parts.extend(tables.iter().map(crate::markdown::pipe_table));
         let names = summary.comparison.as_ref().and_then(comparison::meaning_of_names);
         parts.extend(names.map(line));
-        parts.extend(legend(summary).map(|legend| line(&legend)));
+        let is_size_search = summary.comparison.as_ref().is_some_and(comparison::is_size_search);
+        parts.extend(legend(summary).filter(|_| !is_size_search).map(|legend| line(&legend)));
     }
     if let Some(classes) = classes(summary) {
         parts.push(crate::markdown::pipe_table(&classes.table));

@@ -77,6 +77,9 @@ pub(crate) fn tables_below(summary: &SummaryComparison, is_short: bool) -> Vec<D
 
 /// The tables of a pull request, whose readers want few figures, each with its verdict.
 pub(crate) fn tables_in_markdown(summary: &SummaryComparison) -> Vec<DataTable> {
+    if is_size_search(summary) {
+        return tables_below(summary, true);
+    }
     let are_combinations = pairs::are_combinations(summary);
     let main =
         if are_combinations { pairs::by_change_in_short(summary) } else { table(summary, false) };
@@ -85,9 +88,19 @@ pub(crate) fn tables_in_markdown(summary: &SummaryComparison) -> Vec<DataTable> 
 
 /// The tables that these leave out.
 pub(crate) fn tables_left_out(summary: &SummaryComparison) -> Vec<DataTable> {
-    let are_combinations = pairs::are_combinations(summary);
-    let all = || vec![table(summary, false), pairs::by_change(summary, true)];
-    if are_combinations { all() } else { Vec::new() }
+    if is_size_search(summary) {
+        vec![table(summary, false)]
+    } else if pairs::are_combinations(summary) {
+        vec![table(summary, false), pairs::by_change(summary, true)]
+    } else {
+        Vec::new()
+    }
+}
+
+/// Whether this is a search for threads at a rate. Its answer is a size; what each size does in single
+/// runs shows why, and the few that were compared in blocks show it again.
+pub(crate) fn is_size_search(summary: &SummaryComparison) -> bool {
+    !summary.looks.is_empty() && summary.rate_per_s.is_some()
 }
 
 /// Where arms combine settings, a sentence for each pair in one of them of which the conclusion does not

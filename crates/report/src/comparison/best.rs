@@ -28,20 +28,21 @@ pub(super) fn best(summary: &SummaryComparison) -> String {
         summary.wanted_per_s.and_then(|rate| sizes::too_much_in_words(&summary.looks, rate));
     let best = summary.ranking.as_ref().filter(|it| it.is_decided()).map(|it| &it.best);
     let taken = summary.recommended.as_ref().or(best).map(|letter| summary.called(letter));
-    let taken = taken.or(summary.enough.as_deref());
+    let ahead = summary.ranking.as_ref().map(|it| summary.called(&it.best));
+    let taken = taken.or(summary.enough.as_deref().filter(|_| is_told)).or(ahead);
+    let of_ahead = (!is_decided && !is_told).then(|| of_limit(summary, ahead?)).flatten();
     // At a rate the blocks do not show what a size can do at most; the runs before them did.
     let limit = sizes::what_limits(&summary.looks, taken, summary.cpus_allow)
         .filter(|_| summary.rate_per_s.is_some());
-    let parts = [too_much, of_looks, Some(best_of_blocks(summary))];
-    let best = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
-    [Some(best), limit].into_iter().flatten().collect::<Vec<_>>().join("\n")
+    let parts = [too_much, of_looks, Some(best_of_blocks(summary)), of_ahead, limit];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
 /// Which size single runs of each show to be enough, and what it can do at most.
 pub(super) fn single_runs(summary: &SummaryComparison) -> Option<String> {
     let enough = sizes::enough_in_words(&summary.looks)?;
     let limit = summary.enough.as_deref().and_then(|enough| of_limit(summary, enough));
-    Some([Some(enough), limit].into_iter().flatten().collect::<Vec<_>>().join(" "))
+    Some([Some(enough), limit].into_iter().flatten().collect::<Vec<_>>().join("\n"))
 }
 
 /// What the size can do that the user is told to take, and which share of it the rate is. At a rate
@@ -81,8 +82,7 @@ fn best_of_blocks(summary: &SummaryComparison) -> String {
     let taken = summary.recommended.as_ref().unwrap_or(&ranking.best);
     let (worse, better) = (ComparisonVerdict::Worse, ComparisonVerdict::Better);
     let tails = [worse, better].map(|verdict| of_tails(summary, ranking, taken, verdict));
-    let limit = of_limit(summary, summary.called(taken));
-    parts.splice(1..1, std::iter::once(limit).chain(tails).flatten());
+    parts.splice(1..1, tails.into_iter().flatten());
     parts.extend(overloaded.into_iter().map(|letter| {
         format!(
             "{} cannot keep up{}: ever more requests waited in {}.",
@@ -97,8 +97,9 @@ fn best_of_blocks(summary: &SummaryComparison) -> String {
         parts.push(format!("Worse: {}.", listed(&behind)));
     }
     parts.extend(why_fewer_threads_are_worse(summary, ranking, taken));
+    let limit = of_limit(summary, summary.called(taken));
+    let best = with_limit(parts, limit);
     // The p99 is that of so many connections, which the largest size decides where nobody else does.
-    let best = parts.join(" ");
     let with = summary.connections.map(|of| {
         let overload = if summary.looks.is_empty() { "" } else { "in overload, " };
         format!("{overload}with {}", count_of(u64::from(of), "connection"))
@@ -108,6 +109,15 @@ fn best_of_blocks(summary: &SummaryComparison) -> String {
     let begin =
         if conditions.is_empty() { String::new() } else { format!("{}, ", conditions.join(", ")) };
     judge::words::capitalised(&format!("{begin}{best}"))
+}
+
+/// Sentences about a size, of which the first says to take it, with what it can do at most on a line of its
+/// own after that.
+fn with_limit(mut sentences: Vec<String>, limit: Option<String>) -> String {
+    let Some(limit) = limit else { return sentences.join(" ") };
+    let others = sentences.split_off(1).join(" ");
+    sentences.extend([limit, others].into_iter().filter(|line| !line.is_empty()));
+    sentences.join("\n")
 }
 
 /// In how many runs of an arm ever more requests waited, if in any: `3 of 20 runs`.
@@ -174,7 +184,8 @@ fn best_so_far(summary: &SummaryComparison, ranking: &ArmRanking, row: &Compared
     );
     let tail = of_tails(summary, ranking, &ranking.best, ComparisonVerdict::Worse);
     let why = why_fewer_threads_are_worse(summary, ranking, &ranking.best);
-    std::iter::once(said).chain(tail).chain(why).collect::<Vec<_>>().join(" ")
+    let again = summary.others.map(|_| "Leave the machine alone and try again.".to_owned());
+    std::iter::once(said).chain(again).chain(tail).chain(why).collect::<Vec<_>>().join(" ")
 }
 
 /// The size with the best mean, where only p99 tells that those with fewer threads are worse.
@@ -207,8 +218,7 @@ fn to_take_by_p99(
     let limit = of_limit(summary, summary.called(best));
     let tail = of_tails(summary, ranking, best, ComparisonVerdict::Worse);
     let why = why_fewer_threads_are_worse(summary, ranking, best);
-    let parts = std::iter::once(take).chain(limit).chain(tail).chain(why).chain(open);
-    parts.collect::<Vec<_>>().join(" ")
+    with_limit(std::iter::once(take).chain(tail).chain(why).chain(open).collect(), limit)
 }
 
 /// Why sizes with fewer threads than the one to take are worse at the rate, by what decides or at p99,
@@ -505,7 +515,7 @@ mod tests {
         ranking.unclear = std::mem::take(&mut ranking.ahead_of);
         assert_eq!(ranking.unclear, ["A"]);
         let said = best(&summary);
-        assert!(said.contains(". 2 x 2, with fewer threads, is worse at p99: 2"), "{said}");
+        assert!(said.contains("\n2 x 2, with fewer threads, is worse at p99: 2"), "{said}");
         assert!(!said.contains("Whether 2 x 2"), "{said}");
         let row = summary.metrics.iter_mut().find(|row| row.metric == Metric::P99).unwrap();
         for difference in &mut row.differences {
@@ -515,7 +525,7 @@ mod tests {
             };
         }
         let said = best(&summary);
-        assert!(said.contains(". 2 x 5, with more threads, is better at p99: 104 ms, "), "{said}");
+        assert!(said.contains("\n2 x 5, with more threads, is better at p99: 104 ms, "), "{said}");
         assert!(
             said.contains("Whether 2 x 2 (+153 %), with fewer threads, does as much"),
             "{said}"
@@ -536,7 +546,7 @@ mod tests {
             said.starts_with("At 75/s, take 2 x 3, as far as can be told: mean 59.4"),
             "{said}"
         );
-        assert!(said.contains(". 2 x 2, with fewer threads, is worse at p99: "), "{said}");
+        assert!(said.contains("\n2 x 2, with fewer threads, is worse at p99: "), "{said}");
         assert!(said.contains("Whether 2 x 5 ("), "{said}");
         assert!(
             said.contains("), with more threads, is better or worse cannot be told."),
@@ -572,7 +582,7 @@ mod tests {
         let summary = crate::comparison::summary(&study);
         assert_eq!(
             crate::comparison::sentence(&summary),
-            "At 75/s 2 x 3 is probably enough: p95 91.0 ms, with more threads 93.0 ms; 2 x 2: 830 ms (one run of each). 2 x 3 can do 120/s in overload, limited by Ruby's lock (a process computes for 91 % of the time): 75/s is 62 % of that. No block is whole: nothing can be compared."
+            "At 75/s 2 x 3 is probably enough: p95 91.0 ms, with more threads 93.0 ms; 2 x 2: 830 ms (single runs).\n2 x 3 can do 120/s in overload, limited by Ruby's lock (a process computes for 91 % of the time): 75/s is 62 % of that. No block is whole: nothing can be compared."
         );
     }
 

@@ -35,8 +35,8 @@ pub(super) fn table(looks: &[SizeLook]) -> Option<DataTable> {
     let size = |(at, look): (usize, &SizeLook)| {
         TableColumn::new(look.size.to_string()).leaving(leaves(at))
     };
-    let columns = std::iter::once(TableColumn::new("one run of each"))
-        .chain(looks.iter().enumerate().map(size));
+    let columns =
+        std::iter::once(TableColumn::new("single runs")).chain(looks.iter().enumerate().map(size));
     let row = |name: String, figure: &dyn Fn(&SizeLook) -> Option<String>| {
         let figures = looks.iter().map(|look| figure(look).unwrap_or_else(|| without_times(look)));
         TableRow::new(std::iter::once(name).chain(figures))
@@ -64,21 +64,34 @@ pub(super) fn enough_in_words(looks: &[SizeLook]) -> Option<String> {
         format!(", with more threads {range} ms")
     });
     let fewer = at.checked_sub(1).map(|below| in_words_of_too_few(&looks[below]));
-    Some(format!(
-        "At {}/s {} is probably enough: p95 {} ms{}{} (one run of each).",
-        number::rate_in_words(per_s),
-        enough.size,
+    let figures = format!(
+        "p95 {} ms{}{} (single runs).",
         number::milliseconds(p95?),
         more.unwrap_or_default(),
         fewer.unwrap_or_default(),
-    ))
+    );
+    let (rate, size) = (number::rate_in_words(per_s), enough.size);
+    let are_disturbed =
+        looks.iter().any(|look| look.at_rate.is_some_and(|at_rate| at_rate.others.is_some()));
+    Some(if are_disturbed {
+        let again = if at > 0 {
+            "Fewer threads may be enough without them: leave the machine alone and try again."
+        } else {
+            "Leave the machine alone and try again to be sure."
+        };
+        format!(
+            "At {rate}/s, while other programs used CPUs, {size} is probably enough: {figures} {again}"
+        )
+    } else {
+        format!("At {rate}/s {size} is probably enough: {figures}")
+    })
 }
 
 /// Which size with the fewest threads did more than the rate in overload, before any was tried at it.
 pub(super) fn does_more_in_words(looks: &[SizeLook], rate: f64) -> Option<String> {
     let first = looks.iter().find(|look| look.rate_per_s > rate)?;
     Some(format!(
-        "One run of each size, in overload: {} did {}/s, and is the smallest that did more than {}/s.",
+        "Single runs in overload: {} did {}/s, and is the smallest that did more than {}/s.",
         first.size,
         number::significant(first.rate_per_s),
         number::rate_in_words(rate)
@@ -89,7 +102,7 @@ pub(super) fn does_more_in_words(looks: &[SizeLook], rate: f64) -> Option<String
 pub(super) fn too_much_in_words(looks: &[SizeLook], rate: f64) -> Option<String> {
     let best = best(looks).filter(|best| best.rate_per_s < rate)?;
     Some(format!(
-        "None of these sizes can do {}/s: {} does most, {}/s (one run of each).",
+        "None of these sizes can do {}/s: {} does most, {}/s (single runs).",
         number::rate_in_words(rate),
         best.size,
         number::significant(best.rate_per_s)
@@ -302,7 +315,7 @@ mod tests {
             |rows: &[(u32, f64, Option<u64>)]| enough_in_words(&looks(rows)).unwrap_or_default();
         assert_eq!(
             said(&usual),
-            "At 75/s 2 x 5 is probably enough: p95 101 ms, with more threads 104 ms; 2 x 3: 4119 ms (one run of each)."
+            "At 75/s 2 x 5 is probably enough: p95 101 ms, with more threads 104 ms; 2 x 3: 4119 ms (single runs)."
         );
         assert_eq!(
             said(&[
@@ -311,11 +324,11 @@ mod tests {
                 (5, 124.0, Some(95)),
                 (8, 125.0, Some(93))
             ]),
-            "At 75/s 2 x 3 is probably enough: p95 90.0 ms, with more threads 93.0 to 95.0 ms; 2 x 2 does 63.8/s at most (one run of each)."
+            "At 75/s 2 x 3 is probably enough: p95 90.0 ms, with more threads 93.0 to 95.0 ms; 2 x 2 does 63.8/s at most (single runs)."
         );
         assert_eq!(
             said(&[(3, 76.0, None), (5, 80.0, Some(700))]),
-            "At 75/s 2 x 5 is probably enough: p95 700 ms; 2 x 3 cannot keep up (one run of each)."
+            "At 75/s 2 x 5 is probably enough: p95 700 ms; 2 x 3 cannot keep up (single runs)."
         );
         assert_eq!(said(&[(3, 70.0, None)]), "", "no size can do it");
         assert_eq!(said(&[]), "", "no search");
@@ -326,7 +339,7 @@ mod tests {
         let looks = looks(&[(2, 63.8, None), (3, 76.5, Some(4119)), (5, 76.0, None)]);
         assert_eq!(
             too_much_in_words(&looks, 500.0).unwrap(),
-            "None of these sizes can do 500/s: 2 x 3 does most, 76.5/s (one run of each)."
+            "None of these sizes can do 500/s: 2 x 3 does most, 76.5/s (single runs)."
         );
         assert_eq!(too_much_in_words(&looks, 76.2), None, "one size can");
     }
@@ -441,7 +454,7 @@ mod tests {
         assert_eq!(
             crate::text::table(&table, 0, Width::ANY),
             "\
-one run of each      2 x 2  2 x 3
+single runs          2 x 2  2 x 3
 in overload, /s       63.8   76.5
 p50 at 75/s, ms  does less   4119
 p95 at 75/s, ms  does less   4119
