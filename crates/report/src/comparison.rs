@@ -143,9 +143,9 @@ pub(crate) fn legend(summary: &SummaryComparison) -> Option<String> {
     };
     let means = summary.metric(Metric::Mean).into_iter().flat_map(|row| &row.differences);
     let widened = means.filter(|it| it.reaches_throughput);
-    let widened = widened.filter_map(|it| match are_combinations {
-        true => pairs::asked_in_sentence(summary, it),
-        false => Some(pairs::letters(it)),
+    let widened = widened.filter_map(|it| {
+        let letters = || Some(pairs::letters(it));
+        if are_combinations { pairs::asked_in_sentence(summary, it) } else { letters() }
     });
     let widened: Vec<String> = widened.collect();
     let of_means = (!widened.is_empty()).then(|| {
