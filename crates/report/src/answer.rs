@@ -152,7 +152,7 @@ pub fn painted(
         for has_passed in [parts.has_passed, true] {
             for doubts in parts.doubts..=all.doubts {
                 for commands in parts.commands..=all.commands {
-                    show_where_it_fits(AnswerParts { has_passed, doubts, commands, ..parts });
+                    show_where_it_fits(AnswerParts { doubts, has_passed, commands, ..parts });
                 }
             }
         }
