@@ -1,6 +1,7 @@
 //! The figures of a watch as text: all of them, or the most important in a line for each sample.
 
 use judge::watch::Diagnosis;
+use judge::words::first_sentence;
 use report::tree::{DataTable, ReportSection, TableRow};
 use report::{Width, number, text};
 
@@ -22,7 +23,14 @@ pub fn all_figures(board: &WatchBoard, width: Width) -> String {
             .filled()
     };
     let part = number::percent(board.sampling_cpus());
-    let server = section(None, format!("The server (watching it took {part} % of a CPU)"));
+    let estimate = Diagnosis::of(&board.evidence()).estimate;
+    let estimate = estimate.map(|estimate| {
+        format!(
+            "The times of a request in the answer are an estimate, by Little's law: {estimate}."
+        )
+    });
+    let server = section(None, format!("The server (watching it took {part} % of a CPU)"))
+        .map(|server| server.paragraphs(estimate));
     let processes =
         board.living().map(|(pid, title)| section(Some(pid), format!("{pid}: {title}")));
     let sections: Vec<ReportSection> = std::iter::once(server)
@@ -133,22 +141,30 @@ pub fn stands_at(board: &WatchBoard) -> Option<String> {
     Diagnosis::of(&board.evidence()).answer.into_iter().next()
 }
 
-/// What a finished watch has found, in short: why requests wait, without the evidence, else what waits.
+/// What a finished watch has found, in short: how long a request waits and for what, why, without the
+/// evidence, and the first thing to try; else what waits.
 pub fn in_short(board: &WatchBoard) -> Option<String> {
-    let Diagnosis { why, answer, wait, accepting, .. } = Diagnosis::of(&board.evidence());
-    let wait = match (&accepting, wait) {
-        (Some(accepting), _) => Some(accepting.in_short()),
-        (None, Some(wait)) => {
-            Some(format!("A request waits about {} for a thread.", number::time(wait)))
+    short(&Diagnosis::of(&board.evidence()))
+}
+
+fn short(found: &Diagnosis) -> Option<String> {
+    /// Fewer words than these say nothing without what follows: `Not known: …`.
+    const A_CONCLUSION: usize = 5;
+    let why = found.why.as_deref().map(|why| {
+        let first = first_sentence(why).first;
+        match first.split_once(": ") {
+            Some((conclusion, _)) if conclusion.split(' ').count() >= A_CONCLUSION => {
+                format!("{conclusion}.")
+            }
+            Some(_) | None => first.to_owned(),
         }
-        (None, None) => None,
-    };
-    let why = why.map(|why| match why.split_once(": ") {
-        Some((conclusion, _)) => format!("{conclusion}."),
-        None => why,
     });
-    let said: Vec<String> = wait.into_iter().chain(why).collect();
-    if said.is_empty() { answer.into_iter().next() } else { Some(said.join(" ")) }
+    let attempt = found.tries.first().map(|attempt| format!("Try: {attempt}"));
+    let said: Vec<String> = found.how_long.clone().into_iter().chain(why).collect();
+    if said.is_empty() {
+        return found.answer.first().cloned();
+    }
+    Some(said.into_iter().chain(attempt).collect::<Vec<_>>().join(" "))
 }
 
 /// For how many figures there is room beside the time.
@@ -340,6 +356,20 @@ mod tests {
         };
         assert!(head(false).contains("flight   inside") && !head(false).contains("backlog"));
         assert!(head(true).contains("backlog") && !head(true).contains("flight"));
+    }
+
+    #[test]
+    fn in_short_there_is_the_wait_for_a_pool_and_what_to_change() {
+        let said = |name: &str| {
+            let seen = crate::situations::situations().into_iter().find(|(other, _)| other == name);
+            short(&Diagnosis::of(&seen.unwrap().1)).unwrap()
+        };
+        let pool = said("the same, and others end their waits before their time is up");
+        for part in ["for its turn", "Probably a pool of", "Try: As many connections as threads"] {
+            assert!(pool.contains(part), "{part}: {pool}");
+        }
+        let unknown = said("connections wait though threads are free");
+        assert!(unknown.contains("Not clear: by the workers' last reports"), "{unknown}");
     }
 
     #[test]

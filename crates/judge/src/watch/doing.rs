@@ -104,8 +104,6 @@ pub(super) struct OwnWaits {
     sleeping: f64,
     /// They ask something outside of the process, or wait for a command.
     pub asking: f64,
-    /// How many sleeps were seen to end.
-    ended: u32,
 }
 
 /// Nearly all threads sleep, or ask somebody outside of the process, and none waits for another thread:
@@ -124,7 +122,7 @@ pub(super) fn own_waits(seen: &WatchEvidence) -> Option<OwnWaits> {
     let are_many = f64::from(ended) >= f64::from(ENOUGH_EACH) * sleeping;
     let are_all = threads::are_busy(sleeping + asking, slots) && locked < A_FEW * f64::from(slots);
     let is_clear = pool(&all, slots).is_none() && !may_wait_for_clients(seen, slots);
-    (do_sleep && are_many && are_all && is_clear).then_some(OwnWaits { sleeping, asking, ended })
+    (do_sleep && are_many && are_all && is_clear).then_some(OwnWaits { sleeping, asking })
 }
 
 /// What limits a server whose threads do not wait for each other. A backend may be full, and then it
@@ -135,39 +133,65 @@ pub(super) fn of_own_waits(seen: &WatchEvidence) -> Option<String> {
     let named: Vec<&Backend> = most_waited_for(seen).collect();
     let known: f64 = named.iter().map(|one| one.threads).sum();
     let others = (own.asking - known, outside(seen));
-    let mut parts: Vec<(f64, String)> =
-        named.iter().map(|one| (one.threads, waits_for(one))).collect();
-    parts.extend(
-        [(own.sleeping, SLEEPS), others].map(|part| (part.0, threads_that(part.0, part.1))),
-    );
-    parts.retain(|(threads, _)| *threads >= A_FEW * f64::from(slots));
-    parts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    // How much of each request that is, where the rate is known: threads in it / requests a second.
-    let time = |(at, (threads, does)): (usize, (f64, String))| {
-        let Some(rate) = seen.rate_now() else { return does };
-        let each = brief(Nanos::from_secs_f64(threads / rate));
-        let of_what = if at == 0 { " of each request, on average" } else { "" };
-        format!("{does} ({each}{of_what})")
+    let of_backend = |one: &&Backend| SameWait {
+        threads: one.threads,
+        does: waits_for(one),
+        one_does: format!("waits for {}", one.place),
     };
-    let mut parts: Vec<String> = parts.into_iter().enumerate().map(time).collect();
-    parts.push(format!(
-        "none waits for a lock nor, it seems, for a pool (all {} sleeps that ended lasted their full time)",
-        own.ended
-    ));
+    let mut parts: Vec<SameWait> = named.iter().map(of_backend).collect();
+    parts.extend([(own.sleeping, SLEEPS), others].map(|(threads, what)| SameWait {
+        threads,
+        does: threads_that(threads, what),
+        one_does: what[0].to_owned(),
+    }));
+    parts.retain(|part| part.threads >= A_FEW * f64::from(slots));
+    parts.sort_by(|a, b| b.threads.total_cmp(&a.threads));
+    let times = times_of_parts(&parts, seen);
+    let mut parts: Vec<String> = parts.into_iter().map(|part| part.does).collect();
+    parts.push("none waits for a lock nor, it seems, for a pool".to_owned());
     let by_whom = if seen.busy() == Some(slots) {
-        format!("all {slots} are busy, by the server's own count, and by the kernel's account ")
+        format!("all {slots} are busy, by the server's own count; ")
     } else {
-        format!("of {}, by the kernel's account, ", count_of(slots, "thread"))
+        format!("of {}, ", count_of(slots, "thread"))
     };
-    let does = format!("{by_whom}{}", listed(&parts));
+    let does = format!("{by_whom}{}.{times}", listed(&parts));
     if own.asking < ABOUT_ONE {
         return Some(format!(
-            "Probably the threads are the limit: {does}. Only an app that sleeps and looks again whether \
+            "Probably the threads are the limit: {does} Only an app that sleeps and looks again whether \
              something is free (a poll, a retry) would have another limit."
         ));
     }
-    let place = backends(seen).unwrap_or_else(|| "what they ask".to_owned());
-    Some(format!("The threads may be the limit, or {place} if it is full: {does}."))
+    Some(match backends(seen) {
+        Some(place) => format!(
+            "The threads may be the limit, or {place} if it is full, which cannot be seen here: {does}"
+        ),
+        None => format!("The threads may be the limit, or what they ask if it is full: {does}"),
+    })
+}
+
+/// Some threads that do the same.
+struct SameWait {
+    /// How many, on average.
+    threads: f64,
+    /// What they do: `about 5 wait for 127.0.0.1:5432`.
+    does: String,
+    /// What one of them does: `waits for 127.0.0.1:5432`.
+    one_does: String,
+}
+
+/// How much of a request each of several waits is, where the rate is known: threads in it / requests a
+/// second. Not every request has each of them.
+fn times_of_parts(parts: &[SameWait], seen: &WatchEvidence) -> String {
+    let Some(rate) = seen.rate_now().filter(|_| parts.len() > 1) else { return String::new() };
+    let time = |part: &SameWait| {
+        let each = brief(Nanos::from_secs_f64(part.threads / rate));
+        match part.one_does.split_once(' ') {
+            Some((verb, what)) => format!("{verb} {each} {what}"),
+            None => format!("{} {each}", part.one_does),
+        }
+    };
+    let times: Vec<String> = parts.iter().map(time).collect();
+    format!(" On average over all requests, one {}; some may do only one of these.", listed(&times))
 }
 
 /// `about 5 wait for 127.0.0.1:5432`
@@ -334,12 +358,18 @@ fn but_for_locks(
     ]
 }
 
-/// Each part that is not too small to mention, the largest first.
-fn in_words<'a>(parts: impl IntoIterator<Item = Part<'a>>, slots: u32) -> Vec<String> {
+/// The parts that are not too small to mention, the largest first.
+fn shown<'a>(parts: impl IntoIterator<Item = Part<'a>>, slots: u32) -> Vec<Part<'a>> {
     let is_shown = |(threads, _): &Part<'_>| *threads >= A_FEW * f64::from(slots);
     let mut parts: Vec<Part<'_>> = parts.into_iter().filter(is_shown).collect();
     parts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    parts.into_iter().map(|(threads, what)| threads_that(threads, what)).collect()
+    parts
+}
+
+/// Each of them in words.
+fn in_words<'a>(parts: impl IntoIterator<Item = Part<'a>>, slots: u32) -> Vec<String> {
+    let parts = shown(parts, slots).into_iter();
+    parts.map(|(threads, what)| threads_that(threads, what)).collect()
 }
 
 /// The same where nothing waits, if requests are in flight. A free thread looks like one that waits
@@ -397,14 +427,14 @@ pub(super) fn of_those_inside(seen: &WatchEvidence, locked: &LockWaiters) -> Opt
     }
     let timed = if sleep(seen) { SLEEPS } else { TIMED_INSIDE };
     let inside = but_for_locks(seen, &of_workers(seen)?, timed);
-    let inside = in_words(inside, seen.slots()?);
-    match inside.as_slice() {
+    let slots = seen.slots()?;
+    match shown(inside, slots).as_slice() {
         [] => None,
-        [one] => match one.strip_prefix("1 ") {
-            Some(does) => Some(format!("The one that gets through {does}.")),
-            None => Some(format!("Of those that get through, {one}.")),
-        },
-        several => Some(format!("Of those that get through, {}.", listed(several))),
+        // At some looks it is between two requests.
+        [(threads, [of_one, _])] if threads.round() as u32 == 1 => {
+            Some(format!("The one that gets through {of_one}."))
+        }
+        _ => Some(format!("Of those that get through, {}.", listed(&in_words(inside, slots)))),
     }
 }
 
@@ -499,10 +529,11 @@ fn elsewhere(seen: &WatchEvidence, all: &[WaitsSeen], slots: u32) -> Option<Stri
     let are_commands =
         !seen.backends.is_empty() && seen.backends.iter().all(|backend| backend.is_command);
     let more = if are_commands { "can run" } else { "can be asked there" };
+    let unseen = if are_commands { "" } else { ", which cannot be seen here" };
     threads::are_busy(waiting, slots).then(|| {
         format!(
             "Probably {} takes the time: {threads}, by the kernel's account. More threads help if \
-             more {more} at a time.",
+             more {more} at a time{unseen}.",
             answer_from(seen)
         )
     })
@@ -625,6 +656,42 @@ impl TurnTimes {
         let rate = seen.rate_now().filter(|_| having >= ABOUT_ONE)?;
         let [waits, has] = [waiting, having].map(|threads| Nanos::from_secs_f64(threads / rate));
         Some(TurnTimes { lends, waits, has })
+    }
+
+    /// The same where none of the threads that serve requests has what they wait for.
+    pub(super) fn of_one_beside(seen: &WatchEvidence, waiting: f64) -> Option<TurnTimes> {
+        let waits = Nanos::from_secs_f64(waiting / seen.rate_now()?);
+        Some(TurnTimes { lends: "one beside those that serve requests", waits, has: Nanos::ZERO })
+    }
+
+    /// How long a request takes in all, with its wait for a thread.
+    pub(super) fn of_total(self, wait: Nanos) -> String {
+        format!(
+            "A request takes about {}, on average: it waits {} for a thread and {} for {}{}.",
+            brief(wait + self.waits + self.has),
+            brief(wait),
+            brief(self.waits),
+            self.lends,
+            self.rest()
+        )
+    }
+
+    /// How long a request has a thread.
+    pub(super) fn of_thread(self) -> String {
+        format!(
+            "Each request then has a thread for {}, on average: it waits {} for {}{}.",
+            brief(self.waits + self.has),
+            brief(self.waits),
+            self.lends,
+            self.rest()
+        )
+    }
+
+    fn rest(self) -> String {
+        if self.has == Nanos::ZERO {
+            return String::new();
+        }
+        format!(", and takes {} for the rest", brief(self.has))
     }
 
     /// `On average a request waits 60.6 ms for it, and then has it for 40.4 ms.`

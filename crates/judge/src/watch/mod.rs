@@ -8,6 +8,7 @@ mod evidence;
 mod idle;
 mod limit;
 mod locks;
+mod other_server;
 mod shared;
 mod standstill;
 mod tries;
@@ -24,7 +25,7 @@ pub use self::waits::TURN_IT_ON;
 use model::{Limit, Nanos, number};
 
 use self::limit::{Found, Unseen};
-use crate::limits;
+use crate::limits::{self, inside_app::is_beside_the_pool};
 use crate::words::brief;
 
 /// The diagnosis, in words.
@@ -39,6 +40,10 @@ pub struct Diagnosis {
     pub wait: Option<Nanos>,
     /// How long a request has a thread, where all are in use and it is known.
     pub held: Option<Nanos>,
+    /// How long a request takes or waits, and for what; in short where only some wait to be accepted.
+    pub how_long: Option<String>,
+    /// What the times of a request are computed from, where the answer says some.
+    pub estimate: Option<String>,
     /// Where only some requests wait to be accepted: which, and how long.
     pub accepting: Option<AcceptWait>,
     /// One line each: what waits, where and how long; which threads are busy; how much CPU is used.
@@ -68,44 +73,38 @@ impl Diagnosis {
         let all_are_busy = seen.busy() >= seen.slots();
         let held = seen.held_by_count().filter(|_| all_are_busy);
         let held = held.or_else(|| held_by_kernel(seen, &found));
-        let estimate = wait.map(|wait| {
-            let rate = match (seen.rate, seen.answered_rate()) {
-                (Some(rate), _) => format!("{} per second", rate.in_words()),
-                (None, Some(rate)) => format!(
-                    "{} responses per second, by the kernel's counts",
-                    number::rate_in_words(rate)
-                ),
-                (None, None) => return None,
-            };
-            let held = held_by_kernel(seen, &found);
+        let by_both = || {
+            let busy = seen.busy().filter(|_| all_are_busy)?;
+            Some(Nanos::from_secs_f64(f64::from(busy) / seen.answered_rate()?))
+        };
+        let held = held.or_else(by_both);
+        let turns = turns(seen, &found);
+        let how_long = wait.map(|wait| {
             if let Some(accepting) = &accepting {
-                return Some(accepting.sentence(seen, held));
+                return accepting.sentence(held, turns);
             }
-            if let Some(turns) = turns(seen, &found) {
-                return Some(format!(
-                    "A request takes about {}, on average: it waits {} for a thread and {} for {}, \
-                     and takes {} for the rest (estimate: {} waiting / {rate}).",
-                    brief(wait + turns.waits + turns.has),
-                    brief(wait),
-                    brief(turns.waits),
-                    turns.lends,
-                    brief(turns.has),
-                    seen.waiting(),
-                ));
+            if let Some(turns) = turns {
+                return turns.of_total(wait);
             }
             let then = held.map(|held| format!(", and then has one for {}", brief(held)));
             let mean = format!(
-                "A request waits about {} for a thread{}, on average (estimate: {} waiting / {rate}).",
+                "A request waits about {} for a thread{}, on average.",
                 brief(wait),
                 then.unwrap_or_default(),
-                seen.waiting(),
             );
             let where_most_wait = uneven::where_most_wait(seen);
-            Some(std::iter::once(mean).chain(where_most_wait).collect::<Vec<_>>().join(" "))
+            std::iter::once(mean).chain(where_most_wait).collect::<Vec<_>>().join(" ")
         });
-        let takes = time_in_flight(seen).filter(|_| wait.is_none());
-        let answer =
-            [ended, now, estimate.flatten(), takes, waits::full_queue(seen)].into_iter().flatten();
+        let takes = takes(seen)
+            .filter(|_| wait.is_none())
+            .map(|takes| format!("A request takes about {}, on average.", brief(takes)));
+        let estimate = estimate(seen, accepting.as_ref(), wait);
+        let in_short = accepting.as_ref().map(|accepting| {
+            let then = turns.map(|turns| format!(" {}", turns.of_thread())).unwrap_or_default();
+            accepting.in_short() + &then
+        });
+        let in_short = in_short.or_else(|| how_long.clone()).or_else(|| takes.clone());
+        let answer = [ended, now, how_long, takes, waits::full_queue(seen)].into_iter().flatten();
         let answer =
             answer.chain(waits::absent_workers(seen)).chain(waits::cpu(seen, &found)).collect();
         let (limit, guess) = match &found {
@@ -142,7 +141,20 @@ impl Diagnosis {
             }
             None => (why, tries),
         };
-        Diagnosis { limit, guess, wait, held, accepting, answer, since, why, tries, is_early }
+        Diagnosis {
+            limit,
+            guess,
+            wait,
+            held,
+            how_long: in_short,
+            estimate,
+            accepting,
+            answer,
+            since,
+            why,
+            tries,
+            is_early,
+        }
     }
 }
 
@@ -165,24 +177,51 @@ fn wait(seen: &WatchEvidence, found: &Found) -> Option<Nanos> {
 }
 
 /// How long a request takes where none waits for a thread, by Little's law.
-fn time_in_flight(seen: &WatchEvidence) -> Option<String> {
+fn takes(seen: &WatchEvidence) -> Option<Nanos> {
     /// Of some requests it may not be clear at a look whether they are answered.
     const UNCLEAR: f64 = 1.15;
     let out = seen.out.filter(|out| *out >= 1.0 && seen.waiting() == 0)?;
     let is_clear = seen.out_most.is_none_or(|most| most <= UNCLEAR * out);
     let rate = seen.rate_now().filter(|_| is_clear)?;
-    Some(format!(
-        "A request takes about {}, on average (estimate: {} in flight / {} per second).",
-        brief(Nanos::from_secs_f64(out / rate)),
-        number::rate_in_words(out),
-        number::rate_in_words(rate)
-    ))
+    Some(Nanos::from_secs_f64(out / rate))
+}
+
+/// What the times in the answer are computed from: `14 waiting / 112 responses per second, by the
+/// kernel's counts`.
+fn estimate(
+    seen: &WatchEvidence,
+    accepting: Option<&AcceptWait>,
+    wait: Option<Nanos>,
+) -> Option<String> {
+    let rate = match (seen.rate, seen.answered_rate()) {
+        (Some(rate), _) => format!("{} requests per second, by Puma's count", rate.in_words()),
+        (None, Some(rate)) => {
+            format!("{} responses per second, by the kernel's counts", number::rate_in_words(rate))
+        }
+        (None, None) => return None,
+    };
+    let waiting = || format!("{} waiting", seen.waiting());
+    match (accepting, wait) {
+        (Some(accepting), _) => Some(format!(
+            "{} / {} accepted per second, by the kernel's counts",
+            waiting(),
+            number::significant(accepting.accepted_per_s)
+        )),
+        (None, Some(_)) => Some(format!("{} / {rate}", waiting())),
+        (None, None) => {
+            takes(seen)?;
+            let out = seen.out.map(number::rate_in_words)?;
+            Some(format!("{out} in flight / {rate}"))
+        }
+    }
 }
 
 fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
     let is_old = seen.major().is_some_and(|major| major <= 6);
     Some(match found {
-        Found::NoneSeen => return doing::of_requests(seen),
+        Found::NoneSeen => {
+            return doing::of_requests(seen).or_else(|| other_server::sentence(seen));
+        }
         Found::Idle(held) => idle::sentence(seen, held),
         Found::Known(limit) if uneven::is_so(seen) => {
             format!("{} {}", of_known(seen, limit), uneven::sentence(seen))
@@ -201,11 +240,11 @@ fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
                 Some(0) | None => "",
             };
             let does = doing::takes_the_time(seen).or_else(|| doing::of_own_waits(seen));
-            let parts = match does {
-                Some(sentence) => [Some(with_turns(sentence, seen)), held(seen), None],
-                None => [Some(of_limit(seen, limit)), held(seen), doing::sentence(seen)],
+            let sentence = match does {
+                Some(sentence) => with_turns(sentence, seen),
+                None => with_threads(of_limit(seen, limit), seen),
             };
-            parts.into_iter().flatten().collect::<Vec<_>>().join(" ") + of_old
+            sentence + of_old
         }
         Found::Uneven => with_threads(uneven::sentence(seen), seen),
         Found::Standstill => with_threads(standstill::sentence(seen), seen),
@@ -221,7 +260,8 @@ fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
              queue while all threads are busy."
                 .to_owned()
         }
-        Found::NotKnown(Unseen::Threads) => "Not visible without statistics.".to_owned(),
+        Found::NotKnown(Unseen::Threads) => other_server::sentence(seen)
+            .unwrap_or_else(|| "Not visible without statistics.".to_owned()),
         Found::NotKnown(Unseen::FreeThreads) => {
             "Not clear: by the workers' last reports threads are free. Watch longer.".to_owned()
         }
@@ -262,7 +302,7 @@ fn with_turns(sentence: String, seen: &WatchEvidence) -> String {
 
 /// Whether the answer says how long a request takes in all, where the parts are known.
 fn is_total_told(seen: &WatchEvidence) -> bool {
-    seen.waiting() > 0 && seen.rate_now().is_some() && AcceptWait::of(seen).is_none()
+    seen.waiting() > 0 && seen.rate_now().is_some()
 }
 
 /// The sentence about a limit that is certain or probable, and what those do that a lock lets through.
@@ -290,6 +330,9 @@ fn of_limit(seen: &WatchEvidence, limit: &Limit) -> String {
 fn turns(seen: &WatchEvidence, found: &Found) -> Option<doing::TurnTimes> {
     match found {
         Found::Known(Limit::InsideApp { locked: Some(locked), .. }) => {
+            if is_beside_the_pool(locked) {
+                return doing::TurnTimes::of_one_beside(seen, locked.waiting);
+            }
             let lends = if locked.is_on_file { "the file" } else { "the lock or the pool" };
             let having = f64::from(locked.busy) - locked.waiting;
             doing::TurnTimes::of(seen, lends, locked.waiting, having)
@@ -352,18 +395,18 @@ impl AcceptWait {
     }
 
     /// `About 1 in 10 requests waits to be accepted, for 4.85 s, …`. `held`: how long a request has a
-    /// thread.
-    fn sentence(&self, seen: &WatchEvidence, held: Option<Nanos>) -> String {
+    /// thread. `turns`: what it does then, if it waits for others there.
+    fn sentence(&self, held: Option<Nanos>, turns: Option<doing::TurnTimes>) -> String {
         let requests = number::fixed(self.requests, 0);
-        let then = held.map(|held| format!(" Each request has a thread for {}.", brief(held)));
+        let then = match (turns, held) {
+            (Some(turns), _) => format!(" {}", turns.of_thread()),
+            (None, Some(held)) => format!(" Each request has a thread for {}.", brief(held)),
+            (None, None) => String::new(),
+        };
         format!(
             "About 1 in {requests} requests waits to be accepted, for {}, and the others do not: a \
-             connection waits there, and then sends about {requests} (estimate: {} waiting / {} \
-             accepted per second, by the kernel's counts).{}",
-            brief(self.each),
-            seen.waiting(),
-            number::significant(self.accepted_per_s),
-            then.unwrap_or_default()
+             connection waits there, and then sends about {requests}.{then}",
+            brief(self.each)
         )
     }
 
@@ -377,19 +420,11 @@ impl AcceptWait {
         let is_in_a_row = (self.requests / IN_A_ROW - 1.0).abs() <= APART;
         (is_in_a_row && seen.major().is_some_and(|major| major <= 6)).then(|| {
             format!(
-                "Puma 7 or later: it lets requests take turns, so that each waits about {}; Puma before \
-                 it serves ten of a connection in a row.",
-                brief(mean)
+                "Puma 7 or later: it lets requests take turns, so that each waits about {} for a thread, \
+                 and none {}; Puma before it serves ten of a connection in a row.",
+                brief(mean),
+                brief(self.each)
             )
         })
     }
-}
-
-/// How long a request holds a thread, and how much of that it computes.
-fn held(seen: &WatchEvidence) -> Option<String> {
-    let held = brief(seen.held_by_count()?);
-    let rate = seen.settled_rate()?;
-    let cpu = seen.cpu.map(|cpu| brief(Nanos::from_secs_f64(cpu / rate)));
-    let cpu = cpu.map(|cpu| format!(", {cpu} of that on a CPU")).unwrap_or_default();
-    Some(format!("A request holds a thread for {held}{cpu}."))
 }

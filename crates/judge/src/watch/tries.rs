@@ -5,7 +5,7 @@ use model::{CpuUsage, Limit, Nanos, number};
 use super::evidence::{Backend, WatchEvidence, WatchedWorker};
 use super::idle::{self, Held};
 use super::limit::{Found, Unseen};
-use super::{doing, locks, shared, uneven};
+use super::{doing, locks, other_server, shared, uneven};
 use crate::limits::inside_app::is_beside_the_pool;
 use crate::next::cpus_in_words;
 use crate::words::{brief, capitalised, listed, round_rate, tenths};
@@ -20,9 +20,10 @@ fn of_found(seen: &WatchEvidence, found: &Found) -> Vec<String> {
     let longer = || vec!["the same with --for 30s.".to_owned()];
     match found {
         Found::Full if doing::wait_elsewhere(seen) => elsewhere(seen),
-        Found::NoneSeen | Found::Full | Found::NotKnown(Unseen::Threads | Unseen::Cpu) => {
-            Vec::new()
+        Found::NoneSeen | Found::NotKnown(Unseen::Threads) => {
+            other_server::attempt(seen).into_iter().collect()
         }
+        Found::Full | Found::NotKnown(Unseen::Cpu) => Vec::new(),
         Found::Idle(held) => for_idle(seen, held),
         Found::Uneven => vec![uneven::attempt(seen)],
         Found::Standstill => vec![stacks(seen)],
@@ -171,8 +172,9 @@ fn more_threads(seen: &WatchEvidence) -> String {
         return format!("more threads (`-t`): one that sleeps costs no CPU.{twice}");
     };
     format!(
-        "more threads (`-t`): one that waits costs no CPU. If no more requests are answered then, \
+        "more threads (`-t`): one that waits costs no CPU. If no more requests are answered then{}, \
          {places} is full.{}",
+        rate_now_in_words(seen),
         watch_what_is_asked(seen)
     )
 }
@@ -239,17 +241,13 @@ fn elsewhere(seen: &WatchEvidence) -> Vec<String> {
     let pids = living_pids(seen);
     let mut lines = Vec::new();
     if !places.is_empty() {
-        let asking: f64 = places.iter().map(|one| one.threads).sum();
-        let each = seen.rate_now().map(|rate| {
-            format!(" ({} of each request, on average)", brief(Nanos::from_secs_f64(asking / rate)))
-        });
         let places: Vec<String> = places.iter().map(|one| one.place.clone()).collect();
+        let places = listed(&places);
         lines.push(format!(
-            "see at {} what takes so long{}: its load, its log, its slow queries.{}",
-            listed(&places),
-            each.unwrap_or_default(),
+            "see at {places} what takes so long: its load, its log, its slow queries.{}",
             watch_what_is_asked(seen)
         ));
+        lines.extend(whether_full(seen, &places));
     }
     if !commands.is_empty() {
         lines.push(format!("`ps -o args --ppid {}`: which commands run.", pids.join(",")));
@@ -262,6 +260,26 @@ fn elsewhere(seen: &WatchEvidence) -> Vec<String> {
     }
     lines.extend(printed_stacks(seen));
     lines
+}
+
+/// ` (now 99 per second)`, if it is known.
+fn rate_now_in_words(seen: &WatchEvidence) -> String {
+    seen.rate_now().map_or_else(String::new, |rate| {
+        format!(" (now {} per second)", number::rate_in_words(rate))
+    })
+}
+
+/// What would show whether what the threads ask is full: the kernel tells how many ask it from here and
+/// how long they wait, but not who else does, nor how long one takes alone.
+fn whether_full(seen: &WatchEvidence, places: &str) -> Option<String> {
+    let slots = seen.slots()?;
+    let rate = rate_now_in_words(seen);
+    (seen.waiting() > 0).then(|| {
+        format!(
+            "to see whether {places} is full: twice the threads (`-t`, now {slots} in all) for a minute. \
+             If no more requests are answered then{rate}, it is."
+        )
+    })
 }
 
 /// The processes of the workers that have not ended.
@@ -371,13 +389,13 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
             let remedy = "hold the lock for less time. More threads or workers only wait for the file, \
                           too, unless one that has the lock does the work of all that wait (a group \
                           commit).";
-            return printed_stacks(seen).into_iter().chain([remedy.to_owned()]).collect();
+            return std::iter::once(remedy.to_owned()).chain(printed_stacks(seen)).collect();
         }
         Limit::InsideApp { locked: Some(locked), .. } if is_beside_the_pool(locked) => {
             let remedy = "let that thread do more: several that work off the queue, or less time for \
                           each. More threads of Puma would only wait, too; more workers help if each \
                           has such a thread of its own.";
-            return printed_stacks(seen).into_iter().chain([remedy.to_owned()]).collect();
+            return std::iter::once(remedy.to_owned()).chain(printed_stacks(seen)).collect();
         }
         Limit::InsideApp { locked, .. } => {
             let called = locked.as_ref().and_then(|locked| doing::called_inside(seen, locked)).map(
@@ -392,7 +410,7 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
                 "for a pool: {POOL}. For a lock: hold it for less time; more threads would only wait, \
                  too, and more workers help if each has a lock of its own (a Mutex)."
             );
-            return called.into_iter().chain(printed_stacks(seen)).chain([remedy]).collect();
+            return called.into_iter().chain([remedy]).chain(printed_stacks(seen)).collect();
         }
         Limit::Threads { .. }
         | Limit::MoreThanStated { .. }

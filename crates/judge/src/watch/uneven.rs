@@ -1,6 +1,6 @@
 //! Requests wait in one worker while another has free threads.
 
-use model::{Nanos, number};
+use model::Nanos;
 
 use super::evidence::{ENOUGH_REPORTS, WatchEvidence, WatchedWorker};
 use crate::words::{brief, count_of};
@@ -62,9 +62,8 @@ pub(super) fn mean_wait(seen: &WatchEvidence) -> Option<String> {
     let mean = Nanos::from_secs_f64(f64::from(waiting) / rate);
     Some(format!(
         "A request waits about {} for a thread, on average over all workers: longer where they wait, not \
-         at all elsewhere (estimate: {waiting} waiting / {} per second)",
-        brief(mean),
-        number::rate_in_words(rate)
+         at all elsewhere",
+        brief(mean)
     ))
 }
 

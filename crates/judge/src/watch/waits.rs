@@ -187,9 +187,11 @@ fn by_kernel(seen: &WatchEvidence, queue: u32) -> String {
         if out == most { are(out, "request") } else { format!("{out} to {most} requests are") };
     let inside = seen.inside_by_kernel().unwrap_or(0);
     match seen.slots() {
-        None => format!(
+        // Of others the reason says so.
+        None if seen.is_puma => format!(
             "{requests} in flight{idle}; how many the server can serve at once is not visible. {in_queue}."
         ),
+        None => format!("{requests} in flight{idle}. {in_queue}."),
         Some(_) if inside > 0 && uneven::is_so(seen) => {
             format!("{requests} in flight{idle}, {}. {in_queue}.", uneven::where_they_wait(seen))
         }
@@ -262,6 +264,7 @@ pub(super) fn cpu(seen: &WatchEvidence, found: &Found) -> Option<String> {
     let are_cpus = matches!(found, Found::Known(Limit::Cpu(_) | Limit::SharedCpus(_)));
     let are_taken = !are_cpus && all.is_some_and(|all| all - cpu >= NEARLY_ALL * cpus);
     let written = |cpus| number::fixed(cpus, 2);
+    let all = all.filter(|_| !are_taken);
     let all = all.map(|all| format!(" (with other processes {})", written(all)));
     let children = seen.children_cpu.filter(|children| *children >= CHILDREN * cpu.max(0.01));
     let children = children
@@ -275,15 +278,13 @@ pub(super) fn cpu(seen: &WatchEvidence, found: &Found) -> Option<String> {
     let slowed = match wait {
         _ if !are_taken => "",
         None if seen.cpu_wait.is_some() => {
-            " Other processes use nearly all CPUs, but its threads hardly wait for one."
+            "; others use nearly all the rest, but it hardly waits for one"
         }
-        Some(_) | None => {
-            " Other processes use nearly all CPUs: what the server computes takes longer."
-        }
+        Some(_) | None => "; others use nearly all the rest, so what it computes takes longer",
     };
     let [children, all, wait] = [children, all, wait].map(Option::unwrap_or_default);
     let noun = if of == "1" { "CPU" } else { "CPUs" };
-    Some(format!("The server uses {} of {of} {noun}{children}{all}.{slowed}{wait}", written(cpu)))
+    Some(format!("The server uses {} of {of} {noun}{children}{all}{slowed}.{wait}", written(cpu)))
 }
 
 /// How many threads wait for a CPU, on average, if that is notable.
@@ -305,18 +306,13 @@ pub(super) fn since(seen: &WatchEvidence, found: &Found, wait: Option<Nanos>) ->
     // The first looks may not have shown yet what waited.
     let is_early = span.length <= seen.watched && seen.watched <= span.length + LAST_LOOK;
     let is_all_along = span.is_from_start && is_early;
-    let place = if seen.in_kernel() == Some(0) && seen.waiting() > 0 {
-        if seen.is_puma { " inside Puma (in its reactor or backlog)" } else { " inside the server" }
-    } else {
-        ""
-    };
     let since = if is_all_along {
-        format!("requests waited{place} at every look in the {} watched", brief(seen.watched))
+        format!("requests waited at every look in the {} watched", brief(seen.watched))
     } else if span.is_from_start || is_early {
         // It takes some looks to see what waits, and nothing is known of the time before them.
-        format!("requests waited{place} at every look, for {length} or longer")
+        format!("requests waited at every look, for {length} or longer")
     } else {
-        format!("requests have waited{place} for {length}")
+        format!("requests have waited for {length}")
     };
     let trend = match span.trend {
         None => "too short to say whether it grows".to_owned(),
