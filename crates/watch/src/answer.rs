@@ -84,9 +84,10 @@ pub fn answer(
     seen.not_visible.iter().for_each(|line| put_line(LineKind::Detail, "  not visible   ", line));
     put_line(LineKind::Detail, "", "");
     // A watch that goes on need not be begun again.
-    let tries = match end {
-        None if is_early => vec![WATCH_ON.to_owned()],
-        _ => tries,
+    let (why, tries) = match end {
+        None if is_early => (why, vec![WATCH_ON.to_owned()]),
+        None if seen.is_unsettled => (Some(STILL_LOOKING.to_owned()), Vec::new()),
+        _ => (why, tries),
     };
     if let Some(since) = since {
         put_line(LineKind::Detail, "  Queue  ", &since);
@@ -105,6 +106,9 @@ pub fn answer(
 /// What a watch that goes on says until it can say more.
 const FIRST_LOOK: &str = "The first look at its processes and connections is under way.";
 const WATCH_ON: &str = "nothing yet: this watch goes on, and some more seconds of it will tell.";
+
+/// What it says in place of a conclusion that two looks do not agree on yet.
+const STILL_LOOKING: &str = "Still looking: a reason is told once two looks in a row agree on it.";
 
 /// Whether neither its processes nor its connections were looked at yet. Of another machine they are not
 /// seen at all.
@@ -414,6 +418,15 @@ mod tests {
         let few = |end| said("few looks", end);
         assert!(few(None).contains("this watch goes on") && !few(None).contains("--for"));
         assert!(few(Some(WatchEnd::Time)).contains("--for"));
+    }
+
+    #[test]
+    fn a_reason_is_told_once_two_looks_agree_on_it_or_the_watch_is_over() {
+        let seen = WatchEvidence { is_unsettled: true, ..situations().remove(0).1 };
+        let said = |end| lines(&seen, end).join("\n");
+        assert!(said(None).contains(STILL_LOOKING) && !said(None).contains("Try"));
+        let over = said(Some(WatchEnd::Time));
+        assert!(!over.contains("Still looking") && over.contains("Try"), "{over}");
     }
 
     #[test]

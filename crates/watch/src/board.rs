@@ -124,6 +124,10 @@ pub struct WatchBoard {
     load_changed_at: Option<Nanos>,
     /// How many wait, over time.
     waiting: WaitingHistory,
+    /// What was concluded at the last sample, and what that and the one before agreed on: both without
+    /// figures.
+    concluded: Option<String>,
+    agreed: Option<String>,
     /// When it was last known why they wait, and the diagnosis then.
     explained: Option<(Nanos, Diagnosis)>,
     /// The CPUs that the server may use.
@@ -226,6 +230,7 @@ impl WatchBoard {
             }
             Observation::Server(sample) => {
                 self.take_sample(*sample);
+                self.note_conclusion();
                 self.note_why();
             }
             Observation::Threads { pools } => self.take_looks(&pools),
@@ -240,6 +245,7 @@ impl WatchBoard {
                 });
                 self.gauge(SERVER, Quantity::ConnectTime, at, took.ok().map(Nanos::as_millis_f64));
                 self.note_waiting(at);
+                self.note_conclusion();
             }
             Observation::Ended { at } => {
                 self.seen.watched = at;
@@ -251,6 +257,13 @@ impl WatchBoard {
                 }
             }
         }
+    }
+
+    /// Keeps what is concluded now, to see whether the next look agrees.
+    fn note_conclusion(&mut self) {
+        let now = Diagnosis::of(&self.figures()).why.as_deref().map(conclusion);
+        self.agreed = now.clone().filter(|now| self.concluded.as_ref() == Some(now));
+        self.concluded = now;
     }
 
     /// Keeps the diagnosis if it says why requests wait.
@@ -764,6 +777,14 @@ impl WatchBoard {
 impl WatchBoard {
     /// What a conclusion rests on.
     pub fn evidence(&self) -> WatchEvidence {
+        let seen = self.figures();
+        let why = Diagnosis::of(&seen).why;
+        let is_unsettled = why.is_some_and(|why| Some(conclusion(&why)) != self.agreed);
+        WatchEvidence { is_unsettled, ..seen }
+    }
+
+    /// The same, but for whether two looks agree on the reason.
+    fn figures(&self) -> WatchEvidence {
         let board = self;
         let recent = |quantity| board.recent(SERVER, quantity);
         let series = |quantity| board.series.get(&(SERVER, quantity));
@@ -876,6 +897,15 @@ fn still(reports: &VecDeque<WorkerReport>) -> Option<f64> {
     let count = last.worker.requests_count?;
     let first = reports.iter().find(|report| report.worker.requests_count == Some(count))?;
     Some(last.at.saturating_sub(first.at).as_secs_f64())
+}
+
+/// What a reason concludes, without its evidence and the figures that are others at each look.
+fn conclusion(why: &str) -> String {
+    let conclusion = why.split_once(": ").map_or(why, |(conclusion, _)| conclusion);
+    let is_figure =
+        |word: &&str| word.contains('.') && word.starts_with(|c: char| c.is_ascii_digit());
+    let words: Vec<&str> = conclusion.split(' ').filter(|word| !is_figure(word)).collect();
+    words.join(" ")
 }
 
 /// `puma 5.6.5 (tcp://127.0.0.1:9292) [app]` is what its first process calls itself.
@@ -1132,5 +1162,16 @@ mod tests {
         assert_eq!(rate(&[0, 165, 525, 885]), expected(72.0, "72", false));
         assert_eq!(rate(&[0, 350, 700]), expected(70.0, "70", false), "it was so before, too");
         assert_eq!(rate(&[0, 500, 1000, 1000]), expected(0.0, "~0", false), "the load has ended");
+    }
+
+    #[test]
+    fn a_conclusion_is_the_same_at_another_look_with_other_figures() {
+        let cpus =
+            |used| format!("The 2 CPUs are used up, {used} by other processes: they are shared.");
+        assert_eq!(conclusion(&cpus("1.4")), conclusion(&cpus("1.3")));
+        let pool =
+            |size, waits| format!("Probably a pool of {size}: of 10 threads, about {waits} wait.");
+        assert_eq!(conclusion(&pool(3, 6)), conclusion(&pool(3, 7)));
+        assert_ne!(conclusion(&pool(3, 6)), conclusion(&pool(4, 6)));
     }
 }

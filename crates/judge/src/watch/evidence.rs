@@ -21,6 +21,9 @@ pub struct WatchEvidence {
     pub watched: Nanos,
     /// CPUs that watching it takes.
     pub sampling: Option<f64>,
+    /// Whether something else was concluded at the look before, or nothing: a watch that goes on says
+    /// it once two looks agree.
+    pub is_unsettled: bool,
     /// When it was found to have ended.
     pub ended: Option<Nanos>,
     /// Whether longtail may see what other users' processes do: it is root, or has the

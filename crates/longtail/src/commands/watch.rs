@@ -134,6 +134,11 @@ impl WatchAnswer<'_> {
         let rows = TerminalSize::of(io::stdout()).ok().map(|size| usize::from(size.rows));
         // The prompt takes a line, too.
         let scrolls_off = rows.is_some_and(|rows| rows > 0 && (args.full || lines.len() >= rows));
+        // In the order that the screen had.
+        let lines = match rows {
+            Some(rows) if rows > 0 => watch::for_rows(lines, rows - 1),
+            Some(_) | None => lines,
+        };
         let mut text: String = lines.into_iter().map(|line| line.text + "\n").collect();
         if args.full {
             text.push('\n');
