@@ -125,9 +125,17 @@ pub fn for_rows(lines: Vec<AnswerLine>, rows: usize) -> Vec<AnswerLine> {
     if lines.len() <= rows {
         return lines;
     }
+    details_last(lines)
+}
+
+/// The lines with the details after all others.
+pub fn details_last(lines: Vec<AnswerLine>) -> Vec<AnswerLine> {
     let (details, others): (Vec<AnswerLine>, Vec<AnswerLine>) =
         lines.into_iter().partition(|line| line.kind == LineKind::Detail);
-    others.into_iter().chain(details).collect()
+    // The empty line that follows the table stands before it then.
+    let (gaps, details): (Vec<AnswerLine>, Vec<AnswerLine>) =
+        details.into_iter().partition(|line| line.text.is_empty());
+    others.into_iter().chain(gaps).chain(details).collect()
 }
 
 /// `Puma 5.6.5 on 127.0.0.1:9292 · 2 workers x 5 threads · up 3 min · 99 req/s`, on as many lines as
@@ -292,7 +300,8 @@ fn not_visible(seen: &WatchEvidence) -> Option<String> {
     let why = match seen.no_statistics.as_deref()? {
         "" if seen.workers.is_empty() => "which server it is cannot be seen by this user",
         "" if seen.is_puma => &format!("set {TURN_IT_ON} in config/puma.rb, or give --state FILE"),
-        "" => "of a server that is no Puma, nobody says which threads are busy",
+        // The reason says it of others.
+        "" => return None,
         why => why,
     };
     Some(format!("which are busy is not visible: {why}"))

@@ -529,7 +529,7 @@ fn elsewhere(seen: &WatchEvidence, all: &[WaitsSeen], slots: u32) -> Option<Stri
     let are_commands =
         !seen.backends.is_empty() && seen.backends.iter().all(|backend| backend.is_command);
     let more = if are_commands { "can run" } else { "can be asked there" };
-    let unseen = if are_commands { "" } else { ", which cannot be seen here" };
+    let unseen = if are_commands { "" } else { "; that cannot be seen here" };
     threads::are_busy(waiting, slots).then(|| {
         format!(
             "Probably {} takes the time: {threads}, by the kernel's account. More threads help if \

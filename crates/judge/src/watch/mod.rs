@@ -87,8 +87,10 @@ impl Diagnosis {
                 return turns.of_total(wait);
             }
             let then = held.map(|held| format!(", and then has one for {}", brief(held)));
+            let for_what =
+                if other_server::is_such(seen) { "to be accepted" } else { "for a thread" };
             let mean = format!(
-                "A request waits about {} for a thread{}, on average.",
+                "A request waits about {} {for_what}{}, on average.",
                 brief(wait),
                 then.unwrap_or_default(),
             );

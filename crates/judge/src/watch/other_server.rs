@@ -5,7 +5,7 @@ use super::evidence::WatchEvidence;
 use super::takes;
 use crate::words::{brief, count_of};
 
-/// From this share of the CPUs on, or of one for each process, it is not said that they are not the limit.
+/// From this share of the CPUs on, or of one CPU for a process, it is not said that they are not the limit.
 const NOT_LOW: f64 = 0.5;
 
 /// What is known of its limit, if several requests are in flight or connections wait.
@@ -40,13 +40,11 @@ fn waits(seen: &WatchEvidence) -> bool {
     seen.in_kernel() > Some(0)
 }
 
-/// Whether it is clear that neither the CPUs are its limit, nor one CPU for each of its processes.
+/// Whether it is clear that neither the CPUs are its limit, nor one CPU for any of its processes.
 fn uses_few_cpus(seen: &WatchEvidence) -> bool {
-    seen.cpu.zip(seen.cpus).is_some_and(|(cpu, cpus)| {
-        let processes = (seen.workers.len() as f64).max(1.0);
-        let busy = seen.busy_cpus.unwrap_or(cpu);
-        cpu < NOT_LOW * processes.min(cpus) && busy < NOT_LOW * cpus
-    })
+    let busy = seen.busy_cpus.or(seen.cpu).zip(seen.cpus);
+    let are_free = busy.is_some_and(|(busy, cpus)| busy < NOT_LOW * cpus);
+    are_free && seen.workers.iter().all(|worker| worker.cpu.is_some_and(|cpu| cpu < NOT_LOW))
 }
 
 /// What settles whether requests wait for each other inside.
@@ -73,7 +71,7 @@ pub(super) fn attempt(seen: &WatchEvidence) -> Option<String> {
     ))
 }
 
-/// Whether it is such a server, on this machine.
-fn is_such(seen: &WatchEvidence) -> bool {
+/// Whether it is such a server that runs on this machine.
+pub(super) fn is_such(seen: &WatchEvidence) -> bool {
     !seen.is_puma && !seen.is_elsewhere && seen.slots().is_none() && seen.ended.is_none()
 }
