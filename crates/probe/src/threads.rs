@@ -193,13 +193,20 @@ fn waits_of(pid: u32, pool: &BTreeSet<u32>, waited_for: &mut WaitedFor) -> Optio
     for thread in pool {
         match fs::read_to_string(file_of(pid, *thread, "syscall")) {
             Ok(text) => {
-                let socket = socket_of(pid, &text);
+                let descriptor = waited_descriptor(pid, &text);
+                let socket = descriptor.as_deref().and_then(inode_of_socket);
                 let may_be_command = socket.is_none() && may_wait_for_command(&text);
                 if let Some(command) = may_be_command.then(|| command_of(pid, *thread)).flatten() {
                     waits.socket += 1;
                     waited_for.commands.push(command);
                 } else {
-                    *waits.count_of(&text)? += 1;
+                    let is_wakeup = descriptor.as_deref() == Some(WAKEUP);
+                    let count = if is_wakeup {
+                        waits.count_of_wakeup(&text)
+                    } else {
+                        waits.count_of(&text)?
+                    };
+                    *count += 1;
                     waited_for.sockets.extend(socket);
                     waited_for.locked_files.extend(locked_file_of(pid, &text));
                     if let Some(limit) = TimeLimit::of(pid, &text) {
@@ -243,8 +250,14 @@ fn locked_file_of(pid: u32, text: &str) -> Option<String> {
     file.to_str().map(str::to_owned)
 }
 
-/// The inode of the one socket for which a thread waits in this system call.
-fn socket_of(pid: u32, text: &str) -> Option<u64> {
+/// What a thread polls that sleeps or waits for another thread, if signals of its process would wake it:
+/// of Ruby's threads up to 3.2 always one does so, the main thread or any other (`rb_sigwait_sleep` in
+/// `thread_pthread.c`).
+const WAKEUP: &str = "anon_inode:[eventfd]";
+
+/// What the link of the one descriptor says for which a thread waits in this system call, such as
+/// `socket:[4711]`.
+fn waited_descriptor(pid: u32, text: &str) -> Option<String> {
     let calls = SYSTEM_CALLS?;
     let mut words = text.split_ascii_whitespace();
     let number: i64 = words.next()?.parse().ok()?;
@@ -259,7 +272,12 @@ fn socket_of(pid: u32, text: &str) -> Option<u64> {
         return None;
     };
     let link = fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).ok()?;
-    link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+    link.to_str().map(str::to_owned)
+}
+
+/// The inode of a socket with this link.
+fn inode_of_socket(link: &str) -> Option<u64> {
+    link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 
 /// So many bytes of a process's memory.
@@ -353,6 +371,13 @@ impl ThreadWaits {
         } else {
             &mut self.other
         })
+    }
+
+    /// The same of a thread that polls [`WAKEUP`]: it sleeps, or waits for another thread.
+    fn count_of_wakeup(&mut self, text: &str) -> &mut u32 {
+        // ppoll(descriptors, number, timeout, signals): the number of the call comes first.
+        let has_time_limit = text.split_ascii_whitespace().nth(3) != Some("0x0");
+        if has_time_limit { &mut self.timed } else { &mut self.lock }
     }
 }
 
@@ -503,6 +528,24 @@ mod tests {
 
     #[cfg(target_arch = "x86_64")]
     #[test]
+    fn a_thread_that_polls_rubys_wakeup_sleeps_or_waits_for_another_thread() {
+        use rustix::event::{EventfdFlags, eventfd};
+        use std::os::fd::AsRawFd as _;
+        let wakeup = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+        let list = [wakeup.as_raw_fd().cast_unsigned(), 1];
+        let of = |limit: &str| {
+            let call = format!("271 {:#x} 0x1 {limit} 0x0 0x8 0x0 0x7f", list.as_ptr().addr());
+            assert_eq!(waited_descriptor(std::process::id(), &call).as_deref(), Some(WAKEUP));
+            let mut waits = ThreadWaits::default();
+            *waits.count_of_wakeup(&call) += 1;
+            waits
+        };
+        assert_eq!(of("0x7ffc"), ThreadWaits { timed: 1, ..ThreadWaits::default() });
+        assert_eq!(of("0x0"), ThreadWaits { lock: 1, ..ThreadWaits::default() });
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
     fn the_socket_that_a_thread_waits_for_is_in_its_system_call() {
         use std::os::fd::AsRawFd as _;
         let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
@@ -510,7 +553,9 @@ mod tests {
         let descriptor = socket.as_raw_fd();
         let list = [descriptor.cast_unsigned(), 1];
         let list_at = list.as_ptr().addr();
-        let of = |call: &str| socket_of(std::process::id(), call);
+        let of = |call: &str| {
+            waited_descriptor(std::process::id(), call).as_deref().and_then(inode_of_socket)
+        };
         assert_eq!(of(&format!("45 {descriptor:#x} 0x7f 0x1 0x0 0x0 0x0 0x7f 0x7f")), Some(inode));
         assert_eq!(of(&format!("7 {list_at:#x} 0x1 0x64 0x0 0x0 0x0 0x7f 0x7f")), Some(inode));
         // Of several descriptors it is not known which, nor of a file or a futex.
