@@ -187,14 +187,20 @@ fn watch_what_is_asked(seen: &WatchEvidence) -> String {
 }
 
 /// ` Twice as many answer at most 200 requests per second (now 99).`: no more than there are requests for
-/// them, each as long as now, nor than the CPUs allow; `None` if a limit is not known, or it is no more.
+/// them, each as long as now, nor than the CPUs allow; `None` if a limit is not known, as where other
+/// programs use the CPUs up, or if it is no more.
 fn with_twice_the_threads(seen: &WatchEvidence) -> Option<String> {
     const WORTH_IT: f64 = 1.1;
+    const USED_UP: f64 = 0.9;
     let rate = seen.rate_now()?;
     let slots = f64::from(seen.slots().filter(|slots| *slots > 0)?);
     let in_flight = f64::from(seen.busy_or_taken()? + seen.waiting());
     let cpu = seen.cpu.filter(|cpu| *cpu > 0.0)?;
     let others = seen.busy_cpus.map_or(0.0, |busy| (busy - cpu).max(0.0));
+    // How much of them the server would get then is the kernel's to share out.
+    if others >= 0.5 && others + cpu > USED_UP * seen.cpus? {
+        return None;
+    }
     let processes = if seen.is_ruby { seen.workers.len() as f64 } else { f64::INFINITY };
     let cpus = (seen.cpus? - others).min(processes);
     let times = (in_flight / slots).min(2.0).min(cpus / cpu);
