@@ -432,9 +432,9 @@ pub(super) fn of_those_inside(seen: &WatchEvidence, locked: &LockWaiters) -> Opt
         [] => None,
         // At some looks it is between two requests.
         [(threads, [of_one, _])] if threads.round() as u32 == 1 => {
-            Some(format!("The one that gets through {of_one}."))
+            Some(format!("The other {of_one}."))
         }
-        _ => Some(format!("Of those that get through, {}.", listed(&in_words(inside, slots)))),
+        _ => Some(format!("Of the others, {}.", listed(&in_words(inside, slots)))),
     }
 }
 
@@ -635,7 +635,7 @@ fn pool_of_askers(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
 }
 
 /// How long a request waits for what others have, and how long it has it then, on average.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct TurnTimes {
     /// What others have: `the lock or the pool`.
     pub lends: &'static str,
@@ -643,6 +643,8 @@ pub(super) struct TurnTimes {
     pub waits: Nanos,
     /// How long it has it.
     pub has: Nanos,
+    /// For what it has it: a place that it asks; `None` if that is several things, or not known.
+    pub asks: Option<String>,
 }
 
 impl TurnTimes {
@@ -655,17 +657,22 @@ impl TurnTimes {
     ) -> Option<TurnTimes> {
         let rate = seen.rate_now().filter(|_| having >= ABOUT_ONE)?;
         let [waits, has] = [waiting, having].map(|threads| Nanos::from_secs_f64(threads / rate));
-        Some(TurnTimes { lends, waits, has })
+        Some(TurnTimes { lends, waits, has, asks: None })
     }
 
     /// The same where none of the threads that serve requests has what they wait for.
     pub(super) fn of_one_beside(seen: &WatchEvidence, waiting: f64) -> Option<TurnTimes> {
         let waits = Nanos::from_secs_f64(waiting / seen.rate_now()?);
-        Some(TurnTimes { lends: "one beside those that serve requests", waits, has: Nanos::ZERO })
+        Some(TurnTimes {
+            lends: "one beside those that serve requests",
+            waits,
+            has: Nanos::ZERO,
+            asks: None,
+        })
     }
 
     /// How long a request takes in all, with its wait for a thread.
-    pub(super) fn of_total(self, wait: Nanos) -> String {
+    pub(super) fn of_total(&self, wait: Nanos) -> String {
         format!(
             "A request takes about {}, on average: it waits {} for a thread and {} for {}{}.",
             brief(wait + self.waits + self.has),
@@ -677,25 +684,34 @@ impl TurnTimes {
     }
 
     /// How long a request has a thread.
-    pub(super) fn of_thread(self) -> String {
+    pub(super) fn in_thread(&self) -> Nanos {
+        self.waits + self.has
+    }
+
+    /// The same in words, with its parts.
+    pub(super) fn of_thread(&self) -> String {
         format!(
             "Each request then has a thread for {}, on average: it waits {} for {}{}.",
-            brief(self.waits + self.has),
+            brief(self.in_thread()),
             brief(self.waits),
             self.lends,
             self.rest()
         )
     }
 
-    fn rest(self) -> String {
+    fn rest(&self) -> String {
         if self.has == Nanos::ZERO {
             return String::new();
         }
-        format!(", and takes {} for the rest", brief(self.has))
+        let has = brief(self.has);
+        match &self.asks {
+            Some(place) => format!(", and then {has} for {place}"),
+            None => format!(", and takes {has} for the rest"),
+        }
     }
 
     /// `On average a request waits 60.6 ms for it, and then has it for 40.4 ms.`
-    pub(super) fn sentence(self) -> String {
+    pub(super) fn sentence(&self) -> String {
         let [waits, has] = [self.waits, self.has].map(brief);
         format!("On average a request waits {waits} for {}, and then has it for {has}.", self.lends)
     }
@@ -704,7 +720,10 @@ impl TurnTimes {
 /// The same of a pool, if what the threads do looks like one.
 pub(super) fn turns_in_a_pool(seen: &WatchEvidence) -> Option<TurnTimes> {
     let pool = likely_pool(seen).filter(|pool| pool.is_probable)?;
-    TurnTimes::of(seen, "its turn", pool.waiting, pool.asking + pool.sleeping)
+    let times =
+        TurnTimes::of(seen, "its turn in the pool", pool.waiting, pool.asking + pool.sleeping)?;
+    let is_only_asked = pool.sleeping < ABOUT_ONE;
+    Some(TurnTimes { asks: asked_places(seen).filter(|_| is_only_asked), ..times })
 }
 
 /// The sentence about a pool.

@@ -81,9 +81,9 @@ impl Diagnosis {
         let turns = turns(seen, &found);
         let how_long = wait.map(|wait| {
             if let Some(accepting) = &accepting {
-                return accepting.sentence(held, turns);
+                return accepting.sentence(wait, held, turns.as_ref());
             }
-            if let Some(turns) = turns {
+            if let Some(turns) = &turns {
                 return turns.of_total(wait);
             }
             let then = held.map(|held| format!(", and then has one for {}", brief(held)));
@@ -102,8 +102,8 @@ impl Diagnosis {
             .map(|takes| format!("A request takes about {}, on average.", brief(takes)));
         let estimate = estimate(seen, accepting.as_ref(), wait);
         let in_short = accepting.as_ref().map(|accepting| {
-            let then = turns.map(|turns| format!(" {}", turns.of_thread())).unwrap_or_default();
-            accepting.in_short() + &then
+            let then = turns.as_ref().map(|turns| format!(" {}", turns.of_thread()));
+            accepting.in_short() + &then.unwrap_or_default()
         });
         let in_short = in_short.or_else(|| how_long.clone()).or_else(|| takes.clone());
         let answer = [ended, now, how_long, takes, waits::full_queue(seen)].into_iter().flatten();
@@ -317,7 +317,7 @@ fn of_known(seen: &WatchEvidence, limit: &Limit) -> String {
     };
     let having = f64::from(locked.busy) - locked.waiting;
     let times = doing::TurnTimes::of(seen, "it", locked.waiting, having);
-    let times = times.filter(|_| !is_total_told(seen)).map(doing::TurnTimes::sentence);
+    let times = times.filter(|_| !is_total_told(seen)).map(|times| times.sentence());
     let inside = doing::of_those_inside(seen, locked);
     [Some(sentence), times, file, inside].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
@@ -383,9 +383,13 @@ impl AcceptWait {
         const SEVERAL: f64 = 1.5;
         /// Ten in the seconds that the mean is of.
         const ENOUGH_PER_S: f64 = 2.0;
-        let accepted_per_s = seen.closed.filter(|closed| *closed >= ENOUGH_PER_S)?;
+        let closed_per_s = seen.closed.filter(|closed| *closed >= ENOUGH_PER_S)?;
         let waiting = seen.in_kernel().filter(|queue| *queue > 0 && *queue == seen.waiting())?;
-        let requests = seen.rate_now()? / accepted_per_s;
+        let rate = seen.rate_now()?;
+        // Where it is Puma that closes them, their number is known better than by some seconds' count.
+        let is_in_a_row = is_served_in_a_row(seen, rate / closed_per_s);
+        let accepted_per_s = if is_in_a_row { rate / IN_A_ROW } else { closed_per_s };
+        let requests = rate / accepted_per_s;
         let each = Nanos::from_secs_f64(f64::from(waiting) / accepted_per_s);
         (requests >= SEVERAL).then_some(AcceptWait { each, accepted_per_s, requests })
     }
@@ -393,34 +397,40 @@ impl AcceptWait {
     /// `About 1 in 10 requests waits to be accepted, for 4.85 s.`
     pub fn in_short(&self) -> String {
         let requests = number::fixed(self.requests, 0);
-        format!("About 1 in {requests} requests waits to be accepted, for {}.", brief(self.each))
+        let each = brief(self.each);
+        format!("About 1 in {requests} requests waits to be accepted, for about {each}.")
     }
 
-    /// `About 1 in 10 requests waits to be accepted, for 4.85 s, …`. `held`: how long a request has a
-    /// thread. `turns`: what it does then, if it waits for others there.
-    fn sentence(&self, held: Option<Nanos>, turns: Option<doing::TurnTimes>) -> String {
+    /// `About 1 in 10 requests waits to be accepted, for about 4.85 s, …`. `mean`: how long a request
+    /// waits on average. `held`: how long it has a thread. `turns`: what it does then, if it waits for
+    /// others there.
+    fn sentence(
+        &self,
+        mean: Nanos,
+        held: Option<Nanos>,
+        turns: Option<&doing::TurnTimes>,
+    ) -> String {
         let requests = number::fixed(self.requests, 0);
         let then = match (turns, held) {
             (Some(turns), _) => format!(" {}", turns.of_thread()),
             (None, Some(held)) => format!(" Each request has a thread for {}.", brief(held)),
             (None, None) => String::new(),
         };
+        let in_all = turns.map(doing::TurnTimes::in_thread).or(held);
+        let in_all = in_all
+            .map(|held| format!(" In all a request takes {}, on average.", brief(mean + held)));
         format!(
-            "About 1 in {requests} requests waits to be accepted, for {}, and the others do not: a \
-             connection waits there, and then sends about {requests}.{then}",
-            brief(self.each)
+            "About 1 in {requests} requests waits to be accepted, for about {}, and the others do not: \
+             a connection waits there, and then sends about {requests}.{then}{}",
+            brief(self.each),
+            in_all.unwrap_or_default()
         )
     }
 
     /// What spreads such a wait over all requests, with a Puma that serves several of a connection in a
     /// row. `mean`: how long a request waits on average.
     fn attempt(&self, seen: &WatchEvidence, mean: Nanos) -> Option<String> {
-        /// `max_fast_inline`, which Puma 7 has no more.
-        const IN_A_ROW: f64 = 10.0;
-        /// So far from it, clients or a proxy close the connections.
-        const APART: f64 = 0.3;
-        let is_in_a_row = (self.requests / IN_A_ROW - 1.0).abs() <= APART;
-        (is_in_a_row && seen.major().is_some_and(|major| major <= 6)).then(|| {
+        is_served_in_a_row(seen, self.requests).then(|| {
             format!(
                 "Puma 7 or later: it lets requests take turns, so that each waits about {} for a thread, \
                  and none {}; Puma before it serves ten of a connection in a row.",
@@ -429,4 +439,16 @@ impl AcceptWait {
             )
         })
     }
+}
+
+/// `max_fast_inline`, which Puma 7 has no more.
+const IN_A_ROW: f64 = 10.0;
+
+/// Whether it is Puma that ends connections, after ten requests in a row. `requests`: about how many
+/// each sends.
+fn is_served_in_a_row(seen: &WatchEvidence, requests: f64) -> bool {
+    /// So far from it, clients or a proxy close the connections.
+    const APART: f64 = 0.3;
+    let is_about_ten = (requests / IN_A_ROW - 1.0).abs() <= APART;
+    is_about_ten && seen.major().is_some_and(|major| major <= 6)
 }

@@ -8,7 +8,7 @@ use super::limit::{Found, Unseen};
 use super::{doing, locks, other_server, shared, uneven};
 use crate::limits::inside_app::is_beside_the_pool;
 use crate::next::cpus_in_words;
-use crate::words::{brief, capitalised, listed, round_rate, tenths};
+use crate::words::{brief, capitalised, listed, tenths};
 
 /// One line each.
 pub(super) fn of(seen: &WatchEvidence, found: &Found) -> Vec<String> {
@@ -25,7 +25,7 @@ fn of_found(seen: &WatchEvidence, found: &Found) -> Vec<String> {
         }
         Found::Full | Found::NotKnown(Unseen::Cpu) => Vec::new(),
         Found::Idle(held) => for_idle(seen, held),
-        Found::Uneven => vec![uneven::attempt(seen)],
+        Found::Uneven => vec![uneven::attempt(seen, true)],
         Found::Standstill => vec![stacks(seen)],
         Found::NotKnown(Unseen::Brief) => {
             vec!["the same with --for 15s: it takes some seconds of this load.".to_owned()]
@@ -33,8 +33,11 @@ fn of_found(seen: &WatchEvidence, found: &Found) -> Vec<String> {
         Found::NotKnown(Unseen::FreeThreads | Unseen::OneReport | Unseen::OldReports) => longer(),
         Found::Guess(_) => settle(seen),
         Found::Known(limit) if uneven::is_so(seen) && others_would_do_more(seen, limit) => {
-            let mut lines = vec![uneven::attempt(seen)];
-            lines.extend(against(seen, limit));
+            let mut lines = against(seen, limit);
+            // One at a time stays one at a time on however many threads.
+            let is_inside = matches!(limit, Limit::InsideApp { .. });
+            lines
+                .insert(usize::from(is_inside).min(lines.len()), uneven::attempt(seen, !is_inside));
             lines
         }
         Found::Known(limit) => against(seen, limit),
@@ -186,7 +189,7 @@ fn watch_what_is_asked(seen: &WatchEvidence) -> String {
     })
 }
 
-/// ` Twice as many answer at most 200 requests per second (now 99).`: no more than there are requests for
+/// ` Twice as many answer at most 198 requests per second (now 99).`: no more than there are requests for
 /// them, each as long as now, nor than the CPUs allow; `None` if a limit is not known, as where other
 /// programs use the CPUs up, or if it is no more.
 fn with_twice_the_threads(seen: &WatchEvidence) -> Option<String> {
@@ -204,11 +207,17 @@ fn with_twice_the_threads(seen: &WatchEvidence) -> Option<String> {
     let processes = if seen.is_ruby { seen.workers.len() as f64 } else { f64::INFINITY };
     let cpus = (seen.cpus? - others).min(processes);
     let times = (in_flight / slots).min(2.0).min(cpus / cpu);
+    // So many threads that each of the requests has one.
+    let is_enough_for_all = in_flight > 2.0 * slots && in_flight / slots <= cpus / cpu;
+    let for_all = is_enough_for_all.then(|| {
+        format!("; with {in_flight:.0} none of the requests that are here now would wait")
+    });
     (times >= WORTH_IT).then(|| {
         format!(
-            " Twice as many answer at most {} requests per second (now {}).",
-            round_rate(rate * times),
-            number::rate_in_words(rate)
+            " Twice as many answer at most {} requests per second (now {}){}.",
+            number::rate_in_words(rate * times),
+            number::rate_in_words(rate),
+            for_all.unwrap_or_default()
         )
     })
 }

@@ -94,12 +94,15 @@ fn spread(seen: &WatchEvidence) -> String {
     each.map_or(String::new(), |each| format!("; they are spread {}", each.join(" : ")))
 }
 
-pub(super) fn attempt(seen: &WatchEvidence) -> String {
-    let setting = if seen.major() == Some(5) {
-        "`wait_for_less_busy_worker 0.005` in config/puma.rb, for new connections; for kept ones a \
-         shorter keep-alive of the clients or the proxy, or fewer workers with more threads each"
+/// What spreads the connections. `may_add_threads`: whether more threads in a worker would do more.
+pub(super) fn attempt(seen: &WatchEvidence, may_add_threads: bool) -> String {
+    let new =
+        "`wait_for_less_busy_worker 0.005` in config/puma.rb, for new connections; for kept ones ";
+    let new = if seen.major() == Some(5) { new } else { "" };
+    let also = if may_add_threads {
+        ", or fewer workers with more threads each"
     } else {
-        "a shorter keep-alive of the clients or the proxy, or fewer workers with more threads each"
+        ", so that the other workers get some of the connections"
     };
-    format!("{setting} (not measured here).")
+    format!("{new}a shorter keep-alive of the clients or the proxy{also} (not measured here).")
 }

@@ -196,7 +196,7 @@ fn by_kernel(seen: &WatchEvidence, queue: u32) -> String {
             format!("{requests} in flight{idle}, {}. {in_queue}.", uneven::where_they_wait(seen))
         }
         Some(slots) if inside > 0 => format!(
-            "{requests} in flight on {}{idle}: probably {} inside. {in_queue}.",
+            "{requests} in flight on {}{idle}: probably {} for a thread. {in_queue}.",
             count_of(slots, "thread"),
             wait(inside)
         ),
@@ -310,7 +310,7 @@ pub(super) fn since(seen: &WatchEvidence, found: &Found, wait: Option<Nanos>) ->
         format!("requests waited at every look in the {} watched", brief(seen.watched))
     } else if span.is_from_start || is_early {
         // It takes some looks to see what waits, and nothing is known of the time before them.
-        format!("requests waited at every look, for {length} or longer")
+        format!("requests waited at every look of the last {length}, or for longer")
     } else {
         format!("requests have waited for {length}")
     };

@@ -95,6 +95,8 @@ struct Fault {
     details: String,
     /// Whether a busy machine can be the reason.
     may_be_the_machines: bool,
+    /// The step that must hold and doesn't; `None` if a cell is wrong.
+    step: Option<String>,
 }
 
 impl Seen {
@@ -153,6 +155,7 @@ impl Seen {
                 ),
                 summary,
                 may_be_the_machines: may_be_the_machines(&self.cells, &row.expected),
+                step: None,
             });
         }
         let check_steps = AssertUnwindSafe(|| {
@@ -165,7 +168,10 @@ impl Seen {
             Err(_) => "a step that must hold failed; see above".to_owned(),
         };
         let summary = details.lines().next().unwrap_or_default().to_owned();
-        Some(Fault { summary, details, may_be_the_machines: true })
+        // `NAME: STEP: why`
+        let after_name = summary.strip_prefix(&format!("{}: ", row.name)).unwrap_or(&summary);
+        let step = after_name.split(": ").next().map(str::to_owned);
+        Some(Fault { summary, details, may_be_the_machines: true, step })
     }
 }
 
@@ -325,9 +331,12 @@ enum SituationResult {
 
 /// Runs a situation, again if the machine explains a wrong result, and once more if nothing
 /// explains it: 2 in 100 of the *probable* conclusions may be wrong. `make soak` allows no such
-/// retry.
+/// retry. The same step that fails in each try is wrong, if nothing else used the CPUs: a thread that
+/// is woken late now and then does not change an answer each time.
 fn try_situation(row: &Situation, tries: usize) -> SituationResult {
     let mut before = String::new();
+    let mut faults: Vec<Fault> = Vec::new();
+    let mut is_by_others = false;
     let mut is_witnessed = true;
     let mut may_be_chance = tries > 1 && !soaks();
     for _ in 0..tries {
@@ -338,6 +347,8 @@ fn try_situation(row: &Situation, tries: usize) -> SituationResult {
             return SituationResult::Impossible(format!("it needs {what}"));
         }
         let seen = Seen::of(stage, row.is_of_order);
+        is_by_others |= witness.as_ref().is_some_and(|witness| witness.is_by_others);
+        let witness = witness.map(|witness| witness.why);
         let disturbed = seen.disturbed.clone().or_else(|| witness.clone());
         let Some(fault) = seen.fault(row) else { return SituationResult::Right(before) };
         if !fault.may_be_the_machines {
@@ -358,14 +369,27 @@ fn try_situation(row: &Situation, tries: usize) -> SituationResult {
             None => return SituationResult::Wrong(fault, before),
         }
         is_witnessed &= witness.is_some();
+        faults.push(fault);
     }
-    SituationResult::Excused(before, is_witnessed)
+    let is_same_step = tries > 1
+        && faults.iter().all(|fault| fault.step.is_some() && fault.step == faults[0].step);
+    match faults.pop() {
+        Some(fault) if is_same_step && !is_by_others => SituationResult::Wrong(fault, before),
+        _ => SituationResult::Excused(before, is_witnessed),
+    }
+}
+
+/// How the machine disturbed a test, by the test's own observations.
+struct Disturbance {
+    why: String,
+    /// Whether other processes used the CPUs, or another test was running.
+    is_by_others: bool,
 }
 
 /// Runs `what`, and says how the machine was disturbed meanwhile, by the test's own observations
 /// instead of longtail's: a sleeping thread of the test was woken late, other processes used the
 /// CPUs, or another test was running.
-fn witnessed<T>(what: impl FnOnce() -> T) -> (T, Option<String>) {
+fn witnessed<T>(what: impl FnOnce() -> T) -> (T, Option<Disturbance>) {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let begun = REAL_CLOCK.now();
@@ -388,15 +412,14 @@ fn witnessed<T>(what: impl FnOnce() -> T) -> (T, Option<String>) {
         let of_others = ticks_of_others().saturating_sub(before) as f64 / 100.0;
         let cpu_seconds = f64::from(affinity::ours().map_or(1, |cpus| cpus.len() as u32))
             * (REAL_CLOCK.now() - begun).as_secs_f64();
-        let is_disturbed = longest >= STANDSTILL || of_others >= OTHERS * cpu_seconds || !is_alone;
+        let is_by_others = of_others >= OTHERS * cpu_seconds || !is_alone;
         let meanwhile = if is_alone { "" } else { ", and other tests ran at the same time" };
-        let reason = || {
-            format!(
-                "a sleep of 2 ms took {longest}, others used {:.2} of the CPUs{meanwhile}",
-                of_others / cpu_seconds
-            )
-        };
-        (done, is_disturbed.then(reason))
+        let why = format!(
+            "a sleep of 2 ms took {longest}, others used {:.2} of the CPUs{meanwhile}",
+            of_others / cpu_seconds
+        );
+        let is_disturbed = is_by_others || longest >= STANDSTILL;
+        (done, is_disturbed.then_some(Disturbance { why, is_by_others }))
     })
 }
 
