@@ -651,8 +651,12 @@ const RAMP: [&str; 4] = ["--ramp", "--over", "--steps", "--step"];
 const JUDGED: [&str; 3] = ["--expect", "--fail-if", "--stop-if"];
 
 fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
+    // A longer run settles less than a load without what may make some requests slow.
+    let (longer, others): (Vec<_>, Vec<_>) =
+        findings.iter().partition(|finding| matches!(finding, Finding::FallsBehind(_)));
+    let in_order = others.into_iter().chain(longer);
     let mut next: Vec<_> =
-        findings.iter().filter_map(|finding| for_finding_of_load(study, finding)).collect();
+        in_order.filter_map(|finding| for_finding_of_load(study, finding)).collect();
     if study.plan.slow_clients.is_some() {
         let why = "the same without slow clients; then longtail report A B compares both files";
         next.insert(0, OwnLine(&study.command_line).with("", &["--slow-clients"], why));

@@ -165,7 +165,16 @@ fn held(run: &Run, threshold: &Threshold, whole: &Run) -> Option<ThresholdResult
         _ => Some(ThresholdDoubt::GeneratorBound),
     };
     let includes_generator = is_generators && doubt.is_none();
+    // From one percentile of these responses to their longest is no interval of a figure that changes
+    // through the run, and is shown only in place of one that too few responses give.
+    let is_shown = has_too_few || has_own_interval(run, figure);
+    let interval = interval.filter(|_| is_shown);
     Some(ThresholdResult { value, interval, is_met, doubt, includes_generator })
+}
+
+/// Whether the run's statistics know at least one end of the figure's interval.
+fn has_own_interval(run: &Run, figure: ObjectiveFigure) -> bool {
+    interval(run, figure).is_some_and(|known| known.low.or(known.high).is_some())
 }
 
 /// Of an upper limit of the share that fails, how many requests can show that it holds, at the least:

@@ -140,10 +140,9 @@ fn cut_short(study: &Study) -> Option<TrustLine> {
         let sentence = format!("Interrupted after the last of {planned} runs.");
         return Some(TrustLine::new(Grade::Note, sentence));
     }
-    let last = last.map(|run| {
-        let load = name_in_sweep(sweep, run);
-        format!(", the last of them ({load}) for {} only", brief(run.measured))
-    });
+    // How long it was measured stands below the table.
+    let last =
+        last.map(|run| format!(", the last of them ({}) in part", name_in_sweep(sweep, run)));
     let sentence =
         format!("Interrupted: {made} of {planned} runs {were} made{}.", last.unwrap_or_default());
     Some(TrustLine::new(Grade::Doubtful, sentence))

@@ -142,17 +142,29 @@ pub fn painted(
         leave(&mut parts);
         text = layout.on_screen(study, parts);
     }
-    // Where a later one made room, what speaks for the figures comes back, then commands and doubts.
+    // Where a later one made room, a reason comes back, what speaks for the figures, then doubts and
+    // commands. Of what speaks for them and against them one part is enough.
     let fits = |text: &str| rows.is_none_or(|rows| text.lines().count() <= rows);
     if parts != all && fits(&text) {
         let mut show_where_it_fits = |parts| {
             let shown = layout.on_screen(study, parts);
             text = if fits(&shown) { shown } else { std::mem::take(&mut text) };
         };
-        for has_passed in [parts.has_passed, true] {
-            for doubts in parts.doubts..=all.doubts {
-                for commands in parts.commands..=all.commands {
-                    show_where_it_fits(AnswerParts { doubts, has_passed, commands, ..parts });
+        for reasons in [parts.reasons, parts.reasons.max(1)] {
+            for has_passed in [parts.has_passed, true] {
+                // That a study was interrupted is a doubt, and stays.
+                let has_line = has_passed && !summary.interrupted && layout.has_passed_line();
+                let fewest = if has_line { 0 } else { parts.doubts };
+                for doubts in fewest..=all.doubts {
+                    for commands in parts.commands..=all.commands {
+                        show_where_it_fits(AnswerParts {
+                            doubts,
+                            has_passed,
+                            commands,
+                            reasons,
+                            ..parts
+                        });
+                    }
                 }
             }
         }
@@ -485,11 +497,11 @@ impl<'a> AnswerLayout<'a> {
             hidden.push("1 picture".to_owned());
         }
         if !parts.has_setup {
-            hidden.push("what was measured".to_owned());
+            hidden.push("the setup".to_owned());
         }
         let more = match hidden.as_slice() {
             [] => MORE.to_owned(),
-            hidden => format!("longtail report --full: {} more", listed(hidden)),
+            hidden => format!("longtail report --full: {}", listed(hidden)),
         };
         let mut text = self.why(parts) + &self.trust(parts) + &self.next(parts);
         wrap(&mut text, self.width, "  More   ", &more);
@@ -515,6 +527,11 @@ impl<'a> AnswerLayout<'a> {
         next.map(|(at, next)| continued(label(at, "  Next   "), next, self.width)).collect()
     }
 
+    /// Whether a line of trust speaks for the figures.
+    fn has_passed_line(&self) -> bool {
+        self.summary.trust.iter().any(|line| line.mark == Grade::Passed)
+    }
+
     /// How many lines of trust are doubts.
     fn doubts(&self) -> usize {
         self.summary.trust.iter().filter(|line| line.mark != Grade::Passed).count()
@@ -529,8 +546,9 @@ impl<'a> AnswerLayout<'a> {
             parts.has_passed || line.mark != Grade::Passed || parts.doubts.min(self.doubts()) == 0
         };
         for line in self.summary.trust.iter().filter(is_shown) {
-            doubtful += usize::from(line.mark != Grade::Passed);
-            if doubtful <= parts.doubts {
+            let is_doubt = line.mark != Grade::Passed;
+            doubtful += usize::from(is_doubt);
+            if !is_doubt || doubtful <= parts.doubts {
                 let is_first = doubtful == 1 || parts.doubts == usize::MAX;
                 let is_hinted = parts.has_hints && (line.mark == Grade::Failed || is_first);
                 text += &self.trust_line(label(shown, "  Trust  "), line, is_hinted);

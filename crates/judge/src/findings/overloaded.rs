@@ -77,7 +77,7 @@ impl Overloaded {
             }
             // So long does the server take for what a second of load adds to the backlog.
             (Some(_), None) => format!(
-                "{overload}; each second of load adds {} of waiting on average. A percentile would only reflect the length of the test.",
+                "{overload}; with each second those due then take {} longer. A percentile would only reflect the length of the test.",
                 brief(Nanos::from_secs_f64(backlog_growth_per_s / completed_per_s.max(1e-9)))
             ),
             (None, None) => format!("{overload}, and the longest response times grow with it."),
