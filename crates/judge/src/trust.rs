@@ -3,7 +3,7 @@
 
 use std::mem::discriminant;
 
-use model::{Diagnostic, Judgement, Limit, Nanos, Pace, Quantile, Run, Study, Verdict, number};
+use model::{Diagnostic, Judgement, Limit, Nanos, Quantile, Run, Study, Verdict, number};
 use serde::Serialize;
 
 use crate::checks::{Grade, assess, grade, machine_busy};
@@ -75,7 +75,7 @@ pub fn trust(study: &Study, runs: &[NamedRun<'_>], shown: &[NamedRun<'_>]) -> Ve
     let is_load_so_far =
         matches!(study, Study::Load(load) if load.run.is_evidence()) && so_far(study).is_some();
     let is_cut_short = cut_short.is_some() || is_load_so_far;
-    let mut lines: Vec<TrustLine> = cut_short.into_iter().chain(passed(study, runs)).collect();
+    let mut lines: Vec<TrustLine> = cut_short.into_iter().chain(passed(runs)).collect();
     lines.extend(runs.iter().filter_map(of_event));
     lines.extend(doubts(runs, is_cut_short));
     lines.extend(generators_part(shown, percentiles));
@@ -149,8 +149,7 @@ fn cut_short(study: &Study) -> Option<TrustLine> {
 }
 
 /// That the server was measured, and by what margin the generator did not matter.
-fn passed(study: &Study, runs: &[NamedRun<'_>]) -> Option<TrustLine> {
-    let is_closed = !matches!(study, Study::Load(load) if load.plan.load.pace != Pace::Closed);
+fn passed(runs: &[NamedRun<'_>]) -> Option<TrustLine> {
     let judged = runs.iter().filter(|run| run.run.judgement.is_some()).count();
     let evidence = runs.iter().filter(|run| run.run.is_evidence());
     // Of runs with a doubt about the generator that doubt is said, and nothing against it.
@@ -181,8 +180,9 @@ fn passed(study: &Study, runs: &[NamedRun<'_>]) -> Option<TrustLine> {
             "The CPUs were the limit, and longtail used a share of them".to_owned()
         }
         (Verdict::NetworkBound, 1, 1) => "The network was the limit, not longtail".to_owned(),
-        // A closed loop waits for the server even if its connections are too few to fill it.
-        (_, 1, 1) if is_closed && matches!(good.first()?.limit, Some(Limit::NotKnown { .. })) => {
+        // A closed loop waits for the server even if its connections are too few to fill it, and what
+        // an open one waits for may be a few slow requests.
+        (_, 1, 1) if matches!(good.first()?.limit, Some(Limit::NotKnown { .. })) => {
             "longtail was not the limit".to_owned()
         }
         (_, 1, 1) if others_use_the_cpus(good.first()?.limit.as_ref()) => {

@@ -65,8 +65,11 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Mistake> {
         if named.is_empty() {
             note_unread_pipe(&study);
         }
+        // Which study it is stands above it on as many lines as a long command line takes.
+        let is_named = names_by_number(args.studies.get(at)).is_some();
         let has_files = args.output.files().next().is_some();
-        print(&study, Some(path), &args.output, usize::from(has_files))?;
+        let lines = 2 * usize::from(is_named) + usize::from(has_files);
+        print(&study, Some(path), &args.output, lines)?;
         if is_being_measured(path) {
             ui::note(&still_running(&study));
         }
@@ -120,12 +123,17 @@ fn is_written_by_neighbor(pipe: u64) -> bool {
 
 /// Says which study a number means: a number means another one after each new study.
 fn note_which(word: Option<&PathBuf>, study: &Study) {
-    let text = word.and_then(|word| word.to_str()).unwrap_or_default();
-    if text.parse::<usize>().is_ok() && !Path::new(text).is_file() {
+    if let Some(text) = names_by_number(word) {
         let summary = Summary::of(study, None);
         let line = judge::next::edited(&summary.command_line, "", &[]);
         ui::note(&format!("study {text} is of {}: {line}", minute_of(&summary)));
     }
+}
+
+/// The number, if the word is one and no file's name.
+fn names_by_number(word: Option<&PathBuf>) -> Option<&str> {
+    let text = word?.to_str()?;
+    (text.parse::<usize>().is_ok() && !Path::new(text).is_file()).then_some(text)
 }
 
 /// A pipe into `longtail report` in which nothing is: says what is shown.

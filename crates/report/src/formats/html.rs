@@ -6,8 +6,8 @@
 use std::fmt::Write as _;
 
 use figure::TitledFigure;
-use model::Study;
 use model::comparison::ComparisonQuestion;
+use model::{Limit, Study};
 
 use crate::number;
 use crate::plot::{escaped, joined};
@@ -173,6 +173,9 @@ fn verdict(summary: &Summary<'_>) -> (&'static str, String) {
         SummaryVerdict::NotJudged => ("doubt", "not judged"),
         SummaryVerdict::KeepsUp => ("good", "✓ the server keeps up"),
         SummaryVerdict::Unloaded => ("good", "✓ below the server's limit"),
+        SummaryVerdict::ServerBound if is_limit_open(summary) => {
+            ("good", "✓ longtail was not the limit")
+        }
         SummaryVerdict::ServerBound => ("good", "✓ the server was the limit"),
         SummaryVerdict::SharedCpus => ("doubt", "~ limited by CPUs that longtail shares"),
         SummaryVerdict::NetworkBound => ("doubt", "~ the network was the limit"),
@@ -183,6 +186,13 @@ fn verdict(summary: &Summary<'_>) -> (&'static str, String) {
     let same = summary.runs.iter().filter(|run| run.verdict == summary.verdict).count();
     let all = summary.runs.len();
     (class, if all > 1 { format!("{words} in {same} of {all} runs") } else { words.to_owned() })
+}
+
+/// Whether it is not known of a single run what limited the server.
+fn is_limit_open(summary: &Summary<'_>) -> bool {
+    let [one] = summary.runs.as_slice() else { return false };
+    let limit = one.run.judgement.as_ref().and_then(|judgement| judgement.limit.as_ref());
+    matches!(limit, Some(Limit::NotKnown { .. }))
 }
 
 /// The same for a search: how many of its trials count, as its trust says it.
