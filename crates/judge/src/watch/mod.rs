@@ -83,17 +83,18 @@ impl Diagnosis {
             if let Some(accepting) = &accepting {
                 return accepting.sentence(wait, held, turns.as_ref());
             }
-            if let Some(turns) = &turns {
-                return turns.of_total(wait);
-            }
-            let then = held.map(|held| format!(", and then has one for {}", brief(held)));
-            let for_what =
-                if other_server::is_such(seen) { "to be accepted" } else { "for a thread" };
-            let mean = format!(
-                "A request waits about {} {for_what}{}, on average.",
-                brief(wait),
-                then.unwrap_or_default(),
-            );
+            let mean = if let Some(turns) = &turns {
+                turns.of_total(wait)
+            } else {
+                let then = held.map(|held| format!(", and then has one for {}", brief(held)));
+                let for_what =
+                    if other_server::is_such(seen) { "to be accepted" } else { "for a thread" };
+                format!(
+                    "A request waits about {} {for_what}{}, on average.",
+                    brief(wait),
+                    then.unwrap_or_default(),
+                )
+            };
             let where_most_wait = uneven::where_most_wait(seen);
             std::iter::once(mean).chain(where_most_wait).collect::<Vec<_>>().join(" ")
         });
