@@ -96,7 +96,7 @@ pub(crate) fn without_ours(text: &str) -> String {
     OURS.get().map_or_else(|| text.to_owned(), |ours| ours.masked.without_secrets(text))
 }
 
-/// Refuses a line that was pasted from a report with a masked secret in it.
+/// Refuses a line with a masked secret in it, which was pasted from a report or an answer.
 ///
 /// # Errors
 /// Where the secret is missing.
@@ -107,8 +107,10 @@ pub(crate) fn refuse_placeholder(words: &[String]) -> Result<(), Mistake> {
         at.checked_sub(1).map(|at| words[at].as_str()).filter(|word| word.starts_with('-'));
     let shown = before.map(|flag| format!("{flag} ")).unwrap_or_default() + &quoted(word);
     let typed = [before.unwrap_or_default(), word].map(str::to_owned);
-    let missing = what_to_put(&typed).unwrap_or_default();
-    Err(wrong(format!("{shown}: a report does not repeat secrets; {missing}")))
+    let missing = what_to_put(&typed).map(|what| format!("; {what}")).unwrap_or_default();
+    Err(wrong(format!(
+        "{shown}: {SECRET} stands for the value that you typed: longtail prints no secrets, put it in again{missing}"
+    )))
 }
 
 /// Where the name of another tool stands whose line this is: before any command of ours, or directly
