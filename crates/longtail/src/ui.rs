@@ -205,13 +205,38 @@ fn laid_out(lines: &LinesToType, terminal: Width) -> String {
         text += &broken_command(&line.line, terminal);
         let rest = Some(rest).filter(|rest| lines.lines.len() == 1 && !rest.is_empty());
         for note in rest.into_iter().chain(line.notes.iter().map(String::as_str)) {
-            report::wrap(&mut text, width, "", &format!("  {note}"));
+            let mut lines = String::new();
+            report::wrap(&mut lines, width, "", &format!("  {}", with_quotes_whole(note)));
+            text += &lines.replace(HELD_SPACE, " ");
         }
     }
     if lines.lines.len() > 1 && !rest.is_empty() {
         text += &broken(rest, width);
     }
     text
+}
+
+/// Stands for a space at which a line is not broken; no text has it.
+const HELD_SPACE: char = '\u{e000}';
+
+/// Bytes of a word in quotes that fits into any terminal.
+const LONGEST_WHOLE: usize = 40;
+
+/// A sentence that is not broken between the quotes of a command's word: `--expect 'max < 2s'`.
+fn with_quotes_whole(note: &str) -> String {
+    const QUOTE: char = '\'';
+    let mut whole = String::with_capacity(note.len());
+    let mut is_quoted = false;
+    for (at, letter) in note.char_indices() {
+        if letter == QUOTE {
+            // That of `k6's` stands behind a letter.
+            let begins = note[..at].chars().next_back().is_none_or(|before| " (=".contains(before));
+            let length = note[at + 1..].find(QUOTE);
+            is_quoted = !is_quoted && begins && length.is_some_and(|it| it <= LONGEST_WHOLE);
+        }
+        whole.push(if is_quoted && letter == ' ' { HELD_SPACE } else { letter });
+    }
+    whole
 }
 
 /// A command, broken where it is too wide: at spaces outside of quotes, with a `\` that makes a shell
@@ -251,6 +276,25 @@ mod tests {
         let expected =
             "longtail load -c 10 \\\n    -H 'Accept: it'\\''s a long one' \\\n    -d 'a b' URL\n";
         assert_eq!(broken_command(line, Width::of(38)), expected);
+    }
+
+    #[test]
+    fn a_word_in_quotes_is_not_broken() {
+        let note = "wrk's -T only counts slower ones; --expect 'max < 2s' fails a run";
+        for columns in 40..70 {
+            let line = LineToType {
+                before: "type ".to_owned(),
+                line: "longtail load URL".to_owned(),
+                notes: vec![note.to_owned()],
+            };
+            let lines = LinesToType { lines: vec![line], rest: String::new() };
+            let text = laid_out(&lines, Width::of(columns));
+            assert!(text.contains("'max < 2s'"), "{text}");
+            assert!(
+                text.ends_with("run\n") && text.lines().all(|it| it.len() <= columns),
+                "{text}"
+            );
+        }
     }
 
     #[test]
