@@ -17,13 +17,19 @@ pub(super) fn behind_comment(text: &str) -> Option<&str> {
     Some(inside.split_once(end).map_or("", |(_, behind)| behind))
 }
 
+/// What is behind the comments that begin here, if any do.
+pub(super) fn behind_comments(text: &str) -> &str {
+    let mut text = text.trim_start();
+    while let Some(behind) = behind_comment(text) {
+        text = behind.trim_start();
+    }
+    text
+}
+
 /// Whether a value is not over where this follows.
 pub(super) fn goes_on(behind: &str) -> bool {
     // A text may be only a part of the value: "a" .. b, ("a"):rep(2)
-    let mut behind = behind.trim_start();
-    while let Some(next) = behind_comment(behind) {
-        behind = next.trim_start();
-    }
+    let behind = behind_comments(behind);
     behind.starts_with(|c: char| !is_of_name(c) && !";},)".contains(c))
         || behind.starts_with('.')
         || ["or", "and"]
@@ -31,7 +37,8 @@ pub(super) fn goes_on(behind: &str) -> bool {
             .any(|word| behind.strip_prefix(word).is_some_and(|rest| !rest.starts_with(is_of_name)))
 }
 
-/// What is written behind `local NAME =`, if nothing else gives that name a value.
+/// What is written behind `local NAME =`, or behind `NAME =` where `request()` does that each time,
+/// if nothing else gives that name a value.
 pub(super) fn local_value<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
         return None;
@@ -40,17 +47,40 @@ pub(super) fn local_value<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let mut set = all.iter().filter(|it| it.word == name).filter_map(|it| Some((it, it.value()?)));
     let (only, value) = set.next()?;
     let before = &text[..text.len() - only.behind.len() - name.len()];
-    (set.next().is_none() && before.trim_end().ends_with("local")).then_some(value)
+    let is_known = || before.trim_end().ends_with("local") || is_always_reached(text, before, name);
+    (set.next().is_none() && is_known()).then_some(value)
 }
 
-/// What is written behind `local NAME =` in the script's `request()`, if nothing else gives that name
-/// a value: outside it, a random number is drawn once.
+/// Whether each call of the script's `request()` comes to where the text `before` ends, and has used
+/// that name nowhere before.
+fn is_always_reached(text: &str, before: &str, name: &str) -> bool {
+    const MAY_LEAVE: [&str; 7] = ["if", "for", "while", "repeat", "function", "return", "goto"];
+    let Some(body) = body_of_request(text) else { return false };
+    let begin = text.len() - body.len();
+    let Some(until) = before.get(begin..) else { return false };
+    !words(until).iter().any(|it| MAY_LEAVE.contains(&it.word) || it.word == name)
+}
+
+/// The same in the script's `request()` alone: outside it, a random number is drawn once.
 pub(super) fn value_in_request<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let begins = ["request = function", "request=function", "function request"];
     let begin = begins.into_iter().find_map(|begin| text.find(begin))?;
     let value = local_value(text, name)?;
     let at = text.len() - value.len();
     (at > begin).then_some(value)
+}
+
+/// What stands in the script's `request()`, with the `end` of it and what follows.
+pub(super) fn body_of_request(text: &str) -> Option<&str> {
+    let all = words(text);
+    let mut pairs = all.iter().zip(all.iter().skip(1));
+    let (_, last) = pairs.find(|(first, second)| {
+        let is_set = first.word == "request"
+            && first.value().is_some_and(|value| value.starts_with("function"));
+        is_set || first.word == "function" && second.word == "request"
+    })?;
+    let (_, body) = parts_and_rest(last.behind.trim_start().strip_prefix('(')?)?;
+    Some(body)
 }
 
 /// The arguments of a call whose parenthesis begins here.

@@ -2,8 +2,8 @@
 //! weights in a second list say.
 
 use super::flags::WEIGHT;
-use super::lua_literals::{LuaWord, is_of_name, local_value, parts, words};
-use super::wrk_weights::{HowOften, body_of_request};
+use super::lua_literals::{LuaWord, body_of_request, is_of_name, local_value, parts, words};
+use super::wrk_weights::HowOften;
 
 /// How often a script takes each of a list.
 #[derive(Debug, PartialEq, Eq)]

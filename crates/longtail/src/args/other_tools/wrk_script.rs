@@ -9,11 +9,11 @@ use model::plan::quoted;
 use super::flags::{BODY, METHOD, PATH, UNKNOWN_HEADER, VALUE, with_value};
 use super::k6_script::quoted_in_mix;
 use super::lua_literals::{
-    LuaWord, arguments, goes_on, is_of_name, local_value, parts, parts_and_rest, quoted_text,
-    value_in_request, words,
+    LuaWord, arguments, behind_comments, body_of_request, goes_on, is_of_name, local_value, parts,
+    parts_and_rest, quoted_text, value_in_request, words,
 };
 use super::wrk_lists::ListUse;
-use super::wrk_weights::{HowOften, body_of_request};
+use super::wrk_weights::HowOften;
 
 /// What a script says of its requests.
 #[derive(Debug, Default)]
@@ -35,6 +35,8 @@ pub(super) struct WrkScript {
     mix: Option<String>,
     /// Whether there are several that no mix says.
     pub(super) has_several: bool,
+    /// Which path it sends is not known: what to do about it.
+    pub(super) path_to_write: Option<String>,
     /// Whether its paths end with a number that it counts.
     pub(super) is_counted: bool,
     /// What it has that no words say, each with our flag for it.
@@ -146,6 +148,11 @@ impl WrkScript {
             script.body = Some(Said::Computed);
             script.not_take("its request()".to_owned());
         }
+        script.path_to_write = script.has_unknown_path().then(|| {
+            let paths =
+                formats.first().and_then(|arguments| paths_of_variable(text, arguments.get(1)?));
+            script.how_to_write_path(text, paths, &lists)
+        });
         // One file that is read as a whole, and one body that is no literal: that is the file's text,
         // unless something is put together.
         let is_whole = text.matches(":read(").count() == 1
@@ -159,7 +166,7 @@ impl WrkScript {
             && let [file] = &files[..]
         {
             script.body_file = Some(file.clone());
-        } else {
+        } else if script.path_to_write.is_none() || !files.is_empty() || lists.len() != 1 {
             let read = files.iter().chain(&lists).map(|file| quoted(file)).collect::<Vec<_>>();
             if !read.is_empty() {
                 script.not_take(format!(
@@ -188,10 +195,13 @@ impl WrkScript {
         };
         let value = behind.trim_start().strip_prefix('=').filter(|value| !value.starts_with('='));
         let Some(value) = value.map(str::trim_start) else { return };
-        let said = match varying_path(text, value).filter(|_| place == "path") {
-            _ if !is_steady => Said::Computed,
-            Some(path) => path,
-            None => text_of_value(text, value),
+        let of_path = || varying_path(text, value).or_else(|| paths_of_list(text, value));
+        let said = if !is_steady {
+            Said::Computed
+        } else if let Some(path) = of_path().filter(|_| place == "path") {
+            path
+        } else {
+            text_of_value(text, value)
         };
         match (place, header) {
             ("method", _) => self.method = Some(said),
@@ -299,9 +309,17 @@ impl WrkScript {
         {
             let chooses =
                 |written: &&str| words(written).iter().any(|it| ["and", "or"].contains(&it.word));
-            let written =
-                each(1).flatten().next().filter(|_| !each(1).flatten().any(|it| chooses(&it)));
-            let of_list = ListUse::of_path(text, written, paths.len());
+            let is_own = |written: &&str| ["nil", "wrk.path"].contains(written);
+            let written: Vec<&str> = each(1).flatten().filter(|written| !is_own(written)).collect();
+            let own = || {
+                let all = words(text).into_iter().rev();
+                all.filter(|it| it.word == "wrk.path").find_map(|it| it.value())
+            };
+            let one = match written[..] {
+                [] => own(),
+                [first, ..] => Some(first).filter(|_| !written.iter().any(chooses)),
+            };
+            let of_list = ListUse::of_path(text, one, paths.len());
             self.path_weights = of_list.weights(paths.len());
             if of_list == ListUse::InTurns {
                 self.not_take(order_of("paths"));
@@ -486,6 +504,39 @@ impl WrkScript {
         }
     }
 
+    /// What to write for a path that is not known, which is one of `paths`, if these are known, or may
+    /// be in one of the files whose lines it reads.
+    fn how_to_write_path(
+        &self,
+        text: &str,
+        paths: Option<Vec<String>>,
+        files: &[String],
+    ) -> String {
+        if self.has_several {
+            return format!("write a path of its requests in the place of {PATH}");
+        }
+        if let Some(paths) = paths {
+            let which = format!("a variable decides whether it sends {}", paths.join(" or "));
+            let learns = self.headers.iter().any(|(_, said)| *said == Said::Computed)
+                && words(text).iter().any(|it| it.word == "response");
+            let why = if learns {
+                ", and one line cannot log in first and then send the token"
+            } else {
+                ""
+            };
+            return format!("{which}{why}: write one in the place of {PATH}");
+        }
+        if let [file] = files {
+            let file = quoted(file);
+            return format!(
+                "its paths may be the lines of {file}: put --requests {file} before the URL and / in the place of /{PATH}"
+            );
+        }
+        format!(
+            "its path is computed: write it in the place of {PATH} (several: --mix or --requests FILE)"
+        )
+    }
+
     /// What is not in the words.
     pub(super) fn not_taken(&self) -> Vec<String> {
         let mut all = Vec::new();
@@ -653,7 +704,8 @@ fn path_of_mix(path: String) -> Option<String> {
 /// changes it.
 fn paths_of_list(text: &str, written: &str) -> Option<Said> {
     let (name, index) = written.trim().split_once('[')?;
-    index.ends_with(']').then_some(())?;
+    let (_, behind) = parts_and_rest(index)?;
+    (!goes_on(behind)).then_some(())?;
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
     let begins = [format!("{name} = {{"), format!("{name}={{")];
     let begin = begins.iter().find(|begin| text.contains(&***begin)).filter(|_| is_name)?;
@@ -668,12 +720,27 @@ fn paths_of_list(text: &str, written: &str) -> Option<Said> {
     if others.iter().sum::<usize>() != 1 || is_added_to {
         return None;
     }
-    let paths = parts(list)?.into_iter().map(|part| match whole_text(part) {
+    let paths = parts(list)?.into_iter().map(|part| match whole_text(behind_comments(part)) {
         Said::Text(path) => path_of_mix(path),
         Said::MixPaths(_) | Said::Computed => None,
     });
     let paths: Vec<String> = paths.collect::<Option<_>>()?;
     (!paths.is_empty()).then_some(Said::MixPaths(paths))
+}
+
+/// The paths that a script gives to this variable, if there are several and all of them are texts.
+fn paths_of_variable(text: &str, name: &str) -> Option<Vec<String>> {
+    let all = words(text);
+    let values = all.iter().filter(|it| it.word == name).filter_map(LuaWord::value);
+    let mut paths = Vec::new();
+    for value in values {
+        match whole_text(value) {
+            Said::Text(path) if path.starts_with('/') && !paths.contains(&path) => paths.push(path),
+            Said::Text(path) if paths.contains(&path) => {}
+            Said::Text(_) | Said::MixPaths(_) | Said::Computed => return None,
+        }
+    }
+    (paths.len() > 1).then_some(paths)
 }
 
 /// `["Content-Type"] = "a/b"` or `Accept = "a/b"`: the name, and what is written behind it.
@@ -762,17 +829,28 @@ mod tests {
             ),
             (
                 "for line in io.lines('paths.txt') do add(line) end\nfunction request() return wrk.format('GET', next()) end\nfunction delay() return 10 end",
-                "without its path not what it reads from paths.txt (--requests FILE sends the paths of its lines)",
+                "its paths may be the lines of paths.txt: put --requests paths.txt before the URL and / in the place of /PATH",
             ),
             ("function request() return 'x' end", "-m METHOD -d BODY not its request()"),
         ] {
             let found = WrkScript::in_text(script);
             let mut words = found.words();
             words.extend(found.path().map(|path| format!("at {path}")));
-            words.extend(found.has_unknown_path().then(|| "without its path".to_owned()));
+            words.extend(found.path_to_write.clone());
             words.extend(found.not_taken().iter().map(|what| format!("not {what}")));
             assert_eq!(words.join(" "), expected, "{script}");
         }
+    }
+
+    #[test]
+    fn a_path_that_a_response_decides_is_named() {
+        let script = "path = '/login'\nrequest = function() return wrk.format('GET', path) end\nresponse = function(s, h, body)\n  path = '/me'\n  wrk.headers['X-Token'] = body\nend";
+        assert_eq!(
+            WrkScript::in_text(script).path_to_write.as_deref(),
+            Some(
+                "a variable decides whether it sends /login or /me, and one line cannot log in first and then send the token: write one in the place of PATH"
+            )
+        );
     }
 
     #[test]
@@ -867,7 +945,7 @@ mod tests {
         }
         let once = "local id = math.random(9)\nrequest = function() return wrk.format('GET', '/a/' .. id) end";
         assert!(said(once).2, "a number that is drawn once");
-        for list in ["local paths = { '/a', '/b' }", "paths = {\"/a\", \"/b\"}"] {
+        for list in ["local paths = { '/a', '/b' }", "paths = {\"/a\", -- first\n \"/b\"}"] {
             let script = format!(
                 "{list}\nrequest = function() i = i + 1; return wrk.format('GET', paths[i % #paths + 1]) end"
             );
@@ -875,6 +953,23 @@ mod tests {
             for change in ["paths[3] = '/c'", "table.insert(paths, '/c')"] {
                 assert!(said(&format!("{script}\n{change}")).2, "{change}");
             }
+        }
+        for body in [
+            "n = n + 1\n  local path = paths[(n % #paths) + 1]\n  return wrk.format('GET', path)",
+            "path = paths[n]\n  n = n + 1\n  if n > #paths then n = 1 end\n  return wrk.format(nil, path)",
+            "n = n % #paths + 1\n  wrk.path = paths[n]\n  return wrk.format()",
+            "local path = paths[math.random(#paths)]\n  return wrk.format('GET', path)",
+        ] {
+            let script =
+                format!("paths = {{ '/a', '/b' }}\nn = 0\nrequest = function()\n  {body}\nend");
+            assert_eq!(said(&script), mix("GET /a, GET /b"), "{script}");
+        }
+        for body in [
+            "local path = paths[n] .. '?a'\n  return wrk.format('GET', path)",
+            "if n > 1 then path = paths[1] end\n  return wrk.format('GET', path)",
+        ] {
+            let script = format!("paths = {{ '/a', '/b' }}\nfunction request()\n  {body}\nend");
+            assert!(said(&script).2, "{script}");
         }
         let turns = "function request()\n  if n % 2 == 0 then return wrk.format('GET', '/a') end\n  return wrk.format('GET', '/b')\nend";
         assert_eq!(said(turns), mix("GET /a WEIGHT, GET /b WEIGHT"));

@@ -1,7 +1,9 @@
 //! How often a script of wrk sends each of its requests, where what decides is plain: one random
 //! number, or one counter, that is compared with numbers. Scripts of k6 count likewise.
 
-use super::lua_literals::{arguments, goes_on, parts_and_rest, value_in_request, words};
+use super::lua_literals::{
+    arguments, body_of_request, goes_on, parts_and_rest, value_in_request, words,
+};
 
 /// How often a script sends each of several requests.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,19 +71,6 @@ impl HowOften {
         });
         plain.unwrap_or(HowOften::Unknown)
     }
-}
-
-/// What stands in the script's `request()`, with the `end` of it and what follows.
-pub(super) fn body_of_request(text: &str) -> Option<&str> {
-    let all = words(text);
-    let mut pairs = all.iter().zip(all.iter().skip(1));
-    let (_, last) = pairs.find(|(first, second)| {
-        let is_set = first.word == "request"
-            && first.value().is_some_and(|value| value.starts_with("function"));
-        is_set || first.word == "function" && second.word == "request"
-    })?;
-    let (_, body) = parts_and_rest(last.behind.trim_start().strip_prefix('(')?)?;
-    Some(body)
 }
 
 /// What a body returns, in the order in which it decides; `None` if it does more than that.

@@ -54,7 +54,7 @@ pub(super) struct Translation {
     /// The headers of wrk's script, which take the place of those of its flags.
     pub(super) headers_of_script: Vec<String>,
     /// What to write in the place of PATH, if it gives them one that is not known.
-    pub(super) unknown_path: Option<&'static str>,
+    pub(super) unknown_path: Option<String>,
     /// siege's requests of each connection.
     pub(super) each_connection: Option<u64>,
     /// oha's time between bursts, and requests of each.
@@ -364,24 +364,20 @@ impl Translation {
         self.headers_of_script = headers.collect();
         self.flags.extend(words);
         self.path_of_script = script.path().map(str::to_owned);
-        self.unknown_path = script.has_unknown_path().then_some(if script.has_several {
-            "write a path of its requests in the place of PATH"
-        } else {
-            "its path is computed: write it in the place of PATH (several: --mix or --requests FILE)"
-        });
+        self.unknown_path = script.path_to_write;
     }
 
     /// Puts the path that wrk's script says in the place of the URL's. Where that is not known, the
     /// line does not load another one.
     fn end_path_of_script(&mut self) {
-        let unknown = self.unknown_path.map(|_| format!("/{PATH}"));
+        let unknown = self.unknown_path.as_ref().map(|_| format!("/{PATH}"));
         let Some(path) = self.path_of_script.take().or(unknown) else { return };
         match self.operands.first_mut().filter(|url| is_url(url)) {
             Some(url) if url != URL => {
                 let host = url.find("://").map_or(0, |at| at + "://".len());
                 let end = url[host..].find(['/', '?', '#']).map_or(url.len(), |at| host + at);
                 *url = format!("{}{path}", &url[..end]);
-                self.to_fill.extend(self.unknown_path.map(str::to_owned));
+                self.to_fill.extend(self.unknown_path.take());
             }
             _ if self.unknown_path.is_some() => {
                 self.to_fill.push("the path of its URL is computed".to_owned());
