@@ -506,14 +506,18 @@ impl Translation {
         let is_rate = has(&["--rate", "--ramp", "--steps"]) && !is_of_requests;
         let is_number = has(&["-n", "--reconnect-after"]);
         let shown = in_five_digits(each);
-        let differs = if each.fract() > 0.0 {
-            format!("an iteration sends {shown} requests on average")
-        } else if self.flags.iter().any(|flag| flag == "--mix") {
+        let average = if each.fract() > 0.0 { " on average" } else { "" };
+        let differs = if each > 1.0 && has(&["--mix"]) {
+            let what = if average.is_empty() {
+                format!("--mix draws its {shown} requests")
+            } else {
+                format!("an iteration sends {shown} requests{average}, which --mix draws")
+            };
             format!(
                 "--mix draws its {shown} requests at random, so not as many of each in a short run (--requests FILE keeps their order)"
             )
         } else {
-            format!("an iteration sends {shown} requests")
+            format!("an iteration sends {shown} requests{average}")
         };
         let counts = match (is_number, is_rate) {
             (false, false) if has(&["--mix"]) => "",

@@ -273,7 +273,8 @@ impl LoadShape {
         };
         let is_open = executor.ends_with("-arrival-rate");
         let drops = is_open.then(|| format!("its {executor} is an open loop: {DROPS}"));
-        let said = others.into_iter().chain(said_of_end(scenario)).collect();
+        let said = others.into_iter().chain(of_each_user(scenario)).chain(said_of_end(scenario));
+        let said = said.collect();
         LoadShape {
             words,
             said,
@@ -307,6 +308,16 @@ impl LoadShape {
             drops: None,
         }
     }
+}
+
+/// That a scenario counts the iterations of each of several virtual users, for a person.
+fn of_each_user(scenario: &JsValue) -> Option<String> {
+    let count = |name: &str| scenario.field(name)?.count();
+    let users = count("vus").filter(|users| *users > 1)?;
+    let each = count("iterations").unwrap_or(1);
+    (executor(scenario) == "per-vu-iterations").then(|| {
+        format!("-n is for the iterations of all VUs together, {each} of each of its {users} VUs")
+    })
 }
 
 /// What a scenario says of its end, for a person.
