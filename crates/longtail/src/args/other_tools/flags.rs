@@ -261,6 +261,8 @@ const KEPT: &str =
 const KEPT_OTHERWISE: &str = "every run is kept in a form that vegeta report does not read: longtail report shows it again; --log FILE has a line a request";
 const NO_DUMP: &str = "requests are not printed; --log FILE.csv has a line for each";
 const OUR_COLUMNS: &str = "prints other columns, in seconds; ours are in ms";
+/// What Go takes for no time.
+const ZERO_TIMES: &[&str] = &["0", "0s", "0m", "0ms", "0h"];
 /// What Go takes for `false`.
 const FALSE: &[&str] = &["false", "f", "F", "0", "False", "FALSE"];
 /// hey gives it to a GET, too.
@@ -292,7 +294,7 @@ const HEY: OtherTool = OtherTool {
         flag("D", Text, Words(&["-D", "{}"])),
         flag("T", Text, Words(&["-T", "{}"])),
         flag("a", Credentials, WordsBut(&["-a", "{}"], LOST_BY_HEY)),
-        flag("z", OneOf(&["0", "0s", "0m", "0ms", "0h"]), Nothing("no time, -n says how many")),
+        flag("z", OneOf(ZERO_TIMES), Nothing("no time, -n says how many")),
         flag("z", Time, Words(&["--for", "{}"])),
         // 0 waits for ever; a day is as good.
         flag("t", OneOf(&["0"]), Words(&["--timeout", "24h"])),
@@ -704,8 +706,10 @@ const VEGETA: OtherTool = OtherTool {
     name: "vegeta",
     flags: &[
         flag("rate", VegetaRate, Words(&["--rate", "{}"])),
-        flag("duration", OneOf(&["0", "0s"]), Nothing(FOR_EVER)),
+        flag("duration", OneOf(ZERO_TIMES), Nothing(FOR_EVER)),
         flag("duration", Time, Words(&["--for", "{}"])),
+        // 0 waits for ever; a day is as good.
+        flag("timeout", OneOf(ZERO_TIMES), Words(&["--timeout", "24h"])),
         flag("timeout", Time, Words(&["--timeout", "{}"])),
         flag("max-workers", Count, Words(&["-c", "{}"])),
         flag("max-connections", Count, Words(&["--max-connections", "{}"])),
@@ -768,7 +772,9 @@ const H2LOAD: OtherTool = OtherTool {
         flag("warm-up-time", TimeOrSeconds, Words(&["--warm-up", "{}"])),
         flag("d data", Text, Words(&["-D", "{}"])),
         flag("H header", Header, Words(&["-H", "{}"])),
+        flag("N connection-inactivity-timeout", OneOf(ZERO_TIMES), Words(&["--timeout", "24h"])),
         flag("N connection-inactivity-timeout", TimeOrSeconds, Words(&["--timeout", "{}"])),
+        flag("T connection-active-timeout", OneOf(ZERO_TIMES), Words(&["--timeout", "24h"])),
         flag("T connection-active-timeout", TimeOrSeconds, Words(&["--timeout", "{}"])),
         flag("i input-file", Text, Words(&["--requests", "{}"])),
         flag("m max-concurrent-streams", OneOf(&["1"]), Words(&[])),
@@ -820,6 +826,7 @@ const CURL: OtherTool = OtherTool {
         flag("e referer", Text, Words(&["-H", "Referer: {}"])),
         flag("I head", No, Words(&["-m", "HEAD"])),
         flag("k insecure", No, Words(&["--insecure"])),
+        flag("m max-time", OneOf(ZERO_TIMES), Words(&["--timeout", "24h"])),
         flag("m max-time", Seconds, Words(&["--timeout", "{}"])),
         flag("connect-timeout", Seconds, Words(&["--connect-timeout", "{}"])),
         flag("cacert", Text, Words(&["--cacert", "{}"])),
