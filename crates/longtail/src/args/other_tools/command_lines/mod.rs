@@ -4,6 +4,7 @@
 //! has no meaning here is named, because a flag that is silently ignored would make two results
 //! look comparable that are not.
 
+mod given_twice;
 mod k6_settings;
 mod notes;
 mod readings;

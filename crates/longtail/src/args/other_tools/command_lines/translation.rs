@@ -132,6 +132,7 @@ pub(super) fn translate(
     ours.end_compression(tool, words);
     Ok(ours)
 }
+    ours.leave_out_second(tool, load, words);
 
 impl Translation {
     pub(super) fn take(&mut self, tool: &'static OtherTool, typed: &TypedFlag, words: &[String]) {
