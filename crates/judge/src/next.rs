@@ -573,12 +573,19 @@ pub fn longer_by(study: &Study, times: f64) -> Option<String> {
         Study::Bodies(study) => longer_stop(study.plan.stream.stop, times),
         Study::Compare(study) => longer_stop(study.plan.arms.first()?.stream.stop, times),
         Study::Capacity(_) => return None,
-        Study::Load(study) => match (study.plan.length, study.plan.load.requests_total) {
-            (Some(length), _) => format!("--for={}", length * times),
-            (None, Some(total)) => format!("-n {}", two_digits_up(total * times)),
-            (None, None) => return None,
-        },
+        Study::Load(study) => {
+            return load_longer_by(study.plan.length, study.plan.load.requests_total, times);
+        }
     })
+}
+
+/// The flag for a load that is this many times as long as one of this length or number of requests.
+pub fn load_longer_by(length: Option<Nanos>, requests: Option<u64>, times: u64) -> Option<String> {
+    match (length, requests) {
+        (Some(length), _) => Some(format!("--for={}", length * times)),
+        (None, Some(requests)) => Some(format!("-n {}", two_digits_up(requests * times))),
+        (None, None) => None,
+    }
 }
 
 /// Whether a load is short even if it is this many times as long: one of two requests tells nothing.

@@ -1,5 +1,6 @@
 //! What is said below our line: what was left out, what differs, and what may fail.
 
+use judge::next::load_longer_by;
 use judge::words::listed;
 use model::objective::ObjectiveFigure;
 use model::{Interval, Nanos, Objective};
@@ -14,6 +15,9 @@ const MOST_NOTES: usize = 3;
 
 /// Bytes of a sentence that still reads well.
 const LONGEST_SENTENCE: usize = 240;
+
+/// How many times as long as pauses alone demand a load has to be, since responses take time, too.
+const SLACK_BESIDE_PAUSES: f64 = 1.5;
 
 /// The most lines of what a script has that is not taken.
 const MOST_LINES: usize = 3;
@@ -112,17 +116,13 @@ impl Translation {
                 without_generator: None,
             };
             let Some(needed) = unknown.responses_needed(requests, None, 1.0) else { continue };
-            let enough = match by_time.filter(|_| number("-n").is_none()) {
-                // Responses take time, too, and what is near the least may not be enough.
-                Some((per_s, _)) => {
-                    format!(
-                        "--for={}s, longer than {}'s, makes enough",
-                        (1.5 * needed as f64 / per_s).ceil(),
-                        tool.name
-                    )
-                }
-                None => format!("-n {} makes enough", requests * needed.div_ceil(requests.max(1))),
-            };
+            let length = time("--for").filter(|_| number("-n").is_none());
+            // Responses take time beside pauses, so that there are fewer.
+            let slack = if rate.is_none() && length.is_some() { SLACK_BESIDE_PAUSES } else { 1.0 };
+            let times = (slack * needed as f64 / requests.max(1) as f64).ceil() as u64;
+            let Some(longer) = load_longer_by(length, number("-n"), times) else { continue };
+            let than = length.map(|_| format!(", longer than {}'s,", tool.name));
+            let enough = format!("{longer}{} makes enough", than.unwrap_or_default());
             self.fails.push(format!(
                 "{requests} responses are too few to show {expected} (exit code 1): {enough}"
             ));
