@@ -162,7 +162,7 @@ fn line_for(
     found.note_too_few_requests(tool, &words);
     found.note_lateness(tool, theirs, &words);
     if !settings.follows_nothing {
-        found.note_redirects(tool, theirs);
+        found.note_redirects(tool, theirs, &words);
     }
     found.note_unasked(tool, beside, &words);
     // A URL in the place of the script leaves nothing to say of one.
@@ -607,7 +607,8 @@ mod tests {
         assert_eq!(notes[1], "hey's -h2 cannot be done here: longtail speaks HTTP/1.1 only");
         assert!(notes[2].starts_with("hey's -q waits"), "{}", notes[2]);
         let of_requests = notes[3].find("hey sends 50 of 52 requests").unwrap();
-        assert!(of_requests < notes[3].find("hey follows redirects, ours does not").unwrap());
+        assert!(of_requests < notes[3].find("hey sends GET unless -m says otherwise").unwrap());
+        assert!(!notes.iter().any(|note| note.contains("redirects")), "there is no room for it");
     }
 
     #[test]

@@ -46,6 +46,9 @@ impl Translation {
         notes.splice(place..place, self.lines_of_script.iter().cloned());
         let minor = once(&[&self.harmless, &self.habits]).join("; ");
         notes.extend(Some(minor).filter(|minor| !minor.is_empty()));
+        if notes.len() < MOST_NOTES {
+            notes.extend(self.redirects.clone());
+        }
         notes
     }
 
@@ -150,10 +153,16 @@ impl Translation {
         self.differs.push(note.to_owned());
     }
 
-    /// That a tool follows redirects, unless it is told not to.
-    pub(super) fn note_redirects(&mut self, tool: &'static OtherTool, theirs: &[String]) {
-        if tool.redirects.is_some_and(|flag| !tool.has_typed(flag, theirs)) {
-            self.habits.push(format!("{} follows redirects, ours does not", tool.name));
+    /// That a tool follows redirects, unless it is told not to, or sends only requests that are
+    /// hardly ever answered with one.
+    pub(super) fn note_redirects(
+        &mut self,
+        tool: &'static OtherTool,
+        theirs: &[String],
+        words: &[String],
+    ) {
+        if may_read(words) && tool.redirects.is_some_and(|flag| !tool.has_typed(flag, theirs)) {
+            self.redirects = Some(format!("{} follows redirects, ours does not", tool.name));
         }
     }
 
@@ -181,5 +190,17 @@ impl Translation {
         if !unasked.is_empty() {
             self.habits.push(format!("{} itself {}", tool.name, listed(&unasked)));
         }
+    }
+}
+
+/// Whether a line of ours sends requests that read, or may do so: other methods than POST.
+fn may_read(words: &[String]) -> bool {
+    let has = |flag: &str| words.iter().any(|word| word == flag);
+    if let Some(mix) = value_behind(words, "--mix") {
+        return mix.split(", ").any(|request| !request.starts_with("POST "));
+    }
+    match value_behind(words, "-m") {
+        Some(method) => !method.eq_ignore_ascii_case("post"),
+        None => has("--requests") || !["-d", "--data-raw", "-D"].into_iter().any(has),
     }
 }

@@ -49,6 +49,8 @@ pub(super) struct Translation {
     pub(super) harmless: Vec<String>,
     /// What the tool does otherwise in nearly every line.
     pub(super) habits: Vec<String>,
+    /// That it follows redirects, which stands last, and only where there is room.
+    pub(super) redirects: Option<String>,
     /// The path that wrk's script gives to its requests.
     pub(super) path_of_script: Option<String>,
     /// The headers of wrk's script, which take the place of those of its flags.
@@ -130,9 +132,9 @@ pub(super) fn translate(
     ours.count_all_requests();
     ours.end_stages();
     ours.end_compression(tool, words);
+    ours.leave_out_second(tool, load, words);
     Ok(ours)
 }
-    ours.leave_out_second(tool, load, words);
 
 impl Translation {
     pub(super) fn take(&mut self, tool: &'static OtherTool, typed: &TypedFlag, words: &[String]) {
@@ -515,7 +517,7 @@ impl Translation {
                 format!("an iteration sends {shown} requests{average}, which --mix draws")
             };
             format!(
-                "--mix draws its {shown} requests at random, so not as many of each in a short run (--requests FILE keeps their order)"
+                "{what} at random, so not as many of each in a short run (--requests FILE keeps their order)"
             )
         } else {
             format!("an iteration sends {shown} requests{average}")
