@@ -179,7 +179,7 @@ pub(super) fn what_limits(
     let taken = taken.and_then(|taken| called(looks, taken));
     let is_taken = taken.is_some_and(|taken| taken.size == best.size);
     let does = if is_taken {
-        "In overload no other size does more".to_owned()
+        "In overload no other size of those tried does more".to_owned()
     } else {
         format!("In overload {} does most, {}", best.size, rate(best))
     };
@@ -360,7 +360,7 @@ mod tests {
         );
         assert_eq!(
             said(None, Some(0.96), [126.0, 125.0]),
-            "In overload no other size does more. 2 workers can do about 147/s at most with any number of threads."
+            "In overload no other size of those tried does more. 2 workers can do about 147/s at most with any number of threads."
         );
         assert_eq!(
             said(None, Some(0.72), [100.0, 125.0]),
@@ -368,13 +368,16 @@ mod tests {
         );
         assert_eq!(
             said(Some(1.0), Some(0.7), [126.0, 125.0]),
-            "In overload no other size does more."
+            "In overload no other size of those tried does more."
         );
         assert_eq!(
             said(None, Some(0.2), [100.0, 160.0]),
             "In overload 2 x 8 does most, 160/s; it uses nothing up, so more threads may do more."
         );
-        assert_eq!(said(None, None, [160.0, 150.0]), "In overload no other size does more.");
+        assert_eq!(
+            said(None, None, [160.0, 150.0]),
+            "In overload no other size of those tried does more."
+        );
         assert_eq!(what_limits(&[], None, None), None);
     }
 

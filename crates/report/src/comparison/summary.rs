@@ -4,8 +4,8 @@ use judge::others_beyond;
 use judge::size_search::enough_for_rate;
 use judge::tried_sizes::{largest_is_best, serves_in_turns};
 use model::comparison::{
-    ArmRanking, ComparedMetric, ComparisonFindings, ComparisonLoad, ComparisonQuestion,
-    ComparisonVerdict, Difference, Metric, SizeLook, median,
+    ArmRanking, ComparedMetric, ComparisonDoubt, ComparisonFindings, ComparisonLoad,
+    ComparisonQuestion, ComparisonVerdict, Difference, Metric, SizeLook, median,
 };
 use model::{ComparisonStudy, CpuUsage};
 use serde::{Serialize, Serializer};
@@ -34,8 +34,10 @@ pub struct SummaryComparison {
     pub cannot_tell: bool,
     /// Which is best, where that was asked.
     pub ranking: Option<ArmRanking>,
-    /// The arm to take, where more threads than it has bring nothing that is known: of those that
-    /// are level with the best, the one with the fewest.
+    /// The arm to take, where more threads than it has bring nothing that is known. At a rate: the
+    /// smallest of which no larger one is known to be better, in what decides or at p99, or seems better
+    /// in what decides by more than the margin. Else of those that are level with the best, the one
+    /// with the fewest threads.
     pub recommended: Option<String>,
     /// Whether the best is the largest of the sizes, so that a larger one may do better still.
     #[serde(skip)]
@@ -187,7 +189,7 @@ impl SummaryComparison {
             }
         };
         let arms: Vec<SummaryArm> = (0..plan.arms_of_a_block()).map(arm).collect();
-        SummaryComparison {
+        let mut summary = SummaryComparison {
             question: plan.question,
             is_largest_best: found
                 .ranking
@@ -202,7 +204,7 @@ impl SummaryComparison {
             looks: plan.looked_at.clone(),
             wanted_per_s: plan.wanted_per_s,
             few_connections: few_connections(study, &arms),
-            recommended: found.ranking.as_ref().and_then(|ranking| recommended(ranking, &arms)),
+            recommended: None,
             arms,
             blocks: found.blocks,
             margin: plan.margin,
@@ -214,7 +216,59 @@ impl SummaryComparison {
             reasons: Vec::new(),
             setup: Vec::new(),
             method: String::new(),
-        }
+        };
+        summary.recommended = summary.to_take();
+        summary
+    }
+
+    /// Which arm is to be taken.
+    pub(super) fn to_take(&self) -> Option<String> {
+        let ranking = self.ranking.as_ref()?;
+        // What others use up may be what the larger sizes lack.
+        let at_a_rate = self.rate_per_s.filter(|_| ranking.is_decided() || self.others.is_none());
+        at_a_rate.and_then(|_| self.enough_at_a_rate()).or_else(|| recommended(ranking, &self.arms))
+    }
+
+    /// At a rate: the smallest arm of which no larger one is known to be better, or seems so. `None` if
+    /// a pair could not be tested, or two arms of that size cannot be told apart.
+    fn enough_at_a_rate(&self) -> Option<String> {
+        let row = self.deciding().next()?;
+        let arms: Vec<(u32, &str)> = self
+            .compared()
+            .map(|arm| Some((arm.slots?, arm.letter.as_str())))
+            .collect::<Option<_>>()?;
+        let is_untested = |it: &Difference| {
+            matches!(it.doubt, Some(ComparisonDoubt::FewBlocks { .. }))
+                || it.interval.is_none() && it.at_least.is_none()
+        };
+        let tail = self.metric(Metric::P99).filter(|tail| !tail.decides);
+        let verdicts = |taken: &str, other: &str| -> Vec<ComparisonVerdict> {
+            let rows = std::iter::once(row).chain(tail);
+            rows.filter_map(|row| Some(row.seen_from(taken, other)?.verdict)).collect()
+        };
+        let is_behind = |taken: (u32, &str), other: (u32, &str)| {
+            let verdicts = verdicts(taken.1, other.1);
+            let estimate = row.seen_from(taken.1, other.1).and_then(|it| it.estimate);
+            let [better, worse] = [ComparisonVerdict::Better, ComparisonVerdict::Worse]
+                .map(|verdict| verdicts.contains(&verdict));
+            let seems_better = estimate.is_some_and(|part| {
+                part.abs() > self.margin && (part > 0.0) == row.metric.is_worse_when_less()
+            });
+            if other.0 > taken.0 { better || seems_better } else { better && !worse }
+        };
+        let is_enough = |taken: (u32, &str)| {
+            let others = arms.iter().filter(|other| other.1 != taken.1);
+            !row.overloaded.contains_key(taken.1)
+                && others.clone().all(|other| !is_behind(taken, *other))
+        };
+        let enough: Vec<(u32, &str)> = arms.iter().copied().filter(|it| is_enough(*it)).collect();
+        let (slots, letter) = *enough.iter().min_by_key(|it| it.0)?;
+        let is_alone = enough.iter().filter(|it| it.0 == slots).count() == 1;
+        let others = arms.iter().filter(|other| other.1 != letter);
+        let are_tested = others
+            .map(|other| row.seen_from(letter, other.1))
+            .all(|difference| difference.is_some_and(|difference| !is_untested(&difference)));
+        (is_alone && are_tested && arms.len() > 1).then(|| letter.to_owned())
     }
 
     /// The arms without the control.
