@@ -28,7 +28,7 @@ const ENOUGH: usize = 2;
 const ORDINARY: f64 = 0.6;
 
 /// A 95th percentile up to so many times the least is as good, as far as one run of each can tell.
-pub const AS_SHORT: f64 = 1.25;
+const AS_SHORT: f64 = 1.25;
 
 /// The load of a single run.
 pub enum LookLoad {

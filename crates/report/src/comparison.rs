@@ -71,7 +71,8 @@ pub(crate) fn tables_below(summary: &SummaryComparison, is_short: bool) -> Vec<D
     } else {
         pairs::table(summary).filter(|_| is_by_arm)
     };
-    let looks = sizes::table(&summary.looks);
+    let looks =
+        if is_short { sizes::table_with_blocks(summary) } else { sizes::table(&summary.looks) };
     looks.into_iter().chain(events::table(&summary.events)).chain(others).collect()
 }
 

@@ -53,7 +53,8 @@ pub(super) fn of(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<St
     let is_search_at_a_rate = !summary.looks.is_empty() && summary.rate_per_s.is_some();
     let others = [
         turns(study),
-        two_values(study, summary),
+        // Which size to take does not follow from it, and the rows of the runs show it.
+        two_values(study, summary).filter(|_| plan.question != ComparisonQuestion::Best),
         slots(study),
         limits::threads(study, summary),
         limits::cpus(study, summary).filter(|_| !is_search_at_a_rate),

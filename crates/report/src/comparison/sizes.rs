@@ -1,13 +1,14 @@
 //! What the single runs of `sweep --try auto` say: the most that each size can do, and its response
 //! times with ordinary traffic.
 
-use judge::size_search::{AS_GOOD, AS_SHORT, enough_for_rate};
+use judge::size_search::{AS_GOOD, enough_for_rate};
 use judge::tried_sizes::NEAR_THE_LOCK;
 use judge::words::{listed, share};
 use model::Nanos;
-use model::comparison::{MissingFigure, RateLook, SizeLook};
+use model::comparison::{Metric, MissingFigure, RateLook, SizeLook};
 use model::number::{self, count_of};
 
+use super::summary::{self, SummaryComparison};
 use crate::tree::{DataTable, TableColumn, TableRow};
 
 /// Why a size has no response times at the rate of ordinary traffic: it did less in overload, so that
@@ -26,30 +27,69 @@ fn without_times(look: &SizeLook) -> String {
 /// The smallest sizes leave a narrow table, down to so many.
 const STAY: usize = 6;
 
-/// A column for each size, so that the eye follows a figure from size to size.
+/// What single runs of each size did, with a column for each size, so that the eye follows a figure
+/// from size to size.
 pub(super) fn table(looks: &[SizeLook]) -> Option<DataTable> {
-    if looks.is_empty() {
-        return None;
-    }
-    let leaves = |at: usize| (looks.len() - at).saturating_sub(STAY) as u8;
-    let size = |(at, look): (usize, &SizeLook)| {
-        TableColumn::new(look.size.to_string()).leaving(leaves(at))
-    };
-    let columns =
-        std::iter::once(TableColumn::new("single runs")).chain(looks.iter().enumerate().map(size));
-    let row = |name: String, figure: &dyn Fn(&SizeLook) -> Option<String>| {
-        let figures = looks.iter().map(|look| figure(look).unwrap_or_else(|| without_times(look)));
-        TableRow::new(std::iter::once(name).chain(figures))
-    };
-    let mut rows =
-        vec![row("in overload, /s".to_owned(), &|look| Some(number::significant(look.rate_per_s)))];
-    if let Some(rate) = rate(looks) {
+    let overload = row(looks, "in overload, /s".to_owned(), &in_overload);
+    let times = rate(looks).map(|rate| {
         let rate = number::rate_in_words(rate);
         let time = |time: Option<Nanos>| time.map(number::milliseconds);
-        rows.push(row(format!("p50 at {rate}/s, ms"), &|look| time(look.at_rate?.p50)));
-        rows.push(row(format!("p95 at {rate}/s, ms"), &|look| time(look.at_rate?.p95)));
-    }
-    Some(DataTable::of_columns(columns, rows))
+        let p50 = row(looks, format!("p50 at {rate}/s, ms"), &|look| time(look.at_rate?.p50));
+        let p95 = row(looks, format!("p95 at {rate}/s, ms"), &|look| time(look.at_rate?.p95));
+        [p50, p95]
+    });
+    let rows = std::iter::once(overload).chain(times.into_iter().flatten()).collect();
+    of_sizes(looks, "single runs".to_owned(), rows)
+}
+
+/// The same with the response times of the blocks, which decide, for each size that was compared in
+/// blocks: a single run of it may differ from them by chance.
+pub(super) fn table_with_blocks(summary: &SummaryComparison) -> Option<DataTable> {
+    let looks = &summary.looks;
+    let arm = |look: &SizeLook| {
+        let name = look.size.to_string();
+        summary.compared().find(|arm| arm.name == name && arm.runs > 0)
+    };
+    let runs = looks.iter().filter_map(|look| Some(arm(look)?.runs)).max();
+    let Some((runs, rate)) = runs.zip(summary.rate_per_s) else { return table(looks) };
+    let single = |text: String| format!("{text} (1 run)");
+    let overload = row(looks, "in overload, /s (1 run)".to_owned(), &in_overload);
+    let rate = number::rate_in_words(rate);
+    let times = [Metric::Mean, Metric::P95, Metric::P99].into_iter().filter_map(|metric| {
+        let of_blocks = summary.metric(metric)?;
+        let star = if of_blocks.decides { " *" } else { "" };
+        let name = format!("{} at {rate}/s, ms{star}", summary::name(metric));
+        Some(row(looks, name, &|look| match arm(look) {
+            Some(arm) => Some(number::or_none(of_blocks.median(&arm.letter), number::significant)),
+            None => {
+                let at_rate = look.at_rate.filter(|at_rate| at_rate.p95.is_some())?;
+                let time = at_rate.p95.filter(|_| metric == Metric::P95);
+                let time = time.map(|time| single(number::milliseconds(time)));
+                Some(number::or_none(time, |text| text))
+            }
+        }))
+    });
+    let rows = std::iter::once(overload).chain(times).collect();
+    of_sizes(looks, format!("medians of {}", count_of(u64::from(runs), "run")), rows)
+}
+
+fn in_overload(look: &SizeLook) -> Option<String> {
+    Some(number::significant(look.rate_per_s))
+}
+
+/// A row of a table of sizes; a size without a figure says why.
+fn row(looks: &[SizeLook], name: String, figure: &dyn Fn(&SizeLook) -> Option<String>) -> TableRow {
+    let figures = looks.iter().map(|look| figure(look).unwrap_or_else(|| without_times(look)));
+    TableRow::new(std::iter::once(name).chain(figures))
+}
+
+/// A table with a column for each size; `None` without any.
+fn of_sizes(looks: &[SizeLook], title: String, rows: Vec<TableRow>) -> Option<DataTable> {
+    let leaves = |at: usize| (looks.len() - at).saturating_sub(STAY) as u8;
+    let sizes = looks.iter().enumerate();
+    let sizes = sizes.map(|(at, look)| TableColumn::new(look.size.to_string()).leaving(leaves(at)));
+    let columns: Vec<TableColumn> = std::iter::once(TableColumn::new(title)).chain(sizes).collect();
+    (!looks.is_empty()).then(|| DataTable::of_columns(columns, rows))
 }
 
 /// How many threads ordinary traffic needs, as far as one run of each size tells.
@@ -196,7 +236,6 @@ pub(super) fn what_limits(
         }
         (None, None) => format!("{does}."),
     };
-    let times = taken.and_then(|taken| times_of_more_threads(looks, taken));
     // What one run did was possible, whatever the times of others say.
     let cpus_allow = cpus_allow.map(|allowed| allowed.max(best.rate_per_s));
     let allows = lock.and_then(|lock| {
@@ -219,25 +258,8 @@ pub(super) fn what_limits(
             }
         }
     });
-    let said: Vec<String> = [Some(most), times, allows].into_iter().flatten().collect();
+    let said: Vec<String> = [Some(most), allows].into_iter().flatten().collect();
     Some(said.join(" "))
-}
-
-/// `With more threads than 2 x 8 p95 at 70/s is no shorter.`: why a size is enough that does less in
-/// overload.
-fn times_of_more_threads(looks: &[SizeLook], taken: &SizeLook) -> Option<String> {
-    let RateLook { per_s, p95, .. } = taken.at_rate?;
-    let at = looks.iter().position(|look| look.size == taken.size)?;
-    let more = &looks[at + 1..];
-    let does_more = more.iter().any(|look| look.rate_per_s > taken.rate_per_s);
-    let least = more.iter().filter_map(|look| look.at_rate?.p95).min().filter(|_| does_more)?;
-    let shorter = match p95? {
-        p95 if p95 <= least => "no shorter",
-        p95 if p95.as_secs_f64() <= AS_SHORT * least.as_secs_f64() => "hardly shorter",
-        _ => return None,
-    };
-    let rate = number::rate_in_words(per_s);
-    Some(format!("With more threads than {} p95 at {rate}/s is {shorter}.", taken.size))
 }
 
 /// How much Ruby's lock lets so many workers do, where a process computes for most of the time.
@@ -398,21 +420,6 @@ mod tests {
             said(None, 0.72, 200.0),
             " By Ruby's lock 2 workers can do about 181/s at most with any number of threads.",
         );
-    }
-
-    #[test]
-    fn why_a_size_is_enough_that_does_less_is_said() {
-        let said = |p95: [u64; 3]| {
-            let [taken, more, most] = p95.map(Some);
-            let looks = looks(&[(8, 111.0, taken), (13, 119.0, more), (21, 130.0, most)]);
-            what_limits(&looks, Some("2 x 8"), None).unwrap_or_default()
-        };
-        let does =
-            "In overload 2 x 21 does most, 130/s; it uses nothing up, so more threads may do more.";
-        let with_more = "With more threads than 2 x 8 p95 at 75/s is";
-        assert_eq!(said([133, 139, 136]), format!("{does} {with_more} no shorter."));
-        assert_eq!(said([176, 172, 163]), format!("{does} {with_more} hardly shorter."));
-        assert_eq!(said([176, 172, 100]), does);
     }
 
     #[test]
