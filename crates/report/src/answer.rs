@@ -335,7 +335,20 @@ impl<'a> AnswerLayout<'a> {
             text += &self.sentence();
             text += if is_full { "\n" } else { "" };
             text += &self.table(is_full);
-            return text + &self.classes(is_full);
+            text += &self.classes(is_full);
+            let few = self.summary.comparison.as_ref().and_then(comparison::few_responses_noted);
+            few.iter().for_each(|few| wrap(&mut text, self.width, "  ", few));
+            return text;
+        } else if self.is_of_pairs() {
+            // A sentence for each pair says what the table has, and who reads on looks it up there.
+            text += &self.sentence();
+            text += "\n";
+            text += &self.table(is_full);
+            text += &self.classes(is_full);
+            if let Some(legend) = legend(self.summary) {
+                wrap(&mut text, self.width, "  ", &legend);
+            }
+            return text;
         } else {
             text += &self.table(is_full);
             text += &self.classes(is_full);
@@ -399,6 +412,11 @@ impl<'a> AnswerLayout<'a> {
 
     fn is_size_search(&self) -> bool {
         self.summary.comparison.as_ref().is_some_and(comparison::is_size_search)
+    }
+
+    /// Whether arms combine settings, so that the conclusion has a sentence for each pair.
+    fn is_of_pairs(&self) -> bool {
+        self.summary.comparison.as_ref().is_some_and(comparison::are_combinations)
     }
 
     fn main_table(&self, is_full: bool) -> String {

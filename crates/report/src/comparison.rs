@@ -46,6 +46,7 @@ pub(crate) fn summary(study: &ComparisonStudy) -> SummaryComparison {
         setup: setup(study),
         method: method(study),
         reasons: reasons::of(study, &figures),
+        few_responses: few_responses(study, &figures),
         events: events::of(study),
         ..figures
     }
@@ -116,6 +117,11 @@ pub(crate) fn meaning_of_names(summary: &SummaryComparison) -> Option<&'static s
     summary.arms.iter().any(is_without).then_some("-k: no keep-alive; without it: keep-alive")
 }
 
+/// In how many runs there are too few responses for a p99, of an answer without other notes.
+pub(crate) fn few_responses_noted(summary: &SummaryComparison) -> Option<&str> {
+    summary.few_responses.as_deref()
+}
+
 /// Notes for readers who divide the medians and find another change, or who find an interval of means
 /// wider than the runs differ. Where the best arm is asked for, a median of means decides, and that is
 /// said in any case.
@@ -134,9 +140,7 @@ pub(crate) fn legend(summary: &SummaryComparison) -> Option<String> {
     };
     let are_combinations = pairs::are_combinations(summary);
     let of_change = if are_combinations {
-        Some(
-            "before → after: the median of the runs; intervals and verdicts compare runs of the same block",
-        )
+        Some("before → after: medians of the runs; verdicts compare runs of the same block")
     } else if summary.question == ComparisonQuestion::Best {
         Some("each figure is the median of its runs; change compares runs of the same block")
     } else {
@@ -150,10 +154,7 @@ pub(crate) fn legend(summary: &SummaryComparison) -> Option<String> {
     });
     let widened: Vec<String> = widened.collect();
     let of_means = (!widened.is_empty()).then(|| {
-        format!(
-            "mean of {}: runs are short for the longest requests: a longer --for narrows its interval",
-            listed(&widened)
-        )
+        format!("mean of {}: runs are short for its longest requests (--for)", listed(&widened))
     });
     let has_two_kinds = deciding_pairs(summary).any(|(_, it)| it.two_changes.is_some());
     let of_two_kinds = has_two_kinds.then(|| {
@@ -165,19 +166,17 @@ pub(crate) fn legend(summary: &SummaryComparison) -> Option<String> {
             .any(|(row, it)| change_words::certain_change(row.metric, it).is_some());
     let of_margin = has_open_margin.then(|| {
         let margin = change_words::plain_percent(summary.margin);
-        format!("(> {margin}?): whether by more than the margin of {margin} is open")
+        format!("(> {margin}?): perhaps by less than {margin}")
     });
-    let of_exit = exit_code(summary);
+    let notes = [of_change.map(str::to_owned), of_margin, of_two_kinds, of_means];
     let notes: Vec<String> =
-        [of_change.map(str::to_owned), of_margin, of_two_kinds, of_means, of_exit]
-            .into_iter()
-            .flatten()
-            .collect();
+        notes.into_iter().chain([summary.few_responses.clone()]).flatten().collect();
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 
-/// By what the exit code goes, where it is 0 though sentences begin with what is worse.
-fn exit_code(summary: &SummaryComparison) -> Option<String> {
+/// By what the exit code of `compare` goes, where it is 0 though sentences begin with what is worse.
+pub fn by_what_exit_goes(study: &ComparisonStudy) -> Option<String> {
+    let summary = &SummaryComparison::of(study);
     let is_worse = |row: &ComparedMetric| {
         let told = pairs::told(summary, row);
         told.iter().any(|it| it.verdict == ComparisonVerdict::Worse)
@@ -187,7 +186,7 @@ fn exit_code(summary: &SummaryComparison) -> Option<String> {
     let deciding: Vec<String> = summary.deciding().map(|row| summary::name(row.metric)).collect();
     is_hidden.then(|| {
         format!(
-            "the exit code goes only by {} (*) and failures, against {}",
+            "exit code 0: it goes only by {} and failures, against {}",
             listed(&deciding),
             summary.base().called
         )
@@ -604,6 +603,18 @@ fn whole_rounds(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<
             change_words::plain_percent(step)
         );
         TrustLine::new(Grade::Uncertain, sentence).hint("longer runs have smaller steps (--for)")
+    })
+}
+
+/// In how many runs there are too few independent responses for a p99 that is shown, and what is
+/// compared then. Where it decides, a line of its own says so.
+fn few_responses(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
+    let row = summary.metric(Metric::P99).filter(|row| !row.decides)?;
+    let sound = || study.runs.iter().filter(|run| run.is_sound());
+    let few = sound().filter(|run| row.metric.of_few(run).is_some()).count();
+    (few > 0).then(|| {
+        let all = count_of(sound().count() as u64, "run");
+        format!("p99: too few responses in {few} of {all}, compared as each had it")
     })
 }
 

@@ -45,7 +45,7 @@ the base, unless --base names another; it runs once more in each block as a cont
 The exit code is 1 if an arm is worse, so that a script can tell.
 Worse or better: the interval leaves 0 out, and the change exceeds --margin. Same: all of the interval is within it.
 In a closed loop the mean is about connections / throughput, however the waiting is shared out. What shares it out
-otherwise, as keep-alive does, shows in p50 and p99: --metric mean,p99, or longtail report --metric p99 afterwards.
+otherwise, as keep-alive does, shows in p50 and p99: --metric p99, or longtail report --metric p99 afterwards.
 How long it takes: blocks x (arms + control) x (--for, --warm-up and a start of the server); the first line says it
 before any load. It ends once a look after 8, 12, 16 or 20 blocks decides; with more arms or metrics the first look comes
 after 9 or 10. Less: --for 2s, --no-control, --blocks 6, which looks only once (more arms or metrics need more: an error names how many).";

@@ -330,6 +330,11 @@ impl<'a> TerminalObserver<'a> {
             let is_worse = Exit::of(&study) == Exit::Missed;
             let why = if is_worse { "something is worse" } else { "it cannot be told (--strict)" };
             ui::note(&format!("exit code {}: {why}", exit.code()));
+        } else if exit == Exit::Fine
+            && let Study::Compare(compared) = &study
+            && let Some(goes_by) = report::comparison::by_what_exit_goes(compared)
+        {
+            ui::note(&goes_by);
         }
         Ok(exit)
     }

@@ -87,11 +87,11 @@ impl ArmChange {
         }
     }
 
-    /// The same as a cell, which is short: `-k`, `kept` (alive), `no -Y`.
+    /// The same as a cell, which is short: `-k`, `keep-alive`, `no -Y`.
     fn beside_in_table(&self) -> String {
         match self.lacking.as_deref() {
             None => self.beside(),
-            Some("-k") => "kept".to_owned(),
+            Some("-k") => "keep-alive".to_owned(),
             Some(lacking) => format!("no {}", shortened(lacking)),
         }
     }
@@ -396,7 +396,7 @@ mod tests {
         let mut with = ArmChange::of(&old, &new);
         with.lacking = Some("-k".to_owned());
         assert_eq!(with.in_sentence("6.6.1"), "8.0.2 instead of 6.6.1, with keep-alive");
-        assert_eq!(with.beside_in_table(), "kept");
+        assert_eq!(with.beside_in_table(), "keep-alive");
         with.lacking = Some("-Y".to_owned());
         assert_eq!(with.in_sentence("6.6.1"), "8.0.2 instead of 6.6.1, without -Y");
         assert_eq!(with.beside_in_table(), "no -Y");
@@ -431,7 +431,7 @@ mod tests {
             };
             table.rows.into_iter().map(name).collect::<Vec<_>>().join(", ")
         };
-        let in_answer = "-k 6.6.1, -k 8.0.2, 6.6.1 → 8.0.2 kept, 6.6.1 → 8.0.2 -k";
+        let in_answer = "-k 6.6.1, -k 8.0.2, 6.6.1 → 8.0.2 keep-alive, 6.6.1 → 8.0.2 -k";
         assert_eq!(shown(by_change(&summary, false)), in_answer);
         assert_eq!(shown(by_change_in_short(&summary)), in_answer);
         let all = format!("{in_answer}, 8.0.2 -k against 6.6.1, 8.0.2 against 6.6.1 -k");

@@ -167,34 +167,27 @@ fn turns(study: &ComparisonStudy) -> Option<String> {
         all if all == without.len() => ", the others let each wait its turn".to_owned(),
         _ => format!(", {} let each wait its turn", listed(&names)),
     };
-    let exception = |share: &str, metric: Metric, arms: Vec<usize>| {
-        let each = arms.into_iter().map(|arm| {
-            let [far, all] = [far_runs(arm, metric), runs(arm).count()];
-            let of = if far == all { "all".to_owned() } else { format!("{far} of") };
-            let all = count_of(all as u64, "run");
-            format!("{} (in {of} {all})", study.plan.called(arm))
-        });
-        let each: Vec<String> = each.collect();
-        (!each.is_empty()).then(|| {
-            format!(
-                "; at least one request in {share} waits longer than its turn at {}: why is not known",
-                listed(&each)
-            )
-        })
+    let not_in_order =
+        without.iter().copied().filter(|arm| !in_order.is_empty() && !in_order.contains(arm)).map(
+            |arm| {
+                let [far, all] = [far_runs(arm, Metric::P99), runs(arm).count()];
+                let of = if far == all { "all".to_owned() } else { format!("{far} of") };
+                let all = count_of(all as u64, "run");
+                format!("{} (in {of} {all})", study.plan.called(arm))
+            },
+        );
+    let not_in_order: Vec<String> = not_in_order.collect();
+    let exceptions = if not_in_order.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "; at least one request in 100 waits longer than its turn at {}: why is not known",
+            listed(&not_in_order)
+        )
     };
-    let not_in_order: Vec<usize> = without
-        .iter()
-        .copied()
-        .filter(|arm| !in_order.is_empty() && !in_order.contains(arm))
-        .collect();
-    let (in_20, in_100): (Vec<usize>, Vec<usize>) = not_in_order.into_iter().partition(|arm| {
-        let in_most_runs = 2 * far_runs(*arm, Metric::P95) >= runs(*arm).count();
-        in_most_runs || !one_in_100_is_slow(*arm)
-    });
-    let exceptions: String = [("20", Metric::P95, in_20), ("100", Metric::P99, in_100)]
-        .into_iter()
-        .filter_map(|(share, metric, arms)| exception(share, metric, arms))
-        .collect();
+    // Where there are no others, their names say nothing more.
+    let is_rest = without.len() > 1 && with.len() + without.len() == study.plan.arms.len();
+    let others = if is_rest { "the others".to_owned() } else { others };
     let slow = if with.len() == 1 && without.len() == 1 { "the one" } else { &*these };
     Some(change_words::sentence_of(format!(
         "{these} {serve} a keep-alive connection several times in a row while others wait, {others} {do_not}: {slow} {make} a few requests slow{let_each}{exceptions}."

@@ -78,6 +78,9 @@ pub struct SummaryComparison {
     pub events: Vec<SummaryEvent>,
     /// What else must be known, in sentences.
     pub reasons: Vec<String>,
+    /// In how many runs there are too few responses for a p99 that is shown and does not decide.
+    #[serde(skip)]
+    pub(super) few_responses: Option<String>,
     /// The arms and their load, a line each.
     #[serde(skip)]
     pub(crate) setup: Vec<String>,
@@ -214,6 +217,7 @@ impl SummaryComparison {
             ranking: found.ranking,
             events: Vec::new(),
             reasons: Vec::new(),
+            few_responses: None,
             setup: Vec::new(),
             method: String::new(),
         };

@@ -163,14 +163,11 @@ fn told_early(summary: &SummaryComparison) -> Vec<String> {
                 return ToldChange { name, verdict: None, figures, is_in_every_run: true };
             }
             let tested = row.difference(&pair.base, &pair.arm).filter(|_| row.is_tested());
-            // Of response times, more is worse.
-            let is_worse = change_of_medians(row, pair).is_some_and(|part| part > 0.0);
-            let verdict =
-                if is_worse { ComparisonVerdict::Worse } else { ComparisonVerdict::Better };
             if let Some(difference) = tested {
                 return ComparedRow { row, difference }.told();
             }
-            ToldChange { name, verdict: Some(verdict), figures, is_in_every_run: true }
+            // Where nothing can be decided, a direction is no verdict.
+            ToldChange { name, verdict: None, figures, is_in_every_run: true }
         });
         let changed = in_words(&changed.collect::<Vec<_>>());
         (!changed.is_empty()).then(|| sentence_of(format!("{subject}: {changed}.")))
@@ -519,6 +516,10 @@ impl ComparedRow<'_> {
             _ if is_said => figures_alone,
             _ if self.row.decides && is_hardly_certain(self.difference) => {
                 figures(self.row, self.difference)
+            }
+            Some(_) if !self.row.decides && is_hardly_certain(self.difference) => {
+                let Difference { blocks, blocks_beyond_margin: beyond, .. } = self.difference;
+                format!("{figures_alone} (in {beyond} of {blocks} blocks)")
             }
             Some(interval) if !self.row.decides && !self.difference.is_in_every_run => {
                 format!("{figures_alone} ({interval} %)")
