@@ -117,6 +117,11 @@ pub(crate) fn meaning_of_names(summary: &SummaryComparison) -> Option<&'static s
     summary.arms.iter().any(is_without).then_some("-k: no keep-alive; without it: keep-alive")
 }
 
+/// Whether an arm has no keep-alive, so that nobody needs to be told to compare that.
+pub(crate) fn compares_keep_alive(study: &ComparisonStudy) -> bool {
+    study.plan.arms.iter().any(|arm| !arm.stream.keep_alive)
+}
+
 /// In how many runs there are too few responses for a p99, of an answer without other notes.
 pub(crate) fn few_responses_noted(summary: &SummaryComparison) -> Option<&str> {
     summary.few_responses.as_deref()
@@ -705,10 +710,17 @@ fn trust_by_control(study: &ComparisonStudy, summary: &SummaryComparison) -> Tru
         let tested = summary.metrics.iter().filter(is_tested);
         let tested: Vec<String> = tested.map(|row| summary::name(row.metric)).collect();
         let are = if tested.len() == 1 { "is" } else { "are" };
+        // The answer of a search has the intervals in its sentences, and this line below a full report.
+        let of_intervals = is_size_search(summary) && study.plan.pairs().len() > 1;
+        let of_intervals = if of_intervals {
+            " The tests of each share one chance in 20 of a false alarm, so an interval is wider than one of 95 %."
+        } else {
+            ""
+        };
         return TrustLine::new(
             Grade::Uncertain,
             format!(
-                "Nothing ran twice in each block, so how far equal runs differ on this machine is not known. Only {} {are} tested.",
+                "Nothing ran twice in each block, so how far equal runs differ on this machine is not known. Only {} {are} tested.{of_intervals}",
                 listed(&tested)
             ),
         );
@@ -765,7 +777,7 @@ mod tests {
         mean.unwrap().differences[0].reaches_throughput = true;
         assert_eq!(
             said(&summary),
-            "mean of B against A: runs are short for the longest requests: a longer --for narrows its interval"
+            "mean of B against A: runs are short for its longest requests (--for)"
         );
     }
 

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::mem::{Discriminant, discriminant};
 
+use judge::checks::hint_beside_keep_alive;
 use judge::named_runs::{NamedRun, diagnostics, is_hidden, named_runs};
 use judge::{Assessment, Grade};
 use model::run::ShareSource;
@@ -64,7 +65,7 @@ pub(crate) fn details(study: &Study) -> ReportTree {
     };
     let seen = [
         endings(&runs),
-        remarks(head.warnings, &runs, matches!(study, Study::Compare(_) | Study::Capacity(_))),
+        remarks(study, head.warnings, &runs),
         server_view::section(&runs),
         server_view::traced(&runs, &sockets),
         server_view::statsd(&runs),
@@ -175,11 +176,10 @@ impl Remark<'_> {
 /// Failed checks, then warnings, then notes, of the study and of its runs. Each sentence stands
 /// once, with the names of all its runs, and so does each hint. A comparison does not say that a
 /// run has too few requests for a percentile: its blocks together have enough.
-fn remarks(
-    of_study: &[Diagnostic],
-    runs: &[NamedRun<'_>],
-    is_comparison: bool,
-) -> Option<ReportSection> {
+fn remarks(study: &Study, of_study: &[Diagnostic], runs: &[NamedRun<'_>]) -> Option<ReportSection> {
+    let is_comparison = matches!(study, Study::Compare(_) | Study::Capacity(_));
+    let compares_keep_alive =
+        matches!(study, Study::Compare(it) if comparison::compares_keep_alive(it));
     let of_runs = runs.iter().flat_map(|NamedRun { name, run }| {
         let has_all = is_comparison && run.tally.response_time_at(0.99).time().is_some();
         let is_said =
@@ -194,6 +194,7 @@ fn remarks(
     let mut remarks: Vec<Remark<'_>> = Vec::new();
     for (label, diagnostic, grade) in all {
         let Assessment { sentence: text, hint, .. } = judge::assess(diagnostic);
+        let hint = if compares_keep_alive { hint_beside_keep_alive(hint) } else { hint };
         match remarks.iter_mut().find(|remark| remark.text == text) {
             Some(known) if known.labels.contains(&label) => {}
             Some(known) => known.labels.push(label),

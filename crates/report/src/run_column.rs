@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use model::comparison::Metric;
 use model::{Nanos, Study};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -90,6 +91,8 @@ pub(crate) enum FigureMark {
     Never,
     /// `?` after a percentile with a wide interval, or of which the generator may be a part.
     Uncertain,
+    /// `?` after a percentile by which arms are compared, if the run alone has too few responses for it.
+    Compared(Metric),
     /// `~` after a rate that was limited by CPUs which server and generator share.
     SharedCpus,
 }
@@ -286,8 +289,9 @@ impl RunColumn {
             {
                 "?"
             }
+            (FigureMark::Compared(metric), _) if run.is_compared_of_few(metric) => "?",
             (FigureMark::SharedCpus, _) if run.verdict == SummaryVerdict::SharedCpus => "~",
-            (FigureMark::Never | FigureMark::Uncertain | FigureMark::SharedCpus, _) => "",
+            (_, _) => "",
         }
     }
 

@@ -31,7 +31,7 @@ pub(crate) const MARKS: [(&str, &str); 3] = [
     ("-", "not known, or too few responses to tell, or unanswered requests could change it"),
     (
         "?",
-        "not known to ± 20 %: by its 95 % interval, by what may be the generator's, or a range because few responses tell",
+        "not known to ± 20 %: by its 95 % interval, by what may be the generator's, or because few responses tell",
     ),
     ("!", "a warning is about this row, and may be about one of its numbers"),
 ];
@@ -75,6 +75,7 @@ pub(crate) static COLUMNS: &[&RunColumn] = &[
     &COMPARED_P50,
     &COMPARED_P95,
     &COMPARED_P99,
+    &TOO_FEW_FOR,
     &TAIL,
     &P50_OF_IDEAL,
     &P99_OF_IDEAL,
@@ -123,6 +124,7 @@ pub(crate) static OF_CLASS: &[&RunColumn] = &[
     &COMPARED_P50,
     &COMPARED_P95,
     &COMPARED_P99,
+    &TOO_FEW_FOR,
     &REQUESTS,
     &FAILED,
     &STATUSES,
@@ -499,9 +501,18 @@ pub(crate) static MAX: RunColumn = RunColumn {
 };
 
 static COMPARED_MEAN: RunColumn = compared("mean", "mean_ms", |run| time_of_arm(run, Metric::Mean));
-static COMPARED_P50: RunColumn = compared("p50", "p50_ms", |run| time_of_arm(run, Metric::P50));
-static COMPARED_P95: RunColumn = compared("p95", "p95_ms", |run| time_of_arm(run, Metric::P95));
-static COMPARED_P99: RunColumn = compared("p99", "p99_ms", |run| time_of_arm(run, Metric::P99));
+static COMPARED_P50: RunColumn = RunColumn {
+    mark: FigureMark::Compared(Metric::P50),
+    ..compared("p50", "p50_ms", |run| time_of_arm(run, Metric::P50))
+};
+static COMPARED_P95: RunColumn = RunColumn {
+    mark: FigureMark::Compared(Metric::P95),
+    ..compared("p95", "p95_ms", |run| time_of_arm(run, Metric::P95))
+};
+static COMPARED_P99: RunColumn = RunColumn {
+    mark: FigureMark::Compared(Metric::P99),
+    ..compared("p99", "p99_ms", |run| time_of_arm(run, Metric::P99))
+};
 
 /// A time that arms are compared by. It is shown even where a single run does not support it,
 /// because all blocks together do.
@@ -624,6 +635,27 @@ static COMPARED_OF_FEW: RunColumn = json_only(|run| {
     let class_or_whole = |quantile| if run.class.is_some() { None } else { of_few(quantile) };
     RunFigure::json_unless_empty(&by_percentile(class_or_whole))
 });
+
+/// The same for CSV, whose numbers have no marks: which percentiles these are.
+static TOO_FEW_FOR: RunColumn = RunColumn {
+    csv: "too_few_responses_for",
+    figure: FigureSource::Of(|run| RunFigure::Word(percentiles_of_few(run))),
+    tables: &[Comparison],
+    presence: |runs| {
+        if runs.iter().all(|run| percentiles_of_few(run).is_empty()) {
+            ColumnPresence::Nowhere
+        } else {
+            ColumnPresence::CsvOnly
+        }
+    },
+    ..PLAIN
+};
+
+fn percentiles_of_few(run: &SummaryRun<'_>) -> String {
+    let is_of_few = |metric: &Metric| run.is_compared_of_few(*metric);
+    let few = [Metric::P50, Metric::P95, Metric::P99].into_iter().filter(is_of_few);
+    few.map(|metric| metric.to_string()).collect::<Vec<_>>().join(" ")
+}
 
 static MISSING: RunColumn =
     json_only(|run| RunFigure::json(&by_percentile(|quantile| run.why_missing(quantile))));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use judge::findings::server_ended;
 use judge::named_runs::{NamedRun, is_hidden, named_runs};
 use judge::trust::{SUMMARY_PERCENTILES, notable_generator_part, rough_interval};
-use model::comparison::ComparisonRun;
+use model::comparison::{ComparisonRun, Metric};
 use model::theory::ClassAlone;
 use model::{
     BodiesStudy, BodyRun, CapacityTrial, ComparisonStudy, CpuUsage, FarGenerator, LoadPlan,
@@ -346,6 +346,12 @@ impl<'a> SummaryRun<'a> {
         };
         let is_rough = || rough_interval(self.run, quantile).is_some() || has_no_ends();
         self.percentile(quantile).is_some() && is_rough() || self.generator_part(quantile).is_some()
+    }
+
+    /// Whether arms are compared by this percentile though the run alone has too few responses for it.
+    pub(crate) fn is_compared_of_few(&self, metric: Metric) -> bool {
+        let arm = self.arm().filter(|_| self.class.is_none());
+        arm.is_some_and(|arm| metric.of_few(arm).is_some())
     }
 
     /// Whether every response is known and ours, so that their distribution can be judged.

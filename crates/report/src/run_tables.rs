@@ -8,14 +8,15 @@ use crate::json_object::JsonObject;
 use crate::run_column::{ColumnPresence, FigureMark, RunColumn, RunTable};
 use crate::run_columns::{COLUMNS, IN_ANSWER, IN_JSON, P50};
 use crate::run_summary::{SummaryRun, SummaryVerdict};
-use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
+use crate::tree::{ColumnBand, DataTable, TableCell, TableColumn, TableRow};
 
 /// The table of a study's runs in a full report.
 pub(crate) fn table(study: &Study) -> DataTable {
     let table = RunTable::of(study);
     let runs = SummaryRun::all_of(study);
     let columns = columns_of(table, &runs);
-    let rows = runs.iter().map(|run| TableRow::new(columns.iter().map(|column| column.cell(run))));
+    let rows =
+        runs.iter().map(|run| TableRow::new(columns.iter().map(|column| full_cell(run, column))));
     DataTable {
         lead: match table {
             RunTable::Sweep | RunTable::OtherGenerator | RunTable::Comparison => 4,
@@ -74,6 +75,16 @@ fn answer_row(run: &SummaryRun<'_>, columns: &[&RunColumn]) -> TableRow {
         }
         None => TableRow::new(columns.iter().map(|column| answer_cell(run, column))),
     }
+}
+
+/// A figure in a full report, with its mark if arms are compared by it though few responses of the run
+/// tell of it.
+fn full_cell(run: &SummaryRun<'_>, column: &RunColumn) -> TableCell {
+    let mut cell = column.cell(run);
+    if let FigureMark::Compared(_) = column.mark {
+        cell.text += column.mark_of(run);
+    }
+    cell
 }
 
 /// A figure and its mark, or room for one.

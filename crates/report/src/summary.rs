@@ -12,6 +12,7 @@ use crate::measured::{self, StudyHead};
 pub use crate::run_summary::{SummaryRun, SummaryVerdict};
 use judge::Grade;
 use judge::ResponseCheckResult;
+use judge::checks::hint_beside_keep_alive;
 use judge::expectations::{self, ExpectationResult};
 use judge::next::{NextCommand, next_commands};
 use judge::trust::{TrustLine, trust};
@@ -227,7 +228,10 @@ fn trust_lines(
         let has_steps = named.iter().any(|named| !named.run.steps.is_empty());
         return trust(study, named, if has_steps { &[] } else { named });
     };
-    let of_runs = trust(study, &comparison::sound_runs(compared), &[]);
+    let mut of_runs = trust(study, &comparison::sound_runs(compared), &[]);
+    if comparison::compares_keep_alive(compared) {
+        of_runs.iter_mut().for_each(|line| line.hint = line.hint.map(hint_beside_keep_alive));
+    }
     let (mut lines, doubts): (Vec<TrustLine>, Vec<TrustLine>) =
         of_runs.into_iter().partition(|line| line.mark == Grade::Passed);
     lines.extend(comparison::trust(compared, comparison));

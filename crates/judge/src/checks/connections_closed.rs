@@ -60,6 +60,14 @@ const OLD_PUMA: KeepAliveLimit = KeepAliveLimit {
 /// anew whenever the connection was idle. Other servers send no `Server` header either.
 const MAYBE_OLD_PUMA: &str = "if it is a Puma before 7, it does that after ten responses in a row while other connections wait to be accepted (max_fast_inline): their next requests include a connect; use -k to compare without keep-alive";
 
+/// What the hints end with.
+const ADVICE: &str = "; use -k to compare without keep-alive";
+
+/// A hint without the advice to compare without keep-alive, for a comparison that does so already.
+pub fn hint_beside_keep_alive(hint: &'static str) -> &'static str {
+    hint.strip_suffix(ADVICE).unwrap_or(hint)
+}
+
 /// Closings are rare where there were at least this many times as many requests.
 const RARE: u64 = 1000;
 
@@ -153,6 +161,14 @@ fn limit_of(answers: u64, server: Option<&str>) -> Option<&'static KeepAliveLimi
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_comparison_without_keep_alive_is_not_advised_to_make_one() {
+        for hint in [OLD_PUMA.hint, MAYBE_OLD_PUMA] {
+            assert!(hint_beside_keep_alive(hint).ends_with("include a connect"), "{hint}");
+        }
+        assert_eq!(hint_beside_keep_alive("run longer"), "run longer");
+    }
 
     #[test]
     fn the_servers_own_setting_is_named_where_it_is_known() {

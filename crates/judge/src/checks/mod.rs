@@ -64,6 +64,7 @@ mod unstamped;
 mod workers_changed;
 
 pub(crate) use self::connections_closed::TURN_OF_OLD_PUMA;
+pub use self::connections_closed::hint_beside_keep_alive;
 use model::theory::ServiceTime;
 use model::{
     Diagnostic, EndedBy, LaneFacts, LoadPlan, Nanos, Pace, Placement, Run, ServerFacts, Timing,

@@ -253,13 +253,17 @@ pub(super) fn by_change(summary: &SummaryComparison, has_all: bool) -> DataTable
     let is_tested = deciding.iter().any(|row| row.is_tested());
     let of_deciding = deciding.iter().flat_map(|row| {
         let figures = TableColumn::new(super::titled(row));
-        let tested = [("interval, %", 6), ("verdict", 1)]
+        let tested = [("interval, %", 7), ("verdict", 5)]
             .map(|(name, leaves)| TableColumn::new(name).leaving(leaves));
         std::iter::once(figures).chain(tested.into_iter().filter(|_| is_tested))
     });
     let beside = beside_what_decides(summary);
+    let titled = |row: &ComparedMetric| match row.metric {
+        Metric::Cpu => "CPU ms".to_owned(),
+        _ => super::titled(row),
+    };
     let of_others =
-        beside.iter().map(|(row, leaves)| TableColumn::new(super::titled(row)).leaving(*leaves));
+        beside.iter().map(|(row, leaves)| TableColumn::new(titled(row)).leaving(*leaves));
     let leading = ["what changes", "with"].map(TableColumn::new).into_iter();
     let columns: Vec<TableColumn> = leading.chain(of_deciding).chain(of_others).collect();
     let rows = pairs.map(|(pair, change)| {
@@ -306,8 +310,8 @@ fn beside_what_decides(summary: &SummaryComparison) -> Vec<(&ComparedMetric, u8)
         (Metric::P50, 3),
         (Metric::P99, 2),
         (Metric::Mean, 4),
-        (Metric::Throughput, 5),
-        (Metric::Cpu, 7),
+        (Metric::Throughput, 6),
+        (Metric::Cpu, 8),
     ];
     let known = of_each.into_iter().filter_map(|(it, leaves)| Some((summary.metric(it)?, leaves)));
     known.filter(|(row, _)| !row.decides).collect()
@@ -410,7 +414,7 @@ mod tests {
         let summary = crate::comparison::summary(&testkit::comparison::combinations());
         let table = by_change(&summary, false);
         for (columns, left) in
-            [(110, "interval | CPU a request"), (80, "interval | throughput | CPU a request")]
+            [(110, "interval | CPU"), (80, "interval | verdict | throughput | CPU")]
         {
             let narrowed = text::narrowed(&table, 0, Width::of(columns));
             let leading = narrowed.table.columns.iter().take(narrowed.table.lead);

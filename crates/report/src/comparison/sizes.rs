@@ -55,7 +55,13 @@ pub(super) fn table_with_blocks(summary: &SummaryComparison) -> Option<DataTable
     let single = |text: String| format!("{text} (1 run)");
     let overload = row(looks, "in overload, /s (1 run)".to_owned(), &in_overload);
     let rate = number::rate_in_words(rate);
-    let times = [Metric::Mean, Metric::P95, Metric::P99].into_iter().filter_map(|metric| {
+    // Of a size that was not compared, p95 is all that is known.
+    let has_single_times = looks
+        .iter()
+        .any(|look| arm(look).is_none() && look.at_rate.is_some_and(|it| it.p95.is_some()));
+    let shown = [Metric::Mean, Metric::P95, Metric::P99].into_iter();
+    let shown = shown.filter(|metric| *metric != Metric::P95 || has_single_times);
+    let times = shown.filter_map(|metric| {
         let of_blocks = summary.metric(metric)?;
         let star = if of_blocks.decides { " *" } else { "" };
         let name = format!("{} at {rate}/s, ms{star}", summary::name(metric));

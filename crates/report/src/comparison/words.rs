@@ -164,7 +164,8 @@ fn told_early(summary: &SummaryComparison) -> Vec<String> {
             }
             let tested = row.difference(&pair.base, &pair.arm).filter(|_| row.is_tested());
             if let Some(difference) = tested {
-                return ComparedRow { row, difference }.told();
+                let told = ComparedRow { row, difference }.told();
+                return ToldChange { verdict: None, ..told };
             }
             // Where nothing can be decided, a direction is no verdict.
             ToldChange { name, verdict: None, figures, is_in_every_run: true }
@@ -517,7 +518,11 @@ impl ComparedRow<'_> {
             _ if self.row.decides && is_hardly_certain(self.difference) => {
                 figures(self.row, self.difference)
             }
-            Some(_) if !self.row.decides && is_hardly_certain(self.difference) => {
+            Some(_)
+                if !self.row.decides
+                    && !self.difference.is_in_every_run
+                    && is_hardly_certain(self.difference) =>
+            {
                 let Difference { blocks, blocks_beyond_margin: beyond, .. } = self.difference;
                 format!("{figures_alone} (in {beyond} of {blocks} blocks)")
             }
@@ -720,7 +725,7 @@ mod tests {
         let said = sentence(&crate::comparison::summary(&study));
         let lines: Vec<&str> = said.lines().collect();
         assert!(
-            lines.len() > 1 && lines[0].starts_with("-k on 6.6.1: p50 worse, 41.5 → 46.2 ms"),
+            lines.len() > 1 && lines[0].starts_with("-k on 6.6.1: p50 41.5 → 46.2 ms"),
             "{said}"
         );
         assert_eq!(lines.last(), Some(&few), "{said}");
@@ -733,7 +738,7 @@ mod tests {
         study.plan.question = ComparisonQuestion::Change;
         study.runs.retain(|run| run.block <= 6);
         let said = sentence(&crate::comparison::summary(&study));
-        assert!(said.starts_with("6.6.1 -k against 6.6.1: p50 worse, "), "{said}");
+        assert!(said.starts_with("6.6.1 -k against 6.6.1: p50 41.5 → "), "{said}");
         assert!(said.ends_with("6 blocks tell nothing, 7 could."), "{said}");
     }
 
