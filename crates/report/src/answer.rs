@@ -337,7 +337,9 @@ impl<'a> AnswerLayout<'a> {
             text += &self.table(is_full);
             text += &self.classes(is_full);
             let few = self.summary.comparison.as_ref().and_then(comparison::few_responses_noted);
-            few.iter().for_each(|few| wrap(&mut text, self.width, "  ", few));
+            if let Some(few) = few {
+                wrap(&mut text, self.width, "  ", few);
+            }
             return text;
         } else if self.is_of_pairs() {
             // A sentence for each pair says what the table has, and who reads on looks it up there.

@@ -153,11 +153,8 @@ pub(crate) fn legend(summary: &SummaryComparison) -> Option<String> {
     };
     let means = summary.metric(Metric::Mean).into_iter().flat_map(|row| &row.differences);
     let widened = means.filter(|it| it.reaches_throughput);
-    let widened = widened.filter_map(|it| {
-        let letters = || Some(pairs::letters(it));
-        if are_combinations { pairs::asked_in_sentence(summary, it) } else { letters() }
-    });
-    let widened: Vec<String> = widened.collect();
+    // Where arms combine settings, the note has to be short.
+    let widened: Vec<String> = widened.filter(|_| !are_combinations).map(pairs::letters).collect();
     let of_means = (!widened.is_empty()).then(|| {
         format!("mean of {}: runs are short for its longest requests (--for)", listed(&widened))
     });

@@ -230,7 +230,9 @@ fn trust_lines(
     };
     let mut of_runs = trust(study, &comparison::sound_runs(compared), &[]);
     if comparison::compares_keep_alive(compared) {
-        of_runs.iter_mut().for_each(|line| line.hint = line.hint.map(hint_beside_keep_alive));
+        for line in &mut of_runs {
+            line.hint = line.hint.map(hint_beside_keep_alive);
+        }
     }
     let (mut lines, doubts): (Vec<TrustLine>, Vec<TrustLine>) =
         of_runs.into_iter().partition(|line| line.mark == Grade::Passed);

@@ -439,10 +439,10 @@ fn best_of_equal_sizes(
         let larger = summary.is_largest_best.then_some(larger);
         return [format!("{best} is best: {name} {figures}.")].into_iter().chain(larger).collect();
     }
-    let mut parts = vec![if !ranking.level_with.is_empty() {
-        format!("{best} has the best {name}, but not alone: {figures}.")
-    } else {
+    let mut parts = vec![if ranking.level_with.is_empty() {
         format!("{best} has the best {name}, as far as can be told: {figures}.")
+    } else {
+        format!("{best} has the best {name}, but not alone: {figures}.")
     }];
     if !ranking.level_with.is_empty() {
         let level: Vec<String> =

@@ -193,12 +193,6 @@ pub(super) fn not_asked(summary: &SummaryComparison) -> Vec<(&Difference, ArmCha
     pairs
 }
 
-/// What the conclusion calls this pair, if it tells of it.
-pub(super) fn asked_in_sentence(summary: &SummaryComparison, pair: &Difference) -> Option<String> {
-    let (_, change) = asked(summary).into_iter().find(|(it, _)| is_pair(it, pair))?;
-    Some(change.in_sentence(summary.called(&pair.base)))
-}
-
 /// Whether both are of the same arms.
 fn is_pair(one: &Difference, other: &Difference) -> bool {
     one.base == other.base && one.arm == other.arm

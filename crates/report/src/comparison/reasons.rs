@@ -159,13 +159,11 @@ fn turns(study: &ComparisonStudy) -> Option<String> {
         .copied()
         .filter(|arm| !one_in_20_is_slow(*arm) && !one_in_100_is_slow(*arm))
         .collect();
-    let names = in_order.iter().map(|arm| study.plan.called(*arm)).collect::<Vec<_>>();
     let let_each = match in_order.len() {
-        0 => String::new(),
-        1 if without.len() == 1 => ", the other lets each wait its turn".to_owned(),
-        1 => format!(", {} lets each wait its turn", listed(&names)),
-        all if all == without.len() => ", the others let each wait its turn".to_owned(),
-        _ => format!(", {} let each wait its turn", listed(&names)),
+        // Those that do not are named, which says it of the others.
+        all if all < without.len() => "",
+        1 => ", the other lets each wait its turn",
+        _ => ", the others let each wait its turn",
     };
     let not_in_order =
         without.iter().copied().filter(|arm| !in_order.is_empty() && !in_order.contains(arm)).map(

@@ -30,7 +30,9 @@ const STAY: usize = 6;
 /// What single runs of each size did, with a column for each size, so that the eye follows a figure
 /// from size to size.
 pub(super) fn table(looks: &[SizeLook]) -> Option<DataTable> {
-    let overload = row(looks, "in overload, /s".to_owned(), &in_overload);
+    let overload = row(looks, "in overload, /s".to_owned(), &|look| {
+        Some(number::significant(look.rate_per_s))
+    });
     let times = rate(looks).map(|rate| {
         let rate = number::rate_in_words(rate);
         let time = |time: Option<Nanos>| time.map(number::milliseconds);
@@ -52,8 +54,9 @@ pub(super) fn table_with_blocks(summary: &SummaryComparison) -> Option<DataTable
     };
     let runs = looks.iter().filter_map(|look| Some(arm(look)?.runs)).max();
     let Some((runs, rate)) = runs.zip(summary.rate_per_s) else { return table(looks) };
-    let single = |text: String| format!("{text} (1 run)");
-    let overload = row(looks, "in overload, /s (1 run)".to_owned(), &in_overload);
+    let overload = row(looks, "in overload, /s (1 run)".to_owned(), &|look| {
+        Some(number::significant(look.rate_per_s))
+    });
     let rate = number::rate_in_words(rate);
     // Of a size that was not compared, p95 is all that is known.
     let has_single_times = looks
@@ -65,22 +68,18 @@ pub(super) fn table_with_blocks(summary: &SummaryComparison) -> Option<DataTable
         let of_blocks = summary.metric(metric)?;
         let star = if of_blocks.decides { " *" } else { "" };
         let name = format!("{} at {rate}/s, ms{star}", summary::name(metric));
-        Some(row(looks, name, &|look| match arm(look) {
-            Some(arm) => Some(number::or_none(of_blocks.median(&arm.letter), number::significant)),
-            None => {
-                let at_rate = look.at_rate.filter(|at_rate| at_rate.p95.is_some())?;
-                let time = at_rate.p95.filter(|_| metric == Metric::P95);
-                let time = time.map(|time| single(number::milliseconds(time)));
-                Some(number::or_none(time, |text| text))
+        Some(row(looks, name, &|look| {
+            if let Some(arm) = arm(look) {
+                return Some(number::or_none(of_blocks.median(&arm.letter), number::significant));
             }
+            let p95 = look.at_rate?.p95?;
+            let time = Some(p95).filter(|_| metric == Metric::P95);
+            let time = time.map(|time| format!("{} (1 run)", number::milliseconds(time)));
+            Some(number::or_none(time, |text| text))
         }))
     });
     let rows = std::iter::once(overload).chain(times).collect();
     of_sizes(looks, format!("medians of {}", count_of(u64::from(runs), "run")), rows)
-}
-
-fn in_overload(look: &SizeLook) -> Option<String> {
-    Some(number::significant(look.rate_per_s))
 }
 
 /// A row of a table of sizes; a size without a figure says why.
