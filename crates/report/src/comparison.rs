@@ -739,9 +739,8 @@ fn trust_by_control(study: &ComparisonStudy, summary: &SummaryComparison) -> Tru
             .hint("leave the machine alone meanwhile, and run longer (--for)");
     }
     let most = change_words::plain_percent(control.estimate.unwrap_or_default().abs());
-    let sentence = format!(
-        "{base}, run twice in each block, differs from itself overall by at most {most} ({name})."
-    );
+    let sentence =
+        format!("{base}, run twice in each block, differs overall by at most {most} ({name}).");
     TrustLine::new(Grade::Passed, change_words::sentence_of(sentence))
 }
 
