@@ -73,11 +73,13 @@ impl From<Width> for AnswerRoom {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct AnswerParts {
     doubts: usize,
+    /// What to do about a doubt, and the note below a table of pairs.
     has_hints: bool,
     /// Whether what speaks for the figures stands beside a doubt about them.
     has_passed: bool,
     commands: usize,
     reasons: usize,
+    /// A picture of a load, or the table below the answer to which size to take.
     has_pictures: bool,
     /// Whether the lines that say what was measured stand above the figures.
     has_setup: bool,
@@ -333,6 +335,9 @@ impl<'a> AnswerLayout<'a> {
         } else if self.is_size_search() {
             // Whoever asks how many threads reads this, and perhaps the tables.
             text += &self.sentence();
+            if !parts.has_pictures {
+                return text;
+            }
             text += if is_full { "\n" } else { "" };
             text += &self.table(is_full);
             text += &self.classes(is_full);
@@ -347,7 +352,7 @@ impl<'a> AnswerLayout<'a> {
             text += "\n";
             text += &self.table(is_full);
             text += &self.classes(is_full);
-            if let Some(legend) = legend(self.summary) {
+            if let Some(legend) = legend(self.summary).filter(|_| parts.has_hints) {
                 wrap(&mut text, self.width, "  ", &legend);
             }
             return text;
@@ -515,6 +520,12 @@ impl<'a> AnswerLayout<'a> {
             hidden.map(|(count, what)| number::count_of(*count as u64, what)).collect();
         if !parts.has_pictures && self.summary.command == "load" {
             hidden.push("1 picture".to_owned());
+        }
+        if !parts.has_pictures && self.is_size_search() {
+            hidden.push("the table of sizes".to_owned());
+        }
+        if !parts.has_hints && self.is_of_pairs() {
+            hidden.push("1 note".to_owned());
         }
         if !parts.has_setup {
             hidden.push("the setup".to_owned());
