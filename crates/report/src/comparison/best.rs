@@ -116,7 +116,7 @@ fn under_conditions(summary: &SummaryComparison, best: &str) -> String {
     judge::words::capitalised(&format!("{begin}{best}"))
 }
 
-/// `2 x 3 (+582 %; ever more requests waited in 4 of 20 runs)`
+/// `2 x 3 (mean +582 %; ever more requests waited in 4 of 20 runs)`
 fn behind_in_words(
     summary: &SummaryComparison,
     row: &ComparedMetric,
@@ -125,8 +125,10 @@ fn behind_in_words(
 ) -> String {
     let waited = overloaded_runs(summary, row, letter)
         .map(|runs| format!("; ever more requests waited in {runs}"));
+    // Beside changes of p99 it has to be said that this is none.
+    let of = summary.rate_per_s.map(|_| format!("{} ", row.metric)).unwrap_or_default();
     let change = percent(estimate, 0);
-    format!("{} ({change} %{})", summary.called(letter), waited.unwrap_or_default())
+    format!("{} ({of}{change} %{})", summary.called(letter), waited.unwrap_or_default())
 }
 
 /// Sentences about a size, of which the first says to take it, with what it can do at most on a line of its
