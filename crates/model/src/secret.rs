@@ -249,8 +249,13 @@ pub fn what_to_put(words: &[String]) -> Option<String> {
 fn what_is_hidden(option: &str, head: &str, rest: &str) -> String {
     let name_of = |text: &str| text[name_start(text, text.len())..].to_owned();
     let flag = if head.is_empty() { option } else { head };
+    // `"password":"`, whose quotes are escaped within another.
+    let in_json = head.strip_suffix('"').map(|head| head.trim_end_matches(['\\', '"', ' ']));
+    let in_json = in_json.and_then(|head| head.strip_suffix(':'));
     if rest.starts_with('@') {
         "user and password of the URL".to_owned()
+    } else if let Some(head) = in_json {
+        format!("the value of {}", name_of(head.trim_end_matches(['\\', '"', ' '])))
     } else if let Some(head) = head.strip_suffix([' ', ':']) {
         format!("the value of {}", name_of(head.trim_end_matches([' ', ':'])))
     } else if let Some(head) = head.strip_suffix('=').filter(|head| !head.starts_with('-')) {
@@ -647,8 +652,14 @@ fn values_of_headers(text: &str, is_word: bool) -> Vec<Range<usize>> {
         if quoted.is_some() {
             let inner = value.trim_start_matches('\\');
             let (skipped, end) = if inner.starts_with(['"', '\'']) {
-                let skipped = value.len() - inner.len() + 1;
-                (skipped, next_of(text, value_start + skipped, |c| c == '"' || c == '\''))
+                let escapes = value.len() - inner.len();
+                let skipped = escapes + 1;
+                let end = next_of(text, value_start + skipped, |c| c == '"' || c == '\'');
+                // JSON within quotes: its closing quote is escaped as its opening one.
+                let value = &text[value_start + skipped..end];
+                let shorter = value.trim_end_matches('\\').len();
+                let is_escaped = escapes > 0 && value.len() > shorter;
+                (skipped, if is_escaped { value_start + skipped + shorter } else { end })
             } else {
                 (0, values_of_json.from(value_start))
             };
@@ -810,6 +821,11 @@ mod tests {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             assert_eq!(what_to_put(&words).as_deref(), expected, "{line}");
         }
+        // JSON in quotes of a mix keeps its own, so that the line can be typed again.
+        let mix = r#"POST /login -d "{\"user\":\"x\",\"password\":\"hunter2\",\"a\":1}""#;
+        let words = masked_words(&["--mix".to_owned(), mix.to_owned()]);
+        assert_eq!(words[1], mix.replace("hunter2", SECRET));
+        assert_eq!(what_to_put(&words).as_deref(), Some("for (secret) put the value of password"));
         let header = ["-H", "X-Api-Key: (secret)"].map(str::to_owned);
         let expected =
             "for (secret) put the value of X-Api-Key, or the headers in a file: -H @FILE";

@@ -152,7 +152,10 @@ fn refuse_placeholder(words: &[String]) -> Result<(), Mistake> {
             let (flag, value) = match flags.iter().copied().find(letter) {
                 // `-dBODY`
                 Some(flag) => (flag, word[flag.len()..].trim_start_matches('=')),
-                None => word.split_once('=').unwrap_or((before, word)),
+                // `--mix=…`; a `--mix` of its own may have an `=` in a URL.
+                None => {
+                    word.split_once('=').filter(|_| word.starts_with('-')).unwrap_or((before, word))
+                }
             };
             match flags {
                 [] => command_lines::stands_for(word, placeholder),
