@@ -70,14 +70,10 @@ impl Diagnosis {
         let now: Vec<String> = waits::threads(seen).into_iter().chain(waits::who(seen)).collect();
         let now = Some(now.join(" ")).filter(|now| !now.is_empty());
         let accepting = AcceptWait::of(seen).filter(|_| wait.is_some());
-        let all_are_busy = seen.busy() >= seen.slots();
-        let held = seen.held_by_count().filter(|_| all_are_busy);
+        let all_busy = seen.busy().filter(|busy| Some(*busy) >= seen.slots());
+        let held = all_busy.zip(seen.rate_now());
+        let held = held.map(|(busy, rate)| Nanos::from_secs_f64(f64::from(busy) / rate));
         let held = held.or_else(|| held_by_kernel(seen, &found));
-        let by_both = || {
-            let busy = seen.busy().filter(|_| all_are_busy)?;
-            Some(Nanos::from_secs_f64(f64::from(busy) / seen.answered_rate()?))
-        };
-        let held = held.or_else(by_both);
         let turns = turns(seen, &found);
         let how_long = wait.map(|wait| {
             if let Some(accepting) = &accepting {
@@ -205,11 +201,15 @@ fn estimate(
     };
     let waiting = || format!("{} waiting", seen.waiting());
     match (accepting, wait) {
-        (Some(accepting), _) => Some(format!(
-            "{} / {} accepted per second, by the kernel's counts",
-            waiting(),
-            number::significant(accepting.accepted_per_s)
-        )),
+        (Some(accepting), _) => {
+            let accepted = number::significant(accepting.accepted_per_s);
+            let counted = if is_served_in_a_row(seen, accepting.requests) {
+                "a tenth of the requests per second"
+            } else {
+                "by the kernel's counts"
+            };
+            Some(format!("{} / {accepted} accepted per second, {counted}", waiting()))
+        }
         (None, Some(_)) => Some(format!("{} / {rate}", waiting())),
         (None, None) => {
             takes(seen)?;
@@ -371,7 +371,8 @@ pub struct AcceptWait {
     /// How long a connection waits, by Little's law: connections that wait / those that are accepted a
     /// second. In a steady state as many are closed.
     pub each: Nanos,
-    /// Connections that are accepted a second.
+    /// Connections that are accepted a second; where Puma serves ten requests of each in a row, a tenth of
+    /// the requests.
     pub accepted_per_s: f64,
     /// How many requests a connection sends: one of so many waits.
     pub requests: f64,

@@ -34,10 +34,11 @@ fn of_found(seen: &WatchEvidence, found: &Found) -> Vec<String> {
         Found::Guess(_) => settle(seen),
         Found::Known(limit) if uneven::is_so(seen) && others_would_do_more(seen, limit) => {
             let mut lines = against(seen, limit);
-            // One at a time stays one at a time on however many threads.
+            // One at a time stays one at a time on however many threads, so what helps against that is
+            // first.
             let is_inside = matches!(limit, Limit::InsideApp { .. });
-            lines
-                .insert(usize::from(is_inside).min(lines.len()), uneven::attempt(seen, !is_inside));
+            let first = if is_inside { 1.min(lines.len()) } else { 0 };
+            lines.insert(first, uneven::attempt(seen, !is_inside));
             lines
         }
         Found::Known(limit) => against(seen, limit),
@@ -195,13 +196,15 @@ fn watch_what_is_asked(seen: &WatchEvidence) -> String {
 fn with_twice_the_threads(seen: &WatchEvidence) -> Option<String> {
     const WORTH_IT: f64 = 1.1;
     const USED_UP: f64 = 0.9;
+    /// So many CPUs used by others matter.
+    const NOTABLE: f64 = 0.5;
     let rate = seen.rate_now()?;
     let slots = f64::from(seen.slots().filter(|slots| *slots > 0)?);
     let in_flight = f64::from(seen.busy_or_taken()? + seen.waiting());
     let cpu = seen.cpu.filter(|cpu| *cpu > 0.0)?;
     let others = seen.busy_cpus.map_or(0.0, |busy| (busy - cpu).max(0.0));
     // How much of them the server would get then is the kernel's to share out.
-    if others >= 0.5 && others + cpu > USED_UP * seen.cpus? {
+    if others >= NOTABLE && others + cpu > USED_UP * seen.cpus? {
         return None;
     }
     let processes = if seen.is_ruby { seen.workers.len() as f64 } else { f64::INFINITY };
