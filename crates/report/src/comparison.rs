@@ -122,11 +122,6 @@ pub(crate) fn compares_keep_alive(study: &ComparisonStudy) -> bool {
     study.plan.arms.iter().any(|arm| !arm.stream.keep_alive)
 }
 
-/// In how many runs there are too few responses for a p99, of an answer without other notes.
-pub(crate) fn few_responses_noted(summary: &SummaryComparison) -> Option<&str> {
-    summary.few_responses.as_deref()
-}
-
 /// Notes for readers who divide the medians and find another change, or who find an interval of means
 /// wider than the runs differ. Where the best arm is asked for, a median of means decides, and that is
 /// said in any case.

@@ -151,8 +151,8 @@ pub struct ComparedMetric {
     /// figure; arms without such runs are left out.
     #[serde(skip)]
     pub overloaded: BTreeMap<String, u32>,
-    /// If it is not tested, or has too few blocks for that, the pairs of which every run of one arm is beyond every run of the other:
-    /// the letters of base and arm.
+    /// If it is not tested, or has too few blocks for that, the pairs of which every run of one arm is
+    /// beyond every run of the other: the letters of base and arm.
     #[serde(skip)]
     pub apart: Vec<[String; 2]>,
     /// How far the control is from the base.
@@ -214,8 +214,7 @@ impl ComparedMetric {
 
     /// Whether a pair has enough blocks for a test.
     pub fn is_tested(&self) -> bool {
-        let has_few = |it: &Difference| matches!(it.doubt, Some(ComparisonDoubt::FewBlocks { .. }));
-        !self.differences.iter().all(has_few)
+        !self.differences.iter().all(Difference::has_few_blocks)
     }
 
     /// The difference of an arm from `base`, turned round if it was tested in the other direction.
@@ -853,6 +852,11 @@ fn rounded(value: f64, parts: f64) -> f64 {
 }
 
 impl Difference {
+    /// Whether there are too few blocks to test it.
+    pub fn has_few_blocks(&self) -> bool {
+        matches!(self.doubt, Some(ComparisonDoubt::FewBlocks { .. }))
+    }
+
     /// Without an estimate or an end of its interval that overloaded runs make infinite.
     fn without_endless(self) -> Difference {
         let ends = self.interval.unwrap_or_default();

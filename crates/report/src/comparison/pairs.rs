@@ -2,7 +2,7 @@
 //! decides, and those of pairs without the base. Where arms combine settings (two versions, each
 //! with and without `-k`), the pairs that differ in one of them are shown, by what it changes.
 
-use model::comparison::{ComparedMetric, ComparisonDoubt, ComparisonQuestion, Difference, Metric};
+use model::comparison::{ComparedMetric, ComparisonQuestion, Difference, Metric};
 
 use super::summary::{self, SummaryArm, SummaryComparison, shortened};
 use super::{change as change_of, verdict_of};
@@ -287,7 +287,7 @@ pub(super) fn by_change_in_short(summary: &SummaryComparison) -> DataTable {
     let rows = in_one_setting(summary).into_iter().map(|(pair, change)| {
         let of_metrics = metrics.iter().map(|row| {
             let medians = summary::medians(row, pair);
-            let tested = row.difference(&pair.base, &pair.arm).filter(|it| !has_few_blocks(it));
+            let tested = row.difference(&pair.base, &pair.arm).filter(|it| !it.has_few_blocks());
             let verdict = tested.map(|it| format!(", {}", verdict_of(row.metric, it)));
             format!("{medians}{}", verdict.unwrap_or_default())
         });
@@ -309,10 +309,6 @@ fn beside_what_decides(summary: &SummaryComparison) -> Vec<(&ComparedMetric, u8)
     ];
     let known = of_each.into_iter().filter_map(|(it, leaves)| Some((summary.metric(it)?, leaves)));
     known.filter(|(row, _)| !row.decides).collect()
-}
-
-fn has_few_blocks(difference: &Difference) -> bool {
-    matches!(difference.doubt, Some(ComparisonDoubt::FewBlocks { .. }))
 }
 
 /// Where the arms do not combine settings, a row for each pair with what decides: of pairs that the main

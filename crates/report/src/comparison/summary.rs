@@ -4,8 +4,8 @@ use judge::others_beyond;
 use judge::size_search::enough_for_rate;
 use judge::tried_sizes::{largest_is_best, serves_in_turns};
 use model::comparison::{
-    ArmRanking, ComparedMetric, ComparisonDoubt, ComparisonFindings, ComparisonLoad,
-    ComparisonQuestion, ComparisonVerdict, Difference, Metric, SizeLook, median,
+    ArmRanking, ComparedMetric, ComparisonFindings, ComparisonLoad, ComparisonQuestion,
+    ComparisonVerdict, Difference, Metric, SizeLook, median,
 };
 use model::{ComparisonStudy, CpuUsage};
 use serde::{Serialize, Serializer};
@@ -80,7 +80,7 @@ pub struct SummaryComparison {
     pub reasons: Vec<String>,
     /// In how many runs there are too few responses for a p99 that is shown and does not decide.
     #[serde(skip)]
-    pub(super) few_responses: Option<String>,
+    pub(crate) few_responses: Option<String>,
     /// The arms and their load, a line each.
     #[serde(skip)]
     pub(crate) setup: Vec<String>,
@@ -241,10 +241,8 @@ impl SummaryComparison {
             .compared()
             .map(|arm| Some((arm.slots?, arm.letter.as_str())))
             .collect::<Option<_>>()?;
-        let is_untested = |it: &Difference| {
-            matches!(it.doubt, Some(ComparisonDoubt::FewBlocks { .. }))
-                || it.interval.is_none() && it.at_least.is_none()
-        };
+        let is_untested =
+            |it: &Difference| it.has_few_blocks() || it.interval.is_none() && it.at_least.is_none();
         let tail = self.metric(Metric::P99).filter(|tail| !tail.decides);
         let verdicts = |taken: &str, other: &str| -> Vec<ComparisonVerdict> {
             let rows = std::iter::once(row).chain(tail);

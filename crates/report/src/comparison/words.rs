@@ -230,10 +230,7 @@ fn rows_between<'a>(summary: &'a SummaryComparison, base: &str, arm: &str) -> Ve
 
 /// Whether there were enough blocks to test the metrics that decide.
 fn has_enough_blocks(summary: &SummaryComparison, base: &str, arm: &str) -> bool {
-    let has_few = |difference: &Difference| {
-        matches!(difference.doubt, Some(ComparisonDoubt::FewBlocks { .. }))
-    };
-    !summary.deciding().any(|row| row.difference(base, arm).is_some_and(has_few))
+    !summary.deciding().any(|row| row.difference(base, arm).is_some_and(Difference::has_few_blocks))
 }
 
 /// That there are too few blocks to tell anything, where several arms or metrics would each say it.
