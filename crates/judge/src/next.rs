@@ -794,21 +794,17 @@ fn rate_below_limit(study: &LoadStudy) -> Option<NextCommand> {
         "--allow-net",
     ];
     let limit = study.plan.thresholds.iter().find_map(upper_limit)?;
-    let objective = format!("--objective {} --budget 5m", quoted(&limit.to_string()));
-    let dropped = [AMOUNT.as_slice(), &DURATION, &RAMP, &JUDGED, &ONLY_OF_LOAD].concat();
-    let line = edited(&study.command_line, &objective, &dropped);
+    let dropped = [AMOUNT.as_slice(), &RAMP, &JUDGED, &ONLY_OF_LOAD].concat();
+    let line = edited(&study.command_line, "", &dropped);
     let arguments = line.strip_prefix(LOAD)?;
     let is_of_both = |word: &String| {
         let flag = word.split('=').next().unwrap_or(word);
         !word.starts_with('-') || OF_BOTH.contains(&flag)
     };
-    let typed = shlex::split(arguments)?;
-    let own = typed.len().saturating_sub(shlex::split(&objective)?.len());
+    let objective = quoted(&limit.to_string());
+    let search = format!("longtail capacity {arguments} --objective {objective} --budget 5m");
     let why = format!("the most requests/s with {limit}");
-    typed[..own]
-        .iter()
-        .all(is_of_both)
-        .then(|| command(format!("longtail capacity {arguments}"), &why))
+    shlex::split(arguments)?.iter().all(is_of_both).then(|| command(search, &why))
 }
 
 /// The limit that keeps the response times of all requests below the threshold, if the threshold is

@@ -144,31 +144,11 @@ pub fn painted(
         leave(&mut parts);
         text = layout.on_screen(study, parts);
     }
-    // Where a later one made room, a reason comes back, what speaks for the figures, then doubts and
-    // commands. Of what speaks for them and against them one part is enough.
-    let fits = |text: &str| rows.is_none_or(|rows| text.lines().count() <= rows);
-    if parts != all && fits(&text) {
-        let mut show_where_it_fits = |parts| {
-            let shown = layout.on_screen(study, parts);
-            text = if fits(&shown) { shown } else { std::mem::take(&mut text) };
-        };
-        for reasons in [parts.reasons, parts.reasons.max(1)] {
-            for has_passed in [parts.has_passed, true] {
-                // That a study was interrupted is a doubt, and stays.
-                let has_line = has_passed && !summary.interrupted && layout.has_passed_line();
-                let fewest = if has_line { 0 } else { parts.doubts };
-                for doubts in fewest..=all.doubts {
-                    for commands in parts.commands..=all.commands {
-                        show_where_it_fits(AnswerParts {
-                            doubts,
-                            has_passed,
-                            commands,
-                            reasons,
-                            ..parts
-                        });
-                    }
-                }
-            }
+    if let Some(rows) = rows.filter(|rows| parts != all && text.lines().count() <= *rows) {
+        let more = layout.coming_back(parts, all).into_iter();
+        let mut more = more.map(|parts| layout.on_screen(study, parts));
+        if let Some(shown) = more.find(|text| text.lines().count() <= rows) {
+            text = shown;
         }
     }
     text
@@ -341,8 +321,8 @@ impl<'a> AnswerLayout<'a> {
             text += if is_full { "\n" } else { "" };
             text += &self.table(is_full);
             text += &self.classes(is_full);
-            let few = self.summary.comparison.as_ref().and_then(comparison::few_responses_noted);
-            if let Some(few) = few {
+            let comparison = self.summary.comparison.as_ref();
+            if let Some(few) = comparison.and_then(|it| it.few_responses.as_deref()) {
                 wrap(&mut text, self.width, "  ", few);
             }
             return text;
@@ -537,6 +517,26 @@ impl<'a> AnswerLayout<'a> {
         let mut text = self.why(parts) + &self.trust(parts) + &self.next(parts);
         wrap(&mut text, self.width, "  More   ", &more);
         text
+    }
+
+    /// What may be shown where a later part that left made room, the best first: a reason comes back, then
+    /// what speaks for the figures, then doubts and commands. Of what speaks for them and against them
+    /// one part is enough, but that a study was interrupted is a doubt, and stays.
+    fn coming_back(&self, parts: AnswerParts, all: AnswerParts) -> Vec<AnswerParts> {
+        let mut worst_first = Vec::new();
+        for reasons in [parts.reasons, parts.reasons.max(1)] {
+            for has_passed in [parts.has_passed, true] {
+                let has_line = has_passed && !self.summary.interrupted && self.has_passed_line();
+                let fewest = if has_line { 0 } else { parts.doubts };
+                for doubts in fewest..=all.doubts {
+                    for commands in parts.commands..=all.commands {
+                        let more = AnswerParts { doubts, has_passed, commands, reasons, ..parts };
+                        worst_first.push(more);
+                    }
+                }
+            }
+        }
+        worst_first.into_iter().rev().collect()
     }
 
     /// The answer for a terminal with too few rows for all of it.
