@@ -521,12 +521,14 @@ impl<'a> AnswerLayout<'a> {
 
     /// What may be shown where a later part that left made room, the best first: a reason comes back, then
     /// what speaks for the figures, then doubts and commands. Of what speaks for them and against them
-    /// one part is enough, but that a study was interrupted is a doubt, and stays.
+    /// one part is enough, but that a study was interrupted is a doubt, and stays; the conclusion of a
+    /// load says it itself.
     fn coming_back(&self, parts: AnswerParts, all: AnswerParts) -> Vec<AnswerParts> {
+        let is_interrupted = self.summary.interrupted && self.summary.command != "load";
         let mut worst_first = Vec::new();
         for reasons in [parts.reasons, parts.reasons.max(1)] {
             for has_passed in [parts.has_passed, true] {
-                let has_line = has_passed && !self.summary.interrupted && self.has_passed_line();
+                let has_line = has_passed && !is_interrupted && self.has_passed_line();
                 let fewest = if has_line { 0 } else { parts.doubts };
                 for doubts in fewest..=all.doubts {
                     for commands in parts.commands..=all.commands {
