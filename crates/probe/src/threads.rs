@@ -68,6 +68,9 @@ pub struct PoolLook {
     pub locked_files: Vec<String>,
     /// Their waits with a time limit that have ended since the look before.
     pub ended: Vec<EndedWait>,
+    /// How often the app's own threads ran since the look before: threads of the process that are not
+    /// Puma's, and may end such a wait with a result. `None` at the first look, and if it cannot be seen.
+    pub runs_beside: Option<u64>,
 }
 
 /// A wait with a time limit that has ended.
@@ -116,6 +119,10 @@ pub struct ThreadPools {
     pools: BTreeMap<u32, BTreeSet<u32>>,
     /// The time limits at the last look, by process and thread.
     limits: BTreeMap<u32, BTreeMap<u32, TimeLimit>>,
+    /// The app's own threads, by process.
+    beside: BTreeMap<u32, BTreeSet<u32>>,
+    /// How often these had run at the last look, by process and thread.
+    runs_beside: BTreeMap<u32, BTreeMap<u32, u64>>,
     peers: Peers,
 }
 
@@ -125,16 +132,24 @@ impl ThreadPools {
     pub fn search(&mut self, pids: &[u32]) {
         self.pools.retain(|pid, _| pids.contains(pid));
         self.limits.retain(|pid, _| pids.contains(pid));
+        self.runs_beside.retain(|pid, _| pids.contains(pid));
+        self.beside.clear();
         for pid in pids {
             let pool = self.pools.entry(*pid).or_default();
+            let beside = self.beside.entry(*pid).or_default();
             let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
             let threads: BTreeSet<u32> =
                 entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
             pool.retain(|thread| threads.contains(thread));
             for thread in threads {
-                let name = || fs::read_to_string(file_of(*pid, thread, "comm"));
-                if !pool.contains(&thread) && name().is_ok_and(|name| serves(name.trim_end())) {
+                if pool.contains(&thread) {
+                    continue;
+                }
+                let Ok(name) = fs::read_to_string(file_of(*pid, thread, "comm")) else { continue };
+                if serves(name.trim_end()) {
                     pool.insert(thread);
+                } else if thread != *pid && is_of_the_app(name.trim_end()) {
+                    beside.insert(thread);
                 }
             }
         }
@@ -152,10 +167,41 @@ impl ThreadPools {
             let backends = self.peers.of(*pid, &waited_for.sockets);
             let WaitedFor { commands, locked_files, .. } = waited_for;
             let threads = pool.len() as u32;
-            PoolLook { pid: *pid, threads, waits, backends, commands, locked_files, ended }
+            let beside = self.beside.get(pid).into_iter().flatten();
+            let runs = beside.map(|thread| Some((*thread, runs_of(*pid, *thread)?)));
+            let runs: Option<BTreeMap<u32, u64>> = runs.collect();
+            let before = self.runs_beside.remove(pid);
+            let runs_beside =
+                before.zip(runs.as_ref()).map(|(before, now)| runs_since(&before, now));
+            self.runs_beside.extend(runs.map(|runs| (*pid, runs)));
+            PoolLook {
+                pid: *pid,
+                threads,
+                waits,
+                backends,
+                commands,
+                locked_files,
+                ended,
+                runs_beside,
+            }
         };
         pools.map(look).collect()
     }
+}
+
+/// How often a thread has run: the third figure of its `schedstat` counts the times that it was put on
+/// a CPU.
+fn runs_of(pid: u32, thread: u32) -> Option<u64> {
+    let text = fs::read_to_string(file_of(pid, thread, "schedstat")).ok()?;
+    text.split_ascii_whitespace().nth(2)?.parse().ok()
+}
+
+/// How often these threads ran between two counts. One that has started since has run only since.
+fn runs_since(before: &BTreeMap<u32, u64>, now: &BTreeMap<u32, u64>) -> u64 {
+    let since = |(thread, runs): (&u32, &u64)| {
+        runs.saturating_sub(before.get(thread).copied().unwrap_or(0))
+    };
+    now.iter().map(since).sum()
 }
 
 /// Whether a process has threads of a Puma that serves: those of its pool, or the one that accepts
@@ -184,6 +230,12 @@ fn serves(name: &str) -> bool {
         ["puma", _, "tp", last] => number(last),
         _ => false,
     }
+}
+
+/// Whether a thread with this name is one that the app has started, and may hand results to others.
+/// Puma's own have names from Puma; that of Ruby's `Timeout` is woken by whoever uses it.
+fn is_of_the_app(name: &str) -> bool {
+    !["puma ", "Timeout ", "timeout.rb"].iter().any(|of_others| name.starts_with(of_others))
 }
 
 /// `None` if the file of one of them may not be read. A thread that is just ending is left out. What
@@ -594,6 +646,23 @@ mod tests {
         ] {
             assert_eq!(may_wait_for_command(text), may, "{text}");
         }
+    }
+
+    #[test]
+    fn the_apps_own_threads_are_told_apart_by_name_and_counted_by_their_runs() {
+        for (name, is_it) in [
+            ("app.ru:3", true),
+            ("worker-1", true),
+            ("puma reactor", false),
+            ("puma srv", false),
+            ("Timeout stdlib ", false),
+        ] {
+            assert_eq!(is_of_the_app(name), is_it, "{name}");
+        }
+        let counts = |all: &[(u32, u64)]| all.iter().copied().collect::<BTreeMap<u32, u64>>();
+        assert_eq!(runs_since(&counts(&[(1, 10), (2, 5)]), &counts(&[(1, 13), (3, 4)])), 7);
+        let thread = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        assert!(runs_of(std::process::id(), thread).is_none_or(|runs| runs > 0));
     }
 
     #[test]

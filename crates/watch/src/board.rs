@@ -6,8 +6,8 @@ use std::path::Path;
 
 use judge::signals::{CPU_PRESSURE, SignalKind};
 use judge::watch::{
-    Backend, Diagnosis, EarlierWhy, SharedConnections, StartRate, WaitsSeen, WatchEvidence,
-    WatchedWorker,
+    Backend, Diagnosis, EarlierWhy, NumberAtLooks, SharedConnections, StartRate, WaitsSeen,
+    WatchEvidence, WatchedWorker,
 };
 use model::Nanos;
 use probe::host::HostCounters;
@@ -395,6 +395,22 @@ impl WatchBoard {
         files.into_iter().cloned().collect()
     }
 
+    /// How many threads of each process wait for this place at most looks; `None` if the processes
+    /// differ, or if it is more at some look.
+    fn in_each_worker(&self, place: &str) -> Option<NumberAtLooks> {
+        let count =
+            |look: &PoolLook| look.backends.iter().filter(|one| one.place == place).count() as u32;
+        let of_process = |looks: &VecDeque<PoolLook>| {
+            let most = looks.iter().map(count).max();
+            Some(usual(looks.iter().map(count))).filter(|usual| Some(usual.number) == most)
+        };
+        let all: Vec<NumberAtLooks> = self.looks.values().map(of_process).collect::<Option<_>>()?;
+        let least = *all.iter().min_by(|a, b| a.share.total_cmp(&b.share))?;
+        let looks = all.iter().map(|one| one.looks).min().unwrap_or(0);
+        let is_same = all.iter().all(|one| one.number == least.number);
+        is_same.then_some(NumberAtLooks { looks, ..least })
+    }
+
     /// Where the sockets lead that threads wait for, and the commands that they wait for, by the last
     /// looks.
     fn backends(&self) -> Vec<Backend> {
@@ -411,6 +427,7 @@ impl WatchBoard {
             place: place.to_owned(),
             is_command,
             threads,
+            in_each_worker: self.in_each_worker(place).filter(|_| !is_command),
         };
         let mut all: Vec<Backend> = threads.into_iter().map(backend).collect();
         all.sort_by(|a, b| b.threads.total_cmp(&a.threads));

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use judge::watch::{EndedWaits, Usual};
+use judge::watch::{EndedWaits, NumberAtLooks};
 use probe::threads::PoolLook;
 
 /// So many looks are kept: those of 30 s. Few of the longer waits end in five.
@@ -28,6 +28,8 @@ struct TimedLook {
     /// The waits that had ended since the look before, of either kind.
     ended_early: u32,
     ended_in_time: u32,
+    /// How often the app's own threads had run since the look before, if that is known.
+    runs_beside: Option<u64>,
 }
 
 impl TimedLook {
@@ -43,6 +45,7 @@ impl TimedLooks {
         let mut now = TimedLook {
             threads: pool.threads,
             timed: pool.waits.map(|waits| waits.timed),
+            runs_beside: pool.runs_beside,
             ..TimedLook::default()
         };
         for wait in &pool.ended {
@@ -58,23 +61,41 @@ impl TimedLooks {
     /// What they tell together.
     pub(crate) fn ended(&self) -> EndedWaits {
         let sum = |part: fn(&TimedLook) -> u32| self.looks.iter().map(part).sum();
+        let runs_beside = self.looks.iter().filter_map(|look| look.runs_beside);
+        let others = || self.looks.iter().filter_map(TimedLook::not_ended_early);
         EndedWaits {
             early: sum(|look| look.ended_early),
             in_time: sum(|look| look.ended_in_time),
             early_looks: sum(|look| look.early),
             in_time_looks: sum(|look| look.in_time),
-            others: usual(self.looks.iter().filter_map(TimedLook::not_ended_early)),
+            others: usual(others()),
+            fewest_others: fewest(others()),
+            runs_beside: runs_beside.reduce(|a, b| a + b),
         }
     }
 }
 
+/// The smallest of these numbers, but for one in fifty: the threads are looked at one after another, so
+/// that one which hands something to another may be seen in neither's place.
+fn fewest(numbers: impl Iterator<Item = u32>) -> NumberAtLooks {
+    const SELDOM: f64 = 0.02;
+    let mut numbers: Vec<u32> = numbers.collect();
+    numbers.sort_unstable();
+    let looks = numbers.len();
+    let Some(number) = numbers.get((SELDOM * looks as f64) as usize).copied() else {
+        return NumberAtLooks::default();
+    };
+    let times = numbers.iter().filter(|other| **other == number).count();
+    NumberAtLooks { number, share: times as f64 / looks as f64, looks: looks as u32 }
+}
+
 /// The number that occurs most often among these.
-pub(crate) fn usual(numbers: impl Iterator<Item = u32>) -> Usual {
+pub(crate) fn usual(numbers: impl Iterator<Item = u32>) -> NumberAtLooks {
     let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
     numbers.for_each(|number| *counts.entry(number).or_default() += 1);
     let looks: u32 = counts.values().sum();
     let (number, times) = counts.into_iter().max_by_key(|(_, times)| *times).unwrap_or_default();
-    Usual { number, share: f64::from(times) / f64::from(looks.max(1)), looks }
+    NumberAtLooks { number, share: f64::from(times) / f64::from(looks.max(1)), looks }
 }
 
 #[cfg(test)]
@@ -106,10 +127,30 @@ mod tests {
         looks.take(&look(5, &[(EARLY, 1), (EARLY, 1), (IN_TIME, 1), (IN_TIME, 1)]));
         assert_eq!(looks.ended().others.looks, 0, "of the third wait it is not known how it ends");
         looks.take(&look(5, &[(EARLY, 3), (EARLY, 1), (EARLY, 1), (IN_TIME, 1), (IN_TIME, 1)]));
-        let others = Usual { number: 2, share: 1.0, looks: 3 };
-        let expected =
-            EndedWaits { early: 7, in_time: 6, early_looks: 9, in_time_looks: 6, others };
+        let others = NumberAtLooks { number: 2, share: 1.0, looks: 3 };
+        let expected = EndedWaits {
+            early: 7,
+            in_time: 6,
+            early_looks: 9,
+            in_time_looks: 6,
+            others,
+            fewest_others: others,
+            runs_beside: None,
+        };
         assert_eq!(looks.ended(), expected);
+    }
+
+    #[test]
+    fn the_fewest_are_the_smallest_number_but_for_one_in_fifty() {
+        let of = |numbers: &[(u32, usize)]| {
+            let all = numbers.iter().flat_map(|(number, times)| vec![*number; *times]);
+            let found = fewest(all);
+            (found.number, (found.share * 100.0).round() as u32)
+        };
+        assert_eq!(of(&[(3, 20), (2, 29), (1, 1)]), (2, 58));
+        assert_eq!(of(&[(3, 20), (2, 28), (1, 2)]), (1, 4), "two in fifty");
+        assert_eq!(of(&[(3, 20), (2, 29), (0, 0)]), (2, 59));
+        assert_eq!(of(&[]), (0, 0));
     }
 
     #[test]

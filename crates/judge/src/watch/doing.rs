@@ -86,6 +86,11 @@ pub(super) fn others_end_them(seen: &WatchEvidence) -> bool {
     })
 }
 
+/// Whether threads of the app that serve no requests may end waits with a time limit, with a result.
+pub(super) fn may_have_results(seen: &WatchEvidence) -> bool {
+    of_workers(seen).is_some_and(|all| all.iter().any(may_be_results))
+}
+
 /// Whether so many threads wait for a lock or a pool without a time limit that they are mentioned.
 pub(super) fn wait_for_a_lock(seen: &WatchEvidence) -> bool {
     of_workers(seen)
@@ -121,7 +126,7 @@ pub(super) fn own_waits(seen: &WatchEvidence) -> Option<OwnWaits> {
     let do_sleep = sleeping >= ABOUT_ONE && run_out(seen) && early == 0;
     let are_many = f64::from(ended) >= f64::from(ENOUGH_EACH) * sleeping;
     let are_all = threads::are_busy(sleeping + asking, slots) && locked < A_FEW * f64::from(slots);
-    let is_clear = pool(&all, slots).is_none() && !may_wait_for_clients(seen, slots);
+    let is_clear = pool(seen, &all, slots).is_none() && !may_wait_for_clients(seen, slots);
     (do_sleep && are_many && are_all && is_clear).then_some(OwnWaits { sleeping, asking })
 }
 
@@ -279,8 +284,12 @@ fn how_they_end(all: &[WaitsSeen]) -> String {
             format!("; {in_time} lasted their full time, as sleeps do{}", threads_in(share))
         }
     };
+    let [whose, like] = match all.iter().any(may_be_results) {
+        true => ["Another thread", "as for a pool or a result"],
+        false => ["Another one of them", "as one does that returns what a pool lends"],
+    };
     format!(
-        "Another thread ended {early} of {} such waits early, as for a pool or a result{}{lasted}.",
+        "{whose} ended {early} of {} such waits early, {like}{}{lasted}.",
         early + in_time,
         threads_in(share.map(|share| 1.0 - share))
     )
@@ -393,7 +402,7 @@ pub(super) fn takes_the_time(seen: &WatchEvidence) -> Option<String> {
         return None;
     }
     elsewhere(seen, &all, slots)
-        .or_else(|| Some(in_a_pool(seen, &pool(&all, slots)?, all.len(), slots)))
+        .or_else(|| Some(in_a_pool(seen, &pool(seen, &all, slots)?, all.len(), slots)))
 }
 
 /// A pool around a backend, if what the threads do looks like one, and nothing else takes the time.
@@ -401,7 +410,7 @@ pub(super) fn likely_pool(seen: &WatchEvidence) -> Option<Pool> {
     let all = of_workers(seen).filter(|all| !all.is_empty())?;
     let slots = seen.slots()?;
     let is_elsewhere = elsewhere(seen, &all, slots).is_some();
-    pool(&all, slots).filter(|_| !is_elsewhere && !may_wait_for_clients(seen, slots))
+    pool(seen, &all, slots).filter(|_| !is_elsewhere && !may_wait_for_clients(seen, slots))
 }
 
 /// Whether nearly all threads wait for an answer from elsewhere, or for a command.
@@ -554,6 +563,17 @@ pub(super) struct Pool {
     pub is_probable: bool,
     /// How their waits end.
     ends: TimedWaits,
+    /// What is seen of requests that also do something without what the pool lends.
+    beside: Option<BesideOtherWork>,
+}
+
+/// What shows that something is a pool although requests also do something without what it lends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum BesideOtherWork {
+    /// The place in `WatchEvidence::backends` that only those with a connection ask.
+    Around(usize),
+    /// At which share of the looks as many threads as it is large did not wait for it, and never fewer.
+    AsMany(f64),
 }
 
 impl Pool {
@@ -563,9 +583,30 @@ impl Pool {
     }
 }
 
+/// The places that have to take as many requests at once as there are threads, if the pool is made as
+/// large.
+pub(super) fn places_of_pool(seen: &WatchEvidence) -> Option<String> {
+    match likely_pool(seen).and_then(|pool| pool.beside) {
+        Some(BesideOtherWork::Around(place)) => Some(seen.backends[place].place.clone()),
+        Some(BesideOtherWork::AsMany(_)) => None,
+        None => asked_places(seen),
+    }
+}
+
 /// What looks most like a pool.
-fn pool(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
-    pool_of_any(all, slots).or_else(|| pool_of_askers(all, slots))
+fn pool(seen: &WatchEvidence, all: &[WaitsSeen], slots: u32) -> Option<Pool> {
+    let of_askers = pool_of_askers(all, slots);
+    pool_of_any(all, slots)
+        .or_else(|| pool_around_a_place(seen, all))
+        .or(of_askers.filter(|pool| pool.is_probable))
+        .or_else(|| pool_beside_other_work(all, slots))
+        .or(of_askers)
+}
+
+/// Whether threads of the app that serve no requests may have ended the waits that ended early, with a
+/// result: they ran about as often, or how often is not known.
+fn may_be_results(waits: &WaitsSeen) -> bool {
+    waits.ended.runs_beside.is_none_or(|runs| runs * 2 >= u64::from(waits.ended.early))
 }
 
 /// In each worker the same number of threads is in no wait that another one ends, whatever they do, and
@@ -583,7 +624,7 @@ fn pool_of_any(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
         let others = waits.ended.others;
         let are_known = others.looks >= ENOUGH_LOOKS && others.share >= STEADY;
         let are_many = waits.ended.early.min(waits.ended.in_time) >= ENOUGH_WAITS;
-        are_known && are_many && size > 0 && others.number == size
+        are_known && are_many && size > 0 && others.number == size && !may_be_results(waits)
     };
     let timed = sum(all, |waits| waits.timed);
     let asking = sum(all, |waits| waits.socket);
@@ -597,7 +638,82 @@ fn pool_of_any(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
         waiting,
         is_probable: true,
         ends: TimedWaits::Turns,
+        beside: None,
     })
+}
+
+/// In each worker the same number of threads asks one place at most looks, and none more, though others
+/// of it wait until another one ends that: as many have a connection to it. As many threads, or more, are
+/// in no such wait at every look.
+fn pool_around_a_place(seen: &WatchEvidence, all: &[WaitsSeen]) -> Option<Pool> {
+    const ENOUGH_LOOKS: u32 = 20;
+    /// What threads do each by itself is not done by one number of them, other than none and all, at so
+    /// many looks.
+    const STEADY: f64 = 0.6;
+    const ENOUGH_WAITS: u32 = 5;
+    let is_pool = |size: u32| {
+        let is_in = |waits: &WaitsSeen| {
+            let fewest = waits.ended.fewest_others;
+            let are_many = waits.ended.early >= ENOUGH_WAITS && fewest.looks >= ENOUGH_LOOKS;
+            are_many && fewest.number == size && !may_be_results(waits)
+        };
+        size > 0 && all.iter().all(is_in)
+    };
+    let is_one = |backend: &Backend| {
+        backend.in_each_worker.is_some_and(|asking| {
+            let is_known = asking.looks >= ENOUGH_LOOKS && asking.share >= STEADY;
+            is_known && is_pool(asking.number)
+        })
+    };
+    let place = seen.backends.iter().position(is_one)?;
+    let size = seen.backends[place].in_each_worker?.number;
+    let pool = beside_other_work(all, size, BesideOtherWork::Around(place));
+    (pool.waiting >= ABOUT_ONE).then_some(pool)
+}
+
+/// A pool of which is seen that it is one, and how many threads do what.
+fn beside_other_work(all: &[WaitsSeen], size: u32, beside: BesideOtherWork) -> Pool {
+    let timed = sum(all, |waits| waits.timed);
+    let sleeping = share_that_lasted(all).unwrap_or(0.0) * timed;
+    Pool {
+        size,
+        asking: sum(all, |waits| waits.socket),
+        sleeping,
+        waiting: timed - sleeping,
+        is_probable: true,
+        ends: TimedWaits::Turns,
+        beside: Some(beside),
+    }
+}
+
+/// In each worker there are always at least as many threads in no wait that another one ends, and often
+/// exactly so many: these have what the others wait for, and the more there are, the more do something
+/// without it. The number of threads that do something each by itself, however it varies, has no such
+/// least number that is also usual (a binomial distribution).
+fn pool_beside_other_work(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
+    /// Of each worker, and of all together.
+    const ENOUGH_LOOKS: u32 = 20;
+    const ENOUGH_IN_ALL: u32 = 40;
+    /// Where threads do something each by itself and this share of the looks finds some number, of which
+    /// two threads are left, one look in twenty or more finds a smaller one.
+    const OFTEN: f64 = 0.3;
+    const LEFT: u32 = 2;
+    /// While a few long waits last, many looks find the same.
+    const ENOUGH_WAITS: u32 = 20;
+    let size = all.first()?.ended.fewest_others.number;
+    let is_pool = |waits: &WaitsSeen| {
+        let fewest = waits.ended.fewest_others;
+        let is_known = fewest.looks >= ENOUGH_LOOKS && fewest.share >= OFTEN;
+        let are_many = waits.ended.early >= ENOUGH_WAITS;
+        is_known && are_many && size > 0 && fewest.number == size && !may_be_results(waits)
+    };
+    let looks: u32 = all.iter().map(|waits| waits.ended.fewest_others.looks).sum();
+    let are_left = size + LEFT <= slots / all.len() as u32;
+    let shares: f64 = all.iter().map(|waits| waits.ended.fewest_others.share).sum();
+    let as_many = BesideOtherWork::AsMany(shares / all.len() as f64);
+    let pool = beside_other_work(all, size, as_many);
+    let is_clear = looks >= ENOUGH_IN_ALL && are_left && pool.waiting >= ABOUT_ONE;
+    (is_clear && all.iter().all(is_pool)).then_some(pool)
 }
 
 /// In each worker the same number of threads waits for a backend, and all others wait with a time
@@ -631,6 +747,7 @@ fn pool_of_askers(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
         waiting,
         is_probable,
         ends,
+        beside: None,
     })
 }
 
@@ -720,9 +837,14 @@ impl TurnTimes {
 /// The same of a pool, if what the threads do looks like one.
 pub(super) fn turns_in_a_pool(seen: &WatchEvidence) -> Option<TurnTimes> {
     let pool = likely_pool(seen).filter(|pool| pool.is_probable)?;
-    let times =
-        TurnTimes::of(seen, "its turn in the pool", pool.waiting, pool.asking + pool.sleeping)?;
-    let is_only_asked = pool.sleeping < ABOUT_ONE;
+    let at_work = sum(&of_workers(seen)?, WaitsSeen::with_request);
+    let times = TurnTimes::of(seen, "its turn in the pool", pool.waiting, at_work - pool.waiting)?;
+    let is_for_one_thing = match pool.beside {
+        Some(BesideOtherWork::Around(_)) => most_waited_for(seen).count() == 1,
+        Some(BesideOtherWork::AsMany(_)) => false,
+        None => true,
+    };
+    let is_only_asked = pool.sleeping < ABOUT_ONE && is_for_one_thing;
     Some(TurnTimes { asks: asked_places(seen).filter(|_| is_only_asked), ..times })
 }
 
@@ -730,11 +852,16 @@ pub(super) fn turns_in_a_pool(seen: &WatchEvidence) -> Option<TurnTimes> {
 fn in_a_pool(seen: &WatchEvidence, pool: &Pool, workers: usize, slots: u32) -> String {
     let each = if workers > 1 { " in each worker" } else { "" };
     let place = backends(seen).unwrap_or_else(|| "a backend".to_owned());
-    let asks = format!("{} ({place})", threads_that(pool.asking, outside(seen)));
+    let asks = if pool.beside.is_some() {
+        // Some of the places are asked without what the pool lends.
+        listed(&most_waited_for(seen).map(waits_for).collect::<Vec<_>>())
+    } else {
+        format!("{} ({place})", threads_that(pool.asking, outside(seen)))
+    };
     let inside = match (pool.sleeping >= ABOUT_ONE, pool.asking >= ABOUT_ONE) {
-        (false, _) => asks,
         (true, false) => threads_that(pool.sleeping, SLEEPS),
         (true, true) => format!("{}, {asks}", threads_that(pool.sleeping, SLEEPS)),
+        (false, _) => asks,
     };
     let inside = format!("of {}, by the kernel's account, {inside}", count_of(slots, "thread"));
     let size = pool.size;
@@ -755,7 +882,24 @@ fn in_a_pool(seen: &WatchEvidence, pool: &Pool, workers: usize, slots: u32) -> S
                 threads_that(pool.waiting, turns)
             }
         };
-        return format!("Probably a pool of {size}{each}: {inside}, and {turns}.");
+        let which = if workers > 1 { "each worker" } else { "all" };
+        let (around, seen_of_it) = match pool.beside {
+            Some(BesideOtherWork::Around(place)) => {
+                (format!(" around {}", seen.backends[place].place), String::new())
+            }
+            Some(BesideOtherWork::AsMany(as_many)) => {
+                let as_many = share(as_many);
+                let seen_of_it = format!(
+                    " In {which} never fewer than {size} did something else, and at {as_many} of the \
+                     looks exactly {size}."
+                );
+                (String::new(), seen_of_it)
+            }
+            None => Default::default(),
+        };
+        return format!(
+            "Probably a pool of {size}{each}{around}: {inside}, and {turns}.{seen_of_it}"
+        );
     }
     let (whose, limit) = match pool.ends {
         TimedWaits::RunOut => {

@@ -189,13 +189,18 @@ pub struct EndedWaits {
     /// The same of the others.
     pub in_time_looks: u32,
     /// The threads that were in no wait that another one ended: they slept, asked a backend, computed.
-    pub others: Usual,
+    pub others: NumberAtLooks,
+    /// The fewest of these that a look found.
+    pub fewest_others: NumberAtLooks,
+    /// How often threads of the app ran meanwhile that serve no requests, and may end such a wait with a
+    /// result; `None` if that is not known.
+    pub runs_beside: Option<u64>,
 }
 
-/// The number that most looks found.
+/// A number that some looks found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Usual {
+pub struct NumberAtLooks {
     /// The number itself.
     pub number: u32,
     /// The share of the looks that found it.
@@ -214,6 +219,9 @@ pub struct Backend {
     pub is_command: bool,
     /// How many threads wait for it, averaged over the samples of the last seconds.
     pub threads: f64,
+    /// How many do in each worker at most looks, if that is the same number in all, and none more.
+    #[serde(default, skip_serializing)]
+    pub in_each_worker: Option<NumberAtLooks>,
 }
 
 /// Connections to one place for which threads of several workers wait: the same sockets, as a process

@@ -16,8 +16,8 @@ mod uneven;
 mod waits;
 
 pub use self::evidence::{
-    Backend, EarlierWaits, EarlierWhy, EndedWaits, LEAST_QUEUE, SharedConnections, StartRate,
-    Usual, WaitingSpan, WaitsSeen, WatchEvidence, WatchedWorker,
+    Backend, EarlierWaits, EarlierWhy, EndedWaits, LEAST_QUEUE, NumberAtLooks, SharedConnections,
+    StartRate, WaitingSpan, WaitsSeen, WatchEvidence, WatchedWorker,
 };
 
 pub use self::waits::TURN_IT_ON;

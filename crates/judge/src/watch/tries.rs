@@ -82,7 +82,7 @@ const POOL: &str = "as many connections as threads (`pool:` in database.yml)";
 
 /// The remedy for a pool, with its condition where it is seen whom those ask that have a connection.
 fn larger_pool(seen: &WatchEvidence) -> String {
-    match doing::asked_places(seen).zip(seen.slots()) {
+    match doing::places_of_pool(seen).zip(seen.slots()) {
         Some((places, slots)) => format!("{POOL}, if {places} can take {slots} at once"),
         None => POOL.to_owned(),
     }
@@ -137,6 +137,13 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
                 larger_pool(seen)
             )),
             None if doing::own_waits(seen).is_some() => {}
+            None if doing::others_end_them(seen) && !doing::may_have_results(seen) => {
+                lines.push(format!(
+                    "if it is a pool: {}; more threads would only wait, too. Else more threads \
+                     (`-t`).",
+                    larger_pool(seen)
+                ));
+            }
             None if doing::others_end_them(seen) => lines.push(format!(
                 "if it is a pool: {}; more threads would only wait, too. If it is the result of \
                  another thread: more threads (`-t`), if that one can do more.",
