@@ -275,7 +275,10 @@ fn listed(study: &Study, columns: usize, is_terminal: bool) -> String {
         ::report::wrap(&mut lines, width, &indent, &found);
         return lines.trim().to_owned();
     }
-    let typed = cut(&typed, room / 2);
+    // What it found ends with its figure, so it has as much room as it needs, and what was typed the
+    // rest, if that is enough to tell studies apart.
+    let rest = room.saturating_sub((separator.to_owned() + &found).chars().count());
+    let typed = cut(&typed, rest.clamp(room / 4, room / 2));
     before + &cut(&format!("{typed}{separator}{found}"), room)
 }
 
