@@ -79,6 +79,8 @@ struct AnswerParts {
     has_passed: bool,
     commands: usize,
     reasons: usize,
+    /// How many reasons stay longer than the setup does.
+    main_reasons: usize,
     /// A picture of a load, or the table below the answer to which size to take.
     has_pictures: bool,
     /// Whether the lines that say what was measured stand above the figures.
@@ -92,6 +94,7 @@ impl AnswerParts {
         has_passed: true,
         commands: COMMANDS,
         reasons: usize::MAX,
+        main_reasons: 1,
         has_pictures: true,
         has_setup: true,
     };
@@ -99,14 +102,15 @@ impl AnswerParts {
     /// What leaves an answer that is longer than the terminal, the least important first. The table
     /// and the conclusion stay, one line of trust and of what to type next, and, if the conclusion is
     /// not too long for it, one of why.
-    const LEAVING: [fn(&mut AnswerParts); 8] = [
+    const LEAVING: [fn(&mut AnswerParts); 9] = [
         |parts| parts.doubts = parts.doubts.min(1),
         |parts| parts.commands = parts.commands.min(1),
-        |parts| parts.reasons = 1,
+        |parts| parts.reasons = parts.main_reasons,
         |parts| parts.has_hints = false,
         |parts| parts.has_pictures = false,
         |parts| parts.has_passed = false,
         |parts| parts.has_setup = false,
+        |parts| parts.reasons = 1,
         |parts| parts.reasons = 0,
     ];
 }
@@ -185,9 +189,20 @@ pub(crate) fn conclusion(study: &Study, saved: Option<&str>, width: Width) -> St
 pub struct GrowingTable(DataTable);
 
 impl GrowingTable {
-    /// The table of a study that is not finished.
+    /// The table of a study that is not finished, without columns of which no row has a figure yet:
+    /// some are known only when the runs are judged.
     pub fn of(study: &Study) -> GrowingTable {
-        GrowingTable(table(&Summary::of(study, None)))
+        let mut table = table(&Summary::of(study, None));
+        let is_known = |at: &usize| {
+            let mut cells = table.rows.iter().filter_map(|row| row.cells.get(*at));
+            table.rows.is_empty() || cells.any(|cell| cell.text.trim_end() != number::NONE)
+        };
+        let known: Vec<usize> = (0..table.columns.len()).filter(is_known).collect();
+        table.columns = known.iter().map(|at| table.columns[*at].clone()).collect();
+        for row in &mut table.rows {
+            row.cells = known.iter().filter_map(|at| row.cells.get(*at).cloned()).collect();
+        }
+        GrowingTable(table)
     }
 
     /// Its lines, at most `most`: if it has more rows, the last ones.
@@ -251,9 +266,9 @@ pub(crate) fn legend(summary: &Summary<'_>) -> Option<String> {
         percentiles.iter().any(|shown| run.generator_part(shown.quantile).is_some())
     };
     let meaning = if shown().any(is_ours) {
-        "? not known to ± 20 % (95 % interval, and what may be the generator's)"
+        "? not known to ± 20 %, with what may be the generator's"
     } else {
-        "? not known to ± 20 % (95 % interval)"
+        "? not known to ± 20 %"
     };
     let rough = shown().any(is_marked).then_some(meaning);
     let is_too_few = |run: &SummaryRun<'_>| {
@@ -306,8 +321,10 @@ impl<'a> AnswerLayout<'a> {
             text.push('\n');
         }
         if let Study::Load(study) = study {
-            text += &load_answer::rates_and_gap(&self.summary.runs[0], self.width);
-            text += &self.table(is_full);
+            wrap(&mut text, self.width, "  ", &load_answer::rates(&self.summary.runs[0]));
+            let table = self.table(is_full);
+            text += if table.is_empty() { "" } else { "\n" };
+            text += &table;
             text += &self.classes(is_full);
             if parts.has_pictures {
                 text += &load_answer::pictures(study, &self.summary.runs[0], self.width, is_full);
@@ -453,7 +470,9 @@ impl<'a> AnswerLayout<'a> {
             LINES * COLUMNS / self.width.columns().unwrap_or(COLUMNS)
         };
         let room = (lines + runs.saturating_sub(ROWS)).saturating_sub(opening.lines().count());
-        let mut parts = AnswerParts { doubts: DOUBTS, ..AnswerParts::ALL };
+        // Of a sweep one reason says what the limit is, and the next why some requests wait longer.
+        let main_reasons = if self.summary.command == "sweep" && is_by_run { 2 } else { 1 };
+        let mut parts = AnswerParts { doubts: DOUBTS, main_reasons, ..AnswerParts::ALL };
         // What was interrupted always says how to go on.
         let least = usize::from(self.summary.interrupted);
         // Leave out doubts and commands, one at a time, until the answer fits.
@@ -526,7 +545,8 @@ impl<'a> AnswerLayout<'a> {
     fn coming_back(&self, parts: AnswerParts, all: AnswerParts) -> Vec<AnswerParts> {
         let is_interrupted = self.summary.interrupted && self.summary.command != "load";
         let mut worst_first = Vec::new();
-        for reasons in [parts.reasons, parts.reasons.max(1)] {
+        for reasons in [parts.reasons, parts.reasons.max(1), parts.reasons.max(parts.main_reasons)]
+        {
             for has_passed in [parts.has_passed, true] {
                 let has_line = has_passed && !is_interrupted && self.has_passed_line();
                 let fewest = if has_line { 0 } else { parts.doubts };
@@ -783,6 +803,19 @@ mod tests {
                 "-k on 8.0.2: worse."
             ]
         );
+    }
+
+    #[test]
+    fn a_growing_table_has_no_column_without_a_figure() {
+        let lines = |study: model::SweepStudy| {
+            GrowingTable::of(&study.into()).lines(Width::ANY, usize::MAX).join("\n")
+        };
+        let mut study = testkit::study::canonical();
+        let judged = lines(study.clone());
+        assert!(judged.contains("FIFO"), "{judged}");
+        study.runs.iter_mut().for_each(|run| run.judgement = None);
+        let not_judged = lines(study);
+        assert!(!not_judged.contains("FIFO") && not_judged.contains("p99"), "{not_judged}");
     }
 
     #[test]
