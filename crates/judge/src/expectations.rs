@@ -306,7 +306,7 @@ fn result(study: &Study, threshold: &Threshold, runs: &[&NamedRun<'_>]) -> Expec
 /// Why nothing bounds the response times of `class`, which is one of the run's, or all of it.
 fn no_bound(run: &Run, class: &Run) -> String {
     if run.is_overload() || class.is_overload() {
-        let longest = class.max_response_time().time().map(number::time);
+        let longest = class.tally.longest_response_time().time().map(number::time);
         let longest = longest.map(|time| format!(", up to {time}")).unwrap_or_default();
         return format!("requests waited longer and longer{longest}");
     }

@@ -192,9 +192,11 @@ impl Run {
         self.tally.counts.iter().filter_map(answered).collect()
     }
 
-    /// The mean response time of the good responses; `None` if another generator doesn't report it.
+    /// The mean response time of the good responses; `None` if another generator doesn't report it,
+    /// and in an overload, where it depends on how long the run was.
     pub fn mean_response_time(&self) -> Option<Nanos> {
-        self.claim.as_ref().map_or_else(|| self.tally.response_time.mean(), |claim| claim.mean)
+        let measured = || self.tally.response_time.mean().filter(|_| !self.is_overload());
+        self.claim.as_ref().map_or_else(measured, |claim| claim.mean)
     }
 
     /// Good responses per second of the measured window; 0 if it has no length, or if another
@@ -291,12 +293,14 @@ impl Run {
         self.statistics.as_ref().is_some_and(|statistics| statistics.is_overload(&self.tally))
     }
 
-    /// The longest response time; unknown if a request has no response.
+    /// The longest response time; unknown if a request has no response, and in an overload, where
+    /// it depends on how long the run was.
     pub fn max_response_time(&self) -> Quantile {
-        self.claim.as_ref().map_or_else(
-            || self.tally.longest_response_time(),
-            |claim| Quantile::printed(claim.max),
-        )
+        let measured = || match self.tally.longest_response_time() {
+            Quantile::Time(_) if self.is_overload() => Quantile::Growing,
+            longest => longest,
+        };
+        self.claim.as_ref().map_or_else(measured, |claim| Quantile::printed(claim.max))
     }
 
     /// The response time at quantile `q` / the ideal first-come-first-served time.

@@ -27,8 +27,6 @@ impl Run {
         }
         let requests = counts.total() as f64;
         let or_infinite = |time: Option<Nanos>| time.map_or(f64::INFINITY, |time| time.0 as f64);
-        // In an overload, later requests wait longer without bound.
-        let if_steady = |time: Option<Nanos>| or_infinite(time.filter(|_| !self.is_overload()));
         let quantile = |time: Quantile, from_few: Option<Nanos>| match time {
             Quantile::Time(time) => time.0 as f64,
             Quantile::Unanswered | Quantile::Growing => f64::INFINITY,
@@ -41,8 +39,8 @@ impl Run {
             ObjectiveFigure::ServiceTime(q) => {
                 quantile(self.service_time(q), tally.service_time.quantile(q))
             }
-            ObjectiveFigure::Mean => if_steady(tally.response_time.mean()),
-            ObjectiveFigure::Max => if_steady(tally.longest_response_time().time()),
+            ObjectiveFigure::Mean => or_infinite(self.mean_response_time()),
+            ObjectiveFigure::Max => or_infinite(self.max_response_time().time()),
             ObjectiveFigure::ErrorShare => counts.failed() as f64 / requests,
             ObjectiveFigure::Errors => counts.failed() as f64,
             ObjectiveFigure::SentShare => tally.sent_in_window as f64 / requests,

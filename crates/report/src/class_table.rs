@@ -29,8 +29,9 @@ pub(crate) struct ShownClasses {
 
 /// The classes of the runs of a load or a sweep; `None` where there are none.
 pub(crate) fn of_runs(runs: &[SummaryRun<'_>]) -> Option<ShownClasses> {
-    let is_shown =
-        |run: &&SummaryRun<'_>| run.mean().is_some() && (runs.len() == 1 || run.is_the_servers());
+    let is_shown = |run: &&SummaryRun<'_>| {
+        run.has_response_times() && (runs.len() == 1 || run.is_the_servers())
+    };
     let shown: Vec<&SummaryRun<'_>> = runs.iter().filter(is_shown).collect();
     // Passes over the same loads would be many columns: the last one stands for them.
     let last_pass = shown.iter().map(|run| run.run.repeat).max()?;

@@ -106,18 +106,21 @@ fn times(study: &LoadStudy) -> Option<ReportSection> {
     } else {
         format!("{} left out", count_of(failed, "request"))
     };
-    let mut rows = vec![
-        row_of_both("mean", tally, Histogram::mean).noted(left_out),
-        row_of_both("std deviation", tally, Histogram::standard_deviation),
-    ];
+    // How long the test was decides them in an overload, as it does all percentiles.
+    let is_steady = !study.run.is_overload();
+    let mut rows = Vec::new();
+    if is_steady {
+        rows.push(row_of_both("mean", tally, Histogram::mean).noted(left_out));
+        rows.push(row_of_both("std deviation", tally, Histogram::standard_deviation));
+    }
     rows.extend(rows_of_percentiles(study));
-    let max = if endless > 0 {
+    if endless > 0 {
         // The longest is not known where some never ended.
-        row_of_both("max", tally, |_| None).noted(format!("{endless} without a response"))
-    } else {
-        row_of_both("max", tally, Histogram::max)
-    };
-    rows.push(max);
+        let max = row_of_both("max", tally, |_| None);
+        rows.push(max.noted(format!("{endless} without a response")));
+    } else if is_steady {
+        rows.push(row_of_both("max", tally, Histogram::max));
+    }
     let names = ["", "response time", "95 % interval", "generator's share", "service time"];
     let title = format!("times of {}, ms", count_of(good, "good response"));
     Some(ReportSection::new(title).table(DataTable::new(names, rows)))
@@ -178,24 +181,27 @@ fn support(study: &LoadStudy, quantile: f64, time: Quantile) -> String {
             |it| format!("too few responses; {}", range_of_few([it.low, it.high])),
         ),
         Quantile::Growing => "no steady state".to_owned(),
-        Quantile::Unanswered => {
-            let failed = tally.counts.failed() + tally.unfinished_above_all();
-            format!("{failed} had no good response")
-        }
+        Quantile::Unanswered => match (tally.counts.failed(), tally.unfinished_above_all()) {
+            (0, unfinished) => format!("{unfinished} unfinished, slower than any response"),
+            (failed, unfinished) => format!("{} had no good response", failed + unfinished),
+        },
     }
 }
 
 /// How fast the backlog grew, and what follows from that.
 fn overload(overload: &Overload) -> ReportSection {
     let times = match overload.growth {
-        Some(growth) => format!("response times by {} s", number::fixed(growth, 3)),
+        Some(growth) => format!(
+            "response times by {} s from what was due in one second to what was due in the next",
+            number::fixed(growth, 3)
+        ),
         None => "the longest response times with it: not all wait their turn".to_owned(),
     };
     let growth = number::fixed(overload.backlog_growth, 1);
     let end = overload.backlog_at_end;
     let [offered, answered] = [overload.offered, overload.answered].map(number::rate_in_words);
     let grew = format!(
-        "the backlog grew by {growth} requests each second of {offered} req/s, to {end}, and {times}; there is no steady state, and no percentile of one"
+        "the backlog grew by {growth} requests each second of {offered} req/s, to {end}, and {times}; there is no steady state, and no mean or percentile of one"
     );
     let inferred = match overload.doubt {
         Some(OverloadDoubt::Failures) => {

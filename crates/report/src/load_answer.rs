@@ -23,16 +23,6 @@ const CELL: usize = 8;
 const BAR: usize = 30;
 const BEFORE_BAR: usize = 33;
 
-/// The rates on a line, and a blank line where percentiles follow.
-pub(crate) fn rates_and_gap(run: &SummaryRun<'_>, width: Width) -> String {
-    let mut text = String::new();
-    wrap(&mut text, width, "  ", &rates(run));
-    if run.mean().is_some() {
-        text.push('\n');
-    }
-    text
-}
-
 /// The distribution of response times, or the response times over time; in a full report both.
 pub(crate) fn pictures(
     study: &LoadStudy,
@@ -42,7 +32,7 @@ pub(crate) fn pictures(
 ) -> String {
     // The classes have the place of a picture.
     let has_classes = !run.run.tally.classes.is_empty();
-    if run.mean().is_none() || has_classes && !is_full {
+    if !run.has_response_times() || has_classes && !is_full {
         return String::new();
     }
     let is_open = run.offered().is_some();
@@ -107,13 +97,15 @@ fn connections_used(run: &SummaryRun<'_>) -> String {
     format!(" over {count}{at_a_time}{with_a_response}")
 }
 
-/// The response times and their intervals; nothing of a run without response times.
+/// The response times and their intervals; nothing of a run of which none is known, such as one in
+/// an overload.
 pub(crate) fn percentiles(run: &SummaryRun<'_>) -> DataTable {
-    if run.mean().is_none() {
+    let columns = || IN_ANSWER_OF_LOAD.iter().map(|(column, _)| *column);
+    let values: Vec<String> =
+        columns().map(|column| column.cell(run).text + column.mark_of(run)).collect();
+    if values.iter().all(|value| value == number::NONE) {
         return DataTable::default();
     }
-    let columns = || IN_ANSWER_OF_LOAD.iter().map(|(column, _)| *column);
-    let values = columns().map(|column| column.cell(run).text + column.mark_of(run));
     let values = TableRow::new(std::iter::once("ms".to_owned()).chain(values));
     let intervals: Vec<String> =
         columns().map(|column| column.interval(run).map(range).unwrap_or_default()).collect();
@@ -178,13 +170,20 @@ fn over_time(study: &LoadStudy, width: Width, is_full: bool) -> String {
         .clamp(1, PARTS);
     let window = MeasuredSeconds::of(study.run.measured, seconds.len());
     let (inside, later) = seconds.split_at(window.seconds);
+    // Nothing ended after the end of a run that was stopped: what is left of a second was before it.
+    let (rest, later) = if study.interrupted { (later, &[][..]) } else { (&[][..], later) };
     let later = if is_full || is_notable(inside, later) { later } else { &[] };
     if inside.len() + later.len() < 2 {
         return String::new();
     }
     let room = room.saturating_sub(later.len().min(1)).max(1);
     let each = slice_length(study, inside.len(), room).max(1);
-    let slices = inside.chunks(each).chain(Some(later).filter(|later| !later.is_empty()));
+    let starts = (0..inside.len()).step_by(each);
+    let slices = starts.map(|start| match start + each {
+        end if end < inside.len() => &inside[start..end],
+        _ => &seconds[start..inside.len() + rest.len()],
+    });
+    let slices = slices.chain(Some(later).filter(|later| !later.is_empty()));
     let slices: Vec<&[Second]> = slices.collect();
     let line = |name: &str, cell: &dyn Fn(usize) -> String| {
         let cells = (0..slices.len()).map(|at| format!("{:>CELL$}", cell(at)));

@@ -287,7 +287,16 @@ impl<'a> SummaryRun<'a> {
         }
     }
 
-    /// The mean response time of the good responses.
+    /// Whether it has response times to show, if only how they changed.
+    pub(crate) fn has_response_times(&self) -> bool {
+        let is_any = match &self.run.claim {
+            Some(claim) => claim.mean.is_some(),
+            None => self.run.tally.response_time.count() > 0,
+        };
+        is_any && !self.is_hidden()
+    }
+
+    /// The mean response time of the good responses; `None` in an overload.
     pub fn mean(&self) -> Option<Nanos> {
         self.run.mean_response_time().filter(|_| !self.is_hidden())
     }
@@ -297,7 +306,7 @@ impl<'a> SummaryRun<'a> {
         self.run.response_time(quantile).time().filter(|_| !self.is_hidden())
     }
 
-    /// The longest response time.
+    /// The longest response time; `None` in an overload.
     pub fn max(&self) -> Option<Nanos> {
         self.run.max_response_time().time().filter(|_| !self.is_hidden())
     }
@@ -412,8 +421,7 @@ impl<'a> SummaryRun<'a> {
         let slow = if above_all == 0 || self.run.tally.response_time.count() == 0 {
             String::new()
         } else {
-            let were = if above_all == 1 { "was" } else { "were" };
-            format!(" ({above_all} of these {were} already slower than any response)")
+            format!(" ({above_all} of these had already waited longer than any response took)")
         };
         (!kinds.is_empty()).then(|| format!("{}, not counted{slow}", kinds.join(" and ")))
     }

@@ -52,14 +52,18 @@ fn hint(outcomes: &[String]) -> &'static str {
 
 /// Grade, sentence and hint.
 pub(super) fn assess(from: f64, unanswered: u64, outcomes: &[String]) -> Assessment {
-    let grade = Grade::Doubtful;
-    let sentence = format!(
-        "p{} and above are not printed: {unanswered} requests without a good response \
-            could change them",
-        percentile(from)
-    );
-    let hint = hint(outcomes);
-    Assessment::new(grade, sentence, hint)
+    let from = percentile(from);
+    let what = "and above are not printed";
+    // None failed: these are the slow ones that the user left without a response.
+    let (sentence, hint) = if outcomes.is_empty() {
+        let waited = "requests had no response yet when the run was stopped, and had waited longer";
+        let sentence = format!("p{from} {what}: {unanswered} {waited} than any response took");
+        (sentence, "run again to the end")
+    } else {
+        let why = "requests without a good response could change them";
+        (format!("p{from} {what}: {unanswered} {why}"), hint(outcomes))
+    };
+    Assessment::new(Grade::Doubtful, sentence, hint)
 }
 
 #[cfg(test)]

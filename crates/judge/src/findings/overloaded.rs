@@ -59,9 +59,7 @@ impl Overloaded {
     }
 
     pub(super) fn sentence(&self) -> String {
-        let Overloaded {
-            offered_per_s, completed_per_s, backlog_growth_per_s, growth, groups, ..
-        } = self;
+        let Overloaded { offered_per_s, completed_per_s, growth, groups, .. } = self;
 
         let [offered, completed, backlog] =
             [*offered_per_s, *completed_per_s, self.growth_in_words()].map(few_digits);
@@ -75,10 +73,12 @@ impl Overloaded {
                     two_groups_of(groups, self.requests())
                 )
             }
-            // So long does the server take for what a second of load adds to the backlog.
+            // First come, first served, what ends a second later waited so much longer: of each second's
+            // requests that part was still to be done. By when they are due it would be more, and the
+            // picture beside it goes by when they end.
             (Some(_), None) => format!(
-                "{overload}; with each second those due then take {} longer. A percentile would only reflect the length of the test.",
-                brief(Nanos::from_secs_f64(backlog_growth_per_s / completed_per_s.max(1e-9)))
+                "{overload}; each second, responses take {} longer. A mean or a percentile would only reflect the length of the test.",
+                brief(Nanos::from_secs_f64(self.growth_in_words() / offered_per_s.max(1e-9)))
             ),
             (None, None) => format!("{overload}, and the longest response times grow with it."),
         }

@@ -35,7 +35,7 @@ impl Peaked {
     pub(super) fn sentence(&self) -> String {
         let Peaked { completed_per_s } = self;
         format!(
-            "The server completes at most {} requests/s; requests beyond that wait, and a percentile would only reflect the length of the test.",
+            "The server completes at most {} requests/s; requests beyond that wait, and a mean or a percentile would only reflect the length of the test.",
             rate_in_words(*completed_per_s)
         )
     }
