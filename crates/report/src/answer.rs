@@ -511,7 +511,8 @@ impl<'a> AnswerLayout<'a> {
     /// The same for a terminal with too few rows; one line says what was left out, and where it is.
     fn ending_on_screen(&self, parts: AnswerParts) -> String {
         let reasons = self.summary.reasons().count().saturating_sub(parts.reasons);
-        let doubts = self.doubts().saturating_sub(parts.doubts);
+        let doubts = self.from_first_doubt().skip(parts.doubts);
+        let doubts = doubts.filter(|line| line.mark != Grade::Passed).count();
         let commands = self.summary.next.len().saturating_sub(parts.commands);
         let hidden = [(reasons, "reason"), (doubts, "doubt"), (commands, "command")];
         let hidden = hidden.iter().filter(|(count, _)| *count > 0);
@@ -585,23 +586,29 @@ impl<'a> AnswerLayout<'a> {
         self.summary.trust.iter().any(|line| line.mark == Grade::Passed)
     }
 
-    /// How many lines of trust are doubts.
+    /// How many lines of trust are doubts, or stand below one.
     fn doubts(&self) -> usize {
-        self.summary.trust.iter().filter(|line| line.mark != Grade::Passed).count()
+        self.from_first_doubt().count()
+    }
+
+    /// What there is room for after the lines that speak for all figures. What speaks for some of them
+    /// stands below the doubts, and leaves before these.
+    fn from_first_doubt(&self) -> impl Iterator<Item = &TrustLine> {
+        self.summary.trust.iter().skip_while(|line| line.mark == Grade::Passed)
     }
 
     /// What speaks for the figures, and the first doubts about them.
     fn trust(&self, parts: AnswerParts) -> String {
         let mut text = String::new();
         let mut shown = 0;
-        let mut doubtful = 0;
+        let mut doubtful: usize = 0;
         let is_shown = |line: &&TrustLine| {
             parts.has_passed || line.mark != Grade::Passed || parts.doubts.min(self.doubts()) == 0
         };
         for line in self.summary.trust.iter().filter(is_shown) {
-            let is_doubt = line.mark != Grade::Passed;
-            doubtful += usize::from(is_doubt);
-            if !is_doubt || doubtful <= parts.doubts {
+            let is_counted = line.mark != Grade::Passed || doubtful > 0;
+            doubtful += usize::from(is_counted);
+            if !is_counted || doubtful <= parts.doubts {
                 let is_first = doubtful == 1 || parts.doubts == usize::MAX;
                 let is_hinted = parts.has_hints && (line.mark == Grade::Failed || is_first);
                 text += &self.trust_line(label(shown, "  Trust  "), line, is_hinted);
@@ -717,17 +724,12 @@ fn method_in_markdown(comparison: &comparison::SummaryComparison) -> Vec<String>
     std::iter::once(method).chain(tables.map(|it| crate::markdown::pipe_table(&it))).collect()
 }
 
-/// Puts `meaning` in place of the first use of a word in these lines.
-fn explain_first(lines: &mut [String], word: &str, meaning: &str) {
-    let is_of_word = |c: char| c.is_alphanumeric() || c == '-';
+/// A flag as code wherever it stands in these lines.
+fn in_code(lines: &mut [String], flag: &str) {
     for line in lines {
-        let whole = line.match_indices(word).map(|(at, _)| at).find(|at| {
-            let [before, after] = [&line[..*at], &line[at + word.len()..]];
-            !before.ends_with(is_of_word) && !after.starts_with(is_of_word)
-        });
-        if let Some(at) = whole {
-            line.replace_range(at..at + word.len(), meaning);
-            return;
+        let places: Vec<usize> = comparison::whole_words(line, flag).collect();
+        for at in places.into_iter().rev() {
+            line.replace_range(at..at + flag.len(), &format!("`{flag}`"));
         }
     }
 }
@@ -740,9 +742,8 @@ pub(crate) fn unfolded_markdown(summary: &Summary<'_>) -> Vec<String> {
     let headlines = expected.chain(concluded).filter(|line| !line.is_empty());
     let mut headlines: Vec<String> =
         headlines.map(|line| crate::markdown::escaped(&line)).collect();
-    // A headline is pasted without the tables and the note below them.
     if summary.comparison.as_ref().and_then(comparison::meaning_of_names).is_some() {
-        explain_first(&mut headlines, "-k", "`-k` (no keep-alive)");
+        in_code(&mut headlines, "-k");
     }
     let is_of_pairs = summary.comparison.as_ref().is_some_and(comparison::are_combinations);
     let emphasised = |line: String| match line.split_once(": ") {
@@ -791,17 +792,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flag_is_explained_where_it_is_first_used() {
-        let mut lines = ["8.0.2 --keep is the same.", "6.6.1 -k: worse.", "-k on 8.0.2: worse."]
-            .map(str::to_owned);
-        explain_first(&mut lines, "-k", "`-k` (no keep-alive)");
+    fn a_flag_is_code_wherever_it_is_a_word() {
+        let mut lines =
+            ["8.0.2 --keep is the same.", "6.6.1 -k: worse.", "-k on 8.0.2, not -kx: -k"]
+                .map(str::to_owned);
+        in_code(&mut lines, "-k");
         assert_eq!(
             lines,
-            [
-                "8.0.2 --keep is the same.",
-                "6.6.1 `-k` (no keep-alive): worse.",
-                "-k on 8.0.2: worse."
-            ]
+            ["8.0.2 --keep is the same.", "6.6.1 `-k`: worse.", "`-k` on 8.0.2, not -kx: `-k`"]
         );
     }
 

@@ -33,7 +33,7 @@ pub(crate) use self::pairs::are_combinations;
 pub use self::progress::progress;
 pub(crate) use self::summary::shortened;
 pub use self::summary::{SummaryArm, SummaryComparison, SummaryEvent};
-pub(crate) use self::words::sentence;
+pub(crate) use self::words::{sentence, whole_words};
 
 /// The result of a comparison, with what else must be known to read it.
 pub(crate) fn summary(study: &ComparisonStudy) -> SummaryComparison {
@@ -122,8 +122,7 @@ pub(crate) fn compares_keep_alive(study: &ComparisonStudy) -> bool {
     study.plan.arms.iter().any(|arm| !arm.stream.keep_alive)
 }
 
-/// Notes for readers who divide the medians and find another change, or who find an interval of means
-/// wider than the runs differ. Where the best arm is asked for, a median of means decides, and that is
+/// Notes for readers who divide the medians and find another change. Where the best arm is asked for, a median of means decides, and that is
 /// said in any case.
 pub(crate) fn legend(summary: &SummaryComparison) -> Option<String> {
     /// A reader who divides wonders about a difference of so much.
@@ -146,26 +145,11 @@ pub(crate) fn legend(summary: &SummaryComparison) -> Option<String> {
     } else {
         summary.metrics.iter().any(is_other).then_some("each column has the median of its runs; change compares runs of the same block, so it may differ from the ratio of two columns")
     };
-    let means = summary.metric(Metric::Mean).into_iter().flat_map(|row| &row.differences);
-    let widened = means.filter(|it| it.reaches_throughput);
-    // Where arms combine settings, the note has to be short.
-    let widened: Vec<String> = widened.filter(|_| !are_combinations).map(pairs::letters).collect();
-    let of_means = (!widened.is_empty()).then(|| {
-        format!("mean of {}: runs are short for its longest requests (--for)", listed(&widened))
-    });
     let has_two_kinds = deciding_pairs(summary).any(|(_, it)| it.two_changes.is_some());
     let of_two_kinds = has_two_kinds.then(|| {
         "x or y %: the blocks have two kinds of change, so no interval is given".to_owned()
     });
-    // Other sentences say it themselves.
-    let has_open_margin = are_combinations
-        && deciding_pairs(summary)
-            .any(|(row, it)| change_words::certain_change(row.metric, it).is_some());
-    let of_margin = has_open_margin.then(|| {
-        let margin = change_words::plain_percent(summary.margin);
-        format!("(> {margin}?): perhaps by less than {margin}")
-    });
-    let notes = [of_change.map(str::to_owned), of_margin, of_two_kinds, of_means];
+    let notes = [of_change.map(str::to_owned), of_two_kinds];
     let notes: Vec<String> =
         notes.into_iter().chain([summary.few_responses.clone()]).flatten().collect();
     (!notes.is_empty()).then(|| notes.join("; "))
@@ -235,15 +219,13 @@ fn by_metric(summary: &SummaryComparison) -> DataTable {
     DataTable { notes: "verdict".to_owned(), ..DataTable::of_columns(columns, rows) }
 }
 
-/// The verdict in a word; or how many blocks it needs; or the direction of a change that may be smaller
-/// than the margin: `worse (> 5 %?)`.
+/// The verdict in a word; or how many blocks it needs; or of a change that is certain, though it may be
+/// smaller than the margin, its direction and size: `worse by 2.4–6.5 %`.
 fn verdict_of(metric: Metric, difference: &Difference) -> String {
     let of_any_size = change_words::certain_change(metric, difference);
     match (difference.doubt, of_any_size) {
         (Some(ComparisonDoubt::FewBlocks { least }), _) => format!("needs {least} blocks"),
-        (_, Some((word, _))) => {
-            format!("{word} (> {}?)", change_words::plain_percent(difference.margin))
-        }
+        (_, Some(change)) => format!("{} by {}", change.word, change.as_range("–")),
         _ => summary::verdict(difference.verdict).to_owned(),
     }
 }
@@ -452,6 +434,12 @@ fn method(study: &ComparisonStudy) -> String {
     };
     let deciding: Vec<String> = plan.deciding().into_iter().map(summary::name).collect();
     let verb = if deciding.len() == 1 { "decides" } else { "decide" };
+    // At a rate fewer threads may have a mean as good, and be turned down for their p99.
+    let is_of_tail = plan.question == ComparisonQuestion::Best
+        && !matches!(plan.load, ComparisonLoad::Closed { .. })
+        && !plan.deciding().contains(&Metric::P99);
+    let of_tail = if is_of_tail { ", then p99" } else { "" };
+    let chosen = if plan.gates_chosen_later { ", chosen after the runs" } else { "" };
     let pairs = count_of(plan.pairs().len() as u64, "pair");
     let pairs = match plan.question {
         ComparisonQuestion::Change | ComparisonQuestion::Best => None,
@@ -472,7 +460,7 @@ fn method(study: &ComparisonStudy) -> String {
         _ => "",
     };
     format!(
-        "{}{ended}: each arm once{control}, {length}{warm_up}, a fresh server each time, in balanced order · {} {verb} (*){pairs}, margin {} %",
+        "{}{ended}: each arm once{control}, {length}{warm_up}, a fresh server each time, in balanced order · {} {verb} (*){chosen}{of_tail}{pairs}, margin {} %",
         count_of(study.whole_blocks(), "block"),
         judge::words::listed(&deciding),
         number::shortest((plan.margin * 1e4).round() / 100.0),
@@ -534,6 +522,7 @@ pub(crate) fn trust(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec
     lines.push(trust_by_control(study, summary));
     lines.extend(idle_threads(summary));
     lines.extend(whole_rounds(study, summary));
+    lines.extend(short_runs(study, summary));
     lines.extend(of_few_responses(study, summary));
     lines.extend(busy_machine(study));
     lines.extend(disturbed_looks(study));
@@ -601,6 +590,33 @@ fn whole_rounds(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<
         );
         TrustLine::new(Grade::Uncertain, sentence).hint("longer runs have smaller steps (--for)")
     })
+}
+
+/// Says so where the interval of a difference of means is wider than the runs differ, as the throughputs
+/// show another one: in a closed loop a mean is connections / throughput (Little's law), but which of the
+/// longest requests end just within a short run is chance, or the same in each run.
+fn short_runs(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<TrustLine> {
+    let row = summary.metric(Metric::Mean)?;
+    let rates = summary.metric(Metric::Throughput)?;
+    let connections = f64::from(summary.connections?);
+    let is_widened = row.differences.iter().any(|it| it.reaches_throughput);
+    let by_throughput = |letter: &str| Some(connections / rates.median(letter)? * 1e3);
+    let of_arm = |arm: &SummaryArm| {
+        let mean = row.median(&arm.letter)?;
+        let other = by_throughput(&arm.letter)?;
+        Some(((mean / other).ln().abs(), arm.called.clone(), mean, other))
+    };
+    let furthest = summary.compared().filter_map(of_arm).max_by(|a, b| a.0.total_cmp(&b.0));
+    let (_, arm, mean, other) = furthest.filter(|_| is_widened)?;
+    let Stop::After(length) = study.plan.arms[0].stream.stop else { return None };
+    let sentence = format!(
+        "Runs of {} are short for the longest requests: the mean of {arm} is {} ms, and {} ms by its throughput ({} connections / throughput). Intervals of means reach to both.",
+        number::span(length),
+        number::significant(mean),
+        number::significant(other),
+        number::shortest(connections),
+    );
+    Some(TrustLine::new(Grade::Uncertain, sentence).hint("longer runs have both alike (--for)"))
 }
 
 /// In how many runs there are too few independent responses for a p99 that is shown, and what is
@@ -734,9 +750,25 @@ fn trust_by_control(study: &ComparisonStudy, summary: &SummaryComparison) -> Tru
             .hint("leave the machine alone meanwhile, and run longer (--for)");
     }
     let most = change_words::plain_percent(control.estimate.unwrap_or_default().abs());
+    let of_a_block = largest_in_a_block(study, row.metric).map(change_words::plain_percent);
+    let of_a_block = of_a_block.filter(|it| *it != most);
+    let of_a_block = of_a_block.map(|it| format!("; up to {it} in one")).unwrap_or_default();
     let sentence =
-        format!("{base}, run twice in each block, differs overall by at most {most} ({name}).");
+        format!("{base} against itself: at most {most} over all blocks ({name}{of_a_block}).");
     TrustLine::new(Grade::Passed, change_words::sentence_of(sentence))
+}
+
+/// By how much the control differs from the base in the block where it does so most, as a share of the
+/// base's figure, or as a difference of shares.
+fn largest_in_a_block(study: &ComparisonStudy, metric: Metric) -> Option<f64> {
+    let figure = |block, arm| metric.of(study.counted(block, arm)?).ok();
+    let change = |block| {
+        let [base, control] = [0, study.plan.arms.len()].map(|arm| figure(block, arm));
+        let (base, control) = base.zip(control)?;
+        let part = if metric.is_share() { control - base } else { control / base - 1.0 };
+        Some(part.abs())
+    };
+    (1..=study.whole_blocks()).filter_map(change).max_by(f64::total_cmp)
 }
 
 /// Whether the interval excludes 0, so that there is a difference.
@@ -761,14 +793,20 @@ mod tests {
 
     #[test]
     fn an_interval_of_means_that_reaches_to_the_throughputs_is_said_to() {
-        let mut summary = summary(&testkit::comparison::slower());
-        let said = |summary: &SummaryComparison| legend(summary).unwrap_or_default();
-        assert_eq!(said(&summary), "");
-        let mean = summary.metrics.iter_mut().find(|row| row.metric == Metric::Mean);
-        mean.unwrap().differences[0].reaches_throughput = true;
+        let study = testkit::comparison::slower();
+        let mut summary = summary(&study);
+        let said = |summary: &SummaryComparison| short_runs(&study, summary).map(|it| it.sentence);
+        assert_eq!(said(&summary), None);
+        let mean = summary.metrics.iter_mut().find(|row| row.metric == Metric::Mean).unwrap();
+        mean.differences[0].reaches_throughput = true;
+        mean.medians.insert("B".to_owned(), Some(60.0));
+        let rates = summary.metrics.iter_mut().find(|row| row.metric == Metric::Throughput);
+        rates.unwrap().medians.insert("B".to_owned(), Some(400.0));
         assert_eq!(
-            said(&summary),
-            "mean of B against A: runs are short for its longest requests (--for)"
+            said(&summary).as_deref(),
+            Some(
+                "Runs of 4 s are short for the longest requests: the mean of my-branch is 60.0 ms, and 50.0 ms by its throughput (20 connections / throughput). Intervals of means reach to both."
+            )
         );
     }
 

@@ -238,6 +238,10 @@ fn trust_lines(
         of_runs.into_iter().partition(|line| line.mark == Grade::Passed);
     lines.extend(comparison::trust(compared, comparison));
     lines.extend(doubts);
+    // An answer has room for a few: after what holds for every run the worst doubts come first.
+    if let Some((_, others)) = lines.split_first_mut() {
+        others.sort_by_key(|line| std::cmp::Reverse(line.mark));
+    }
     lines
 }
 

@@ -348,6 +348,7 @@ fn played(arms: &[(&str, &[&str], ArmLaw)], blocks: u32) -> ComparisonStudy {
         arrivals: Arrivals::Constant,
         blocks: ComparisonBlocks::Fixed(blocks),
         gates: Vec::new(),
+        gates_chosen_later: false,
         margin: 0.05,
         seed: 7,
         cool_down: true,

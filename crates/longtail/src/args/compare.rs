@@ -357,6 +357,7 @@ impl CompareArgs {
             arrivals: self.arrivals,
             blocks: self.blocks.map_or(ComparisonBlocks::UntilDecided, ComparisonBlocks::Fixed),
             gates: self.gates.clone(),
+            gates_chosen_later: false,
             margin: self.margin,
             seed: self.seed,
             // Each run has a server of its own.

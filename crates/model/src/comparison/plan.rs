@@ -40,6 +40,10 @@ pub struct ComparisonPlan {
     /// `--metric`: the deciding metrics. Empty means [`Metric::Mean`], or [`Metric::Throughput`] to
     /// find the best arm.
     pub gates: Vec<Metric>,
+    /// Whether these were chosen after the runs, by `report --metric`. Whoever has seen the figures may
+    /// choose what is clear by chance, so that is said.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gates_chosen_later: bool,
     /// `--margin`: a difference up to this does not matter; .05 is 5 %.
     pub margin: f64,
     /// Chooses the order of the arms in each block.
@@ -525,6 +529,7 @@ pub(super) mod tests {
             arrivals: Arrivals::Constant,
             blocks: ComparisonBlocks::UntilDecided,
             gates: Vec::new(),
+            gates_chosen_later: false,
             margin: 0.05,
             seed: 1,
             cool_down: true,

@@ -30,7 +30,7 @@ pub(super) fn best(summary: &SummaryComparison) -> String {
     let taken = summary.recommended.as_ref().or(best).map(|letter| summary.called(letter));
     let ahead = summary.ranking.as_ref().map(|it| summary.called(&it.best));
     let taken = taken.or(summary.enough.as_deref().filter(|_| is_told)).or(ahead);
-    let of_ahead = (!is_decided && !is_told).then(|| of_limit(summary, ahead?)).flatten();
+    let of_ahead = (!is_decided && !is_told).then(|| of_limit(summary, ahead?, ahead?)).flatten();
     // At a rate the blocks do not show what a size can do at most; the runs before them did.
     let limit = sizes::what_limits(&summary.looks, taken, summary.cpus_allow)
         .filter(|_| summary.rate_per_s.is_some());
@@ -41,14 +41,14 @@ pub(super) fn best(summary: &SummaryComparison) -> String {
 /// Which size single runs of each show to be enough, and what it can do at most.
 pub(super) fn single_runs(summary: &SummaryComparison) -> Option<String> {
     let enough = sizes::enough_in_words(&summary.looks)?;
-    let limit = summary.enough.as_deref().and_then(|enough| of_limit(summary, enough));
+    let limit = summary.enough.as_deref().and_then(|enough| of_limit(summary, enough, enough));
     Some([Some(enough), limit].into_iter().flatten().collect::<Vec<_>>().join("\n"))
 }
 
-/// What the size can do that the user is told to take, and which share of it the rate is. At a rate
-/// the blocks do not show that; the runs before them did.
-fn of_limit(summary: &SummaryComparison, taken: &str) -> Option<String> {
-    sizes::limit_in_words(&summary.looks, taken, summary.rate_per_s?)
+/// What a size can do in overload. At a rate the blocks do not show that; the runs before them did.
+fn of_limit(summary: &SummaryComparison, taken: &str, subject: &str) -> Option<String> {
+    summary.rate_per_s?;
+    sizes::limit_in_words(&summary.looks, taken, subject)
 }
 
 /// Which arm the runs in blocks show to be best.
@@ -82,7 +82,7 @@ fn best_of_blocks(summary: &SummaryComparison) -> String {
         parts.push(format!("Worse: {}.", listed(&behind)));
     }
     parts.extend(why_fewer_threads_are_worse(summary, row, taken));
-    let limit = of_limit(summary, summary.called(taken));
+    let limit = of_limit(summary, summary.called(taken), "it");
     under_conditions(summary, &with_limit(parts, limit))
 }
 
@@ -131,13 +131,14 @@ fn behind_in_words(
     format!("{} ({of}{change} %{})", summary.called(letter), waited.unwrap_or_default())
 }
 
-/// Sentences about a size, of which the first says to take it, with what it can do at most on a line of its
-/// own after that.
+/// Sentences about a size, of which the first says to take it. What it can do at most stands beside that,
+/// and everything else on a line of its own.
 fn with_limit(mut sentences: Vec<String>, limit: Option<String>) -> String {
     let Some(limit) = limit else { return sentences.join(" ") };
     let others = sentences.split_off(1).join(" ");
-    sentences.extend([limit, others].into_iter().filter(|line| !line.is_empty()));
-    sentences.join("\n")
+    sentences.push(limit);
+    let lines = [sentences.join(" "), others].into_iter().filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// In how many runs of an arm ever more requests waited, if in any: `3 of 20 runs`.
@@ -271,7 +272,7 @@ fn to_take_at_a_rate(summary: &SummaryComparison, row: &ComparedMetric, taken: &
     let sentences = sentences.chain(overloaded).chain(worse);
     let sentences =
         sentences.chain(why_fewer_threads_are_worse(summary, row, taken)).chain(smaller);
-    let limit = of_limit(summary, called);
+    let limit = of_limit(summary, called, "it");
     under_conditions(summary, &with_limit(sentences.collect(), limit))
 }
 
@@ -654,7 +655,7 @@ mod tests {
         let summary = crate::comparison::summary(&study);
         assert_eq!(
             crate::comparison::sentence(&summary),
-            "At 75/s 2 x 3 is probably enough: p95 91.0 ms, with more threads 93.0 ms; 2 x 2: 830 ms (single runs).\n2 x 3 can do 120/s in overload, limited by Ruby's lock (a process computes for 91 % of the time): 75/s is 62 % of that. No block is whole: nothing can be compared."
+            "At 75/s 2 x 3 is probably enough: p95 91.0 ms, with more threads 93.0 ms; 2 x 2: 830 ms (single runs).\nIn overload 2 x 3 answers 120/s: Ruby's lock is the limit (a process computes for 91 % of the time). No block is whole: nothing can be compared."
         );
     }
 

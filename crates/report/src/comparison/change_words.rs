@@ -166,15 +166,15 @@ pub(super) fn change_of_medians(row: &ComparedMetric, pair: &Difference) -> Opti
 }
 
 /// Whether the medians show another change than the runs of the same blocks do, by more than the
-/// margin: two figures for one change would contradict each other, so the medians are left out.
+/// margin: two figures for one change would contradict each other, so the medians are left out. Those
+/// of two kinds of changes may lie between both.
 pub(super) fn is_another_change(row: &ComparedMetric, difference: &Difference) -> bool {
-    let of_blocks: Vec<f64> = match difference.two_changes {
-        Some(TwoValues { low, high, .. }) => vec![low, high],
-        None => difference.estimate.into_iter().collect(),
+    let of_blocks = match difference.two_changes {
+        Some(TwoValues { low, high, .. }) => Some([low, high]),
+        None => difference.estimate.map(|part| [part, part]),
     };
-    change_of_medians(row, difference).is_some_and(|of_medians| {
-        let is_apart = |part: &f64| (of_medians - part).abs() > difference.margin;
-        !of_blocks.is_empty() && of_blocks.iter().all(is_apart)
+    change_of_medians(row, difference).zip(of_blocks).is_some_and(|(of_medians, [low, high])| {
+        of_medians < low - difference.margin || of_medians > high + difference.margin
     })
 }
 
@@ -187,12 +187,26 @@ pub(super) fn sentence_of(text: String) -> String {
     }
 }
 
-/// Of a difference that is certain, though it may be smaller than the margin, its direction and its
-/// size: `worse`, `by 4.5 to 8.4 %`.
-pub(super) fn certain_change(
-    metric: Metric,
-    difference: &Difference,
-) -> Option<(&'static str, String)> {
+/// A change that is certain, though it may be smaller than the margin.
+pub(super) struct CertainChange {
+    /// `worse` or `better`.
+    pub(super) word: &'static str,
+    /// Its least size in percent, as text.
+    least: String,
+    /// Its largest.
+    most: String,
+}
+
+impl CertainChange {
+    /// `4.5 to 8.4 %`, where ` to ` stands between both.
+    pub(super) fn as_range(&self, between: &str) -> String {
+        let CertainChange { least, most, .. } = self;
+        if least == most { format!("{most} %") } else { format!("{least}{between}{most} %") }
+    }
+}
+
+/// Of a difference that is certain, though it may be smaller than the margin, its direction and size.
+pub(super) fn certain_change(metric: Metric, difference: &Difference) -> Option<CertainChange> {
     let has_one_side =
         matches!(difference.doubt, Some(ComparisonDoubt::Noise | ComparisonDoubt::ShortRuns));
     let is_one_kind = difference.two_changes.is_none();
@@ -203,8 +217,7 @@ pub(super) fn certain_change(
     let [least, most] = if is_less { [-ends[1], -ends[0]] } else { ends };
     let decimals = decimals_beside(difference.margin, [least, most]);
     let [least, most] = [least, most].map(|end| number::fixed(end * 100.0, decimals));
-    let by = if least == most { most } else { format!("{least} to {most}") };
-    Some((word, format!("by {by} %")))
+    Some(CertainChange { word, least, most })
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use model::comparison::{
 use model::{ComparisonStudy, Diagnostic};
 
 use super::summary::{self, SummaryComparison};
-use super::{change_words, limits, pairs};
+use super::{change_words, limits, pairs, sizes};
 use crate::number;
 use crate::number::count_of;
 
@@ -49,7 +49,7 @@ pub(super) fn of(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<St
             lost.reason.trim_end_matches('.')
         )
     });
-    // At a rate no size of a search shows what it can do at most: the conclusion says that.
+    // At a rate no size of a search shows what it can do at most: the conclusion says that by single runs.
     let is_search_at_a_rate = !summary.looks.is_empty() && summary.rate_per_s.is_some();
     let others = [
         turns(study),
@@ -64,6 +64,7 @@ pub(super) fn of(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<St
         first_run(summary),
         lost,
         left_out_pairs(summary),
+        sizes::overload_in_words(&summary.looks).filter(|_| is_search_at_a_rate),
     ];
     reasons.extend(others.into_iter().flatten());
     reasons
@@ -132,12 +133,6 @@ fn turns(study: &ComparisonStudy) -> Option<String> {
     if with.is_empty() || without.is_empty() {
         return None;
     }
-    let [these, others] = [&with, &without].map(|arms| {
-        let names: Vec<String> = arms.iter().map(|arm| study.plan.called(*arm)).collect();
-        listed(&names)
-    });
-    let [serve, make] = if with.len() == 1 { ["serves", "makes"] } else { ["serve", "make"] };
-    let do_not = if without.len() == 1 { "does not" } else { "do not" };
     // In a closed loop in which each request waits its turn, all take about as long as the mean.
     let far_runs = |arm: usize, metric: Metric| {
         let is_far = |run: &&ComparisonRun| {
@@ -159,37 +154,54 @@ fn turns(study: &ComparisonStudy) -> Option<String> {
         .copied()
         .filter(|arm| !one_in_20_is_slow(*arm) && !one_in_100_is_slow(*arm))
         .collect();
-    let let_each = match in_order.len() {
-        // Those that do not are named, which says it of the others.
-        all if all < without.len() => "",
-        1 => ", the other lets each wait its turn",
-        _ => ", the others let each wait its turn",
+    let serve = if with.len() == 1 { "serves" } else { "serve" };
+    let turns = "a keep-alive connection several times in a row while others wait";
+    let slow = one_in_so_many_waits(study, &with).map_or_else(
+        || "a few requests are slow".to_owned(),
+        |many| format!("there about one request in {many} waits for all these turns"),
+    );
+    // Those of which too little is known do not serve several times in a row, and no more is said.
+    let named = |arms: &[usize]| {
+        let names: Vec<String> = arms.iter().map(|arm| study.plan.called(*arm)).collect();
+        listed(&names)
     };
-    let not_in_order =
-        without.iter().copied().filter(|arm| !in_order.is_empty() && !in_order.contains(arm)).map(
-            |arm| {
-                let [far, all] = [far_runs(arm, Metric::P99), runs(arm).count()];
-                let of = if far == all { "all".to_owned() } else { format!("{far} of") };
-                let all = count_of(all as u64, "run");
-                format!("{} (in {of} {all})", study.plan.called(arm))
-            },
-        );
-    let not_in_order: Vec<String> = not_in_order.collect();
-    let exceptions = if not_in_order.is_empty() {
-        String::new()
-    } else {
+    let rest: Vec<usize> = without.iter().copied().filter(|arm| !in_order.contains(arm)).collect();
+    let in_order_said = (!in_order.is_empty()).then(|| {
+        let let_each = if in_order.len() == 1 { "lets" } else { "let" };
+        format!(" {} {let_each} each request wait its turn.", named(&in_order))
+    });
+    let rest_said = (!rest.is_empty()).then(|| {
+        let do_not = if rest.len() == 1 { "does not" } else { "do not" };
+        if in_order.is_empty() {
+            return format!(" {} {do_not} serve in such turns.", named(&rest));
+        }
+        let longer = rest.iter().map(|arm| {
+            let [far, all] = [far_runs(*arm, Metric::P99), runs(*arm).count()];
+            let of = if far == all { "all".to_owned() } else { format!("{far} of") };
+            format!("{} (in {of} {})", study.plan.called(*arm), count_of(all as u64, "run"))
+        });
+        let longer = listed(&longer.collect::<Vec<_>>());
         format!(
-            "; at least one request in 100 waits longer than its turn at {}: why is not known",
-            listed(&not_in_order)
+            " At {longer} at least one request in 100 waits longer than its turn; why is not known."
         )
-    };
-    // Where there are no others, their names say nothing more.
-    let is_rest = without.len() > 1 && with.len() + without.len() == study.plan.arms.len();
-    let others = if is_rest { "the others".to_owned() } else { others };
-    let slow = if with.len() == 1 && without.len() == 1 { "the one" } else { &*these };
-    Some(change_words::sentence_of(format!(
-        "{these} {serve} a keep-alive connection several times in a row while others wait, {others} {do_not}: {slow} {make} a few requests slow{let_each}{exceptions}."
-    )))
+    });
+    let more = [in_order_said, rest_said].into_iter().flatten().collect::<String>();
+    Some(change_words::sentence_of(format!("{} {serve} {turns}: {slow}.{more}", named(&with))))
+}
+
+/// Of arms that serve connections in turns, how many responses a turn has: one request in so many waits
+/// for the turns of others. `None` where that varies.
+fn one_in_so_many_waits(study: &ComparisonStudy, arms: &[usize]) -> Option<String> {
+    let runs = study.runs.iter().filter(|run| arms.contains(&run.arm) && run.is_sound());
+    let turns = runs.flat_map(|run| &run.run.warnings).filter_map(|warning| match warning {
+        Diagnostic::ServedInTurns { answers_a_turn, varies, .. } => {
+            Some((*answers_a_turn).round()).filter(|_| !varies)
+        }
+        _ => None,
+    });
+    let turns: Vec<f64> = turns.collect();
+    let is_alike = turns.iter().all(|it| *it == turns[0]);
+    turns.first().filter(|_| is_alike).map(|many| number::fixed(*many, 0))
 }
 
 /// A run whose p95, or p99, is this many times its mean does not let each request wait its turn, or its app

@@ -58,26 +58,24 @@ pub(super) fn table_with_blocks(summary: &SummaryComparison) -> Option<DataTable
         Some(number::significant(look.rate_per_s))
     });
     let rate = number::rate_in_words(rate);
-    // Of a size that was not compared, p95 is all that is known.
-    let has_single_times = looks
-        .iter()
-        .any(|look| arm(look).is_none() && look.at_rate.is_some_and(|it| it.p95.is_some()));
-    let shown = [Metric::Mean, Metric::P95, Metric::P99].into_iter();
-    let shown = shown.filter(|metric| *metric != Metric::P95 || has_single_times);
-    let times = shown.filter_map(|metric| {
+    // Of a size that was not compared, a single run is all that is known.
+    let is_single = |look: &SizeLook| look.at_rate.is_some_and(|it| it.p95.is_some());
+    let has_more = looks.iter().any(|look| arm(look).is_none() && is_single(look));
+    let of_single_runs = has_more.then(|| {
+        row(looks, format!("p95 at {rate}/s, ms (1 run)"), &|look| {
+            look.at_rate?.p95.map(number::milliseconds)
+        })
+    });
+    let times = [Metric::Mean, Metric::P99].into_iter().filter_map(|metric| {
         let of_blocks = summary.metric(metric)?;
         let star = if of_blocks.decides { " *" } else { "" };
         let name = format!("{} at {rate}/s, ms{star}", summary::name(metric));
-        Some(row(looks, name, &|look| {
-            if let Some(arm) = arm(look) {
-                return Some(number::or_none(of_blocks.median(&arm.letter), number::significant));
-            }
-            let p95 = look.at_rate?.p95?;
-            let time = Some(p95).filter(|_| metric == Metric::P95);
-            let time = time.map(|time| format!("{} (1 run)", number::milliseconds(time)));
-            Some(number::or_none(time, |text| text))
+        Some(row(looks, name, &|look| match arm(look) {
+            Some(arm) => Some(number::or_none(of_blocks.median(&arm.letter), number::significant)),
+            None => is_single(look).then(|| number::or_none(None::<f64>, number::significant)),
         }))
     });
+    let times = times.chain(of_single_runs);
     let rows = std::iter::once(overload).chain(times).collect();
     of_sizes(looks, format!("medians of {}", count_of(u64::from(runs), "run")), rows)
 }
@@ -159,28 +157,50 @@ pub(super) fn called<'a>(looks: &'a [SizeLook], name: &str) -> Option<&'a SizeLo
     looks.iter().find(|look| look.size.to_string() == name)
 }
 
-/// How much a size can do, by what that is limited, and which share of it the rate is.
-pub(super) fn limit_in_words(looks: &[SizeLook], taken: &str, per_s: f64) -> Option<String> {
+/// How much a size did in overload, and what its limit was. `subject`: what the sentence calls it.
+pub(super) fn limit_in_words(looks: &[SizeLook], taken: &str, subject: &str) -> Option<String> {
     let taken = called(looks, taken)?;
     let limit = match limit_of(looks, taken) {
-        Some(limit) => format!(", limited by {limit}"),
+        Some(limit) => format!(": {}", limit.as_clause()),
         None if taken.others.is_some() => {
             " while other processes used CPUs, and perhaps more without them".to_owned()
         }
-        None => ", limited by what is not known".to_owned(),
+        None => "; what limits it is not known".to_owned(),
     };
-    Some(format!(
-        "{} can do {}/s in overload{limit}: {}/s is {} % of that.",
-        taken.size,
-        number::significant(taken.rate_per_s),
-        number::rate_in_words(per_s),
-        number::fixed(100.0 * per_s / taken.rate_per_s, 0)
-    ))
+    let rate = number::significant(taken.rate_per_s);
+    Some(format!("In overload {subject} answers {rate}/s{limit}."))
+}
+
+/// What limits a size in overload.
+struct SizeLimit {
+    /// `the 2 CPUs`, `Ruby's lock`
+    names: Vec<String>,
+    /// Whether a verb beside them is in the plural.
+    is_plural: bool,
+    /// What shows it: `2 x 21 answers 124/s`
+    evidence: Option<String>,
+}
+
+impl SizeLimit {
+    /// `its threads are the limit (2 x 21 answers 124/s)`
+    fn as_clause(&self) -> String {
+        let are = if self.is_plural { "are" } else { "is" };
+        format!("{} {are} the limit{}", listed(&self.names), self.in_brackets())
+    }
+
+    /// `limited by the 2 CPUs and Ruby's lock (a process computes for 95 % of the time)`
+    fn as_participle(&self) -> String {
+        format!("limited by {}{}", listed(&self.names), self.in_brackets())
+    }
+
+    fn in_brackets(&self) -> String {
+        self.evidence.as_ref().map_or_else(String::new, |it| format!(" ({it})"))
+    }
 }
 
 /// What limits a size in overload: CPUs or Ruby's lock if hardly anything is left of them, else its
 /// threads if more of them did clearly more.
-fn limit_of(looks: &[SizeLook], look: &SizeLook) -> Option<String> {
+fn limit_of(looks: &[SizeLook], look: &SizeLook) -> Option<SizeLimit> {
     if look.others.is_some() {
         return None;
     }
@@ -188,10 +208,11 @@ fn limit_of(looks: &[SizeLook], look: &SizeLook) -> Option<String> {
         if of > 1.0 { format!("the {} CPUs", number::shortest(of)) } else { "its CPU".to_owned() }
     });
     let lock = LockShare::of(look).filter(|lock| lock.is_near);
-    let lock = lock.map(|lock| format!("Ruby's lock ({})", lock.computes));
-    let used_up: Vec<String> = [cpus, lock].into_iter().flatten().collect();
-    if !used_up.is_empty() {
-        return Some(listed(&used_up));
+    let name_of_lock = lock.as_ref().map(|_| "Ruby's lock".to_owned());
+    let names: Vec<String> = [cpus, name_of_lock].into_iter().flatten().collect();
+    if !names.is_empty() {
+        let is_plural = names.len() > 1 || look.cpus_used_up.is_some_and(|of| of > 1.0);
+        return Some(SizeLimit { names, is_plural, evidence: lock.map(|lock| lock.computes) });
     }
     let does_clearly_more = |more: &&SizeLook| {
         more.size.workers == look.size.workers
@@ -199,8 +220,17 @@ fn limit_of(looks: &[SizeLook], look: &SizeLook) -> Option<String> {
             && more.rate_per_s * AS_GOOD > look.rate_per_s
     };
     let more = looks.iter().filter(does_clearly_more);
-    more.max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s)).map(|more| {
-        format!("its threads ({} does {}/s)", more.size, number::significant(more.rate_per_s))
+    more.max_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s)).map(|more| SizeLimit {
+        names: vec!["its threads".to_owned()],
+        is_plural: true,
+        evidence: Some(format!("{} answers {}/s", more.size, number::significant(more.rate_per_s))),
+    })
+}
+
+/// How "in overload" was measured, for whoever reads why.
+pub(super) fn overload_in_words(looks: &[SizeLook]) -> Option<String> {
+    (!looks.is_empty()).then(|| {
+        "In overload: a run of each size with more connections than threads, all always waiting.".to_owned()
     })
 }
 
@@ -224,13 +254,13 @@ pub(super) fn what_limits(
     let taken = taken.and_then(|taken| called(looks, taken));
     let is_taken = taken.is_some_and(|taken| taken.size == best.size);
     let does = if is_taken {
-        "In overload no other size of those tried does more".to_owned()
+        "In overload no other size of those tried answers more".to_owned()
     } else {
-        format!("In overload {} does most, {}", best.size, rate(best))
+        format!("In overload {} answers most, {}", best.size, rate(best))
     };
     let most = match (limit_of(looks, best), &lock) {
         (Some(_), _) if is_taken => format!("{does}."),
-        (Some(limit), _) => format!("{does}, limited by {limit}."),
+        (Some(limit), _) => format!("{does}, {}.", limit.as_participle()),
         (None, _) if best.others.is_some() && is_taken => format!("{does}."),
         (None, _) if best.others.is_some() => {
             format!("{does}, while other processes used CPUs: it may do more.")
@@ -383,27 +413,27 @@ mod tests {
         };
         assert_eq!(
             said(Some(2.0), Some(0.96), [120.0, 125.0]),
-            "In overload 2 x 8 does most, 125/s, limited by the 2 CPUs and Ruby's lock (a process computes for 96 % of the time). 2 workers can do about 130/s at most; more workers would need more CPUs."
+            "In overload 2 x 8 answers most, 125/s, limited by the 2 CPUs and Ruby's lock (a process computes for 96 % of the time). 2 workers can do about 130/s at most; more workers would need more CPUs."
         );
         assert_eq!(
             said(None, Some(0.96), [126.0, 125.0]),
-            "In overload no other size of those tried does more. 2 workers can do about 147/s at most with any number of threads."
+            "In overload no other size of those tried answers more. 2 workers can do about 147/s at most with any number of threads."
         );
         assert_eq!(
             said(None, Some(0.72), [100.0, 125.0]),
-            "In overload 2 x 8 does most, 125/s: a process computes for 72 % of the time. By Ruby's lock 2 workers can do about 174/s at most with any number of threads."
+            "In overload 2 x 8 answers most, 125/s: a process computes for 72 % of the time. By Ruby's lock 2 workers can do about 174/s at most with any number of threads."
         );
         assert_eq!(
             said(Some(1.0), Some(0.7), [126.0, 125.0]),
-            "In overload no other size of those tried does more."
+            "In overload no other size of those tried answers more."
         );
         assert_eq!(
             said(None, Some(0.2), [100.0, 160.0]),
-            "In overload 2 x 8 does most, 160/s; it uses nothing up, so more threads may do more."
+            "In overload 2 x 8 answers most, 160/s; it uses nothing up, so more threads may do more."
         );
         assert_eq!(
             said(None, None, [160.0, 150.0]),
-            "In overload no other size of those tried does more."
+            "In overload no other size of those tried answers more."
         );
         assert_eq!(what_limits(&[], None, None), None);
     }
@@ -433,34 +463,26 @@ mod tests {
             let mut looks = looks(&[(5, rates[0], None), (8, rates[1], None)]);
             (looks[0].cpus_used_up, looks[0].computes) = (cpus_used_up, Some(computes));
             looks[0].others = others;
-            limit_in_words(&looks, "2 x 5", 75.0).unwrap()
+            limit_in_words(&looks, "2 x 5", "it").unwrap()
         };
-        let can = |limit: &str, share| {
-            format!("2 x 5 can do 100/s in overload{limit}: 75/s is {share} % of that.")
-        };
+        let answers = |limit: &str| format!("In overload it answers 100/s{limit}.");
         let even = [100.0, 104.0];
-        assert_eq!(
-            said(Some(2.0), 0.96, None, even),
-            can(
-                ", limited by the 2 CPUs and Ruby's lock (a process computes for 96 % of the time)",
-                75
-            )
-        );
-        assert_eq!(
-            said(None, 0.9, None, even),
-            can(", limited by Ruby's lock (a process computes for 90 % of the time)", 75)
-        );
-        assert_eq!(said(Some(1.0), 0.5, None, even), can(", limited by its CPU", 75));
+        let both =
+            ": the 2 CPUs and Ruby's lock are the limit (a process computes for 96 % of the time)";
+        assert_eq!(said(Some(2.0), 0.96, None, even), answers(both));
+        let lock = ": Ruby's lock is the limit (a process computes for 90 % of the time)";
+        assert_eq!(said(None, 0.9, None, even), answers(lock));
+        assert_eq!(said(Some(1.0), 0.5, None, even), answers(": its CPU is the limit"));
         assert_eq!(
             said(None, 0.7, None, [100.0, 120.0]),
-            can(", limited by its threads (2 x 8 does 120/s)", 75)
+            answers(": its threads are the limit (2 x 8 answers 120/s)")
         );
-        assert_eq!(said(None, 0.7, None, even), can(", limited by what is not known", 75));
+        assert_eq!(said(None, 0.7, None, even), answers("; what limits it is not known"));
         assert_eq!(
             said(Some(2.0), 0.96, Some(0.8), even),
-            can(" while other processes used CPUs, and perhaps more without them", 75)
+            answers(" while other processes used CPUs, and perhaps more without them")
         );
-        assert_eq!(limit_in_words(&[], "2 x 5", 75.0), None, "named sizes");
+        assert_eq!(limit_in_words(&[], "2 x 5", "it"), None, "named sizes");
     }
 
     #[test]

@@ -67,8 +67,9 @@ pub struct SummaryComparison {
     /// Of `sweep --try auto --rate`: the rate, if the sizes run in a closed loop as too few can do it.
     #[serde(skip)]
     pub(super) wanted_per_s: Option<f64>,
-    /// Of these, the size that is probably enough for the rate of the open loop.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Of these, the size that is probably enough for the rate of the open loop. Runs in blocks may show
+    /// that another one is: `recommended` is to be taken.
+    #[serde(rename = "enough_in_single_runs", skip_serializing_if = "Option::is_none")]
     pub enough: Option<String>,
     /// The connections, if an arm has more threads than that, which it cannot show then.
     #[serde(skip)]

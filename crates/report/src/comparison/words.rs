@@ -15,8 +15,29 @@ use model::comparison::{
     ComparedMetric, ComparisonDoubt, ComparisonQuestion, ComparisonVerdict, Difference, Metric,
 };
 
-/// The conclusion; a line for each arm if several have an event.
+/// The conclusion, in which `-k` is explained where it is first used; a line for each arm if several have
+/// an event.
 pub(crate) fn sentence(summary: &SummaryComparison) -> String {
+    let concluded = unexplained_sentence(summary);
+    if super::meaning_of_names(summary).is_none() {
+        return concluded;
+    }
+    let first = whole_words(&concluded, "-k").next();
+    let Some(at) = first else { return concluded };
+    let (before, after) = concluded.split_at(at + "-k".len());
+    format!("{before} (no keep-alive){after}")
+}
+
+/// Where a word stands that is no part of another one.
+pub(crate) fn whole_words<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+    let is_of_word = |c: char| c.is_alphanumeric() || c == '-';
+    text.match_indices(word).map(|(at, _)| at).filter(move |at| {
+        let [before, after] = [&text[..*at], &text[at + word.len()..]];
+        !before.ends_with(is_of_word) && !after.starts_with(is_of_word)
+    })
+}
+
+fn unexplained_sentence(summary: &SummaryComparison) -> String {
     if summary.metrics.iter().all(|row| row.differences.iter().all(|it| it.blocks == 0)) {
         let nothing = "No block is whole: nothing can be compared.".to_owned();
         let does_more = || sizes::does_more_in_words(&summary.looks, summary.wanted_per_s?);
@@ -31,8 +52,10 @@ pub(crate) fn sentence(summary: &SummaryComparison) -> String {
         let others = summary.others().map(|arm| arm.letter.as_str());
         let failures = others
             .filter_map(|arm| more_failures(summary, &rows_between(summary, base, arm), base, arm));
+        let early = told_early(summary);
+        let few = few.in_words(early.is_empty());
         let undecided = failures.chain([few]).collect::<Vec<_>>().join(" ");
-        return told_early(summary).into_iter().chain([undecided]).collect::<Vec<_>>().join("\n");
+        return early.into_iter().chain([undecided]).collect::<Vec<_>>().join("\n");
     }
     let of_settings = of_settings(summary);
     let are_combinations = pairs::are_combinations(summary);
@@ -94,8 +117,13 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
             ComparisonVerdict::Worse | ComparisonVerdict::Better => changed.push(it),
             ComparisonVerdict::Same => same.push(name),
             ComparisonVerdict::CannotTell => match certain_change(it.row.metric, it.difference) {
-                // The table says that the margin is open.
-                Some((word, by)) => open.push(format!("{name} {word} {by}")),
+                // The size says that the margin is open.
+                Some(change) => open.push(format!(
+                    "{name} {}, {} (by {})",
+                    change.word,
+                    it.medians(),
+                    change.as_range(" to ")
+                )),
                 None => unclear.push(it),
             },
         }
@@ -105,7 +133,7 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
     changed.sort_by(|a, b| b.size().total_cmp(&a.size()));
     let changed = in_words(&changed.into_iter().map(ComparedRow::told).collect::<Vec<_>>());
     let same = (!same.is_empty()).then(|| format!("{} the same within {margin}", listed(&same)));
-    let open = (!open.is_empty()).then(|| listed(&open));
+    let open = (!open.is_empty()).then(|| open.join("; "));
     let unclear = (!unclear.is_empty()).then(|| {
         let names: Vec<String> = unclear.iter().map(|it| name(it.row.metric)).collect();
         let differ = if names.len() == 1 { "differs" } else { "differ" };
@@ -233,8 +261,33 @@ fn has_enough_blocks(summary: &SummaryComparison, base: &str, arm: &str) -> bool
     !summary.deciding().any(|row| row.difference(base, arm).is_some_and(Difference::has_few_blocks))
 }
 
-/// That there are too few blocks to tell anything, where several arms or metrics would each say it.
-fn too_few_blocks(summary: &SummaryComparison) -> Option<String> {
+/// That there are too few blocks for any test, where several arms or metrics would each say it.
+struct TooFewBlocks {
+    /// The metrics that decide.
+    metrics: String,
+    blocks: u32,
+    /// The fewest blocks that could tell.
+    least: u32,
+}
+
+impl TooFewBlocks {
+    /// `is_all`: whether no line before it says what differs. What such a line says is seen in every run,
+    /// and is no verdict.
+    fn in_words(&self, is_all: bool) -> String {
+        let TooFewBlocks { metrics, blocks, least } = self;
+        let counted = count_of(*blocks, "block");
+        if is_all {
+            let tell = if *blocks == 1 { "tells" } else { "tell" };
+            return format!(
+                "Whether the arms differ in {metrics} cannot be told: {counted} {tell} nothing, {least} could."
+            );
+        }
+        let are = if *blocks == 1 { "is" } else { "are" };
+        format!("{counted} {are} too few for a verdict in {metrics}: {least} could give one.")
+    }
+}
+
+fn too_few_blocks(summary: &SummaryComparison) -> Option<TooFewBlocks> {
     let all: Vec<&Difference> = summary.deciding().flat_map(|row| &row.differences).collect();
     let least = |it: &&Difference| match it.doubt {
         Some(ComparisonDoubt::FewBlocks { least }) => Some(least),
@@ -242,15 +295,8 @@ fn too_few_blocks(summary: &SummaryComparison) -> Option<String> {
     };
     let least = all.iter().map(least).collect::<Option<Vec<u32>>>()?.into_iter().max()?;
     let blocks = all.iter().map(|it| it.blocks).max()?;
-    let tell = if blocks == 1 { "tells" } else { "tell" };
     let metrics: Vec<String> = summary.deciding().map(|row| name(row.metric)).collect();
-    let blocks = count_of(blocks, "block");
-    (all.len() > 1).then(|| {
-        format!(
-            "Whether the arms differ in {} cannot be told: {blocks} {tell} nothing, {least} could.",
-            listed(&metrics)
-        )
-    })
+    (all.len() > 1).then(|| TooFewBlocks { metrics: listed(&metrics), blocks, least })
 }
 
 /// If all pairs are compared: a sentence for each pair without the base or, if there are many, one
@@ -472,9 +518,14 @@ impl ComparedRow<'_> {
         format!("{} {}", name(self.row.metric), figures(self.row, self.difference))
     }
 
-    /// `p99 3225 → 406 ms`, `throughput -8 %`
+    /// `p99 3225 → 406 ms`; where the medians show another change than the blocks, that of the blocks.
     fn short_change(&self) -> String {
-        format!("{} {}", name(self.row.metric), self.short_figures())
+        let figures = if is_another_change(self.row, self.difference) {
+            self.short_figures()
+        } else {
+            self.medians()
+        };
+        format!("{} {figures}", name(self.row.metric))
     }
 
     /// `3225 → 406 ms`, `-8 %`
@@ -641,10 +692,11 @@ fn of_deciding(
         ComparisonVerdict::CannotTell => {
             let why = why(summary, row, difference);
             match certain_change(row.metric, difference) {
-                Some((word, by)) => {
+                Some(change) => {
                     let why = if why.is_empty() { why } else { format!(": {why}") };
+                    let (word, by) = (change.word, change.as_range(" to "));
                     format!(
-                        "{arm} is {word} than {base} in {name}, {by}; whether by more than the margin of {margin} is open{why}."
+                        "{arm} is {word} than {base} in {name}, by {by}; whether by more than the margin of {margin} is open{why}."
                     )
                 }
                 None => {
@@ -718,11 +770,12 @@ mod tests {
         let mut study = testkit::comparison::combinations();
         study.plan.gates = vec![Metric::Mean];
         study.runs.retain(|run| run.block <= 7);
-        let few = "Whether the arms differ in mean cannot be told: 7 blocks tell nothing, 8 could.";
+        let few = "7 blocks are too few for a verdict in mean: 8 could give one.";
         let said = sentence(&crate::comparison::summary(&study));
         let lines: Vec<&str> = said.lines().collect();
         assert!(
-            lines.len() > 1 && lines[0].starts_with("-k on 6.6.1: p50 41.5 → 46.2 ms"),
+            lines.len() > 1
+                && lines[0].starts_with("-k (no keep-alive) on 6.6.1: p50 41.5 → 46.2 ms"),
             "{said}"
         );
         assert_eq!(lines.last(), Some(&few), "{said}");
@@ -735,8 +788,11 @@ mod tests {
         study.plan.question = ComparisonQuestion::Change;
         study.runs.retain(|run| run.block <= 6);
         let said = sentence(&crate::comparison::summary(&study));
-        assert!(said.starts_with("6.6.1 -k against 6.6.1: p50 41.5 → "), "{said}");
-        assert!(said.ends_with("6 blocks tell nothing, 7 could."), "{said}");
+        assert!(said.starts_with("6.6.1 -k (no keep-alive) against 6.6.1: p50 41.5 → "), "{said}");
+        assert!(
+            said.ends_with("6 blocks are too few for a verdict in mean: 7 could give one."),
+            "{said}"
+        );
     }
 
     #[test]
@@ -795,7 +851,7 @@ mod tests {
         let summary = crate::comparison::summary(&study);
         let said = sentence(&summary);
         let begins: Vec<&str> = said.lines().filter_map(|line| line.split(':').next()).collect();
-        assert_eq!(begins, ["-k on 6.6.1", "-k on 8.0.2"]);
+        assert_eq!(begins, ["-k (no keep-alive) on 6.6.1", "-k on 8.0.2"]);
         let others = of_pairs_not_asked(&summary);
         let begins: Vec<&str> = others.iter().filter_map(|line| line.split(':').next()).collect();
         let with_each =
@@ -831,8 +887,7 @@ mod tests {
         let said = sentence(&crate::comparison::summary(&study));
         let few = "-k on 8.0.2: whether mean and p99 differ cannot be told (5 blocks tell nothing, 8 could).";
         assert!(said.contains(few), "{said}");
-        let told =
-            "-k on 6.6.1: mean worse, 42.4 → 46.7 ms; p50 worse, 42.1 → 46.4 ms (in every run)";
+        let told = "-k (no keep-alive) on 6.6.1: mean worse, 42.4 → 46.7 ms; p50 worse, 42.1 → 46.4 ms (in every run)";
         assert!(said.starts_with(told), "{said}");
         let mixed =
             "8.0.2 instead of 6.6.1, with keep-alive: p99 worse, 46.9 → 53.2 ms; p50 better, 42.1";

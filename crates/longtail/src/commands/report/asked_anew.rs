@@ -32,7 +32,9 @@ pub(super) fn asked_anew(mut study: Study, args: &ReportArgs) -> Result<Study, M
             choose_pairs(&mut comparison.plan, args)?;
         }
         if !args.gates.is_empty() {
+            let before = comparison.plan.deciding();
             comparison.plan.gates.clone_from(&args.gates);
+            comparison.plan.gates_chosen_later |= comparison.plan.deciding() != before;
         }
         comparison.command_line = command_that_asks(comparison, args).into();
     }
