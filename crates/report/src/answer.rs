@@ -770,13 +770,17 @@ pub(crate) fn unfolded_markdown(summary: &Summary<'_>) -> Vec<String> {
         parts.push(crate::markdown::pipe_table(&classes.table));
         parts.extend(classes.below.map(|below| line(&below)));
     }
-    let reasons = summary.reasons().map(|reason| line(&format!("- Why: {reason}")));
+    let mut reasons: Vec<String> =
+        summary.reasons().map(|reason| line(&format!("- Why: {reason}"))).collect();
+    if summary.comparison.as_ref().and_then(comparison::meaning_of_names).is_some() {
+        in_code(&mut reasons, "-k");
+    }
     let trust = summary
         .trust
         .iter()
         .take(1 + DOUBTS)
         .map(|it| line(&format!("- {} {}", it.mark.sign(), it.sentence)));
-    parts.push(reasons.chain(trust).collect());
+    parts.push(reasons.into_iter().chain(trust).collect());
     let setup = match &summary.comparison {
         Some(comparison) => format!("Setup: {}", comparison.setup.join(" · ")),
         None => summary.measured.join(" · "),

@@ -220,12 +220,12 @@ fn by_metric(summary: &SummaryComparison) -> DataTable {
 }
 
 /// The verdict in a word; or how many blocks it needs; or of a change that is certain, though it may be
-/// smaller than the margin, its direction and size: `worse by 2.4–6.5 %`.
+/// smaller than the margin, its direction and size: `worse, 2.4–6.5 %`.
 fn verdict_of(metric: Metric, difference: &Difference) -> String {
     let of_any_size = change_words::certain_change(metric, difference);
     match (difference.doubt, of_any_size) {
         (Some(ComparisonDoubt::FewBlocks { least }), _) => format!("needs {least} blocks"),
-        (_, Some(change)) => format!("{} by {}", change.word, change.as_range("–")),
+        (_, Some(change)) => format!("{}, {}", change.word, change.as_range("–")),
         _ => summary::verdict(difference.verdict).to_owned(),
     }
 }
@@ -460,7 +460,7 @@ fn method(study: &ComparisonStudy) -> String {
         _ => "",
     };
     format!(
-        "{}{ended}: each arm once{control}, {length}{warm_up}, a fresh server each time, in balanced order · {} {verb} (*){chosen}{of_tail}{pairs}, margin {} %",
+        "{}{ended}: each arm once{control}, {length}{warm_up}, a fresh server each time, in balanced order · {} {verb} (*{chosen}){of_tail}{pairs}, margin {} %",
         count_of(study.whole_blocks(), "block"),
         judge::words::listed(&deciding),
         number::shortest((plan.margin * 1e4).round() / 100.0),
@@ -808,6 +808,25 @@ mod tests {
                 "Runs of 4 s are short for the longest requests: the mean of my-branch is 60.0 ms, and 50.0 ms by its throughput (20 connections / throughput). Intervals of means reach to both."
             )
         );
+    }
+
+    #[test]
+    fn doubts_stand_above_further_lines_that_speak_for_the_figures() {
+        let study = model::Study::from(testkit::comparison::keep_alive());
+        let trust = crate::summary::Summary::of(&study, None).trust;
+        let marks: Vec<Grade> = trust.iter().map(|line| line.mark).collect();
+        assert_eq!(marks[0], Grade::Passed, "{trust:?}");
+        assert_eq!(marks.last(), Some(&Grade::Passed), "{trust:?}");
+        assert!(marks[1..].is_sorted_by(|a, b| a >= b), "{trust:?}");
+    }
+
+    #[test]
+    fn a_metric_that_was_chosen_after_the_runs_is_said_to_be() {
+        let mut study = testkit::comparison::slower();
+        assert!(!method(&study).contains("chosen"), "{}", method(&study));
+        study.plan.gates_chosen_later = true;
+        let how = method(&study);
+        assert!(how.contains("mean decides (*, chosen after the runs), margin"), "{how}");
     }
 
     #[test]

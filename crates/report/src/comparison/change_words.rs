@@ -225,6 +225,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn medians_between_two_kinds_of_changes_contradict_neither() {
+        let mut summary = crate::comparison::summary(&testkit::comparison::slower());
+        let row = summary.metrics.iter_mut().find(|row| row.metric == Metric::Cpu).unwrap();
+        row.differences[0].two_changes =
+            Some(TwoValues { low: 0.61, high: 1.36, low_count: 5, count: 8 });
+        let [base, arm] = [&row.differences[0].base, &row.differences[0].arm].map(Clone::clone);
+        let mut is_another = |after: f64| {
+            row.medians.insert(base.clone(), Some(1.0));
+            row.medians.insert(arm.clone(), Some(after));
+            is_another_change(row, &row.differences[0])
+        };
+        assert!(!is_another(1.76));
+        assert!(is_another(1.5) && is_another(2.5));
+    }
+
+    #[test]
     fn no_rounding_puts_an_end_onto_the_margin() {
         let mut summary = crate::comparison::summary(&testkit::comparison::slower());
         let difference = &mut summary.metrics[0].differences[0];

@@ -458,6 +458,27 @@ mod tests {
     }
 
     #[test]
+    fn no_row_has_medians_and_single_runs() {
+        let mut summary = crate::comparison::summary(&testkit::comparison::searched_threads());
+        let largest = *summary.looks.last().unwrap();
+        let p95 = Some(Nanos::from_millis(93));
+        let at_rate = RateLook { per_s: 75.0, p50: p95, p95, missing: None, others: None };
+        let larger =
+            SizeLook { at_rate: Some(at_rate), ..testkit::comparison::size_look(8, 130.0) };
+        summary
+            .looks
+            .push(SizeLook { size: model::ServerSize { threads: 8, ..largest.size }, ..larger });
+        let table = table_with_blocks(&summary).unwrap();
+        let row = |name: &str| {
+            let row = table.rows.iter().find(|row| row.cells[0].text.starts_with(name)).unwrap();
+            row.cells.iter().skip(2).map(|cell| cell.text.as_str()).collect::<Vec<_>>().join(" ")
+        };
+        assert!(row("mean at 75/s, ms").ends_with("59.4 58.6 -"), "{}", row("mean"));
+        assert!(row("p95 at 75/s, ms (1 run)").ends_with(" 93.0"), "{}", row("p95"));
+        assert!(!row("p95").contains('-') && !row("p95").contains("run"), "{}", row("p95"));
+    }
+
+    #[test]
     fn what_the_size_to_take_can_do_is_said_with_its_limit() {
         let said = |cpus_used_up, computes, others, rates: [f64; 2]| {
             let mut looks = looks(&[(5, rates[0], None), (8, rates[1], None)]);
