@@ -511,7 +511,7 @@ impl<'a> AnswerLayout<'a> {
     /// The same for a terminal with too few rows; one line says what was left out, and where it is.
     fn ending_on_screen(&self, parts: AnswerParts) -> String {
         let reasons = self.summary.reasons().count().saturating_sub(parts.reasons);
-        let doubts = self.from_first_doubt().skip(parts.doubts);
+        let doubts = self.doubts_and_after().skip(parts.doubts);
         let doubts = doubts.filter(|line| line.mark != Grade::Passed).count();
         let commands = self.summary.next.len().saturating_sub(parts.commands);
         let hidden = [(reasons, "reason"), (doubts, "doubt"), (commands, "command")];
@@ -588,12 +588,12 @@ impl<'a> AnswerLayout<'a> {
 
     /// How many lines of trust are doubts, or stand below one.
     fn doubts(&self) -> usize {
-        self.from_first_doubt().count()
+        self.doubts_and_after().count()
     }
 
     /// What there is room for after the lines that speak for all figures. What speaks for some of them
     /// stands below the doubts, and leaves before these.
-    fn from_first_doubt(&self) -> impl Iterator<Item = &TrustLine> {
+    fn doubts_and_after(&self) -> impl Iterator<Item = &TrustLine> {
         self.summary.trust.iter().skip_while(|line| line.mark == Grade::Passed)
     }
 

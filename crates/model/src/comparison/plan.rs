@@ -16,6 +16,7 @@ use crate::secret::{MaskedText, Private};
 use crate::{Nanos, PlannedEvent, Probe, ServerPlan, ServerSize, StreamPlan, Threshold};
 
 /// What `longtail compare` was asked to do.
+#[expect(clippy::struct_excessive_bools, reason = "each is said, or done, by itself")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparisonPlan {
     /// The question to answer.

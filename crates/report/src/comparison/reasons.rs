@@ -195,13 +195,13 @@ fn one_in_so_many_waits(study: &ComparisonStudy, arms: &[usize]) -> Option<Strin
     let runs = study.runs.iter().filter(|run| arms.contains(&run.arm) && run.is_sound());
     let turns = runs.flat_map(|run| &run.run.warnings).filter_map(|warning| match warning {
         Diagnostic::ServedInTurns { answers_a_turn, varies, .. } => {
-            Some((*answers_a_turn).round()).filter(|_| !varies)
+            Some(answers_a_turn.round() as u64).filter(|_| !varies)
         }
         _ => None,
     });
-    let turns: Vec<f64> = turns.collect();
+    let turns: Vec<u64> = turns.collect();
     let is_alike = turns.iter().all(|it| *it == turns[0]);
-    turns.first().filter(|_| is_alike).map(|many| number::fixed(*many, 0))
+    turns.first().filter(|_| is_alike).map(u64::to_string)
 }
 
 /// A run whose p95, or p99, is this many times its mean does not let each request wait its turn, or its app
