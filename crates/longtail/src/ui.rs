@@ -201,7 +201,9 @@ fn laid_out(lines: &LinesToType, terminal: Width) -> String {
     for (at, line) in lines.lines.iter().enumerate() {
         let before = line.before.trim_start_matches("; ").trim_end();
         let before = if at == 0 { format!("longtail: {before}") } else { before.to_owned() };
-        text += &broken(&before, width);
+        if !before.is_empty() {
+            text += &broken(&before, width);
+        }
         text += &broken_command(&line.line, terminal);
         let rest = Some(rest).filter(|rest| lines.lines.len() == 1 && !rest.is_empty());
         for note in rest.into_iter().chain(line.notes.iter().map(String::as_str)) {

@@ -578,39 +578,29 @@ fn tool_behind_command(whole: &clap::Command, words: &[String]) -> Option<Mistak
         && run == "run"
         && command_lines::are_k6s(script)
     {
-        let refusal = format!("{command} has no word run, as k6 has");
         let tool = OtherTool::of("k6")?;
-        return Some(pasted(command_lines::answer(whole, tool, &refusal, &[], &words[1..])));
+        return Some(pasted(command_lines::answer(whole, tool, &[], &words[1..])));
     }
     if let [command, attack, flags @ ..] = words
         && command == "load"
         && attack == "attack"
         && command_lines::are_vegetas(flags)
     {
-        let refusal = format!("{command} has no word attack, as vegeta has");
         let tool = OtherTool::of("vegeta")?;
-        return Some(pasted(command_lines::answer(whole, tool, &refusal, &[], &words[1..])));
+        return Some(pasted(command_lines::answer(whole, tool, &[], &words[1..])));
     }
     let at = words.iter().position(|word| OtherTool::of(word).is_some())?;
     let tool = OtherTool::of(&words[at])?;
     let command_at = at.checked_sub(1)?;
     let command = &words[command_at];
     if command == "help" {
-        let refusal = format!("longtail has no help for {}", tool.name);
         let asked = ["--help".to_owned()];
-        return Some(pasted(command_lines::answer(whole, tool, &refusal, &[], &asked)));
+        return Some(pasted(command_lines::answer(whole, tool, &[], &asked)));
     }
     if !RUN_IT.contains(&command.as_str()) {
         return None;
     }
-    let refusal = format!("{command} needs no {}", tool.name);
-    Some(pasted(command_lines::answer(
-        whole,
-        tool,
-        &refusal,
-        &words[..command_at],
-        &words[at + 1..],
-    )))
+    Some(pasted(command_lines::answer(whole, tool, &words[..command_at], &words[at + 1..])))
 }
 
 /// What to say of `longtail attack` with vegeta's flags, not those of `attack.cr`.
@@ -625,8 +615,7 @@ fn vegetas_attack(
     if !command_lines::are_vegetas(theirs) {
         return None;
     }
-    let refusal = "these are vegeta's flags";
-    Some(pasted(command_lines::answer(whole, tool, refusal, &words[..at], theirs)))
+    Some(pasted(command_lines::answer(whole, tool, &words[..at], theirs)))
 }
 
 /// What to say of `longtail report` with flags of `vegeta report`.
@@ -659,15 +648,14 @@ fn of_other_tool(
         ErrorKind::InvalidSubcommand => {
             let name = first_of(error, ContextKind::InvalidSubcommand);
             let at = words.iter().position(|word| *word == name)?;
-            let refusal = format!("there is no command '{name}'");
             if ["plot", "encode", "dump"].contains(&name.as_str()) && words.len() > at + 1 {
                 let meant = command_lines::of_vegetas_result(&name, &words[at + 1..]);
-                return Some(wrong(format!("{refusal}: {meant}")));
+                return Some(wrong(format!("there is no command '{name}': {meant}")));
             }
             let is_k6s_run = name == "run" && command_lines::are_k6s(&words[at + 1..]);
             let tool = OtherTool::of(if is_k6s_run { "k6" } else { &name })?;
             let theirs = &words[if is_k6s_run { at } else { at + 1 }..];
-            command_lines::answer(whole, tool, &refusal, &words[..at], theirs)
+            command_lines::answer(whole, tool, &words[..at], theirs)
         }
         ErrorKind::UnknownArgument if command.get_name() == "load" => {
             let flag = first_of(error, ContextKind::InvalidArg);
@@ -689,8 +677,12 @@ fn pasted(answer: Result<Vec<command_lines::PastedLine>, Mistake>) -> Mistake {
         if let Err(mistake) = understood_line(&command_lines::with_values(&line.words)) {
             return mistake;
         }
-        let before = if lines.is_empty() { "" } else { "; " };
-        let before = format!("{before}{}: type ", line.refusal);
+        let separator = if lines.is_empty() { "" } else { "; " };
+        let purpose = match &*line.purpose {
+            "" => String::new(),
+            purpose => format!("{purpose}, type "),
+        };
+        let before = separator.to_owned() + &purpose;
         lines.push(LineToType { before, line: shown(&line.words), notes: line.notes });
     }
     Mistake::ToType(LinesToType { lines, rest: String::new() })

@@ -513,7 +513,7 @@ impl WrkScript {
         files: &[String],
     ) -> String {
         if self.has_several {
-            return format!("write a path of its requests in the place of {PATH}");
+            return format!("for {PATH} put a path of its requests");
         }
         if let Some(paths) = paths {
             let which = format!("a variable decides whether it sends {}", paths.join(" or "));
@@ -524,17 +524,15 @@ impl WrkScript {
             } else {
                 ""
             };
-            return format!("{which}{why}: write one in the place of {PATH}");
+            return format!("for {PATH} put one: {which}{why}");
         }
         if let [file] = files {
             let file = quoted(file);
             return format!(
-                "its paths may be the lines of {file}: put --requests {file} before the URL and / in the place of /{PATH}"
+                "for /{PATH} put /, and --requests {file} before the URL, if the lines of {file} are its paths"
             );
         }
-        format!(
-            "its path is computed: write it in the place of {PATH} (several: --mix or --requests FILE)"
-        )
+        format!("for {PATH} put its path, which is computed (several: --mix or --requests FILE)")
     }
 
     /// What is not in the words.
@@ -829,7 +827,7 @@ mod tests {
             ),
             (
                 "for line in io.lines('paths.txt') do add(line) end\nfunction request() return wrk.format('GET', next()) end\nfunction delay() return 10 end",
-                "its paths may be the lines of paths.txt: put --requests paths.txt before the URL and / in the place of /PATH",
+                "for /PATH put /, and --requests paths.txt before the URL, if the lines of paths.txt are its paths",
             ),
             ("function request() return 'x' end", "-m METHOD -d BODY not its request()"),
         ] {
@@ -848,7 +846,7 @@ mod tests {
         assert_eq!(
             WrkScript::in_text(script).path_to_write.as_deref(),
             Some(
-                "a variable decides whether it sends /login or /me, and one line cannot log in first and then send the token: write one in the place of PATH"
+                "for PATH put one: a variable decides whether it sends /login or /me, and one line cannot log in first and then send the token"
             )
         );
     }

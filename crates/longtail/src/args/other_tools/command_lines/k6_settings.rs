@@ -9,10 +9,10 @@ use model::secret::masked_word;
 use super::typed_flags::TypedWord;
 use super::{script_of, value_behind};
 use crate::args::other_tools::flags::{
-    NO_SCRIPT, OtherTool, PAUSE, RATE, in_five_digits, is_script,
+    NO_SCRIPT, OtherTool, PATH, PAUSE, RATE, in_five_digits, is_script,
 };
 use crate::args::other_tools::k6_script::{
-    IterationRate, K6Script, LineOfScript, Pauses, ScenarioStart, ScenarioUse,
+    IterationRate, K6Script, LaterStage, LineOfScript, Pauses, ScenarioStart, ScenarioUse,
 };
 use crate::args::other_tools::script_file::text_of;
 
@@ -43,6 +43,8 @@ pub(super) struct Settings {
     /// Flags of ours for what no flag of it says.
     pub(super) ours: Vec<String>,
     pub(super) url: Option<String>,
+    /// What to put in the place of words in `ours`.
+    pub(super) to_fill: Vec<String>,
     /// What cannot be done, and why not.
     pub(super) left_out: Vec<String>,
     /// What ours does otherwise.
@@ -63,6 +65,8 @@ pub(super) struct Settings {
     pub(super) is_uncounted: Option<&'static str>,
     /// What its script has, and no flag here says; `None` if the script is not read.
     pub(super) not_taken: Option<Vec<String>>,
+    /// The stages of its rate behind the one that is in `ours`.
+    pub(super) later: Vec<LaterStage>,
     /// The scenarios of its script, if there are several and its line has no length.
     pub(super) scenarios: Vec<ScenarioStart>,
 }
@@ -166,6 +170,7 @@ impl Settings {
             iterations = shape.iterations;
             self.differs.extend(shape.said);
             self.ours.extend(shape.words);
+            self.later = shape.later;
             self.has_own_users = true;
         }
         let rate = RateOfScript {
@@ -198,6 +203,10 @@ impl Settings {
         self.at_once = script.at_once;
         self.is_uncounted = script.is_uncounted;
         self.not_taken = Some(script.not_taken);
+        let to_write = script.paths_to_write.iter();
+        self.to_fill.extend(to_write.map(|request| {
+            format!("for {PATH} put the path of {request} (numbers that vary as {{1..10}})")
+        }));
     }
 }
 
@@ -297,10 +306,9 @@ impl Settings {
             }
             (Pauses::Unknown, _) => {
                 self.ours.extend(["--think", PAUSE].map(str::to_owned));
-                self.left_out.push(
-                    "PAUSE is the mean of its sleep() behind each request, such as 1500ms"
-                        .to_owned(),
-                );
+                self.to_fill.push(format!(
+                    "for {PAUSE} put the mean of its sleep() behind each request, such as 1500ms"
+                ));
             }
         }
     }

@@ -25,6 +25,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 use judge::words::listed;
 use k6_settings::{Settings, k6_settings, value_typed, without_flag};
+use model::Nanos;
 use model::plan::quoted;
 use model::secret::{SECRET, masked_body, masked_word};
 use requests::{FileDefaults, RequestError, RequestsFormat, TargetUrl};
@@ -35,7 +36,7 @@ use crate::args::other_tools::flags::{
     BODY, DURATION, KeepAlive, METHOD, OtherTool, OthersDefault, OwnType, PATH, PAUSE, RATE, TOOLS,
     URL, UrlPlace, VALUE, VUS, WEIGHT, is_script,
 };
-use crate::args::other_tools::k6_script::ScenarioStart;
+use crate::args::other_tools::k6_script::{LaterStage, ScenarioStart};
 use crate::args::other_tools::synonyms;
 use crate::exit::{Mistake, wrong};
 
@@ -45,16 +46,16 @@ const PUT_YOURS: &str = "put your URL in the place of URL";
 /// A line of ours to paste.
 #[derive(Debug)]
 pub(crate) struct PastedLine {
-    /// What is wrong with what was typed.
-    pub(crate) refusal: String,
+    /// What it is for, to be said before it; nothing where it only follows the line before.
+    pub(crate) purpose: String,
     /// The words of the line, without the program.
     pub(crate) words: Vec<String>,
     /// What it does otherwise, the most consequential first.
     pub(crate) notes: Vec<String>,
 }
 
-/// What to say of a command line of another tool: `refusal` is what is wrong with it, `beside` the
-/// words of ours that stand beside `theirs`, `whole` is longtail.
+/// What to type for the load of another tool's command line: `beside` are the words of ours that
+/// stand beside `theirs`, `whole` is longtail.
 ///
 /// There are several lines where k6's script has several scenarios.
 ///
@@ -63,7 +64,6 @@ pub(crate) struct PastedLine {
 pub(crate) fn answer(
     whole: &Command,
     tool: &'static OtherTool,
-    refusal: &str,
     beside: &[String],
     theirs: &[String],
 ) -> Result<Vec<PastedLine>, Mistake> {
@@ -71,30 +71,32 @@ pub(crate) fn answer(
         return Err(wrong(asked));
     }
     let theirs = &without_subcommand(tool, theirs)?;
+    let purpose = format!("for {}'s load", tool.name);
     if tool.name != "k6" {
         let settings = Settings::default();
-        return Ok(vec![line_for(whole, tool, refusal, beside, theirs, settings)?]);
+        return lines_for(whole, tool, &purpose, beside, theirs, settings);
     }
     let settings = k6_settings(tool, theirs, None);
     let scenarios = settings.scenarios.clone();
     if scenarios.is_empty() {
-        return Ok(vec![line_for(whole, tool, refusal, beside, theirs, settings)?]);
+        return lines_for(whole, tool, &purpose, beside, theirs, settings);
     }
     let mut lines = Vec::new();
     for (at, ScenarioStart { name, when }) in scenarios.iter().take(MOST_SCENARIOS).enumerate() {
         let settings = k6_settings(tool, theirs, Some(name));
         let name = quoted(name);
-        let refusal = match at {
+        let purpose = match at {
             0 => format!(
-                "{refusal}: its {} scenarios are as many loads, each in a shell of its own; for {name}, {when}",
+                "k6's {} scenarios are as many loads, each in a shell of its own: for {name}, {when}",
                 scenarios.len()
             ),
             _ => format!("for {name}, {when}"),
         };
-        let mut line = line_for(whole, tool, &refusal, beside, theirs, settings)?;
-        // What was said of a line before is so of this one.
-        line.notes.retain(|note| !lines.iter().any(|it: &PastedLine| it.notes.contains(note)));
-        lines.push(line);
+        for mut line in lines_for(whole, tool, &purpose, beside, theirs, settings)? {
+            // What was said of a line before is so of this one.
+            line.notes.retain(|note| !lines.iter().any(|it: &PastedLine| it.notes.contains(note)));
+            lines.push(line);
+        }
     }
     let others: Vec<String> =
         scenarios.iter().skip(MOST_SCENARIOS).map(|it| quoted(&it.name)).collect();
@@ -107,15 +109,15 @@ pub(crate) fn answer(
 /// Scenarios of a script that have a line each.
 const MOST_SCENARIOS: usize = 4;
 
-/// One line, of which k6's environment and script say `settings`.
-fn line_for(
+/// One line, of which k6's environment and script say `settings`; or one for each stage of a rate.
+fn lines_for(
     whole: &Command,
     tool: &'static OtherTool,
-    refusal: &str,
+    purpose: &str,
     beside: &[String],
     theirs: &[String],
     settings: Settings,
-) -> Result<PastedLine, Mistake> {
+) -> Result<Vec<PastedLine>, Mistake> {
     let load = load_of(whole);
     let script = script_of(tool, theirs);
     let theirs = &[&settings.words, theirs].concat();
@@ -124,7 +126,7 @@ fn line_for(
     let theirs = &ignored.fold(theirs.clone(), |line, (_, flag)| without_flag(tool, &line, flag));
     let mut found = translate(tool, load, theirs, UnknownFlags::LeftOut).map_err(wrong)?;
     if let Some(script) = missing_script(tool, theirs) {
-        return Err(wrong(format!("{refusal}, and there is no file {}", quoted(&script))));
+        return Err(wrong(format!("there is no file {}", quoted(&script))));
     }
     found.harmless.extend(settings.harmless);
     found.differs.extend(settings.differs);
@@ -133,6 +135,7 @@ fn line_for(
     found.count_requests_of_iterations(settings.requests_each, has_ceiling);
     found.note_uncounted(settings.is_uncounted, has_ceiling);
     found.multiply_users(settings.at_once);
+    found.to_fill.extend(settings.to_fill);
     found.left_out.extend(settings.left_out);
     if tool.name == "siege" {
         found.take_siege_post();
@@ -157,7 +160,7 @@ fn line_for(
     found.take_encodings(tool, beside, theirs);
     found.encode_spaces();
     let words = found.whole_line(whole, tool, beside);
-    check_requests_file(whole, &words).map_err(|why| wrong(format!("{refusal}: {why}")))?;
+    check_requests_file(whole, &words)?;
     found.note_missing_files(&words);
     found.note_too_few_requests(tool, &words);
     found.note_lateness(tool, theirs, &words);
@@ -169,12 +172,7 @@ fn line_for(
     if let UrlPlace::Script(_) = tool.url
         && script.as_deref().is_none_or(|word| found.operands != [word])
     {
-        let said = of_script(script.as_deref(), &words);
-        if write_unknown(&words).is_some() || settings.not_taken.is_none() {
-            found.to_fill.push(said);
-        } else {
-            found.harmless.push(said);
-        }
+        found.harmless.push(of_script(script.as_deref()));
         match settings.not_taken {
             Some(what) if what.is_empty() => {}
             Some(what) => found.leave_out_of_script(&what),
@@ -190,13 +188,51 @@ fn line_for(
             "a body is shown only if it is JSON, XML or a form, with no secret in it".to_owned(),
         );
     }
+    found.fill_unknown(&words);
     // Before a line that measures something else.
     let without = match &found.impossible[..] {
         [] => String::new(),
-        [flag] => format!(", and {flag} is left out below"),
-        flags => format!(", and {} are left out below", listed(flags)),
+        flags => format!(" without {}", listed(flags)),
     };
-    Ok(PastedLine { refusal: format!("{refusal}{without}"), words, notes: found.notes() })
+    let later: Vec<PastedLine> =
+        settings.later.iter().filter_map(|stage| line_of_stage(&words, stage)).collect();
+    if !later.is_empty() && words.iter().any(|word| word == "--expect") {
+        let said = "k6's thresholds are of all stages together; --expect is of each line";
+        found.differs.push(said.to_owned());
+    }
+    let in_turn = match later.len() {
+        0 => String::new(),
+        others => format!(" in {} stages, one after the other", others + 1),
+    };
+    let first =
+        PastedLine { purpose: format!("{purpose}{without}{in_turn}"), words, notes: Vec::new() };
+    let mut lines: Vec<PastedLine> = std::iter::once(first).chain(later).collect();
+    // Behind all of them, so that they can be pasted together.
+    if let Some(last) = lines.last_mut() {
+        last.notes = found.notes();
+    }
+    Ok(lines)
+}
+
+/// Our line of another stage, given that of the first; `None` if that has no rate. Where a word
+/// stands for the first one's rate, one stands for this stage's, too.
+fn line_of_stage(first: &[String], stage: &LaterStage) -> Option<PastedLine> {
+    let rate = first.iter().position(|word| ["--rate", "--ramp"].contains(&word.as_str()))?;
+    let length = first.iter().position(|word| word == "--for")?;
+    let [flag, rates, _, lasts] = &stage.words[..] else { return None };
+    let mut words = first.to_vec();
+    words[rate].clone_from(flag);
+    words[rate + 1] = match (stands_for(&first[rate + 1], RATE), flag.as_str()) {
+        (false, _) => rates.clone(),
+        (true, "--ramp") => format!("{RATE}..{RATE}"),
+        (true, _) => RATE.to_owned(),
+    };
+    words[length + 1].clone_from(lasts);
+    let purpose = match stage.idle {
+        Nanos::ZERO => String::new(),
+        idle => format!("then, when nothing was sent for {idle}"),
+    };
+    Some(PastedLine { purpose, words, notes: Vec::new() })
 }
 
 impl Translation {
@@ -379,18 +415,19 @@ fn missing_script(tool: &'static OtherTool, theirs: &[String]) -> Option<String>
     (!is_elsewhere && !Path::new(&script).exists()).then_some(script)
 }
 
-/// Words that stand in a line for what is not known, what each is, and a value that may stand there.
+/// Words that stand in a line for what is not known, what to put in the place of each, and a value
+/// that may stand there.
 const UNKNOWN: [(&str, &str, &str); 10] = [
-    (URL, "URL", "http://localhost/"),
-    (VUS, "number of virtual users", "1"),
-    (RATE, "rate", "1"),
-    (DURATION, "duration", "1s"),
-    (METHOD, "method", "GET"),
-    (BODY, "body", "a=1"),
-    (VALUE, "header value", "a"),
-    (PATH, "path", "a"),
-    (PAUSE, "pause", "1s"),
-    (WEIGHT, "weights", "1"),
+    (URL, "the URL of its requests", "http://localhost/"),
+    (VUS, "its number of virtual users", "1"),
+    (RATE, "its requests per second, such as 50/s", "1"),
+    (DURATION, "how long it lasts, such as 30s", "1s"),
+    (METHOD, "its method, such as POST", "GET"),
+    (BODY, "its body", "a=1"),
+    (VALUE, "the value of its header", "a"),
+    (PATH, "its path (numbers that vary as {1..10})", "a"),
+    (PAUSE, "its pause, such as 1500ms", "1s"),
+    (WEIGHT, "how often it sends that request (9 is nine times as often as 1)", "1"),
 ];
 
 /// Whether a word of a line has this one for something unknown: `RATE`, `RATE,RATE`.
@@ -444,30 +481,52 @@ pub(crate) fn with_values(line: &[String]) -> Vec<String> {
     line.iter().map(value).collect()
 }
 
-/// To write what is not known in the place of the words for it; `None` if a line has none of them.
-fn write_unknown(words: &[String]) -> Option<String> {
-    let is_there = |unknown: &str| words.iter().any(|word| stands_for(word, unknown));
-    let unknown: Vec<(&str, &str, &str)> =
-        UNKNOWN.into_iter().filter(|(word, _, _)| is_there(word)).collect();
-    if unknown.is_empty() {
-        return None;
+impl Translation {
+    /// What to put in the place of each word of our line that stands for something unknown, unless
+    /// that is said already.
+    fn fill_unknown(&mut self, words: &[String]) {
+        for (unknown, what, _) in UNKNOWN {
+            let begin = format!("for {unknown} put ");
+            let is_there = words.iter().any(|word| stands_for(word, unknown));
+            let is_said = self.to_fill.iter().any(|it| it.starts_with(&begin));
+            let is_your_url = self.to_fill.iter().any(|it| unknown == URL && it == PUT_YOURS);
+            if is_there && !is_said && !is_your_url {
+                let what = match &names_with_value(words)[..] {
+                    names if unknown == VALUE && !names.is_empty() => {
+                        format!("{what} {}", listed(names))
+                    }
+                    _ => what.to_owned(),
+                };
+                self.to_fill.push(format!("{begin}{what}"));
+            }
+        }
     }
-    let what: Vec<String> = unknown.iter().map(|(_, what, _)| (*what).to_owned()).collect();
-    let places: Vec<String> = unknown.iter().map(|(word, _, _)| (*word).to_owned()).collect();
-    Some(format!("write its {} in the place of {}", listed(&what), listed(&places)))
 }
 
-/// What to say of k6's script, which is not run. `words`: our line, in which words stand for what is
-/// not known of it.
-fn of_script(script: Option<&str>, words: &[String]) -> String {
-    let first = match script {
+/// The names of headers whose value is not known, in a line of ours.
+fn names_with_value(words: &[String]) -> Vec<String> {
+    let in_mix = |word: &String| -> Vec<String> {
+        let mut parts: Vec<&str> = word.split(VALUE_IN_MIX).collect();
+        parts.pop();
+        let name = |part: &&str| part.rsplit('"').next().map(str::to_owned);
+        parts.iter().filter_map(name).collect()
+    };
+    let alone = words.iter().filter_map(|word| known_of_header(word)).map(str::to_owned);
+    let mut names: Vec<String> = Vec::new();
+    for name in alone.chain(words.iter().flat_map(in_mix)) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// That k6's script is not run.
+fn of_script(script: Option<&str>) -> String {
+    match script {
         None => "its script is not run".to_owned(),
         Some("-") => "the script on stdin is not run".to_owned(),
         Some(script) => format!("{} is not run", quoted(script)),
-    };
-    match write_unknown(words) {
-        Some(write) => format!("{first}: {write}"),
-        None => first,
     }
 }
 
@@ -525,11 +584,10 @@ pub(crate) fn after_as(
         Some(name) => (name, 1),
         None => (before.get(at + 1).map_or("", String::as_str), 2),
     };
-    let refusal = format!("load has no {flag}");
     let Some(tool) = OtherTool::of(name) else {
         let known = TOOLS.map(|tool| tool.name).join(" ");
         return Some(Err(wrong(format!(
-            "{refusal}: command lines of these tools are known here: {known}"
+            "load has no {flag}: command lines of these tools are known here: {known}"
         ))));
     };
     let mut beside = before.to_vec();
@@ -538,7 +596,11 @@ pub(crate) fn after_as(
         beside.remove(command);
     }
     let theirs = after.get(1..).unwrap_or_default();
-    Some(answer(whole, tool, &refusal, &beside, theirs))
+    let mut answered = answer(whole, tool, &beside, theirs);
+    if let Ok([first, ..]) = answered.as_deref_mut() {
+        first.purpose.insert_str(0, &format!("load has no {flag}: "));
+    }
+    Some(answered)
 }
 
 /// Whether these words behind `attack` are vegeta's, and not those of `attack.cr`.
@@ -561,15 +623,15 @@ mod tests {
     fn line(tool: &str, beside: &str, theirs: &str) -> String {
         let words = |line: &str| shlex::split(line).unwrap();
         let tool = OtherTool::of(tool).unwrap();
-        let answered = answer(&definition(), tool, "no", &words(beside), &words(theirs));
+        let answered = answer(&definition(), tool, &words(beside), &words(theirs));
         match answered {
             Ok(lines) => {
-                let [PastedLine { refusal, words, notes }] = &lines[..] else {
+                let [PastedLine { purpose, words, notes }] = &lines[..] else {
                     panic!("{lines:?}")
                 };
                 let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
                 let notes: Vec<String> = notes.iter().map(|note| format!("; {note}")).collect();
-                format!("{refusal}: type longtail {}{}", words.join(" "), notes.concat())
+                format!("{purpose}, type longtail {}{}", words.join(" "), notes.concat())
             }
             Err(mistake) => mistake.to_string(),
         }
@@ -600,15 +662,15 @@ mod tests {
         let tool = OtherTool::of("hey").unwrap();
         let theirs = "-h2 -n 52 -c 5 -q 3 -d a=1 -disable-compression URL".split(' ');
         let theirs: Vec<String> = theirs.map(str::to_owned).collect();
-        let said = answer(&definition(), tool, "no", &[], &theirs);
+        let said = answer(&definition(), tool, &[], &theirs);
         let notes = said.map(|lines| lines[0].notes.clone()).unwrap_or_default();
-        assert_eq!(notes.len(), 4);
+        assert_eq!(notes.len(), 5);
         assert_eq!(notes[0], "put your URL in the place of URL");
         assert_eq!(notes[1], "hey's -h2 cannot be done here: longtail speaks HTTP/1.1 only");
         assert!(notes[2].starts_with("hey's -q waits"), "{}", notes[2]);
         let of_requests = notes[3].find("hey sends 50 of 52 requests").unwrap();
         assert!(of_requests < notes[3].find("hey sends GET unless -m says otherwise").unwrap());
-        assert!(!notes.iter().any(|note| note.contains("redirects")), "there is no room for it");
+        assert_eq!(notes[4], "hey follows redirects, ours does not");
     }
 
     #[test]
@@ -631,7 +693,10 @@ mod tests {
                 "-c 20 -n 2000 --generator-threads 16 -k --timeout 20s -T text/html --style hey -H 'Accept-Encoding: gzip' http://h/sleep0.2",
             ),
         ] {
-            assert_eq!(line("hey", "", theirs), format!("no: type longtail load {ours}{HEYS}"));
+            assert_eq!(
+                line("hey", "", theirs),
+                format!("for hey's load, type longtail load {ours}{HEYS}")
+            );
         }
     }
 
@@ -656,7 +721,7 @@ mod tests {
             ("ab", "-p body http://h/", "-D body -k -c 1 -n 1 -T text/plain http://h/"),
         ] {
             let said = line(tool, "", theirs);
-            let begins = said.starts_with(&format!("no: type longtail load {ours}"));
+            let begins = said.starts_with(&format!("for {tool}'s load, type longtail load {ours}"));
             let says_type = said.contains(" itself ") && said.contains(" calls ");
             assert!(
                 begins && says_type == (ours.contains(" -T ") && !theirs.contains("-T")),
@@ -678,7 +743,7 @@ mod tests {
             ),
         ] {
             let said = line("wrk", "", theirs);
-            assert!(said.contains(&format!(": type longtail load {ours}")), "{said}");
+            assert!(said.contains(&format!(", type longtail load {ours}")), "{said}");
         }
     }
 
@@ -699,7 +764,7 @@ mod tests {
             ),
         ] {
             let said = line("hey", beside, "http://h/");
-            assert_eq!(said, format!("no: type longtail load {ours}{HEYS}"));
+            assert_eq!(said, format!("for hey's load, type longtail load {ours}{HEYS}"));
         }
     }
 
@@ -709,10 +774,10 @@ mod tests {
         assert!(said.ends_with(" http://h/; --latency: percentiles are always printed"), "{said}");
         let said = line("hey", "", "-n 5 -z 1s -disable-compression http://h/");
         let notes = "; hey ignores -n beside -z; -disable-compression: no compressed response is asked for; hey follows redirects, ours does not";
-        assert!(said.starts_with("no: type longtail load --for 1s"), "{said}");
+        assert!(said.starts_with("for hey's load, type longtail load --for 1s"), "{said}");
         assert!(said.ends_with(notes), "{said}");
-        assert_eq!(line("wrk", "", "-s x.lua http://h/"), "no, and there is no file x.lua");
-        assert_eq!(line("k6", "", "run x.js"), "no, and there is no file x.js");
+        assert_eq!(line("wrk", "", "-s x.lua http://h/"), "there is no file x.lua");
+        assert_eq!(line("k6", "", "run x.js"), "there is no file x.js");
         assert!(line("hey", "", "-Z http://h/").contains("-Z is no flag of hey"));
     }
 }

@@ -9,18 +9,11 @@ use super::translation::Translation;
 use super::value_behind;
 use crate::args::other_tools::flags::{OtherTool, OwnType};
 
-/// The most notes below a line of what is lost or to be done; what is less important stands together
-/// in the last one. What changes little, or is so in nearly every line, is one more.
-const MOST_NOTES: usize = 3;
-
 /// Bytes of a sentence that still reads well.
 const LONGEST_SENTENCE: usize = 240;
 
 /// How many times as long as pauses alone demand a load has to be, since responses take time, too.
 const SLACK_BESIDE_PAUSES: f64 = 1.5;
-
-/// The most lines of what a script has that is not taken.
-const MOST_LINES: usize = 3;
 
 impl Translation {
     /// What is said below our line, the most consequential first.
@@ -35,34 +28,28 @@ impl Translation {
             }
             notes
         };
-        let losses = once(&[&self.fails, &self.to_fill, &self.left_out]).len();
-        let mut notes = once(&[&self.fails, &self.to_fill, &self.left_out, &self.differs]);
-        if notes.len() > MOST_NOTES {
-            let others = notes.split_off(MOST_NOTES - 1).join("; ");
-            notes.push(others);
-        }
         // What is lost stands before what only differs.
-        let place = losses.min(MOST_NOTES - 1).min(notes.len());
-        notes.splice(place..place, self.lines_of_script.iter().cloned());
+        let mut notes = once(&[
+            &self.fails,
+            &self.to_fill,
+            &self.left_out,
+            &self.lines_of_script,
+            &self.differs,
+        ]);
         let minor = once(&[&self.harmless, &self.habits]).join("; ");
         notes.extend(Some(minor).filter(|minor| !minor.is_empty()));
-        if notes.len() < MOST_NOTES {
-            notes.extend(self.redirects.clone());
-        }
+        notes.extend(self.redirects.clone());
         notes
     }
 
     /// What a script has that is not taken: in a sentence, or a line each if that is long.
     pub(super) fn leave_out_of_script(&mut self, what: &[String]) {
         let sentence = format!("not taken: {}", listed(what));
-        if sentence.len() <= LONGEST_SENTENCE || what.len() < 2 {
+        if sentence.len() <= LONGEST_SENTENCE {
             self.left_out.push(sentence);
-            return;
-        }
-        let lines = what.iter().take(MOST_LINES).map(|one| format!("not taken: {one}"));
-        self.lines_of_script.extend(lines);
-        if what.len() > MOST_LINES {
-            self.lines_of_script.push(format!("{} more are not taken", what.len() - MOST_LINES));
+        } else {
+            let lines = what.iter().map(|one| format!("not taken: {one}"));
+            self.lines_of_script.extend(lines);
         }
     }
 

@@ -10,12 +10,12 @@ use model::secret::{is_number_or_time, masked_word};
 
 use super::k6_settings::{is_no_time, value_typed};
 use super::typed_flags::{TypedFlag, TypedWord, UnknownFlags, Unread, is_url, may_be_value};
-use super::{value_behind, write_unknown};
+use super::value_behind;
 use crate::args::other_tools::flags::{
     BODY, Compression, Counterpart, KeepAlive, METHOD, NO_LUA, OtherTool, PATH, PAUSE, RATE,
     Spelling, Takes, URL, UrlPlace, in_five_digits, with_value,
 };
-use crate::args::other_tools::k6_script::{OTHER_STAGES, Stages};
+use crate::args::other_tools::k6_script::Stages;
 use crate::args::other_tools::script_file::text_of;
 use crate::args::other_tools::synonyms;
 use crate::args::other_tools::wrk_script::{COUNTED, WrkScript};
@@ -49,7 +49,7 @@ pub(super) struct Translation {
     pub(super) harmless: Vec<String>,
     /// What the tool does otherwise in nearly every line.
     pub(super) habits: Vec<String>,
-    /// That it follows redirects, which stands last, and only where there is room.
+    /// That it follows redirects, which stands last.
     pub(super) redirects: Option<String>,
     /// The path that wrk's script gives to its requests.
     pub(super) path_of_script: Option<String>,
@@ -324,30 +324,22 @@ impl Translation {
         let shown = quoted(path);
         let Some(text) = text_of(Path::new(path)) else {
             let words = ["-m", METHOD, "-d", BODY].map(str::to_owned);
-            let write = write_unknown(&words).unwrap_or_default();
-            self.left_out
-                .push(format!("{}'s {name} cannot be done here: {NO_LUA}; {write}", tool.name));
+            self.left_out.push(format!("{}'s {name} cannot be done here: {NO_LUA}", tool.name));
             self.flags.extend(words);
             return;
         };
         let script = WrkScript::in_text(&text);
         let words = script.words();
-        let said = format!("{shown} is read, not run");
-        match write_unknown(&words) {
-            Some(write) => self.to_fill.push(format!("{said}: {write}")),
-            None => self.harmless.push(said),
-        }
+        self.harmless.push(format!("{shown} is read, not run"));
         let mut not_taken = script.not_taken();
         if script.is_counted {
             self.to_fill.push(format!(
-                "put the numbers of its path in the place of {COUNTED}: the script counts them up"
+                "for {COUNTED} put the numbers of its path: the script counts them up, ours draws them at random"
             ));
         }
         if script.has_unknown_delay && tool.name == "wrk" {
             self.flags.extend(["--think", PAUSE].map(str::to_owned));
-            self.to_fill.push(format!(
-                "write its pause in the place of {PAUSE}: the mean of its delay(), such as 15ms"
-            ));
+            self.to_fill.push(format!("for {PAUSE} put the mean of its delay(), such as 15ms"));
         } else if script.has_unknown_delay {
             not_taken.push("its delay(), which ours has in a closed loop only".to_owned());
         }
@@ -361,7 +353,7 @@ impl Translation {
             }
         }
         if !not_taken.is_empty() {
-            self.left_out.push(format!("not taken: {}", listed(&not_taken)));
+            self.leave_out_of_script(&not_taken);
         }
         let headers = words.windows(2).filter(|pair| pair[0] == "-H").map(|pair| pair[1].clone());
         self.headers_of_script = headers.collect();
@@ -549,8 +541,6 @@ impl Translation {
     /// Puts a word in the place of a rate of iterations, where it is not known how many requests they
     /// send.
     fn ask_for_rate(&mut self, how: &str) {
-        let has_others = self.differs.iter().any(|said| said.contains(OTHER_STAGES));
-        let others = if has_others { ", and so the rates of its other stages" } else { "" };
         for flag in ["--rate", "--ramp", "--steps"] {
             let Some(at) = self.flags.iter().position(|word| word == flag) else { continue };
             let Some(rate) = self.flags.get_mut(at + 1).filter(|rate| !rate.contains(RATE)) else {
@@ -560,8 +550,8 @@ impl Translation {
             if flag == "--ramp" {
                 *rate = format!("{RATE}..{RATE}");
             }
-            self.left_out.push(format!(
-                "RATE counts requests: k6's {iterations} counts iterations, whose requests are sent {how}, so multiply it by the requests of an iteration{others}"
+            self.to_fill.push(format!(
+                "for {RATE} put {iterations} times the requests of an iteration, which sends them {how}"
             ));
         }
     }

@@ -1,7 +1,6 @@
 //! How much load a script of k6 makes, and how long, as its options say it: scenarios, executors
 //! and stages.
 
-use judge::words::listed;
 use model::Nanos;
 
 use crate::args::other_tools::flags::{DURATION, RATE, VUS, in_five_digits};
@@ -66,6 +65,8 @@ pub(super) fn environment_of_scenario(options: &JsValue) -> JsValue {
 pub(crate) struct LoadShape {
     /// Our words, some of which may stand for what is not known.
     pub(crate) words: Vec<String>,
+    /// The stages of a rate behind those words, in their order.
+    pub(crate) later: Vec<LaterStage>,
     /// What it is, for a person: a sentence each.
     pub(crate) said: Vec<String>,
     /// Whether iterations come at a rate, however slow the server is.
@@ -86,9 +87,14 @@ pub(crate) struct IterationRate {
     pub(crate) users: u32,
 }
 
-/// What stands before stages that have no line of their own.
-pub(crate) const OTHER_STAGES: &str =
-    "this line is the first of its stages; run the others after it";
+/// A stage of a rate that is a load of its own, after others.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LaterStage {
+    /// Our words for its rate and its length.
+    pub(crate) words: Vec<String>,
+    /// How long nothing is sent before it.
+    pub(crate) idle: Nanos,
+}
 
 /// What becomes of an iteration of an arrival rate that comes too early.
 const DROPS: &str = "k6 drops an iteration for which no VU is free, ours waits and counts from when it was due (--late skip drops it)";
@@ -188,6 +194,7 @@ impl LoadShape {
         let said = vec!["its scenarios are no plain literals".to_owned()];
         LoadShape {
             words: with_users(None, None),
+            later: Vec::new(),
             said,
             is_open: false,
             iterations: None,
@@ -215,7 +222,8 @@ impl LoadShape {
         };
         let per_second =
             |number: f64| Some(number * each / unit?.as_secs_f64()).filter(|rate| *rate > 0.0);
-        let mut others = None;
+        let mut later = Vec::new();
+        let mut lowest = None;
         let mut iterations = None;
         let words = match executor {
             "constant-arrival-rate" => {
@@ -232,9 +240,13 @@ impl LoadShape {
                 let targets = stages.iter().flat_map(|stages| stages.targets.iter().copied());
                 let highest = targets.chain(from).fold(0.0, f64::max);
                 iterations = per_second(highest).map(|rate| rate / each);
-                let (words, behind) = ramp(from, stages.as_ref(), per_second, most);
-                others = behind;
-                words
+                let ramp = Ramp::of(from, stages.as_ref(), per_second, most);
+                later = ramp.later;
+                lowest = ramp.lowest.map(|lowest| {
+                    let lowest = in_five_digits(lowest);
+                    format!("k6's rate begins or ends at 0 where --ramp has {lowest}/s")
+                });
+                ramp.words
             }
             "constant-vus" => with_users(count("vus", 1), length),
             "shared-iterations" | "per-vu-iterations" => {
@@ -263,6 +275,7 @@ impl LoadShape {
                 let said = "the executor of its scenario is no plain literal".to_owned();
                 return LoadShape {
                     words: with_users(None, None),
+                    later: Vec::new(),
                     said: vec![said],
                     is_open: false,
                     iterations: None,
@@ -273,10 +286,11 @@ impl LoadShape {
         };
         let is_open = executor.ends_with("-arrival-rate");
         let drops = is_open.then(|| format!("its {executor} is an open loop: {DROPS}"));
-        let said = others.into_iter().chain(of_each_user(scenario)).chain(said_of_end(scenario));
+        let said = lowest.into_iter().chain(of_each_user(scenario)).chain(said_of_end(scenario));
         let said = said.collect();
         LoadShape {
             words,
+            later,
             said,
             is_open,
             iterations: iterations.zip(most).map(|(per_s, users)| IterationRate { per_s, users }),
@@ -290,6 +304,7 @@ impl LoadShape {
             let said = format!("its {name} change the number of connections, ours stays");
             return LoadShape {
                 words: with_users(None, None),
+                later: Vec::new(),
                 said: vec![said],
                 is_open: false,
                 iterations: None,
@@ -300,6 +315,7 @@ impl LoadShape {
         let more = stages.more_than_on_average(first);
         LoadShape {
             words: with_users(Some(stages.most(first)), Some(stages.total)),
+            later: Vec::new(),
             said: vec![format!(
                 "its {name} change the number of connections, ours stays: -c is the most of them, --for as long as all{more}"
             )],
@@ -350,39 +366,54 @@ fn at_rate(per_second: Option<f64>, length: Option<Nanos>, most: Option<u32>) ->
     [&words[..], &lasting(length), &of_most(most)].concat()
 }
 
-/// A rate that changes: the first stages that are one ramp, or one rate, of ours, and what to say of
-/// the others. If that is not plain, somebody has to choose rates.
-pub(super) fn ramp(
-    from: Option<f64>,
-    stages: Option<&Stages>,
-    per_second: impl Fn(f64) -> Option<f64>,
-    most: Option<u32>,
-) -> (Vec<String>, Option<String>) {
-    let parts =
-        stages.zip(from).and_then(|(stages, from)| parts_of_stages(from, stages, per_second));
-    let sent = |part: &RatePart| part.lowest.is_none_or(|lowest| lowest > 0.0);
-    let Some(parts) = parts.filter(|parts| parts.iter().any(sent)) else {
-        let words = ["--steps".to_owned(), format!("{RATE},{RATE}")];
-        let total = stages.map(|stages| stages.total);
-        return ([&words[..], &lasting(total), &of_most(most)].concat(), None);
-    };
-    let first = parts.iter().position(sent).unwrap_or_default();
-    let line = [&parts[first].words[..], &of_most(most)].concat();
-    let mut said = Vec::new();
-    let others: Vec<String> = parts[first + 1..].iter().map(|part| part.words.join(" ")).collect();
-    if !others.is_empty() {
-        said.push(format!("{OTHER_STAGES}: {}", listed(&others)));
-    }
-    if let Some(lowest) = parts.iter().find_map(|part| part.lowest.filter(|rate| *rate > 0.0)) {
-        let lowest = in_five_digits(lowest);
-        said.push(format!("k6's rate begins or ends at 0 where --ramp has {lowest}/s"));
-    }
-    (line, (!said.is_empty()).then(|| said.join("; ")))
+/// A rate that changes.
+struct Ramp {
+    /// Our words for its first stage that sends something. If its rates are not plain, somebody has
+    /// to choose them.
+    words: Vec<String>,
+    later: Vec<LaterStage>,
+    /// What stands in the place of a rate of 0 per second at an end of a ramp.
+    lowest: Option<f64>,
 }
 
-/// A stage of a rate in our words.
+impl Ramp {
+    fn of(
+        from: Option<f64>,
+        stages: Option<&Stages>,
+        per_second: impl Fn(f64) -> Option<f64>,
+        most: Option<u32>,
+    ) -> Ramp {
+        let parts =
+            stages.zip(from).and_then(|(stages, from)| parts_of_stages(from, stages, per_second));
+        let sent = |part: &RatePart| part.lowest.is_none_or(|lowest| lowest > 0.0);
+        let Some(parts) = parts.filter(|parts| parts.iter().any(sent)) else {
+            let words = ["--steps".to_owned(), format!("{RATE},{RATE}")];
+            let total = stages.map(|stages| stages.total);
+            let words = [&words[..], &lasting(total), &of_most(most)].concat();
+            return Ramp { words, later: Vec::new(), lowest: None };
+        };
+        let first = parts.iter().position(sent).unwrap_or_default();
+        let words = [&parts[first].words[..], &of_most(most)].concat();
+        let mut later = Vec::new();
+        let mut idle = Nanos::ZERO;
+        for part in &parts[first + 1..] {
+            if sent(part) {
+                let idle = std::mem::replace(&mut idle, Nanos::ZERO);
+                later.push(LaterStage { words: part.words.clone(), idle });
+            } else {
+                idle += part.length;
+            }
+        }
+        let lowest = parts.iter().find_map(|part| part.lowest.filter(|rate| *rate > 0.0));
+        Ramp { words, later, lowest }
+    }
+}
+
+/// A stage of a rate.
 struct RatePart {
+    /// Our words for it.
     words: Vec<String>,
+    length: Nanos,
     /// What stands in the place of a rate of 0 per second, at which nothing is sent: a low rate at
     /// one end of a ramp, 0 where both ends are 0.
     lowest: Option<f64>,
@@ -409,16 +440,12 @@ fn parts_of_stages(
         let lowest = if highest > 1.0 { 1.0 } else { highest / 10.0 };
         let lowest = (begin.min(target) == 0.0).then_some(lowest);
         let ends = [begin, target].map(|end| in_five_digits(end.max(lowest.unwrap_or_default())));
-        let words = if highest == 0.0 {
-            vec![format!("nothing for {length}")]
-        } else {
-            let words = match &ends {
-                [begin, end] if is_ramp => ["--ramp".to_owned(), format!("{begin}/s..{end}/s")],
-                [_, end] => ["--rate".to_owned(), format!("{end}/s")],
-            };
-            [words, lasting(Some(*length))].concat()
+        let words = match &ends {
+            [begin, end] if is_ramp => ["--ramp".to_owned(), format!("{begin}/s..{end}/s")],
+            [_, end] => ["--rate".to_owned(), format!("{end}/s")],
         };
-        parts.push(RatePart { words, lowest });
+        let words = [words, lasting(Some(*length))].concat();
+        parts.push(RatePart { words, length: *length, lowest });
     }
     Some(parts)
 }

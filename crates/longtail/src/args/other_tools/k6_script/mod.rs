@@ -11,7 +11,7 @@ mod varying_numbers;
 mod written_out;
 
 pub(super) use iteration::Pauses;
-pub(super) use load_shape::{IterationRate, LoadShape, OTHER_STAGES, ScenarioStart, Stages};
+pub(super) use load_shape::{IterationRate, LaterStage, LoadShape, ScenarioStart, Stages};
 pub(super) use script_requests::quoted_in_mix;
 
 use branch_shares::CallShares;
@@ -99,6 +99,8 @@ pub(super) struct K6Script {
     pub(super) said: Vec<String>,
     /// What it has that none of these says, each with our flag for it.
     pub(super) not_taken: Vec<String>,
+    /// The requests whose path is computed, as they are written.
+    pub(super) paths_to_write: Vec<String>,
     /// What its options have that runs beside each other, if that is more than one.
     pub(super) scenarios: Vec<ScenarioStart>,
     /// Variables of its environment without a value or a default.
@@ -289,7 +291,8 @@ impl K6Script {
             None => behind.any(|rest| !rest.trim_start().starts_with('%')),
             Some(_) => behind.next().is_some(),
         };
-        if is_missed && !self.not_taken.iter().any(|it| it.contains(iteration)) {
+        let mut named = self.not_taken.iter().chain(&self.paths_to_write);
+        if is_missed && !named.any(|it| it.contains(iteration)) {
             self.not_take(format!("its {iteration}, the number of an iteration"));
         }
     }
@@ -482,7 +485,7 @@ impl K6Script {
                 }
                 several if !has_batch && has_all && self.take_mix(several, false) => {
                     self.not_take(format!(
-                        "how often it sends each request, some of them {} (a WEIGHT of 9 is nine times as often as 1)",
+                        "how often it sends each request, some of them {}",
                         why_uncounted.unwrap_or_default()
                     ));
                 }
@@ -593,8 +596,8 @@ impl K6Script {
         self.request.extend(["--mix".to_owned(), lines.join(", ")]);
         self.url = Some(format!("{origin}/"));
         for request in requests.iter().filter(|request| request.url.is_none()) {
-            self.not_take(format!(
-                "the path of {} {}, which is computed (values that vary as {{1..10}})",
+            self.paths_to_write.push(format!(
+                "{} {}",
                 request.method.as_deref().unwrap_or(METHOD),
                 request.written_url
             ));
@@ -728,6 +731,7 @@ mod tests {
         words.extend(found.url);
         words.extend(said);
         words.extend(found.is_uncounted.map(|how| format!("sent {how}")));
+        words.extend(found.paths_to_write.iter().map(|request| format!("path of {request}")));
         words.extend(found.not_taken.iter().map(|what| format!("not {what}")));
         words.extend(found.missing.iter().map(|name| format!("without {name}")));
         words.join(" ")
@@ -924,12 +928,20 @@ mod tests {
             )
         };
         for (options, url, expected) in [
-            (stages, "`http://h/${__VU}`", format!("--mix GET /{{1..10}}, GET /b http://h/{}", drawn(10))),
-            ("vus: 4, duration: '1s'", "'http://h/' + __VU", format!("--mix GET /{{1..4}}, GET /b http://h/{}", drawn(4))),
+            (
+                stages,
+                "`http://h/${__VU}`",
+                format!("--mix GET /{{1..10}}, GET /b http://h/{}", drawn(10)),
+            ),
+            (
+                "vus: 4, duration: '1s'",
+                "'http://h/' + __VU",
+                format!("--mix GET /{{1..4}}, GET /b http://h/{}", drawn(4)),
+            ),
             (
                 "vus: 4, duration: '1s'",
                 "`http://h/${__VUS}`",
-                "--mix GET /PATH, GET /b http://h/ not the path of GET http://h/${__VUS}, which is computed (values that vary as {1..10})".to_owned(),
+                "--mix GET /PATH, GET /b http://h/ path of GET http://h/${__VUS}".to_owned(),
             ),
         ] {
             let text = format!(
@@ -981,7 +993,7 @@ mod tests {
             ),
             (
                 "http.get('http://h/a'); http.get(`http://h/item/${__ITER}`);",
-                "--mix GET /a, GET /PATH http://h/ not the path of GET http://h/item/${__ITER}, which is computed (values that vary as {1..10})",
+                "--mix GET /a, GET /PATH http://h/ path of GET http://h/item/${__ITER}",
             ),
             (
                 "http.get(A); http.get(`http://h/item/${__ITER}`);",
@@ -1110,7 +1122,7 @@ mod tests {
             ("const u = 'http://h/'; all.forEach((u) => http.get(u));", "sent in a loop"),
             (
                 "http.get('http://h/a'); if (x) { http.get('http://h/b'); }",
-                "--mix GET /a WEIGHT, GET /b WEIGHT http://h/ sent under a condition not how often it sends each request, some of them under a condition (a WEIGHT of 9 is nine times as often as 1)",
+                "--mix GET /a WEIGHT, GET /b WEIGHT http://h/ sent under a condition not how often it sends each request, some of them under a condition",
             ),
             (
                 "for (const i of all) { http.get('http://h/'); sleep(1); }",
