@@ -330,15 +330,22 @@ pub(super) fn exported_object(code: &str, name: &str) -> Option<JsValue> {
         let is_type = between.trim().is_empty() || between.trim_start().starts_with(':');
         is_type.then_some(value)
     })?;
-    let (fields, _) = parts(declared.trim_start().strip_prefix('{')?)?;
+    let declared = declared.trim_start();
+    let Some(fields) = declared.strip_prefix('{') else {
+        // `config.options`
+        let value = value_with_constants(code, &declared[..end_of_statement(declared)]);
+        return matches!(value, JsValue::Object(_)).then_some(value);
+    };
+    let (fields, _) = parts(fields)?;
     object(&fields, &|part| value_with_constants(code, part))
 }
 
 /// What stands before a template of a URL, which is a text as any other.
 pub(super) const TEMPLATE_OF_URL: &str = "http.url";
 
-/// A value as it is written in a script: a literal, a constant of the script, `JSON.stringify` of one,
-/// a sum of texts, a text in backticks with such values in it, or one that is made a number.
+/// A value as it is written in a script: a literal, a constant of the script or a field of one,
+/// `JSON.stringify` of one, a sum of texts, a text in backticks with such values in it, or a number
+/// that is made of others.
 pub(super) fn value_with_constants(code: &str, written: &str) -> JsValue {
     let written = written.trim();
     let template = written.strip_prefix(TEMPLATE_OF_URL).filter(|rest| rest.starts_with('`'));
@@ -351,8 +358,10 @@ pub(super) fn value_with_constants(code: &str, written: &str) -> JsValue {
         .or_else(|| made_a_number(code, written).map(JsValue::Number))
         .or_else(|| stringified(code, written).map(JsValue::Text))
         .or_else(|| in_backticks(code, written).map(JsValue::Text))
-        .or_else(|| sum(code, written).map(JsValue::Text))
+        .or_else(|| sum(code, written))
+        .or_else(|| computed_number(code, written).map(JsValue::Number))
         .or_else(|| value_of_constant(code, written))
+        .or_else(|| field_of_constant(code, written))
         .unwrap_or(JsValue::Computed)
 }
 
@@ -404,18 +413,43 @@ fn in_backticks(code: &str, written: &str) -> Option<String> {
     (!text.contains(['`', '\\'])).then_some(text)
 }
 
-/// `'http://' + HOST + '/'`, which begins with a text.
-fn sum(code: &str, written: &str) -> Option<String> {
+/// `'http://' + HOST + '/'`, `3 * 10 + 's'`, `WARM + 20`: numbers are added up to the first text.
+fn sum(code: &str, written: &str) -> Option<JsValue> {
     let summands = parts_between(written, '+')?;
     if summands.len() < 2 || summands.iter().any(|summand| summand.is_empty()) {
         return None;
     }
     let mut values = summands.into_iter().map(|summand| value_with_constants(code, summand));
-    let JsValue::Text(mut text) = values.next()? else { return None };
-    for value in values {
-        text += &as_text(value)?;
-    }
-    Some(text)
+    let first = values.next()?;
+    values.try_fold(first, |sum, value| match (&sum, &value) {
+        (JsValue::Number(_), JsValue::Number(_)) => {
+            in_digits(sum.number()? + value.number()?).map(JsValue::Number)
+        }
+        _ => Some(JsValue::Text(as_text(sum)? + &as_text(value)?)),
+    })
+}
+
+/// `60 * MINUTES`, `PEAK / 2`, `ALL - 1`.
+fn computed_number(code: &str, written: &str) -> Option<String> {
+    let operators: [(char, fn(f64, f64) -> f64); 3] =
+        [('-', |a, b| a - b), ('*', |a, b| a * b), ('/', |a, b| a / b)];
+    operators.into_iter().find_map(|(sign, operation)| {
+        let operands = parts_between(written, sign)?;
+        if operands.len() < 2 || operands.iter().any(|operand| operand.is_empty()) {
+            return None;
+        }
+        let values = operands.iter().map(|operand| match value_with_constants(code, operand) {
+            value @ JsValue::Number(_) => value.number(),
+            _ => None,
+        });
+        let values: Vec<f64> = values.collect::<Option<_>>()?;
+        in_digits(values.into_iter().reduce(operation)?)
+    })
+}
+
+/// A number as it is written in a script; `None` if it is negative or none.
+fn in_digits(number: f64) -> Option<String> {
+    (number.is_finite() && number >= 0.0).then(|| number.to_string())
 }
 
 /// The file that `open('FILE')` reads, or the constant that is written here.
@@ -443,10 +477,35 @@ fn value_of_constant(code: &str, name: &str) -> Option<JsValue> {
     let written = declared[..end_of_statement(declared)].trim();
     // What it is made of is declared before it.
     let value = value_with_constants(before, written);
-    let changes = [format!("{name}."), format!("{name}["), format!("Object.assign({name}")];
-    let may_change = matches!(value, JsValue::Object(_) | JsValue::List(_))
-        && changes.iter().any(|change| code.contains(change));
-    (!may_change).then_some(value)
+    let may_change = matches!(value, JsValue::Object(_) | JsValue::List(_));
+    (!may_change || !is_changed(code, name)).then_some(value)
+}
+
+/// `config.host`, `config.load.vus`: a field of a constant that is an object.
+fn field_of_constant(code: &str, written: &str) -> Option<JsValue> {
+    let (name, fields) = written.split_once('.')?;
+    fields
+        .split('.')
+        .try_fold(value_of_constant(code, name)?, |value, field| value.field(field).cloned())
+}
+
+/// Whether something of an object or a list may be changed after it was declared: all but fields
+/// that are only read.
+fn is_changed(code: &str, name: &str) -> bool {
+    let changes_by = ["++", "--", "+=", "-=", "*=", "/=", "||=", "&&=", "??="];
+    code.contains(&format!("{name}["))
+        || code.contains(&format!("Object.assign({name}"))
+        || code.match_indices(&format!("{name}.")).any(|(at, _)| {
+            let (before, field) = code.split_at(at);
+            let length = field.find(|c| !is_of_name(c) && c != '.').unwrap_or(field.len());
+            let behind = field[length..].trim_start();
+            let is_set = behind.starts_with('=') && !behind.starts_with("==");
+            let before = before.trim_end();
+            is_set
+                || behind.starts_with(['[', '('])
+                || changes_by.iter().any(|sign| behind.starts_with(sign) || before.ends_with(sign))
+                || before.ends_with("delete")
+        })
 }
 
 /// The JSON of a value as JavaScript writes it; `None` if something in it is computed, or may be
@@ -945,6 +1004,26 @@ mod tests {
             ("[null, 'a,b']", JsValue::List(vec![JsValue::Nothing, text("a,b")])),
         ] {
             assert_eq!(value_with_constants("", written), value, "{written}");
+        }
+    }
+
+    #[test]
+    fn constants_fields_and_arithmetic_have_a_value() {
+        let code =
+            "const A = 60; const c = { host: 'h', n: { b: 2 } }; const d = { e: 1 }; d.e = 2;";
+        for (written, expected) in [
+            ("A * 2", Some("120")),
+            ("A / 4 - 5", Some("10")),
+            ("A + 1 + 's'", Some("61s")),
+            ("`http://${c.host}:${c.n.b}`", Some("http://h:2")),
+            ("1 - A", None),
+            ("A / 0", None),
+            ("A * B", None),
+            ("d.e", None),
+            ("c.other", None),
+        ] {
+            let value = as_text(value_with_constants(code, written));
+            assert_eq!(value.as_deref(), expected, "{written}");
         }
     }
 

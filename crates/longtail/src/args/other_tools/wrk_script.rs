@@ -41,6 +41,8 @@ pub(super) struct WrkScript {
     pub(super) is_counted: bool,
     /// What it has that no words say, each with our flag for it.
     not_taken: Vec<String>,
+    /// Whether all its requests have headers of their own, so that those of wrk's line are not sent.
+    pub(super) has_own_headers: bool,
 }
 
 /// What stands in a script for a value.
@@ -116,6 +118,7 @@ impl WrkScript {
                 script.think = Some(mean).filter(|mean| *mean > Nanos::ZERO);
             } else if is_function && word == "delay" {
                 script.has_unknown_delay = true;
+            } else if is_function && word == "init" && only_sets_wrk(rest) {
             } else if is_function && HOOKS.contains(&word) {
                 script.not_take(format!("its {word}()"));
             }
@@ -332,7 +335,13 @@ impl WrkScript {
             [] => {}
             _ if mix.is_some() => {}
             [one, ..] if formats.len() == 1 || takes_turns.is_some() => {
-                self.take_headers(one, true);
+                // A table takes the place of those of `wrk`.
+                let is_changed =
+                    [format!("{one}["), format!("{one}.")].iter().any(|it| text.contains(it));
+                let table = local_value(text, one).filter(|_| !is_changed).unwrap_or(one);
+                self.headers.clear();
+                self.has_own_headers = true;
+                self.take_headers(table, true);
             }
             _ => self.take_unknown_headers(),
         }
@@ -541,6 +550,42 @@ impl WrkScript {
         all.extend(self.not_taken.iter().cloned());
         all
     }
+}
+
+/// Whether a function does nothing but set what `wrk` sends; `behind` is what stands behind its name.
+fn only_sets_wrk(behind: &str) -> bool {
+    let Some((_, body)) = behind.split_once(')') else { return false };
+    let Some((body, _)) = body.split_once("\nend") else { return false };
+    let mut lines = body.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.all(|line| line.starts_with("wrk.") || line.starts_with("--"))
+}
+
+/// A script in which the words behind wrk's URL stand in the place of `args[1]` and so on, the
+/// parameter of its `init(args)`.
+pub(super) fn with_arguments_of_init(text: &str, arguments: &[String]) -> String {
+    let begins = ["function init(", "init = function(", "init=function("];
+    let parameter = begins.into_iter().find_map(|begin| {
+        let (_, behind) = text.split_once(begin)?;
+        Some(behind.split_once(')')?.0.trim())
+            .filter(|it| !it.is_empty() && it.chars().all(is_of_name))
+    });
+    let Some(parameter) = parameter else { return text.to_owned() };
+    let mut text = text.to_owned();
+    for (at, argument) in arguments.iter().enumerate() {
+        if !argument.contains(['"', '\\', '\n']) {
+            let read = format!("{parameter}[{}]", at + 1);
+            let (mut whole, mut from) = (String::new(), 0);
+            for (found, _) in text.match_indices(&read) {
+                // `data[1]` is not the first of `a`.
+                if !text[..found].ends_with(is_of_name) {
+                    whole += &format!("{}\"{argument}\"", &text[from..found]);
+                    from = found + read.len();
+                }
+            }
+            text = whole + &text[from..];
+        }
+    }
+    text
 }
 
 /// Whether a script makes one text of several requests: `table.concat(requests)`, or a sum of them.
@@ -838,6 +883,33 @@ mod tests {
             words.extend(found.not_taken().iter().map(|what| format!("not {what}")));
             assert_eq!(words.join(" "), expected, "{script}");
         }
+    }
+
+    #[test]
+    fn words_behind_the_url_are_the_arguments_of_init() {
+        let arguments = ["/a".to_owned(), "b".to_owned()];
+        let filled = |text: &str| with_arguments_of_init(text, &arguments);
+        let script =
+            "init = function(args)\n  wrk.path = args[1]\n  wrk.headers['X'] = args[2]\nend";
+        let script = WrkScript::in_text(&filled(script));
+        assert_eq!(script.path(), Some("/a"));
+        assert_eq!(script.words(), ["-H", "X: b"]);
+        assert!(script.not_taken().is_empty());
+        let script = "function init(a) x = a[1]; y = data[1]; z = a[3] end";
+        let expected = "function init(a) x = \"/a\"; y = data[1]; z = a[3] end";
+        assert_eq!(filled(script), expected);
+        assert_eq!(
+            filled("function request() return args[1] end"),
+            "function request() return args[1] end"
+        );
+    }
+
+    #[test]
+    fn headers_of_a_format_take_the_place_of_all_others() {
+        let script = "wrk.headers['A'] = 'b'\nlocal h = { ['C'] = 'd' }\nfunction request() return wrk.format('GET', '/', h) end";
+        let script = WrkScript::in_text(script);
+        assert_eq!(script.words(), ["-H", "C: d"]);
+        assert!(script.has_own_headers);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::args::other_tools::flags::{
 };
 use crate::args::other_tools::k6_script::{
     IterationRate, K6Script, LaterStage, LineOfScript, Pauses, ScenarioStart, ScenarioUse,
+    with_files_beside,
 };
 use crate::args::other_tools::script_file::text_of;
 
@@ -103,7 +104,11 @@ impl Settings {
     /// What k6's script says. How long it runs counts only if nothing else says it: k6 then takes no
     /// notice of the script's length, count, stages or scenarios.
     fn take_script(&mut self, tool: &'static OtherTool, line: &[String], scenario: Option<&str>) {
-        let text = script_of(tool, line).and_then(|script| text_of(Path::new(&script)));
+        let text = script_of(tool, line).and_then(|script| {
+            let script = Path::new(&script);
+            let folder = script.parent().unwrap_or(Path::new(""));
+            Some(with_files_beside(&text_of(script)?, folder))
+        });
         let environment = given_environment(tool, line);
         if let Some(text) = &text {
             let names: Vec<&str> = environment.iter().map(|(name, _)| name.as_str()).collect();

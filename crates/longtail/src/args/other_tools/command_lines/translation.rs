@@ -18,7 +18,7 @@ use crate::args::other_tools::flags::{
 use crate::args::other_tools::k6_script::Stages;
 use crate::args::other_tools::script_file::text_of;
 use crate::args::other_tools::synonyms;
-use crate::args::other_tools::wrk_script::{COUNTED, WrkScript};
+use crate::args::other_tools::wrk_script::{COUNTED, WrkScript, with_arguments_of_init};
 
 /// Identifiers of flags that choose what is printed, or have no layout of hey or wrk.
 pub(super) const OTHER_LAYOUTS: [&str; 6] =
@@ -55,6 +55,10 @@ pub(super) struct Translation {
     pub(super) path_of_script: Option<String>,
     /// The headers of wrk's script, which take the place of those of its flags.
     pub(super) headers_of_script: Vec<String>,
+    /// Whether the requests of wrk's script have no header of its flags.
+    pub(super) has_own_headers: bool,
+    /// Whether what stands behind wrk's URL is in its script's texts.
+    pub(super) takes_arguments: bool,
     /// What to write in the place of PATH, if it gives them one that is not known.
     pub(super) unknown_path: Option<String>,
     /// siege's requests of each connection.
@@ -208,7 +212,7 @@ impl Translation {
             Counterpart::UrlsFromFile => self.has_file_of_urls = true,
             Counterpart::EachConnection => self.each_connection = value.parse().ok(),
             Counterpart::Stages => self.take_stages(tool, name, value),
-            Counterpart::LuaScript => self.take_lua(tool, name, value),
+            Counterpart::LuaScript => self.take_lua(tool, name, value, words),
         }
     }
 
@@ -320,7 +324,8 @@ impl Translation {
     }
 
     /// wrk's script: its texts, and words for what only the user knows.
-    fn take_lua(&mut self, tool: &OtherTool, name: &str, path: &str) {
+    /// `line` is all of wrk's, whose words behind the URL its script gets.
+    fn take_lua(&mut self, tool: &'static OtherTool, name: &str, path: &str, line: &[String]) {
         let shown = quoted(path);
         let Some(text) = text_of(Path::new(path)) else {
             let words = ["-m", METHOD, "-d", BODY].map(str::to_owned);
@@ -328,7 +333,10 @@ impl Translation {
             self.flags.extend(words);
             return;
         };
-        let script = WrkScript::in_text(&text);
+        let arguments = tool.operands(line).into_iter().skip(1).collect::<Vec<_>>();
+        let with_arguments = with_arguments_of_init(&text, &arguments);
+        self.takes_arguments = with_arguments != text;
+        let script = WrkScript::in_text(&with_arguments);
         let words = script.words();
         self.harmless.push(format!("{shown} is read, not run"));
         let mut not_taken = script.not_taken();
@@ -357,6 +365,7 @@ impl Translation {
         }
         let headers = words.windows(2).filter(|pair| pair[0] == "-H").map(|pair| pair[1].clone());
         self.headers_of_script = headers.collect();
+        self.has_own_headers = script.has_own_headers;
         self.flags.extend(words);
         self.path_of_script = script.path().map(str::to_owned);
         self.unknown_path = script.path_to_write;
@@ -385,8 +394,11 @@ impl Translation {
     fn end_headers_of_script(&mut self) {
         let name = |header: &str| header.split(':').next().map(str::to_owned);
         let is_replaced = |header: &String| {
+            let is_of_script = |of_script: &String| name(of_script) == name(header);
+            let is_left_out =
+                self.has_own_headers && !header.to_ascii_lowercase().starts_with("host:");
             !self.headers_of_script.contains(header)
-                && self.headers_of_script.iter().any(|of_script| name(of_script) == name(header))
+                && (is_left_out || self.headers_of_script.iter().any(is_of_script))
         };
         let pairs = self.flags.windows(2).enumerate();
         let replaced: Vec<usize> = pairs
@@ -396,7 +408,11 @@ impl Translation {
         for at in replaced.into_iter().rev() {
             let header = self.flags.drain(at..at + 2).next_back().unwrap_or_default();
             let shown = name(&header).unwrap_or_default();
-            self.harmless.push(format!("its script's {shown} takes the place of the flag's"));
+            self.harmless.push(if self.has_own_headers {
+                format!("wrk does not send {shown} of -H: the headers of wrk.format take its place")
+            } else {
+                format!("its script's {shown} takes the place of the flag's")
+            });
         }
     }
 
@@ -443,6 +459,9 @@ impl Translation {
         }
         let behind: Vec<String> =
             self.operands.drain(1..).map(|word| quoted(&masked_word(&word))).collect();
+        if self.takes_arguments {
+            return;
+        }
         let words = behind.join(" ");
         self.left_out.push(format!("what stands behind the URL, {words}, is for the Lua script"));
     }
@@ -688,6 +707,26 @@ impl OtherTool {
             };
         }
         None
+    }
+
+    /// Its words that are neither flags nor values of them.
+    fn operands(&'static self, words: &[String]) -> Vec<String> {
+        let mut operands = Vec::new();
+        let mut at = 0;
+        while let Some(word) = words.get(at) {
+            let next = words.get(at + 1).map(String::as_str);
+            at += 1;
+            match self.read(word, next) {
+                _ if word == "--" => {
+                    operands.extend_from_slice(&words[at..]);
+                    break;
+                }
+                Ok(TypedWord::Operand) => operands.push(word.clone()),
+                Ok(TypedWord::Flags { takes_next, .. }) => at += usize::from(takes_next),
+                Err(_) => {}
+            }
+        }
+        operands
     }
 
     /// What it sends as `Accept-Encoding` though nobody asked for that.

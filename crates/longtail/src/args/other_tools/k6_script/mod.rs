@@ -3,6 +3,7 @@
 //! known, and a word stands for it.
 
 mod branch_shares;
+mod files_beside;
 mod iteration;
 mod list_picks;
 mod load_shape;
@@ -10,6 +11,7 @@ mod script_requests;
 mod varying_numbers;
 mod written_out;
 
+pub(super) use files_beside::with_files_beside;
 pub(super) use iteration::Pauses;
 pub(super) use load_shape::{IterationRate, LaterStage, LoadShape, ScenarioStart, Stages};
 pub(super) use script_requests::quoted_in_mix;

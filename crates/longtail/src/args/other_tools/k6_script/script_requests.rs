@@ -6,7 +6,8 @@ use super::load_shape::time;
 use super::varying_numbers::{as_written, varies, with_ends};
 use crate::args::other_tools::flags::{BODY, METHOD, PATH, UNKNOWN_HEADER, VALUE};
 use crate::args::other_tools::js_literals::{
-    BEGIN, END, JsCall, JsValue, form, opened_file, value_with_constants,
+    BEGIN, END, JsCall, JsValue, declared_once, end_of_statement, form, opened_file,
+    value_with_constants,
 };
 
 /// Calls around a request that is not sent exactly once in each iteration.
@@ -106,7 +107,12 @@ impl ScriptRequest {
             shares: 1,
             not_taken: Vec::new(),
         };
-        if request.is_form && call.arguments.iter().any(|written| written.contains("http.file(")) {
+        let has_file = |written: &&str| {
+            let declared = declared_once(code, written.trim());
+            let declared = declared.map(|(_, value)| &value[..end_of_statement(value)]);
+            declared.unwrap_or(written).contains("http.file(")
+        };
+        if sent != JsValue::Nothing && call.arguments.iter().any(has_file) {
             request.is_form = false;
             request.not_taken.push("its form with a file (multipart/form-data)".to_owned());
         }
