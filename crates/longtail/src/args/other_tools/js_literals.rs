@@ -431,9 +431,7 @@ fn sum(code: &str, written: &str) -> Option<JsValue> {
 
 /// `60 * MINUTES`, `PEAK / 2`, `ALL - 1`.
 fn computed_number(code: &str, written: &str) -> Option<String> {
-    let operators: [(char, fn(f64, f64) -> f64); 3] =
-        [('-', |a, b| a - b), ('*', |a, b| a * b), ('/', |a, b| a / b)];
-    operators.into_iter().find_map(|(sign, operation)| {
+    ['-', '*', '/'].into_iter().find_map(|sign| {
         let operands = parts_between(written, sign)?;
         if operands.len() < 2 || operands.iter().any(|operand| operand.is_empty()) {
             return None;
@@ -443,7 +441,11 @@ fn computed_number(code: &str, written: &str) -> Option<String> {
             _ => None,
         });
         let values: Vec<f64> = values.collect::<Option<_>>()?;
-        in_digits(values.into_iter().reduce(operation)?)
+        in_digits(values.into_iter().reduce(|a, b| match sign {
+            '-' => a - b,
+            '*' => a * b,
+            _ => a / b,
+        })?)
     })
 }
 

@@ -16,6 +16,7 @@ use super::wrk_lists::ListUse;
 use super::wrk_weights::HowOften;
 
 /// What a script says of its requests.
+#[expect(clippy::struct_excessive_bools, reason = "each is found or not, whatever the others are")]
 #[derive(Debug, Default)]
 pub(super) struct WrkScript {
     method: Option<Said>,
@@ -578,7 +579,7 @@ pub(super) fn with_arguments_of_init(text: &str, arguments: &[String]) -> String
             for (found, _) in text.match_indices(&read) {
                 // `data[1]` is not the first of `a`.
                 if !text[..found].ends_with(is_of_name) {
-                    whole += &format!("{}\"{argument}\"", &text[from..found]);
+                    whole.extend([&text[from..found], "\"", argument, "\""]);
                     from = found + read.len();
                 }
             }

@@ -104,11 +104,7 @@ impl Settings {
     /// What k6's script says. How long it runs counts only if nothing else says it: k6 then takes no
     /// notice of the script's length, count, stages or scenarios.
     fn take_script(&mut self, tool: &'static OtherTool, line: &[String], scenario: Option<&str>) {
-        let text = script_of(tool, line).and_then(|script| {
-            let script = Path::new(&script);
-            let folder = script.parent().unwrap_or(Path::new(""));
-            Some(with_files_beside(&text_of(script)?, folder))
-        });
+        let text = text_of_script(tool, line);
         let environment = given_environment(tool, line);
         if let Some(text) = &text {
             let names: Vec<&str> = environment.iter().map(|(name, _)| name.as_str()).collect();
@@ -208,10 +204,7 @@ impl Settings {
         self.at_once = script.at_once;
         self.is_uncounted = script.is_uncounted;
         self.not_taken = Some(script.not_taken);
-        let to_write = script.paths_to_write.iter();
-        self.to_fill.extend(to_write.map(|request| {
-            format!("for {PATH} put the path of {request} (numbers that vary as {{1..10}})")
-        }));
+        self.to_fill.extend(script.paths_to_write.iter().map(|request| path_to_put(request)));
     }
 }
 
@@ -232,6 +225,19 @@ impl Settings {
             self.differs.push(format!("its script does not read {} (-e)", listed(&unread)));
         }
     }
+}
+
+/// The text of the script that a line names, with what it takes from files beside it.
+fn text_of_script(tool: &'static OtherTool, line: &[String]) -> Option<String> {
+    let script = script_of(tool, line)?;
+    let script = Path::new(&script);
+    let folder = script.parent().unwrap_or(Path::new(""));
+    Some(with_files_beside(&text_of(script)?, folder))
+}
+
+/// What to put in the place of the path of a request, which is as it is written in the script.
+fn path_to_put(request: &str) -> String {
+    format!("for {PATH} put the path of {request} (numbers that vary as {{1..10}})")
 }
 
 /// How often iterations of a script begin.

@@ -28,6 +28,7 @@ pub(super) const OTHER_LAYOUTS: [&str; 6] =
 pub(super) const BODY_FLAGS: [&str; 3] = ["data", "data_raw", "body_file"];
 
 /// Another tool's command line in our words.
+#[expect(clippy::struct_excessive_bools, reason = "each is found or not, whatever the others are")]
 #[derive(Default)]
 pub(super) struct Translation {
     pub(super) flags: Vec<String>,

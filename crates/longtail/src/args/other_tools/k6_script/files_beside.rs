@@ -15,26 +15,29 @@ pub(crate) fn with_files_beside(script: &str, folder: &Path) -> String {
     with_lists_that_are_shared(&with_json(&with_imports(script, folder), folder))
 }
 
+/// What stands in the place of a part of a script, and what is behind that part.
+struct TextInPlace<'s> {
+    text: String,
+    behind: &'s str,
+}
+
 /// Texts behind a mark, each with `replaced` of it in its place; where that is `None`, it stays.
 fn with_each<'s>(
     script: &'s str,
     mark: &str,
-    replaced: impl Fn(&'s str) -> Option<(String, &'s str)>,
+    replaced: impl Fn(&'s str) -> Option<TextInPlace<'s>>,
 ) -> String {
     let mut whole = String::with_capacity(script.len());
     let mut rest = script;
     while let Some(at) = rest.find(mark) {
         let behind = &rest[at + mark.len()..];
         whole.push_str(&rest[..at]);
-        match replaced(behind) {
-            Some((text, behind)) => {
-                whole.push_str(&text);
-                rest = behind;
-            }
-            None => {
-                whole.push_str(mark);
-                rest = behind;
-            }
+        if let Some(TextInPlace { text, behind }) = replaced(behind) {
+            whole.push_str(&text);
+            rest = behind;
+        } else {
+            whole.push_str(mark);
+            rest = behind;
         }
     }
     whole + rest
@@ -47,7 +50,7 @@ fn with_json(script: &str, folder: &Path) -> String {
         let behind = behind.trim_start().strip_prefix(')')?.trim_start().strip_prefix(')')?;
         let text = text_of(&folder.join(name))?;
         let is_json = serde_json::from_str::<serde_json::Value>(&text).is_ok();
-        is_json.then(|| (text.trim().to_owned(), behind))
+        is_json.then(|| TextInPlace { text: text.trim().to_owned(), behind })
     })
 }
 
@@ -64,7 +67,7 @@ fn with_lists_that_are_shared(script: &str) -> String {
         let is_alone =
             end.chars().all(|letter| letter.is_whitespace() || [';', '}'].contains(&letter));
         let list = &made[begin..made.len() - end.len()];
-        (is_plain && is_alone).then(|| (list.to_owned(), behind))
+        (is_plain && is_alone).then(|| TextInPlace { text: list.to_owned(), behind })
     })
 }
 
@@ -80,7 +83,8 @@ fn with_imports(script: &str, folder: &Path) -> String {
         let is_plain = !names.contains(" as ")
             && (file.starts_with("./") || file.starts_with("../"))
             && !["export default", "http.", "import "].iter().any(|word| text.contains(word));
-        is_plain.then(|| (format!("{}\n", text.replace("export ", "")), behind))
+        let text = text.replace("export ", "") + "\n";
+        is_plain.then_some(TextInPlace { text, behind })
     })
 }
 
