@@ -338,9 +338,10 @@ impl<'a> AnswerLayout<'a> {
             text += if is_full { "\n" } else { "" };
             text += &self.table(is_full);
             text += &self.classes(is_full);
-            let comparison = self.summary.comparison.as_ref();
-            if let Some(few) = comparison.and_then(|it| it.few_responses.as_deref()) {
-                wrap(&mut text, self.width, "  ", few);
+            if let Some(notes) =
+                self.summary.comparison.as_ref().and_then(comparison::notes_on_sizes)
+            {
+                wrap(&mut text, self.width, "  ", &notes);
             }
             return text;
         } else if self.is_of_pairs() {
@@ -484,6 +485,8 @@ impl<'a> AnswerLayout<'a> {
             // The first command settles what the conclusion leaves open, so it is left out last.
             if parts.commands > 1 && parts.commands >= parts.doubts || parts.doubts == 0 {
                 parts.commands -= 1;
+            } else if parts.doubts == 1 && parts.reasons > 1 && self.has_bad_doubt() {
+                parts.reasons = 1;
             } else {
                 parts.doubts -= 1;
             }
@@ -584,6 +587,11 @@ impl<'a> AnswerLayout<'a> {
     /// Whether a line of trust speaks for the figures.
     fn has_passed_line(&self) -> bool {
         self.summary.trust.iter().any(|line| line.mark == Grade::Passed)
+    }
+
+    /// Whether the worst doubt is so bad that a further reason leaves before it.
+    fn has_bad_doubt(&self) -> bool {
+        self.doubts_and_after().next().is_some_and(|line| line.mark >= Grade::Doubtful)
     }
 
     /// How many lines of trust are doubts, or stand below one.

@@ -31,6 +31,7 @@ mod words;
 
 pub(crate) use self::pairs::are_combinations;
 pub use self::progress::progress;
+pub(crate) use self::sizes::notes as notes_on_sizes;
 pub(crate) use self::summary::shortened;
 pub use self::summary::{SummaryArm, SummaryComparison, SummaryEvent};
 pub(crate) use self::words::{sentence, whole_words};
@@ -122,8 +123,8 @@ pub(crate) fn compares_keep_alive(study: &ComparisonStudy) -> bool {
     study.plan.arms.iter().any(|arm| !arm.stream.keep_alive)
 }
 
-/// Notes for readers who divide the medians and find another change. Where the best arm is asked for, a median of means decides, and that is
-/// said in any case.
+/// Notes for readers who divide the medians and find another change. Where the best arm is asked for, a
+/// median of means decides, and that is said in any case.
 pub(crate) fn legend(summary: &SummaryComparison) -> Option<String> {
     /// A reader who divides wonders about a difference of so much.
     const NOTABLE: f64 = 0.03;

@@ -8,7 +8,7 @@ use model::comparison::{
 use model::{ComparisonStudy, Diagnostic};
 
 use super::summary::{self, SummaryComparison};
-use super::{change_words, limits, pairs, sizes};
+use super::{change_words, limits, pairs};
 use crate::number;
 use crate::number::count_of;
 
@@ -64,7 +64,6 @@ pub(super) fn of(study: &ComparisonStudy, summary: &SummaryComparison) -> Vec<St
         first_run(summary),
         lost,
         left_out_pairs(summary),
-        sizes::overload_in_words(&summary.looks).filter(|_| is_search_at_a_rate),
     ];
     reasons.extend(others.into_iter().flatten());
     reasons

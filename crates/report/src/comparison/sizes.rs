@@ -227,11 +227,15 @@ fn limit_of(looks: &[SizeLook], look: &SizeLook) -> Option<SizeLimit> {
     })
 }
 
-/// How "in overload" was measured, for whoever reads why.
-pub(super) fn overload_in_words(looks: &[SizeLook]) -> Option<String> {
-    (!looks.is_empty()).then(|| {
-        "In overload: a run of each size with more connections than threads, all always waiting.".to_owned()
-    })
+/// What stands below the table of sizes: how "in overload" was measured, and of how many runs a p99 is
+/// known.
+pub(crate) fn notes(summary: &SummaryComparison) -> Option<String> {
+    let has_overload = !summary.looks.is_empty() && summary.rate_per_s.is_some();
+    let overload = has_overload.then(|| {
+        "in overload: more connections than threads, so that requests always wait".to_owned()
+    });
+    let notes: Vec<String> = overload.into_iter().chain(summary.few_responses.clone()).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
 }
 
 /// The size that did most.
