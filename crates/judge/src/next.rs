@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::cut_short::{is_cut_short, is_shorter};
 use crate::findings::{
     ClosedLoop, FallsBehind, Finding, HeavyClass, KeepsUp, Limited, NotMeasured, OneLoad,
-    Overloaded, Peaked, StillRising, Undecided,
+    Overloaded, Peaked, StillRising, Undecided, WaitsForClients,
 };
 use crate::named_runs::name_in_sweep;
 use crate::others_beyond;
@@ -502,6 +502,7 @@ fn for_finding(study: &SweepStudy, finding: &Finding) -> Option<NextCommand> {
         | Finding::WaitInAcceptQueue(_)
         | Finding::WaitInServer(_)
         | Finding::AcceptsLate(_)
+        | Finding::WaitsForClients(_)
         | Finding::StreamedBodies(_)
         | Finding::UnevenDealing(_)
         | Finding::UnevenWorkers(_)
@@ -661,7 +662,12 @@ fn of_load(study: &LoadStudy, findings: &[Finding]) -> Vec<NextCommand> {
     // A longer run settles less than a load without what may make some requests slow.
     let (longer, others): (Vec<_>, Vec<_>) =
         findings.iter().partition(|finding| matches!(finding, Finding::FallsBehind(_)));
-    let in_order = others.into_iter().chain(longer);
+    let mut in_order: Vec<_> = others.into_iter().chain(longer).collect();
+    // How much it can do is of interest once its threads do not wait for clients.
+    in_order.sort_by_key(|finding| {
+        !matches!(finding, Finding::WaitsForClients(WaitsForClients { is_only_limit: true, .. }))
+    });
+    let in_order = in_order.into_iter();
     let mut next: Vec<_> =
         in_order.filter_map(|finding| for_finding_of_load(study, finding)).collect();
     if study.plan.slow_clients.is_some() {
@@ -730,6 +736,11 @@ fn for_finding_of_load(study: &LoadStudy, finding: &Finding) -> Option<NextComma
         Finding::Undecided(Undecided { connections: 2.., .. }) if study.plan.load.keep_alive => {
             Some(own.with("-k", &[], "without keep-alive: do kept connections make some slow?"))
         }
+        Finding::WaitsForClients(_) => Some(own.with(
+            "-k",
+            &[],
+            "without keep-alive no thread waits for a client: does it keep up?",
+        )),
         Finding::NotMeasured(NotMeasured { verdict: Verdict::Invalid, .. }) => Some(all_checks()),
         Finding::HeavyClass(HeavyClass { name, .. }) => Some(own.without_class(name)),
         Finding::EventCost(event) if event.is_cut_off => {

@@ -482,11 +482,15 @@ impl<'a> AnswerLayout<'a> {
             if ending.lines().count() <= room || parts.doubts + parts.commands <= least {
                 return parts;
             }
-            // The first command settles what the conclusion leaves open, so it is left out last.
+            let is_last_bad_doubt = parts.doubts == 1 && self.has_bad_doubt();
+            // The first command settles what the conclusion leaves open, so it is left out last; but
+            // what a comparison concludes stands, as far as nothing speaks against it.
             if parts.commands > 1 && parts.commands >= parts.doubts || parts.doubts == 0 {
                 parts.commands -= 1;
-            } else if parts.doubts == 1 && parts.reasons > 1 && self.has_bad_doubt() {
+            } else if is_last_bad_doubt && parts.reasons > 1 {
                 parts.reasons = 1;
+            } else if is_last_bad_doubt && parts.commands > 0 && self.summary.comparison.is_some() {
+                parts.commands -= 1;
             } else {
                 parts.doubts -= 1;
             }

@@ -145,6 +145,29 @@ pub(super) fn assess(
     }
 }
 
+/// How many connections were closed as a Puma before 7 does after ten responses in a row: by a server
+/// without a name, most of them announced, and about as many as that makes.
+pub(crate) fn closed_in_turns(warning: &Diagnostic) -> Option<u64> {
+    /// It begins to count anew whenever a connection was idle, and closes none while no other waits.
+    const MOST_EACH: u64 = 2 * TURN_OF_OLD_PUMA;
+    let Diagnostic::ConnectionsClosed {
+        closed,
+        requests: Some(requests),
+        after_answers: None,
+        announced_after,
+        announced: Some(announced),
+        server: None,
+    } = warning
+    else {
+        return None;
+    };
+    let are_announced = *announced as f64 >= MOSTLY * *closed as f64;
+    let each = requests / (*closed).max(1);
+    let is_a_turn = (TURN_OF_OLD_PUMA..=MOST_EACH).contains(&each);
+    let may_be = announced_after.is_none_or(|answers| answers == TURN_OF_OLD_PUMA);
+    (are_announced && is_a_turn && may_be).then_some(*closed)
+}
+
 /// The limit of a server that ends a connection after so many responses, where it is known.
 fn limit_of(answers: u64, server: Option<&str>) -> Option<&'static KeepAliveLimit> {
     let Some(name) = server else {
@@ -206,6 +229,27 @@ mod tests {
         assert!(mostly.hint.contains("Puma"), "{}", mostly.hint);
         assert!(mostly.sentence.ends_with("announced 150 of these closings (Connection: close)"));
         assert!(!names_puma(Some(12), Some(5), None), "a limit of another server");
+    }
+
+    #[test]
+    fn turns_of_an_old_puma_are_known_by_their_number_and_their_announcements() {
+        let closed = |requests, announced, announced_after, server: Option<&str>| {
+            closed_in_turns(&Diagnostic::ConnectionsClosed {
+                closed: 1000,
+                requests: Some(requests),
+                after_answers: None,
+                announced_after,
+                announced: Some(announced),
+                server: server.map(str::to_owned),
+            })
+        };
+        assert_eq!(closed(10_696, 1000, None, None), Some(1000));
+        assert_eq!(closed(10_000, 950, Some(10), None), Some(1000));
+        assert_eq!(closed(10_696, 500, None, None), None, "not announced");
+        assert_eq!(closed(10_696, 1000, Some(12), None), None, "another limit");
+        assert_eq!(closed(10_696, 1000, None, Some("nginx")), None);
+        assert_eq!(closed(100_000, 1000, None, None), None, "too few for turns");
+        assert_eq!(closed(3_000, 1000, None, None), None, "too many for turns");
     }
 
     #[test]

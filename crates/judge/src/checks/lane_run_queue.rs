@@ -15,7 +15,7 @@ pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
 pub(super) fn assess(share: f64) -> Assessment {
     let grade = by(share, 0.02, 0.10);
     let sentence = format!("a generator thread waited for a CPU {} of the time", percent(share));
-    let hint = "the generator competes for CPUs: use a quieter machine, or fewer \
-            --generator-threads than there are free cores";
+    let hint = "the generator competes for CPUs: use a quieter machine, or, if it has \
+            several --generator-threads, fewer than there are free cores";
     Assessment::new(grade, sentence, hint).of_the_generator()
 }

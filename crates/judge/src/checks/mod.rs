@@ -63,8 +63,8 @@ mod unfair;
 mod unstamped;
 mod workers_changed;
 
-pub(crate) use self::connections_closed::TURN_OF_OLD_PUMA;
 pub use self::connections_closed::hint_beside_keep_alive;
+pub(crate) use self::connections_closed::{TURN_OF_OLD_PUMA, closed_in_turns};
 use model::theory::ServiceTime;
 use model::{
     Diagnostic, EndedBy, LaneFacts, LoadPlan, Nanos, Pace, Placement, Run, ServerFacts, Timing,

@@ -42,6 +42,7 @@ mod uneven_workers;
 mod unfair;
 mod wait_in_accept_queue;
 mod wait_in_server;
+mod waits_for_clients;
 
 use model::{
     Arrivals, Diagnostic, Histogram, Limit, LoadPlan, Nanos, Pace, PercentileTime, Profile, Run,
@@ -89,6 +90,7 @@ pub use uneven_workers::UnevenWorkers;
 pub use unfair::Unfair;
 pub use wait_in_accept_queue::WaitInAcceptQueue;
 pub use wait_in_server::WaitInServer;
+pub use waits_for_clients::WaitsForClients;
 
 use crate::sweep_points::{self, SweepPoint};
 use crate::words::{brief, share};
@@ -207,6 +209,8 @@ findings_and_roles! {
     WaitInServer: Reason,
     /// Requests wait in the accept queue while threads are free.
     AcceptsLate: Reason,
+    /// Threads of an old Puma wait for clients while connections wait to be accepted.
+    WaitsForClients: Reason,
     /// Bodies take most of the time.
     StreamedBodies: Reason,
     /// The workers hold unequal numbers of connections.
@@ -374,7 +378,11 @@ fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
         findings.push(of_pace);
         findings.extend(stalled);
         findings.extend(undecided);
-        findings.extend(limited::of_load(run, plan));
+        let waits_for_clients = waits_for_clients::of_load(run);
+        if !waits_for_clients.as_ref().is_some_and(|waits| waits.is_only_limit) {
+            findings.extend(limited::of_load(run, plan));
+        }
+        findings.extend(waits_for_clients.map(Finding::from));
         findings.extend(streamed_bodies::of_run(run).map(Finding::from));
         findings.extend(never_served::of(run));
         findings.extend(others_compute::of(run, None));

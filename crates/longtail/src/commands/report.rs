@@ -224,7 +224,11 @@ fn cut(text: &str, columns: usize) -> String {
     if text.chars().count() <= columns {
         return text.to_owned();
     }
-    text.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
+    let kept: String = text.chars().take(columns.saturating_sub(1)).collect();
+    // Half a number would be read as another one.
+    let is_between_words = text[kept.len()..].starts_with(' ');
+    let whole = kept.rfind(' ').filter(|at| !is_between_words && at * 2 > kept.len());
+    format!("{}…", kept[..whole.unwrap_or(kept.len())].trim_end())
 }
 
 /// `2026-07-21 10:00  load      127.0.0.1:9292/ --for 9s · interrupted · The server keeps up …`, or
