@@ -38,7 +38,10 @@ impl Exit {
         (Exit::Invalid, "load was sent, but no figure is the server's (INVALID)"),
         (Exit::Missed, "an expectation is missed, or it cannot be told whether it holds"),
         (Exit::Unwritten, "measured, but a result could not be written"),
-        (Exit::Fine, "measured, and all that was expected holds; report, unless it is asked to --expect"),
+        (
+            Exit::Fine,
+            "measured, and all that was expected holds; report, unless it is asked to --expect",
+        ),
     ];
 
     /// The exit code if both apply: the one that comes first in [`Exit::ALL`].

@@ -124,8 +124,10 @@ impl Statistics {
     /// For a run with this tally and its good responses in `batches`. `percentiles`: those that its
     /// report prints.
     pub fn of(tally: &Tally, batches: &Batches, percentiles: &[f64]) -> Statistics {
+        let each: Vec<Interval> =
+            percentiles.iter().map(|q| interval(tally, batches, *q)).collect();
         Statistics {
-            intervals: percentiles.iter().map(|q| interval(tally, batches, *q)).collect(),
+            intervals: bounded_by_each_other(&each, tally.response_time.min()),
             steadiness: steadiness(batches),
             lag_slope: lag_slope(batches),
             backlog: None,
@@ -191,6 +193,25 @@ impl Statistics {
             ..*nearest
         })
     }
+}
+
+/// The intervals, none of which reaches below that of a lower percentile or above that of a higher one,
+/// nor below the shortest time. One that could not be told by itself lies between those.
+fn bounded_by_each_other(each: &[Interval], shortest: Option<Nanos>) -> Vec<Interval> {
+    let bounded = |interval: &Interval| {
+        let below = each.iter().filter(|other| other.quantile <= interval.quantile);
+        let above = each.iter().filter(|other| other.quantile >= interval.quantile);
+        let low = below.filter_map(|other| other.low).chain(shortest).max();
+        let high = above.filter_map(|other| other.high).min();
+        match (interval.low, interval.high) {
+            // Nothing bounds it on one side.
+            (None, None) if high.is_none() => *interval,
+            (None, Some(_)) => Interval { high, ..*interval },
+            (Some(_), None) => Interval { low, ..*interval },
+            (None | Some(_), _) => Interval { low, high, ..*interval },
+        }
+    };
+    each.iter().map(bounded).collect()
 }
 
 fn interval(tally: &Tally, batches: &Batches, quantile: f64) -> Interval {
@@ -629,8 +650,45 @@ mod tests {
         let [median, rare] = [0.5, 0.99].map(|q| *statistics.interval(q).unwrap());
         assert!(median.inflation.is_none(), "{median:?}");
         let [low, high] = [median.low, median.high].map(|end| end.unwrap().as_millis_f64());
-        assert!(18.0 < low && low < 20.0 && 20.9 < high && high < 23.0, "{median:?}");
+        // No percentile is below the shortest time.
+        assert!(20.0 <= low && low < 20.001 && 20.9 < high && high < 23.0, "{median:?}");
         assert!(rare.inflation.is_none() && rare.high.is_none(), "too few are slower: {rare:?}");
+    }
+
+    #[test]
+    fn no_interval_reaches_beyond_that_of_another_percentile() {
+        let millis = |time: Option<f64>| time.map(|time| Nanos((time * 1e6) as u64));
+        let of = |(quantile, low, high): (f64, Option<f64>, Option<f64>)| Interval {
+            quantile,
+            inflation: None,
+            low: millis(low),
+            high: millis(high),
+            without_generator: None,
+        };
+        let bounded = |all: &[(f64, Option<f64>, Option<f64>)]| {
+            let each: Vec<Interval> = all.iter().map(|one| of(*one)).collect();
+            let found = bounded_by_each_other(&each, Some(Nanos::from_millis(20)));
+            let ends = |it: &Interval| [it.low, it.high].map(|end| end.map(Nanos::as_millis_f64));
+            found.iter().map(ends).collect::<Vec<_>>()
+        };
+        let found = bounded(&[
+            (0.5, Some(19.4), Some(21.0)),
+            (0.9, Some(18.9), Some(22.0)),
+            (0.95, None, None),
+            (0.99, Some(20.9), Some(21.3)),
+            (0.999, Some(20.5), None),
+            (0.9999, None, None),
+        ]);
+        let expected = [
+            [Some(20.0), Some(21.0)],
+            [Some(20.0), Some(21.3)],
+            [Some(20.0), Some(21.3)],
+            [Some(20.9), Some(21.3)],
+            [Some(20.9), None],
+            [None, None],
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(bounded(&[(0.5, None, None), (0.9, None, None)]), [[None, None]; 2]);
     }
 
     #[test]

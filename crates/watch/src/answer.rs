@@ -55,7 +55,7 @@ pub fn answer(
     length: Option<Nanos>,
     width: Width,
 ) -> Vec<AnswerLine> {
-    let Diagnosis { answer, since, why, tries, is_early, .. } = Diagnosis::of(seen);
+    let Diagnosis { conclusion, answer, since, why, tries, is_early, .. } = Diagnosis::of(seen);
     let mut lines = Vec::new();
     let mut put_line = |kind: LineKind, before: &str, text: &str| {
         let mut wrapped = String::new();
@@ -71,7 +71,9 @@ pub fn answer(
         put_line(LineKind::Answer, "  ", FIRST_LOOK);
         return lines;
     }
-    for line in &answer {
+    // A watch that goes on says it once two looks agree.
+    let is_settled = end.is_some() || !(is_early || seen.is_unsettled);
+    for line in conclusion.iter().filter(|_| is_settled).chain(&answer) {
         put_line(LineKind::Answer, "  ", line);
     }
     put_line(LineKind::Plain, "", "");
@@ -470,7 +472,7 @@ mod tests {
         for (name, seen) in situations() {
             let text = words(&lines(&seen, Some(WatchEnd::Time)).join("\n"));
             let json = crate::watch_json(&target(), &seen, Some(WatchEnd::Time), None);
-            let sentences = ["answer", "since", "why", "try"].map(|key| &json[key]);
+            let sentences = ["conclusion", "answer", "since", "why", "try"].map(|key| &json[key]);
             let lists = sentences.iter().flat_map(|one| one.as_array().into_iter().flatten());
             let alone = sentences.iter().filter_map(|one| one.as_str());
             for sentence in lists.filter_map(|one| one.as_str()).chain(alone) {

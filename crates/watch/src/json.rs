@@ -65,6 +65,7 @@ pub fn watch_json(
         "not_visible": seen.not_visible,
     });
     // More than the macro takes at once.
+    all["conclusion"] = json!(found.conclusion);
     all["backends"] = json!(seen.backends);
     all["responses_per_s_by_kernel"] = json!(seen.answered);
     all["thread_held_ns"] = json!(found.held);

@@ -48,13 +48,15 @@ pub(crate) fn situations() -> Vec<(String, WatchEvidence)> {
 fn each_situation_has_its_conclusion() {
     let mut text = String::new();
     for (name, seen) in situations() {
-        let Diagnosis { limit, guess, answer, since, why, tries, .. } = Diagnosis::of(&seen);
+        let Diagnosis { limit, guess, conclusion, answer, since, why, tries, .. } =
+            Diagnosis::of(&seen);
         let limit = match (&limit, &guess) {
             (Some(limit), _) => limits::name(limit).to_owned(),
             (None, Some(guess)) => format!("may be {}", limits::name(guess)),
             (None, None) => "-".to_owned(),
         };
         let _ = writeln!(text, "{name}: {limit}");
+        let answer = conclusion.into_iter().chain(answer).collect();
         let all = [
             ("", answer),
             ("Since: ", since.into_iter().collect()),

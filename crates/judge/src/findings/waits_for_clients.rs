@@ -4,7 +4,6 @@
 use model::{Limit, Run};
 use serde::{Deserialize, Serialize};
 
-use super::Finding;
 use crate::checks::closed_in_turns;
 
 /// Connections were closed as a Puma before 7 does after ten responses in a row.

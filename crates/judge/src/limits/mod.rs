@@ -16,7 +16,7 @@ pub(crate) mod refusals;
 mod ruby_lock;
 pub(crate) mod threads;
 
-use model::Limit;
+use model::{Limit, Strength};
 
 use crate::checks::assess;
 
@@ -70,6 +70,32 @@ pub fn evidence(limit: &Limit) -> String {
         }
     };
     format!("{}: {evidence}", name(limit))
+}
+
+/// The limit alone, for whoever reads one line; `None` if its sentence is as short.
+pub fn in_short(limit: &Limit) -> Option<String> {
+    Some(match limit {
+        Limit::Cpu(_) => "The CPUs are the limit.".to_owned(),
+        Limit::SharedCpus(_) => {
+            "The CPUs are the limit, and other programs use them, too.".to_owned()
+        }
+        Limit::RubyLock { strength: Strength::Is, .. } => "Ruby's lock is the limit.".to_owned(),
+        Limit::RubyLock { .. } => "Ruby's lock is probably the limit.".to_owned(),
+        Limit::OneCpuEach { .. } => "One CPU for each process is the limit.".to_owned(),
+        Limit::InsideApp { locked: Some(_), .. } => {
+            let sentence = inside_app::sentence(limit);
+            let (what, _) = sentence.split_once(": ")?;
+            if what.contains(',') { format!("{what}.") } else { format!("{what} is the limit.") }
+        }
+        Limit::InsideApp { .. }
+        | Limit::Threads { .. }
+        | Limit::MoreThanStated { .. }
+        | Limit::Refusals { .. }
+        | Limit::AcceptQueue { .. }
+        | Limit::Network { .. }
+        | Limit::Generator { .. }
+        | Limit::NotKnown { .. } => return None,
+    })
 }
 
 /// What it means for the server, in a sentence or two. `slots`: how many requests it can process at

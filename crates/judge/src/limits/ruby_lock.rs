@@ -19,7 +19,7 @@ pub(super) fn evidence(processes: u32, each: f64, cpu: &CpuUsage, strength: Stre
     format!("one thread of {who}; {cpu}")
 }
 
-/// The gain from a CPU of its own is mentioned if it is larger than this.
+/// A smaller gain is none.
 const LITTLE_MORE: f64 = 0.03;
 
 /// `each`: how much of a CPU the least busy process used.
@@ -32,31 +32,33 @@ pub(super) fn sentence(
 ) -> String {
     let who = count_of(processes, "process");
     let used = format!("({} of {} CPUs used)", tenths(cpu.server), cpu.of);
-    let more = slots.map_or("More threads", |_| "More threads a worker");
+    let threads = slots.map_or("More threads", |_| "More threads a worker");
     let advice = "more workers do more, as far as CPUs are idle";
     match strength {
         Strength::Is => format!(
             "Ruby's lock is the limit: it runs one thread of a process at a time, and {who} did \
-             {used}. {more} add waiting, not throughput{}; {advice}.",
-            with_own_cpus(each)
+             {used}. {}; {advice}.",
+            with_more_threads(threads, each, true)
         ),
         // The process was not always ready to run, so a CPU of its own need not gain anything.
         Strength::Probably | Strength::MayBe => format!(
             "Ruby's lock is probably the limit: it runs one thread of a process at a time, {} for {} \
-             of the time {used}, and requests wait inside. {more} add waiting, not throughput; \
-             {advice}.",
+             of the time {used}, and requests wait inside. {}; {advice}.",
             if processes == 1 { "the process computed" } else { "each process computed" },
-            share(each.min(1.0))
+            share(each.min(1.0)),
+            with_more_threads(threads, each, false)
         ),
     }
 }
 
-/// What the processes could do in addition if each had a CPU of its own.
-fn with_own_cpus(each: f64) -> String {
+/// What more threads bring: no more than the time in which a process did not compute. `is_ready`: whether
+/// it would have computed then if it had had a CPU.
+fn with_more_threads(threads: &str, each: f64, is_ready: bool) -> String {
     let more = 1.0 / each.max(0.01) - 1.0;
     if (LITTLE_MORE..=1.0).contains(&more) {
-        format!("; with a CPU for each process it would do at most {} more", share(more))
+        let cpus = if is_ready { ", or a CPU for each process," } else { "" };
+        format!("{threads}{cpus} bring at most {} more", share(more))
     } else {
-        String::new()
+        format!("{threads} add waiting, not throughput")
     }
 }

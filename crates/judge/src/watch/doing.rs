@@ -130,6 +130,11 @@ pub(super) fn own_waits(seen: &WatchEvidence) -> Option<OwnWaits> {
     (do_sleep && are_many && are_all && is_clear).then_some(OwnWaits { sleeping, asking })
 }
 
+/// Whether the threads are probably the limit, as nearly all of them sleep.
+pub(super) fn are_probably_the_threads(seen: &WatchEvidence) -> bool {
+    own_waits(seen).is_some_and(|own| own.asking < ABOUT_ONE)
+}
+
 /// What limits a server whose threads do not wait for each other. A backend may be full, and then it
 /// is the limit.
 pub(super) fn of_own_waits(seen: &WatchEvidence) -> Option<String> {
@@ -751,6 +756,18 @@ fn pool_of_askers(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
     })
 }
 
+/// A time that looks at the threads tell, with two digits: how many do what is a mean of some dozen looks.
+fn roughly(time: Nanos) -> String {
+    let unit = 10u64.pow(time.0.max(1).ilog10().saturating_sub(1));
+    let text = brief(Nanos((time.0 + unit / 2) / unit * unit));
+    match text.split_once(' ') {
+        Some((figure, unit)) if figure.contains('.') => {
+            format!("{} {unit}", figure.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => text,
+    }
+}
+
 /// How long a request waits for what others have, and how long it has it then, on average.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TurnTimes {
@@ -794,7 +811,7 @@ impl TurnTimes {
             "A request takes about {}, on average: it waits {} for a thread and {} for {}{}.",
             brief(wait + self.waits + self.has),
             brief(wait),
-            brief(self.waits),
+            roughly(self.waits),
             self.lends,
             self.rest()
         )
@@ -810,7 +827,7 @@ impl TurnTimes {
         format!(
             "Each request then has a thread for {}, on average: it waits {} for {}{}.",
             brief(self.in_thread()),
-            brief(self.waits),
+            roughly(self.waits),
             self.lends,
             self.rest()
         )
@@ -820,7 +837,7 @@ impl TurnTimes {
         if self.has == Nanos::ZERO {
             return String::new();
         }
-        let has = brief(self.has);
+        let has = roughly(self.has);
         match &self.asks {
             Some(place) => format!(", and then {has} for {place}"),
             None => format!(", and takes {has} for the rest"),
@@ -829,7 +846,7 @@ impl TurnTimes {
 
     /// `On average a request waits 60.6 ms for it, and then has it for 40.4 ms.`
     pub(super) fn sentence(&self) -> String {
-        let [waits, has] = [self.waits, self.has].map(brief);
+        let [waits, has] = [self.waits, self.has].map(roughly);
         format!("On average a request waits {waits} for {}, and then has it for {has}.", self.lends)
     }
 }
@@ -848,9 +865,28 @@ pub(super) fn turns_in_a_pool(seen: &WatchEvidence) -> Option<TurnTimes> {
     Some(TurnTimes { asks: asked_places(seen).filter(|_| is_only_asked), ..times })
 }
 
+/// `a pool of 2 in each worker around 127.0.0.1:5432`, if what the threads do looks like one.
+pub(super) fn pool_in_short(seen: &WatchEvidence) -> Option<String> {
+    let pool = likely_pool(seen).filter(|pool| pool.is_probable)?;
+    let workers = of_workers(seen)?.len();
+    Some(format!("a pool of {}{}{}", pool.size, in_each(workers), around(seen, &pool)))
+}
+
+fn in_each(workers: usize) -> &'static str {
+    if workers > 1 { " in each worker" } else { "" }
+}
+
+/// ` around 127.0.0.1:5432`, if it is known.
+fn around(seen: &WatchEvidence, pool: &Pool) -> String {
+    match pool.beside {
+        Some(BesideOtherWork::Around(place)) => format!(" around {}", seen.backends[place].place),
+        Some(BesideOtherWork::AsMany(_)) | None => String::new(),
+    }
+}
+
 /// The sentence about a pool.
 fn in_a_pool(seen: &WatchEvidence, pool: &Pool, workers: usize, slots: u32) -> String {
-    let each = if workers > 1 { " in each worker" } else { "" };
+    let each = in_each(workers);
     let place = backends(seen).unwrap_or_else(|| "a backend".to_owned());
     let asks = if pool.beside.is_some() {
         // Some of the places are asked without what the pool lends.
@@ -883,20 +919,15 @@ fn in_a_pool(seen: &WatchEvidence, pool: &Pool, workers: usize, slots: u32) -> S
             }
         };
         let which = if workers > 1 { "each worker" } else { "all" };
-        let (around, seen_of_it) = match pool.beside {
-            Some(BesideOtherWork::Around(place)) => {
-                (format!(" around {}", seen.backends[place].place), String::new())
-            }
-            Some(BesideOtherWork::AsMany(as_many)) => {
-                let as_many = share(as_many);
-                let seen_of_it = format!(
-                    " In {which} never fewer than {size} did something else, and at {as_many} of the \
-                     looks exactly {size}."
-                );
-                (String::new(), seen_of_it)
-            }
-            None => Default::default(),
+        let seen_of_it = match pool.beside {
+            Some(BesideOtherWork::AsMany(as_many)) => format!(
+                " In {which} never fewer than {size} did something else, and at {} of the looks exactly \
+                 {size}.",
+                share(as_many)
+            ),
+            Some(BesideOtherWork::Around(_)) | None => String::new(),
         };
+        let around = around(seen, pool);
         return format!(
             "Probably a pool of {size}{each}{around}: {inside}, and {turns}.{seen_of_it}"
         );

@@ -46,6 +46,8 @@ pub struct Diagnosis {
     pub estimate: Option<String>,
     /// Where only some requests wait to be accepted: which, and how long.
     pub accepting: Option<AcceptWait>,
+    /// What limits the server, in a few words, if it is certain or probable.
+    pub conclusion: Option<String>,
     /// One line each: what waits, where and how long; which threads are busy; how much CPU is used.
     pub answer: Vec<String>,
     /// Since when requests have been waiting, and the trend; `None` if none waits, or none did a
@@ -148,6 +150,7 @@ impl Diagnosis {
             how_long: in_short,
             estimate,
             accepting,
+            conclusion: conclusion(seen, &found),
             answer,
             since,
             why,
@@ -217,6 +220,23 @@ fn estimate(
             Some(format!("{out} in flight / {rate}"))
         }
     }
+}
+
+/// `Probably a pool of 2 in each worker is the limit.`
+fn conclusion(seen: &WatchEvidence, found: &Found) -> Option<String> {
+    Some(match found {
+        Found::Known(limit) => limits::in_short(limit)?,
+        Found::Guess(Limit::InsideApp { .. }) => {
+            format!("Probably {} is the limit.", doing::pool_in_short(seen)?)
+        }
+        Found::Guess(_) if doing::wait_elsewhere(seen) => {
+            format!("Probably {} takes the time.", doing::answer_from(seen))
+        }
+        Found::Guess(_) if doing::are_probably_the_threads(seen) => {
+            "Probably the threads are the limit: nearly all of them sleep.".to_owned()
+        }
+        _ => return None,
+    })
 }
 
 fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {

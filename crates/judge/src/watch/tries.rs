@@ -78,7 +78,7 @@ fn for_idle(seen: &WatchEvidence, held: &Held) -> Vec<String> {
 }
 
 /// The remedy for a pool.
-const POOL: &str = "as many connections as threads (`pool:` in database.yml)";
+const POOL: &str = "as many connections as threads (of a database: `pool:` in database.yml)";
 
 /// The remedy for a pool, with its condition where it is seen whom those ask that have a connection.
 fn larger_pool(seen: &WatchEvidence) -> String {

@@ -50,9 +50,14 @@ pub(super) fn where_most_wait(seen: &WatchEvidence) -> Option<String> {
     let (worker, most) = seen.workers.iter().zip(&inside).max_by_key(|(_, inside)| **inside)?;
     let is_uneven =
         all >= FEWEST && f64::from(*most) >= MOST_OF_THEM * f64::from(all) && all == seen.waiting();
-    let most = if *most == all { "All of them".to_owned() } else { format!("{most} of the {all}") };
-    is_uneven
-        .then(|| format!("{most} wait in {}; the requests of the others hardly wait.", worker.name))
+    let most = if *most == all { format!("All {all}") } else { format!("{most} of the {all}") };
+    let others = if inside.len() == 2 { "the other" } else { "the others" };
+    is_uneven.then(|| {
+        format!(
+            "{most} that wait for a thread are in {}; the requests of {others} hardly wait for one.",
+            worker.name
+        )
+    })
 }
 
 /// How long a request waits on average over all workers, of which only some have requests that wait.
