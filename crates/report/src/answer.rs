@@ -773,9 +773,9 @@ pub(crate) fn unfolded_markdown(summary: &Summary<'_>) -> Vec<String> {
     }
     if !tables[0].rows.is_empty() {
         parts.extend(tables.iter().map(crate::markdown::pipe_table));
-        let names = summary.comparison.as_ref().and_then(comparison::meaning_of_names);
-        parts.extend(names.map(line));
         let is_size_search = summary.comparison.as_ref().is_some_and(comparison::is_size_search);
+        let compared = summary.comparison.as_ref().filter(|_| !is_size_search);
+        parts.extend(compared.map(|it| line(&comparison::meaning_of_signs(it))));
         parts.extend(legend(summary).filter(|_| !is_size_search).map(|legend| line(&legend)));
     }
     if let Some(classes) = classes(summary) {

@@ -118,6 +118,17 @@ pub(crate) fn meaning_of_names(summary: &SummaryComparison) -> Option<&'static s
     summary.arms.iter().any(is_without).then_some("-k: no keep-alive; without it: keep-alive")
 }
 
+/// What the signs in a table mean for its readers in a pull request, to whom no line above it says so.
+pub(crate) fn meaning_of_signs(summary: &SummaryComparison) -> String {
+    let decide = match summary.deciding().count() {
+        1 => "this figure decides",
+        _ => "these figures decide",
+    };
+    let margin = change_words::plain_percent(summary.margin);
+    let star = format!("*: {decide} the result; a change of up to {margin} does not count");
+    std::iter::once(star.as_str()).chain(meaning_of_names(summary)).collect::<Vec<_>>().join(" · ")
+}
+
 /// Whether an arm has no keep-alive, so that nobody needs to be told to compare that.
 pub(crate) fn compares_keep_alive(study: &ComparisonStudy) -> bool {
     study.plan.arms.iter().any(|arm| !arm.stream.keep_alive)
@@ -215,19 +226,18 @@ fn by_metric(summary: &SummaryComparison) -> DataTable {
         let Some(difference) = row.difference(base, arm) else { return TableRow::new(cells) };
         cells.extend(change(difference));
         cells.extend(row.control.as_ref().map(|control| change(control)[1].clone()));
-        TableRow::new(cells).noted(verdict_of(row.metric, difference))
+        TableRow::new(cells).noted(verdict_of(difference))
     });
     DataTable { notes: "verdict".to_owned(), ..DataTable::of_columns(columns, rows) }
 }
 
 /// The verdict in a word; or how many blocks it needs; or of a change that is certain, though it may be
-/// smaller than the margin, its direction and size: `worse, 2.4–6.5 %`.
-fn verdict_of(metric: Metric, difference: &Difference) -> String {
-    let of_any_size = change_words::certain_change(metric, difference);
-    match (difference.doubt, of_any_size) {
-        (Some(ComparisonDoubt::FewBlocks { least }), _) => format!("needs {least} blocks"),
-        (_, Some(change)) => format!("{}, {}", change.word, change.as_range("–")),
-        _ => summary::verdict(difference.verdict).to_owned(),
+/// smaller than the margin, its interval: `+2.4 to +6.5 %`.
+fn verdict_of(difference: &Difference) -> String {
+    match difference.doubt {
+        Some(ComparisonDoubt::FewBlocks { least }) => format!("needs {least} blocks"),
+        _ => change_words::certain_change(difference)
+            .unwrap_or_else(|| summary::verdict(difference.verdict).to_owned()),
     }
 }
 
@@ -282,7 +292,7 @@ fn by_arm(summary: &SummaryComparison) -> DataTable {
             summary.ranking.as_ref().is_some_and(|it| it.is_decided() && it.best == arm.letter);
         let against_base = deciding.and_then(|row| {
             let difference = row.seen_from(base, &arm.letter)?;
-            Some((verdict_of(row.metric, &difference), difference))
+            Some((verdict_of(&difference), difference))
         });
         match against_base {
             Some((verdict, difference)) => {
@@ -429,7 +439,7 @@ fn method(study: &ComparisonStudy) -> String {
         String::new()
     };
     let control = if plan.control {
-        format!(", {} once more as control (A')", plan.called(0))
+        format!(", {} once more as control", plan.called(0))
     } else {
         String::new()
     };
@@ -628,7 +638,7 @@ fn few_responses(study: &ComparisonStudy, summary: &SummaryComparison) -> Option
     let few = sound().filter(|run| row.metric.of_few(run).is_some()).count();
     (few > 0).then(|| {
         let all = count_of(sound().count() as u64, "run");
-        format!("p99: too few responses in {few} of {all}, compared as each had it")
+        format!("p99: in {few} of {all} too few responses for a sure p99, compared all the same")
     })
 }
 
@@ -753,9 +763,10 @@ fn trust_by_control(study: &ComparisonStudy, summary: &SummaryComparison) -> Tru
     let most = change_words::plain_percent(control.estimate.unwrap_or_default().abs());
     let of_a_block = largest_in_a_block(study, row.metric).map(change_words::plain_percent);
     let of_a_block = of_a_block.filter(|it| *it != most);
-    let of_a_block = of_a_block.map(|it| format!("; up to {it} in one")).unwrap_or_default();
-    let sentence =
-        format!("{base} against itself: at most {most} over all blocks ({name}{of_a_block}).");
+    let of_a_block = of_a_block.map(|it| format!(", up to {it} in one")).unwrap_or_default();
+    let sentence = format!(
+        "{base} against itself differs most in {name}: by {most} over all blocks{of_a_block}."
+    );
     TrustLine::new(Grade::Passed, change_words::sentence_of(sentence))
 }
 

@@ -3,8 +3,7 @@
 use super::summary;
 use crate::number;
 use model::comparison::{
-    ComparedMetric, ComparisonDoubt, ComparisonVerdict, Difference, Metric, TwoValues,
-    excludes_zero,
+    ComparedMetric, ComparisonDoubt, ComparisonVerdict, Difference, TwoValues, excludes_zero,
 };
 
 /// A share in percent with its sign: `+1.4`, `-87`.
@@ -150,6 +149,13 @@ pub(super) fn two_changes(difference: &Difference) -> Option<String> {
     ))
 }
 
+/// Whether the changes of the blocks are of two kinds, of which the smaller is within the margin.
+pub(super) fn same_in_the_others(difference: &Difference) -> bool {
+    difference
+        .two_changes
+        .is_some_and(|TwoValues { low, high, .. }| low.abs().min(high.abs()) <= difference.margin)
+}
+
 /// `3225 → 406 ms (-87 %)`; of two kinds of changes both.
 pub(super) fn figures(row: &ComparedMetric, difference: &Difference) -> String {
     let change = two_changes(difference).unwrap_or_else(|| change_in_words(difference));
@@ -187,42 +193,35 @@ pub(super) fn sentence_of(text: String) -> String {
     }
 }
 
-/// A change that is certain, though it may be smaller than the margin.
-pub(super) struct CertainChange {
-    /// `worse` or `better`.
-    pub(super) word: &'static str,
-    /// Its least size in percent, as text.
-    least: String,
-    /// Its largest.
-    most: String,
-}
-
-impl CertainChange {
-    /// `4.5 to 8.4 %`, where ` to ` stands between both.
-    pub(super) fn as_range(&self, between: &str) -> String {
-        let CertainChange { least, most, .. } = self;
-        if least == most { format!("{most} %") } else { format!("{least}{between}{most} %") }
-    }
-}
-
-/// Of a difference that is certain, though it may be smaller than the margin, its direction and size.
-pub(super) fn certain_change(metric: Metric, difference: &Difference) -> Option<CertainChange> {
+/// Of a difference that is certain, though it may be smaller than the margin, its interval: `+2.3 to +5.4 %`.
+/// That is no verdict, so it has no word for one.
+pub(super) fn certain_change(difference: &Difference) -> Option<String> {
     let has_one_side =
         matches!(difference.doubt, Some(ComparisonDoubt::Noise | ComparisonDoubt::ShortRuns));
     let is_one_kind = difference.two_changes.is_none();
     let interval = difference.interval.filter(|_| has_one_side && is_one_kind);
     let ends = interval.filter(|ends| excludes_zero(*ends))?;
-    let is_less = ends[0] < 0.0;
-    let word = if is_less == metric.is_worse_when_less() { "worse" } else { "better" };
-    let [least, most] = if is_less { [-ends[1], -ends[0]] } else { ends };
-    let decimals = decimals_beside(difference.margin, [least, most]);
-    let [least, most] = [least, most].map(|end| number::fixed(end * 100.0, decimals));
-    Some(CertainChange { word, least, most })
+    let decimals = decimals_beside(difference.margin, ends);
+    let [low, high] = ends.map(|end| percent(end, decimals));
+    Some(if low == high { format!("{high} %") } else { format!("{low} to {high} %") })
+}
+
+/// Whether a pair differs in a metric by more than the margin, as far as that is known. Without a control,
+/// or before there are enough blocks, only what decides is tested, but every run of one arm may be beyond
+/// every run of the other.
+pub(super) fn is_known_to_differ(row: &ComparedMetric, pair: &Difference, margin: f64) -> bool {
+    if let Some(tested) = row.difference(&pair.base, &pair.arm).filter(|_| row.is_tested()) {
+        return has_changed(tested);
+    }
+    let is_large = change_of_medians(row, pair).is_some_and(|part| part.abs() > margin);
+    let is_of_pair = |apart: &[String; 2]| apart[0] == pair.base && apart[1] == pair.arm;
+    is_large && row.apart.iter().any(is_of_pair)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::comparison::Metric;
 
     #[test]
     fn medians_between_two_kinds_of_changes_contradict_neither() {

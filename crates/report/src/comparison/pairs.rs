@@ -4,6 +4,7 @@
 
 use model::comparison::{ComparedMetric, ComparisonQuestion, Difference, Metric};
 
+use super::change_words::{certain_change, is_known_to_differ};
 use super::summary::{self, SummaryArm, SummaryComparison, shortened};
 use super::{change as change_of, verdict_of};
 use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
@@ -247,7 +248,7 @@ pub(super) fn by_change(summary: &SummaryComparison, has_all: bool) -> DataTable
     let is_tested = deciding.iter().any(|row| row.is_tested());
     let of_deciding = deciding.iter().flat_map(|row| {
         let figures = TableColumn::new(super::titled(row));
-        let tested = [("interval, %", 7), ("verdict", 5)]
+        let tested = [("interval, %", 13), ("verdict", 6)]
             .map(|(name, leaves)| TableColumn::new(name).leaving(leaves));
         std::iter::once(figures).chain(tested.into_iter().filter(|_| is_tested))
     });
@@ -263,7 +264,7 @@ pub(super) fn by_change(summary: &SummaryComparison, has_all: bool) -> DataTable
     let rows = pairs.map(|(pair, change)| {
         let of_deciding = deciding.iter().flat_map(|row| {
             let tested = row.difference(&pair.base, &pair.arm).filter(|_| is_tested);
-            let tested = tested.map(|it| [change_of(it)[1].clone(), verdict_of(row.metric, it)]);
+            let tested = tested.map(|it| [change_of(it)[1].clone(), verdict_of(it)]);
             std::iter::once(summary::medians(row, pair)).chain(tested.into_iter().flatten())
         });
         let of_others = beside.iter().map(|(row, _)| summary::medians(row, pair));
@@ -289,7 +290,7 @@ pub(super) fn by_change_in_short(summary: &SummaryComparison) -> DataTable {
         let of_metrics = metrics.iter().map(|row| {
             let medians = summary::medians(row, pair);
             let tested = row.difference(&pair.base, &pair.arm).filter(|it| !it.has_few_blocks());
-            let verdict = tested.map(|it| format!(", {}", verdict_of(row.metric, it)));
+            let verdict = tested.map(|it| format!(", {}", verdict_of(it)));
             format!("{medians}{}", verdict.unwrap_or_default())
         });
         let names = [change.in_words(), change.beside_in_table()].into_iter();
@@ -299,17 +300,30 @@ pub(super) fn by_change_in_short(summary: &SummaryComparison) -> DataTable {
     DataTable { lead: 2, ..DataTable::of_columns(columns, rows) }
 }
 
-/// The metrics that many ask about, whatever decides, and when a narrow table leaves each out.
+/// The metrics that many ask about, whatever decides, and when a narrow table leaves each out: first those
+/// in which no pair that is asked for certainly differs.
 fn beside_what_decides(summary: &SummaryComparison) -> Vec<(&ComparedMetric, u8)> {
+    /// So much earlier leaves a column without a difference.
+    const EARLIER: u8 = 7;
     let of_each = [
         (Metric::P50, 3),
         (Metric::P99, 2),
         (Metric::Mean, 4),
-        (Metric::Throughput, 6),
-        (Metric::Cpu, 8),
+        (Metric::Throughput, 5),
+        (Metric::Cpu, 7),
     ];
+    let asked = asked(summary);
+    let differs = |row: &ComparedMetric| {
+        let is_certain = |pair: &Difference| {
+            let tested = row.difference(&pair.base, &pair.arm);
+            is_known_to_differ(row, pair, summary.margin)
+                || tested.is_some_and(|it| certain_change(it).is_some())
+        };
+        asked.iter().any(|(pair, _)| is_certain(pair))
+    };
     let known = of_each.into_iter().filter_map(|(it, leaves)| Some((summary.metric(it)?, leaves)));
-    known.filter(|(row, _)| !row.decides).collect()
+    let beside = known.filter(|(row, _)| !row.decides);
+    beside.map(|(row, at)| (row, if differs(row) { at } else { at + EARLIER })).collect()
 }
 
 /// Where the arms do not combine settings, a row for each pair with what decides: of pairs that the main
@@ -342,7 +356,7 @@ pub(super) fn table(summary: &SummaryComparison) -> Option<DataTable> {
             let difference = row.difference(&pair.base, &pair.arm);
             let cells = difference.map(|difference| {
                 let [estimate, interval] = change_of(difference);
-                [estimate, interval, verdict_of(row.metric, difference)]
+                [estimate, interval, verdict_of(difference)]
             });
             cells.unwrap_or_default()
         });
@@ -404,9 +418,7 @@ mod tests {
     fn a_narrow_table_keeps_what_names_a_pair_and_what_decides() {
         let summary = crate::comparison::summary(&testkit::comparison::combinations());
         let table = by_change(&summary, false);
-        for (columns, left) in
-            [(110, "interval | CPU"), (80, "interval | verdict | throughput | CPU")]
-        {
+        for (columns, left) in [(110, "interval | CPU"), (80, "interval | verdict | CPU")] {
             let narrowed = text::narrowed(&table, 0, Width::of(columns));
             let leading = narrowed.table.columns.iter().take(narrowed.table.lead);
             let leading: Vec<&str> = leading.map(|column| column.name.as_str()).collect();

@@ -2,8 +2,9 @@
 
 use super::best::{best, single_runs};
 use super::change_words::{
-    certain_change, change_of_medians, estimate_of, figures, has_changed, interval_of,
-    is_another_change, is_hardly_certain, plain_percent, range_of, sentence_of, two_changes,
+    certain_change, change_of_medians, estimate_of, figures, interval_of, is_another_change,
+    is_hardly_certain, is_known_to_differ, plain_percent, range_of, same_in_the_others,
+    sentence_of, two_changes,
 };
 use super::pairs;
 use super::sizes;
@@ -100,40 +101,38 @@ pub(super) fn of_pairs_not_asked(summary: &SummaryComparison) -> Vec<String> {
     pairs.iter().map(|(pair, change)| of_setting(summary, pair, change)).collect()
 }
 
-/// What a setting changes: `-k on 8.0.2: p99 worse, 203 → 253 ms; mean and p50 the same within 5 %.`
+/// What a setting changes: `-k on 8.0.2: p99 worse, 203 → 253 ms; mean and p50 the same within 5 %.` Where
+/// p50 and p99 change in opposite directions, plain words say first who gains and who pays.
 fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::ArmChange) -> String {
-    let rows = rows_between(summary, &pair.base, &pair.arm);
+    let mut rows = rows_between(summary, &pair.base, &pair.arm);
+    rows.sort_by_key(|it| (!it.row.decides, it.row.metric == Metric::Throughput));
     // A mean may hide that few requests wait long, or all of them.
+    let is_usual = |metric| matches!(metric, Metric::P50 | Metric::P99 | Metric::Throughput);
     let is_told = |it: &&ComparedRow<'_>| match it.row.metric {
-        _ if it.row.decides => true,
-        Metric::P50 | Metric::P99 => it.has_changed(),
-        Metric::Failed => it.verdict() == ComparisonVerdict::Worse,
-        _ => false,
+        Metric::Failed if !it.row.decides => it.verdict() == ComparisonVerdict::Worse,
+        metric => it.row.decides || is_usual(metric),
     };
-    let (mut changed, mut same, mut open, mut unclear) = (vec![], vec![], vec![], vec![]);
+    let (mut changed, mut certain, mut same, mut unclear) = (vec![], vec![], vec![], vec![]);
     for it in rows.iter().filter(is_told) {
         let name = name(it.row.metric);
         match it.verdict() {
-            ComparisonVerdict::Worse | ComparisonVerdict::Better => changed.push(it),
+            ComparisonVerdict::Worse | ComparisonVerdict::Better => changed.push(*it),
             ComparisonVerdict::Same => same.push(name),
-            ComparisonVerdict::CannotTell => match certain_change(it.row.metric, it.difference) {
-                // The size says that the margin is open.
-                Some(change) => open.push(format!(
-                    "{name} {}, {} (by {})",
-                    change.word,
-                    it.medians(),
-                    change.as_range(" to ")
-                )),
-                None => unclear.push(it),
+            ComparisonVerdict::CannotTell => match certain_change(it.difference) {
+                Some(by) => certain.push(it.certain_change(&by)),
+                None if it.row.decides => unclear.push(it),
+                None => {}
             },
         }
     }
+    let has_changed = !changed.is_empty() || !certain.is_empty();
+    let trade = Trade::of(&rows);
+    changed.retain(|it| trade.as_ref().is_none_or(|trade| !trade.tells_of(it.row.metric)));
+    // The largest change of the times first.
+    let is_rate = |it: &ComparedRow<'_>| it.row.metric == Metric::Throughput;
+    changed.sort_by(|a, b| is_rate(a).cmp(&is_rate(b)).then_with(|| b.size().total_cmp(&a.size())));
+    let changed = in_words(&changed.iter().map(ComparedRow::told).collect::<Vec<_>>());
     let margin = plain_percent(summary.margin);
-    // The largest change first.
-    changed.sort_by(|a, b| b.size().total_cmp(&a.size()));
-    let changed = in_words(&changed.into_iter().map(ComparedRow::told).collect::<Vec<_>>());
-    let same = (!same.is_empty()).then(|| format!("{} the same within {margin}", listed(&same)));
-    let open = (!open.is_empty()).then(|| open.join("; "));
     let unclear = (!unclear.is_empty()).then(|| {
         let names: Vec<String> = unclear.iter().map(|it| name(it.row.metric)).collect();
         let differ = if names.len() == 1 { "differs" } else { "differ" };
@@ -144,19 +143,62 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
         let reason = if reasons.len() == 1 { format!(" ({})", reasons[0]) } else { String::new() };
         format!("whether {} {differ} cannot be told{reason}", listed(&names))
     });
-    let changed = Some(changed).filter(|text| !text.is_empty());
-    let said: Vec<String> = [changed, open, same, unclear].into_iter().flatten().collect();
+    let of_same = (!same.is_empty()).then(|| format!("{} the same within {margin}", listed(&same)));
+    // The table has a verdict of the others.
+    let is_time = |it: &&ComparedRow<'_>| it.row.decides || it.row.metric.quantile().is_some();
+    let times: Vec<ComparedRow<'_>> = rows.iter().filter(is_time).copied().collect();
+    let may = MayDiffer::of(summary, &times);
+    let said = [trade.map(|trade| trade.in_words()), Some(changed), Some(certain.join(", "))];
+    let said = said.into_iter().chain([of_same, unclear]).flatten();
+    let said: Vec<String> =
+        said.chain(may.in_clauses(summary)).filter(|text| !text.is_empty()).collect();
     let subject = change.in_sentence(summary.called(&pair.base));
     let mut sentences = vec![sentence_of(format!("{subject}: {}.", said.join("; ")))];
     sentences.extend(untested(summary, &pair.base, &pair.arm));
-    sentences.extend(other_changes(&rows, true, Some(&shown_of_arms(summary))));
-    // The table has a verdict of the others.
-    let times: Vec<ComparedRow<'_>> = rows
-        .into_iter()
-        .filter(|it| it.row.decides || it.row.metric.quantile().is_some())
-        .collect();
-    sentences.extend(may_differ(summary, &times));
+    // What a request costs matters to a reader where nothing else differs; the table has it in any case.
+    let is_other = |it: &ComparedRow<'_>| match it.row.metric {
+        Metric::Throughput => false,
+        Metric::Cpu => it.row.decides || !has_changed,
+        _ => true,
+    };
+    let others: Vec<ComparedRow<'_>> = rows.into_iter().filter(is_other).collect();
+    sentences.extend(other_changes(&others, true, Some(&shown_of_arms(summary))));
     sentences.join(" ")
+}
+
+/// A median and a p99 that change in opposite directions: most requests pay for a few, or a few for most.
+struct Trade<'a> {
+    /// Who gains, and who pays.
+    words: &'static str,
+    /// The two metrics, in the order of the words.
+    rows: [ComparedRow<'a>; 2],
+}
+
+impl<'a> Trade<'a> {
+    fn of(rows: &[ComparedRow<'a>]) -> Option<Trade<'a>> {
+        let [median, tail] = [Metric::P50, Metric::P99].map(|metric| find(rows, metric).copied());
+        let (median, tail) = median.zip(tail)?;
+        match (median.verdict(), tail.verdict()) {
+            (ComparisonVerdict::Worse, ComparisonVerdict::Better) => Some(Trade {
+                words: "the slowest requests are faster, but a typical one is slower",
+                rows: [tail, median],
+            }),
+            (ComparisonVerdict::Better, ComparisonVerdict::Worse) => Some(Trade {
+                words: "a typical request is faster, but the slowest are slower",
+                rows: [median, tail],
+            }),
+            _ => None,
+        }
+    }
+
+    fn tells_of(&self, metric: Metric) -> bool {
+        self.rows.iter().any(|it| it.row.metric == metric)
+    }
+
+    fn in_words(&self) -> String {
+        let figures = self.rows.map(|it| ToldChange { verdict: None, ..it.told() });
+        format!("{}: {}", self.words, in_words(&figures))
+    }
 }
 
 /// Before there are enough blocks to decide: a line for each pair whose p50 or p99 differ already,
@@ -179,7 +221,7 @@ fn told_early(summary: &SummaryComparison) -> Vec<String> {
         let times = [Metric::P50, Metric::P99].into_iter();
         let times = times.filter_map(|metric| summary.metric(metric));
         let mut changed: Vec<&ComparedMetric> =
-            times.filter(|row| is_told_early(summary, row, pair)).collect();
+            times.filter(|row| is_known_to_differ(row, pair, summary.margin)).collect();
         changed.sort_by(|a, b| {
             let [a, b] = [a, b].map(|row| change_of_medians(row, pair).unwrap_or_default());
             b.ln_1p().abs().total_cmp(&a.ln_1p().abs())
@@ -216,11 +258,13 @@ struct ToldChange {
     is_in_every_run: bool,
 }
 
-/// Changes, the largest first: `p99 better, 1645 → 223 ms; p50 worse, 50.4 → 222 ms`.
+/// Changes: `p99 better, 1645 → 223 ms; p50 worse, 50.4 → 222 ms`; without verdicts, `p50 41.5 → 46.2 ms,
+/// p99 46.9 → 51.3 ms`.
 fn in_words(changes: &[ToldChange]) -> String {
     let are_all = changes.iter().all(|change| change.is_in_every_run);
     let each = changes.iter().map(|ToldChange { name, verdict, figures, is_in_every_run }| {
-        let sure = if *is_in_every_run && !are_all { " (in every run)" } else { "" };
+        // What every run shows, every block does, and blocks are what other figures count.
+        let sure = if *is_in_every_run && !are_all { " (in every block)" } else { "" };
         match verdict {
             Some(verdict) => format!("{name} {}, {figures}{sure}", summary::verdict(*verdict)),
             None => format!("{name} {figures}{sure}"),
@@ -230,23 +274,12 @@ fn in_words(changes: &[ToldChange]) -> String {
     let sure = match changes.len() {
         _ if !are_all => "",
         0 => "",
-        1 => " (in every run)",
-        2 => " (both in every run)",
-        _ => " (all in every run)",
+        1 => " (in every block)",
+        2 => " (both in every block)",
+        _ => " (all in every block)",
     };
-    format!("{}{sure}", each.join("; "))
-}
-
-/// Whether a metric differs in this pair, as far as is known before there are enough blocks to decide.
-/// Without a control only what decides is tested, but every run of one arm may be beyond every run of
-/// the other; of what decides only that is known.
-fn is_told_early(summary: &SummaryComparison, row: &ComparedMetric, pair: &Difference) -> bool {
-    let is_large = change_of_medians(row, pair).is_some_and(|part| part.abs() > summary.margin);
-    if let Some(difference) = row.difference(&pair.base, &pair.arm).filter(|_| row.is_tested()) {
-        return ComparedRow { row, difference }.has_changed();
-    }
-    let is_of_pair = |apart: &[String; 2]| apart[0] == pair.base && apart[1] == pair.arm;
-    is_large && row.apart.iter().any(is_of_pair)
+    let between = if changes.iter().any(|it| it.verdict.is_some()) { "; " } else { ", " };
+    format!("{}{sure}", each.join(between))
 }
 
 /// The metrics that were tested between two arms.
@@ -357,11 +390,11 @@ fn of_arm(summary: &SummaryComparison, base: &str, arm: &str, is_short: bool) ->
     parts.extend(tail);
     parts.extend(untested(summary, base, arm));
     parts.extend(others);
-    parts.extend(may_differ(summary, &rows).filter(|_| !is_short));
+    parts.extend(MayDiffer::of(summary, &rows).in_sentences(summary).filter(|_| !is_short));
     parts.join(" ")
 }
 
-fn find<'a>(rows: &'a [ComparedRow<'a>], metric: Metric) -> Option<&'a ComparedRow<'a>> {
+fn find<'r, 'a>(rows: &'r [ComparedRow<'a>], metric: Metric) -> Option<&'r ComparedRow<'a>> {
     rows.iter().find(|it| it.row.metric == metric)
 }
 
@@ -450,42 +483,75 @@ fn other_changes(
 
 /// If what decides is the same, a reader takes all for the same: what else may differ by more than
 /// the margin, and cannot be told.
-fn may_differ(summary: &SummaryComparison, rows: &[ComparedRow<'_>]) -> Option<String> {
-    let mut deciding = rows.iter().filter(|it| it.row.decides);
-    if !deciding.all(|it| it.verdict() == ComparisonVerdict::Same) {
-        return None;
+#[derive(Default)]
+struct MayDiffer<'a> {
+    /// What too few blocks show.
+    unclear: Vec<ComparedRow<'a>>,
+    /// What the control shows, too.
+    like_control: Vec<ComparedRow<'a>>,
+}
+
+impl<'a> MayDiffer<'a> {
+    fn of(summary: &SummaryComparison, rows: &[ComparedRow<'a>]) -> MayDiffer<'a> {
+        let mut deciding = rows.iter().filter(|it| it.row.decides);
+        if !deciding.all(|it| it.verdict() == ComparisonVerdict::Same) {
+            return MayDiffer::default();
+        }
+        let matters = |metric| {
+            matches!(
+                metric,
+                Metric::Throughput | Metric::P50 | Metric::P95 | Metric::P99 | Metric::Cpu
+            )
+        };
+        let unclear = rows.iter().filter(|it| it.verdict() == ComparisonVerdict::CannotTell);
+        let large = unclear.filter(|it| matters(it.row.metric) && it.may_be_large(summary.margin));
+        let is_like_control =
+            |it: &ComparedRow<'_>| it.difference.doubt == Some(ComparisonDoubt::Control);
+        let (like_control, unclear) = large.copied().partition(is_like_control);
+        MayDiffer { unclear, like_control }
     }
-    let matters = |metric| {
-        matches!(metric, Metric::Throughput | Metric::P50 | Metric::P95 | Metric::P99 | Metric::Cpu)
-    };
-    let unclear = rows.iter().filter(|it| it.verdict() == ComparisonVerdict::CannotTell);
-    let large = unclear.filter(|it| matters(it.row.metric) && it.may_be_large(summary.margin));
-    let is_like_control =
-        |it: &&ComparedRow<'_>| it.difference.doubt == Some(ComparisonDoubt::Control);
-    let (like_control, may): (Vec<&ComparedRow<'_>>, Vec<&ComparedRow<'_>>) =
-        large.partition(is_like_control);
-    let of_blocks = |it: &ComparedRow<'_>| {
-        let Difference { blocks, blocks_beyond_margin: beyond, .. } = it.difference;
-        format!("{} ({} in {beyond} of {blocks} blocks)", name(it.row.metric), it.medians())
-    };
-    let may: Vec<String> = may.into_iter().map(of_blocks).collect();
-    let verb = if may.len() == 1 { "differs" } else { "differ" };
-    let may = (!may.is_empty()).then(|| format!("Whether {} {verb} cannot be told.", listed(&may)));
-    let like_control = like_control.into_iter().map(|it| {
-        let control = it.row.control.as_ref().map(range_of).unwrap_or_default();
-        let name = name(it.row.metric);
-        let medians = it.medians();
-        let itself = summary.called_control();
-        format!(
-            "Whether {name} ({medians}) differs cannot be told: {itself} against itself {control}."
-        )
-    });
-    let like_control: Vec<String> = like_control.collect();
-    let said: Vec<String> = may.into_iter().chain(like_control).collect();
-    (!said.is_empty()).then(|| said.join(" "))
+
+    /// A sentence about each kind, if there is one.
+    fn in_sentences(&self, summary: &SummaryComparison) -> Option<String> {
+        let of_blocks = |it: &ComparedRow<'_>| {
+            let Difference { blocks, blocks_beyond_margin: beyond, .. } = it.difference;
+            format!("{} ({} in {beyond} of {blocks} blocks)", name(it.row.metric), it.medians())
+        };
+        let unclear: Vec<String> = self.unclear.iter().map(of_blocks).collect();
+        let verb = if unclear.len() == 1 { "differs" } else { "differ" };
+        let unclear = (!unclear.is_empty())
+            .then(|| format!("Whether {} {verb} cannot be told.", listed(&unclear)));
+        let like_control = self.clauses_like_control(summary);
+        let like_control =
+            like_control.map(|clause| format!("{}.", judge::words::capitalised(&clause)));
+        let said: Vec<String> = unclear.into_iter().chain(like_control).collect();
+        (!said.is_empty()).then(|| said.join(" "))
+    }
+
+    /// The same as parts of a sentence: `p99 206 → 301 ms in 5 of 8 blocks, the same in the others: too few
+    /// to tell`.
+    fn in_clauses(&self, summary: &SummaryComparison) -> Vec<String> {
+        let unclear: Vec<String> = self.unclear.iter().map(ComparedRow::in_some_blocks).collect();
+        let unclear =
+            (!unclear.is_empty()).then(|| format!("{}: too few to tell", listed(&unclear)));
+        unclear.into_iter().chain(self.clauses_like_control(summary)).collect()
+    }
+
+    fn clauses_like_control(&self, summary: &SummaryComparison) -> impl Iterator<Item = String> {
+        self.like_control.iter().map(|it| {
+            let control = it.row.control.as_ref().map(range_of).unwrap_or_default();
+            let name = name(it.row.metric);
+            let medians = it.medians();
+            let itself = summary.called_control();
+            format!(
+                "whether {name} ({medians}) differs cannot be told: {itself} against itself {control}"
+            )
+        })
+    }
 }
 
 /// A metric, and how an arm differs in it from the base.
+#[derive(Clone, Copy)]
 struct ComparedRow<'a> {
     row: &'a ComparedMetric,
     difference: &'a Difference,
@@ -494,11 +560,6 @@ struct ComparedRow<'a> {
 impl ComparedRow<'_> {
     fn verdict(&self) -> ComparisonVerdict {
         self.difference.verdict
-    }
-
-    /// Whether it is worse or better.
-    fn has_changed(&self) -> bool {
-        has_changed(self.difference)
     }
 
     /// How large the change is, in either direction: 0 is none, and twice as much counts as half.
@@ -532,12 +593,12 @@ impl ComparedRow<'_> {
     fn short_figures(&self) -> String {
         if let Some(two) = two_changes(self.difference) {
             let medians = (!is_another_change(self.row, self.difference))
-                .then(|| format!("{}: ", self.medians()));
-            return format!("{}{two}", medians.unwrap_or_default());
+                .then(|| format!("{} ", self.medians()));
+            return format!("{}({two})", medians.unwrap_or_default());
         }
         match estimate_of(self.difference) {
             Some(estimate)
-                if self.row.unit != "ms" || is_another_change(self.row, self.difference) =>
+                if self.row.unit == "%" || is_another_change(self.row, self.difference) =>
             {
                 estimate
             }
@@ -572,13 +633,39 @@ impl ComparedRow<'_> {
                     && is_hardly_certain(self.difference) =>
             {
                 let Difference { blocks, blocks_beyond_margin: beyond, .. } = self.difference;
-                format!("{figures_alone} (in {beyond} of {blocks} blocks)")
+                let all = if beyond == blocks {
+                    "every block".to_owned()
+                } else {
+                    format!("{beyond} of {blocks} blocks")
+                };
+                format!("{figures_alone} (in {all})")
             }
             Some(interval) if !self.row.decides && !self.difference.is_in_every_run => {
                 format!("{figures_alone} ({interval} %)")
             }
             _ => figures_alone,
         }
+    }
+
+    /// `mean 204 → 211 ms (+2.3 to +5.4 %)`, with a change that is certain.
+    fn certain_change(&self, by: &str) -> String {
+        let name = name(self.row.metric);
+        if is_another_change(self.row, self.difference) {
+            return format!("{name} {by}");
+        }
+        format!("{name} {} ({by})", self.medians())
+    }
+
+    /// `p99 206 → 301 ms in 5 of 8 blocks, the same in the others`: a change that not all blocks show.
+    fn in_some_blocks(&self) -> String {
+        let Difference { blocks, blocks_beyond_margin: beyond, .. } = self.difference;
+        let others =
+            if same_in_the_others(self.difference) { ", the same in the others" } else { "" };
+        format!(
+            "{} {} in {beyond} of {blocks} blocks{others}",
+            name(self.row.metric),
+            self.medians()
+        )
     }
 
     /// `3225 → 406 ms`: the medians of both arms, as the table has them.
@@ -691,12 +778,11 @@ fn of_deciding(
         }
         ComparisonVerdict::CannotTell => {
             let why = why(summary, row, difference);
-            match certain_change(row.metric, difference) {
-                Some(change) => {
+            match certain_change(difference) {
+                Some(by) => {
                     let why = if why.is_empty() { why } else { format!(": {why}") };
-                    let (word, by) = (change.word, change.as_range(" to "));
                     format!(
-                        "{arm} is {word} than {base} in {name}, by {by}; whether by more than the margin of {margin} is open{why}."
+                        "{arm} differs from {base} in {name}, by {by}; whether by more than the margin of {margin} is open{why}."
                     )
                 }
                 None => {
@@ -711,7 +797,7 @@ fn of_deciding(
 fn why(summary: &SummaryComparison, row: &ComparedMetric, difference: &Difference) -> String {
     let blocks = count_of(difference.blocks, "block");
     let estimate = two_changes(difference).or_else(|| estimate_of(difference)).unwrap_or_default();
-    let is_certain = certain_change(row.metric, difference).is_some();
+    let is_certain = certain_change(difference).is_some();
     match difference.doubt {
         Some(ComparisonDoubt::FewBlocks { least }) => {
             let tell = if difference.blocks == 1 { "tells" } else { "tell" };
@@ -887,12 +973,56 @@ mod tests {
         let said = sentence(&crate::comparison::summary(&study));
         let few = "-k on 8.0.2: whether mean and p99 differ cannot be told (5 blocks tell nothing, 8 could).";
         assert!(said.contains(few), "{said}");
-        let told = "-k (no keep-alive) on 6.6.1: mean worse, 42.4 → 46.7 ms; p50 worse, 42.1 → 46.4 ms (in every run)";
+        let told = "-k (no keep-alive) on 6.6.1: mean worse, 42.4 → 46.7 ms; p50 worse, 42.1 → 46.4 ms (in every block); p99 worse, 46.9 → 51.3 ms; throughput worse, 474 → 430/s (in every block).";
         assert!(said.starts_with(told), "{said}");
-        let mixed =
-            "8.0.2 instead of 6.6.1, with keep-alive: p99 worse, 46.9 → 53.2 ms; p50 better, 42.1";
+        let mixed = "8.0.2 instead of 6.6.1, with keep-alive: a typical request is faster, but the slowest are slower: p50 42.1 → 37.7 ms (in every block), p99 46.9 → 53.2 ms; mean better, ";
         let others = of_pairs_not_asked(&crate::comparison::summary(&study));
         assert!(others[0].contains(mixed), "{others:?}");
+    }
+
+    #[test]
+    fn a_change_that_some_blocks_show_and_a_small_one_have_no_word_of_a_verdict() {
+        let mut study = testkit::comparison::combinations();
+        study.plan.gates = vec![Metric::Mean];
+        let mut summary = crate::comparison::summary(&study);
+        let mut change =
+            |metric, [before, after]: [f64; 2], verdict, interval: Option<[f64; 2]>| {
+                let row = summary.metrics.iter_mut().find(|row| row.metric == metric).unwrap();
+                row.medians.insert("C".to_owned(), Some(before));
+                row.medians.insert("D".to_owned(), Some(after));
+                let pair = row.differences.iter_mut().find(|it| it.base == "C" && it.arm == "D");
+                let pair = pair.unwrap();
+                pair.verdict = verdict;
+                pair.doubt = Some(ComparisonDoubt::Noise);
+                pair.estimate = Some(after / before - 1.0);
+                pair.interval = interval;
+                pair.is_in_every_run = false;
+                pair.two_changes = None;
+                pair.clone()
+            };
+        let (same, cannot_tell) = (ComparisonVerdict::Same, ComparisonVerdict::CannotTell);
+        change(Metric::Mean, [201.0, 201.0], same, Some([0.0, 0.003]));
+        change(Metric::P50, [201.0, 201.0], same, Some([0.0, 0.0]));
+        change(Metric::Throughput, [100.0, 95.0], cannot_tell, Some([-0.05, -0.05]));
+        change(Metric::P99, [206.0, 301.0], cannot_tell, Some([0.0, 0.46]));
+        let tail = summary.metrics.iter_mut().find(|row| row.metric == Metric::P99).unwrap();
+        let pair = tail.differences.iter_mut().find(|it| it.base == "C" && it.arm == "D").unwrap();
+        pair.blocks = 8;
+        pair.blocks_beyond_margin = 5;
+        let begins = "-k on 8.0.2: throughput 100 → 95.0/s (-5.0 %); mean and p50 the same within 5 %; p99 206 → 301 ms in 5 of 8 blocks";
+        let said = |summary: &SummaryComparison| {
+            sentence(summary)
+                .lines()
+                .find(|line| line.starts_with("-k on 8.0.2"))
+                .unwrap()
+                .to_owned()
+        };
+        assert_eq!(said(&summary), format!("{begins}: too few to tell."));
+        let tail = summary.metrics.iter_mut().find(|row| row.metric == Metric::P99).unwrap();
+        let pair = tail.differences.iter_mut().find(|it| it.base == "C" && it.arm == "D").unwrap();
+        pair.two_changes =
+            Some(model::comparison::TwoValues { low: 0.001, high: 0.46, low_count: 3, count: 8 });
+        assert_eq!(said(&summary), format!("{begins}, the same in the others: too few to tell."));
     }
 
     #[test]
@@ -910,13 +1040,13 @@ mod tests {
         assert_eq!(said(&[]), "");
         assert_eq!(
             said(&[(Worse, "p99", false), (Better, "p50", true)]),
-            "p99 worse, 1 → 2 ms; p50 better, 1 → 2 ms (in every run)"
+            "p99 worse, 1 → 2 ms; p50 better, 1 → 2 ms (in every block)"
         );
         assert_eq!(
             said(&[(Worse, "p99", true), (Better, "p50", true)]),
-            "p99 worse, 1 → 2 ms; p50 better, 1 → 2 ms (both in every run)"
+            "p99 worse, 1 → 2 ms; p50 better, 1 → 2 ms (both in every block)"
         );
-        assert_eq!(said(&[(Worse, "p99", true)]), "p99 worse, 1 → 2 ms (in every run)");
+        assert_eq!(said(&[(Worse, "p99", true)]), "p99 worse, 1 → 2 ms (in every block)");
     }
 
     #[test]
@@ -933,7 +1063,7 @@ mod tests {
             let row = &summary.metrics[row];
             of_deciding(summary, row, &row.differences[0])
         };
-        let open = "my-branch is worse than main in mean, by 4.5 to 8.4 %; whether by more than the margin of 5 % is open";
+        let open = "my-branch differs from main in mean, by +4.5 to +8.4 %; whether by more than the margin of 5 % is open";
         let [noise, short] = [ComparisonDoubt::Noise, ComparisonDoubt::ShortRuns];
         let certain = [0.045, 0.084];
         assert_eq!(
@@ -943,7 +1073,7 @@ mod tests {
         assert_eq!(said(&mut summary, certain, short), format!("{open}: the runs are too short."));
         let less = said(&mut summary, [-0.084, -0.045], noise);
         assert!(
-            less.starts_with("my-branch is better than main in mean, by 4.5 to 8.4 %"),
+            less.starts_with("my-branch differs from main in mean, by -8.4 to -4.5 %"),
             "{less}"
         );
         let unclear = said(&mut summary, [-0.01, 0.084], short);
