@@ -223,14 +223,14 @@ fn remarks(study: &Study, of_study: &[Diagnostic], runs: &[NamedRun<'_>]) -> Opt
 }
 
 /// The names of runs, joined; of a comparison each arm once, with its blocks: `main, blocks 1, 3; -k,
-/// each of 8 blocks`. `all`: the names of all runs.
+/// block 3; each of the 8 runs of -k`. `all`: the names of all runs.
 fn by_arm(labels: &[&str], all: &[&str]) -> String {
     let Some(arms) = blocks_of_arms(labels) else { return labels.join(", ") };
     let all = blocks_of_arms(all).unwrap_or_default();
     let of_arm = |(arm, blocks): &(&str, Vec<&str>)| match &blocks[..] {
         [block] => format!("{arm}, block {block}"),
         _ if all.contains(&(*arm, blocks.clone())) => {
-            format!("{arm}, each of {} blocks", blocks.len())
+            format!("each of the {} runs of {arm}", blocks.len())
         }
         _ => format!("{arm}, blocks {}", blocks.join(", ")),
     };
@@ -485,7 +485,7 @@ mod tests {
             .collect();
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         let of_a = ["A, block 1", "A, block 2", "A, block 3"];
-        assert_eq!(by_arm(&of_a, &all), "A, each of 3 blocks");
+        assert_eq!(by_arm(&of_a, &all), "each of the 3 runs of A");
         assert_eq!(
             by_arm(&["B, block 2", "A, block 1", "A, block 3"], &all),
             "B, block 2; A, blocks 1, 3"
