@@ -10,13 +10,14 @@ use crate::text::{Width, columns_of};
 use crate::tree::{
     DataTable, ListItem, MOST_LINES, NamedFact, ReportSection, ReportTree, SectionBlock,
 };
+use judge::next::WHERE_TO;
 
 /// The most runs that have a row each; a longer table would fill a pull request.
 const ROWS: usize = 24;
 
 /// The whole report.
 pub(crate) fn whole(report: &ReportTree) -> String {
-    let mut parts = vec![fenced("sh", &report.command_line)];
+    let mut parts = vec![fenced("sh", &without_output(&report.command_line))];
     let runs = report.table.rows.len();
     if runs > ROWS {
         parts.push(format!("A row for each of the {runs} runs: `longtail report --full`\n"));
@@ -33,13 +34,41 @@ pub(crate) fn whole(report: &ReportTree) -> String {
     parts.join("\n")
 }
 
-/// What the marks in the table of runs mean, if there are any.
+/// A command line without what only says how and where its result is written: whoever repeats it chooses
+/// that. What follows `--` is the server's command.
+fn without_output(line: &str) -> String {
+    const PRINTED: [&str; 4] = ["--json", "--markdown", "--csv", "--full"];
+    let is_short = |flag: &str| !flag.starts_with("--");
+    let mut words = text::shell_words(line).into_iter();
+    let mut kept: Vec<&str> = Vec::new();
+    while let Some(word) = words.next() {
+        let is_with_value = |flag: &&str| {
+            let value = word.strip_prefix(*flag).unwrap_or_default();
+            value.starts_with('=') || is_short(flag) && !value.is_empty()
+        };
+        if word == "--" {
+            kept.extend(std::iter::once(word).chain(words.by_ref()));
+        } else if WHERE_TO.contains(&word) {
+            words.next();
+        } else if !PRINTED.contains(&word) && !WHERE_TO.iter().any(is_with_value) {
+            kept.push(word);
+        }
+    }
+    kept.join(" ")
+}
+
+/// What the marks in the table of runs mean, if there are any, and what `A'` is.
 fn meaning_of_marks(report: &ReportTree) -> Option<String> {
     let cells = || report.table.rows.iter().flat_map(|row| &row.cells);
     let stands = |mark: &str| cells().any(|cell| cell.text.trim().ends_with(mark));
-    let marks = report.glossary.iter().filter(|(word, _)| MARKS.iter().any(|(it, _)| it == word));
-    let meanings: Vec<String> = marks
-        .filter(|(mark, _)| stands(mark))
+    let has_control = cells().any(|cell| cell.text == "A'");
+    let is_explained = |word: &str| {
+        MARKS.iter().any(|(mark, _)| *mark == word) && stands(word) || word == "arm" && has_control
+    };
+    let meanings: Vec<String> = report
+        .glossary
+        .iter()
+        .filter(|(word, _)| is_explained(word))
         .map(|(mark, meaning)| format!("- `{mark}` {}\n", escaped(meaning)))
         .collect();
     (!meanings.is_empty()).then(|| meanings.concat())
@@ -163,6 +192,14 @@ mod tests {
     fn a_name_from_elsewhere_cannot_break_a_table() {
         assert_eq!(escaped("a|b<script>`x`"), "a\\|b&lt;script>\\`x\\`");
         assert_eq!(escaped("p99 < 1s, a <"), "p99 < 1s, a &lt;");
+    }
+
+    #[test]
+    fn a_command_to_repeat_says_nothing_of_its_output() {
+        let typed = "longtail compare -t5:5 --markdown -o 'my file.json' --html=a.html -oa.json --arm '' --arm '-k' -- puma -o x --json";
+        let kept = "longtail compare -t5:5 --arm '' --arm '-k' -- puma -o x --json";
+        assert_eq!(without_output(typed), kept);
+        assert_eq!(without_output("longtail load http://h/ -o"), "longtail load http://h/");
     }
 
     #[test]
