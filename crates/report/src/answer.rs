@@ -479,8 +479,13 @@ impl<'a> AnswerLayout<'a> {
         // Leave out doubts and commands, one at a time, until the answer fits.
         loop {
             let ending = joined_by_gap(String::new(), &(self.ending(parts) + more));
-            if ending.lines().count() <= room || parts.doubts + parts.commands <= least {
+            if ending.lines().count() <= room {
                 return parts;
+            }
+            if parts.doubts + parts.commands <= least {
+                // Of a comparison several sentences stand above the table.
+                let reasons = if self.summary.comparison.is_some() { 1 } else { parts.reasons };
+                return AnswerParts { reasons, ..parts };
             }
             let is_last_bad_doubt = parts.doubts == 1 && self.has_bad_doubt();
             // The first command settles what the conclusion leaves open, so it is left out last; but

@@ -289,9 +289,10 @@ fn how_they_end(all: &[WaitsSeen]) -> String {
             format!("; {in_time} lasted their full time, as sleeps do{}", threads_in(share))
         }
     };
-    let [whose, like] = match all.iter().any(may_be_results) {
-        true => ["Another thread", "as for a pool or a result"],
-        false => ["Another one of them", "as one does that returns what a pool lends"],
+    let [whose, like] = if all.iter().any(may_be_results) {
+        ["Another thread", "as for a pool or a result"]
+    } else {
+        ["Another one of them", "as one does that returns what a pool lends"]
     };
     format!(
         "{whose} ended {early} of {} such waits early, {like}{}{lasted}.",
