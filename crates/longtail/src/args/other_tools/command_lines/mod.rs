@@ -165,7 +165,7 @@ fn lines_for(
     found.note_too_few_requests(tool, &words);
     found.note_lateness(tool, theirs, &words);
     if !settings.follows_nothing {
-        found.note_redirects(tool, theirs, &words);
+        found.note_redirects(tool, theirs);
     }
     found.note_unasked(tool, beside, &words);
     // A URL in the place of the script leaves nothing to say of one.

@@ -140,21 +140,16 @@ impl Translation {
         self.differs.push(note.to_owned());
     }
 
-    /// That a tool follows redirects, unless it is told not to, or sends only requests that are
-    /// hardly ever answered with one.
-    pub(super) fn note_redirects(
-        &mut self,
-        tool: &'static OtherTool,
-        theirs: &[String],
-        words: &[String],
-    ) {
-        if may_read(words) && tool.redirects.is_some_and(|flag| !tool.has_typed(flag, theirs)) {
+    /// That a tool follows redirects, unless it is told not to. A form that was sent is often
+    /// answered with one, so that this is said of every method.
+    pub(super) fn note_redirects(&mut self, tool: &'static OtherTool, theirs: &[String]) {
+        if tool.redirects.is_some_and(|flag| !tool.has_typed(flag, theirs)) {
             self.redirects = Some(format!("{} follows redirects, ours does not", tool.name));
         }
     }
 
-    /// What a tool sends unasked, and a server may answer otherwise without: the method of a body,
-    /// and headers. `words` is our line, `beside` are words of ours in it that were typed.
+    /// What a tool says of a body unasked, and a server may answer otherwise without: its method and
+    /// its type. `words` is our line, `beside` are words of ours in it that were typed.
     pub(super) fn note_unasked(&mut self, tool: &OtherTool, beside: &[String], words: &[String]) {
         let typed = [&self.flags[..], beside].concat();
         let has = |words: &[String], word: &str| words.iter().any(|one| one == word);
@@ -165,29 +160,14 @@ impl Translation {
         if !has_body {
             return;
         }
-        let encodings = self.accepts.map(|_| "asks for compressed responses (Accept-Encoding)");
         let is_unasked = has(words, "-T") && !has(&typed, "-T");
         let own_type = match tool.own_type {
             OwnType::OfBodies(name) if is_unasked => Some(format!("calls a body {name} (-T)")),
             OwnType::OfAll(name) if is_unasked => Some(format!("calls every request {name} (-T)")),
             OwnType::None | OwnType::OfBodies(_) | OwnType::OfAll(_) => None,
         };
-        let unasked: Vec<String> =
-            encodings.map(str::to_owned).into_iter().chain(own_type).collect();
-        if !unasked.is_empty() {
-            self.habits.push(format!("{} itself {}", tool.name, listed(&unasked)));
+        if let Some(own_type) = own_type {
+            self.habits.push(format!("{} itself {own_type}", tool.name));
         }
-    }
-}
-
-/// Whether a line of ours sends requests that read, or may do so: other methods than POST.
-fn may_read(words: &[String]) -> bool {
-    let has = |flag: &str| words.iter().any(|word| word == flag);
-    if let Some(mix) = value_behind(words, "--mix") {
-        return mix.split(", ").any(|request| !request.starts_with("POST "));
-    }
-    match value_behind(words, "-m") {
-        Some(method) => !method.eq_ignore_ascii_case("post"),
-        None => has("--requests") || !["-d", "--data-raw", "-D"].into_iter().any(has),
     }
 }
