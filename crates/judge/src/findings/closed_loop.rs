@@ -17,6 +17,9 @@ pub struct ClosedLoop {
     pub highest: Option<HighestPercentile>,
     /// Whether each connection pauses between two requests.
     pub pauses: bool,
+    /// Whether no connection sent a second request, so that there was nothing to pause between.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub once_each: bool,
     /// Whether the limit is CPUs of which others used a part.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub on_shared_cpus: bool,
@@ -29,6 +32,7 @@ pub(super) fn of(run: &Run, plan: &LoadPlan) -> Finding {
         rate_per_s: run.completed_rate(),
         highest: HighestPercentile::of(run),
         pauses: plan.load.think > Nanos::ZERO,
+        once_each: run.requests().is_some_and(|all| all <= u64::from(plan.load.connections)),
         on_shared_cpus: matches!(run.limit(), Some(Limit::SharedCpus(_))),
     }
     .into()
@@ -36,13 +40,15 @@ pub(super) fn of(run: &Run, plan: &LoadPlan) -> Finding {
 
 impl ClosedLoop {
     pub(super) fn sentence(&self) -> String {
-        let ClosedLoop { connections, rate_per_s, highest, pauses, on_shared_cpus } = self;
+        let ClosedLoop { connections, rate_per_s, highest, pauses, once_each, on_shared_cpus } =
+            self;
 
         let pace = match (*pauses, *connections) {
-            (true, 1) => "that pauses between requests",
-            (true, _) => "that pause between requests",
-            (false, 1) => "that never pauses",
-            (false, _) => "that never pause",
+            _ if *once_each => "",
+            (true, 1) => " that pauses between requests",
+            (true, _) => " that pause between requests",
+            (false, 1) => " that never pauses",
+            (false, _) => " that never pause",
         };
         let n = count_of(*connections, "connection");
         let within = highest.map(HighestPercentile::clause).unwrap_or_default();
@@ -51,6 +57,6 @@ impl ClosedLoop {
         } else {
             ""
         };
-        format!("{} requests/s over {n} {pace}{within}{shared}.", rate_in_words(*rate_per_s))
+        format!("{} requests/s over {n}{pace}{within}{shared}.", rate_in_words(*rate_per_s))
     }
 }
