@@ -257,6 +257,14 @@ impl MaskedWords {
         while let Some(word) = words.get(at) {
             let next = words.get(at + 1);
             let Ok(read) = tool.read(word, next.map(String::as_str)) else {
+                // A value that is none, such as the URL behind `-d` without a time, is no secret of it.
+                if let Some(glued) = tool.flag_of_number(word) {
+                    let value = glued.unwrap_or_default();
+                    let before = &word[..word.len() - value.len()];
+                    self.push(word, &format!("{before}{}", masked_word(value)));
+                    at += 1;
+                    continue;
+                }
                 // Go's tools have no letters in one word: what they do not know is one name.
                 if tool.spelling == Spelling::Go
                     && let Some((name, value)) = plain_flag(word)

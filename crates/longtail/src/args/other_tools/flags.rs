@@ -978,6 +978,18 @@ impl OthersFlag {
 }
 
 impl Takes {
+    /// A value of this kind, if that is a number, a time or a rate.
+    pub(crate) fn example(self) -> Option<&'static str> {
+        match self {
+            Count | Number | Thousands | Seconds => Some("10"),
+            SiegeTime => Some("10S"),
+            Time | TimeOrSeconds => Some("10s"),
+            VegetaRate => Some("50/s"),
+            StageList => Some("30s:20"),
+            _ => None,
+        }
+    }
+
     /// The value as our flag has it; `None` if no such flag takes it.
     pub(crate) fn ours(self, value: &str) -> Option<String> {
         let seconds = || value.parse::<f64>().is_ok_and(|n| n >= 0.0).then(|| format!("{value}s"));

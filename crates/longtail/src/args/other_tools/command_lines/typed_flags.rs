@@ -107,6 +107,24 @@ impl OtherTool {
         Ok(TypedWord::Flags { flags, takes_next: false })
     }
 
+    /// Whether this word is a flag of it whose value is a number, a time or a rate, and the value if
+    /// that is in the same word.
+    pub(crate) fn flag_of_number<'w>(&'static self, word: &'w str) -> Option<Option<&'w str>> {
+        let bare = word.strip_prefix('-')?.trim_start_matches('-');
+        let is_letter = self.spelling == Spelling::Getopt && !word.starts_with("--");
+        let (name, glued) = match bare.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None if is_letter && bare.len() > 1 => {
+                let (name, value) = bare.split_at_checked(1)?;
+                (name, Some(value))
+            }
+            None => (bare, None),
+        };
+        let mut called = self.flags.iter().filter(|flag| flag.is_called(name)).peekable();
+        called.peek()?;
+        called.all(|flag| flag.takes.example().is_some()).then_some(glued)
+    }
+
     /// Its flag of that name whose value fits, and whether `next` is that value.
     pub(super) fn flag(
         &'static self,
@@ -151,10 +169,14 @@ impl OtherTool {
             }
         }
         let tool = self.name;
+        let kind = self.flags.iter().rfind(|flag| flag.is_called(name)).map(|flag| flag.takes);
         Err(Unread::Value(match glued.or(next) {
-            Some(value) if may_be_value(value) => {
-                format!("'{value}' is no value of {tool}'s {shown}")
-            }
+            Some(value) if may_be_value(value) => match kind.and_then(Takes::example) {
+                Some(example) if is_url(value) => {
+                    format!("{tool}'s {shown} needs a value, such as {example}, before {value}")
+                }
+                _ => format!("'{value}' is no value of {tool}'s {shown}"),
+            },
             _ => format!("{tool}'s {shown} needs a value"),
         }))
     }
