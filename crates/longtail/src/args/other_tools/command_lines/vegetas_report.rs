@@ -8,25 +8,43 @@ use model::plan::quoted;
 pub(crate) fn of_vegetas_result(command: &str, words: &[String]) -> String {
     let found = VegetasReport::of(words);
     let ours = found.line_of_ours(command);
-    match found.file {
-        Some(file) if file.ends_with(".study.json") => {
-            format!("type longtail {ours} {}", quoted(file))
+    let meant = found.what_to_type(&ours);
+    match found.buckets() {
+        Some(buckets) if command == "report" => {
+            format!("{meant}; not taken: the buckets {buckets}, since longtail chooses its own")
         }
-        Some(file) => {
-            let is_there = Path::new(file).exists();
-            let file = quoted(file);
-            let what = if is_there {
-                format!("{file} is no run of longtail, which")
-            } else {
-                format!("there is no file {file}, and longtail")
-            };
-            format!(
-                "{what} reads only what vegeta report prints: type vegeta report {file} | longtail audit -, or longtail {ours} for the last run of longtail itself"
-            )
+        _ => meant,
+    }
+}
+
+impl VegetasReport<'_> {
+    /// What to type, given our line of it.
+    fn what_to_type(&self, ours: &str) -> String {
+        match self.file {
+            Some(file) if file.ends_with(".study.json") => {
+                format!("type longtail {ours} {}", quoted(file))
+            }
+            Some(file) => {
+                let is_there = Path::new(file).exists();
+                let file = quoted(file);
+                let what = if is_there {
+                    format!("{file} is no run of longtail, which")
+                } else {
+                    format!("there is no file {file}, and longtail")
+                };
+                format!(
+                    "{what} reads only what vegeta report prints: type vegeta report {file} | longtail audit -, or longtail {ours} for the last run of longtail itself"
+                )
+            }
+            None => format!(
+                "longtail audit FILE checks what vegeta report prints; for the last run of longtail itself, type longtail {ours}"
+            ),
         }
-        None => format!(
-            "longtail audit FILE checks what vegeta report prints; for the last run of longtail itself, type longtail {ours}"
-        ),
+    }
+
+    /// The bounds of a histogram: `hist[0,100ms]`, or those of `-buckets`.
+    fn buckets(&self) -> Option<&str> {
+        self.buckets.or(self.format.strip_prefix("hist").filter(|buckets| !buckets.is_empty()))
     }
 }
 
@@ -36,6 +54,8 @@ struct VegetasReport<'w> {
     /// `-type` of report, `-to` of encode.
     format: &'w str,
     output: Option<&'w str>,
+    /// `-buckets`.
+    buckets: Option<&'w str>,
     /// The first file of results.
     file: Option<&'w str>,
 }
@@ -61,6 +81,7 @@ impl<'w> VegetasReport<'w> {
             match name {
                 "type" | "to" => found.format = value.unwrap_or_default(),
                 "output" | "o" => found.output = value,
+                "buckets" => found.buckets = value,
                 _ => {}
             }
         }
