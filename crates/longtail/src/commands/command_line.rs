@@ -683,7 +683,9 @@ fn pasted(answer: Result<Vec<command_lines::PastedLine>, Mistake>) -> Mistake {
             purpose => format!("{purpose}, type "),
         };
         let before = separator.to_owned() + &purpose;
-        lines.push(LineToType { before, line: shown(&line.words), notes: line.notes });
+        let piped = line.piped.map(|command| format!("{command} | ")).unwrap_or_default();
+        let shown = piped + &shown(&line.words);
+        lines.push(LineToType { before, line: shown, notes: line.notes });
     }
     Mistake::ToType(LinesToType { lines, rest: String::new() })
 }
@@ -870,7 +872,9 @@ mod tests {
                 if line.iter().any(|word| word.contains(model::secret::SECRET)) {
                     continue;
                 }
-                let pasted = command_lines::with_values(&line).into_iter();
+                // `printf … | longtail …`
+                let begin = line.iter().position(|word| word == "|").map_or(0, |pipe| pipe + 1);
+                let pasted = command_lines::with_values(&line[begin..]).into_iter();
                 if let Err(mistake) = parse(pasted.map(OsString::from)) {
                     refused.push(format!("{row}\n  {line:?}\n  {mistake}"));
                 }

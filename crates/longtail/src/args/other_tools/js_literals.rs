@@ -413,6 +413,32 @@ fn in_backticks(code: &str, written: &str) -> Option<String> {
     (!text.contains(['`', '\\'])).then_some(text)
 }
 
+/// The text with which one begins of which the rest is computed.
+pub(super) fn known_begin(code: &str, written: &str) -> Option<String> {
+    let written = written.trim();
+    let template = written.strip_prefix(TEMPLATE_OF_URL).filter(|rest| rest.starts_with('`'));
+    let written = template.unwrap_or(written);
+    let mut text = String::new();
+    if let Some(inside) = written.strip_prefix('`') {
+        let mut pieces = inside.strip_suffix('`')?.split("${");
+        text += pieces.next()?;
+        for piece in pieces {
+            let (value, behind) = piece.split_once('}')?;
+            let Some(value) = as_text(value_with_constants(code, value)) else { break };
+            text.extend([&value, behind]);
+        }
+    } else {
+        let summands = parts_between(written, '+')?;
+        if summands.len() < 2 {
+            let (before, value) = declared_once(code, written)?;
+            return known_begin(before, &value[..end_of_statement(value)]);
+        }
+        let known = summands.iter().map_while(|it| as_text(value_with_constants(code, it)));
+        text.extend(known);
+    }
+    (!text.contains(['`', '\\'])).then_some(text)
+}
+
 /// `'http://' + HOST + '/'`, `3 * 10 + 's'`, `WARM + 20`: numbers are added up to the first text.
 fn sum(code: &str, written: &str) -> Option<JsValue> {
     let summands = parts_between(written, '+')?;

@@ -4,7 +4,8 @@
 use std::fs::File;
 use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{OnceLock, mpsc};
+use std::time::Duration;
 
 /// Longer scripts are not read.
 const LONGEST: u64 = 1 << 20;
@@ -21,6 +22,18 @@ pub(super) fn text_of(script: &Path) -> Option<String> {
     let mut text = String::new();
     file.take(LONGEST).read_to_string(&mut text).ok()?;
     Some(text)
+}
+
+/// What is piped into stdin, if it ends soon: an answer does not wait for it.
+pub(super) fn text_piped() -> Option<String> {
+    const SOON: Duration = Duration::from_millis(300);
+    static PIPED: OnceLock<Option<String>> = OnceLock::new();
+    let read = || {
+        let (send, received) = mpsc::channel();
+        std::thread::spawn(move || send.send(text_on_stdin()));
+        received.recv_timeout(SOON).ok().flatten()
+    };
+    PIPED.get_or_init(read).clone()
 }
 
 /// A script that is piped into stdin; nobody types one there.

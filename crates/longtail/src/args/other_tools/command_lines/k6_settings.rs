@@ -4,6 +4,7 @@ use std::path::Path;
 
 use judge::words::listed;
 use model::Nanos;
+use model::plan::quoted;
 use model::secret::masked_word;
 
 use super::typed_flags::TypedWord;
@@ -11,9 +12,10 @@ use super::{script_of, value_behind};
 use crate::args::other_tools::flags::{
     NO_SCRIPT, OtherTool, PATH, PAUSE, RATE, in_five_digits, is_script,
 };
+use crate::args::other_tools::js_literals::without_comments;
 use crate::args::other_tools::k6_script::{
     IterationRate, K6Script, LaterStage, LineOfScript, Pauses, ScenarioStart, ScenarioUse,
-    with_files_beside,
+    files_opened, is_of_file, with_files_beside,
 };
 use crate::args::other_tools::script_file::text_of;
 
@@ -203,8 +205,10 @@ impl Settings {
         self.requests_each = script.requests_each;
         self.at_once = script.at_once;
         self.is_uncounted = script.is_uncounted;
+        script.not_taken.extend(files_not_taken(tool, line, &script.computed));
         self.not_taken = Some(script.not_taken);
         self.to_fill.extend(script.paths_to_write.iter().map(|request| path_to_put(request)));
+        self.to_fill.extend(script.to_fill);
     }
 }
 
@@ -233,6 +237,15 @@ fn text_of_script(tool: &'static OtherTool, line: &[String]) -> Option<String> {
     let script = Path::new(&script);
     let folder = script.parent().unwrap_or(Path::new(""));
     Some(with_files_beside(&text_of(script)?, folder))
+}
+
+/// The files of which a script makes what is computed.
+fn files_not_taken(tool: &'static OtherTool, line: &[String], computed: &[String]) -> Vec<String> {
+    let text = script_of(tool, line).and_then(|script| text_of(Path::new(&script)));
+    let text = text.map(|text| without_comments(&text)).unwrap_or_default();
+    let is_used = |file: &&str| computed.iter().any(|written| is_of_file(&text, written, file));
+    let files = files_opened(&text).into_iter().filter(is_used);
+    files.map(|file| format!("what it takes from {}", quoted(file))).collect()
 }
 
 /// What to put in the place of the path of a request, which is as it is written in the script.

@@ -37,6 +37,7 @@ use crate::args::other_tools::flags::{
     URL, UrlPlace, VALUE, VUS, WEIGHT, is_script,
 };
 use crate::args::other_tools::k6_script::{LaterStage, ScenarioStart};
+use crate::args::other_tools::script_file::text_piped;
 use crate::args::other_tools::synonyms;
 use crate::exit::{Mistake, wrong};
 
@@ -48,6 +49,8 @@ const PUT_YOURS: &str = "put your URL in the place of URL";
 pub(crate) struct PastedLine {
     /// What it is for, to be said before it; nothing where it only follows the line before.
     pub(crate) purpose: String,
+    /// The command whose output is piped into it, if there is one.
+    pub(crate) piped: Option<String>,
     /// The words of the line, without the program.
     pub(crate) words: Vec<String>,
     /// What it does otherwise, the most consequential first.
@@ -132,6 +135,8 @@ fn lines_for(
     found.differs.extend(settings.differs);
     found.flags.extend(settings.ours);
     let has_ceiling = tool.name == "k6" && tool.has_typed("rps", theirs);
+    let piped =
+        settings.url.as_deref().and_then(|url| found.send_in_order(settings.requests_each, url));
     found.count_requests_of_iterations(settings.requests_each, has_ceiling);
     found.note_uncounted(settings.is_uncounted, has_ceiling);
     found.multiply_users(settings.at_once);
@@ -154,7 +159,7 @@ fn lines_for(
     if let Some(url) = settings.url
         && found.operands == [URL]
     {
-        found.operands = vec![url];
+        found.operands = if piped.is_some() { Vec::new() } else { vec![url] };
     }
     found.settle_counts(tool, beside);
     found.take_encodings(tool, beside, theirs);
@@ -204,8 +209,12 @@ fn lines_for(
         0 => String::new(),
         others => format!(" in {} stages, one after the other", others + 1),
     };
-    let first =
-        PastedLine { purpose: format!("{purpose}{without}{in_turn}"), words, notes: Vec::new() };
+    let first = PastedLine {
+        purpose: format!("{purpose}{without}{in_turn}"),
+        piped,
+        words,
+        notes: Vec::new(),
+    };
     let mut lines: Vec<PastedLine> = std::iter::once(first).chain(later).collect();
     // Behind all of them, so that they can be pasted together.
     if let Some(last) = lines.last_mut() {
@@ -232,10 +241,28 @@ fn line_of_stage(first: &[String], stage: &LaterStage) -> Option<PastedLine> {
         Nanos::ZERO => String::new(),
         idle => format!("then, when nothing was sent for {idle}"),
     };
-    Some(PastedLine { purpose, words, notes: Vec::new() })
+    Some(PastedLine { purpose, piped: None, words, notes: Vec::new() })
 }
 
 impl Translation {
+    /// Takes the only target that is piped into this line: `GET http://localhost:3000/`.
+    fn take_only_target(&mut self) -> bool {
+        let piped = text_piped().unwrap_or_default();
+        let mut lines = piped.lines().map(str::trim).filter(|line| !line.is_empty());
+        let (Some(target), None) = (lines.next(), lines.next()) else { return false };
+        let Some((method, url)) = target.split_once(' ') else { return false };
+        let is_target = method.bytes().all(|byte| byte.is_ascii_uppercase())
+            && (url.starts_with("http://") || url.starts_with("https://"))
+            && !url.contains(char::is_whitespace);
+        if is_target {
+            if method != "GET" {
+                self.flags.extend(["-m", method].map(str::to_owned));
+            }
+            self.operands.push(url.to_owned());
+        }
+        is_target
+    }
+
     /// Has our line ask for compressed responses where the tool does. `beside` are words of ours.
     fn take_encodings(&mut self, tool: &'static OtherTool, beside: &[String], theirs: &[String]) {
         let typed = [&self.flags[..], beside].concat();
@@ -381,6 +408,10 @@ fn find_url(tool: &OtherTool, beside: &[String], found: &mut Translation) {
             found.operands = vec![URL.to_owned()];
         }
         UrlPlace::Targets(_) => {
+            let has_targets = found.flags.iter().any(|flag| flag.starts_with("--requests"));
+            if found.operands.is_empty() && !has_targets && found.take_only_target() {
+                return;
+            }
             if found.operands.is_empty() && !found.flags.iter().any(|flag| flag == "--requests") {
                 found
                     .to_fill
@@ -626,7 +657,7 @@ mod tests {
         let answered = answer(&definition(), tool, &words(beside), &words(theirs));
         match answered {
             Ok(lines) => {
-                let [PastedLine { purpose, words, notes }] = &lines[..] else {
+                let [PastedLine { purpose, piped: _, words, notes }] = &lines[..] else {
                     panic!("{lines:?}")
                 };
                 let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();

@@ -12,9 +12,6 @@ use crate::args::other_tools::flags::{OtherTool, OwnType};
 /// Bytes of a sentence that still reads well.
 const LONGEST_SENTENCE: usize = 240;
 
-/// How many times as long as pauses alone demand a load has to be, since responses take time, too.
-const SLACK_BESIDE_PAUSES: f64 = 1.5;
-
 impl Translation {
     /// What is said below our line, the most consequential first.
     pub(super) fn notes(&self) -> Vec<String> {
@@ -91,6 +88,8 @@ impl Translation {
             (None, Some((per_s, length))) => (per_s * length.as_secs_f64()) as u64,
             (None, None) => return,
         };
+        let mut unshown: Vec<String> = Vec::new();
+        let mut times = 0;
         let expected = words.windows(2).filter(|pair| pair[0] == "--expect").map(|pair| &pair[1]);
         for expected in expected {
             let Ok(Objective { figure: ObjectiveFigure::ResponseTime(quantile), .. }) =
@@ -106,17 +105,26 @@ impl Translation {
                 without_generator: None,
             };
             let Some(needed) = unknown.responses_needed(requests, None, 1.0) else { continue };
-            let length = time("--for").filter(|_| number("-n").is_none());
-            // Responses take time beside pauses, so that there are fewer.
-            let slack = if rate.is_none() && length.is_some() { SLACK_BESIDE_PAUSES } else { 1.0 };
-            let times = (slack * needed as f64 / requests.max(1) as f64).ceil() as u64;
-            let Some(longer) = load_longer_by(length, number("-n"), times) else { continue };
-            let than = length.map(|_| format!(", longer than {}'s,", tool.name));
-            let enough = format!("{longer}{} makes enough", than.unwrap_or_default());
-            self.fails.push(format!(
-                "{requests} responses are too few to show {expected} (exit code 1): {enough}"
-            ));
+            unshown.push(expected.clone());
+            times = times.max(needed.div_ceil(requests.max(1)));
         }
+        let length = time("--for").filter(|_| number("-n").is_none());
+        let Some(longer) = load_longer_by(length, number("-n"), times) else { return };
+        if unshown.is_empty() {
+            return;
+        }
+        let than = length.map(|_| format!(", longer than {}'s,", tool.name));
+        // Responses take time beside pauses, so that there are fewer.
+        let slow = if rate.is_none() && length.is_some() {
+            " (more where responses are slow)"
+        } else {
+            ""
+        };
+        self.fails.push(format!(
+            "{requests} responses are too few to show {} (exit code 1): {longer}{} makes enough{slow}",
+            listed(&unshown),
+            than.unwrap_or_default()
+        ));
     }
 
     /// What becomes of requests for which no connection is free when they are due: most tools send

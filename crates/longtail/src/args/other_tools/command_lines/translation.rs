@@ -306,6 +306,8 @@ impl Translation {
     fn take_closed_loop(&mut self, name: &str, rate: &str, has_workers: bool) {
         if !has_workers {
             self.flags.extend(["-c", "50"].map(str::to_owned));
+            self.differs
+                .push(format!("vegeta refuses {name} {rate} without -max-workers: -c is 50 here"));
         }
         self.harmless.push(format!("{name} {rate} is a closed loop: no --rate"));
     }
@@ -317,6 +319,9 @@ impl Translation {
             tool.name
         );
         self.left_out.push(why);
+        if !self.impossible.iter().any(|known| known == name) {
+            self.impossible.push(name.to_owned());
+        }
         for stage in value.split(',') {
             let Some((length, connections)) = stage.split_once(':') else { continue };
             let Ok(length) = length.trim().parse::<Nanos>() else { continue };
@@ -507,6 +512,41 @@ impl Translation {
         self.flags.extend(["-n".to_owned(), each.saturating_mul(connections).to_string()]);
     }
 
+    /// Has the few requests of a short run be sent in their order, where `--mix` would draw them at
+    /// random: the command that writes them, to be piped into our line. `each`: how many an iteration
+    /// sends; `url`: their host.
+    pub(super) fn send_in_order(&mut self, each: Option<f64>, url: &str) -> Option<String> {
+        /// With so many of each, those that are drawn are nearly as many.
+        const MANY_OF_EACH: f64 = 50.0;
+        let mix = value_behind(&self.flags, "--mix")?;
+        let iterations = value_behind(&self.flags, "-n")?.parse::<f64>().ok()?;
+        let requests: Vec<&str> = mix.split(", ").collect();
+        // Of a list from which one is picked, k6 itself draws at random.
+        let is_of_all = each? == requests.len() as f64;
+        let is_short = is_of_all && iterations < MANY_OF_EACH;
+        if !is_short || requests.len() < 2 {
+            return None;
+        }
+        let target = |request: &&str| {
+            let (method, path) = request.split_once(' ')?;
+            let is_plain = path.starts_with('/') && !path.contains([' ', '{']) && path != "/PATH";
+            let target = format!("{method} {}{path}", url.trim_end_matches('/'));
+            let is_shown = method != METHOD && masked_word(&target) == target;
+            (is_plain && is_shown).then(|| quoted(&target))
+        };
+        let targets: Option<Vec<String>> = requests.iter().map(target).collect();
+        let Some(targets) = targets else {
+            self.left_out.push(
+                "in so short a run --mix may send one request more often than another: it draws them at random, where --requests FILE sends them in order"
+                    .to_owned(),
+            );
+            return None;
+        };
+        self.take_values(&["--mix"]);
+        self.flags.extend(["--requests", "-"].map(str::to_owned));
+        Some(format!("printf '%s\\n' {}", targets.join(" ")))
+    }
+
     /// k6 counts iterations, of which each sends `each` requests on average, if that is known and not
     /// one. `is_of_requests`: whether its rate is one of requests.
     pub(super) fn count_requests_of_iterations(&mut self, each: Option<f64>, is_of_requests: bool) {
@@ -522,7 +562,8 @@ impl Translation {
         let is_number = has(&["-n", "--reconnect-after"]);
         let shown = in_five_digits(each);
         let average = if each.fract() > 0.0 { " on average" } else { "" };
-        let differs = if each > 1.0 && has(&["--mix"]) {
+        let is_said = self.left_out.iter().any(|it| it.starts_with("in so short a run"));
+        let differs = if each > 1.0 && has(&["--mix"]) && !is_said {
             let what = if average.is_empty() {
                 format!("--mix draws its {shown} requests")
             } else {

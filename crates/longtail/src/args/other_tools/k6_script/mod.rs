@@ -8,6 +8,7 @@ mod iteration;
 mod list_picks;
 mod load_shape;
 mod script_requests;
+mod value_sources;
 mod varying_numbers;
 mod written_out;
 
@@ -15,11 +16,13 @@ pub(super) use files_beside::with_files_beside;
 pub(super) use iteration::Pauses;
 pub(super) use load_shape::{IterationRate, LaterStage, LoadShape, ScenarioStart, Stages};
 pub(super) use script_requests::quoted_in_mix;
+pub(super) use value_sources::{files_opened, is_of_file};
 
 use branch_shares::CallShares;
 use iteration::{Pause, RUN_ONCE, UNDER_CONDITION, functions_of, why_uncounted, with_batches};
 use judge::words::listed;
 use load_shape::{environment_of_scenario, most_users, time, with_one_scenario};
+use model::secret::{SECRET, masked_body};
 use script_requests::{FORM, ScriptBody, ScriptRequest, method_of};
 use varying_numbers::{varies, with_random_numbers, with_user_numbers};
 use written_out::{with_loops_written_out, with_single_declarations};
@@ -103,6 +106,10 @@ pub(super) struct K6Script {
     pub(super) not_taken: Vec<String>,
     /// The requests whose path is computed, as they are written.
     pub(super) paths_to_write: Vec<String>,
+    /// What to know of what stands in the place of words in its line.
+    pub(super) to_fill: Vec<String>,
+    /// What is computed of its requests, as it stands there.
+    pub(super) computed: Vec<String>,
     /// What its options have that runs beside each other, if that is more than one.
     pub(super) scenarios: Vec<ScenarioStart>,
     /// Variables of its environment without a value or a default.
@@ -451,7 +458,7 @@ impl K6Script {
         let requests = ScriptRequest::each_once(requests);
         let is_read = match &requests[..] {
             [] => false,
-            [request] if !request.varies() => {
+            [request] if !request.is_for_mix() => {
                 self.take_request(request);
                 true
             }
@@ -481,7 +488,7 @@ impl K6Script {
             match &unread[..] {
                 // However often it is sent, it is this one.
                 [request] if !has_batch => {
-                    if !request.varies() || !self.take_mix(&unread, true) {
+                    if !request.is_for_mix() || !self.take_mix(&unread, true) {
                         self.take_request(request);
                     }
                 }
@@ -561,6 +568,38 @@ impl K6Script {
             }
         }
         self.take_rest(std::slice::from_ref(request));
+        self.note_what_to_fill(std::slice::from_ref(request));
+    }
+
+    /// What to know of what stands in the line for parts of these requests.
+    fn note_what_to_fill(&mut self, requests: &[ScriptRequest]) {
+        for request in requests {
+            let unknown = match &request.body {
+                ScriptBody::Text(body) if masked_body(body) != *body => SECRET,
+                ScriptBody::Computed => BODY,
+                _ => continue,
+            };
+            let note = format!(
+                "k6 URL-encodes the values of a form: write those in the place of {unknown} so, too (a b&c as a+b%26c)"
+            );
+            if request.is_form && !self.to_fill.contains(&note) {
+                self.to_fill.push(note);
+            }
+        }
+        let mut names: Vec<String> = Vec::new();
+        for header in requests.iter().filter(|it| it.is_of_response).flat_map(|it| &it.headers) {
+            let name = header.strip_suffix(VALUE).and_then(|name| name.strip_suffix(": "));
+            if let Some(name) = name.filter(|name| !names.iter().any(|known| known == name)) {
+                names.push(name.to_owned());
+            }
+        }
+        if !names.is_empty() {
+            let does = if names.len() > 1 { "come" } else { "comes" };
+            self.to_fill.push(format!(
+                "its {} {does} from a response: one line cannot log in first and then send the token, so put one that is valid",
+                listed(&names)
+            ));
+        }
     }
 
     /// What stands in no line of a mix: how long requests may take, and what is not taken.
@@ -572,6 +611,7 @@ impl K6Script {
         } else if let Some(timeout) = timeout {
             self.request.extend(["--timeout".to_owned(), timeout.to_string()]);
         }
+        self.computed.extend(requests.iter().flat_map(|request| request.computed.clone()));
         for what in requests.iter().flat_map(|request| &request.not_taken) {
             self.not_take(what.clone());
         }
@@ -583,6 +623,11 @@ impl K6Script {
     fn take_mix(&mut self, requests: &[ScriptRequest], are_weights_known: bool) -> bool {
         let mut origins = requests.iter().filter_map(ScriptRequest::origin);
         let Some(origin) = origins.next() else { return false };
+        // Where no URL is plain, one of which nothing is known may go anywhere.
+        let is_plain = requests.iter().any(|request| request.url.is_some());
+        if !is_plain && requests.iter().any(|request| request.origin().is_none()) {
+            return false;
+        }
         let first = requests.first().map_or(1, |request| request.weight);
         let is_alike = requests.iter().all(|request| request.weight == first);
         let line = |request: &ScriptRequest| {
@@ -605,6 +650,7 @@ impl K6Script {
             ));
         }
         self.take_rest(requests);
+        self.note_what_to_fill(requests);
         true
     }
 }
@@ -906,7 +952,7 @@ mod tests {
                 "--mix GET /a/{1..50} http://h/",
             ),
             ("http.get('http://h/a/' + randomIntBetween(2, 5));", "--mix GET /a/{2..5} http://h/"),
-            ("http.get('http://h/a/' + my.randomIntBetween(2, 5));", ""),
+            ("http.get('http://h/a/' + my.randomIntBetween(2, 5));", "--mix GET /PATH http://h/"),
             (
                 "check(http.get('http://h/'), { a: (r) => { return r.status === 302; }, b: (r) => r.body });",
                 "--check status=302 http://h/ not its other checks (--check has status, length, sha256 and same-body, nothing of a body's text)",
@@ -1132,7 +1178,7 @@ mod tests {
             ),
             (
                 "if (x) { http.get(`http://h/${y}`, { timeout: '5s', redirects: 0 }); }",
-                "--timeout 5s sent under a condition",
+                "--mix GET /PATH --timeout 5s http://h/ sent under a condition path of GET http://h/${y}",
             ),
             (
                 "do { http.put('http://h/', 'a'); } while (x);",
@@ -1261,7 +1307,8 @@ mod tests {
         let options = "export const options = { vus: __ENV.VUS || 5, duration: __ENV.LENGTH ? __ENV.LENGTH : '10s' };";
         let request = "const BASE = (__ENV.BASE ?? 'http://h') + '/a';\nexport default () => { http.get(`${BASE}/${__ENV['ID']}`, { headers: { A: `b ${__ENV.TOKEN || \"c\"}` } }); sleep(Number(__ENV.PAUSE || 1)); };";
         let text = format!("{options}\n{request}");
-        assert_eq!(taken(&text).unwrap(), "--vus 5 --duration 10s --think 1s -H A: b c without ID");
+        let expected = "--vus 5 --duration 10s --think 1s --mix GET /PATH -H \"A: b c\" http://h/ path of GET ${BASE}/${__ENV.ID} without ID";
+        assert_eq!(taken(&text).unwrap(), expected);
         let given = |name: &str| {
             let value = match name {
                 "VUS" => "7",

@@ -3,10 +3,11 @@
 use model::Nanos;
 
 use super::load_shape::time;
+use super::value_sources::is_of_response;
 use super::varying_numbers::{as_written, varies, with_ends};
 use crate::args::other_tools::flags::{BODY, METHOD, PATH, UNKNOWN_HEADER, VALUE};
 use crate::args::other_tools::js_literals::{
-    BEGIN, END, JsCall, JsValue, declared_once, end_of_statement, form, opened_file,
+    BEGIN, END, JsCall, JsValue, declared_once, end_of_statement, form, known_begin, opened_file,
     value_with_constants,
 };
 
@@ -30,6 +31,8 @@ pub(super) struct ScriptRequest {
     pub(super) method: Option<String>,
     /// `None` if it is computed.
     pub(super) url: Option<String>,
+    /// `http://host:port`, if no more of its URL is known.
+    pub(super) known_origin: Option<String>,
     /// As it stands in the script, without quotes and random numbers.
     pub(super) written_url: String,
     pub(super) body: ScriptBody,
@@ -46,6 +49,10 @@ pub(super) struct ScriptRequest {
     pub(super) weight: u32,
     /// The weight of a request that every iteration sends once.
     pub(super) shares: u32,
+    /// Whether a header's value comes from a response of the script.
+    pub(super) is_of_response: bool,
+    /// What is computed of it, as it stands in the script.
+    pub(super) computed: Vec<String>,
     /// What it has beyond that.
     pub(super) not_taken: Vec<String>,
 }
@@ -90,9 +97,14 @@ impl ScriptRequest {
                 .and_then(|written| opened_file(code, written))
                 .map_or(ScriptBody::Computed, ScriptBody::File),
         };
+        let known_origin = match url {
+            None => known_begin(code, written_url).and_then(|begin| origin_of_begin(&begin)),
+            Some(_) => None,
+        };
         let mut request = ScriptRequest {
             method,
             url,
+            known_origin,
             written_url: as_written(written_url),
             body,
             // Of `{ ...base }` no more is known.
@@ -105,6 +117,8 @@ impl ScriptRequest {
             call: 0,
             weight: 1,
             shares: 1,
+            is_of_response: false,
+            computed: Vec::new(),
             not_taken: Vec::new(),
         };
         let has_file = |written: &&str| {
@@ -125,7 +139,28 @@ impl ScriptRequest {
             }
             Some(_) => request.take_unknown_headers(),
         }
+        request.take_computed(code, &call.arguments[of_url.min(call.arguments.len())..]);
         Some(request)
+    }
+
+    /// Keeps what is computed of it; `written` are its URL and what is behind it.
+    fn take_computed(&mut self, code: &str, written: &[&str]) {
+        let mut keep = |is_computed: bool, at: usize| {
+            let written = written.get(at).filter(|_| is_computed)?;
+            self.computed.push((*written).to_owned());
+            Some(*written)
+        };
+        keep(self.url.is_none(), 0);
+        keep(self.body == ScriptBody::Computed, 1);
+        let has_unknown = self.headers.iter().any(|header| header.ends_with(VALUE));
+        let parameters = keep(has_unknown, written.len().saturating_sub(1));
+        self.is_of_response = parameters.is_some_and(|written| is_of_response(code, written));
+    }
+
+    /// Whether it is one for `--mix` even if it is alone: something in its line varies, or only its host
+    /// is known.
+    pub(super) fn is_for_mix(&self) -> bool {
+        self.varies() || self.known_origin.is_some() && self.mix_line(None).is_some()
     }
 
     /// Whether k6 itself says that its body is a form: no header of it says what it is.
@@ -192,7 +227,10 @@ impl ScriptRequest {
 
     /// `http://host:port`
     pub(super) fn origin(&self) -> Option<&str> {
-        Some(&self.url.as_deref()?[..self.begin_of_path()?])
+        match self.url.as_deref() {
+            Some(url) => Some(&url[..self.begin_of_path()?]),
+            None => self.known_origin.as_deref(),
+        }
     }
 
     /// It as a line of `--mix`, in which [`PATH`], [`METHOD`], [`BODY`] and [`VALUE`] stand for what
@@ -237,6 +275,21 @@ impl ScriptRequest {
         }
         Some(line)
     }
+}
+
+/// `http://host:port` with which a URL begins whose rest is computed; `None` if its host may go on
+/// there.
+fn origin_of_begin(begin: &str) -> Option<String> {
+    let is_web = begin.starts_with("http://") || begin.starts_with("https://");
+    let host = begin.find("://").filter(|_| is_web)? + "://".len();
+    let end = begin[host..].find(['/', '?', '#']).map(|end| host + end);
+    let origin = &begin[..end.unwrap_or(begin.len())];
+    let has_port = || {
+        let port = origin[host..].rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+        port.is_some_and(|port| port.is_ok())
+    };
+    let is_whole = origin.len() > host && (end.is_some() || has_port());
+    (is_whole && !varies(origin)).then(|| origin.to_owned())
 }
 
 /// The type of a body that k6 makes of an object.
