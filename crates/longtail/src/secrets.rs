@@ -258,8 +258,7 @@ impl MaskedWords {
             let next = words.get(at + 1);
             let Ok(read) = tool.read(word, next.map(String::as_str)) else {
                 // A value that is none, such as the URL behind `-d` without a time, is no secret of it.
-                if let Some(glued) = tool.flag_of_number(word) {
-                    let value = glued.unwrap_or_default();
+                if let Some(value) = tool.flag_of_number(word) {
                     let before = &word[..word.len() - value.len()];
                     self.push(word, &format!("{before}{}", masked_word(value)));
                     at += 1;

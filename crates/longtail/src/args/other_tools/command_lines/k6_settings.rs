@@ -193,11 +193,7 @@ impl Settings {
             }
             self.ours.extend(script.thresholds);
         }
-        if script.request.iter().any(|word| word == "--check") {
-            let said =
-                "a failed --check is exit code 1; in k6 only a threshold on checks fails a run";
-            self.differs.push(said.to_owned());
-        }
+        self.note_check(&script.request);
         file_from_folder(tool, line, &mut script.request);
         self.ours.extend(script.request);
         self.url = script.url;
@@ -213,6 +209,15 @@ impl Settings {
 }
 
 impl Settings {
+    /// Says what a check among these words does otherwise.
+    fn note_check(&mut self, request: &[String]) {
+        if request.iter().any(|word| word == "--check") {
+            let said =
+                "a failed --check is exit code 1; in k6 only a threshold on checks fails a run";
+            self.differs.push(said.to_owned());
+        }
+    }
+
     /// Names the variables of `-e` that a script does not read, unless a file that it imports may.
     fn note_unread(&mut self, script: &str, names: &[&str]) {
         let imports_own = ["from './", "from \"./", "from '../", "from \"../", "open("];

@@ -522,7 +522,7 @@ impl Translation {
         let iterations = value_behind(&self.flags, "-n")?.parse::<f64>().ok()?;
         let requests: Vec<&str> = mix.split(", ").collect();
         // Of a list from which one is picked, k6 itself draws at random.
-        let is_of_all = each? == requests.len() as f64;
+        let is_of_all = (each? - requests.len() as f64).abs() < f64::EPSILON;
         let is_short = is_of_all && iterations < MANY_OF_EACH;
         if !is_short || requests.len() < 2 {
             return None;

@@ -107,9 +107,9 @@ impl OtherTool {
         Ok(TypedWord::Flags { flags, takes_next: false })
     }
 
-    /// Whether this word is a flag of it whose value is a number, a time or a rate, and the value if
-    /// that is in the same word.
-    pub(crate) fn flag_of_number<'w>(&'static self, word: &'w str) -> Option<Option<&'w str>> {
+    /// The value of a number, a time or a rate in this word, empty if it stands behind it; `None` if
+    /// the word is no flag of such a value.
+    pub(crate) fn flag_of_number<'w>(&'static self, word: &'w str) -> Option<&'w str> {
         let bare = word.strip_prefix('-')?.trim_start_matches('-');
         let is_letter = self.spelling == Spelling::Getopt && !word.starts_with("--");
         let (name, glued) = match bare.split_once('=') {
@@ -122,7 +122,7 @@ impl OtherTool {
         };
         let mut called = self.flags.iter().filter(|flag| flag.is_called(name)).peekable();
         called.peek()?;
-        called.all(|flag| flag.takes.example().is_some()).then_some(glued)
+        called.all(|flag| flag.takes.example().is_some()).then_some(glued.unwrap_or_default())
     }
 
     /// Its flag of that name whose value fits, and whether `next` is that value.
