@@ -434,7 +434,11 @@ impl Ended {
     /// what is said of them.
     pub(crate) fn is_refusal(&self, part: &str) -> bool {
         let stderr = &self.stderr;
-        let has_line_to_paste = stderr.lines().any(|line| line.starts_with("longtail "));
+        // `printf … | longtail load …` writes the requests of a short run.
+        let is_piped =
+            |line: &str| line.starts_with("printf ") && line.contains(" | longtail load ");
+        let has_line_to_paste =
+            stderr.lines().any(|line| line.starts_with("longtail ") || is_piped(line));
         let said: Vec<&str> = stderr.split_whitespace().collect();
         let part: Vec<&str> = part.split_whitespace().collect();
         self.status.code() == Some(2)
