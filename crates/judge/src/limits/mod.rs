@@ -85,7 +85,10 @@ pub fn in_short(limit: &Limit) -> Option<String> {
         Limit::InsideApp { locked: Some(_), .. } => {
             let sentence = inside_app::sentence(limit);
             let (what, _) = sentence.split_once(": ")?;
-            if what.contains(',') { format!("{what}.") } else { format!("{what} is the limit.") }
+            match what.split_once(',') {
+                Some((first, rest)) => format!("{first} is the limit,{rest}."),
+                None => format!("{what} is the limit."),
+            }
         }
         Limit::InsideApp { .. }
         | Limit::Threads { .. }

@@ -757,10 +757,20 @@ fn pool_of_askers(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
     })
 }
 
-/// A time that looks at the threads tell, with two digits: how many do what is a mean of some dozen looks.
+/// A time that looks at the threads tell, to two digits: how many do what is a mean of some dozen looks.
+fn rounded(time: Nanos) -> Nanos {
+    to_digits(time, time, 2)
+}
+
+/// A time, rounded as one of this size is with so many digits.
+fn to_digits(time: Nanos, like: Nanos, digits: u32) -> Nanos {
+    let unit = 10u64.pow((like.0.max(1).ilog10() + 1).saturating_sub(digits));
+    Nanos((time.0 + unit / 2) / unit * unit)
+}
+
+/// The same in words, without zeros behind a point.
 fn roughly(time: Nanos) -> String {
-    let unit = 10u64.pow(time.0.max(1).ilog10().saturating_sub(1));
-    let text = brief(Nanos((time.0 + unit / 2) / unit * unit));
+    let text = brief(time);
     match text.split_once(' ') {
         Some((figure, unit)) if figure.contains('.') => {
             format!("{} {unit}", figure.trim_end_matches('0').trim_end_matches('.'))
@@ -808,13 +818,14 @@ impl TurnTimes {
 
     /// How long a request takes in all, with its wait for a thread.
     pub(super) fn of_total(&self, wait: Nanos) -> String {
+        let total = wait + self.in_thread();
         format!(
             "A request takes about {}, on average: it waits {} for a thread and {} for {}{}.",
-            brief(wait + self.waits + self.has),
+            brief(total),
             brief(wait),
-            roughly(self.waits),
+            roughly(rounded(self.waits)),
             self.lends,
-            self.rest()
+            self.rest_of(total, to_digits(wait, wait, 3))
         )
     }
 
@@ -825,29 +836,32 @@ impl TurnTimes {
 
     /// The same in words, with its parts.
     pub(super) fn of_thread(&self) -> String {
+        let in_thread = self.in_thread();
         format!(
             "Each request then has a thread for {}, on average: it waits {} for {}{}.",
-            brief(self.in_thread()),
-            roughly(self.waits),
+            brief(in_thread),
+            roughly(rounded(self.waits)),
             self.lends,
-            self.rest()
+            self.rest_of(in_thread, Nanos::ZERO)
         )
     }
 
-    fn rest(&self) -> String {
+    /// What is left of a time in words, so that the parts add up to it as they are written.
+    fn rest_of(&self, total: Nanos, wait: Nanos) -> String {
         if self.has == Nanos::ZERO {
             return String::new();
         }
-        let has = roughly(self.has);
+        let rest = to_digits(total, total, 3).saturating_sub(wait + rounded(self.waits));
+        let rest = roughly(to_digits(rest, total, 3));
         match &self.asks {
-            Some(place) => format!(", and then {has} for {place}"),
-            None => format!(", and takes {has} for the rest"),
+            Some(place) => format!(", and then {rest} for {place}"),
+            None => format!(", and takes {rest} for the rest"),
         }
     }
 
     /// `On average a request waits 60.6 ms for it, and then has it for 40.4 ms.`
     pub(super) fn sentence(&self) -> String {
-        let [waits, has] = [self.waits, self.has].map(roughly);
+        let [waits, has] = [self.waits, self.has].map(|time| roughly(rounded(time)));
         format!("On average a request waits {waits} for {}, and then has it for {has}.", self.lends)
     }
 }
@@ -866,28 +880,27 @@ pub(super) fn turns_in_a_pool(seen: &WatchEvidence) -> Option<TurnTimes> {
     Some(TurnTimes { asks: asked_places(seen).filter(|_| is_only_asked), ..times })
 }
 
-/// `a pool of 2 in each worker around 127.0.0.1:5432`, if what the threads do looks like one.
+/// `a pool of 2 connections to 127.0.0.1:5432 in each worker`, if what the threads do looks like one.
 pub(super) fn pool_in_short(seen: &WatchEvidence) -> Option<String> {
     let pool = likely_pool(seen).filter(|pool| pool.is_probable)?;
-    let workers = of_workers(seen)?.len();
-    Some(format!("a pool of {}{}{}", pool.size, in_each(workers), around(seen, &pool)))
+    Some(named(seen, &pool, of_workers(seen)?.len()))
 }
 
-fn in_each(workers: usize) -> &'static str {
-    if workers > 1 { " in each worker" } else { "" }
-}
-
-/// ` around 127.0.0.1:5432`, if it is known.
-fn around(seen: &WatchEvidence, pool: &Pool) -> String {
-    match pool.beside {
-        Some(BesideOtherWork::Around(place)) => format!(" around {}", seen.backends[place].place),
+fn named(seen: &WatchEvidence, pool: &Pool, workers: usize) -> String {
+    let each = if workers > 1 { " in each worker" } else { "" };
+    let of_what = match pool.beside {
+        Some(BesideOtherWork::Around(place)) => {
+            let connections = if pool.size == 1 { "connection" } else { "connections" };
+            format!(" {connections} to {}", seen.backends[place].place)
+        }
         Some(BesideOtherWork::AsMany(_)) | None => String::new(),
-    }
+    };
+    format!("a pool of {}{of_what}{each}", pool.size)
 }
 
 /// The sentence about a pool.
 fn in_a_pool(seen: &WatchEvidence, pool: &Pool, workers: usize, slots: u32) -> String {
-    let each = in_each(workers);
+    let each = if workers > 1 { " in each worker" } else { "" };
     let place = backends(seen).unwrap_or_else(|| "a backend".to_owned());
     let asks = if pool.beside.is_some() {
         // Some of the places are asked without what the pool lends.
@@ -919,19 +932,17 @@ fn in_a_pool(seen: &WatchEvidence, pool: &Pool, workers: usize, slots: u32) -> S
                 threads_that(pool.waiting, turns)
             }
         };
-        let which = if workers > 1 { "each worker" } else { "all" };
+        let which = if workers > 1 { "each worker's threads" } else { "the threads" };
         let seen_of_it = match pool.beside {
             Some(BesideOtherWork::AsMany(as_many)) => format!(
-                " In {which} never fewer than {size} did something else, and at {} of the looks exactly \
-                 {size}.",
+                " At every look at least {size} of {which} had their turn or did something without it, and \
+                 at {} of the looks exactly {size}.",
                 share(as_many)
             ),
             Some(BesideOtherWork::Around(_)) | None => String::new(),
         };
-        let around = around(seen, pool);
-        return format!(
-            "Probably a pool of {size}{each}{around}: {inside}, and {turns}.{seen_of_it}"
-        );
+        let pool = named(seen, pool, workers);
+        return format!("Probably {pool}: {inside}, and {turns}.{seen_of_it}");
     }
     let (whose, limit) = match pool.ends {
         TimedWaits::RunOut => {
