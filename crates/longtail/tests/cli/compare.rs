@@ -77,10 +77,17 @@ fn any_arm_may_be_the_base_and_pairs_are_compared_with_each_other() {
     let names: Vec<&str> = found.plan.arms.iter().map(|arm| &*arm.name).collect();
     assert_eq!(names, ["slow", "-d5ms", "default"]);
     assert_eq!(found.plan.pairs().len(), 3);
-    for said in ["block 1, slow, 4 connections", "block 8 of at most 8: mean against slow: -d5ms "]
-    {
-        assert!(done.stderr.contains(said), "{said}: {}", done.stderr);
-    }
+    assert!(done.stderr.contains("block 1, slow, 4 connections"), "{}", done.stderr);
+    // On a busy machine runs are done once more, and an arm that lacks one then is left out of a line.
+    let is_told = |line: &&str| {
+        let arms = ["-d5ms ", "the default "];
+        let told = line.split_once("mean against slow: ");
+        told.is_some_and(|(_, told)| arms.iter().any(|arm| told.starts_with(arm)))
+    };
+    let last = done.stderr.lines().rfind(is_told);
+    let names_the_base =
+        last.is_some_and(|line| line.starts_with("longtail: block 8 of at most 8"));
+    assert!(names_the_base, "{}", done.stderr);
     let answer = lab.run("report").stdout;
     assert!(answer.contains("-d5ms") && !answer.contains(" than A"), "{answer}");
     assert!(answer.contains("decides (*) in each of 3 pairs"), "{answer}");
