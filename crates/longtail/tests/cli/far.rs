@@ -99,8 +99,8 @@ fn with_allowed_networks_nothing_leaves_the_machine() {
         format!("load -n1 -c1 --statsd-to 203.0.113.7:8125 http://{near}/"),
         format!("load -n1 -c1 --otlp http://elsewhere.test http://{near}/"),
         "sweep --slots 1 --url http://elsewhere.test/ -- sleep 60".to_owned(),
-        format!("watch {} --control-url tcp://elsewhere.test:9293 --for 1s", near.port()),
-        format!("watch {} --state far.state --for 1s", near.port()),
+        format!("watch :{} --control-url tcp://elsewhere.test:9293 --for 1s", near.port()),
+        format!("watch :{} --state far.state --for 1s", near.port()),
     ] {
         run(&words, Some(THIS_MACHINE)).refused("outside the allowed networks");
     }

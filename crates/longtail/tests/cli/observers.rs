@@ -106,7 +106,7 @@ fn a_hostile_control_server_does_not_hold_up_a_watch() {
         let lab = Lab::new();
         let peer = HostilePeer::that(behaviour);
         let words = format!(
-            "watch {} --control-url tcp://{} --for 1s --json",
+            "watch :{} --control-url tcp://{} --for 1s --json",
             sink.address().port(),
             peer.address
         );

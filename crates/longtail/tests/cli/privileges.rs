@@ -65,7 +65,7 @@ impl Person {
         let is_measured = |ended: &Ended| [0, 3].contains(&ended.code());
         let measured = self.run(lab, program, &format!("{sweep} --inspect proc"));
         let traced = self.run(lab, program, &format!("{sweep} --inspect kernel"));
-        let watched = self.run(lab, program, &format!("watch {port} --for 300ms --json"));
+        let watched = self.run(lab, program, &format!("watch :{port} --for 300ms --json"));
         let seen: Value = serde_json::from_str(&watched.stdout).unwrap_or_default();
         let not_visible = seen["not_visible"].as_array().cloned().unwrap_or_default();
         let may_trace = is_measured(&traced);

@@ -65,7 +65,7 @@ fn signals_of_a_server_that_longtail_starts_are_kept_for_watch() {
         &format!("sink --listen 127.0.0.1:{port} --slots 2 --delay 20ms"),
     )));
     sink.until(|said| said.contains("listening"));
-    let watched = lab.answer(&format!("watch {port} --for 1s --signals")).with_code(0);
+    let watched = lab.answer(&format!("watch :{port} --for 1s --signals")).with_code(0);
     assert!(watched.stdout.contains("queue time: the app's APM tells."), "{watched:?}");
 }
 
