@@ -72,7 +72,7 @@ pub fn evidence(limit: &Limit) -> String {
     format!("{}: {evidence}", name(limit))
 }
 
-/// The limit alone, for whoever reads one line; `None` if its sentence is as short.
+/// The limit alone, for whoever reads one line; `None` of those that a watch does not conclude.
 pub fn in_short(limit: &Limit) -> Option<String> {
     Some(match limit {
         Limit::Cpu(_) => "The CPUs are the limit.".to_owned(),

@@ -632,20 +632,11 @@ fn pool_of_any(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
         let are_many = waits.ended.early.min(waits.ended.in_time) >= ENOUGH_WAITS;
         are_known && are_many && size > 0 && others.number == size && !may_be_results(waits)
     };
-    let timed = sum(all, |waits| waits.timed);
-    let asking = sum(all, |waits| waits.socket);
-    let sleeping = share_that_lasted(all)? * timed;
-    let waiting = timed - sleeping;
-    let are_all = threads::are_busy(asking + timed, slots) && waiting >= ABOUT_ONE;
-    (are_all && all.iter().all(is_pool)).then_some(Pool {
-        size,
-        asking,
-        sleeping,
-        waiting,
-        is_probable: true,
-        ends: TimedWaits::Turns,
-        beside: None,
-    })
+    // Waits of either kind were seen: those for a turn, and what those do that have it.
+    share_that_lasted(all)?;
+    let pool = probable_pool(all, size, None);
+    let are_all = threads::are_busy(pool.asking + pool.sleeping + pool.waiting, slots);
+    (are_all && pool.waiting >= ABOUT_ONE && all.iter().all(is_pool)).then_some(pool)
 }
 
 /// In each worker the same number of threads asks one place at most looks, and none more, though others
@@ -673,12 +664,12 @@ fn pool_around_a_place(seen: &WatchEvidence, all: &[WaitsSeen]) -> Option<Pool> 
     };
     let place = seen.backends.iter().position(is_one)?;
     let size = seen.backends[place].in_each_worker?.number;
-    let pool = beside_other_work(all, size, BesideOtherWork::Around(place));
+    let pool = probable_pool(all, size, Some(BesideOtherWork::Around(place)));
     (pool.waiting >= ABOUT_ONE).then_some(pool)
 }
 
 /// A pool of which is seen that it is one, and how many threads do what.
-fn beside_other_work(all: &[WaitsSeen], size: u32, beside: BesideOtherWork) -> Pool {
+fn probable_pool(all: &[WaitsSeen], size: u32, beside: Option<BesideOtherWork>) -> Pool {
     let timed = sum(all, |waits| waits.timed);
     let sleeping = share_that_lasted(all).unwrap_or(0.0) * timed;
     Pool {
@@ -688,7 +679,7 @@ fn beside_other_work(all: &[WaitsSeen], size: u32, beside: BesideOtherWork) -> P
         waiting: timed - sleeping,
         is_probable: true,
         ends: TimedWaits::Turns,
-        beside: Some(beside),
+        beside,
     }
 }
 
@@ -717,7 +708,7 @@ fn pool_beside_other_work(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
     let are_left = size + LEFT <= slots / all.len() as u32;
     let shares: f64 = all.iter().map(|waits| waits.ended.fewest_others.share).sum();
     let as_many = BesideOtherWork::AsMany(shares / all.len() as f64);
-    let pool = beside_other_work(all, size, as_many);
+    let pool = probable_pool(all, size, Some(as_many));
     let is_clear = looks >= ENOUGH_IN_ALL && are_left && pool.waiting >= ABOUT_ONE;
     (is_clear && all.iter().all(is_pool)).then_some(pool)
 }
