@@ -76,11 +76,10 @@ impl WatchScreen {
     ///
     /// # Errors
     /// Where the terminal is gone.
-    pub(crate) fn draw(&mut self, lines: Vec<AnswerLine>) -> Result<(), Mistake> {
+    pub(crate) fn draw(&mut self, lines: &[AnswerLine]) -> Result<(), Mistake> {
         self.is_stale = false;
         self.size = size_now()?;
         let room = usize::from(self.size.rows.saturating_sub(1));
-        let lines = watch::for_rows(lines, room);
         let most = lines.len().saturating_sub(room);
         self.scroll = self.scroll.min(u16::try_from(most).unwrap_or(u16::MAX));
         let shown = lines.get(usize::from(self.scroll)..).unwrap_or_default();

@@ -26,12 +26,12 @@ pub struct AnswerLine {
 /// What a line is of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineKind {
-    /// The answer itself, which is bold.
+    /// What limits the server, or else the first line of the answer: it is bold.
+    Headline,
+    /// What waits where, and how long.
     Answer,
-    /// The reason, what to try, and all else that is read with the answer.
+    /// All else.
     Plain,
-    /// Figures that those rest on: they may stand below where there is no room for all.
-    Detail,
 }
 
 impl AnswerLine {
@@ -42,7 +42,7 @@ impl AnswerLine {
 
     /// Whether it is shown in bold.
     pub fn is_bold(&self) -> bool {
-        self.kind == LineKind::Answer
+        self.kind == LineKind::Headline
     }
 }
 
@@ -68,31 +68,24 @@ pub fn answer(
     }
     put_line(LineKind::Plain, "", "");
     if end.is_none() && is_before_the_first_look(seen) {
-        put_line(LineKind::Answer, "  ", FIRST_LOOK);
+        put_line(LineKind::Headline, "  ", FIRST_LOOK);
         return lines;
     }
     // A watch that goes on says it once two looks agree.
     let is_settled = end.is_some() || !(is_early || seen.is_unsettled);
-    for line in conclusion.iter().filter(|_| is_settled).chain(&answer) {
-        put_line(LineKind::Answer, "  ", line);
+    let sentences = conclusion.iter().filter(|_| is_settled).chain(&answer);
+    let kinds = std::iter::once(LineKind::Headline).chain(std::iter::repeat(LineKind::Answer));
+    for (kind, line) in kinds.zip(sentences) {
+        put_line(kind, "  ", line);
     }
-    put_line(LineKind::Plain, "", "");
-    for line in &table(seen, width) {
-        put_line(LineKind::Detail, "", line);
-    }
-    if let Some(why) = not_visible(seen).filter(|_| !seen.knows_busy_threads()) {
-        put_line(LineKind::Detail, "  threads       ", &why);
-    }
-    seen.not_visible.iter().for_each(|line| put_line(LineKind::Detail, "  not visible   ", line));
-    put_line(LineKind::Detail, "", "");
     // A watch that goes on need not be begun again.
     let (why, tries) = match end {
         None if is_early => (why, vec![WATCH_ON.to_owned()]),
         None if seen.is_unsettled => (Some(STILL_LOOKING.to_owned()), Vec::new()),
         _ => (why, tries),
     };
-    if let Some(since) = since {
-        put_line(LineKind::Detail, "  Queue  ", &since);
+    if why.is_some() || !tries.is_empty() {
+        put_line(LineKind::Plain, "", "");
     }
     if let Some(why) = why {
         put_line(LineKind::Plain, "  Why    ", &why);
@@ -101,9 +94,25 @@ pub fn answer(
     for (label, text) in labels.zip(&tries) {
         put_line(LineKind::Plain, label, text);
     }
-    put_line(LineKind::Detail, "  ", &footer(source, seen, end, length));
+    // What those rest on comes last: on a low screen only that is out of sight.
+    put_line(LineKind::Plain, "", "");
+    for line in &table(seen, width) {
+        put_line(LineKind::Plain, "", line);
+    }
+    let not_visible = not_visible(seen).filter(|_| !seen.knows_busy_threads());
+    if let Some(why) = not_visible.filter(|_| end.is_some() || seen.watched >= SOON) {
+        put_line(LineKind::Plain, "  threads       ", &why);
+    }
+    seen.not_visible.iter().for_each(|line| put_line(LineKind::Plain, "  not visible   ", line));
+    if let Some(since) = since {
+        put_line(LineKind::Plain, "  trend         ", &since);
+    }
+    put_line(LineKind::Plain, "  ", &footer(source, seen, end, length));
     lines
 }
+
+/// So soon after its beginning a watch may not have seen yet what there is to see.
+const SOON: Nanos = Nanos::from_secs(2);
 
 /// What a watch that goes on says until it can say more.
 const FIRST_LOOK: &str = "The first look at its processes and connections is under way.";
@@ -115,29 +124,8 @@ const STILL_LOOKING: &str = "Still looking: a reason is told once two looks in a
 /// Whether neither its processes nor its connections were looked at yet. Of another machine they are not
 /// seen at all.
 fn is_before_the_first_look(seen: &WatchEvidence) -> bool {
-    /// Later they are not there to be seen.
-    const SOON: Nanos = Nanos::from_secs(2);
     let is_unseen = seen.connections.is_none() && seen.workers.is_empty() && seen.age.is_none();
     is_unseen && !seen.is_elsewhere && seen.watched < SOON
-}
-
-/// The lines for a screen that has room for so many: where that is too few, the details come last, so
-/// that only they are out of sight.
-pub fn for_rows(lines: Vec<AnswerLine>, rows: usize) -> Vec<AnswerLine> {
-    if lines.len() <= rows {
-        return lines;
-    }
-    details_last(lines)
-}
-
-/// The lines with the details after all others.
-pub fn details_last(lines: Vec<AnswerLine>) -> Vec<AnswerLine> {
-    let (details, others): (Vec<AnswerLine>, Vec<AnswerLine>) =
-        lines.into_iter().partition(|line| line.kind == LineKind::Detail);
-    // The empty line that follows the table stands before it then.
-    let (gaps, details): (Vec<AnswerLine>, Vec<AnswerLine>) =
-        details.into_iter().partition(|line| line.text.is_empty());
-    others.into_iter().chain(gaps).chain(details).collect()
 }
 
 /// `Puma 5.6.5 on 127.0.0.1:9292 · 2 workers x 5 threads · up 3 min · 99 req/s`, on as many lines as
@@ -403,18 +391,12 @@ mod tests {
     }
 
     #[test]
-    fn on_a_low_screen_the_details_come_last() {
-        let target = target();
-        let seen = situations().remove(0).1;
-        let all = answer(&target, None, &seen, None, None, Width::of(80));
-        let at = |lines: &[AnswerLine], start: &str| {
-            lines.iter().position(|line| line.text.trim_start().starts_with(start)).unwrap()
+    fn what_the_answer_rests_on_comes_last() {
+        let all = lines(&situations().remove(0).1, None);
+        let at = |start: &str| {
+            all.iter().position(|line| line.trim_start().starts_with(start)).unwrap()
         };
-        assert_eq!(for_rows(all.clone(), all.len()), all);
-        let low = for_rows(all.clone(), 22);
-        assert_eq!(low.len(), all.len(), "nothing is lost");
-        assert!(at(&all, "worker 0") < at(&all, "Why"));
-        assert!(at(&low, "Why") < at(&low, "Try") && at(&low, "Try") < at(&low, "worker 0"));
+        assert!(at("Why") < at("Try") && at("Try") < at("worker 0"));
     }
 
     #[test]

@@ -160,7 +160,8 @@ fn short(found: &Diagnosis) -> Option<String> {
         }
     });
     let attempt = found.tries.first().map(|attempt| format!("Try: {attempt}"));
-    let said: Vec<String> = found.how_long.clone().into_iter().chain(why).collect();
+    let conclusion = found.conclusion.clone().or(why);
+    let said: Vec<String> = conclusion.into_iter().chain(found.how_long.clone()).collect();
     if said.is_empty() {
         return found.answer.first().cloned();
     }

@@ -27,7 +27,7 @@ mod timed_looks;
 use serde::Serialize;
 use thiserror::Error;
 
-pub use self::answer::{AnswerLine, COLUMNS, LineKind, answer, details_last, for_rows};
+pub use self::answer::{AnswerLine, COLUMNS, LineKind, answer};
 pub use self::board::WatchBoard;
 pub use self::figures::{all_figures, in_short, sample_line, sample_line_head, stands_at};
 pub use self::json::watch_json;

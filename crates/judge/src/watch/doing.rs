@@ -749,18 +749,18 @@ fn pool_of_askers(all: &[WaitsSeen], slots: u32) -> Option<Pool> {
 }
 
 /// A time that looks at the threads tell, to two digits: how many do what is a mean of some dozen looks.
-fn rounded(time: Nanos) -> Nanos {
+pub(super) fn rounded(time: Nanos) -> Nanos {
     to_digits(time, time, 2)
 }
 
 /// A time, rounded as one of this size is with so many digits.
-fn to_digits(time: Nanos, like: Nanos, digits: u32) -> Nanos {
+pub(super) fn to_digits(time: Nanos, like: Nanos, digits: u32) -> Nanos {
     let unit = 10u64.pow((like.0.max(1).ilog10() + 1).saturating_sub(digits));
     Nanos((time.0 + unit / 2) / unit * unit)
 }
 
 /// The same in words, without zeros behind a point.
-fn roughly(time: Nanos) -> String {
+pub(super) fn roughly(time: Nanos) -> String {
     let text = brief(time);
     match text.split_once(' ') {
         Some((figure, unit)) if figure.contains('.') => {
@@ -807,11 +807,11 @@ impl TurnTimes {
         })
     }
 
-    /// How long a request takes in all, with its wait for a thread.
-    pub(super) fn of_total(&self, wait: Nanos) -> String {
+    /// How long a request takes in all, with its wait for a thread or to be accepted.
+    pub(super) fn of_total(&self, wait: Nanos, for_what: &str) -> String {
         let total = wait + self.in_thread();
         format!(
-            "A request takes about {}, on average: it waits {} for a thread and {} for {}{}.",
+            "A request takes about {}, on average: it waits {} {for_what} and {} for {}{}.",
             brief(total),
             brief(wait),
             roughly(rounded(self.waits)),
@@ -887,6 +887,23 @@ fn named(seen: &WatchEvidence, pool: &Pool, workers: usize) -> String {
         Some(BesideOtherWork::AsMany(_)) | None => String::new(),
     };
     format!("a pool of {}{of_what}{each}", pool.size)
+}
+
+/// What may be the limit where that is the threads, or only may be something smaller.
+pub(super) fn may_be_in_short(seen: &WatchEvidence) -> String {
+    if are_probably_the_threads(seen) {
+        return "Probably the threads are the limit: nearly all of them sleep.".to_owned();
+    }
+    let workers = seen.workers.len();
+    let other = if own_waits(seen).is_some() {
+        let place = backends(seen).unwrap_or_else(|| "what they ask".to_owned());
+        format!("{place} if it is full")
+    } else if let Some(pool) = likely_pool(seen) {
+        named(seen, &pool, workers)
+    } else {
+        "something inside the app, such as a pool".to_owned()
+    };
+    format!("The threads may be the limit, or {other}.")
 }
 
 /// The sentence about a pool.

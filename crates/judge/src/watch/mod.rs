@@ -22,8 +22,9 @@ pub use self::evidence::{
 
 pub use self::waits::TURN_IT_ON;
 
-use model::{Limit, Nanos, number};
+use model::{Limit, LockWaiters, Nanos, number};
 
+use self::idle::Held;
 use self::limit::{Found, Unseen};
 use crate::limits::{self, inside_app::is_beside_the_pool};
 use crate::words::brief;
@@ -46,7 +47,7 @@ pub struct Diagnosis {
     pub estimate: Option<String>,
     /// Where only some requests wait to be accepted: which, and how long.
     pub accepting: Option<AcceptWait>,
-    /// What limits the server, in a few words, if it is certain or probable.
+    /// What limits the server or may do so, in a few words; else what is known in its place.
     pub conclusion: Option<String>,
     /// One line each: what waits, where and how long; which threads are busy; how much CPU is used.
     pub answer: Vec<String>,
@@ -77,24 +78,22 @@ impl Diagnosis {
         let held = held.map(|(busy, rate)| Nanos::from_secs_f64(f64::from(busy) / rate));
         let held = held.or_else(|| held_by_kernel(seen, &found));
         let turns = turns(seen, &found);
+        let turn_wait = wait.and_then(|mean| turn_wait(seen, mean));
         let how_long = wait.map(|wait| {
-            if let Some(accepting) = &accepting {
-                return accepting.sentence(wait, held, turns.as_ref());
-            }
-            let mean = if let Some(turns) = &turns {
-                turns.of_total(wait)
-            } else {
-                let then = held.map(|held| format!(", and then has one for {}", brief(held)));
-                let for_what =
-                    if other_server::is_such(seen) { "to be accepted" } else { "for a thread" };
-                format!(
-                    "A request waits about {} {for_what}{}, on average.",
-                    brief(wait),
-                    then.unwrap_or_default(),
-                )
+            let is_accepting = accepting.is_some() || other_server::is_such(seen);
+            let for_what = if is_accepting { "to be accepted" } else { "for a thread" };
+            let mean = match (&turns, held) {
+                (Some(turns), _) => turns.of_total(wait, for_what),
+                (None, Some(held)) => wait_and_held(wait, for_what, held),
+                (None, None) => {
+                    format!("A request waits about {} {for_what}, on average.", brief(wait))
+                }
             };
+            let few_wait = accepting.as_ref().map(AcceptWait::sentence);
+            let few_wait = few_wait.or_else(|| turn_wait.map(in_turns));
             let where_most_wait = uneven::where_most_wait(seen);
-            std::iter::once(mean).chain(where_most_wait).collect::<Vec<_>>().join(" ")
+            let sentences = std::iter::once(mean).chain(few_wait).chain(where_most_wait);
+            sentences.collect::<Vec<_>>().join(" ")
         });
         let takes = takes(seen)
             .filter(|_| wait.is_none())
@@ -105,7 +104,7 @@ impl Diagnosis {
             accepting.in_short() + &then.unwrap_or_default()
         });
         let in_short = in_short.or_else(|| how_long.clone()).or_else(|| takes.clone());
-        let answer = [ended, now, how_long, takes, waits::full_queue(seen)].into_iter().flatten();
+        let answer = [ended, how_long, takes, now, waits::full_queue(seen)].into_iter().flatten();
         let answer =
             answer.chain(waits::absent_workers(seen)).chain(waits::cpu(seen, &found)).collect();
         let (limit, guess) = match &found {
@@ -122,8 +121,9 @@ impl Diagnosis {
         let why: Vec<String> =
             shared::sentence(seen).into_iter().chain(why(seen, &found)).collect();
         let why = Some(why.join(" ")).filter(|why| !why.is_empty());
-        let newer = accepting.as_ref().zip(wait);
-        let newer = newer.and_then(|(accepting, mean)| accepting.attempt(seen, mean));
+        let in_a_row = accepting.as_ref().filter(|some| is_served_in_a_row(seen, some.requests));
+        let few_wait = in_a_row.map(|accepting| accepting.each).or(turn_wait);
+        let newer = wait.zip(few_wait).map(|(mean, each)| newer_puma(mean, each));
         let tries = tries::of(seen, &found).into_iter().chain(newer).collect();
         // A queue is often over when somebody ends the watch; its reason is what it was for.
         let is_unseen = matches!(found, Found::NoneSeen | Found::NotKnown(_));
@@ -224,18 +224,21 @@ fn estimate(
 
 /// `Probably a pool of 2 in each worker is the limit.`
 fn conclusion(seen: &WatchEvidence, found: &Found) -> Option<String> {
+    let takes_the_time = || format!("Probably {} takes the time.", doing::answer_from(seen));
     Some(match found {
         Found::Known(limit) => limits::in_short(limit)?,
         Found::Guess(Limit::InsideApp { .. }) => {
             format!("Probably {} is the limit.", doing::pool_in_short(seen)?)
         }
-        Found::Guess(_) if doing::wait_elsewhere(seen) => {
-            format!("Probably {} takes the time.", doing::answer_from(seen))
-        }
-        Found::Guess(_) if doing::are_probably_the_threads(seen) => {
-            "Probably the threads are the limit: nearly all of them sleep.".to_owned()
-        }
-        _ => return None,
+        Found::Guess(_) | Found::Full if doing::wait_elsewhere(seen) => takes_the_time(),
+        Found::Guess(_) => doing::may_be_in_short(seen),
+        Found::Idle(Held::Elsewhere(_)) => takes_the_time(),
+        Found::Uneven => "Requests wait in one worker while others have free threads.".to_owned(),
+        Found::Standstill => standstill::in_short(seen),
+        Found::Idle(Held::Locks(_) | Held::Timed(_) | Held::Computing(_))
+        | Found::Full
+        | Found::NoneSeen
+        | Found::NotKnown(_) => return None,
     })
 }
 
@@ -352,17 +355,20 @@ fn of_limit(seen: &WatchEvidence, limit: &Limit) -> String {
 /// that is all that requests do.
 fn turns(seen: &WatchEvidence, found: &Found) -> Option<doing::TurnTimes> {
     match found {
-        Found::Known(Limit::InsideApp { locked: Some(locked), .. }) => {
-            if is_beside_the_pool(locked) {
-                return doing::TurnTimes::of_one_beside(seen, locked.waiting);
-            }
-            let lends = if locked.is_on_file { "the file" } else { "the lock or the pool" };
-            let having = f64::from(locked.busy) - locked.waiting;
-            doing::TurnTimes::of(seen, lends, locked.waiting, having)
-        }
+        Found::Known(Limit::InsideApp { locked: Some(locked), .. }) => turns_at(seen, locked),
         Found::Guess(Limit::InsideApp { .. }) => doing::turns_in_a_pool(seen),
         _ => None,
     }
+}
+
+/// The same where one at a time gets through, and threads wait for that.
+fn turns_at(seen: &WatchEvidence, locked: &LockWaiters) -> Option<doing::TurnTimes> {
+    if is_beside_the_pool(locked) {
+        return doing::TurnTimes::of_one_beside(seen, locked.waiting);
+    }
+    let lends = if locked.is_on_file { "the file" } else { "the lock or the pool" };
+    let having = f64::from(locked.busy) - locked.waiting;
+    doing::TurnTimes::of(seen, lends, locked.waiting, having)
 }
 
 /// How long a request has a thread, where all are in use and only the kernel counts.
@@ -423,44 +429,63 @@ impl AcceptWait {
         format!("About 1 in {requests} requests waits to be accepted, for about {each}.")
     }
 
-    /// `About 1 in 10 requests waits to be accepted, for about 4.85 s, …`. `mean`: how long a request
-    /// waits on average. `held`: how long it has a thread. `turns`: what it does then, if it waits for
-    /// others there.
-    fn sentence(
-        &self,
-        mean: Nanos,
-        held: Option<Nanos>,
-        turns: Option<&doing::TurnTimes>,
-    ) -> String {
+    /// The same, and why, after a sentence that says where.
+    fn sentence(&self) -> String {
         let requests = number::fixed(self.requests, 0);
-        let then = match (turns, held) {
-            (Some(turns), _) => format!(" {}", turns.of_thread()),
-            (None, Some(held)) => format!(" Each request has a thread for {}.", brief(held)),
-            (None, None) => String::new(),
-        };
-        let in_all = turns.map(doing::TurnTimes::in_thread).or(held);
-        let in_all = in_all
-            .map(|held| format!(" In all a request takes {}, on average.", brief(mean + held)));
         format!(
-            "About 1 in {requests} requests waits to be accepted, for about {}, and the others do not: \
-             a connection waits there, and then sends about {requests}.{then}{}",
-            brief(self.each),
-            in_all.unwrap_or_default()
+            "Only about 1 in {requests} requests waits to be accepted, for about {}: a connection waits once, and \
+             then sends about {requests}.",
+            brief(self.each)
         )
     }
+}
 
-    /// What spreads such a wait over all requests, with a Puma that serves several of a connection in a
-    /// row. `mean`: how long a request waits on average.
-    fn attempt(&self, seen: &WatchEvidence, mean: Nanos) -> Option<String> {
-        is_served_in_a_row(seen, self.requests).then(|| {
-            format!(
-                "Puma 7 or later: it lets requests take turns, so that each waits about {} for a thread, \
-                 and none {}; Puma before it serves ten of a connection in a row.",
-                brief(mean),
-                brief(self.each)
-            )
-        })
-    }
+/// How long a request takes, of a wait and the time in which it has a thread: as written, the parts add
+/// up.
+fn wait_and_held(wait: Nanos, for_what: &str, held: Nanos) -> String {
+    let [wait, held] = [wait, held].map(|time| doing::to_digits(time, time, 3));
+    format!(
+        "A request takes about {}, on average: it waits {} {for_what}, and then has a thread for {}.",
+        brief(wait + held),
+        brief(wait),
+        brief(held)
+    )
+}
+
+/// How long a request waits for a thread, if it does, in a Puma before 7 that has accepted all
+/// connections, of which each has a request under way: it serves ten of a connection in a row while others
+/// wait. `mean`: how long a request waits on average.
+fn turn_wait(seen: &WatchEvidence, mean: Nanos) -> Option<Nanos> {
+    /// So many connections may be without a request.
+    const FEW: f64 = 0.1;
+    let is_old = seen.major().is_some_and(|major| major <= 6);
+    let do_wait_inside = seen.in_kernel() == Some(0) && seen.waiting() > 0;
+    let out = f64::from(seen.requests_out()?);
+    let are_kept = seen.closed? * IN_A_ROW < seen.rate_now()?;
+    let do_send_at_once = seen.connections.is_some_and(|open| open - out <= FEW * open);
+    let is_even = uneven::where_most_wait(seen).is_none();
+    let are_turns = is_old && do_wait_inside && are_kept && do_send_at_once && is_even;
+    are_turns.then(|| mean * IN_A_ROW as u64)
+}
+
+/// The same in words, after a sentence that says how long one waits on average.
+fn in_turns(each: Nanos) -> String {
+    format!(
+        "Probably only about 1 in 10 requests waits for a thread, for about {}: Puma before 7 serves ten of a \
+         connection in a row.",
+        brief(each)
+    )
+}
+
+/// What spreads the wait of some over all requests, with a Puma that serves several of a connection in a
+/// row. `mean`: how long a request waits on average. `each`: how long those wait that do.
+fn newer_puma(mean: Nanos, each: Nanos) -> String {
+    format!(
+        "Puma 7 or later: it lets requests take turns, so that each waits about {} for a thread, and none \
+         {}; Puma before it serves ten of a connection in a row.",
+        brief(mean),
+        brief(each)
+    )
 }
 
 /// `max_fast_inline`, which Puma 7 has no more.

@@ -13,7 +13,14 @@ pub(super) fn is_so(seen: &WatchEvidence) -> bool {
     seen.still >= Some(STANDSTILL)
 }
 
+pub(super) fn in_short(seen: &WatchEvidence) -> String {
+    format!("No request has begun for {}.", how_long(seen))
+}
+
 pub(super) fn sentence(seen: &WatchEvidence) -> String {
-    let seconds = number::or_none(seen.still, |still| number::fixed(still, 0));
-    format!("No request has begun for {seconds} s: requests hold every thread that long.")
+    format!("No request has begun for {}: requests hold every thread that long.", how_long(seen))
+}
+
+fn how_long(seen: &WatchEvidence) -> String {
+    format!("{} s", number::or_none(seen.still, |still| number::fixed(still, 0)))
 }

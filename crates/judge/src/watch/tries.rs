@@ -5,7 +5,8 @@ use model::{CpuUsage, Limit, Nanos, number};
 use super::evidence::{Backend, WatchEvidence, WatchedWorker};
 use super::idle::{self, Held};
 use super::limit::{Found, Unseen};
-use super::{doing, locks, other_server, shared, uneven};
+use super::doing::TurnTimes;
+use super::{doing, locks, other_server, shared, turns_at, uneven};
 use crate::limits::inside_app::is_beside_the_pool;
 use crate::next::cpus_in_words;
 use crate::words::{brief, capitalised, listed, tenths};
@@ -93,7 +94,8 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
     let pool = doing::likely_pool(seen);
     if pool.is_some_and(|pool| pool.is_probable) {
         let pool = larger_pool(seen);
-        let remedy = format!("{pool}; more threads would only wait, too.");
+        let gain = without_turns(seen, doing::turns_in_a_pool(seen));
+        let remedy = format!("{pool}{gain}. More threads would only wait, too.");
         return std::iter::once(remedy).chain(printed_stacks(seen)).collect();
     }
     let mut lines = Vec::new();
@@ -198,16 +200,43 @@ fn watch_what_is_asked(seen: &WatchEvidence) -> String {
 }
 
 /// ` Twice as many answer at most 198 requests per second (now 99).`: no more than there are requests for
-/// them, each as long as now, nor than the CPUs allow; `None` if a limit is not known, as where other
-/// programs use the CPUs up, or if it is no more.
+/// them, each as long as now, nor than the CPUs allow; `None` if a limit is not known, or if it is no
+/// more.
 fn with_twice_the_threads(seen: &WatchEvidence) -> Option<String> {
+    let slots = f64::from(seen.slots().filter(|slots| *slots > 0)?);
+    let in_flight = f64::from(seen.busy_or_taken()? + seen.waiting());
+    let for_each = in_flight / slots;
+    let at_most = times_by_cpus(seen, for_each.min(2.0))?;
+    // So many threads that each of the requests has one.
+    let is_enough_for_all = for_each > 2.0 && times_by_cpus(seen, for_each) == Some(for_each);
+    let for_all = is_enough_for_all.then(|| {
+        format!("; with {in_flight:.0} none of the requests that are here now would wait")
+    });
+    Some(format!(
+        " Twice as many answer {}{}.",
+        at_most_in_words(seen, at_most)?,
+        for_all.unwrap_or_default()
+    ))
+}
+
+/// `: at most 143 requests per second then (now 78.4)`: if none had to wait for its turn, and the rest
+/// took as long as now. Empty where that is not known, or no more.
+fn without_turns(seen: &WatchEvidence, turns: Option<TurnTimes>) -> String {
+    let at_most = || {
+        let turns = turns.filter(|turns| turns.has > Nanos::ZERO && seen.waiting() > 0)?;
+        let times = turns.in_thread().as_secs_f64() / turns.has.as_secs_f64();
+        at_most_in_words(seen, times_by_cpus(seen, times)?)
+    };
+    at_most().map_or_else(String::new, |at_most| format!(": {at_most} then"))
+}
+
+/// So many times the requests, or as many as the CPUs allow; `None` if a limit is not known, as where
+/// other programs use the CPUs up, or if it is not clearly more than now.
+fn times_by_cpus(seen: &WatchEvidence, times: f64) -> Option<f64> {
     const WORTH_IT: f64 = 1.1;
     const USED_UP: f64 = 0.9;
     /// So many CPUs used by others matter.
     const NOTABLE: f64 = 0.5;
-    let rate = seen.rate_now()?;
-    let slots = f64::from(seen.slots().filter(|slots| *slots > 0)?);
-    let in_flight = f64::from(seen.busy_or_taken()? + seen.waiting());
     let cpu = seen.cpu.filter(|cpu| *cpu > 0.0)?;
     let others = seen.busy_cpus.map_or(0.0, |busy| (busy - cpu).max(0.0));
     // How much of them the server would get then is the kernel's to share out.
@@ -216,20 +245,26 @@ fn with_twice_the_threads(seen: &WatchEvidence) -> Option<String> {
     }
     let processes = if seen.is_ruby { seen.workers.len() as f64 } else { f64::INFINITY };
     let cpus = (seen.cpus? - others).min(processes);
-    let times = (in_flight / slots).min(2.0).min(cpus / cpu);
-    // So many threads that each of the requests has one.
-    let is_enough_for_all = in_flight > 2.0 * slots && in_flight / slots <= cpus / cpu;
-    let for_all = is_enough_for_all.then(|| {
-        format!("; with {in_flight:.0} none of the requests that are here now would wait")
-    });
-    (times >= WORTH_IT).then(|| {
-        format!(
-            " Twice as many answer at most {} requests per second (now {}){}.",
-            number::rate_in_words(rate * times),
-            number::rate_in_words(rate),
-            for_all.unwrap_or_default()
-        )
-    })
+    Some(times.min(cpus / cpu)).filter(|times| *times >= WORTH_IT)
+}
+
+/// `at most 198 requests per second (now 99)`
+fn at_most_in_words(seen: &WatchEvidence, times: f64) -> Option<String> {
+    let rate = seen.rate_now()?;
+    Some(format!(
+        "at most {} requests per second (now {})",
+        number::rate_in_words(rate * times),
+        number::rate_in_words(rate)
+    ))
+}
+
+/// ` (now about 25 ms a request)`: how long each has a lock that is always in use, in as many workers as
+/// have requests, each with its own. Empty where the rate is not known.
+fn time_under_lock(seen: &WatchEvidence, limit: &Limit) -> String {
+    let Limit::InsideApp { workers, .. } = limit else { return String::new() };
+    let Some(rate) = seen.rate_now().filter(|_| seen.waiting() > 0) else { return String::new() };
+    let each = doing::rounded(Nanos::from_secs_f64(f64::from(*workers) / rate));
+    format!(" (now about {} a request)", doing::roughly(each))
 }
 
 /// The command that applies queueing theory to this service time, CPU time and load.
@@ -431,11 +466,15 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
                     )
                 },
             );
-            let remedy = format!(
-                "for a pool: {POOL}. For a lock: hold it for less time; more threads would only wait, \
-                 too, and more workers help if each has a lock of its own (a Mutex)."
+            let turns = locked.as_ref().and_then(|locked| turns_at(seen, locked));
+            let of_pool = format!("if it is a pool: {POOL}{}.", without_turns(seen, turns));
+            let of_lock = format!(
+                "if it is a lock: hold it for less time{}; more workers help if each has a lock of its own \
+                 (a Mutex). More threads would only wait, too.",
+                time_under_lock(seen, limit)
             );
-            return called.into_iter().chain([remedy]).chain(printed_stacks(seen)).collect();
+            let remedies = called.into_iter().chain([of_pool, of_lock]);
+            return remedies.chain(printed_stacks(seen)).collect();
         }
         Limit::Threads { .. }
         | Limit::MoreThanStated { .. }

@@ -310,13 +310,13 @@ pub(super) fn since(seen: &WatchEvidence, found: &Found, wait: Option<Nanos>) ->
         format!("requests waited at every look in the {} watched", brief(seen.watched))
     } else if span.is_from_start || is_early {
         // It takes some looks to see what waits, and nothing is known of the time before them.
-        format!("requests waited at every look of the last {length}, or for longer")
+        format!("requests have waited for {length} or longer")
     } else {
         format!("requests have waited for {length}")
     };
     let trend = match span.trend {
-        None => "too short to say whether it grows".to_owned(),
-        Some(0.0) => "steady".to_owned(),
+        None => "too short to say whether they grow in number".to_owned(),
+        Some(0.0) => "their number is steady".to_owned(),
         Some(by) => {
             let change = if by > 0.0 { "more" } else { "fewer" };
             format!("{} {change} wait each second", number::rate_in_words(by.abs()))

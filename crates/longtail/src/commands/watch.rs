@@ -11,7 +11,7 @@ use model::{Clock as _, Nanos, SystemClock};
 use probe::sampler::Observation;
 use report::{Width, number};
 use serde_json::Value;
-use watch::{AnswerLine, StatisticsSource, WatchBoard, WatchEnd, WatchTarget};
+use watch::{AnswerLine, LineKind, StatisticsSource, WatchBoard, WatchEnd, WatchTarget};
 
 use crate::args::WatchArgs;
 use crate::exit::{Exit, Mistake};
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &WatchArgs, resolver: &Resolver) -> Result<Exit, Mistake
     if end != WatchEnd::Server {
         board.close(clock.now());
     }
-    answer.print(args, &board, end, is_drawn);
+    answer.print(args, &board, end);
     // A watch without a length is meant to be ended by the user.
     let is_early = args.length.is_some() && interrupt.load(Ordering::Relaxed);
     Ok(Exit::Interrupted.if_so(is_early))
@@ -121,8 +121,8 @@ impl WatchAnswer<'_> {
         answer
     }
 
-    /// Prints what a finished watch has seen. `was_drawn`: whether a screen has shown it before.
-    fn print(&self, args: &WatchArgs, board: &WatchBoard, end: WatchEnd, was_drawn: bool) {
+    /// Prints what a finished watch has seen.
+    fn print(&self, args: &WatchArgs, board: &WatchBoard, end: WatchEnd) {
         if args.output.is_json() {
             let answer = self.json(board, Some(end), args.full);
             let text = if args.lines { format!("{answer}\n") } else { format!("{answer:#}\n") };
@@ -134,10 +134,6 @@ impl WatchAnswer<'_> {
         let rows = TerminalSize::of(io::stdout()).ok().map(|size| usize::from(size.rows));
         // The prompt takes a line, too.
         let scrolls_off = rows.is_some_and(|rows| rows > 0 && (args.full || lines.len() >= rows));
-        // In the order that the screen had; these lines may be more than it showed.
-        let was_too_low =
-            was_drawn && rows.is_some_and(|rows| self.lines(board, None, width).len() >= rows);
-        let lines = if was_too_low { watch::details_last(lines) } else { lines };
         let mut text: String = lines.into_iter().map(|line| line.text + "\n").collect();
         if args.full {
             text.push('\n');
@@ -265,12 +261,13 @@ impl Viewer<'_> {
             let mut lines = self.answer.lines(board, None, width);
             if screen.is_full {
                 // The evidence would leave no room for the figures.
-                let answer = lines.iter().rposition(AnswerLine::is_bold).map_or(0, |last| last + 1);
+                let is_answer = |line: &AnswerLine| line.kind != LineKind::Plain;
+                let answer = lines.iter().rposition(is_answer).map_or(0, |last| last + 1);
                 lines.truncate(answer);
                 lines.push(AnswerLine::plain(""));
                 lines.extend(watch::all_figures(board, width).lines().map(AnswerLine::plain));
             }
-            screen.draw(lines)?;
+            screen.draw(&lines)?;
         }
         Ok(false)
     }
