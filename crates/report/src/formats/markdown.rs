@@ -17,7 +17,7 @@ const ROWS: usize = 24;
 
 /// The whole report.
 pub(crate) fn whole(report: &ReportTree) -> String {
-    let mut parts = vec![fenced("sh", &without_output(&report.command_line))];
+    let mut parts = vec![fenced("sh", &without_own_paths(&without_output(&report.command_line)))];
     let runs = report.table.rows.len();
     if runs > ROWS {
         parts.push(format!("A row for each of the {runs} runs: `longtail report --full`\n"));
@@ -26,8 +26,10 @@ pub(crate) fn whole(report: &ReportTree) -> String {
         parts.extend(meaning_of_marks(report));
     }
     parts.extend(report.sections.iter().filter(|section| !section.is_detail).map(section));
-    // The servers of a comparison: long lines with paths that are gone. One command repeats it all.
-    let facts = report.facts.iter().filter(|fact| fact.name != "commands");
+    // The servers of a comparison are long lines with paths that are gone; one command repeats it all.
+    // How its blocks were run stands above its figures.
+    let is_shown = |fact: &&NamedFact| !["commands", "blocks"].contains(&&*fact.name);
+    let facts = report.facts.iter().filter(is_shown);
     let facts: Vec<NamedFact> = facts.cloned().collect();
     parts.push(fenced("text", text::facts(&facts, Width::ANY).trim_end()));
     parts.push(format!("total time {}\n", number::elapsed(report.total_time)));
@@ -55,6 +57,66 @@ fn without_output(line: &str) -> String {
         }
     }
     kept.join(" ")
+}
+
+/// A command line without what paths tell of whoever typed it. Of the checkouts of `--puma` the parts stay
+/// that tell them apart, which others can type as versions, and a comment says what they were; a home folder
+/// is `~`.
+fn without_own_paths(line: &str) -> String {
+    let mut checkouts = None;
+    let mut is_value_of_puma = false;
+    let words = text::shell_words(line).into_iter().map(|word| {
+        let value = if std::mem::replace(&mut is_value_of_puma, word == "--puma") {
+            Some(word)
+        } else {
+            word.strip_prefix("--puma=")
+        };
+        match value.and_then(|value| Some((value, last_parts(value)?))) {
+            Some((value, parts)) => {
+                checkouts = Some(parts.clone());
+                word.replace(value, &parts)
+            }
+            None => with_tilde(word),
+        }
+    });
+    let line = words.collect::<Vec<_>>().join(" ");
+    match checkouts {
+        Some(parts) if parts.contains(',') => format!("{line}\n# {parts}: paths of checkouts"),
+        Some(parts) => format!("{line}\n# {parts}: the path of a checkout"),
+        None => line,
+    }
+}
+
+/// `6.6.1,8.0.2` of `/srv/pumas/6.6.1,/srv/pumas/8.0.2`: paths without the folders that all are in. `None` of
+/// what is not only paths.
+fn last_parts(paths: &str) -> Option<String> {
+    let is_path = |path: &str| {
+        ["/", "~/", "./", "../"].iter().any(|begin| path.starts_with(begin))
+            && !path.contains(['\'', '"', ' '])
+    };
+    let each: Vec<Vec<&str>> = paths
+        .split(',')
+        .map(|path| is_path(path).then(|| path.trim_end_matches('/').split('/').collect()))
+        .collect::<Option<_>>()?;
+    let fewest = each.iter().map(Vec::len).min()?;
+    let is_shared = |at: &usize| each.iter().all(|parts| parts[*at] == each[0][*at]);
+    let shared = (0..fewest - 1).take_while(is_shared).count();
+    let parts = each.iter().map(|parts| parts[shared..].join("/"));
+    Some(parts.collect::<Vec<_>>().join(","))
+}
+
+/// A word of a command line in which each path below a home folder begins with `~`.
+fn with_tilde(word: &str) -> String {
+    const BEFORE_A_PATH: [char; 5] = ['=', ',', ' ', '\'', '"'];
+    let shown = |path: &str| {
+        let below = ["/home/", "/Users/"].iter().find_map(|homes| path.strip_prefix(homes));
+        let below = below.and_then(|below| Some(below.split_once('/')?.1));
+        match below.or_else(|| path.strip_prefix("/root/")) {
+            Some(rest) => format!("~/{rest}"),
+            None => path.to_owned(),
+        }
+    };
+    word.split_inclusive(BEFORE_A_PATH).map(shown).collect()
 }
 
 /// What the marks in the table of runs mean, if there are any, and what `A'` is.
@@ -200,6 +262,31 @@ mod tests {
         let kept = "longtail compare -t5:5 --arm '' --arm '-k' -- puma -o x --json";
         assert_eq!(without_output(typed), kept);
         assert_eq!(without_output("longtail load http://h/ -o"), "longtail load http://h/");
+    }
+
+    #[test]
+    fn a_command_to_repeat_says_nothing_of_the_paths_of_whoever_typed_it() {
+        let of = without_own_paths;
+        assert_eq!(
+            of("longtail compare -w2 --puma /home/me/pumas/6.6.1,/home/me/pumas/8.0.2 --arm ''"),
+            "longtail compare -w2 --puma 6.6.1,8.0.2 --arm ''\n# 6.6.1,8.0.2: paths of checkouts"
+        );
+        assert_eq!(
+            of("longtail sweep --puma=~/src/6.6.1/bin/puma,~/src/8.0.2/bin/puma"),
+            "longtail sweep --puma=6.6.1/bin/puma,8.0.2/bin/puma\n# 6.6.1/bin/puma,8.0.2/bin/puma: paths of checkouts"
+        );
+        assert_eq!(
+            of("longtail sweep --puma /srv/8.0.2/ -t5:5"),
+            "longtail sweep --puma 8.0.2 -t5:5\n# 8.0.2: the path of a checkout"
+        );
+        let versions = "longtail compare --puma 6.6.1,8.0.2 --url http://127.0.0.1:9292/root/x";
+        assert_eq!(of(versions), versions);
+        assert_eq!(
+            of(
+                "longtail compare --arm 'old=--puma /home/me/puma6' -C /root/app/puma.rb /srv/config.ru"
+            ),
+            "longtail compare --arm 'old=--puma ~/puma6' -C ~/app/puma.rb /srv/config.ru"
+        );
     }
 
     #[test]
