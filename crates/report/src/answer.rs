@@ -473,7 +473,8 @@ impl<'a> AnswerLayout<'a> {
         let room = (lines + runs.saturating_sub(ROWS)).saturating_sub(opening.lines().count());
         // Of a sweep one reason says what the limit is, and the next why some requests wait longer.
         let main_reasons = if self.summary.command == "sweep" && is_by_run { 2 } else { 1 };
-        let mut parts = AnswerParts { doubts: DOUBTS, main_reasons, ..AnswerParts::ALL };
+        let doubts = DOUBTS.max(self.bad_doubts());
+        let mut parts = AnswerParts { doubts, main_reasons, ..AnswerParts::ALL };
         // What was interrupted always says how to go on.
         let least = usize::from(self.summary.interrupted);
         // Leave out doubts and commands, one at a time, until the answer fits.
@@ -487,14 +488,17 @@ impl<'a> AnswerLayout<'a> {
                 let reasons = if self.summary.comparison.is_some() { 1 } else { parts.reasons };
                 return AnswerParts { reasons, ..parts };
             }
-            let is_last_bad_doubt = parts.doubts == 1 && self.has_bad_doubt();
+            let has_bad_doubts_alone = parts.doubts > 0 && parts.doubts <= self.bad_doubts();
             // The first command settles what the conclusion leaves open, so it is left out last; but
             // what a comparison concludes stands, as far as nothing speaks against it.
             if parts.commands > 1 && parts.commands >= parts.doubts || parts.doubts == 0 {
                 parts.commands -= 1;
-            } else if is_last_bad_doubt && parts.reasons > 1 {
+            } else if has_bad_doubts_alone && parts.reasons > 1 {
                 parts.reasons = 1;
-            } else if is_last_bad_doubt && parts.commands > 0 && self.summary.comparison.is_some() {
+            } else if has_bad_doubts_alone
+                && parts.commands > 0
+                && self.summary.comparison.is_some()
+            {
                 parts.commands -= 1;
             } else {
                 parts.doubts -= 1;
@@ -598,9 +602,11 @@ impl<'a> AnswerLayout<'a> {
         self.summary.trust.iter().any(|line| line.mark == Grade::Passed)
     }
 
-    /// Whether the worst doubt is so bad that a further reason leaves before it.
-    fn has_bad_doubt(&self) -> bool {
-        self.doubts_and_after().next().is_some_and(|line| line.mark >= Grade::Doubtful)
+    /// How many doubts are so bad that a further reason leaves before them: of a comparison, where many
+    /// figures depend on each, all that are bad.
+    fn bad_doubts(&self) -> usize {
+        let bad = self.doubts_and_after().filter(|line| line.mark >= Grade::Doubtful).count();
+        if self.summary.comparison.is_some() { bad } else { bad.min(1) }
     }
 
     /// How many lines of trust are doubts, or stand below one.
