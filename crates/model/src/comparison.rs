@@ -19,7 +19,7 @@ use crate::{Diagnostic, Environment, Nanos, Run, ServerFacts, ServerUse};
 
 pub use self::analysis::{
     ArmRanking, ComparedMetric, ComparisonDoubt, ComparisonFindings, ComparisonVerdict, Difference,
-    decision, excludes_zero,
+    WidenedInterval, decision, excludes_zero,
 };
 pub use self::metric::{Metric, MissingFigure};
 pub use self::plan::{

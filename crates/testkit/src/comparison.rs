@@ -349,6 +349,7 @@ fn played(arms: &[(&str, &[&str], ArmLaw)], blocks: u32) -> ComparisonStudy {
         blocks: ComparisonBlocks::Fixed(blocks),
         gates: Vec::new(),
         gates_chosen_later: false,
+        gates_before_runs: Vec::new(),
         margin: 0.05,
         seed: 7,
         cool_down: true,

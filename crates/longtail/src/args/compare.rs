@@ -358,6 +358,7 @@ impl CompareArgs {
             blocks: self.blocks.map_or(ComparisonBlocks::UntilDecided, ComparisonBlocks::Fixed),
             gates: self.gates.clone(),
             gates_chosen_later: false,
+            gates_before_runs: Vec::new(),
             margin: self.margin,
             seed: self.seed,
             // Each run has a server of its own.

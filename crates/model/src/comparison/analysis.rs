@@ -4,8 +4,9 @@
 //! Runs of the same block are compared: d = ln(B / A), or B - A for shares. The deciding metrics
 //! share the chance of a false alarm of each look (Holm, Scandinavian Journal of Statistics 6,
 //! 1979). So do the other metrics, which are tested once, at the end: all of them where a control
-//! runs, and the 99th percentile where the best arm at a rate is asked for. Each interval belongs to its
-//! test: it excludes 0 exactly if the test does.
+//! runs, and the 99th percentile where the best arm at a rate is asked for. One of them that is chosen to
+//! decide after the runs stays among them: its figures were known. Each interval belongs to its test: it
+//! excludes 0 exactly if the test does.
 //!
 //! An overloaded run has no response times, as they grow for as long as it lasts. They are longer than
 //! any that were measured, and that is enough for a test by ranks: where runs of only one of two arms
@@ -116,10 +117,14 @@ pub struct Difference {
     pub at_least: Option<f64>,
     /// The chance that the interval misses the difference.
     pub level: f64,
-    /// Whether the interval was visibly widened to what the throughputs show of a difference of
-    /// means: by more than a fifth of the margin.
+    /// If the interval was visibly widened to what the throughputs show of a difference of means, by
+    /// more than a fifth of the margin: of what it was made.
     #[serde(skip)]
-    pub reaches_throughput: bool,
+    pub widened: Option<WidenedInterval>,
+    /// Whether it is certain that there is a difference, though the control may show as much: every
+    /// block has it in the same direction, and the control does not certainly differ from the base.
+    #[serde(skip)]
+    pub is_in_every_block: bool,
     /// A difference up to this does not matter.
     #[serde(skip)]
     pub margin: f64,
@@ -132,6 +137,16 @@ pub struct Difference {
     /// If it cannot be told, about how many blocks would show a difference of the margin, or that a
     /// small difference is within the margin; `None` if more than a thousand.
     pub blocks_needed: Option<u32>,
+}
+
+/// The two intervals of a difference of means that one which has both was made of, as shares of the
+/// base's figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WidenedInterval {
+    /// By the means that were measured.
+    pub by_means: [f64; 2],
+    /// By the throughputs, of which the means follow by Little's law: as wide as the other.
+    pub by_throughputs: [f64; 2],
 }
 
 /// A metric and the arms' figures.
@@ -469,20 +484,24 @@ enum TestFamily {
 impl TestFamily {
     /// The family of a metric; `None` if it is only shown.
     fn of(plan: &ComparisonPlan, metric: Metric) -> Option<TestFamily> {
+        // Without a control, that many tests would raise false alarms; and only one metric decides which
+        // arm is best.
+        let tests_others = plan.control && plan.question != ComparisonQuestion::Best;
+        // A metric that was chosen when its figures were known is as certain as it was among the others.
+        let deciding = if tests_others { plan.planned_to_decide() } else { plan.deciding() };
+        let is_chosen = plan.deciding().contains(&metric);
         match metric {
-            _ if plan.deciding().contains(&metric) => Some(TestFamily::Deciding),
+            _ if deciding.contains(&metric) => Some(TestFamily::Deciding),
             Metric::Failed => Some(TestFamily::Failed),
             // In a closed loop the connections decide how long the slowest wait.
             Metric::P99 if plan.question == ComparisonQuestion::Best && !plan.is_closed_loop() => {
                 Some(TestFamily::Tail)
             }
-            // Only one metric decides which arm is best.
-            _ if plan.question == ComparisonQuestion::Best => None,
+            _ if !tests_others => None,
+            _ if is_chosen => Some(TestFamily::Others),
             // In an open loop, throughput is the offered rate.
             Metric::Throughput if !plan.is_closed_loop() => None,
             Metric::Slow | Metric::Workers => None,
-            // Without a control, that many tests would raise false alarms.
-            _ if !plan.control => None,
             _ => Some(TestFamily::Others),
         }
     }
@@ -751,6 +770,12 @@ impl ArmSamples {
         changes.filter(|change| change * direction > margin).count() as u32
     }
 
+    /// Whether the change has the same direction in every block.
+    fn is_in_every_block(&self, pair: ArmPair) -> bool {
+        let changes = self.changes(pair);
+        changes.iter().all(|change| *change > 0.0) || changes.iter().all(|change| *change < 0.0)
+    }
+
     /// The p-value of the difference; 1 if a run has no figure.
     fn p_value(&self, pair: ArmPair, by: RunsCompared) -> f64 {
         if self.missing(pair).is_some() { 1.0 } else { self.ranks(pair, by).p_value() }
@@ -805,7 +830,8 @@ impl ArmSamples {
             interval: interval.map(|ends| ends.map(part)),
             at_least: None,
             level: part(level),
-            reaches_throughput: false,
+            widened: None,
+            is_in_every_block: self.is_in_every_block(pair),
             margin,
             verdict: ComparisonVerdict::CannotTell,
             doubt: Some(ComparisonDoubt::Noise),
@@ -889,9 +915,13 @@ impl Difference {
         let [verdict, other] = [estimate, by_throughput(estimate)]
             .map(|estimate| ComparisonVerdict::of(Metric::Mean, interval, estimate, margin));
         let is_told = verdict == other && verdict != ComparisonVerdict::CannotTell;
+        let is_visible = (low - interval[0]).max(interval[1] - high) > margin / 5.0;
         Difference {
             interval: Some(interval.map(|end| rounded(end, 1e5))),
-            reaches_throughput: (low - interval[0]).max(interval[1] - high) > margin / 5.0,
+            widened: is_visible.then_some(WidenedInterval {
+                by_means: [low, high],
+                by_throughputs: [low, high].map(by_throughput),
+            }),
             verdict: if is_told { verdict } else { ComparisonVerdict::CannotTell },
             doubt: (!is_told).then_some(ComparisonDoubt::ShortRuns),
             smallest: None,
@@ -933,6 +963,8 @@ impl Difference {
         }
         let doubt = Some(ComparisonDoubt::Control);
         let smallest = Some(low.abs().max(high.abs()));
-        Difference { verdict: ComparisonVerdict::CannotTell, doubt, smallest, ..self }
+        let is_in_every_block = self.is_in_every_block && !excludes_zero([low, high]);
+        let verdict = ComparisonVerdict::CannotTell;
+        Difference { is_in_every_block, verdict, doubt, smallest, ..self }
     }
 }

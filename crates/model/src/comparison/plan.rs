@@ -45,6 +45,10 @@ pub struct ComparisonPlan {
     /// choose what is clear by chance, so that is said.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gates_chosen_later: bool,
+    /// The metrics that were to decide before those were chosen: only these have tests of their own, so
+    /// that choosing another metric makes no figure more certain than it was. Empty if none were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates_before_runs: Vec<Metric>,
     /// `--margin`: a difference up to this does not matter; .05 is 5 %.
     pub margin: f64,
     /// Chooses the order of the arms in each block.
@@ -318,6 +322,12 @@ impl ComparisonPlan {
         arm.map_or_else(|| letter.to_owned(), |arm| self.called(arm))
     }
 
+    /// The metrics that were to decide before the first run.
+    pub(super) fn planned_to_decide(&self) -> Vec<Metric> {
+        let planned = self.gates_before_runs.clone();
+        if planned.is_empty() { self.deciding() } else { planned }
+    }
+
     /// The metrics that decide.
     pub fn deciding(&self) -> Vec<Metric> {
         match self.question {
@@ -531,6 +541,7 @@ pub(super) mod tests {
             blocks: ComparisonBlocks::UntilDecided,
             gates: Vec::new(),
             gates_chosen_later: false,
+            gates_before_runs: Vec::new(),
             margin: 0.05,
             seed: 1,
             cool_down: true,

@@ -249,6 +249,50 @@ fn an_overloaded_run_counts_as_slower_than_any_other() {
     assert_eq!((difference.verdict, difference.doubt), (cannot_tell, Some(doubt)));
 }
 
+/// Whoever has seen the figures may choose what is clear by chance.
+#[test]
+fn a_metric_that_is_chosen_after_the_runs_is_no_more_certain_than_before() {
+    let planned = fixed(8);
+    let chosen = ComparisonPlan {
+        gates: vec![Metric::P99],
+        gates_chosen_later: true,
+        gates_before_runs: planned.deciding(),
+        ..planned.clone()
+    };
+    for seed in 1..=50 {
+        let law = Law { noise: 0.05, effect: 0.08, ..EQUAL };
+        let [before, after] = [&planned, &chosen].map(|plan| conducted(plan, law, seed));
+        for metric in [Metric::Mean, Metric::P99, Metric::Cpu] {
+            let [before, after] =
+                [&before, &after].map(|found| found.metric(metric).unwrap().differences.clone());
+            assert_eq!(before, after, "seed {seed}, {metric}");
+        }
+        assert!(after.metric(Metric::P99).unwrap().decides);
+    }
+}
+
+/// It is certain that there is one where every block has it, and the control has none of its own.
+#[test]
+fn a_difference_within_the_noise_of_the_control_has_its_direction_in_every_block() {
+    let found = |control: [f64; 8]| {
+        let figures = move |metric: Metric, block: u32, arm: usize| {
+            let base = 1.0 + 0.001 * f64::from(block);
+            let of_metric = match arm {
+                0 => base,
+                1 => base * 1.1,
+                _ => base * control[block as usize - 1],
+            };
+            Some(Ok(if metric == Metric::Mean { of_metric } else { 1.0 }))
+        };
+        let found = ComparisonFindings::of_figures(&fixed(8), 8, &figures);
+        let mean = found.metric(Metric::Mean).unwrap().differences[0].clone();
+        assert_eq!(mean.doubt, Some(ComparisonDoubt::Control), "{mean:?}");
+        mean.is_in_every_block
+    };
+    assert!(found([0.7, 1.4, 0.8, 1.3, 0.75, 1.35, 0.9, 1.2]));
+    assert!(!found([1.09, 1.12, 1.08, 1.11, 1.09, 1.1, 1.12, 1.1]), "something drifts");
+}
+
 #[test]
 fn a_difference_that_the_control_also_shows_is_not_real() {
     // The control is as far from the base as B is.

@@ -34,7 +34,11 @@ pub(super) fn asked_anew(mut study: Study, args: &ReportArgs) -> Result<Study, M
         if !args.gates.is_empty() {
             let before = comparison.plan.deciding();
             comparison.plan.gates.clone_from(&args.gates);
-            comparison.plan.gates_chosen_later |= comparison.plan.deciding() != before;
+            let is_another = comparison.plan.deciding() != before;
+            if is_another && !comparison.plan.gates_chosen_later {
+                comparison.plan.gates_before_runs = before;
+            }
+            comparison.plan.gates_chosen_later |= is_another;
         }
         comparison.command_line = command_that_asks(comparison, args).into();
     }
