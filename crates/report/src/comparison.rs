@@ -6,13 +6,14 @@ use std::collections::BTreeSet;
 use judge::named_runs::NamedRun;
 use model::comparison::{
     ArmPlan, ComparedMetric, ComparisonBlocks, ComparisonDoubt, ComparisonLoad, ComparisonPlan,
-    ComparisonQuestion, ComparisonVerdict, Decision, Difference, Metric, SizeLook, decision,
-    excludes_zero, median,
+    ComparisonQuestion, ComparisonRun, ComparisonVerdict, Decision, Difference, Metric, SizeLook,
+    decision, excludes_zero, median,
 };
 use model::{ComparisonStudy, MaskedText, Nanos, Stop};
 
 use crate::labels;
 use crate::number::{self, count_of};
+use crate::text::columns_of;
 use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
 use judge::Grade;
 use judge::trust::TrustLine;
@@ -45,7 +46,7 @@ pub(crate) fn summary(study: &ComparisonStudy) -> SummaryComparison {
     }
     SummaryComparison {
         setup: setup(study),
-        method: method(study),
+        method: format!("{} · {}", method(study), decides(study)),
         reasons: reasons::of(study, &figures),
         few_responses: few_responses(study, &figures),
         events: events::of(study),
@@ -94,7 +95,7 @@ pub(crate) fn tables_left_out(summary: &SummaryComparison) -> Vec<DataTable> {
     if is_size_search(summary) {
         vec![table(summary, false)]
     } else if pairs::are_combinations(summary) {
-        vec![table(summary, false), pairs::by_change(summary, true)]
+        pairs::others_in_short(summary).into_iter().chain(pairs::intervals(summary)).collect()
     } else {
         Vec::new()
     }
@@ -327,10 +328,12 @@ fn leaves(row: &ComparedMetric) -> u8 {
     }
 }
 
-/// The arms and how they were measured, a line each.
+/// The arms and how they were measured, a line each: what a reader needs to read the table. How the
+/// blocks were run is in a full report.
 pub(crate) fn measured(study: &ComparisonStudy) -> Vec<String> {
     let mut lines = arms(study);
-    lines.push(format!("{} · {}", load(study), method(study)));
+    let blocks = format!("{}, {} a run", blocks(study), length(study));
+    lines.push(labels::joined([load(study), blocks, decides(study)].map(Some)));
     lines
 }
 
@@ -347,6 +350,8 @@ fn load(study: &ComparisonStudy) -> String {
 /// What all arms share, and below it each arm of a few.
 fn arms(study: &ComparisonStudy) -> Vec<String> {
     const MOST: usize = 4;
+    /// The columns of a terminal.
+    const ONE_LINE: usize = 80;
     let plan = &study.plan;
     let count = plan.arms.len();
     let servers: Vec<String> = (0..count).map(|at| server(study, at)).collect();
@@ -355,12 +360,18 @@ fn arms(study: &ComparisonStudy) -> Vec<String> {
     let is_one_size = sizes.iter().all(|size| *size == sizes[0]);
     let mut lines = Vec::new();
     let are_named = is_one_size && names_tell_servers(study);
-    let common = labels::joined([
-        is_one_server.then(|| servers[0].clone()),
-        (are_named && !is_one_server).then(|| distinct(&servers).join("; ")),
-        is_one_size.then(|| sizes[0].clone()),
-        shared_sleep(plan),
-    ]);
+    let common = |size: &str| {
+        labels::joined([
+            is_one_server.then(|| servers[0].clone()),
+            (are_named && !is_one_server).then(|| servers_in_words(&distinct(&servers))),
+            is_one_size.then(|| size.to_owned()),
+            shared_sleep(plan),
+        ])
+    };
+    let whole = common(&sizes[0]);
+    // A reader can multiply workers and threads.
+    let factors = sizes[0].split(" = ").next().unwrap_or_default();
+    let common = if columns_of(&whole) > ONE_LINE { common(factors) } else { whole };
     if !common.is_empty() {
         lines.push(common);
     }
@@ -397,6 +408,23 @@ fn names_tell_servers(study: &ComparisonStudy) -> bool {
     })
 }
 
+/// `Puma 6.6.1 and 8.0.2, Ruby 3.1.2` of `Puma 6.6.1, Ruby 3.1.2` and `Puma 8.0.2, Ruby 3.1.2`: what all
+/// have is said once.
+fn servers_in_words(servers: &[String]) -> String {
+    let parts = |server: &'_ String| -> Option<[String; 3]> {
+        let (versioned, rest) = server.split_once(", ").unwrap_or((server, ""));
+        let (name, version) = versioned.split_once(' ')?;
+        Some([name, version, rest].map(str::to_owned))
+    };
+    let all: Option<Vec<[String; 3]>> = servers.iter().map(parts).collect();
+    let is_alike = |all: &Vec<[String; 3]>| {
+        all.iter().all(|[name, _, rest]| *name == all[0][0] && *rest == all[0][2])
+    };
+    let Some(all) = all.filter(is_alike) else { return servers.join("; ") };
+    let versions: Vec<String> = all.iter().map(|[_, version, _]| version.clone()).collect();
+    labels::listed([format!("{} {}", all[0][0], listed(&versions)), all[0][2].clone()])
+}
+
 /// The different ones, in order.
 fn distinct(all: &[String]) -> Vec<String> {
     let mut different: Vec<String> = Vec::new();
@@ -428,11 +456,46 @@ fn name_with_commit(arm: &ArmPlan) -> String {
     }
 }
 
-/// The blocks, and which metrics decide.
-fn method(study: &ComparisonStudy) -> String {
+/// How long each run is.
+fn length(study: &ComparisonStudy) -> String {
+    labels::length(study.plan.arms[0].stream.stop)
+}
+
+/// `8 blocks`, `3 blocks, then interrupted`
+fn blocks(study: &ComparisonStudy) -> String {
+    let plan = &study.plan;
+    let ended = match plan.blocks {
+        _ if study.interrupted => ", then interrupted",
+        ComparisonBlocks::UntilDecided if study.whole_blocks() == plan.blocks.most() => {
+            " (the most)"
+        }
+        _ => "",
+    };
+    format!("{}{ended}", count_of(study.whole_blocks(), "block"))
+}
+
+/// `mean decides (*), margin 5 %`
+fn decides(study: &ComparisonStudy) -> String {
+    let plan = &study.plan;
+    let deciding: Vec<String> = plan.deciding().into_iter().map(summary::name).collect();
+    let verb = if deciding.len() == 1 { "decides" } else { "decide" };
+    // At a rate fewer threads may have a mean as good, and be turned down for their p99.
+    let is_of_tail = plan.question == ComparisonQuestion::Best
+        && !matches!(plan.load, ComparisonLoad::Closed { .. })
+        && !plan.deciding().contains(&Metric::P99);
+    let of_tail = if is_of_tail { ", then p99" } else { "" };
+    let chosen = if plan.gates_chosen_later { ", chosen after the runs" } else { "" };
+    format!(
+        "{} {verb} (*{chosen}){of_tail}, margin {} %",
+        listed(&deciding),
+        number::shortest((plan.margin * 1e4).round() / 100.0),
+    )
+}
+
+/// How the blocks were run, and what shares a chance of a false alarm.
+pub(crate) fn method(study: &ComparisonStudy) -> String {
     let plan = &study.plan;
     let stream = &plan.arms[0].stream;
-    let length = labels::length(stream.stop);
     let warm_up = if stream.warm_up > Nanos::ZERO {
         format!(" after {} of warm-up", number::span(stream.warm_up))
     } else {
@@ -443,39 +506,28 @@ fn method(study: &ComparisonStudy) -> String {
     } else {
         String::new()
     };
-    let deciding: Vec<String> = plan.deciding().into_iter().map(summary::name).collect();
-    let verb = if deciding.len() == 1 { "decides" } else { "decide" };
-    // At a rate fewer threads may have a mean as good, and be turned down for their p99.
-    let is_of_tail = plan.question == ComparisonQuestion::Best
-        && !matches!(plan.load, ComparisonLoad::Closed { .. })
-        && !plan.deciding().contains(&Metric::P99);
-    let of_tail = if is_of_tail { ", then p99" } else { "" };
-    let chosen = if plan.gates_chosen_later { ", chosen after the runs" } else { "" };
     let pairs = count_of(plan.pairs().len() as u64, "pair");
     let pairs = match plan.question {
         ComparisonQuestion::Change | ComparisonQuestion::Best => None,
         ComparisonQuestion::Settings => Some(format!("{pairs} that differ in one setting")),
         ComparisonQuestion::Pairs => Some(pairs),
     };
-    let pairs = pairs.map_or_else(String::new, |pairs| {
-        format!(" in each of {pairs}, which share one chance of a false alarm (Holm)")
+    let share = pairs.map(|pairs| format!("{pairs} share one chance of a false alarm (Holm)"));
+    let among = (plan.gates_chosen_later && plan.control).then(|| {
+        "what was chosen after the runs is tested with the metrics that do not decide".to_owned()
     });
-    let ended = match plan.blocks {
-        _ if study.interrupted => ", then interrupted",
-        ComparisonBlocks::UntilDecided if study.whole_blocks() == plan.blocks.most() => {
-            " (the most)"
-        }
-        ComparisonBlocks::UntilDecided if decision(plan, &study.runs) == Decision::Decided => {
-            ", until all was clear"
-        }
-        _ => "",
-    };
-    format!(
-        "{}{ended}: each arm once{control}, {length}{warm_up}, a fresh server each time, in balanced order · {} {verb} (*{chosen}){of_tail}{pairs}, margin {} %",
-        count_of(study.whole_blocks(), "block"),
-        judge::words::listed(&deciding),
-        number::shortest((plan.margin * 1e4).round() / 100.0),
-    )
+    let is_decided = matches!(plan.blocks, ComparisonBlocks::UntilDecided)
+        && !study.interrupted
+        && study.whole_blocks() < plan.blocks.most()
+        && decision(plan, &study.runs) == Decision::Decided;
+    let until = if is_decided { ", until all was clear" } else { "" };
+    let runs = format!(
+        "{}{until}: each arm once{control}, {}{warm_up}, a fresh server each time, in a balanced order (seed {})",
+        blocks(study),
+        length(study),
+        plan.seed,
+    );
+    [Some(runs), share, among].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// How many connections a closed loop had, or how an open loop's rate was chosen.
@@ -610,7 +662,7 @@ fn short_runs(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<Tr
     let row = summary.metric(Metric::Mean)?;
     let rates = summary.metric(Metric::Throughput)?;
     let connections = f64::from(summary.connections?);
-    let is_widened = row.differences.iter().any(|it| it.reaches_throughput);
+    let (of_pair, widened) = row.differences.iter().find_map(|it| Some((it, it.widened?)))?;
     let by_throughput = |letter: &str| Some(connections / rates.median(letter)? * 1e3);
     let of_arm = |arm: &SummaryArm| {
         let mean = row.median(&arm.letter)?;
@@ -618,14 +670,18 @@ fn short_runs(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<Tr
         Some(((mean / other).ln().abs(), arm.called.clone(), mean, other))
     };
     let furthest = summary.compared().filter_map(of_arm).max_by(|a, b| a.0.total_cmp(&b.0));
-    let (_, arm, mean, other) = furthest.filter(|_| is_widened)?;
+    let (_, arm, mean, other) = furthest?;
     let Stop::After(length) = study.plan.arms[0].stream.stop else { return None };
     let sentence = format!(
-        "Runs of {} are short for the longest requests: the mean of {arm} is {} ms, and {} ms by its throughput ({} connections / throughput). Intervals of means reach to both.",
+        "Runs of {} are short for the longest requests: the mean of {arm} is {} ms, and {} ms by its throughput ({} connections / throughput). Intervals of means have both: {} against {} {} % by its means, {} % by its throughputs.",
         number::span(length),
         number::significant(mean),
         number::significant(other),
         number::shortest(connections),
+        summary.called(&of_pair.arm),
+        summary.called(&of_pair.base),
+        change_words::interval(widened.by_means),
+        change_words::interval(widened.by_throughputs),
     );
     Some(TrustLine::new(Grade::Uncertain, sentence).hint("longer runs have both alike (--for)"))
 }
@@ -633,12 +689,23 @@ fn short_runs(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<Tr
 /// In how many runs there are too few independent responses for a p99 that is shown, and what is
 /// compared then. Where it decides, a line of its own says so.
 fn few_responses(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<String> {
+    /// More arms than this are not named.
+    const NAMED: usize = 2;
     let row = summary.metric(Metric::P99).filter(|row| !row.decides)?;
     let sound = || study.runs.iter().filter(|run| run.is_sound());
-    let few = sound().filter(|run| row.metric.of_few(run).is_some()).count();
+    let few_of = |run: &&ComparisonRun| row.metric.of_few(run).is_some();
+    let few = sound().filter(few_of).count();
+    let arms = 0..study.plan.arms_of_a_block();
+    let of_arm = |arm: usize| {
+        let few = sound().filter(|run| run.arm == arm).filter(few_of).count();
+        let all = count_of(sound().filter(|run| run.arm == arm).count() as u64, "run");
+        (few > 0).then(|| format!("in {few} of {all} of {}", study.plan.called(arm)))
+    };
+    let each: Vec<String> = arms.filter_map(of_arm).collect();
     (few > 0).then(|| {
         let all = count_of(sound().count() as u64, "run");
-        format!("p99: in {few} of {all} too few responses for a sure p99, compared all the same")
+        let whose = if each.len() > NAMED { format!("in {few} of {all}") } else { listed(&each) };
+        format!("p99: {whose} too few responses for a sure p99, compared all the same")
     })
 }
 
@@ -802,6 +869,7 @@ fn widest_control(summary: &SummaryComparison) -> Option<(&ComparedMetric, &Diff
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::comparison::WidenedInterval;
 
     #[test]
     fn an_interval_of_means_that_reaches_to_the_throughputs_is_said_to() {
@@ -810,14 +878,15 @@ mod tests {
         let said = |summary: &SummaryComparison| short_runs(&study, summary).map(|it| it.sentence);
         assert_eq!(said(&summary), None);
         let mean = summary.metrics.iter_mut().find(|row| row.metric == Metric::Mean).unwrap();
-        mean.differences[0].reaches_throughput = true;
+        mean.differences[0].widened =
+            Some(WidenedInterval { by_means: [0.42, 0.44], by_throughputs: [0.19, 0.21] });
         mean.medians.insert("B".to_owned(), Some(60.0));
         let rates = summary.metrics.iter_mut().find(|row| row.metric == Metric::Throughput);
         rates.unwrap().medians.insert("B".to_owned(), Some(400.0));
         assert_eq!(
             said(&summary).as_deref(),
             Some(
-                "Runs of 4 s are short for the longest requests: the mean of my-branch is 60.0 ms, and 50.0 ms by its throughput (20 connections / throughput). Intervals of means reach to both."
+                "Runs of 4 s are short for the longest requests: the mean of my-branch is 60.0 ms, and 50.0 ms by its throughput (20 connections / throughput). Intervals of means have both: my-branch against main [+42, +44] % by its means, [+19, +21] % by its throughputs."
             )
         );
     }
@@ -835,9 +904,9 @@ mod tests {
     #[test]
     fn a_metric_that_was_chosen_after_the_runs_is_said_to_be() {
         let mut study = testkit::comparison::slower();
-        assert!(!method(&study).contains("chosen"), "{}", method(&study));
+        assert!(!decides(&study).contains("chosen"), "{}", decides(&study));
         study.plan.gates_chosen_later = true;
-        let how = method(&study);
+        let how = decides(&study);
         assert!(how.contains("mean decides (*, chosen after the runs), margin"), "{how}");
     }
 

@@ -215,11 +215,11 @@ fn facts_of_comparison(study: &ComparisonStudy, machine: NamedFact) -> Vec<Named
         Some(format!("{}: {}", plan.letter(at), server.command_line))
     });
     let placement = study.server(0).and_then(|server| server.placement.as_ref());
-    let order = format!("in blocks of all arms in a balanced order (seed {})", plan.seed);
     vec![
         NamedFact::new("commands", commands),
         machine,
-        NamedFact::new("load", [order, generator(&plan.arms[0].stream, placement, None)]),
+        NamedFact::new("blocks", [comparison::method(study)]),
+        NamedFact::new("load", [generator(&plan.arms[0].stream, placement, None)]),
     ]
 }
 

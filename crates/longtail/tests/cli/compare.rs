@@ -90,5 +90,6 @@ fn any_arm_may_be_the_base_and_pairs_are_compared_with_each_other() {
     assert!(names_the_base, "{}", done.stderr);
     let answer = lab.run("report").stdout;
     assert!(answer.contains("-d5ms") && !answer.contains(" than A"), "{answer}");
-    assert!(answer.contains("decides (*) in each of 3 pairs"), "{answer}");
+    let full = lab.run("report --full").stdout;
+    assert!(full.contains("3 pairs share one chance of a false alarm (Holm)"), "{full}");
 }

@@ -196,8 +196,11 @@ pub(super) fn sentence_of(text: String) -> String {
 /// Of a difference that is certain, though it may be smaller than the margin, its interval: `+2.3 to +5.4 %`.
 /// That is no verdict, so it has no word for one.
 pub(super) fn certain_change(difference: &Difference) -> Option<String> {
-    let has_one_side =
-        matches!(difference.doubt, Some(ComparisonDoubt::Noise | ComparisonDoubt::ShortRuns));
+    let has_one_side = match difference.doubt {
+        Some(ComparisonDoubt::Noise | ComparisonDoubt::ShortRuns) => true,
+        Some(ComparisonDoubt::Control) => difference.is_in_every_block,
+        _ => false,
+    };
     let is_one_kind = difference.two_changes.is_none();
     let interval = difference.interval.filter(|_| has_one_side && is_one_kind);
     let ends = interval.filter(|ends| excludes_zero(*ends))?;

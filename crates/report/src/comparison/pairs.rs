@@ -7,6 +7,7 @@ use model::comparison::{ComparedMetric, ComparisonQuestion, Difference, Metric};
 use super::change_words::{certain_change, is_known_to_differ};
 use super::summary::{self, SummaryArm, SummaryComparison, shortened};
 use super::{change as change_of, verdict_of};
+use crate::number;
 use crate::tree::{ColumnBand, DataTable, TableColumn, TableRow};
 
 /// What an arm changes against another.
@@ -268,12 +269,7 @@ pub(super) fn by_change(summary: &SummaryComparison, has_all: bool) -> DataTable
             std::iter::once(summary::medians(row, pair)).chain(tested.into_iter().flatten())
         });
         let of_others = beside.iter().map(|(row, _)| summary::medians(row, pair));
-        let names = if is_of_one(summary, &change) {
-            [change.in_words(), change.beside_in_table()]
-        } else {
-            let [arm, base] = [&pair.arm, &pair.base].map(|it| shortened(summary.called(it)));
-            [format!("{arm} against {base}"), String::new()]
-        };
+        let names = names(summary, pair, &change);
         TableRow::new(names.into_iter().chain(of_deciding).chain(of_others))
     });
     DataTable { lead: 2, ..DataTable::of_columns(columns, rows) }
@@ -282,22 +278,77 @@ pub(super) fn by_change(summary: &SummaryComparison, has_all: bool) -> DataTable
 /// The same for whoever reads little: only the pairs that are asked for, with the verdict of each metric
 /// beside its figures.
 pub(super) fn by_change_in_short(summary: &SummaryComparison) -> DataTable {
+    with_verdicts(summary, true)
+}
+
+/// The pairs that it leaves out, in the same way; none if it has all.
+pub(super) fn others_in_short(summary: &SummaryComparison) -> Option<DataTable> {
+    Some(with_verdicts(summary, false)).filter(|table| !table.rows.is_empty())
+}
+
+/// The interval of each metric that was tested, of all pairs.
+pub(super) fn intervals(summary: &SummaryComparison) -> Option<DataTable> {
+    let metrics = shown(summary);
+    let tested: Vec<&ComparedMetric> = metrics.into_iter().filter(|row| row.is_tested()).collect();
+    let leading = ["intervals, %", "with"].map(TableColumn::new).into_iter();
+    let of_metrics = tested.iter().map(|row| {
+        let star = if row.decides { " *" } else { "" };
+        TableColumn::new(format!("{}{star}", summary::name(row.metric)))
+    });
+    let mut pairs = in_one_setting(summary);
+    pairs.extend(in_several_settings(summary));
+    let rows = pairs.into_iter().map(|(pair, change)| {
+        let of_metrics = tested.iter().map(|row| {
+            let tested = row.difference(&pair.base, &pair.arm);
+            number::or_none(tested, |it| change_of(it)[1].clone())
+        });
+        TableRow::new(names(summary, pair, &change).into_iter().chain(of_metrics))
+    });
+    let columns: Vec<TableColumn> = leading.chain(of_metrics).collect();
+    let table = DataTable { lead: 2, ..DataTable::of_columns(columns, rows) };
+    (!tested.is_empty()).then_some(table)
+}
+
+/// The metrics that decide, and those that many ask about.
+fn shown(summary: &SummaryComparison) -> Vec<&ComparedMetric> {
     let beside = beside_what_decides(summary).into_iter().map(|(row, _)| row);
-    let metrics: Vec<&ComparedMetric> = summary.deciding().chain(beside).collect();
-    let leading = ["what changes", "with"].map(TableColumn::new).into_iter();
+    summary.deciding().chain(beside).collect()
+}
+
+/// A row for each pair that is asked for, or for each other one, with the figures and the verdict of each
+/// metric.
+fn with_verdicts(summary: &SummaryComparison, are_asked: bool) -> DataTable {
+    let pairs = if are_asked {
+        asked(summary)
+    } else {
+        let mut others = not_asked(summary);
+        others.extend(in_several_settings(summary));
+        others
+    };
+    let title = if are_asked { "what changes" } else { "the other pairs" };
+    let metrics = shown(summary);
+    let leading = [title, "with"].map(TableColumn::new).into_iter();
     let of_metrics = metrics.iter().map(|row| TableColumn::new(super::titled(row)));
-    let rows = asked(summary).into_iter().map(|(pair, change)| {
+    let rows = pairs.into_iter().map(|(pair, change)| {
         let of_metrics = metrics.iter().map(|row| {
             let medians = summary::medians(row, pair);
             let tested = row.difference(&pair.base, &pair.arm).filter(|it| !it.has_few_blocks());
             let verdict = tested.map(|it| format!(", {}", verdict_of(it)));
             format!("{medians}{}", verdict.unwrap_or_default())
         });
-        let names = [change.in_words(), change.beside_in_table()].into_iter();
-        TableRow::new(names.chain(of_metrics))
+        TableRow::new(names(summary, pair, &change).into_iter().chain(of_metrics))
     });
     let columns: Vec<TableColumn> = leading.chain(of_metrics).collect();
     DataTable { lead: 2, ..DataTable::of_columns(columns, rows) }
+}
+
+/// What a table calls a pair: what changes, and beside what.
+fn names(summary: &SummaryComparison, pair: &Difference, change: &ArmChange) -> [String; 2] {
+    if is_of_one(summary, change) {
+        return [change.in_words(), change.beside_in_table()];
+    }
+    let [arm, base] = [&pair.arm, &pair.base].map(|it| shortened(summary.called(it)));
+    [format!("{arm} against {base}"), String::new()]
 }
 
 /// The metrics that many ask about, whatever decides, and when a narrow table leaves each out: first those

@@ -2,9 +2,9 @@
 
 use super::best::{best, single_runs};
 use super::change_words::{
-    certain_change, change_of_medians, estimate_of, figures, interval_of, is_another_change,
-    is_hardly_certain, is_known_to_differ, plain_percent, range_of, same_in_the_others,
-    sentence_of, two_changes,
+    certain_change, change_of_medians, estimate_of, figures, has_changed, interval_of,
+    is_another_change, is_hardly_certain, is_known_to_differ, plain_percent, range_of,
+    same_in_the_others, sentence_of, two_changes,
 };
 use super::pairs;
 use super::sizes;
@@ -126,13 +126,17 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
             ComparisonVerdict::Same => same.push(name),
             ComparisonVerdict::CannotTell => match certain_change(it.difference) {
                 Some(_) if is_said_by_rate(it) => {}
+                // The table has its figures, and the times before it are what it follows from.
+                Some(by) if it.row.metric == Metric::Throughput => {
+                    certain.push(format!("{name} {by}"));
+                }
                 Some(by) => certain.push(it.certain_change(&by)),
                 None if it.row.decides => unclear.push(it),
                 None => {}
             },
         }
     }
-    let has_changed = !changed.is_empty() || !certain.is_empty();
+    let differs = !changed.is_empty() || !certain.is_empty();
     changed.retain(|it| trade.as_ref().is_none_or(|trade| !trade.tells_of(it.row.metric)));
     // The largest change of the times first.
     let is_rate = |it: &ComparedRow<'_>| it.row.metric == Metric::Throughput;
@@ -143,8 +147,7 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
         let names: Vec<String> = unclear.iter().map(|it| name(it.row.metric)).collect();
         let differ = if names.len() == 1 { "differs" } else { "differ" };
         // Where each has a reason of its own, the table has their figures.
-        let mut reasons: Vec<String> =
-            unclear.iter().map(|it| why(summary, it.row, it.difference)).collect();
+        let mut reasons: Vec<String> = unclear.iter().map(|it| it.why_unclear(summary)).collect();
         reasons.dedup();
         let reason = if reasons.len() == 1 { format!(" ({})", reasons[0]) } else { String::new() };
         format!("whether {} {differ} cannot be told{reason}", listed(&names))
@@ -154,6 +157,16 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
     let is_time = |it: &&ComparedRow<'_>| it.row.decides || it.row.metric.quantile().is_some();
     let times: Vec<ComparedRow<'_>> = rows.iter().filter(is_time).copied().collect();
     let may = MayDiffer::of(summary, &times);
+    // What else differs is said in a sentence where nothing differs that is said here.
+    let costs = find(&rows, Metric::Cpu)
+        .filter(|it| {
+            differs
+                && !it.row.decides
+                && has_changed(it.difference)
+                && !is_hardly_certain(it.difference)
+        })
+        .and_then(|it| Some(format!("{} {}", name(it.row.metric), estimate_of(it.difference)?)));
+    certain.extend(costs);
     let said = [trade.map(|trade| trade.in_words()), Some(changed), Some(certain.join(", "))];
     let said = said.into_iter().chain([of_same, unclear]).flatten();
     let said: Vec<String> =
@@ -161,10 +174,10 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
     let subject = change.in_sentence(summary.called(&pair.base));
     let mut sentences = vec![sentence_of(format!("{subject}: {}.", said.join("; ")))];
     sentences.extend(untested(summary, &pair.base, &pair.arm));
-    // What a request costs matters to a reader where nothing else differs; the table has it in any case.
+    // What a request costs is said above, beside what differs.
     let is_other = |it: &ComparedRow<'_>| match it.row.metric {
         Metric::Throughput => false,
-        Metric::Cpu => it.row.decides || !has_changed,
+        Metric::Cpu => it.row.decides || !differs,
         _ => true,
     };
     let others: Vec<ComparedRow<'_>> = rows.into_iter().filter(is_other).collect();
@@ -509,7 +522,13 @@ impl<'a> MayDiffer<'a> {
                 Metric::Throughput | Metric::P50 | Metric::P95 | Metric::P99 | Metric::Cpu
             )
         };
-        let unclear = rows.iter().filter(|it| it.verdict() == ComparisonVerdict::CannotTell);
+        // What is certain has its interval in the table.
+        let is_unclear = |it: &&ComparedRow<'_>| {
+            let is_like_control = it.difference.doubt == Some(ComparisonDoubt::Control);
+            it.verdict() == ComparisonVerdict::CannotTell
+                && !(is_like_control && certain_change(it.difference).is_some())
+        };
+        let unclear = rows.iter().filter(is_unclear);
         let large = unclear.filter(|it| matters(it.row.metric) && it.may_be_large(summary.margin));
         let is_like_control =
             |it: &ComparedRow<'_>| it.difference.doubt == Some(ComparisonDoubt::Control);
@@ -673,6 +692,20 @@ impl ComparedRow<'_> {
         )
     }
 
+    /// Why it cannot be told: `206 → 302 ms in 6 of 8 blocks`, where most blocks show a change beyond the
+    /// margin, and so do the medians.
+    fn why_unclear(&self, summary: &SummaryComparison) -> String {
+        let Difference { blocks, blocks_beyond_margin: beyond, doubt, .. } = self.difference;
+        let are_most = 2 * beyond > *blocks && self.may_be_large(summary.margin);
+        if *doubt == Some(ComparisonDoubt::Noise)
+            && are_most
+            && !is_another_change(self.row, self.difference)
+        {
+            return format!("{} in {beyond} of {blocks} blocks", self.medians());
+        }
+        why(summary, self.row, self.difference)
+    }
+
     /// `3225 → 406 ms`: the medians of both arms, as the table has them.
     fn medians(&self) -> String {
         let medians = summary::medians(self.row, self.difference);
@@ -783,7 +816,8 @@ fn of_deciding(
         }
         ComparisonVerdict::CannotTell => {
             let why = why(summary, row, difference);
-            match certain_change(difference) {
+            let is_like_control = difference.doubt == Some(ComparisonDoubt::Control);
+            match certain_change(difference).filter(|_| !is_like_control) {
                 Some(by) => {
                     let why = if why.is_empty() { why } else { format!(": {why}") };
                     format!(
@@ -951,7 +985,7 @@ mod tests {
         let is_about_two = |reason: &String| reason.contains("more than one setting");
         assert!(!summary.reasons.iter().any(is_about_two), "{:?}", summary.reasons);
         let how = crate::comparison::method(&study);
-        assert!(how.contains("decide (*) in each of 4 pairs that differ in one setting"), "{how}");
+        assert!(how.contains("; 4 pairs that differ in one setting share one chance"), "{how}");
     }
 
     #[test]
@@ -1014,7 +1048,7 @@ mod tests {
         let pair = tail.differences.iter_mut().find(|it| it.base == "C" && it.arm == "D").unwrap();
         pair.blocks = 8;
         pair.blocks_beyond_margin = 5;
-        let begins = "-k on 8.0.2: throughput 100 → 95.0/s (-5.0 %); mean and p50 the same within 5 %; may differ: p99 206 → 301 ms in 5 of 8 blocks";
+        let begins = "-k on 8.0.2: throughput -5.0 %; mean and p50 the same within 5 %; may differ: p99 206 → 301 ms in 5 of 8 blocks";
         let said = |summary: &SummaryComparison| {
             sentence(summary)
                 .lines()
@@ -1028,6 +1062,40 @@ mod tests {
         pair.two_changes =
             Some(model::comparison::TwoValues { low: 0.001, high: 0.46, low_count: 3, count: 8 });
         assert_eq!(said(&summary), format!("{begins}, the same in the others."));
+    }
+
+    #[test]
+    fn what_a_request_costs_stands_beside_what_else_a_setting_changes() {
+        let study = testkit::comparison::combinations();
+        let said = |estimate: f64, interval| {
+            let mut summary = crate::comparison::summary(&study);
+            let cpu = summary.metrics.iter_mut().find(|row| row.metric == Metric::Cpu).unwrap();
+            let pair = cpu.differences.iter_mut().find(|it| it.base == "A" && it.arm == "B");
+            let pair = pair.unwrap();
+            (pair.verdict, pair.doubt) = (ComparisonVerdict::Worse, None);
+            (pair.estimate, pair.interval) = (Some(estimate), Some(interval));
+            sentence(&summary).lines().next().unwrap().to_owned()
+        };
+        let certain = said(0.62, [0.2, 1.3]);
+        assert!(certain.ends_with("; CPU a request +62 %."), "{certain}");
+        let hardly = said(0.12, [0.01, 0.3]);
+        assert!(!hardly.contains("CPU"), "{hardly}");
+    }
+
+    #[test]
+    fn a_metric_that_decides_says_in_how_many_blocks_it_differs() {
+        let mut summary = crate::comparison::summary(&testkit::comparison::combinations());
+        let tail = summary.metrics.iter_mut().find(|row| row.metric == Metric::P99).unwrap();
+        assert!(tail.decides);
+        tail.medians.insert("C".to_owned(), Some(206.0));
+        tail.medians.insert("D".to_owned(), Some(302.0));
+        let pair = tail.differences.iter_mut().find(|it| it.base == "C" && it.arm == "D").unwrap();
+        (pair.verdict, pair.doubt) = (ComparisonVerdict::CannotTell, Some(ComparisonDoubt::Noise));
+        (pair.estimate, pair.interval) = (Some(0.466), Some([-0.002, 0.474]));
+        (pair.blocks, pair.blocks_beyond_margin) = (8, 6);
+        let said = sentence(&summary);
+        let ends = "whether p99 differs cannot be told (206 → 302 ms in 6 of 8 blocks).";
+        assert!(said.lines().nth(1).unwrap().contains(ends), "{said}");
     }
 
     #[test]
