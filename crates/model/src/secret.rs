@@ -274,14 +274,14 @@ pub fn masked_word(word: &str) -> String {
     replaced(word, secrets_in(word, true))
 }
 
-/// A request's body without its secrets: a form loses the values of the fields that look like
-/// secrets, any other body that [looks like one](is_secret_body) is masked as a whole.
+/// A request's body without its secrets: JSON and a form lose the values of the fields that look
+/// like secrets, any other body that [looks like one](is_secret_body) is masked as a whole.
 pub fn masked_body(body: &str) -> String {
     if !is_secret_body(body) {
         return body.to_owned();
     }
     if !is_form(body) {
-        return SECRET.to_owned();
+        return masked_json(body).unwrap_or_else(|| SECRET.to_owned());
     }
     let fields = body.split('&').map(|field| match field.split_once('=') {
         Some((name, _)) if is_secret_body(field) => format!("{name}={SECRET}"),
@@ -290,6 +290,41 @@ pub fn masked_body(body: &str) -> String {
     let shown = fields.collect::<Vec<_>>().join("&");
     // A secret that no field has alone, or that is the name of one.
     if secrets_in(&shown, true).is_empty() { shown } else { SECRET.to_owned() }
+}
+
+/// JSON with [`SECRET`] in the place of each text whose name is that of a secret; `None` if it is no
+/// JSON, or something else in it looks like a secret.
+fn masked_json(body: &str) -> Option<String> {
+    if !body.trim_start().starts_with(['{', '[']) {
+        return None;
+    }
+    let mut masked = String::with_capacity(body.len());
+    // The same with nothing where a secret was.
+    let mut others = String::with_capacity(body.len());
+    let mut is_of_secret = false;
+    let mut rest = body;
+    while let Some((before, inside)) = rest.split_once('"') {
+        let end = end_of_json_text(inside)?;
+        let (text, behind) = (&inside[..end], &inside[end + 1..]);
+        let is_secret = is_of_secret && before.trim() == ":";
+        is_of_secret = behind.trim_start().starts_with(':') && is_secret_name(text);
+        masked.extend([before, "\"", if is_secret { SECRET } else { text }, "\""]);
+        others.extend([before, "\"", if is_secret { "" } else { text }, "\""]);
+        rest = behind;
+    }
+    masked.push_str(rest);
+    others.push_str(rest);
+    (!is_secret_body(&others)).then_some(masked)
+}
+
+/// Where the quote stands that ends a text of JSON, of which this is what is behind its first quote.
+fn end_of_json_text(inside: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    inside.bytes().position(|byte| {
+        let is_end = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        is_end
+    })
 }
 
 /// Whether a body is fields of a form, none of them empty: `a=1&b=2`.
@@ -871,7 +906,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_loses_only_its_secrets() {
+    fn a_form_and_json_lose_only_their_secrets() {
         for (body, shown) in [
             ("user=a&pw=hunter2+x&remember=1", "user=a&pw=(secret)&remember=1"),
             ("pw=hunter2,;x&user=a&token=hunter2", "pw=(secret)&user=a&token=(secret)"),
@@ -880,7 +915,16 @@ mod tests {
             ("a=http://me:hunter2@h/&b=c", "a=(secret)&b=c"),
             ("ghp_0123456789abcdefghij0123456789abcdef=1&b=c", SECRET),
             ("hunter2&user=a", SECRET),
-            ("{\"password\":\"hunter2\"}", SECRET),
+            ("{\"password\":\"hunter2\"}", "{\"password\":\"(secret)\"}"),
+            (
+                r#"{ "user": { "password" : "a\"b", "note": "password" }, "n": [1] }"#,
+                r#"{ "user": { "password" : "(secret)", "note": "password" }, "n": [1] }"#,
+            ),
+            (r#"{"token":"","a":"ghp_0123456789abcdefghij0123456789abcdef"}"#, SECRET),
+            (r#"{"password":12345}"#, SECRET),
+            (r#"{"passwords":["hunter2"]}"#, SECRET),
+            (r#"{"query":"mutation { login(password: \"hunter2\") }"}"#, SECRET),
+            (r#"{"password":"hunter2"#, SECRET),
             ("a=1&b=2", "a=1&b=2"),
         ] {
             assert_eq!(masked_body(body), shown);
