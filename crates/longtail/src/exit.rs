@@ -198,15 +198,12 @@ impl LinesToType {
         LinesToType { lines: vec![line], rest: String::new() }
     }
 
-    /// Adds what `of_line` says of each line behind them all, once if it is the same for several.
-    pub(crate) fn saying(mut self, of_line: impl Fn(&str) -> Option<String>) -> LinesToType {
-        let mut said: Vec<String> = Vec::new();
-        for missing in self.lines.iter().filter_map(|one| of_line(&one.line)) {
-            if !said.contains(&missing) {
-                self.rest.push_str("; ");
-                self.rest.push_str(&missing);
-                said.push(missing);
-            }
+    /// Adds what `of_lines` says of them all behind them.
+    pub(crate) fn saying(mut self, of_lines: impl Fn(&str) -> Option<String>) -> LinesToType {
+        let lines: Vec<&str> = self.lines.iter().map(|one| &*one.line).collect();
+        if let Some(missing) = of_lines(&lines.join("\n")) {
+            self.rest.push_str("; ");
+            self.rest.push_str(&missing);
         }
         self
     }

@@ -13,7 +13,7 @@ use model::secret::{SECRET, is_secret_name, masked_body, masked_word, masked_wor
 use crate::args::other_tools::command_lines::{self, TypedWord};
 use crate::args::other_tools::flags::{BODY, OtherTool, Spelling, truth_of};
 use crate::args::other_tools::synonyms;
-use crate::exit::{Mistake, wrong};
+use crate::exit::{LineToType, LinesToType, Mistake, wrong};
 
 /// Flags whose value is a command line of ours.
 const FLAGS_OF_WORDS: [&str; 2] = ["arms", "arm"];
@@ -80,9 +80,44 @@ pub(crate) fn line_again(line: &str) -> MaskedText {
     MaskedText::of_masked(settings.collect::<String>() + &rest)
 }
 
-/// What to put in the place of each secret in a line of ours; `None` if none is masked.
+/// What to put in the place of each secret in lines of ours; `None` if none is masked.
 pub(crate) fn missing_in(line: &str) -> Option<String> {
     what_to_put(&shlex::split(line)?)
+}
+
+/// Lines in which the shell puts in each header that is a secret of several of them, so that it is
+/// typed once; where its variable is not set, the shell refuses the line.
+pub(crate) fn with_variables(mut lines: LinesToType) -> LinesToType {
+    let end = format!(": {SECRET}");
+    let mut headers: Vec<String> = Vec::new();
+    for LineToType { line, .. } in &lines.lines {
+        let words = shlex::split(line).unwrap_or_default();
+        let hidden = words.windows(2).filter(|pair| pair[0] == "-H" && pair[1].ends_with(&end));
+        headers.extend(hidden.map(|pair| pair[1].clone()));
+    }
+    let mut variables: Vec<String> = Vec::new();
+    for header in &headers {
+        let shown = quoted(header);
+        let has_it = |one: &&LineToType| one.line.contains(&shown);
+        let name = header.trim_end_matches(&*end);
+        let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        if !is_plain || lines.lines.iter().filter(has_it).count() < 2 {
+            continue;
+        }
+        let variable = name.to_ascii_uppercase().replace('-', "_");
+        let filled = format!("\"{name}: ${{{variable}:?}}\"");
+        for one in &mut lines.lines {
+            one.line = one.line.replace(&shown, &filled);
+        }
+        variables.push(format!(
+            "first set {variable} to the value of {name} (read -rs {variable} shows nothing)"
+        ));
+    }
+    if !variables.is_empty() {
+        lines.rest.extend(["; ", &variables.join("; ")]);
+    }
+    lines
 }
 
 /// A line from elsewhere (a shell on another machine, a server) that may hold our secrets or

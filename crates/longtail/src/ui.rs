@@ -275,6 +275,13 @@ mod tests {
             let read = broken.replace("\\\n", "");
             assert_eq!(shlex::split(&read), shlex::split(line), "{broken}");
         }
+        let line =
+            "longtail load -H \"Authorization: ${AUTHORIZATION:?}\" -d 'a \" b' -H 'a: b' URL";
+        for columns in 1..80 {
+            let broken = broken_command(line, Width::of(columns)).replace("\\\n", "");
+            assert_eq!(shlex::split(&broken), shlex::split(line), "{broken}");
+        }
+        let line = "longtail load -c 10 -H 'Accept: it'\\''s a long one' -d 'a b' URL";
         let expected =
             "longtail load -c 10 \\\n    -H 'Accept: it'\\''s a long one' \\\n    -d 'a b' URL\n";
         assert_eq!(broken_command(line, Width::of(38)), expected);

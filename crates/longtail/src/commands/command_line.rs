@@ -110,7 +110,9 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocat
     let masked = MaskedWords::of(&definition(), &typed);
     let said = std::iter::once("longtail").chain(masked.words.iter().map(String::as_str));
     match understood(said.map(OsString::from).collect()) {
-        Err(Mistake::ToType(lines)) => Err(Mistake::ToType(lines.saying(secrets::missing_in))),
+        Err(Mistake::ToType(lines)) => {
+            Err(Mistake::ToType(secrets::with_variables(lines).saying(secrets::missing_in)))
+        }
         Err(same) => Err(same),
         Ok(_) => Err(wrong(masked.without_secrets(&mistake.to_string()))),
     }
@@ -895,7 +897,7 @@ mod tests {
         let hey = said("hey -m POST -d '{\"a\":1}' http://h/");
         assert!(hey.contains("-d '{\"a\":1}'") && !hey.contains("(secret)"), "{hey}");
         let hey = said("hey -m POST -d '{\"password\":\"hunter2\"}' http://h/");
-        let missing = "-d '(secret)' -c 50 --timeout 20s -n 200 -T text/html --style hey -H 'Accept-Encoding: gzip' http://h/; for (secret) put the body (-D FILE";
+        let missing = "-d '{\"password\":\"(secret)\"}' -c 50 --timeout 20s -n 200 -T text/html --style hey -H 'Accept-Encoding: gzip' http://h/; for (secret) put the value of password";
         assert!(hey.contains(missing) && !hey.contains("hunter2"), "{hey}");
         let hey = said("hey -a me:hunter2 -H 'X-Api-Key: hunter2' http://h/");
         let missing = "; for (secret) put USER:PASSWORD and the value of X-Api-Key, or the headers in a file: -H @FILE";

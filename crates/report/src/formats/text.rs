@@ -556,13 +556,18 @@ pub(crate) fn indent_of_word(word: &str, most: usize, width: Width) -> usize {
 
 /// The words of a command line as a shell splits them, with their quotes.
 pub(crate) fn shell_words(line: &str) -> Vec<&str> {
-    let mut is_quoted = false;
+    let mut quote = None;
     let mut is_escaped = false;
     let parts = line.split(move |c| {
-        let is_end = c == ' ' && !is_quoted && !is_escaped;
-        // `plan::quoted` makes single quotes only, and inside of them a backslash is a backslash.
-        is_quoted ^= c == '\'' && !is_escaped;
-        is_escaped = c == '\\' && !is_quoted && !is_escaped;
+        let is_end = c == ' ' && quote.is_none() && !is_escaped;
+        match quote {
+            _ if is_escaped => {}
+            None if c == '\'' || c == '"' => quote = Some(c),
+            Some(open) if c == open => quote = None,
+            _ => {}
+        }
+        // In single quotes a backslash is a backslash.
+        is_escaped = c == '\\' && quote != Some('\'') && !is_escaped;
         is_end
     });
     parts.filter(|word| !word.is_empty()).collect()
